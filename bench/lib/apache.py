@@ -10,8 +10,7 @@ from .servers import Server, connects, find_program, version
 PROCESSES = 4
 MODULES = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules")
 
-# Twice the threads of the connections, since with fewer it closes connections
-# that should be kept.
+# Twice as many threads as connections: with fewer, it closes connections that should be kept.
 APACHE = """\
 ServerRoot {dir}
 ServerName bench
@@ -38,14 +37,13 @@ MaxKeepAliveRequests 0
 DocumentRoot {root}
 """
 
-# It keeps files open that are named to it before it starts.
+# Files that are named before the start stay open.
 APACHE_FILES = """\
 EnableSendfile On
 LoadModule file_cache_module {modules}/mod_file_cache.so
 """
 
-# One process, which has one pool of connections to the responders: a request
-# waits for one of them.
+# One process with one pool of connections to the responders: a request waits for one of them.
 APACHE_FASTCGI = """\
 LoadModule proxy_module {modules}/mod_proxy.so
 LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
@@ -77,7 +75,7 @@ def launch(server):
 
 
 class Apache(Server):
-    """For files, those of paths kept open; for at most that many connections."""
+    """Serves files, with those of paths kept open; for at most that many connections."""
 
     def __init__(self, context, root, connections, paths=()):
         super().__init__("apache", context.directory, context.server_cpu)

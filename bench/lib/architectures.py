@@ -24,27 +24,29 @@ ARCHITECTURES = ("amped", "sped", "mt", "mp")
 SIZES, QUICK_SIZES = (1 << 10, 10 << 10, 100 << 10), (10 << 10,)
 CONNECTIONS = 64
 KINDS = {"kept": (), "connection per request": ("Connection: close",)}
-# Where each connection has a thread or a process, a few more: an old one's may not be free yet.
+# If each connection needs a thread or a process, start some more: an old one may not be free
+# yet.
 SPARE = 8
-CACHE_MIB = 128  # of all a server's processes together, as in the paper
-LEAST_MIB = 1  # of one process: the least that SWEET takes
+CACHE_MIB = 128  # of all processes of a server together, as in the paper
+LEAST_MIB = 1  # minimum of one process: the smallest that SWEET accepts
 
 MEMORY_MIB, QUICK_MEMORY_MIB = 256, 64  # of a server's group
-DISK_CACHE_MIB = 32  # of which the server's own cache
+DISK_CACHE_MIB = 32  # the server's own cache, a part of that
 DISK_QUICK_CONNECTIONS = 16
 SETS = 3  # data set, in sizes of that memory
-WARM_PERCENT = 1  # of it that another program may happen to read
+WARM_PERCENT = 1  # of the set that another program may have read
 # One as slow as disks can be, and the one that is there: (bytes, reads) a second.
 DISKS = {"slow disk": (50_000_000, 1000), "this disk": (None, None)}
 
 WAN_CONNECTIONS, WAN_QUICK_CONNECTIONS = (16, 64, 256, 1000, 2000), (64,)
-WAN_BYTES = 90_000_000  # the paper's data set
+WAN_BYTES = 90_000_000  # the size of the paper's data set
 DELAY_MS, LOSS_PERCENT, RATE_MBIT, QUEUE_KB = 20, 0.5, 400, 8000
-# Many get longer runs: what is under way at the end has cost CPU time and is not counted.
+# Many connections get longer runs: requests in flight at the end cost CPU time but are not
+# counted.
 WAN_CLIENTS_A_SECOND = 200
-ANSWER_SECONDS = 15  # a packet may get lost again and again
+ANSWER_SECONDS = 15  # a packet may be lost repeatedly
 
-LARGEST = 1 << 20  # of a trace's files: one of 60 MB would be a whole run
+LARGEST = 1 << 20  # maximum size of a trace's files: one of 60 MB would take a whole run
 SEED = 1
 
 AMPED_BY_SPED, AT_LEAST, NOISE = 1.03, 1.0, 0.03
@@ -70,10 +72,9 @@ PLOTS = (
 
 
 def servers(context, label, root, connections, cache_mib, own_mib=None):
-    """One of each architecture, not started.
+    """Makes a server of each architecture, not started.
 
-    The processes of mp share the cache's size out among them (sweet(8)), unless
-    each is to have own_mib.
+    The processes of mp divide the cache's size (sweet(8)), unless each is to have own_mib.
     """
     made = []
     for arch in ARCHITECTURES:
@@ -91,20 +92,20 @@ def rows(some, client):
 
 
 def stop(some):
-    """They are in the way of nobody then, though their names stay for the report."""
+    """Stops them so that they disturb nobody; their names remain for the report."""
     for server in some:
         server.stop()
 
 
 class Sites:
-    """So many sites that each have a log's documents, and requests for them.
+    """Makes several sites, each with the documents of a log, and requests for them.
 
-    A request of the log goes to a site by chance, so the bytes that are asked
-    for again and again grow with the number of sites.
+    A request of the log goes to a random site, so the bytes that are requested repeatedly grow
+    with the number of sites.
     """
 
     def __init__(self, context, at_least):
-        """With so many bytes at least."""
+        """Makes sites with at least so many bytes."""
         log = weblog.read(context.options.log or os.path.join(context.source, TRACE))
         self.sizes = {number: size for number, size in enumerate(log.sizes) if size <= LARGEST}
         self.order = [number for number in log.order if number in self.sizes]
@@ -124,7 +125,7 @@ class Sites:
         return f"/{site:03d}/{number:04d}.bin"
 
     def list(self, context, name, count):
-        """File of the requests for the first few sites, for Replay."""
+        """Returns the file of the requests for the first few sites, for Replay."""
         chance = random.Random(SEED)
         path = os.path.join(context.directory, name)
         write_list(path, ((self.path(chance.randrange(count), number), self.sizes[number])
@@ -191,7 +192,8 @@ def tell_speed(context, sites):
 
 
 def disk_case(context, sites, name, connections, client, limits):
-    """Each server has a group of its own: what one has read is not the next one's."""
+    """Each server has a group of its own, so that no server profits from what another has
+    read."""
     groups, some = [], []
     try:
         some = servers(context, name.replace(" ", "-"), sites.documents.root, connections,
@@ -247,7 +249,7 @@ def wide_area_case(context, sites, link, client, count):
         server.enter(link.server, SERVER)
     try:
         context.start(some)
-        with link.server:  # the long way each request would be a round trip
+        with link.server:  # with the long delay each request would take a round trip
             sites.documents.check(some)
         with link.client:
             context.turns({"part": "wan", "connections": count}, rows(some, client),
@@ -294,6 +296,7 @@ def verdicts(cases):
 
 
 def middle(ratios):
-    """(median, noise): half of the pairs differ by so much from it; NOISE at most counts."""
+    """Returns (median, noise): half of the pairs differ from it by more; at most NOISE
+    counts."""
     value = statistics.median(ratios)
     return value, min(NOISE, statistics.median(abs(ratio - value) for ratio in ratios))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The bars that several experiments set SWEET beside its peers by: verdicts, as
-(text, value, bar, reached).  reached None: it is the limit, whatever the bar.
+"""The targets of several experiments for SWEET beside its peers: verdicts, as (text, value,
+target, reached). reached None: it is at the limit, whatever the target.
 """
 
 import statistics
@@ -15,12 +15,12 @@ def median(case, row, field=CPU):
 
 
 def sweet_of(case):
-    """The first of the rows that are SWEET, as the command line has them."""
+    """Returns the first row that is SWEET, as on the command line."""
     return next(row for row in case["runs"] if row.startswith("sweet"))
 
 
 def least(case, names, field=CPU):
-    """Of the rows that are there, the one with the least median, or None."""
+    """Returns the existing row with the lowest median, or None."""
     return min((name for name in names if name in case["runs"]),
                key=lambda name: median(case, name, field), default=None)
 
@@ -35,7 +35,7 @@ def at_least(text, value, bar):
 
 
 def best_peer(case, bar, words):
-    """CPU time of the best peer by SWEET's; if that misses, by that of the null server."""
+    """CPU time of the best peer divided by SWEET's; if that misses, that of the null server."""
     best, null = least(case, PEERS), least(case, NULLS)
     if not best:
         return []
@@ -50,7 +50,8 @@ def both_ends(run):
 
 
 def best_peer_both_ends(case, bar, words):
-    """As best_peer(), of the CPU time of server and client together, then of the server's alone."""
+    """As best_peer(), for the CPU time of server and client together, then of the server
+    only."""
     names = [name for name in PEERS if name in case["runs"]]
     if not names:
         return []
@@ -64,7 +65,7 @@ def best_peer_both_ends(case, bar, words):
 
 
 def null_share(case, bar, words):
-    """CPU time of the null server by SWEET's: how near SWEET is to the limit."""
+    """CPU time of the null server divided by SWEET's: how near SWEET is to the limit."""
     null = least(case, NULLS)
     if not null:
         return []
@@ -73,7 +74,7 @@ def null_share(case, bar, words):
 
 
 def other_row(case, row, name, bar, words):
-    """CPU time of one row by SWEET's."""
+    """CPU time of one row divided by SWEET's."""
     if row not in case["runs"]:
         return []
     return [at_least(f"CPU time, {name} : SWEET, {words}",

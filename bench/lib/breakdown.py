@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""breakdown: what each of SWEET's three caches of files is worth, by file size;
-and heads that are a multiple of 32 or 64 bytes.
+"""breakdown: the effect of each of SWEET's three caches of files, by file size; and of heads
+padded to a multiple of 32 or 64 bytes.
 """
 
 import itertools
@@ -13,7 +13,7 @@ KB = 1 << 10
 SIZES, QUICK_SIZES = (100, 1 * KB, 2 * KB, 4 * KB, 7 * KB, 10 * KB, 15 * KB, 20 * KB), (1 * KB,)
 CONNECTIONS = 64
 CACHES = ("path", "header", "content")
-# All eight ways, from all of them to none.
+# All eight combinations, from all caches to none.
 WAYS = tuple(way for count in (3, 2, 1, 0) for way in itertools.combinations(CACHES, count))
 ALIGNS = (32, 64)
 SMALL = 4 * KB  # files up to this are small
@@ -54,7 +54,7 @@ def measure(context):
 
 
 def verdicts(cases):
-    """By CPU time, which tells also where the client is slower than the server."""
+    """By CPU time, which also shows where the client is slower than the server."""
     result = []
     for case in cases:
         size, rows = case["parameters"]["size"], list(case["runs"])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Control groups for servers: a limit of memory, which counts the page cache
-that they fill, and of what they read from a disk.  Version 1 or 2, whichever
-the machine has its controllers in; needs root.
+"""Control groups for servers: a limit of memory, which includes the page cache that they fill,
+and a limit of disk reads. Version 1 or 2, depending on which has the machine's controllers;
+needs root.
 
-A Group is gone with remove(), before which its processes have to end.
+remove() deletes a Group, whose processes must have ended before.
 """
 
 import os
@@ -17,15 +17,15 @@ REMOVE_SECONDS = 5
 
 
 class Unavailable(Failure):
-    """This machine, or the container, does not let us."""
+    """This machine, or the container, does not permit it."""
 
 
 def above(controller, wanted):
-    """(directory to make a group in, version): bench's own group with version 1.
+    """Returns (directory to make a group in, version); with version 1, bench's own group.
 
-    Version 2 has no processes in groups that hand controllers down, so it is
-    the nearest one above bench's own that does so with all that are wanted: a
-    process is in one group there.
+    With version 2, a group that delegates controllers contains no processes, so this is the
+    nearest ancestor of bench's own group that delegates all that are needed: there, a process is
+    in one group.
     """
     with open("/proc/self/cgroup") as file:
         lines = [line.rstrip("\n").split(":", 2) for line in file]
@@ -61,7 +61,7 @@ def read(directory, name):
 
 
 def disk_of(path):
-    """MAJOR:MINOR of the whole disk that a file lies on."""
+    """Returns MAJOR:MINOR of the whole disk that contains a file."""
     device = os.stat(path).st_dev
     place = os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     if os.path.exists(os.path.join(place, "partition")):
@@ -77,7 +77,7 @@ class Group:
     """A group of its own in each hierarchy that it needs."""
 
     def __init__(self, name, memory=None, disk=None, read_bytes=None, read_operations=None):
-        """memory: bytes; disk: MAJOR:MINOR, of which so much a second may be read."""
+        """memory: bytes; disk: MAJOR:MINOR, with a limit of bytes and of reads per second."""
         self.directories = []
         self.memory = None
         self.wanted = {*(["memory"] if memory else []), *(["io"] if disk else [])}
@@ -117,18 +117,18 @@ class Group:
                                        f" riops={read_operations or 'max'}")
 
     def enter(self):
-        """Moves the calling process in; for a child before it becomes a server."""
+        """Moves the calling process into it; for a child before it becomes a server."""
         for directory in self.directories:
             write(directory, "cgroup.procs", os.getpid())
 
     def killed(self):
-        """How many of its processes the kernel has killed for want of memory."""
+        """Returns how many of its processes the kernel has killed for lack of memory."""
         name = "memory.events" if os.path.exists(os.path.join(self.memory, "memory.events")) \
             else "memory.oom_control"
         return int(re.search(r"^oom_kill (\d+)$", read(self.memory, name), re.M)[1])
 
     def remove(self):
-        """What has ended may still count for a moment."""
+        """A process that has ended may count for another moment."""
         limit = time.monotonic() + REMOVE_SECONDS
         while self.directories:
             try:

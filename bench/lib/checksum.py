@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Checksums beside memcpy(): runs the program bench/checksum of the build on
-one CPU, counts its instructions with Valgrind, and prints a line for each size.
+"""Checksums compared with memcpy(): runs the program bench/checksum of the build on one CPU,
+counts its instructions with Valgrind, and prints a line for each size.
 """
 
 import os
@@ -19,7 +19,7 @@ LIMIT_SECONDS = 300
 
 
 def run(argv, cpu):
-    """What a program says, on both streams."""
+    """Returns what a program writes to both streams."""
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False,
@@ -32,7 +32,7 @@ def run(argv, cpu):
 
 
 def instructions(program, work, size, cpu):
-    """Instructions a byte, of the loop and what it calls alone."""
+    """Returns instructions per byte, only of the loop and the functions that it calls."""
     count = max(1, COUNTED_BYTES // size)
     said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                 "--toggle-collect=run_*", program, "--once", work, str(size), str(count)], cpu)

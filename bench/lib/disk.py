@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How fast a disk is, by reads of files past the page cache, one at a time; and
-what servers read of it.  A virtual machine's disk may well be its host's memory.
+"""The speed of a disk, measured by reads of files without the page cache, one at a time; and
+what servers read from it. The disk of a virtual machine may be its host's memory.
 """
 
 import mmap
@@ -16,7 +16,7 @@ READS = 200
 
 
 def read_times(paths):
-    """Seconds that each took to read the first BLOCK bytes of one of the files."""
+    """Returns the seconds that each read of the first BLOCK bytes of one of the files took."""
     times, block = [], mmap.mmap(-1, BLOCK)
     for path in paths:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
@@ -30,9 +30,10 @@ def read_times(paths):
 
 
 def speed(paths):
-    """[(which pass, median us, 99th percentile us, MB/s)] of files that are large enough.
+    """Returns [(name of the pass, median us, 99th percentile us, MB/s)] for files that are large
+    enough.
 
-    The second pass is faster where something behind the disk has kept them.
+    The second pass is faster if something behind the disk has cached them.
     """
     large = [path for path in paths if os.path.getsize(path) >= BLOCK]
     some = large[::-(-len(large) // READS) or 1]
@@ -48,7 +49,7 @@ def speed(paths):
 
 
 def bytes_read(server):
-    """What a server's processes have had read from disks so far."""
+    """Returns how much a server's processes have read from disks so far."""
     total = 0
     for pid in process.tree([popen.pid for popen in server.popens]):
         with open(f"/proc/{pid}/io") as file:
@@ -57,7 +58,7 @@ def bytes_read(server):
 
 
 class Watched:
-    """A client whose figures tell, too, what the server has read meanwhile."""
+    """A client that also reports what the server has read meanwhile."""
 
     def __init__(self, client):
         self.client = client

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Files of given sizes, as a log or a model of users wants them, and whether the
-system holds them in memory.
+"""Files of given sizes, for a log or a model of users, and whether the system holds them in
+memory.
 """
 
 import ctypes
@@ -25,14 +25,15 @@ DROP_TRIES = 5
 
 
 def body(size, number):
-    """Contents that differ from file to file."""
+    """Returns contents that differ from file to file."""
     block = b"".join(b"document %06d, line %013d\n" % (number, line)
                      for line in range(min(size // 38 + 1, BLOCK_LINES)))
     return (block * (size // len(block) + 1))[:size]
 
 
 class Documents:
-    """Files (path, size) below a root, on disk before it returns; each by one owner."""
+    """Creates files (path, size) below a root, written to disk before it returns; each has one
+    owner."""
 
     def __init__(self, context, name, pages):
         self.root = os.path.join(context.directory, name)
@@ -49,7 +50,8 @@ class Documents:
         self.write_back()
 
     def write_back(self):
-        """All at once, which is faster than one by one: nothing is left for the runs."""
+        """Writes all at once, which is faster than one by one, so that no write-back disturbs
+        the runs."""
         fd = os.open(self.root, os.O_RDONLY)
         try:
             if LIBC.syncfs(fd):
@@ -61,7 +63,7 @@ class Documents:
         return [self.root + path for path, _ in self.pages]
 
     def check(self, servers):
-        """Fails unless some of all, the largest among them, arrive as they are."""
+        """Fails unless some of them, including the largest, arrive correctly."""
         largest = max(range(len(self.pages)), key=lambda number: self.pages[number][1])
         step = max(1, len(self.pages) // CHECKED)
         numbers = [*range(0, len(self.pages), step), largest]
@@ -71,7 +73,7 @@ class Documents:
                         for number in numbers), server.address)
 
     def drop(self):
-        """Makes the system forget what it holds of the files; the share that it keeps."""
+        """Makes the system drop its cache of the files; returns the share that it keeps."""
         for _ in range(DROP_TRIES):
             for path in self.paths():
                 fd = os.open(path, os.O_RDONLY)
@@ -85,7 +87,7 @@ class Documents:
         return kept
 
     def resident(self):
-        """Which share of the files' pages is in memory."""
+        """Returns the share of the files' pages in memory."""
         held = total = 0
         for path in self.paths():
             size = os.path.getsize(path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""dynamic: bodies made anew for each request, by SWEET's workers and by peers'
-FastCGI responders; and what SWEET itself does by other ways, CGI/1.1 among them.
+"""dynamic: bodies generated for each request, by SWEET's workers and by peers' FastCGI
+responders; and SWEET's other interfaces, such as CGI/1.1.
 
-Several ways may ask the same server.
+Several rows may use the same server.
 """
 
 import os
@@ -30,7 +30,7 @@ CGI_PAGE = "/cgi" + PAGE
 CGI_CACHE_MIB = 4096
 PEERS = ("nginx-fastcgi", "lighttpd-fastcgi", "lighttpd-sendfile", "apache-fastcgi")
 
-# What SWEET is to reach, by size: requests/s of one row by another's.
+# SWEET's targets, by size: requests/s of one row divided by another's.
 BEST_PEER = {1 << 10: 4, 10 << 10: 3.5, 100 << 10: 4, 1 << 20: 3.5}
 POSIX = {10 << 10: 1.6, 100 << 10: 4}
 KEPT, FASTCGI = 0.9, 1
@@ -52,7 +52,7 @@ def body_of(size):
 
 
 def shared_folder(context, sizes):
-    """For the files that lighttpd sends; goes with the context."""
+    """Makes the folder of files that lighttpd sends; it is removed with the context."""
     need = FILE_PROCESSES * FILES * sum(sizes)
     if need > shutil.disk_usage(SHARED_MEMORY).free // 2:
         raise Failure(f"{need >> 20} MiB of files are too much for {SHARED_MEMORY}")
@@ -68,14 +68,14 @@ def sweet_posix(context, root):
 
 
 def sweet_fastcgi(context, root, processes):
-    """In front of the responders that nginx has."""
+    """A proxy for the responders that nginx has."""
     sweet = Sweet(context, root, context.io[0], CACHE_MIB, name="sweet-fastcgi")
     sweet.add_responders("/generate", Responders(context, sweet, processes))
     return sweet
 
 
 class SweetCgi(Sweet):
-    """A CGI program for each request: its body by cache id, or with plain=1 by its pipe."""
+    """A CGI program for each request: its body by cache id, or with plain=1 through its pipe."""
 
     passing = True
 
@@ -89,7 +89,7 @@ class SweetCgi(Sweet):
 
 
 def start(context, root, sizes, connections):
-    """Starts all that this build has; the ways."""
+    """Starts all servers that this build has; returns the rows."""
     ways = [Way("sweet" if io == "auto" else "sweet-" + io,
                 Sweet(context, root, io, CACHE_MIB, dynamic=True), PAGE) for io in context.io]
     context.start([way.server for way in ways])
@@ -141,17 +141,17 @@ def measure(context):
 
 
 def refresh(row):
-    """Empties the cache that the pages of CGI programs fill.
+    """Empties the cache, which the pages of CGI programs fill.
 
-    They stay when their programs have ended; once it is full, one may be gone
-    before the server holds it, and its request fails.  Those of a run fit.
+    They remain when their programs have ended. When the cache is full, a page may be evicted
+    before the server holds it, and its request fails. The pages of one run fit.
     """
     if row.server.passing:
         row.server.restart()
 
 
 def comparisons(case):
-    """(row, the other row, bar or None) of one case."""
+    """Returns (row, the other row, target or None) of one case."""
     runs, size = case["runs"], case["parameters"]["size"]
     best = bars.most(case, PEERS, "requests_per_s")
     wanted = [("sweet", best, BEST_PEER.get(size)), ("null", best, None),
@@ -162,7 +162,7 @@ def comparisons(case):
 
 
 def verdicts(cases):
-    """With a missed bar beside the best peer stands the limit."""
+    """If a target is missed, reports the limit beside the best peer."""
     result = []
     for case in cases:
         def line(row, other, bar, case=case):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The experiments, by name.  Each starts its servers, checks them, lets them
-take turns and leaves its figures in the Context; the caller prints them.
+"""The experiments, by name. Each starts its servers, checks them, measures them in turn and
+stores its figures in the Context; the caller prints them.
 """
 
 import os
@@ -37,7 +37,7 @@ class Experiment:
         self.derive = getattr(module, "derive", lambda content: False)
 
     def check(self, options):
-        """Fails if it cannot run here."""
+        """Fails if the experiment cannot run here."""
         missing = set(options.cpus) - os.sched_getaffinity(0)
         if missing and self.cpus:
             raise Failure(f"CPU {min(missing)} is not there or not allowed: the servers and the"
@@ -58,10 +58,10 @@ def experiment(name, compare, summary, module=None, cpus=True, root=False):
 
 
 class Context:
-    """What one invocation works with; owns the servers that it started.
+    """The state of one invocation; owns the servers that it started.
 
-    An experiment leaves cases here, and prints its own tables by table().
-    What has no cases leaves records, flat dictionaries, and verdicts instead.
+    An experiment stores cases here, and prints its own tables with table(). Without cases, it
+    stores records (flat dictionaries) and verdicts instead.
     """
 
     def __init__(self, options, source, directory):
@@ -72,17 +72,17 @@ class Context:
         self.server_cpu, self.client_cpu = options.cpus
         self.runs = options.runs
         self.seconds = options.seconds
-        self.sizes = options.sizes  # None where the command line does not tell
+        self.sizes = options.sizes  # None if the command line does not set it
         self.connections = options.connections
         self.io = options.io
         self.quick = options.quick
         self.servers = []
         self.folders = []  # outside of directory; removed at the end
         self.cases, self.tables, self.records, self.verdicts = [], [], [], []
-        self.skipped = None  # why nothing was measured, where that is no failure
+        self.skipped = None  # why nothing was measured, if that is no failure
 
     def pick(self, given, usual, quick):
-        """What the command line says, or else what is usual with or without --quick."""
+        """Returns what the command line says, or else the default with or without --quick."""
         return given or (quick if self.quick else usual)
 
     def table(self, title, heads, rows):
@@ -99,7 +99,7 @@ class Context:
                   flush=True)
 
     def start_if_possible(self, server):
-        """Whether it could: not every build and kernel has all."""
+        """Returns True if it succeeded: not every build and kernel supports everything."""
         try:
             self.start([server])
         except Failure as failure:
@@ -123,10 +123,10 @@ class Context:
 
     def turns(self, parameters, rows, before=None, seconds=None, warm=True,
               runs=None):
-        """One case: a warm-up, but with --quick, then the rows in turn, again and again.
+        """Measures one case: a warm-up, except with --quick, then the rows in turn, repeatedly.
 
-        before(row), if given, is called ahead of each run, off the clock.  runs: if
-        not as many as the command line says.
+        before(row), if given, is called before each run, and its time is not measured. runs:
+        overrides the command line.
         """
         seconds, count = seconds or self.seconds, runs or self.runs
         case = {"parameters": parameters, "runs": {row.name: [] for row in rows}}
@@ -144,17 +144,17 @@ class Context:
         return case
 
     def turn(self, row, seconds):
-        """The figures of one run of a row's client, the server's CPU time among them."""
+        """Returns the figures of one run of a row's client, with the server's CPU time."""
         server = row.server
         server.check_alive()
         client = children_cpu()
         cpu, busy = server.cpu_now(), process.core_busy(self.server_cpu)
         if server.cpu_then:
-            cpu.since(server.cpu_then, server)  # fails if a process was lost in between
+            cpu.since(server.cpu_then, server)  # fails if a process ended in between
         try:
             got = dict(row.client.run(server, seconds))
         except Failure:
-            server.check_alive()  # its last words tell more than the client's
+            server.check_alive()  # the server's last messages tell more than the client's
             raise
         server.cpu_then = server.cpu_now()
         spent = server.cpu_then.since(cpu, server)
@@ -177,7 +177,7 @@ class Context:
 
 
 def children_cpu():
-    """Seconds of CPU that the children took that were waited for: here, the client."""
+    """Returns the CPU seconds of the children that were waited for: here, the client."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

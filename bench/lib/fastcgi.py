@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The FastCGI program that stands behind the servers.
+"""The FastCGI program behind the servers.
 
-fcgi-generate.c is compiled once for an invocation of bench; each server has
-processes of it of its own, on a Unix socket in the server's directory.
+fcgi-generate.c is compiled once for an invocation of bench; each server has its own processes of
+it, on a Unix socket in the server's directory.
 """
 
 import os

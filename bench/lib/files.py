@@ -11,14 +11,14 @@ CACHE_MIB = 256
 
 
 def body(size, number):
-    """Contents that differ from file to file and from place to place."""
+    """Returns contents that differ from file to file and from place to place."""
     block = b"".join(b"file %04d, %d bytes, line %09d\n" % (number, size, line)
                      for line in range(size // 32 + 1))
     return block[:size]
 
 
 def make_root(context, sizes, name="root"):
-    """The directory, full of files."""
+    """Returns the directory, with all files."""
     root = os.path.join(context.directory, name)
     os.mkdir(root, 0o755)
     make_files(root, sizes)
@@ -39,21 +39,21 @@ def make_files(root, sizes):
 
 
 def paths(root, sizes):
-    """Of all files, for servers that want to know them beforehand."""
+    """Returns all files, for servers that need them in advance."""
     return [os.path.join(root, str(size), f"{number:03d}.bin")
             for size in sizes for number in range(FILES)]
 
 
 def page(size):
-    """The format that makes an URL's path of a number."""
+    """Returns the format that makes a URL's path from a number."""
     return f"/{size}/%03d.bin"
 
 
 def pages(size):
-    """(path, body) of all of one size."""
+    """Returns (path, body) of all files of one size."""
     return ((page(size) % number, body(size, number)) for number in range(FILES))
 
 
 def cache_mib(sizes):
-    """A cache in which all files fit twice."""
+    """Returns the size of a cache that holds all files twice."""
     return max(CACHE_MIB, 2 * FILES * sum(sizes) >> 20)

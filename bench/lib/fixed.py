@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""fixed: static files of one size at a time, by SWEET and its peers, and by what
-does nothing but send; at last, a connection for each request.
+"""fixed: static files of one size at a time, by SWEET, its peers, and a program that only sends;
+finally, with a connection for each request.
 """
 
 from . import bars, files, load, report
@@ -21,7 +21,7 @@ CLOSED_SIZE = 1 * KB  # with a connection for each request
 PLOTS = (*USUAL, Plot("mb_per_s", "MB/s", "bytes of bodies"))
 CLIENTS = {"wrk": load.Wrk, "h2load": load.H2load}
 
-# What SWEET is to reach: the CPU time of others by its own.
+# SWEET's targets: the CPU time of others divided by its own.
 BEST_PEER = {1 * KB: 1.25, 10 * KB: 1.15, 100 * KB: 1.25, 1 * MB: 1.15}
 POSIX = {10 * KB: 1.12, 100 * KB: 1.12}
 NULL = 0.9
@@ -30,7 +30,7 @@ BEST_PEER_REQUESTS = {1 * MB: 1.15}  # requests/s
 
 
 def start(context, root, sizes, counts):
-    """(servers of the files, what only sends as many bytes)."""
+    """Returns (servers of the files, programs that only send as many bytes)."""
     mib = files.cache_mib(sizes)
     context.start([*(Sweet(context, root, io, mib) for io in context.io),
                    Sweet(context, root, context.io[0], mib, name="sweet-posix",

@@ -8,10 +8,10 @@ from .servers import Server, connects, find_program, version
 
 
 def configuration(server, root):
-    """As JSON, which is YAML, too.
+    """Returns the configuration as JSON, which is also YAML.
 
-    It keeps a file open for a turn of its loop, which cannot be configured, and
-    reads files instead of using sendfile().  It has no log unless it is asked for.
+    h2o keeps a file open for a turn of its loop, which cannot be configured, and reads files
+    instead of using sendfile(). By default it has no log.
     """
     return {
         "num-threads": 1,

@@ -29,7 +29,7 @@ backend nginx
     server nginx 127.0.0.1:{behind}
 """
 MIB_MAX = 4095
-OBJECT_ROOM = 4096  # for the head of an answer
+OBJECT_ROOM = 4096  # for the head of a response
 
 
 class HAProxy(Server):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""idle: what kept connections cost that nobody uses, in memory and in speed.
+"""idle: what idle kept connections cost, in memory and in throughput.
 
-Three loads take turns: 64 busy connections; the same beside 10,000 that have
-been used once and are idle; 10,000 busy ones.
+Three loads take turns: 64 busy connections; the same beside 10,000 that were used once and are
+idle; 10,000 busy ones.
 """
 
 import resource
@@ -15,9 +15,9 @@ from .servers import Row, Sweet
 CONNECTIONS = 10_000
 BUSY = 64
 SIZE = 1 << 10
-# Of the server: a client's ports are one supply for each of them.
+# Addresses of the server: each has its own supply of client ports.
 ADDRESSES = [f"127.0.0.{number}" for number in range(1, 9)]
-OPEN_AT_ONCE = 500  # less than the shortest queue of connections to be accepted
+OPEN_AT_ONCE = 500  # less than the shortest accept queue
 # The client opens them first, within the time of the run.
 CROWD_SECONDS = 5
 MEMORY_BAR, THROUGHPUT_BAR = 1024, 0.8
@@ -25,7 +25,7 @@ REQUEST = b"GET /1024/000.bin HTTP/1.1\r\nHost: bench\r\n\r\n"
 
 
 def raise_limit(least):
-    """Descriptors for us and for what we start."""
+    """Raises the limit of descriptors for this process and its children."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= least:
         return
@@ -37,7 +37,8 @@ def raise_limit(least):
 
 
 def memory(pid):
-    """Bytes of a process's own memory, and of all that it has mapped, in RAM or swap."""
+    """Returns the bytes of a process's private memory, and of all that it has mapped, in RAM or
+    swap."""
     sums = dict.fromkeys(("Private_Clean", "Private_Dirty", "Rss", "Swap"), 0)
     with open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
@@ -49,7 +50,7 @@ def memory(pid):
 
 
 class Idle:
-    """Connections that were answered once each; closed by close()."""
+    """Connections that each received one response; close() closes them."""
 
     def __init__(self, port, count):
         self.sockets = []
@@ -78,7 +79,7 @@ class Idle:
                 raise Failure(f"the server said {answer[:60]!r}")
 
     def still_open(self):
-        """How many the server has not closed."""
+        """Returns how many the server has not closed."""
         count = 0
         for one in self.sockets:
             one.setblocking(False)
@@ -97,7 +98,7 @@ class Idle:
 
 
 def least_memory(pid):
-    """Of some moments: what is freed a little later is not needed."""
+    """Returns the minimum of some moments, because memory is freed a little later."""
     return tuple(map(min, zip(*(memory(pid) for _ in range(5)))))
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""kernel: instructions that a document takes from memory to the network, by
+"""kernel: the instructions that sending a document from memory to the network takes, with
 write(), sendfile(), io_uring's SEND_ZC and nabc.ko, in guests of QEMU.
 
-Each guest has one emulated CPU whose clock counts instructions, of the sender
-and, over veth, of the receiver, too; beyond virtio-net is a thread of bench.
-bench/kernel/guest.c does the work, tests/kernel/ has all that makes a guest.
+Each guest has one emulated CPU whose clock counts instructions: of the sender and, over veth,
+also of the receiver; behind virtio-net, the receiver is a thread of bench. bench/kernel/guest.c
+does the work; tests/kernel/ builds the guests.
 """
 
 import glob
@@ -23,7 +23,7 @@ KB, MB = 1 << 10, 1 << 20
 SERIES, QUICK_SERIES = ("6.1", "6.12"), ("6.12",)
 SIZES, QUICK_SIZES = (10 * KB, 100 * KB, MB), (10 * KB, MB)
 BYTES, QUICK_BYTES = 8 * MB, 4 * MB  # of each run
-# As the guest has them, and for people.
+# The names in the guest, and the printed ones.
 NETWORKS = {"veth-1500-offload": "veth, offload, MTU 1500",
             "veth-9000-offload": "veth, offload, MTU 9000",
             "veth-1500": "veth, no offload, MTU 1500",
@@ -34,21 +34,21 @@ QUICK_NETWORKS = ("veth-1500-offload",)
 WANTED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio",
           "depmod": "kmod", "ip": "iproute2", "xz": "xz-utils", "gcc-12": "gcc-12", "cc": "gcc"}
 MODULES = "veth virtio_net virtio_pci"
-# Copies by "rep movsb" would count one instruction for each byte, or for any number.
+# Copies with "rep movsb" would count one instruction for each byte, or for any number.
 MODEL, WORDS = "max,-erms,-fsrm", ["clearcpuid=rep_good"]
-OUT_OF_SPECIFICATION = 4  # how a kernel is tainted by clearcpuid
+OUT_OF_SPECIFICATION = 4  # the taint flag that clearcpuid sets
 ICOUNT = "-icount shift=0,sleep=off"
 FETCH_SECONDS, BUILD_SECONDS, GUEST_SECONDS, QUICK_GUEST_SECONDS = 900, 300, 2400, 100
 HOST, HOST_WIDTH, PORT = "10.9.1.2", 24, 80
 
 FIELD = "instructions"
-COLUMNS = None  # the tables below tell it shorter
+COLUMNS = None  # the tables below are shorter
 PLOTS = tuple(Plot(FIELD, "instructions", f"guest instructions for a {body} document of 1 MB",
                    x="network", name=body, where=lambda parameters, body=body:
                    parameters["body"] == body and parameters["size"] == MB)
               for body in ("static", "dynamic"))
 
-# What is to be reached, by the module's instructions.
+# Targets, in multiples of the module's instructions.
 MODULE, SUMS, PIPE = "module", "module, kept sums", "pipe, write"
 PUT = "module, put"
 OFFLOAD = 3  # of write and sendfile, 1 MB
@@ -59,7 +59,7 @@ DYNAMIC = {10 * KB: (1.2, PUT), 100 * KB: (1.5, MODULE), MB: (2.4, MODULE)}
 
 
 class Missing(Exception):
-    """What this machine has not got, so that nothing can be measured."""
+    """What this machine lacks, so that nothing can be measured."""
 
 
 # --- what guests are made of ----------------------------------------------------------------
@@ -81,7 +81,7 @@ def must(what, argv, seconds):
 
 
 class Maker:
-    """Makes the files that a guest needs, out of the sources, in bench's directory."""
+    """Makes the files that a guest needs from the sources, in bench's directory."""
 
     def __init__(self, context):
         self.top = os.path.dirname(context.source)
@@ -179,7 +179,7 @@ def receive(connection):
 
 
 def sink_if_possible():
-    """None where there are no rights to namespaces or no /dev/net/tun."""
+    """Returns None without the rights for namespaces or without /dev/net/tun."""
     if os.geteuid() or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         print("skipped: virtio-net: it needs root and /dev/net/tun", flush=True)
         return None
@@ -190,7 +190,7 @@ def sink_if_possible():
 
 
 def guest(context, maker, series, kernel, image, networks, sizes, sink):
-    """Its figures: [(network, body, way, size, instructions)]."""
+    """Returns its figures: [(network, body, way, size, instructions)]."""
     options, argv = ICOUNT, [maker.script("run-guest.sh"), kernel, image]
     if sink:
         options += (" -netdev tap,id=out,ifname=tap0,script=no,downscript=no"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""large: files that no cache of contents holds, by SWEET's two ways and its peers.
-What is counted are megabytes, since a run ends in the middle of a file.
+"""large: files that are larger than any cache of contents, with SWEET's two methods and by its
+peers. The unit is megabytes, because a run ends in the middle of a file.
 """
 
 import os
@@ -24,7 +24,7 @@ COPY = 1.0  # the strict way costs more
 
 
 class Megabytes(load.Wrk):
-    """wrk, whose requests are megabytes that arrived."""
+    """wrk, counting received megabytes as requests."""
 
     TIMEOUT = 60
 
@@ -61,7 +61,7 @@ def measure(context):
     counts = context.connections or CONNECTIONS
     files = start(context, sizes, counts)
     for size in sizes:
-        # In the page cache, for all.
+        # All of it is in the page cache, for all servers.
         with open(os.path.join(files.root, path(size)[1:]), "rb") as file:
             while file.read(MB):
                 pass

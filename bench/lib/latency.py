@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""latency: how long answers take at 70 % of what the best peer can do.
+"""latency: response times at 70 % of the best peer's maximum rate.
 
-First each peer answers as fast as it can; the best one's rate tells at which the
-servers then are asked, whether they answer or not.  A request's time counts
-from when it was due, so that a server that is late cannot hide it.
+First each peer runs at full speed; the best one's rate determines the request rate for all
+servers, which does not depend on their responses. A request's time counts from when it was due,
+so that a late server cannot hide its delay.
 """
 
 import os

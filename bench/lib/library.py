@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""libnabc by itself: runs the program bench/library of the build, test by
-test, and tells its figures and whether they reach what the library promises.
+"""libnabc alone: runs the program bench/library of the build, test by test, and reports its
+figures and whether they reach the library's targets.
 """
 
 import resource
@@ -36,14 +36,14 @@ def memory_available():
 
 
 def units_that_fit(wanted):
-    """A unit takes a page, and pages beside them are wanted, too."""
+    """A unit takes a page, and further pages beside them are needed."""
     while wanted > 1000 and memory_available() < wanted * 4096 * 3 // 2:
         wanted //= 10
     return wanted
 
 
 class Disturbance:
-    """What other programs took of the CPUs that the tests ran on."""
+    """Returns the time that other programs used of the CPUs of the tests."""
 
     def __init__(self, cpus):
         self.cpus = cpus
@@ -63,7 +63,7 @@ class Disturbance:
 
 
 class Figures:
-    """{(test, subject, field): one value a round}"""
+    """{(test, subject, field): one value for each round}"""
 
     def __init__(self):
         self.values = {}
@@ -83,7 +83,7 @@ class Figures:
         return report.spread((statistics.median(values), min(values), max(values)))
 
     def ratio(self, over, under):
-        """Of the medians, least and most of the rounds."""
+        """Returns (ratio of the medians, minimum, maximum of the rounds' ratios)."""
         pairs = [a / b for a, b in zip(self.of(*over), self.of(*under))]
         return self.median(*over) / self.median(*under), min(pairs), max(pairs)
 
@@ -197,7 +197,7 @@ def print_threads(context, figures):
 
 
 def bars(figures, counts):
-    """What the library promises: (what, found, "at least" or "under", bound)."""
+    """The library's targets: (what, found, "at least" or "under", bound)."""
     most, least = str(counts[-1]), str(counts[0])
     result = []
     for who in ("owner", "worker"):

@@ -9,8 +9,8 @@ from .servers import Server, connects, find_program, version
 PROCESSES = 4
 FILE_PROCESSES = 2
 
-# No log of requests: that would be a module.  It closes a connection after as
-# many requests as this number, the largest that it takes.
+# No log of requests, which would be a module. It closes a connection after the maximum of
+# requests, here the largest permitted number.
 LIGHTTPD = """\
 server.modules = ({modules})
 server.bind = "{listen}"
@@ -26,15 +26,15 @@ server.max-keep-alive-idle = 3600
 server.max-keep-alive-requests = 65535
 """
 
-# What it knows of a file it keeps until inotify tells of a change.
+# It caches what it knows of a file until inotify reports a change.
 LIGHTTPD_FILES = """\
 server.network-backend = "sendfile"
 server.stat-cache-engine = "inotify"
 """
 
-# It connects to a responder for each request: keeping connections is not in it.
-# stream-response-body 1 sends while the responder writes and reads all that it
-# has written; 0, the default, puts a large body into a file first.
+# It connects to a responder for each request, because it cannot keep connections.
+# stream-response-body 1 sends while the responder writes, and reads everything that it has
+# written; 0, the default, writes a large body into a file first.
 LIGHTTPD_FASTCGI = """\
 server.stream-response-body = 1
 fastcgi.server = ("/generate" => ((
@@ -62,7 +62,7 @@ def launch(server):
 
 
 class Lighttpd(Server):
-    """For files; listen: on which address."""
+    """For files; listen: the address."""
 
     def __init__(self, context, root, name="lighttpd", listen="127.0.0.1"):
         super().__init__(name, context.directory, context.server_cpu)
@@ -73,7 +73,7 @@ class Lighttpd(Server):
 
 
 class LighttpdFastCgi(Server):
-    """With a folder, responders put bodies there and lighttpd sends the files."""
+    """With a folder, responders write bodies there and lighttpd sends the files."""
 
     def __init__(self, context, root, folder=None):
         super().__init__("lighttpd-sendfile" if folder else "lighttpd-fastcgi",

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Network namespaces, and two of them joined by a cable (veth).
+"""Network namespaces, and two of them connected by a cable (veth).
 
-A namespace has no name and no place in the file system: a descriptor of this
-process holds it, so it ends, with all that is in it, when the process does,
-however that comes.  Only the thread that enters one is in it; a socket stays
-in the namespace that it was made in.
+A namespace has no name and no place in the file system: a descriptor of this process holds it,
+so it ends, with everything in it, when the process ends in any way. Only the thread that enters
+a namespace is in it; a socket stays in the namespace in which it was created.
 """
 
 import ctypes
@@ -20,7 +19,7 @@ SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
 
 
 def require():
-    """Fails with what is missing to make namespaces."""
+    """Fails with a message if something is missing to make namespaces."""
     if os.geteuid() != 0:
         raise Failure("this experiment makes network namespaces: run it as root")
 
@@ -33,7 +32,7 @@ def call(what, *arguments):
 
 
 def own_fd():
-    """A descriptor of the namespace that this thread is in."""
+    """Returns a descriptor of the namespace of this thread."""
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
@@ -66,11 +65,11 @@ class Namespace:
             os.close(before)
 
     def argv(self, *argv):
-        """The command by which argv runs inside."""
+        """Returns the command that runs argv inside."""
         return ["nsenter", f"--net={self.path}", "--", *argv]
 
     def run(self, *argv):
-        """Runs a command inside; its output, or Failure with its words."""
+        """Runs a command inside; returns its output, or raises Failure with it."""
         try:
             done = subprocess.run(self.argv(*argv), stdin=subprocess.DEVNULL, check=False,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -88,7 +87,7 @@ class Namespace:
             file.write(str(value))
 
     def counters(self):
-        """{name: count} of the system's TCP in it, as in netstat -s."""
+        """Returns {name: count} of its TCP, as netstat -s."""
         counters = {}
         with self:
             for name in ("snmp", "netstat"):
@@ -101,7 +100,7 @@ class Namespace:
         return counters
 
     def hardware(self, device):
-        """The hardware address of a device in it."""
+        """Returns the hardware address of a device in it."""
         return re.search(r"link/ether (\S+)", self.run("ip", "link", "show", device))[1]
 
     def close(self):
@@ -111,7 +110,7 @@ class Namespace:
 
 
 def cpu_mask(cpu):
-    """One CPU as the kernel writes sets of them: words of 32, the highest first."""
+    """Returns one CPU in the kernel's format of sets: words of 32 bits, the highest first."""
     return ",".join([f"{1 << cpu % 32:x}", *["0"] * (cpu // 32)])
 
 
@@ -148,10 +147,11 @@ class Pair:
             end.run("ethtool", "-K", self.device, *features)
 
     def steer(self, server_cpu, client_cpu):
-        """What an end receives is worked on by its own CPU, as if it were its own machine."""
+        """Makes each end process what it receives on its own CPU, as a machine of its own
+        would."""
         file = f"/sys/class/net/{self.device}/queues/rx-0/rps_cpus"
         for end, cpu in ((self.server, server_cpu), (self.client, client_cpu)):
-            # The /sys of a namespace has to be mounted by one who is in it.
+            # The /sys of a namespace must be mounted from inside.
             end.run("unshare", "--mount", "sh", "-c",
                     f"mount -t sysfs sysfs /sys && echo {cpu_mask(cpu)} >{file}")
 

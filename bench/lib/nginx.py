@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nginx, with one worker where nothing else is said: for files, or in front of FastCGI
-responders.
+"""nginx, by default with one worker: for files, or in front of FastCGI responders.
 """
 
 import os
@@ -103,7 +102,7 @@ def write_conf(server, root, location="", upstream="", workers=1, listen="127.0.
 
 
 class Nginx(Server):
-    """For files; listen: on which address."""
+    """For files; listen: the address."""
 
     def __init__(self, context, root, name="nginx", workers=1, listen="127.0.0.1"):
         super().__init__(name, context.directory, context.server_cpu)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Packets of one HTTP/1.0 exchange of 1 KB, between two network namespaces.
 
-Each variant is a set of options of SWEET and of the client's socket, and the
-packets that they must give, as tcpdump sees them at the client's end; the
-system's test asserts the same lists.  Counts are exact because nothing but
-the two ends decides: the client closes when the server's end has come, and
-an exchange in which a timer of the system had to help (a process was not
-given a CPU for 40 ms) is made once more.
+Each variant is a set of options of SWEET and of the client's socket, and the packets that they
+must produce, as tcpdump sees them at the client's end; the system test asserts the same lists.
+Counts are exact because only the two ends determine them: the client closes after the server's
+end has arrived. An exchange in which a timer of the system was needed (a process did not get a
+CPU for 40 ms) is repeated.
 """
 
 import contextlib
@@ -38,14 +37,14 @@ TIMERS = ("TcpExtDelayedACKs", "TcpExtTCPTimeouts", "TcpRetransSegs")
 
 CLIENT, SERVER = "client", "server"
 SYN, SYN_ACK, ACK, FIN = "SYN", "SYN ACK", "ACK", "FIN ACK"
-ANSWER = "answer"  # its length, whatever the fields of the head
+ANSWER = "answer"  # the response's length, whatever the fields of its head
 
 
 class Variant:
     """Options of both ends, and the packets: (from, flags, bytes of data).
 
-    client: "delay-ack-data", "delay-ack-syn", "delay-ack-fin" and "fastopen".
-    paper: how many packets the paper counts; None: it has no such figure.
+    client: "delay-ack-data", "delay-ack-syn", "delay-ack-fin" and "fastopen". paper: the paper's
+    number of packets; None: it has none.
     """
 
     def __init__(self, name, paper, arguments, client, packets):
@@ -75,7 +74,7 @@ VARIANTS = [
     Variant("TCP Fast Open", None, ["--delay-ack=on", "--fastopen=16", "--linger=off"],
             {"delay-ack-data", "delay-ack-fin", "delay-ack-syn", "fastopen"},
             [(CLIENT, SYN, REQUEST), (SERVER, SYN_ACK, 0), (SERVER, FIN, ANSWER), *CLOSING]),
-    # The FIN has to wait for the client's first ACK, the answer does not.
+    # The FIN must wait for the client's first ACK, the response need not.
     Variant("TCP Fast Open, lingering", None, ["--delay-ack=on", "--fastopen=16"],
             {"delay-ack-syn", "fastopen"},
             [(CLIENT, SYN, REQUEST), (SERVER, SYN_ACK, 0), (SERVER, ACK, ANSWER),
@@ -125,12 +124,13 @@ class Capture:
 
     @staticmethod
     def read(stream):
-        """What there is, as soon as there is something; nothing at the end or after a while."""
+        """Returns the captured lines as soon as there are some; nothing at the end or after a
+        timeout."""
         ready = select.select([stream], [], [], WAIT_SECONDS)[0]
         return os.read(stream.fileno(), 1 << 16) if ready else b""
 
     def packets(self, port):
-        """All up to now, as (from, flags, bytes); port is the server's."""
+        """Returns all packets so far, as (from, flags, bytes); port is the server's."""
         with self.pair.client, socket.socket(type=socket.SOCK_DGRAM) as mark:
             mark.sendto(b"that was all", (self.pair.addresses[0], MARK_PORT))
         while not re.search(rb"> \S+\." + str(MARK_PORT).encode() + rb": UDP.*\n", self.text):
@@ -150,7 +150,7 @@ class Capture:
 
 
 def flag_words(flags):
-    """tcpdump's letters as the paper's words; it does not tell of PSH."""
+    """Translates tcpdump's letters into the paper's words; ignores PSH."""
     words = {"S": "SYN", "F": "FIN", "R": "RST", ".": "ACK"}
     return " ".join(word for letter, word in words.items() if letter in flags)
 
@@ -163,12 +163,12 @@ def set_tcp(connection, option, value):
 
 
 def ask(pair, port, client, server_pid):
-    """One exchange; bytes of the answer, and the client's port."""
+    """Makes one exchange; returns the bytes of the response, and the client's port."""
     address = pair.addresses[0], port
     with pair.client:
         connection = socket.socket()
     with connection:
-        # The kernel's, since Python's make the socket one that does not block.
+        # The kernel's timeout, because Python's makes the socket non-blocking.
         for limit in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             connection.setsockopt(socket.SOL_SOCKET, limit, struct.pack("ll", WAIT_SECONDS, 0))
         if "delay-ack-fin" in client:
@@ -176,7 +176,7 @@ def ask(pair, port, client, server_pid):
         if "delay-ack-syn" in client:
             set_tcp(connection, socket.TCP_QUICKACK, 0)
         if "fastopen" in client:
-            # The answer may come as soon as the SYN is there: not before the client is ready.
+            # The response may arrive with the SYN: not before the client is ready.
             with stopped(server_pid):
                 connection.sendto(request(), MSG_FASTOPEN, address)
                 if "delay-ack-data" in client:
@@ -192,7 +192,7 @@ def ask(pair, port, client, server_pid):
         if not poll.poll(WAIT_SECONDS * 1000):
             raise Failure("the server does not close the connection")
         if "delay-ack-fin" in client:
-            # Before anything is read, since that would acknowledge as well.
+            # Before anything is read, because that would send an acknowledgement.
             connection.shutdown(socket.SHUT_WR)
         answer = b""
         while more := connection.recv(1 << 16):
@@ -213,7 +213,7 @@ def stopped(pid):
 
 @contextlib.contextmanager
 def urgent():
-    """This thread before others, where that is allowed: acknowledgements do not wait long."""
+    """Gives this thread priority, if permitted, so that acknowledgements are not late."""
     policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -225,14 +225,15 @@ def urgent():
 
 
 def hurry(pid):
-    """The threads of a server before others, where that is allowed."""
+    """Gives the threads of a server priority, if permitted."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(1))
 
 
 def await_closed(pair, port):
-    """Until the client's connection from that port is no more: its last packet has come."""
+    """Waits until the client's connection from that port has ended: its last packet has
+    arrived."""
     limit = time.monotonic() + WAIT_SECONDS
     pattern = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} ", re.M)
     while True:
@@ -245,17 +246,17 @@ def await_closed(pair, port):
 
 
 def timers(pair):
-    """How often a timer of the system's TCP has had to help."""
+    """Returns how often a timer of the system's TCP has expired."""
     counters = [end.counters() for end in (pair.server, pair.client)]
     return [each[name] for each in counters for name in TIMERS]
 
 
 def exchange(pair, port, variant, server_pid):
-    """(packets, bytes of the answer) of one undisturbed exchange."""
+    """Returns (packets, bytes of the response) of one undisturbed exchange."""
     hurry(server_pid)
     for _ in range(EXCHANGES_MOST):
         if "fastopen" in variant.client:
-            with urgent():  # for the cookie
+            with urgent():  # to get the cookie
                 await_closed(pair, ask(pair, port, variant.client, server_pid)[1])
         capture = Capture(pair)
         try:
@@ -274,7 +275,7 @@ def exchange(pair, port, variant, server_pid):
 
 
 def expected(variant, length):
-    """The packets of a variant whose answer has that length."""
+    """Returns the packets of a variant whose response has that length."""
     return [(end, flags, length if data == ANSWER else data)
             for end, flags, data in variant.packets]
 

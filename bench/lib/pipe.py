@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""pipe: one large file over a long fat pipe, a link of 100 ms and 1 Gbit/s: whether
-SWEET fills it as nginx does, and whether connections get equal shares of it, and of loopback.
+"""pipe: one large file over a long fat pipe, a link of 100 ms and 1 Gbit/s: whether SWEET fills
+it as nginx does, and whether connections get equal shares of it, and of loopback.
 """
 
 import json
@@ -26,7 +26,7 @@ SYSCTLS = {"tcp_wmem": f"4096 65536 {64 << 20}", "tcp_rmem": f"4096 131072 {64 <
 CONNECTIONS, QUICK_CONNECTIONS = (1, 4, 16), (16,)
 SHARERS = 16
 WIDE_SECONDS, LOOPBACK_SECONDS = 8, 4
-BEGINNING = 3 / 8  # of a run: slow start, and what was sent too much in it
+BEGINNING = 3 / 8  # of a run: slow start, and the excess that it sent
 PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pull.py")
 
 RATE_BAR, FAIR_BAR = 0.95, 0.9
@@ -51,7 +51,7 @@ PLOTS = (Plot("steady_mb_per_s", "MB/s", "a link of 100 ms and 1 Gbit/s", "conne
 
 
 def jain(shares):
-    """1: all are equal; 1 / their number: one has all."""
+    """Returns 1 if all are equal; 1 / their number if one has everything."""
     squares = len(shares) * sum(share * share for share in shares)
     return sum(shares) ** 2 / squares if squares else 0
 
@@ -103,7 +103,7 @@ def make_root(context):
 
 
 def servers(context, label, root):
-    """{row: server}, not started; on every address, so that they may be in any namespace."""
+    """Returns {row: server}, not started; listening on every address, for any namespace."""
     made = {"sweet": Sweet(context, root, context.io[0], CACHE_MIB, name=f"sweet-{label}"),
             "nginx": Nginx(context, root, f"nginx-{label}", listen="0.0.0.0")}
     if not context.quick:
@@ -124,7 +124,8 @@ def start(context, some, body):
 
 
 def take_turns(context, parameters, some, client, seconds):
-    """One case; CPU time by MB, since a run has only some files, and parts of them."""
+    """Measures one case; CPU time per MB, because a run has only a few files, and parts of
+    them."""
     case = context.turns(parameters, [Row(name, one, client) for name, one in some.items()],
                          seconds=context.seconds if context.quick else seconds)
     for run in (run for runs in case["runs"].values() for run in runs):
@@ -133,7 +134,7 @@ def take_turns(context, parameters, some, client, seconds):
 
 
 def controls(context):
-    """TCP's congestion controls that a namespace may have, the system's own first."""
+    """Returns TCP's congestion controls that a namespace may use, the system's default first."""
     def words(name):
         with open(f"/proc/sys/net/ipv4/tcp_{name}congestion_control") as file:
             return file.read().split()
@@ -149,7 +150,7 @@ def over_the_link(context, root, body, control):
         for end in (link.server, link.client):
             for name, value in {**SYSCTLS, "tcp_congestion_control": control}.items():
                 end.set("ipv4/" + name, value)
-        with link.server:  # what it checks would take long over the link
+        with link.server:  # the server's own checks would take long over the link
             start(context, some, body)
         for server in some.values():
             server.address = SERVER
@@ -192,12 +193,12 @@ def measure(context):
 
 
 def verdicts(cases):
-    """The pipe as full as by nginx; shares that are equal, or no less so than nginx's."""
+    """Targets: the pipe as full as with nginx; shares that are equal, or as equal as nginx's."""
     found = []
     for case in cases:
         name = report.case_name(case)
         if wide(case["parameters"]):
-            # More than the link carries waited behind a lost segment when the part began.
+            # When the part began, more than the link carries was waiting behind a lost segment.
             value, other = (min(LINK_MB, bars.median(case, row, "steady_mb_per_s"))
                             for row in ("sweet", "nginx"))
             value /= other

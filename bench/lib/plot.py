@@ -14,7 +14,7 @@ from .process import Failure
 from .servers import find_program
 
 SECONDS_MAX = 30
-# Told apart also without colours: each has a point of its own, too.
+# Each line has its own point symbol, to distinguish it without colours.
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#e08e1b", "#6a4c93", "#5c5c5c", "#00a6a6", "#a0522d",
            "#b5179e", "#7a9e00", "#264653", "#ff6b6b", "#8d99ae")
 AXES = {"size": "size of the body", "set_mb": "data set, MB", "connections": "connections",
@@ -41,14 +41,14 @@ USUAL = (Plot("requests_per_s", "requests/s", "requests/s"),
 
 
 def varying(cases):
-    """Parameters with more than one value, in their order."""
+    """Returns the parameters with more than one value, in their order."""
     names = list(dict.fromkeys(name for case in cases for name in case["parameters"]))
     return [name for name in names
             if len({case["parameters"].get(name) for case in cases}) > 1]
 
 
 def quoted(text):
-    """As gnuplot wants it: nothing in it means anything."""
+    """Quotes a text for gnuplot, without special characters."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
@@ -58,7 +58,7 @@ def axis(cases, x):
 
 
 def panels(cases, x):
-    """{values of the other parameters, as text: cases}."""
+    """Returns {values of the other parameters, as text: cases}."""
     others = [name for name in varying(cases) if name != x]
     result = {}
     for case in cases:
@@ -69,7 +69,7 @@ def panels(cases, x):
 
 
 def points(cases, x, row, field):
-    """[(x, median, least, most)] of a row."""
+    """Returns [(x, median, minimum, maximum)] of a row."""
     found = []
     for case in cases:
         triple = report.summary(case["runs"][row]).get(field) if row in case["runs"] else None
@@ -83,7 +83,7 @@ def spans(values):
 
 
 def ticks(values, x):
-    """Bytes are read as KB and MB."""
+    """Converts bytes to KB and MB."""
     if x != "size" or len(values) > 12:
         return ""
     return "set xtics (" + ", ".join(f"{quoted(report.size_name(value))} {value}"
@@ -91,7 +91,7 @@ def ticks(values, x):
 
 
 def script(plot, cases, title, path):
-    """What gnuplot is to do for one file, or None if there is nothing to draw."""
+    """Returns the commands of gnuplot for one file, or None if there is nothing to draw."""
     x = axis(cases, plot.x)
     rows = list(dict.fromkeys(row for case in cases for row in case["runs"]))
     lines = {row: points(cases, x, row, plot.field) for row in rows}
@@ -128,7 +128,7 @@ def data(name, lines):
 
 
 def room(values, log):
-    """A range with a little room at its ends."""
+    """Returns a range with a margin at both ends."""
     least, most = min(values), max(values)
     if log:
         return f"[{least / 1.1}:{most * 1.1}]"
@@ -171,7 +171,7 @@ def file_name(experiment, plot, panel):
 
 
 def draw(directory, experiment, plots, cases):
-    """Draws all of an experiment's plots; [(file name, title)]."""
+    """Draws all of an experiment's plots; returns [(file name, title)]."""
     gnuplot, drawn = find_program("gnuplot"), []
     for plot in plots:
         mine = [case for case in cases if plot.where(case["parameters"])]

@@ -21,7 +21,7 @@ END_SECONDS = 5
 
 
 class Failure(Exception):
-    """What makes a benchmark's figures worthless; ends bench with status 1."""
+    """An error that makes a benchmark's figures worthless; ends bench with status 1."""
 
 
 def become_subreaper():
@@ -46,7 +46,7 @@ def start(argv, cpu, output, before=None):
 
 
 def await_ready(popen, log, ready):
-    """Waits until ready() is true; the wait is bounded and ends if popen does."""
+    """Waits until ready() is true; fails after a timeout, or if popen ends."""
     limit = time.monotonic() + START_SECONDS
     while not ready():
         if popen.poll() is not None:
@@ -66,7 +66,7 @@ def tail(path, lines=6):
 
 
 def stat_fields(pid):
-    """Fields of /proc/PID/stat from the third on, or None if it has ended."""
+    """Returns the fields of /proc/PID/stat from the third on, or None if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
@@ -75,7 +75,7 @@ def stat_fields(pid):
 
 
 def tree(roots):
-    """Pids of the roots and of all their descendants that run now."""
+    """Returns the pids of the roots and of all their running descendants."""
     children = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -89,7 +89,7 @@ def tree(roots):
 
 
 def thread_times(pid):
-    """{thread: ns on CPU}; empty if the kernel does not tell."""
+    """Returns {thread: ns on CPU}; empty if the kernel does not tell."""
     times = {}
     try:
         for tid in os.listdir(f"/proc/{pid}/task"):
@@ -101,7 +101,7 @@ def thread_times(pid):
 
 
 class Cpu:
-    """CPU time of a set of processes at one moment."""
+    """The CPU time of a set of processes at one moment."""
 
     def __init__(self, roots):
         self.roots = set(roots)
@@ -113,9 +113,9 @@ class Cpu:
                 self.processes[pid] = (int(fields[19]), own, reaped, thread_times(pid))
 
     def since(self, before, server):
-        """Nanoseconds since an earlier Cpu of the same processes.
+        """Returns nanoseconds since an earlier Cpu of the same processes.
 
-        Of a passing process, such as a CGI program, the parent has the time.
+        The time of a short-lived process, such as a CGI program, is in its parent's.
         """
         for pid, (born, *_) in before.processes.items():
             lost = pid not in self.processes or self.processes[pid][0] != born
@@ -125,7 +125,7 @@ class Cpu:
         total = 0
         for pid, (_, own, reaped, threads) in self.processes.items():
             _, own0, reaped0, threads0 = before.processes.get(pid, (0, 0, 0, {}))
-            # A thread that ended took its nanoseconds along; ticks keep them.
+            # The nanoseconds of a thread that ended are lost; ticks still count them.
             if threads and any(threads.values()) and threads0.keys() <= threads.keys():
                 total += sum(threads.values()) - sum(threads0.values())
             else:
@@ -140,7 +140,7 @@ def cpu_source():
 
 
 def core_busy(cpu):
-    """Nanoseconds that a CPU was not idle since boot, by whatever program."""
+    """Returns the nanoseconds since boot in which a CPU was not idle, whatever the program."""
     with open("/proc/stat") as file:
         match = re.search(rf"^cpu{cpu} (.*)$", file.read(), re.M)
     user, nice, system, _idle, _wait, irq, softirq, steal = map(int, match[1].split()[:8])
@@ -148,7 +148,7 @@ def core_busy(cpu):
 
 
 def end(popens, seconds=END_SECONDS):
-    """Asks processes to end, then makes them and what they leave behind."""
+    """Asks processes to end, then kills them and what they leave behind."""
     born = {}
     for pid in tree([p.pid for p in popens]):
         fields = stat_fields(pid)
@@ -178,7 +178,7 @@ def kill(pid):
 
 
 def end_all():
-    """Kills every descendant that is still there and reaps it."""
+    """Kills and reaps every remaining descendant."""
     limit = time.monotonic() + END_SECONDS
     while time.monotonic() < limit:
         for pid in tree([os.getpid()])[1:]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """reload: whether any request fails while the configuration changes.
 
-Two loads at a time, one on kept connections and one that connects for each
-request, until they have made a million requests; meanwhile SIGHUP after
-SIGHUP changes the root, the Server field and a second address.
+Two loads run at a time, one on kept connections and one with a connection for each request,
+until they have made a million requests; meanwhile repeated SIGHUPs change the root, the Server
+field and a second address.
 """
 
 import os
@@ -22,7 +22,7 @@ LINE = "sweet: reloaded "
 
 
 class Load(threading.Thread):
-    """Runs wrk again and again; its errors fail the experiment."""
+    """Runs wrk repeatedly; its errors fail the experiment."""
 
     def __init__(self, context, sweet, connections, headers=()):
         super().__init__(daemon=True)
@@ -47,7 +47,7 @@ def count(log):
 
 
 def configure(context, sweet, number):
-    """Every second one has another root, Server field and address."""
+    """Every second configuration has another root, Server field and address."""
     other = number % 2
     fresh = os.path.join(context.directory, "fresh.conf")
     with open(fresh, "w") as file:

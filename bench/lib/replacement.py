@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The experiment "replacement": what the library's replacement hits of a list of
-requests.  Starts no server; runs the program bench/replay of the build, which
-computes, and makes tables of what it prints.
+"""The experiment "replacement": the hit ratio of the library's replacement policies for a list
+of requests. Starts no server; runs the program bench/replay of the build, which computes it, and
+makes tables of its output.
 """
 
 import csv
@@ -69,7 +69,7 @@ def ratios(row):
 
 
 def print_tables(context, rows):
-    """One line a policy and variant, one column a cache size."""
+    """One line for each policy and variant, one column for each cache size."""
     percents = list(dict.fromkeys(row["percent"] for row in rows))
     lines = {}
     for row in rows:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What bench prints and writes: the machine, tables, ratios, JSON and CSV.
 
-A case is {"parameters": {name: number or word}, "runs": {row: [figures]}}, and
-figures are {field: number}: those of RUN_FIELDS and what else the client told.
-A field may be None where a client cannot tell.
+A case is {"parameters": {name: number or word}, "runs": {row: [figures]}}, and figures are
+{field: number}: those of RUN_FIELDS and others of the client. A field may be None if a client
+does not report it.
 """
 
 import csv
@@ -19,7 +19,7 @@ from . import process
 RUN_FIELDS = ("requests_per_s", "mb_per_s", "p50_us", "p99_us", "cpu_us_per_request",
               "client_us_per_request", "core_percent", "other_percent")
 DISTURBED_PERCENT = 5
-# What tables show of the runs: (field, head, whether least and most, too).
+# The columns of tables: (field, head, whether with minimum and maximum).
 COLUMNS = (("requests_per_s", "requests/s", True), ("mb_per_s", "MB/s", False),
            ("p50_us", "p50 us", False), ("p99_us", "p99 us", False),
            ("cpu_us_per_request", "CPU us/request", True),
@@ -71,7 +71,7 @@ def print_machine(facts):
 
 
 def fields(cases):
-    """All that the runs tell in numbers: first what all have, then what some add."""
+    """Returns all numeric fields of the runs: first the common ones, then the others."""
     known = {field: value for case in cases for runs in case["runs"].values() for run in runs
              for field, value in run.items() if isinstance(value, (int, float))}
     usual = RUN_FIELDS if not known or known.keys() & set(RUN_FIELDS) else ()
@@ -79,7 +79,7 @@ def fields(cases):
 
 
 def middle(values):
-    """(median, least, most) of those that are known, or None."""
+    """Returns (median, minimum, maximum) of the known values, or None."""
     known = [value for value in values if value is not None]
     return (statistics.median(known), min(known), max(known)) if known else None
 
@@ -104,7 +104,7 @@ def spread(triple):
 
 
 def table(heads, rows):
-    """Prints columns; those that begin with a word are left-aligned."""
+    """Prints columns; columns that begin with a word are left-aligned."""
     widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
     for line in [heads, *rows]:
         print("  ".join(cell.ljust(width) if i < 2 else cell.rjust(width)
@@ -144,14 +144,14 @@ def print_results(cases, columns):
 
 
 def ratio(over, under, field):
-    """(of the medians, least, most of the pairs) of two rows' runs."""
+    """Returns (ratio of the medians, minimum, maximum of the pairs) of two rows' runs."""
     pairs = [a[field] / b[field] for a, b in zip(over, under)]
     return (statistics.median(run[field] for run in over)
             / statistics.median(run[field] for run in under), min(pairs), max(pairs))
 
 
 def ratios(case):
-    """Peer against each sweet."""
+    """Compares a peer with each sweet."""
     runs = case["runs"]
     return [{"peer": peer, "sweet": sweet,
              "cpu": ratio(runs[peer], runs[sweet], "cpu_us_per_request"),
@@ -161,7 +161,7 @@ def ratios(case):
 
 
 def print_ratios(cases):
-    """Of CPU time only: with files the client is the limit of requests/s."""
+    """By CPU time only: with files, the client limits requests/s."""
     heads = ["case", "peer / sweet", "CPU/request: peer / sweet"]
     rows = [[case_name(case), f"{row['peer']} / {row['sweet']}", spread(row["cpu"])]
             for case in cases for row in ratios(case)]
@@ -170,7 +170,7 @@ def print_ratios(cases):
 
 
 def disturbances(cases):
-    """Says how many runs shared the servers' CPU with other programs; "" for none."""
+    """Reports how many runs shared the servers' CPU with other programs; "" for none."""
     disturbed, count = [], 0
     for case in cases:
         for server, runs in case["runs"].items():
@@ -264,7 +264,7 @@ def write_records(path, records):
 
 
 def outcome(reached, missed="MISSED"):
-    """None: no bar was to be reached, it tells where the limit is."""
+    """None: there was no target, only the limit."""
     return "the limit" if reached is None else "reached" if reached else missed
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The results: what an experiment leaves in a directory, and all of them in turn.
+"""The results: what an experiment stores in a directory, and all experiments in turn.
 
-A directory of results holds NAME.json, NAME.csv and NAME-*.svg; RESULTS.md
-stands beside it.  "all" measures each experiment in a process of its own,
-which has bounded time and cleans up after itself; one that fails is told of
-and the others go on.
+A directory of results holds NAME.json, NAME.csv and NAME-*.svg; RESULTS.md is beside it. "all"
+runs each experiment in a process of its own, which has limited time and cleans up after itself;
+a failure is reported, and the others continue.
 """
 
 import os
@@ -17,11 +16,11 @@ from .process import Failure
 from .servers import find_missing
 
 LIMIT_SECONDS, LIMIT_QUICK_SECONDS = 5400, 150
-END_SECONDS = 30  # to clean up in
+END_SECONDS = 30  # time to clean up
 
 
 def remove(directory, name):
-    """What an earlier measurement left, lest it be taken for this one's."""
+    """Removes the files of an earlier measurement, so that they are not taken for this one's."""
     for file in os.listdir(directory):
         if file in (f"{name}.json", f"{name}.csv") or (file.startswith(f"{name}-")
                                                        and file.endswith(".svg")):
@@ -29,7 +28,7 @@ def remove(directory, name):
 
 
 def write(directory, experiment, content):
-    """Keeps what was measured, and draws it."""
+    """Stores the measurement, and draws it."""
     os.makedirs(directory, exist_ok=True)
     remove(directory, experiment.name)
     report.write_csv(os.path.join(directory, experiment.name + ".csv"), content)
@@ -44,7 +43,7 @@ def draw(directory, experiment, content):
 
 
 def weave_results(options, source, experiments):
-    """Command "results": plots and RESULTS.md again, of the figures that are there."""
+    """Command "results": makes plots and RESULTS.md again from the stored figures."""
     try:
         os.makedirs(options.results, exist_ok=True)
         for name, experiment in experiments.items():
@@ -74,7 +73,7 @@ def arguments(options, source, name):
 
 
 def measure_one(options, source, name):
-    """Why an experiment failed, or None."""
+    """Returns why an experiment failed, or None."""
     limit = LIMIT_QUICK_SECONDS if options.quick else LIMIT_SECONDS
     popen = subprocess.Popen(arguments(options, source, name), stdin=subprocess.DEVNULL)
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Whether results are whole: each experiment left figures, and they can be true.
+"""Checks whether results are complete: each experiment has figures, and they are plausible.
 
-How fast anything was is not looked at.
+The speed itself is not checked.
 """
 
 import math
@@ -15,7 +15,7 @@ POSITIVE = ("requests", "seconds", "requests_per_s", "mb_per_s", "p50_us", "p99_
 
 
 def bad_numbers(where, figures):
-    """What is wrong with a flat dictionary's numbers; what is not known is None."""
+    """Returns what is wrong with a flat dictionary's numbers; unknown ones are None."""
     for field, value in figures.items():
         if not isinstance(value, (int, float)):
             continue
@@ -36,7 +36,7 @@ def bad_cases(cases):
 
 
 def complaints(directory, name):
-    """All that is wrong with one experiment's results."""
+    """Returns everything that is wrong with one experiment's results."""
     content = weave.load(directory, name)
     if content is None:
         return ["it left no results"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scaling: SWEET with 1, 2 and 4 loop threads on two CPUs that it shares with its client:
-what a request costs with as many threads as CPUs and more, and how threads share the work.
+"""scaling: SWEET with 1, 2 and 4 loop threads on two CPUs that it shares with its client: the
+cost of a request with as many threads as CPUs and more, and how threads share the work.
 """
 
 import json
@@ -16,7 +16,8 @@ CONNECTIONS = 64
 THREADS = (1, 2, 4)
 WORKERS = (1, 2)
 STATUS_SECONDS = 5
-# CPU time of a request and requests a second with more threads than before, and than CPUs.
+# Targets: CPU time of a request and requests/s compared with fewer threads, and with as many as
+# CPUs.
 CPU_BAR, RATE_BAR, BALANCE_BAR = 1.1, 0.9, 0.5
 
 COLUMNS = (("requests_per_s", "requests/s", True), ("cpu_us_per_request", "CPU us/request", True),
@@ -37,7 +38,7 @@ def least_by_most(values):
 
 
 class Watched:
-    """A client of a server with so many loops; tells how evenly they shared the work."""
+    """A client of a server with so many loops; also reports how evenly they shared the work."""
 
     def __init__(self, client, loops):
         self.client, self.loops = client, loops
@@ -47,7 +48,7 @@ class Watched:
         got = self.client.run(server, seconds)
         spent = sorted((now - times.get(which, 0) for which, now in self.times(server).items()),
                        reverse=True)
-        # The loops are the busiest; the rest wait for a disk or look after the others.
+        # The busiest threads are the loops; the others wait for a disk or supervise.
         got["cpu_balance"] = least_by_most(spent[:self.loops])
         if accepted:
             got["accepted_balance"] = least_by_most(
@@ -63,7 +64,8 @@ class Watched:
 
     @staticmethod
     def accepted(server):
-        """Connections that each thread of SWEET has taken; None of others."""
+        """Returns the connections that each thread of SWEET has accepted; None for other
+        servers."""
         if not isinstance(server, Sweet):
             return None
         url = f"http://{server.address}:{server.port}/.sweet/status.json"

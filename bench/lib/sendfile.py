@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What each step from plain calls to send_file() and fewer packets is worth.
+"""The effect of each step from plain calls to send_file() and fewer packets.
 
-Tables 3 to 10 of paper 000: a connection for each request of one file, and
-each row one option of SWEET, of the network or of the client more than the
-row that it is compared with.  Server and client are in namespaces of their
-own on a cable; what the server's end receives is worked on by the server's
-CPU, as that of a machine of its own would.
+Tables 3 to 10 of paper 000: a connection for each request of one file; each row has one more
+option of SWEET, of the network or of the client than the row that it is compared with. Server
+and client are in namespaces of their own on a cable; what the server's end receives is processed
+by the server's CPU, as on a machine of its own.
 """
 
 import os
@@ -21,7 +20,7 @@ CLIENTS = 30  # as WebStone in the paper
 CACHE_MIB = 16
 FASTOPEN_BOTH = 3  # net.ipv4.tcp_fastopen: clients and servers
 PORTS = "1024 65535"
-# Percent more operations per second, in the order of SIZES.
+# The paper's percentages of more operations per second, in the order of SIZES.
 ACCEPTEX = (1.03, 1.26, 1.08, 0.80, 0.53, 0.41, -0.24, 0.07)
 SEND_FILE = (-5.11, -4.45, -2.38, -2.04, -3.23, -3.77, -18.30, -18.75)
 NO_COPY = (7.13, 9.72, 13.17, 19.02, 30.21, 50.21, 85.14, 81.93)
@@ -31,7 +30,7 @@ ACK_OF_FIN = (5.81, 5.13, 3.17, 2.46, 2.08, 0.39, -0.08, -0.46)
 ACK_OF_SYN = (4.94, 5.23, 5.05, 3.67, 3.17, 0.88, -0.17, -0.05)
 TOTAL = (23.46, 24.63, 29.06, 29.81, 41.12, 58.83, 64.00, 60.81)
 
-# Of the server, in all rows: acknowledgements wait for answers, as AIX's did.
+# Of the server, in all rows: acknowledgements wait for responses, as on AIX.
 COMMON = ["--delay-ack=on"]
 PLAIN = ["--data-path=posix", "--close-option=off"]
 COPY = ["--io=uring", "--send-method=copy", "--close-option=off"]
@@ -43,9 +42,9 @@ BOTH_LATE = ["--delay-ack-fin", "--delay-ack-syn"]
 
 
 class Step:
-    """A row, the row that it is a step from, and what the paper found.
+    """A row, the row that it is compared with, and the paper's result.
 
-    checksums: made by the server's CPU, or left to a network card (here, to nobody).
+    checksums: computed by the server's CPU, or left to a network card (here, to nobody).
     """
 
     def __init__(self, name, before, paper, arguments, checksums=True, client=()):
@@ -76,7 +75,7 @@ STEPS = [
 
 
 class Inside(load.Replay):
-    """Clients at their end of a cable; tells also how many packets a request took."""
+    """Clients at their end of a cable; also reports how many packets a request took."""
 
     def __init__(self, pair, *arguments):
         super().__init__(*arguments)
@@ -94,7 +93,7 @@ class Inside(load.Replay):
 
 
 def make_pair(context):
-    """The cable: segments as long as a packet and no longer, so that each has its checksum."""
+    """The cable: segments of at most one packet, so that each has its checksum."""
     pair = netns.Pair()
     for end in (pair.server, pair.client):
         end.set("ipv4/tcp_fastopen", FASTOPEN_BOTH)
@@ -105,7 +104,7 @@ def make_pair(context):
 
 
 def make_servers(context, pair, root):
-    """{arguments: server}: steps of the network or the client share one."""
+    """Returns {arguments: server}: steps of the network or the client share one."""
     servers = {}
     for step in STEPS:
         key = tuple(step.arguments)
@@ -195,7 +194,8 @@ def packets_table(cases):
 
 
 def verdicts(cases):
-    """All steps together pay at each size, in CPU time; the paper's least is a quarter."""
+    """Target: all steps together pay at each size, in CPU time; the paper's minimum is a
+    quarter."""
     return [(f"{report.size_name(case['parameters']['size'])}: all steps of the paper, requests"
              " per CPU time, times those of plain calls", found, 1, found > 1)
             for case in cases for found in (saving(case, "ACK of SYN late", "plain"),)]

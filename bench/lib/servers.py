@@ -14,7 +14,7 @@ from . import process
 from .process import Failure
 
 SWEET_WORKERS = 2
-# What the experiments want of Debian: the program, and where it is.
+# What the experiments need from Debian: the program, and its path.
 PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
             "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
             "httperf": "httperf", "gnuplot": "gnuplot-nox", "haproxy": "haproxy",
@@ -28,13 +28,13 @@ def which(name):
 
 
 def find_missing():
-    """Debian packages that some experiment wants and that are not there."""
+    """Returns the Debian packages that some experiment needs and that are missing."""
     return ([package for name, package in PACKAGES.items() if not which(name)]
             + [package for path, package in HEADERS.items() if not os.path.exists(path)])
 
 
 def find_program(name):
-    """Path of a program of Debian, or the package that it is missing from."""
+    """Returns the path of a program of Debian; fails with the name of its package."""
     path = which(name)
     if not path:
         raise Failure(f"{name} not found: install the Debian package {PACKAGES[name]}")
@@ -50,7 +50,7 @@ def find_built(build, *names):
 
 
 def version(argv):
-    """First line that a program tells of its version, on whichever stream."""
+    """Returns the first line of a program's version output, on either stream."""
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=5, check=False)
@@ -79,24 +79,24 @@ def line_starting(path, start):
 class Server:
     """A running server and the processes that work for it."""
 
-    passing = False  # whether some of them come and go with the requests
-    own_bodies = False  # whether it delivers others than the experiment's files
+    passing = False  # some of them come and go with the requests
+    own_bodies = False  # it serves other bodies than the experiment's files
 
     def __init__(self, name, directory, cpu):
         self.name = name
         self.directory = os.path.join(directory, name)
         self.cpu = cpu
-        self.address = "127.0.0.1"  # where the next run asks
+        self.address = "127.0.0.1"  # where the next run connects
         self.port = free_port()
         self.popens = []
-        self.before = None  # what its processes call before they become it
+        self.before = None  # what its processes call before they become the server
         self.cpu_then = None  # at the end of its last run
         self.version = "unknown"
         self.detail = ""
         os.mkdir(self.directory)
 
     def launch(self, argv, label, ready):
-        """Starts one process; ready(log) tells when it is."""
+        """Starts one process; ready(log) returns true when it is ready."""
         log = os.path.join(self.directory, label + ".log")
         with open(log, "wb") as output:
             popen = process.start(argv, self.cpu, output, self.before)
@@ -127,7 +127,7 @@ class Server:
 
 
 class Null(Server):
-    """What makes bodies and sends them, and nothing else: the limit."""
+    """A program that only generates bodies and sends them: the limit."""
 
     def __init__(self, context):
         super().__init__("null", context.directory, context.server_cpu)
@@ -139,13 +139,13 @@ class Null(Server):
 
 
 class NullFiles(Server):
-    """What sends bodies of one size in the cheapest way known, and nothing else: the limit.
+    """A program that only sends bodies of one size in the cheapest known way: the limit.
 
-    They are no files; backend is uring or epoll.
+    They are not files; backend is uring or epoll.
     """
 
     own_bodies = True
-    SPLICE_FROM = 256 << 10  # below, a copy is cheaper than lending pages
+    SPLICE_FROM = 256 << 10  # below, a copy is cheaper than splicing pages
     ANSWER_SECONDS = 5
 
     def __init__(self, context, backend, count):
@@ -157,9 +157,9 @@ class NullFiles(Server):
         self.version = f"one process and thread, {backend}, no server"
 
     def serve(self, size, connection="kept"):
-        """From now on bodies of this size, on connections that are kept or for one request."""
+        """Sets the size of bodies from now on, and whether connections are kept."""
         self.size, self.connection = size, connection
-        self.port = free_port()  # the kernel ends the last one's ring later than its process
+        self.port = free_port()  # the old process's ring is freed after its end
         self.restart()
 
     def begin(self):
@@ -181,7 +181,7 @@ class NullFiles(Server):
 
 
 class Row:
-    """What takes a turn: a server and the client that loads it."""
+    """One row of a comparison: a server and the client that loads it."""
 
     def __init__(self, name, server, client):
         self.name, self.server, self.client = name, server, client
@@ -207,7 +207,7 @@ class Sweet(Server):
         self.version = version([self.program, "--version"])
 
     def enter(self, namespace, address):
-        """Serves in a network namespace, on an address of it."""
+        """Serves in a network namespace, on one of its addresses."""
         self.address = address
         self.argv[2] = f"{address}:{self.port}"
         self.argv = namespace.argv(*self.argv)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""slow: what honest clients keep beside 2,000 that hardly read, or do not read at all.
+"""slow: the throughput of normal clients beside 2,000 that read slowly, or not at all.
 
-Two loads take turns: busy connections, and the same beside slow readers of large,
-small and generated bodies, opened anew for each run.  In the end those that do read
-have to get exact bytes.
+Two loads take turns: busy connections, and the same beside slow readers of large, small and
+generated bodies, opened anew for each run. At the end, those that do read must have received
+exact bytes.
 """
 
 import collections
@@ -26,26 +26,26 @@ BUSY = 64
 SIZES, QUICK_SIZES = (1 * KB, 64 * KB), (1 * KB,)
 CACHE_MIB, SOCKETS_MIB, WORKER_MIB = 256, 256, 64  # SWEET's own defaults
 RECEIVE_BUFFER = 4 * KB
-GROUP_BYTES = 8 << 30  # more than a machine needs, so that defaults are what they are
+GROUP_BYTES = 8 << 30  # more than a machine needs, so that defaults do not depend on the machine
 GENERATED = MB
-# Path and bytes; each of the smaller ones is asked for by a few at the most.
+# Path and bytes; each of the smaller ones is requested by at most a few.
 PAGE = [(f"/generate?size={GENERATED}", GENERATED)]
 HUGE = [("/huge.bin", 128 * MB)]
 LARGE = [(f"/large/{number}.bin", 2 * MB) for number in range(COUNT // 4)]
 SMALL = [(f"/small/{number}.bin", 64 * KB) for number in range(COUNT // 4)]
 
 READ_EVERY, READ_BYTES = 1.0, 2 * KB  # of a reader
-OPEN_RATE = 500  # connections a second: a quarter of them want 1 MB that has to go to the spool
+OPEN_RATE = 500  # connections per second: a quarter request 1 MB, which goes to the spool
 OPEN_SECONDS, SETTLE_SECONDS, END_SECONDS = 60, 2, 300
 REQUESTS_BAR, P99_BAR, MEMORY_BAR = 0.9, 2.0, 1.0
 
 
 class Reader:
-    """A connection whose answer is not taken, or little by little."""
+    """A connection whose response is not read, or read slowly."""
 
     def __init__(self, address, port, number, pages):
-        """number: every second is one that reads."""
-        # What nobody reads to its end may be huge.
+        """number: every second one reads."""
+        # A response that nobody reads completely may be huge.
         self.reads = number % 2 == 1
         group = (SMALL, LARGE, LARGE if self.reads else HUGE, PAGE)[number // 2 % 4]
         self.path, _ = group[number // 8 % len(group)]
@@ -59,7 +59,7 @@ class Reader:
         self.head, self.at, self.wrong = b"", 0, None
 
     def take(self, most):
-        """False: it has all, or will never have."""
+        """Reads a little; returns False when it has everything, or never will."""
         try:
             data = self.socket.recv(most)
         except BlockingIOError:
@@ -87,7 +87,7 @@ class Reader:
 
 
 class Crowd:
-    """A process with the slow connections; whole() tells what has come of them."""
+    """A process with the slow connections; whole() reports their results."""
 
     def __init__(self, context, server, count, pages):
         fork = multiprocessing.get_context("fork")
@@ -110,7 +110,7 @@ class Crowd:
         return said
 
     def whole(self):
-        """Reads all; {outcome: how many}."""
+        """Reads everything; returns {outcome: how many}."""
         self.pipe.send("read")
         return self.hear(END_SECONDS)
 
@@ -132,7 +132,7 @@ def crowd(pipe, cpu, port, count, pages):
         return
     pipe.send(count)
     readers = collections.deque(one for one in all_of_them if one.reads)
-    # One after the other, evenly.
+    # One after the other, at a constant rate.
     while not pipe.poll(READ_EVERY / max(len(readers), 1)):
         if readers:
             readers.rotate(-1)
@@ -158,13 +158,13 @@ def read_all(readers):
 
 
 def tcp_memory():
-    """Bytes of all sockets of this network namespace."""
+    """Returns the bytes of all sockets of this network namespace."""
     with open("/proc/net/sockstat") as file:
         return int(re.search(r"^TCP:.* mem (\d+)", file.read(), re.M)[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Memory:
-    """Of the server and its workers: their own, what they share, and their sockets'."""
+    """Returns memory of the server and its workers: private, shared, and of sockets."""
 
     def __init__(self, group):
         self.group, self.before = group, tcp_memory()
@@ -201,7 +201,7 @@ def measure_one(context, io, group, pages, root):
             run(f"{BUSY} busy")
             slow = Crowd(context, sweet, count, pages)
             try:
-                time.sleep(SETTLE_SECONDS)  # until all that comes by itself has come
+                time.sleep(SETTLE_SECONDS)  # until all that happens by itself has happened
                 run(f"{BUSY} busy, {count} slow")
                 most = max(most, memory.used(), key=sum)
                 if number == context.runs - 1:

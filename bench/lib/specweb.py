@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""specweb: SPECweb99's static files and how often each is asked for, for a growing
-number of clients (002, figure 4): SWEET and its peers.
+"""specweb: SPECweb99's static files with its distribution of requests, for a growing number of
+clients (002, figure 4): SWEET and its peers.
 """
 
 import os
@@ -14,7 +14,7 @@ from .nginx import Nginx
 from .plot import USUAL, Plot
 from .servers import Row, Sweet
 
-DIRECTORIES = 25  # as in the paper, however many requests there are
+DIRECTORIES = 25  # as in the paper, regardless of the number of requests
 CLASSES = ((102.4, 35), (1024, 50), (10240, 14), (102400, 1))  # step of sizes, percent
 # Of the nine files of a class, by size: Zipf over these ranks, so that the
 # fifth has 35.3 % of the class and the first 3.9 %.
@@ -24,7 +24,7 @@ CLIENTS = tuple(range(4, 81, 4))
 QUICK_CLIENTS = (8, 80)
 SEED = 99
 CACHE_MIB = 256
-BEST_PEER = 1.2  # its CPU time by SWEET's, over the whole mix
+BEST_PEER = 1.2  # CPU time of the best peer divided by SWEET's, over the whole mix
 PLOTS = (*USUAL, Plot("mb_per_s", "MB/s", "bytes of bodies"))
 
 
@@ -40,7 +40,7 @@ def shares():
 
 
 def drawn_from(pages):
-    """A list that has each page as often as its share wants."""
+    """A list that contains each page as often as its share requires."""
     due, given, result = 0.0, 0, []
     for path, size, share in pages:
         due += share * DRAWN_FROM
@@ -76,7 +76,7 @@ def measure(context):
 
 
 def beside_best(cases):
-    """Over all numbers of clients, and the least."""
+    """Over all numbers of clients, and the minimum."""
     best = [bars.median(case, bars.least(case, bars.PEERS)) for case in cases]
     mine = [bars.median(case, "sweet") for case in cases]
     return [bars.at_least("CPU time, best peer of each case : SWEET, all numbers of clients",

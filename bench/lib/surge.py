@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""surge: users as SURGE has them, and what each step of the paper adds (000, table 11)."""
+"""surge: simulated users as in SURGE, and the effect of each step of the paper (000, table
+11)."""
 
 import os
 import subprocess
@@ -15,12 +16,12 @@ DOCUMENTS = 2000
 USERS = 1500
 QUICK_USERS = 500
 SEED = 1
-# Of the users' times between requests.  As they are, users wait most of the
-# time: it would take a hundred thousand of them to bring a server to its limit.
+# Factor of the users' times between requests. Unscaled, users wait most of the time: a hundred
+# thousand of them would be needed to load a server fully.
 TIME_SCALE = 0.004
 CACHE_MIB = 256
 SECONDS_MAX = 30
-# So that connections which wait after their end do not use up one address's ports.
+# So that connections in TIME_WAIT do not use up one address's ports.
 SOURCES = ",".join(f"127.0.1.{number}" for number in range(1, 9))
 
 # (row, server of the row or its arguments, the client's arguments): each step
@@ -93,7 +94,7 @@ def add_options(parser):
 
 
 def tell_steps(context, case):
-    """Each step beside the one before it, and all of them together."""
+    """Each step compared with the one before it, and all of them together."""
     runs = case["runs"]
     names = [name for name, *_ in STEPS]
     rows = [[f"{after} / {before}", "",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""trace: a real log asked for in its order, cut to data sets of several sizes
-(002, figure 5; 003, figures 8-10): SWEET with a cache larger and smaller than
-the set, and its peers; the files in memory, or not.
+"""trace: a real log replayed in its order, cut to data sets of several sizes (002, figure 5;
+003, figures 8-10): SWEET with a cache larger and smaller than the set, and its peers; with the
+files in memory, or not.
 """
 
 import os
@@ -54,18 +54,18 @@ def wanted_sets(context, log):
         raise Failure(f"--sets {context.options.sets}: not whole numbers of MB") from None
     if min(sizes) <= 0:
         raise Failure(f"--sets {context.options.sets}: not sizes")
-    # By MB, which names them.
+    # By MB, which is the name.
     return sorted({size // MB: size for size in (min(size, whole) for size in sizes)}.values())
 
 
 def pages_of(log, size):
-    """The names do not matter to the servers, and those of a log may be anything."""
+    """The names do not matter to the servers, and those of a log may be invalid."""
     return [(f"/{size // MB}/{number // FOLDER:04d}/{number % FOLDER:02d}.bin", length)
             for number, length in enumerate(log.sizes)]
 
 
 class Cold:
-    """Ahead of each run: the row's server starts anew, the files are on disk alone."""
+    """Before each run: restarts the row's server, and drops the files from memory."""
 
     def __init__(self, documents):
         self.documents = documents
@@ -82,7 +82,7 @@ class Cold:
 
 
 def can_be_cold(documents):
-    """A file system in memory has no disk to forget them to."""
+    """A file system in memory has no disk, so its files cannot be dropped."""
     return not documents.drop()
 
 
@@ -101,7 +101,7 @@ class DataSet:
 
 
 def sweets(context, root, size, cache, factor):
-    """{row: server} with a cache of so many times the set."""
+    """Returns {row: server} with a cache of so many times the set."""
     mib = max(CACHE_MIB_LEAST, int(size * factor) >> 20)
     return {row: Sweet(context, root, context.io[0], mib, name=f"{row}-{size // MB}-{cache}",
                        arguments=arguments)
@@ -147,7 +147,7 @@ def measure(context):
 
 
 def raise_limit(files):
-    """Apache keeps all files open that it is told of, beside its connections."""
+    """Apache keeps all files open that it is configured with, beside its connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     need = files + 4 * CLIENTS + OTHER_DESCRIPTORS
     if soft < need <= hard or hard == resource.RLIM_INFINITY:
@@ -155,15 +155,14 @@ def raise_limit(files):
 
 
 def cpu_by_mb(case, row):
-    """us for a MB of bodies.  A run ends in the midst of large answers: by request, who keeps
-    them waiting for small ones would have it cheaper.
-    """
+    """us per MB of bodies. A run ends in the middle of large responses: per request, a server
+    that delays them in favour of small ones would look cheaper."""
     return statistics.median(run["cpu_us_per_request"] * run["requests_per_s"] / run["mb_per_s"]
                              for run in case["runs"][row])
 
 
 def verdicts(cases):
-    """CPU time beside the best peer, and what the paper found with its sets."""
+    """CPU time compared with the best peer, and the paper's result for its sets."""
     result = []
     for case in cases:
         of = case["parameters"]

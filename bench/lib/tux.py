@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""tux: what a server in the kernel was to Apache, set beside what SWEET is.
+"""tux: the advantage of a server in the kernel over Apache, compared with SWEET's.
 
-First the CPU time of a request, by wrk, on kept connections and with one for
-each request; then httperf connects more and more often, whether it is answered
-or not, until the servers are saturated and beyond.
+First the CPU time of a request, by wrk, on kept connections and with one for each request; then
+httperf opens connections at a growing rate, whether it gets responses or not, until the servers
+are saturated and beyond.
 """
 
 import statistics
@@ -17,8 +17,8 @@ from .servers import Row, Sweet, find_program
 KB = 1 << 10
 SIZES, QUICK_SIZES = (1 * KB, 320 * KB, 900 * KB), (1 * KB, 900 * KB)
 CONNECTIONS = 64
-APACHE_CONNECTIONS = 128  # httperf keeps more of them than wrk when the server is late
-# Of the most connections a second that SWEET answered to wrk.
+APACHE_CONNECTIONS = 128  # httperf keeps more of them than wrk if the server is late
+# Fractions of the maximum connections/s that SWEET answered with wrk.
 STEPS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25)
 QUICK_STEPS = (0.1, 0.5)
 STEP_SECONDS = 2
@@ -27,7 +27,7 @@ PAPER = {1 * KB: (9700, 1381), 320 * KB: (1000, 641), 900 * KB: (320, 258)}
 BARS = {1 * KB: 7.0, 320 * KB: 1.56, 900 * KB: 1.24}
 COLUMNS = (*report.COLUMNS, ("server_error_percent", "errors %", False),
            ("own_error_percent", "client's errors %", False), ("reply_ms", "reply ms", False))
-FAR_OFF = 0.5  # of the median: runs with fewer replies/s are named
+FAR_OFF = 0.5  # of the median: runs with fewer replies/s are reported
 
 
 def steady(parameters):
@@ -96,7 +96,7 @@ def sizes_of(cases):
 
 
 def saturation(cases, size):
-    """{row: (most replies a second, the case)} while the rate of connections rises."""
+    """Returns {row: (maximum replies/s, the case)} while the rate of connections rises."""
     found = {}
     cases = [case for case in cases
              if rising(case["parameters"]) and case["parameters"]["size"] == size]
@@ -107,7 +107,7 @@ def saturation(cases, size):
 
 
 def tables(cases):
-    """(title, heads, rows) of what the cases say together."""
+    """Returns (title, heads, rows) of what the cases show together."""
     most, cpu, far = [], [], []
     for size in sizes_of(cases):
         found = saturation(cases, size)
@@ -147,7 +147,7 @@ def paper_ratio(size):
 
 
 def verdicts(cases):
-    """The paper's comparison and no other: replies/s at saturation, one request a connection."""
+    """Only the paper's comparison: replies/s at saturation, one request per connection."""
     result = []
     for size in sizes_of(cases):
         if size not in BARS:
@@ -161,7 +161,7 @@ def verdicts(cases):
 
 
 def derive(content):
-    """Makes anew what follows from the cases, of results that an earlier version wrote, too."""
+    """Computes again what follows from the cases, also for results of an earlier version."""
     for case in filter(lambda case: rising(case["parameters"]), content["cases"]):
         for row, runs in case["runs"].items():
             for run in runs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Varnish with one pool of threads, which holds the files of an nginx behind it."""
+"""Varnish with one pool of threads, which caches the files of an nginx behind it."""
 
 import os
 
@@ -22,7 +22,7 @@ LEAST_THREADS = 16
 class Varnish(Server):
     """For that many connections, each of which has a thread while it is busy.
 
-    Its log goes to memory, whether anybody reads it or not.
+    It always logs to memory.
     """
 
     def __init__(self, context, root, connections, mib):
@@ -30,7 +30,7 @@ class Varnish(Server):
         self.behind = Nginx(context, root, "varnish-nginx")
         threads = max(LEAST_THREADS, 2 * connections)
         program = find_program("varnishd")
-        find_program("cc")  # for its configuration
+        find_program("cc")  # to compile its configuration
         self.version = version([program, "-V"])
         self.detail = f"one pool, {threads} threads; cached from nginx"
         vcl = os.path.join(self.directory, "default.vcl")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A wide-area link between a namespace for servers and one for clients, by the
-program bench/wan; needs root.
+"""A wide-area link between a namespace for servers and one for clients, by the program
+bench/wan; needs root.
 
-netem is not used even where the kernel has it: the same program on every
-machine loses packets in the same way, and says how many.
+netem is not used even if the kernel has it: the same program on every machine loses packets in
+the same way, and reports how many.
 """
 
 import os
@@ -42,7 +42,7 @@ class Wan:
                                 lambda: line_starting(self.log, "wan: ready"))
             for space, own, other in ((self.server, SERVER, CLIENT),
                                       (self.client, CLIENT, SERVER)):
-                space.set(f"ipv6/conf/{DEVICE}/disable_ipv6", 1)  # what it says by itself
+                space.set(f"ipv6/conf/{DEVICE}/disable_ipv6", 1)  # it would send packets by itself
                 space.run("ip", "address", "add", own, "peer", other, "dev", DEVICE)
                 space.run("ip", "link", "set", DEVICE, "up")
         except BaseException:
@@ -50,7 +50,8 @@ class Wan:
             raise
 
     def end(self):
-        """Ends the link; what it counted of each direction: {"server": {...}, "client": ...}."""
+        """Ends the link; returns its counters of each direction: {"server": {...}, "client":
+        ...}."""
         self.popen.terminate()
         if self.popen.wait(END_SECONDS):
             raise Failure("wan ended badly:\n" + process.tail(self.log))

@@ -38,7 +38,7 @@ def escaped(text):
 
 
 def markdown(heads, rows):
-    """A table; columns of figures, but for the first, are right-aligned."""
+    """Makes a table; columns of figures, except the first, are right-aligned."""
     def figures(i):
         cells = [row[i] for row in rows if i and row[i]]
         return bool(cells) and all(re.match(r"[-+(]?\d|-$", cell) for cell in cells)
@@ -111,7 +111,7 @@ def median(content, name, row, field, wanted):
 
 
 def inline(content, name, text):
-    """The figure for one {{...}} inside a text."""
+    """Returns the figure for one {{...}} in a text."""
     kind, *words = text.split()
     wanted = dict(word.split("=", 1) for word in words if "=" in word)
     words = [word for word in words if "=" not in word]
@@ -127,7 +127,7 @@ BLOCKS = {"command": command, "table": tables, "plot": plots, "verdict": verdict
 
 
 def section(text, content, name):
-    """A section's text with all that it asks for; content None: not measured."""
+    """Returns a section's text with all its figures; content None: not measured."""
     def figure(match):
         if content is None:
             return "(not measured)"
@@ -135,7 +135,7 @@ def section(text, content, name):
             return inline(content, name, match[1])
         except Failure:
             if content["options"].get("quick"):
-                return "(not measured)"  # --quick leaves cases out
+                return "(not measured)"  # --quick omits cases
             raise
 
     lines = []
@@ -154,7 +154,8 @@ def section(text, content, name):
 
 
 def under_heading(text, name):
-    """A section below "## NAME", which the overview links to; its own title is bold there."""
+    """Makes a section below "## NAME", which the overview links to; its own title is bold
+    there."""
     text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.S).lstrip()
     title = re.match(r"(#+) (.*)\n", text)
     deeper = 0
@@ -168,7 +169,7 @@ def under_heading(text, name):
 
 
 def overview(contents):
-    """Where all bars of all experiments stand."""
+    """Lists all targets of all experiments."""
     rows = [[f"[{name}](#{name})", one["text"], report.number(one["value"]),
              bar_text(one["bar"]), report.outcome(one["reached"], "**missed**")]
             for name, content in contents.items() if content for one in content["verdicts"]]
@@ -185,7 +186,7 @@ def read(path):
 
 
 def load(directory, name):
-    """What an experiment left in the results, or None."""
+    """Returns what an experiment stored in the results, or None."""
     text = read(os.path.join(directory, name + ".json"))
     return text and json.loads(text)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Logs of web servers as lists of requests: the common and the combined log
-format, and lines parted by tabs as in bench/traces; .gz or not.
+"""Logs of web servers as lists of requests: the common and the combined log format, and lines
+separated by tabs as in bench/traces; .gz or not.
 
-What counts is GET with status 200 and a body.  A path is one document, of the
-largest size that was seen: less was an interrupted transfer, or the page as it
-was then.  A line that is not as it should be is counted and told, never guessed.
+Only GET requests with status 200 and a body count. A path is one document, with the largest size
+in the log: smaller ones were interrupted transfers, or an older version. Invalid lines are
+counted and reported, never guessed.
 """
 
 import gzip
@@ -20,7 +20,7 @@ REQUEST = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+)(?: HTTP/\d\.\d)?")
 COLUMNS = 6
 BAD_SHARE_MOST = 0.1
 TOLD = 3
-FULL = 0.99  # of a limit, where no more documents are looked for
+FULL = 0.99  # of a limit, above which no more documents are added
 
 
 class Log:
@@ -30,10 +30,10 @@ class Log:
         self.order, self.sizes, self.words = order, sizes, words
 
     def within(self, limit):
-        """The requests for those documents that come first and together have limit bytes.
+        """Returns the requests for the documents that come first and together have limit bytes.
 
-        All later requests for them belong to it, as in the papers.  A document
-        that is larger than what is left of the limit is none of them.
+        All later requests for them are included, as in the papers. A document that is larger
+        than the rest of the limit is skipped.
         """
         numbers, total = {}, 0
         for document in self.order:
@@ -47,7 +47,7 @@ class Log:
 
 
 def common(line):
-    """(method, path, status, bytes) or None; a line may well tell of a request that was none."""
+    """Returns (method, path, status, bytes) or None; a line may contain an invalid request."""
     match = COMMON.fullmatch(line)
     if not match:
         return None
@@ -58,7 +58,7 @@ def common(line):
 
 
 def tabs(line):
-    """Of seconds, client, method, path, status, bytes."""
+    """Returns seconds, client, method, path, status, bytes."""
     columns = line.split("\t")
     if len(columns) != COLUMNS or not re.fullmatch(r"\d{3}", columns[4]) \
             or not re.fullmatch(r"[0-9]+", columns[5]):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apr1.c - see apr1.h.  This is the MD5 scheme of crypt(3) ("$1$") with
- * another word mixed into its first digest.  No state; any thread.
+ * apr1.c - see apr1.h.  This is the MD5 scheme of crypt(3) ("$1$") with another
+ * magic string in its first digest.  No state; any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ static void add(GChecksum *sum, const void *data, size_t length)
 	g_checksum_update(sum, data, (gssize)length);
 }
 
-/* The digest, and the checksum begins anew. */
+/* Returns the digest and resets the checksum. */
 static void end(GChecksum *sum, uint8_t *digest)
 {
 	gsize length = DIGEST;
@@ -29,7 +29,7 @@ static void end(GChecksum *sum, uint8_t *digest)
 	g_checksum_reset(sum);
 }
 
-/* Six bits to a character, lowest first. */
+/* Writes six bits per character, lowest first. */
 static char *encode(char *at, unsigned value, unsigned characters)
 {
 	static const char letters[] = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -52,7 +52,7 @@ static void first_digest(GChecksum *sum, const char *password, size_t length, co
 	add(sum, salt, salt_length);
 	for (size_t left = length; left > 0; left -= left < DIGEST ? left : DIGEST)
 		add(sum, digest, left < DIGEST ? left : DIGEST);
-	/* Odd as it is: a zero or the first character for each bit of the length. */
+	/* Part of the scheme: a zero byte or the first character for each bit of the length. */
 	for (size_t bits = length; bits > 0; bits >>= 1)
 		add(sum, bits & 1 ? "" : password, 1);
 	end(sum, digest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apr1.h - Apache's own form of password hash, which htpasswd(1) writes when
- * nothing else is asked for and crypt(3) does not know.
+ * apr1.h - Apache's own format of password hashes: the default of htpasswd(1),
+ * which crypt(3) does not know.
  */
 #ifndef SWEET_APR1_H
 #define SWEET_APR1_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * htpasswd.c - see htpasswd.h.  crypt_r(3) knows most forms; "$apr1$" is in
+ * htpasswd.c - see htpasswd.h.  crypt_r(3) verifies most formats; "$apr1$" is in
  * apr1.c, and {SHA} and {SSHA} are SHA-1 in base64.
  */
 #include <crypt.h>
@@ -20,7 +20,7 @@
 struct htpasswd {
 	_Atomic unsigned references;
 	GHashTable *hashes; /* user to hash */
-	char *any;	    /* one of the table's; NULL: it is empty */
+	char *any;	    /* any hash of the table; NULL: the table is empty */
 };
 
 /* --- hashes --------------------------------------------------------------------- */
@@ -39,11 +39,11 @@ static bool equal_text(const char *a, const char *b)
 {
 	size_t length = strlen(a);
 
-	/* A length is no secret: the form has it. */
+	/* The length is not secret: the format determines it. */
 	return strlen(b) == length && htpasswd_equal(a, b, length);
 }
 
-/* SHA-1 of password and salt, where what is encoded is the digest and the salt behind it. */
+/* Verifies SHA-1 of password and salt; encoded is base64 of the digest and the salt. */
 static int verify_sha(const char *encoded, const char *password)
 {
 	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
@@ -71,7 +71,7 @@ static int verify_crypt(const char *hash, const char *password)
 	const char *made = crypt_r(password, hash, data);
 	int error = -EACCES;
 
-	/* A "*" stands for failure where NULL does not. */
+	/* On failure some implementations return "*" instead of NULL. */
 	if (!made || *made == '*')
 		error = -ENOTSUP;
 	else if (equal_text(hash, made))
@@ -110,7 +110,7 @@ static bool is_base64(const char *text, gsize at_least, gsize at_most)
 	return bytes >= at_least && bytes <= at_most;
 }
 
-/* Does it look like one of the forms?  Whether crypt(3) agrees is seen at its first use. */
+/* Returns true if it looks like one of the formats. crypt(3) checks it at its first use. */
 static bool is_hash(const char *hash)
 {
 	static const char *const forms[] = {"$1$",  "$5$", "$6$", "$2a$", "$2b$",
@@ -131,13 +131,13 @@ static bool is_hash(const char *hash)
 	for (unsigned i = 0; i < G_N_ELEMENTS(forms); i++)
 		if (g_str_has_prefix(hash, forms[i]))
 			return strlen(hash) > strlen(forms[i]);
-	/* The oldest form, of two characters of salt and eleven of hash. */
+	/* The oldest format: two characters of salt and eleven of hash. */
 	return strlen(hash) == 13 && strspn(hash, letters) == 13;
 }
 
 /* --- the file ------------------------------------------------------------------- */
 
-/* One line, which is changed; what is wrong with it, or NULL. */
+/* Adds one line, which is modified; returns an error message or NULL. */
 static const char *add_line(struct htpasswd *file, char *line)
 {
 	char *hash, *end;
@@ -157,9 +157,9 @@ static const char *add_line(struct htpasswd *file, char *line)
 	if (strlen(line) > HTPASSWD_USER_MAX)
 		return "the user's name is longer than 127 bytes";
 	if (g_hash_table_contains(file->hashes, line))
-		return "this user has a line above already";
+		return "this user already has a line above";
 	if (!is_hash(hash))
-		return "the password is in no form that is known here: make the line with "
+		return "the format of the password is unknown: make the line with "
 		       "\"htpasswd -B\" (bcrypt)";
 	hash = g_strdup(hash);
 	g_hash_table_insert(file->hashes, g_strdup(line), hash);

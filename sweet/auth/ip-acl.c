@@ -2,10 +2,9 @@
 /*
  * ip-acl.c - see ip-acl.h.
  *
- * The rules of each family lie sorted by prefix, longest first, then by
- * address, so that a lookup is one binary search for each length in use: a
- * list of thousands of networks costs little more than one of ten.  Constant
- * once it is made.
+ * The rules of each family are sorted by prefix length, longest first, then by
+ * address, so a lookup is one binary search for each prefix length in use:
+ * thousands of networks cost little more than ten.  Constant after ip_acl_new().
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,8 +17,8 @@
 #include "auth/ip-acl.h"
 
 struct rule {
-	uint8_t address[16]; /* with zeros behind the prefix; IPv4 in the first four */
-	uint8_t bits;	     /* of prefix */
+	uint8_t address[16]; /* zeros after the prefix; IPv4 in the first four bytes */
+	uint8_t bits;	     /* of the prefix */
 	bool deny;
 };
 
@@ -39,13 +38,13 @@ enum verdict { UNNAMED, ALLOWED, DENIED };
 
 struct ip_acl {
 	struct family v4, v6;
-	enum verdict unix_rule, all; /* what "unix" and "all" say */
-	bool closed;		     /* some are allowed, so the others are not */
+	enum verdict unix_rule, all; /* the rules "unix" and "all" */
+	bool closed;		     /* there are allow rules, so unmatched addresses are denied */
 };
 
-/* --- making ------------------------------------------------------------------ */
+/* --- building ---------------------------------------------------------------- */
 
-/* Zeros behind the prefix; true when there were others. */
+/* Clears the bits after the prefix; returns true if some were set. */
 static bool mask(uint8_t *address, unsigned bytes, unsigned bits)
 {
 	bool had = false;
@@ -78,12 +77,12 @@ static char *bits_behind(const char *text, const struct rule *rule, unsigned byt
 	char net[INET6_ADDRSTRLEN];
 
 	inet_ntop(bytes == 4 ? AF_INET : AF_INET6, rule->address, net, sizeof(net));
-	return g_strdup_printf("\"%s\" has bits behind its prefix: write %s/%u, or the "
+	return g_strdup_printf("\"%s\" has bits after its prefix: write %s/%u, or the "
 			       "address alone",
 			       text, net, rule->bits);
 }
 
-/* What is wrong with text, or NULL. */
+/* Returns an error message, or NULL. */
 static char *add_rule(struct ip_acl *list, const char *text, bool deny)
 {
 	const char *slash = strchr(text, '/');
@@ -99,12 +98,12 @@ static char *add_rule(struct ip_acl *list, const char *text, bool deny)
 		family = &list->v6;
 	g_free(net);
 	if (!family)
-		return g_strdup_printf("\"%s\" is no address, network (192.0.2.0/24, "
+		return g_strdup_printf("\"%s\" is not an address, network (192.0.2.0/24, "
 				       "2001:db8::/32), \"unix\" or \"all\"",
 				       text);
 	bits = family->bytes * 8;
 	if (slash && !g_ascii_string_to_unsigned(slash + 1, 10, 0, bits, &bits, NULL))
-		return g_strdup_printf("\"%s\": behind the slash there must be a number of bits "
+		return g_strdup_printf("\"%s\": after the slash there must be a number of bits "
 				       "from 0 to %u",
 				       text, family->bytes * 8);
 	rule.bits = (uint8_t)bits;
@@ -112,7 +111,7 @@ static char *add_rule(struct ip_acl *list, const char *text, bool deny)
 	if (had)
 		return bits_behind(text, &rule, family->bytes);
 	if (family == &list->v6 && bits >= 96 && is_mapped(rule.address)) {
-		/* Clients with such an address are looked up as the IPv4 ones that they are. */
+		/* Clients with such an address are looked up as IPv4 clients. */
 		memmove(rule.address, rule.address + 12, 4);
 		memset(rule.address + 4, 0, 12);
 		rule.bits -= 96;
@@ -139,7 +138,7 @@ static char *add_rules(struct ip_acl *list, char **texts, bool deny)
 	return why;
 }
 
-/* Longest first; of equal ones the deny first, which is then the one that counts. */
+/* Longest prefix first; of equal ones the deny rule first, because only the first counts. */
 static int compare_rules(const void *a, const void *b)
 {
 	const struct rule *left = a, *right = b;
@@ -210,7 +209,7 @@ void ip_acl_free(struct ip_acl *list)
 	g_free(list);
 }
 
-/* --- asking ------------------------------------------------------------------- */
+/* --- lookup ------------------------------------------------------------------- */
 
 static enum verdict look_up(const struct family *family, const void *address)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ip-acl.h - which addresses may ask: lists of networks to allow and to deny.
+ * ip-acl.h - access lists: networks to allow and to deny.
  *
- * The rule that names the longest prefix decides; where an allow and a deny
- * name the same network, the deny does.  An address that no rule names may
- * ask unless there are rules to allow: then only those may.
+ * The rule with the longest matching prefix decides; if an allow and a deny rule
+ * name the same network, deny wins.  An address that no rule matches is allowed,
+ * unless there are allow rules.
  */
 #ifndef SWEET_IP_ACL_H
 #define SWEET_IP_ACL_H
@@ -15,15 +15,18 @@
 struct ip_acl;
 
 /*
- * A rule is an address, ADDRESS/BITS of IPv4 or IPv6, "unix" (clients of
- * Unix sockets) or "all".  IPv4 rules hold for IPv4-mapped addresses as well.
- * allow, deny: NULL-terminated, or NULL.  NULL with *why (the caller's, to be
- * freed by g_free()) when a rule is none.
+ * A rule is an address, ADDRESS/BITS of IPv4 or IPv6, "unix" (clients of Unix
+ * sockets) or "all".  IPv4 rules also match IPv4-mapped addresses. allow, deny:
+ * NULL-terminated, or NULL.  Returns NULL and *why (to be freed with g_free()) if a
+ * rule is invalid.
  */
 struct ip_acl *ip_acl_new(char **allow, char **deny, char **why);
 void ip_acl_free(struct ip_acl *list);
 
-/* NULL as a list: everybody may.  Constant after ip_acl_new(): any thread may ask. */
+/*
+ * Without a list (NULL) everybody is allowed.  Constant after ip_acl_new(): any
+ * thread may call it.
+ */
 bool ip_acl_allows(const struct ip_acl *list, const struct sockaddr *address);
 
 #endif

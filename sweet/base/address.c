@@ -14,7 +14,7 @@
 #include "base/address.h"
 
 #define MODE ",mode="
-#define MODE_DEFAULT 0666 /* anybody may connect, as to a port */
+#define MODE_DEFAULT 0666 /* any user may connect, as to a TCP port */
 
 static struct sockaddr_in *as_in(struct listen_address *address)
 {
@@ -31,7 +31,7 @@ static const struct sockaddr_un *as_un(const struct listen_address *address)
 	return (const struct sockaddr_un *)(const void *)&address->address;
 }
 
-/* Bytes of the name of a Unix socket, without the zero that may end it. */
+/* Returns the length of a Unix socket's name, without its terminating NUL. */
 static size_t un_length(const struct listen_address *address)
 {
 	size_t most = address->length > offsetof(struct sockaddr_un, sun_path)
@@ -39,7 +39,7 @@ static size_t un_length(const struct listen_address *address)
 			      : 0;
 	const char *name = as_un(address)->sun_path;
 
-	/* The zero in front is a part of a name without a file. */
+	/* The name of a socket without a file begins with a zero byte. */
 	return most && name[0] == '\0' ? most : strnlen(name, most);
 }
 
@@ -73,7 +73,7 @@ static bool parse_unix(const char *text, struct listen_address *address)
 	const char *mode = NULL, *at = text;
 	size_t length = strlen(text);
 
-	/* The last one: a path may have commas. */
+	/* The last one counts: a path may contain commas. */
 	while ((at = strstr(at, MODE)))
 		mode = at++;
 	address->mode = MODE_DEFAULT;
@@ -97,7 +97,7 @@ static bool parse_unix(const char *text, struct listen_address *address)
 static bool parse_ip(const char *text, struct listen_address *address)
 {
 	const char *colon = strrchr(text, ':');
-	char host[INET6_ADDRSTRLEN + 2]; /* with its brackets */
+	char host[INET6_ADDRSTRLEN + 2]; /* with brackets */
 	uint16_t port;
 	size_t length;
 
@@ -175,7 +175,7 @@ bool address_equal(const struct listen_address *one, const struct listen_address
 		return length == un_length(other) &&
 		       memcmp(as_un(one)->sun_path, as_un(other)->sun_path, length) == 0;
 	}
-	/* The text has all that counts: the rest of an IPv6 address is not settable. */
+	/* The text holds everything that can be set: other parts of an IPv6 address cannot. */
 	return strcmp(one->text, other->text) == 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * address.h - what can be listened on, as text and as a socket's address.
+ * address.h - addresses to listen on, as text and as socket addresses.
  * Pure: no system calls.
  */
 #ifndef SWEET_ADDRESS_H
@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define ADDRESS_UNIX "unix:" /* what a Unix socket's text begins with; a client's is no more */
+/* The prefix of a Unix socket's text; a client's text is only this. */
+#define ADDRESS_UNIX "unix:"
 
 struct listen_address {
 	struct sockaddr_storage address;
@@ -20,25 +21,26 @@ struct listen_address {
 };
 
 /*
- * "8080", ":8080", "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:PATH",
- * "unix:PATH,mode=660", "unix:@NAME" (no file, Linux's own).  Names are not
- * looked up.  false: not one of these.
+ * Parses "8080", ":8080", "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:PATH",
+ * "unix:PATH,mode=660" or "unix:@NAME" (Linux's abstract names, without a file).
+ * Does not resolve host names.  Returns false if the text is none of these.
  */
 bool address_parse(const char *text, struct listen_address *address);
 
-/* Sets text from the socket's address, of any family that can be parsed. */
+/* Sets text from the socket address, which is of any family that address_parse() knows. */
 void address_write(struct listen_address *address);
 
-/* Whether two sockets cannot have both: the modes of files do not count. */
+/* Returns true if two sockets cannot bind both addresses; ignores the modes of files. */
 bool address_equal(const struct listen_address *one, const struct listen_address *other);
 
 /*
- * Whether a socket that listens there can have accepted a connection whose own
- * address is local.  Port 0 is any, and so is the name of a Unix socket.
+ * Returns true if a socket that listens on address can have accepted a connection
+ * whose local address is local.  Port 0 and any name of a Unix socket match
+ * everything.
  */
 bool address_accepts(const struct listen_address *address, const struct sockaddr *local);
 
-/* The path of a Unix socket that has a file; else NULL. */
+/* Returns the path of a Unix socket that has a file; else NULL. */
 const char *address_path(const struct listen_address *address);
 
 #endif

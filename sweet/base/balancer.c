@@ -2,15 +2,15 @@
 /*
  * balancer.c - see balancer.h.
  *
- * One that is aside is not forgotten: when its time is over it gets a request
- * like the others, and when nobody is well it is asked before its time, since
- * an attempt costs less than a refusal.
+ * A failed address is not forgotten: after its pause it gets requests like the
+ * others; if all addresses have failed, it is tried before that, because an attempt
+ * is better than an error response.
  */
 #include <stddef.h>
 
 #include "base/balancer.h"
 
-/* Whether the one is to be asked rather than the other; the first of equals stays. */
+/* Returns true if one is preferable to other; of equals the first one is kept. */
 static bool is_better(const struct upstream *one, const struct upstream *other, uint64_t now_ms)
 {
 	bool one_well = one->aside_until_ms <= now_ms, other_well = other->aside_until_ms <= now_ms;
@@ -42,7 +42,7 @@ bool balancer_failed(struct upstream *upstream, uint64_t now_ms)
 	unsigned doublings = upstream->failures < 16 ? upstream->failures : 16;
 	uint64_t aside = (uint64_t)BALANCER_ASIDE_MS << doublings;
 
-	/* Requests that were under way together fail together: that is one failure. */
+	/* Requests in flight together fail together: that counts as one failure. */
 	if (upstream->aside_until_ms > now_ms)
 		return false;
 	upstream->failures++;

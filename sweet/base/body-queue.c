@@ -2,8 +2,9 @@
 /*
  * body-queue.c - see body-queue.h.
  *
- * A program may be at work longer than the request, which gives its unit back
- * when the next one is asked for, or at its end: so each is held here too.
+ * A program may read longer than the request lasts, and the request releases each
+ * unit when it asks for the next one or ends.  Therefore the queue holds its units
+ * too.
  */
 #include <assert.h>
 #include <errno.h>

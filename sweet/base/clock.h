@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.h - the time that never goes back, for threads without a loop's clock.
+ * clock.h - clocks that never go back, for threads without a loop's clock.
  */
 #ifndef SWEET_CLOCK_H
 #define SWEET_CLOCK_H
@@ -16,13 +16,13 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Nanoseconds since some moment before the start. */
+/* Returns nanoseconds since an unspecified moment before the start. */
 static inline uint64_t clock_monotonic_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The same with the time of suspension, as NC_stat(3) has it. */
+/* The same, but counts the time of suspension, as NC_stat(3) does. */
 static inline uint64_t clock_boottime_ns(void)
 {
 	return clock_ns(CLOCK_BOOTTIME);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * date.c - writes IMF-fixdate, reads that and its two ancestors.
+ * date.c - writes IMF-fixdate; reads it and the two older formats.
  *
- * gmtime_r(3) takes the lock of the time zone data and strftime(3) asks the
- * locale; a server needs neither, so the calendar is computed here (strptime(3)
- * asks the locale as well, and takes what no date may hold).  No state:
- * any thread may call it, the caller owns the buffer.
+ * gmtime_r(3) locks the time zone data, and strftime(3) depends on the locale; a
+ * server needs neither, so this file computes the calendar (strptime(3) depends on
+ * the locale too, and accepts invalid dates).  No state: any thread may call it;
+ * the caller owns the buffer.
  */
 #include <stdint.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 #define LAST_SECOND INT64_C(253402300799)  /* 31 December 9999, 23:59:59 */
 
 /*
- * Days are counted from 1 March of year 0: with years that begin in March the
- * leap day is the last of its year, of its four years, and of its 400 years.
+ * Days are counted from 1 March of year 0.  If years begin in March, the leap day
+ * is the last day of its year, of its four years, and of its 400 years.
  */
 #define EPOCH_DAY 719468
 #define FIRST_WEEKDAY 3 /* 1 March of year 0 was a Wednesday */
@@ -30,7 +30,7 @@
 static const char weekdays[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char months[12][4] = {"Mar", "Apr", "May", "Jun", "Jul", "Aug",
 				   "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"};
-/* What RFC 850 has behind the first three letters of a day's name. */
+/* In RFC 850 dates, what follows the first three letters of a day's name. */
 static const char *const weekday_ends[7] = {"day",   "day", "sday", "nesday",
 					    "rsday", "day", "urday"};
 static const uint16_t month_starts[12] = {0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337};
@@ -41,7 +41,10 @@ struct calendar_day {
 	unsigned day;	/* of the month, from 1 */
 };
 
-/* Takes as many whole periods as fit out of *days; the last one may be a day longer. */
+/*
+ * Takes whole periods out of *days, as many as fit but not more than most; the last
+ * period may be one day longer.
+ */
 static unsigned take(unsigned *days, unsigned period, unsigned most)
 {
 	unsigned count = *days / period;
@@ -62,12 +65,12 @@ static struct calendar_day calendar_day(unsigned days)
 	result.year += 4 * take(&days, DAYS_4, UINT32_MAX);
 	result.year += take(&days, DAYS_1, 3);
 
-	month = days / 31; /* right, or one too low */
+	month = days / 31; /* the month, or the one before it */
 	if (month < 11 && days >= month_starts[month + 1])
 		month++;
 	result.month = month;
 	result.day = days - month_starts[month] + 1;
-	if (month >= 10) /* January and February end the year that March began */
+	if (month >= 10) /* January and February belong to the year that began in March */
 		result.year++;
 	return result;
 }
@@ -108,12 +111,12 @@ void date_format(time_t when, char *out)
 
 /* --- reading --------------------------------------------------------------- */
 
-/* What is left of a text; at is NULL once something was not as it must be. */
+/* The rest of a text; at is NULL after the first mismatch. */
 struct reader {
 	const char *at, *end;
 };
 
-/* The parts of a date as they were written. */
+/* The parts of a date as written. */
 struct parts {
 	unsigned weekday, year, month, day, hour, minute, second;
 };
@@ -147,7 +150,7 @@ static unsigned read_number(struct reader *reader, unsigned digits)
 	return value;
 }
 
-/* One of count names of three letters; case counts (RFC 9110, section 5.6.7). */
+/* Reads one of count names of three letters; case-sensitive (RFC 9110, section 5.6.7). */
 static unsigned read_name(struct reader *reader, const char names[][4], unsigned count)
 {
 	unsigned i = 0;
@@ -175,7 +178,7 @@ static void read_time(struct reader *reader, struct parts *parts)
 	parts->second = read_number(reader, 2);
 }
 
-/* " 06 Nov 1994 08:49:37 GMT" behind "Sun,", or with dashes and two digits of the year. */
+/* " 06 Nov 1994 08:49:37 GMT" after "Sun,"; or with dashes and a year of two digits. */
 static void read_rest(struct reader *reader, struct parts *parts, const char *dash, unsigned digits)
 {
 	expect_text(reader, " ");
@@ -189,7 +192,7 @@ static void read_rest(struct reader *reader, struct parts *parts, const char *da
 	expect_text(reader, " GMT");
 }
 
-/* " Nov  6 08:49:37 1994" behind "Sun". */
+/* " Nov  6 08:49:37 1994" after "Sun". */
 static void read_asctime(struct reader *reader, struct parts *parts)
 {
 	expect_text(reader, " ");
@@ -212,7 +215,7 @@ static bool is_leap(unsigned year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* Days since 1 March of year 0, or false: there is no such day. */
+/* Computes the days since 1 March of year 0; returns false if the day does not exist. */
 static bool day_number(const struct parts *parts, unsigned *days)
 {
 	/* A year of this calendar begins in March. */
@@ -242,7 +245,7 @@ static unsigned year_of(time_t when)
 		.year;
 }
 
-/* The latest year with these two digits that is not more than 50 years ahead. */
+/* Returns the latest year with these two last digits that is at most 50 years ahead. */
 static unsigned full_year(unsigned digits, time_t now)
 {
 	unsigned last = year_of(now) + 50;
@@ -270,7 +273,7 @@ bool date_parse(struct slice text, time_t now, time_t *when)
 		read_rest(&reader, &parts, "-", 2);
 		parts.year = full_year(parts.year, now);
 	}
-	/* 60 is a leap second, which other clocks count as the one behind it. */
+	/* 60 is a leap second; other clocks count it as the following second. */
 	if (!reader.at || reader.at != reader.end || !day_number(&parts, &days) ||
 	    (days + FIRST_WEEKDAY) % 7 != parts.weekday || parts.hour > 23 || parts.minute > 59 ||
 	    parts.second > 60)

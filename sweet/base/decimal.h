@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * decimal.h - numbers as text where sprintf() would take longer than the rest
- * of the line.
+ * decimal.h - writes decimal numbers where sprintf() would take longer than the
+ * rest of the line.
  */
 #ifndef SWEET_DECIMAL_H
 #define SWEET_DECIMAL_H
@@ -12,7 +12,7 @@
 
 #define DECIMAL_MAX 20 /* digits of UINT64_MAX */
 
-/* Writes at most DECIMAL_MAX digits, no NUL; returns their end. */
+/* Writes at most DECIMAL_MAX digits, no NUL; returns the end of the digits. */
 static inline char *decimal_write(char *to, uint64_t number)
 {
 	char digits[DECIMAL_MAX], *at = digits + sizeof(digits);

@@ -2,8 +2,8 @@
 /*
  * escape.c - see escape.h.  Pure; any thread.
  *
- * Nearly all of what clients send needs no escape, so the plain part is
- * looked at and copied eight bytes at a time.
+ * Most text that clients send needs no escape, so plain text is checked and copied
+ * eight bytes at a time.
  */
 #include <stdint.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS (ONES * 0x80)
 
-/* True if a byte of the word is zero. */
+/* Returns true if a byte of the word is zero. */
 static bool has_zero(uint64_t word)
 {
 	return (word - ONES) & ~word & HIGHS;
 }
 
-/* All eight are printable ASCII, without quote and backslash. */
+/* Returns true if all eight bytes are printable ASCII, without quote and backslash. */
 static bool plain_word(uint64_t word)
 {
 	return !(word & HIGHS) && !((word - ONES * 0x20) & HIGHS) && !has_zero(word ^ ONES * '"') &&
@@ -31,7 +31,7 @@ static bool plain_byte(unsigned char byte)
 	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
-/* Copies the plain bytes from `at` on; the index of the first other one. */
+/* Copies the plain bytes from index at; returns the index of the first other byte. */
 static size_t copy_plain(char **to, struct slice text, size_t at)
 {
 	char *end = *to;
@@ -82,8 +82,9 @@ char *escape_word(char *to, struct slice text)
 }
 
 /*
- * Bytes of the character at `at` if it is well-formed UTF-8 beyond ASCII (RFC
- * 3629: shortest form, no surrogates, up to U+10FFFF) and no control; else 0.
+ * Returns the length of the character that at points to if it is well-formed
+ * non-ASCII UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF) and no
+ * control character; else 0.
  */
 static size_t utf8_length(const unsigned char *at, size_t left)
 {
@@ -99,7 +100,7 @@ static size_t utf8_length(const unsigned char *at, size_t left)
 	else
 		return 0;
 	if (at[0] == 0xc2 || at[0] == 0xe0)
-		lowest = 0xa0; /* not U+0080 to U+009F; not a long form */
+		lowest = 0xa0; /* no U+0080 to U+009F; no overlong form */
 	else if (at[0] == 0xed)
 		highest = 0x9f;
 	else if (at[0] == 0xf0)
@@ -123,7 +124,10 @@ static size_t copy_utf8(char **to, struct slice text, size_t at)
 	return length;
 }
 
-/* Well-formed UTF-8 stays; other bytes in hex, but quotes, which mark goes before if there is one. */
+/*
+ * Keeps well-formed UTF-8; writes other bytes in hex, but a quote or backslash as
+ * mark and itself.
+ */
 static char *escape_text(char *to, struct slice text, const char *prefix, const char *mark)
 {
 	const size_t prefix_length = strlen(prefix), mark_length = strlen(mark);

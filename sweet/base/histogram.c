@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * histogram.c - what is read of a histogram; see histogram.h.  Range by range:
- * the values below 8 have one each; then, doubling by doubling, 8 of the width
- * 1, 8 of the width 2, 8 of the width 4, ...
+ * histogram.c - reads a histogram; see histogram.h.  The order of the ranges: the
+ * values below 8 have one range each; then each doubling has 8 ranges, of width 1
+ * in the first doubling, 2 in the second, 4 in the third, ...
  */
 #include "base/histogram.h"
 
@@ -55,7 +55,7 @@ double histogram_quantile(const struct histogram_sum *sum, double share)
 	while (range + 1 < HISTOGRAM_RANGES &&
 	       (sum->counts[range] == 0 || seen + (double)sum->counts[range] < wanted))
 		seen += (double)sum->counts[range++];
-	/* Nothing was above the most, and the last range has no other end. */
+	/* The result is at most the largest value, which also bounds the open last range. */
 	start = (double)histogram_start(range);
 	width = range + 1 < HISTOGRAM_RANGES ? (double)histogram_limit(range) - start
 					     : (double)sum->most - start;

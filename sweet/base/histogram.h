@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * histogram.h - how often values fell into ranges that grow with the value:
- * eight to each doubling, so that a range is at most an eighth of its value
- * wide.  Of times in microseconds: from 1 us to 67 s, and what lies beyond.
+ * histogram.h - counts values in ranges that grow with the value: eight ranges to
+ * each doubling, so that a range is at most an eighth of its value wide.  For times
+ * in microseconds: from 1 us to 67 s, and one range for longer times.
  *
- * One thread records, any reads: relaxed, without locked instructions, so a
- * reader may see a record that is not yet in the sum.  Pure.
+ * One thread records, any thread reads.  Accesses are relaxed and without locked
+ * instructions, so a reader may see a count before the sum includes its value.
+ * Pure.
  */
 #ifndef SWEET_HISTOGRAM_H
 #define SWEET_HISTOGRAM_H
@@ -14,9 +15,9 @@
 #include <stdint.h>
 
 #define HISTOGRAM_STEP_BITS 3u /* log2 of the ranges in a doubling */
-#define HISTOGRAM_TOP_BITS 26u /* values below 2^26 have their range */
+#define HISTOGRAM_TOP_BITS 26u /* larger values share the last range */
 #define HISTOGRAM_STEPS (1u << HISTOGRAM_STEP_BITS)
-/* The last is for all values from 2^26 on. */
+/* The last range holds all values from 2^26 on. */
 #define HISTOGRAM_RANGES ((HISTOGRAM_TOP_BITS - HISTOGRAM_STEP_BITS + 1) * HISTOGRAM_STEPS + 1)
 
 struct histogram {
@@ -25,13 +26,12 @@ struct histogram {
 	_Atomic uint64_t most;
 };
 
-/* What was read of one or of several. */
+/* The values of one or of several histograms, as read. */
 struct histogram_sum {
 	uint64_t counts[HISTOGRAM_RANGES];
 	uint64_t count, sum, most;
 };
 
-/* The range of a value. */
 static inline unsigned histogram_range(uint64_t value)
 {
 	unsigned shift;
@@ -44,10 +44,10 @@ static inline unsigned histogram_range(uint64_t value)
 	return shift * HISTOGRAM_STEPS + (unsigned)(value >> shift);
 }
 
-/* The first value above the range; UINT64_MAX: the last range has none. */
+/* Returns the first value above the range; UINT64_MAX for the last range, which is open. */
 uint64_t histogram_limit(unsigned range);
 
-/* By the one thread that it belongs to. */
+/* Only the thread that owns the histogram may call this. */
 static inline void histogram_record(struct histogram *histogram, uint64_t value)
 {
 	_Atomic uint64_t *count = &histogram->counts[histogram_range(value)];
@@ -61,15 +61,15 @@ static inline void histogram_record(struct histogram *histogram, uint64_t value)
 		atomic_store_explicit(&histogram->most, value, memory_order_relaxed);
 }
 
-/* Adds what it has to a sum that began as zeros. */
+/* Adds a histogram to a sum that began as zeros. */
 void histogram_add(struct histogram_sum *sum, const struct histogram *histogram);
 
-/* How many values were below 2^bits; bits: at most HISTOGRAM_TOP_BITS. */
+/* Returns the number of values below 2^bits; bits: at most HISTOGRAM_TOP_BITS. */
 uint64_t histogram_below(const struct histogram_sum *sum, unsigned bits);
 
 /*
- * The value that a share (0 to 1) of all do not exceed, as if those of a range
- * were spread over it evenly; 0 when there are none.
+ * Returns the value that a share (0 to 1) of all values do not exceed, if the
+ * values of a range are spread over it evenly; 0 if there are no values.
  */
 double histogram_quantile(const struct histogram_sum *sum, double share);
 

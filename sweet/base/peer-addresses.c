@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peer-addresses.c - see peer-addresses.h.  Pure; the structure is its connection's.
+ * peer-addresses.c - see peer-addresses.h.  Pure; each connection owns its
+ * structure.
  *
- * An IPv4 address is written as such even where it came mapped into IPv6.
+ * An IPv4 address that is mapped into IPv6 is written as an IPv4 address.
  */
 #include <string.h>
 #include <arpa/inet.h>
@@ -11,7 +12,7 @@
 #include "base/decimal.h"
 #include "base/peer-addresses.h"
 
-/* As inet_ntop() would, which takes a third of what else is done for a new connection. */
+/* As inet_ntop(), which would take a third of the time of accepting a connection. */
 static void write_ipv4(char *text, const void *address)
 {
 	const uint8_t *octets = address;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peer-addresses.h - the two ends of a connection, as logs, access lists and
- * workers want them.
+ * peer-addresses.h - the addresses of both ends of a connection, for logs, access
+ * lists and workers.
  */
 #ifndef SWEET_PEER_ADDRESSES_H
 #define SWEET_PEER_ADDRESSES_H
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 struct peer_addresses {
-	/* The client's; AF_UNIX without a path; AF_UNSPEC: a proxy does not know it. */
+	/* The client's; AF_UNIX without a path; AF_UNSPEC: a proxy does not know the address. */
 	union {
 		struct sockaddr any;
 		struct sockaddr_in in;
@@ -21,13 +21,13 @@ struct peer_addresses {
 	uint16_t remote_port, local_port;
 };
 
-/* NULL: not known, and left as it is. */
+/* NULL: unknown; that address stays as it is. */
 void peer_addresses_set(struct peer_addresses *addresses, const struct sockaddr_storage *remote,
 			const struct sockaddr_storage *local);
 
 /*
- * The client is a stranger to the proxy that it came by.  The texts remain
- * the proxy's, but nothing is allowed by its address any more.
+ * Notes that the proxy does not know the client's address.  The texts remain the
+ * proxy's, but access rules no longer match its address.
  */
 void peer_addresses_set_unknown(struct peer_addresses *addresses);
 

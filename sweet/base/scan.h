@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.h - where a run of bytes of one class (syntax.h) ends, sixteen bytes at
- * a time by the compiler's vectors.
+ * scan.h - finds the end of a run of bytes of one class (syntax.h), sixteen bytes
+ * at a time with the compiler's vectors.
  *
- * The vectors know the bytes that are most common; the table decides about the
- * rest, and about what lies in front of the end.  There must be a byte before
- * `end` that ends every run: the newline behind a head.
+ * The vector tests accept only the most common bytes of a class; the table tests
+ * the other bytes, and those just before the end.  A byte before end must end every
+ * run: the newline after a head.
  */
 #ifndef SWEET_SCAN_H
 #define SWEET_SCAN_H
@@ -30,13 +30,13 @@ static inline scan_bytes scan_load(const char *at)
 
 static inline unsigned scan_first_in(uint64_t half)
 {
-	/* The first in memory is the least significant, or the most. */
+	/* The first byte in memory is the least significant, or the most significant. */
 	return (unsigned)(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_ctzll(half)
 								    : __builtin_clzll(half)) /
 	       8;
 }
 
-/* The index of the first byte that is not 0; SCAN_WIDTH: none. */
+/* Returns the index of the first byte that is not 0; SCAN_WIDTH if there is none. */
 static inline unsigned scan_first(scan_bytes mask)
 {
 	uint64_t halves[2];
@@ -47,19 +47,19 @@ static inline unsigned scan_first(scan_bytes mask)
 	return halves[1] ? 8 + scan_first_in(halves[1]) : SCAN_WIDTH;
 }
 
-/* SYNTAX_VALUE: all but control characters; a tab is left to the table. */
+/* SYNTAX_VALUE: all bytes but control characters; the table tests tabs. */
 static inline scan_bytes scan_not_value(scan_bytes bytes)
 {
 	return (scan_bytes)(bytes < 0x20) | (scan_bytes)(bytes == 0x7f);
 }
 
-/* SYNTAX_TARGET: visible, but '#'. */
+/* SYNTAX_TARGET: visible ASCII but '#'. */
 static inline scan_bytes scan_not_target(scan_bytes bytes)
 {
 	return (scan_bytes)(bytes - 0x21 > 0x7e - 0x21) | (scan_bytes)(bytes == '#');
 }
 
-/* Of SYNTAX_TOKEN, letters and '-', which field names consist of. */
+/* The common part of SYNTAX_TOKEN: letters and '-', as in field names. */
 static inline scan_bytes scan_not_name(scan_bytes bytes)
 {
 	return (scan_bytes)((bytes | 0x20) - 'a' > 'z' - 'a') & (scan_bytes)(bytes != '-');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * siphash.h - SipHash-2-4, a keyed hash (Aumasson and Bernstein, 2012): who
- * does not know the key cannot choose what collides.
+ * siphash.h - SipHash-2-4, a keyed hash (Aumasson and Bernstein, 2012): without the
+ * key, nobody can choose colliding inputs.
  */
 #ifndef SWEET_SIPHASH_H
 #define SWEET_SIPHASH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slice.h - a run of bytes that somebody else owns; not NUL-terminated.
+ * slice.h - a run of bytes that another object owns; not NUL-terminated.
  */
 #ifndef SWEET_SLICE_H
 #define SWEET_SLICE_H
@@ -15,26 +15,26 @@ struct slice {
 	size_t length;
 };
 
-/* Of a literal, whose length is then known when it is compiled; the second in tables. */
+/* A slice of a literal, with its length known at compile time; SLICE_OF is for tables. */
 #define SLICE(literal) ((struct slice)SLICE_OF(literal))
 #define SLICE_OF(literal)                                                                          \
 	{                                                                                          \
 		literal, sizeof(literal) - 1                                                       \
 	}
 
-/* Equal, ASCII case ignored. */
+/* Compares, ignoring ASCII case. */
 static inline bool slice_same(struct slice a, struct slice b)
 {
 	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
 }
 
-/* The same of a literal. */
+/* Compares with a string, ignoring ASCII case. */
 static inline bool slice_is(struct slice slice, const char *text)
 {
 	return slice_same(slice, (struct slice){text, strlen(text)});
 }
 
-/* Equal to one of a table. */
+/* Returns true if the slice equals one of the table, ignoring ASCII case. */
 static inline bool slice_is_one_of(struct slice slice, const struct slice *table, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syntax.c - see syntax.h.  A look at a table for each byte of a head, since
- * heads are read for every request.
+ * syntax.c - see syntax.h.  One table lookup for each byte of a head, because the
+ * server parses a head for every request.
  */
 #include "base/syntax.h"
 

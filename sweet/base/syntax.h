@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syntax.h - the classes of bytes that HTTP's grammars are made of (RFC 9110,
- * section 5; RFC 3986).
+ * syntax.h - the character classes of HTTP's grammars (RFC 9110, section 5; RFC
+ * 3986).
  */
 #ifndef SWEET_SYNTAX_H
 #define SWEET_SYNTAX_H
@@ -10,13 +10,13 @@
 #include <stdint.h>
 
 enum syntax_class {
-	SYNTAX_TOKEN = 1,  /* tchar: of a method, a field name, a parameter */
-	SYNTAX_TARGET = 2, /* visible ASCII, but '#': fragments are not sent */
-	SYNTAX_VALUE = 4,  /* of a field value, blanks included */
-	SYNTAX_HOST = 8,   /* of a host name: RFC 3986 unreserved */
+	SYNTAX_TOKEN = 1,  /* tchar: in methods, field names, parameters */
+	SYNTAX_TARGET = 2, /* visible ASCII but '#': clients do not send fragments */
+	SYNTAX_VALUE = 4,  /* in field values, with blanks */
+	SYNTAX_HOST = 8,   /* in host names: RFC 3986 unreserved */
 };
 
-/* '\n' has no class at all: every loop over a class ends at a line's end. */
+/* '\n' is in no class: every loop over a class stops at the end of a line. */
 extern const uint8_t syntax_classes[256];
 
 static inline bool syntax_is(char byte, unsigned classes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer.c - see timer.h.  The caller embeds the timers; one thread.
+ * timer.c - see timer.h.  The caller embeds the timers; for one thread.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -8,9 +8,9 @@
 #include "base/timer.h"
 
 /*
- * The queue of that duration; else one that is empty.  When all are taken, by
- * durations that a configuration has changed more than once, one has to serve
- * several.
+ * Returns the queue of that duration, or else an empty one.  If there is none,
+ * because reloads changed the durations several times, timers of several durations
+ * share the last queue.
  */
 static struct timer_queue *queue_of(struct timers *timers, unsigned duration)
 {
@@ -57,7 +57,7 @@ void timer_start(struct timers *timers, struct timer *timer, unsigned duration, 
 	timer->expired = expired;
 	timer->due = now + duration;
 	timer->queue = queue;
-	/* Behind the last, as long as the queue has one duration. */
+	/* Usually this goes to the end: only a shared queue has several durations. */
 	before = queue->last;
 	while (before && before->due > timer->due)
 		before = before->previous;

@@ -2,9 +2,9 @@
 /*
  * timer.h - coarse timers of one loop thread.
  *
- * A server has few durations and many timers, so timers of one duration form
- * a queue in order of expiry: starting and stopping are list operations, and
- * only the heads are looked at.  Resolution: the loop's clock, some ms.
+ * A server has few durations and many timers, so timers of one duration form a
+ * queue in order of expiry: starting and stopping are list operations, and only the
+ * first timer of each queue is checked.  Resolution: the loop's clock, some ms.
  */
 #ifndef SWEET_TIMER_H
 #define SWEET_TIMER_H
@@ -30,15 +30,15 @@ struct timers {
 	unsigned count;
 };
 
-/* Starts or restarts; with more than TIMER_DURATIONS durations at a time it gets slower. */
+/* Starts or restarts; slower if more than TIMER_DURATIONS durations are in use. */
 void timer_start(struct timers *timers, struct timer *timer, unsigned duration, uint64_t now,
 		 void (*expired)(struct timer *timer));
 void timer_stop(struct timer *timer);
 
-/* Calls expired() of what is due; a callback may start and stop any timer. */
+/* Calls expired() of all due timers; a callback may start and stop any timer. */
 void timers_run(struct timers *timers, uint64_t now);
 
-/* ms until the next one is due; -1: none runs. */
+/* Returns ms until the next timer is due; -1: none is running. */
 int timers_wait(const struct timers *timers, uint64_t now);
 
 #endif

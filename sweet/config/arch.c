@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch.c - see arch.h.
+ * arch.c - see arch.h.  The numbers of threads and processes are the paper's.
  */
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ const struct arch archs[ARCHS] = {
 	[ARCH_MP] = {.name = "mp", .threads = 32, .single = true, .processes = true},
 };
 
-/* Loops are for many connections each: more than there are CPUs of are of no use. */
+/* Each loop serves many connections, so more loops than CPUs are of no use. */
 void config_arch_threads(struct config_tree *tree, struct config *config)
 {
 	const struct arch *arch = &archs[config->arch];
@@ -37,12 +37,15 @@ void config_arch_threads(struct config_tree *tree, struct config *config)
 				     place ? "" : "--", config->threads, LOOPS_MAX, arch->name);
 	}
 	if (arch->processes && config->cache_socket)
-		config_tree_complain(
-			tree, config_place(config, "cache-socket"),
-			"cache-socket cannot be had with arch mp: each process has a cache");
+		config_tree_complain(tree, config_place(config, "cache-socket"),
+				     "cache-socket is not possible with arch mp: each process has "
+				     "its own cache");
 }
 
-/* A worker listens to so many threads; a process of mp has workers of its own. */
+/*
+ * A worker has a limited number of channels, one per thread; with mp, each process
+ * has workers of its own.
+ */
 void config_arch_pools(struct config_tree *tree, const struct config *config)
 {
 	if (config->threads <= NC_CHANNELS_MAX || archs[config->arch].processes)

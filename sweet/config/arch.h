@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch.h - who waits for a disk, and who shares the caches: the four
- * architectures of paper 003, section 3, as rows of a table.  All else of the
- * server is the same in each.
+ * arch.h - the four architectures of paper 003, section 3, as rows of a table:
+ * which threads wait for a disk, and which share the caches.  All other parts of
+ * the server are the same in each.
  */
 #ifndef SWEET_ARCH_H
 #define SWEET_ARCH_H
@@ -13,11 +13,14 @@ enum arch_kind { ARCH_AMPED, ARCH_SPED, ARCH_MT, ARCH_MP, ARCHS };
 
 struct arch {
 	const char *name;
-	/* Threads that open and read files for the loops; 0: a loop does it itself, and waits. */
+	/*
+	 * Helper threads that open and read files for the loops; 0: a loop does
+	 * this itself, and blocks.
+	 */
 	unsigned helpers;
-	unsigned threads; /* if nobody says how many; 0: one a CPU */
+	unsigned threads; /* the default of threads; 0: one per CPU */
 	bool single;	  /* a thread has one connection at a time */
-	bool processes;	  /* it is a process, with caches of its own */
+	bool processes;	  /* each thread is a process with its own caches */
 };
 
 extern const struct arch archs[ARCHS];
@@ -25,10 +28,10 @@ extern const struct arch archs[ARCHS];
 struct config;
 struct config_tree;
 
-/* After the keys of [sweet]: threads that nobody has given, and what they may be. */
+/* Call it after the keys of [sweet]: sets the default of threads, and checks the maximum. */
 void config_arch_threads(struct config_tree *tree, struct config *config);
 
-/* After the pools: what cannot be had with the architecture. */
+/* Call it after the pools: checks that the architecture permits them. */
 void config_arch_pools(struct config_tree *tree, const struct config *config);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-file.c - see config-file.h.  GKeyFile reads the values; what it does
- * not tell, where they stand and what stands twice, is found here.
+ * config-file.c - see config-file.h.  GKeyFile reads the values; this code finds
+ * what it does not report: line numbers and repetitions.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void complain(GPtrArray *errors, const char *place, const char *format, .
 	g_free(text);
 }
 
-/* Remembers where a name stands; it must be there for the first time. */
+/* Remembers the line of a name; complains if the name is repeated. */
 static void note(struct config_file *file, char *name, const char *place, GPtrArray *errors)
 {
 	const char *before = g_hash_table_lookup(file->places, name);
@@ -54,7 +54,7 @@ static void scan_line(struct config_file *file, char *line, const char *place, c
 		end = strchr(line, ']');
 		if (!end || end[1]) {
 			complain(errors, place, "a group is written [name]");
-			/* So that its keys are not complained of as well. */
+			/* So that its keys cause no further errors. */
 			g_free(*group);
 			*group = g_strdup("");
 			return;
@@ -66,7 +66,7 @@ static void scan_line(struct config_file *file, char *line, const char *place, c
 	} else if (!end || end == line) {
 		complain(errors, place, "\"%s\": must be KEY=VALUE, [GROUP] or # comment", line);
 	} else if (!*group) {
-		complain(errors, place, "\"%s\" stands before the first group: put it into [sweet]",
+		complain(errors, place, "\"%s\" comes before the first group: move it into [sweet]",
 			 line);
 	} else {
 		*end = '\0';
@@ -103,7 +103,7 @@ struct config_file *config_file_read(const char *path, GPtrArray *errors)
 	file->keys = g_key_file_new();
 	file->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	if (!g_file_get_contents(path, &text, &length, &error)) {
-		/* GLib's message names the file already. */
+		/* GLib's message names the file. */
 		g_ptr_array_add(errors, g_strdup(error->message));
 	} else if (strlen(text) != length) {
 		complain(errors, path, "not a text: it has a NUL byte");
@@ -165,7 +165,7 @@ char **config_file_values(const struct config_file *file, const char *group, con
 			values[0] = text;
 		}
 	}
-	/* A text with an unknown escape comes with an error. */
+	/* For an unknown escape, GLib returns both a text and an error. */
 	if (error) {
 		complain(errors, config_file_place(file, group, key), "%s: %s", key,
 			 g_error_matches(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE)

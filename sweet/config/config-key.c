@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-key.c - see config-key.h.  A new key is a row here, a field in
- * configuration.h and a line in sweet.conf(5), of an experiment in
- * sweet-experiments(8).
+ * config-key.c - see config-key.h.  A new key needs a row here, a field in
+ * configuration.h and an entry in sweet.conf(5), or in sweet-experiments(8) for an
+ * experiment.
  */
 #include <limits.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "log/access-line.h"
 
 #define THREADS_MAX 4096
-#define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
+#define DISTANCE_MAX 40 /* maximum length of a name for which similar keys are suggested */
 
 static const char *const arch_words[] = {"amped", "sped", "mt", "mp", NULL};
 static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
@@ -48,13 +48,12 @@ const struct key config_keys[] = {
 	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
 	 .help = "Event loops (default: one a CPU)", .argument = "N"},
 	{"arch", GLOBAL(arch), .experiment = true, .otherwise = "amped", .store = store_word,
-	 .words = arch_words, .help = "Who waits for a disk: amped, sped, mt or mp",
-	 .argument = "KIND"},
+	 .words = arch_words, .help = "Architecture: amped, sped, mt or mp", .argument = "KIND"},
 	{"io", GLOBAL(io), .otherwise = "auto", .store = store_word, .words = io_words,
 	 .help = "auto, uring or epoll", .argument = "KIND"},
 	{"data-path", GLOBAL(data_path), .experiment = true, .otherwise = "nabc",
 	 .store = store_word, .words = path_words,
-	 .help = "nabc, or posix: by pipes and plain system calls", .argument = "PATH"},
+	 .help = "nabc, or posix: pipes and plain system calls", .argument = "PATH"},
 	{"worker", GLOBAL(worker), .list = true, .otherwise = "", .store = store_list,
 	 .help = "Program that answers below a path; may be repeated",
 	 .argument = "/PREFIX=COMMAND"},
@@ -68,20 +67,20 @@ const struct key config_keys[] = {
 	{"fastcgi", GLOBAL(fastcgi), .list = true, .otherwise = "", .store = store_list,
 	 .help = "FastCGI application for a path; may be repeated", .argument = "/PREFIX=ADDRESS"},
 	{"cache-size", GLOBAL(cache_size), .store = store_size, .least = 1 << 20,
-	 .help = "Memory for the cache (default: a quarter, 256M at most)", .argument = "SIZE"},
+	 .help = "Memory for the cache (default: a quarter, at most 256M)", .argument = "SIZE"},
 	{"cache-socket", GLOBAL(cache_socket), .store = store_text,
-	 .help = "Let other processes attach to the cache there", .argument = "PATH"},
+	 .help = "Socket by which other processes attach to the cache", .argument = "PATH"},
 	{"socket-memory", GLOBAL(socket_memory), .store = store_size, .least = 1 << 20,
-	 .help = "Bytes of answers in sockets (default: as the cache, 64M at least)",
+	 .help = "Bytes of responses in sockets (default: as the cache, at least 64M)",
 	 .argument = "SIZE"},
 	{"spool-directory", GLOBAL(spool_directory), .store = store_text, .least = 1,
 	 .help = "Folder on a disk for bodies that wait", .argument = "DIR"},
 	{"spool-size", GLOBAL(spool_size), .otherwise = "1G", .store = store_size, .least = 1 << 20,
-	 .help = "Bytes of bodies that wait there", .argument = "SIZE"},
+	 .help = "Maximum bytes of bodies that wait there", .argument = "SIZE"},
 	{"spool-memory", GLOBAL(spool_memory), .otherwise = "off", .store = store_switch,
-	 .help = "Whether it may be in memory", .argument = "SWITCH"},
+	 .help = "on: that folder may be in memory", .argument = "SWITCH"},
 	{"revalidate", GLOBAL(revalidate_ms), .otherwise = "0", .store = store_ms,
-	 .help = "Trust a cached file that long before looking again", .argument = "MS"},
+	 .help = "Use a cached file so long without revalidation", .argument = "MS"},
 	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_page_cache,
 	 .words = page_cache_words,
 	 .help = "keep or drop the system's copy of what the cache holds", .argument = "WHAT"},
@@ -89,35 +88,36 @@ const struct key config_keys[] = {
 	 .words = large_words, .help = "sendfile or copy: files that the cache does not hold",
 	 .argument = "WAY"},
 	{"defer-accept", GLOBAL(sockets.defer_accept), .otherwise = "off", .store = store_switch,
-	 .help = "on: take connections when their requests have come", .argument = "SWITCH"},
+	 .help = "on: accept connections when their requests arrive", .argument = "SWITCH"},
 	{"fastopen", GLOBAL(sockets.fastopen), .otherwise = "0", .store = store_number,
 	 .most = 65535, .help = "Connections opening with TCP Fast Open at once; 0 for none",
 	 .argument = "N"},
 	{"delay-ack", GLOBAL(sockets.delay_ack), .otherwise = "off", .store = store_switch,
-	 .help = "on: acknowledge a first request with its answer", .argument = "SWITCH"},
+	 .help = "on: acknowledge a first request with its response", .argument = "SWITCH"},
 	{"send-method", GLOBAL(sockets.send_method), .otherwise = "auto", .store = store_word,
 	 .words = method_words, .help = "auto, copy, splice, zerocopy or kernel",
 	 .argument = "METHOD"},
 	{"header-option", GLOBAL(sockets.header_option), .experiment = true, .otherwise = "on",
-	 .store = store_switch, .help = "off: heads by calls of their own", .argument = "SWITCH"},
+	 .store = store_switch, .help = "off: send each head with a call of its own",
+	 .argument = "SWITCH"},
 	{"close-option", GLOBAL(sockets.close_option), .experiment = true, .otherwise = "on",
-	 .store = store_switch, .help = "off: the end of a connection by a segment of its own",
+	 .store = store_switch, .help = "off: close connections with a segment of its own",
 	 .argument = "SWITCH"},
 	{"linger", GLOBAL(sockets.linger), .experiment = true, .otherwise = "on",
-	 .store = store_switch, .help = "off: close at once behind a last answer",
+	 .store = store_switch, .help = "off: close at once after the last response",
 	 .argument = "SWITCH"},
 	{"path-cache", GLOBAL(path_cache), .experiment = true, .otherwise = "on",
-	 .store = store_switch, .help = "off: find out for each request where its path leads",
+	 .store = store_switch, .help = "off: resolve the path of each request",
 	 .argument = "SWITCH"},
 	{"header-cache", GLOBAL(header_cache), .experiment = true, .otherwise = "on",
-	 .store = store_switch, .help = "off: write a file's header lines anew for each answer",
+	 .store = store_switch, .help = "off: generate a file's header lines for each response",
 	 .argument = "SWITCH"},
 	{"content-cache", GLOBAL(content_cache), .experiment = true, .otherwise = "on",
-	 .store = store_switch, .help = "off: read a file anew for each request",
+	 .store = store_switch, .help = "off: read the file for each request",
 	 .argument = "SWITCH"},
 	{"header-align", GLOBAL(header_align), .experiment = true, .otherwise = "0",
 	 .store = store_align, .words = align_words,
-	 .help = "Pad heads of answers to a multiple: 0, 32 or 64", .argument = "BYTES"},
+	 .help = "Pad heads of responses to a multiple: 0, 32 or 64", .argument = "BYTES"},
 	{"mime-types", GLOBAL(mime_types), .otherwise = "/etc/mime.types", .store = store_text,
 	 .help = "File of content types", .argument = "FILE"},
 	{"user", GLOBAL(user), .store = store_text, .least = 1,
@@ -125,9 +125,9 @@ const struct key config_keys[] = {
 	{"group", GLOBAL(group), .store = store_text, .least = 1,
 	 .help = "Run as that group (default: the user's)", .argument = "NAME"},
 	{"read-only", GLOBAL(read_only), .otherwise = "off", .store = store_switch,
-	 .help = "on: give up all writing to the file system", .argument = "SWITCH"},
+	 .help = "on: make the file system read-only", .argument = "SWITCH"},
 	{"pid-file", GLOBAL(pid_file), .store = store_text, .least = 1,
-	 .help = "Write the process's number there", .argument = "FILE"},
+	 .help = "Write the process id to this file", .argument = "FILE"},
 	{"access-log", GLOBAL(access_log), .otherwise = "off", .store = store_text, .least = 1,
 	 .help = "File, - for standard output, or off", .argument = "FILE"},
 	{"log-format", GLOBAL(log_format), .otherwise = "short", .store = store_word,
@@ -140,18 +140,20 @@ const struct key config_keys[] = {
 	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
 	 .store = store_server, .least = 1, .help = "The Server field, or off", .argument = "TEXT"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
-	 .least = 1000, .help = "For a request's head to come in", .argument = "TIME"},
+	 .least = 1000, .help = "To receive a request's head", .argument = "TIME"},
 	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,
-	 .least = 1000, .help = "For the next bytes of a request's body", .argument = "TIME"},
-	{"keep-alive-timeout", GLOBAL(limits.keep_alive_ms), .otherwise = "75s",
-	 .store = store_time, .help = "For the next request of a connection", .argument = "TIME"},
-	{"send-timeout", GLOBAL(limits.send_ms), .otherwise = "60s", .store = store_time,
-	 .least = 1000, .help = "For the client to take some of an answer", .argument = "TIME"},
-	{"stop-timeout", GLOBAL(limits.stop_ms), .otherwise = "5s", .store = store_time,
-	 .help = "For answers to end when the server is to", .argument = "TIME"},
-	{"drain-delay", GLOBAL(limits.drain_ms), .otherwise = "0s", .store = store_time,
-	 .help = "To be not ready before that, so that a load balancer sees it",
+	 .least = 1000, .help = "To receive the next bytes of a request's body",
 	 .argument = "TIME"},
+	{"keep-alive-timeout", GLOBAL(limits.keep_alive_ms), .otherwise = "75s",
+	 .store = store_time, .help = "To receive the next request of a connection",
+	 .argument = "TIME"},
+	{"send-timeout", GLOBAL(limits.send_ms), .otherwise = "60s", .store = store_time,
+	 .least = 1000, .help = "For the client to accept a part of a response",
+	 .argument = "TIME"},
+	{"stop-timeout", GLOBAL(limits.stop_ms), .otherwise = "5s", .store = store_time,
+	 .help = "To finish responses when the server stops", .argument = "TIME"},
+	{"drain-delay", GLOBAL(limits.drain_ms), .otherwise = "0s", .store = store_time,
+	 .help = "To report \"not ready\" before that, to a load balancer", .argument = "TIME"},
 	{"keep-alive-requests", GLOBAL(limits.keep_alive_requests), .otherwise = "0",
 	 .store = store_number, .most = 1000000000,
 	 .help = "Requests of one connection; 0 for any number", .argument = "N"},
@@ -166,12 +168,12 @@ const struct key config_keys[] = {
 	 .store = store_number, .most = 1000000000,
 	 .help = "Of one address at once; 0 for any number", .argument = "N"},
 	{"proxy-protocol", GLOBAL(proxy_protocol), .list = true, .otherwise = "",
-	 .store = store_addresses, .help = "Proxies that tell their clients' addresses",
+	 .store = store_addresses, .help = "Proxies that send the PROXY protocol",
 	 .argument = "CIDR"},
 	{"status", GLOBAL(status), .otherwise = "on", .store = store_switch,
 	 .help = "Whether there is /.sweet/status", .argument = "SWITCH"},
 	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",
-	 .store = store_addresses, .help = "Who may see it", .argument = "CIDR"},
+	 .store = store_addresses, .help = "Clients that may read it", .argument = "CIDR"},
 
 	{"protocol", POOL(protocol), .otherwise = "worker", .store = store_word,
 	 .words = pool_protocols},
@@ -212,7 +214,7 @@ const struct key config_keys[] = {
 	{"listing", SCOPE(listing), .otherwise = "off", .store = store_switch,
 	 .help = "List folders without such a file", .argument = "SWITCH"},
 	{"precompressed", SCOPE(precompressed), .otherwise = "off", .store = store_switch,
-	 .help = "Send FILE.br, .zst or .gz to who takes them", .argument = "SWITCH"},
+	 .help = "Send FILE.br, .zst or .gz to clients that accept it", .argument = "SWITCH"},
 	{"hidden", SCOPE(hidden), .otherwise = "off", .store = store_switch,
 	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
 	{"cache-control", SCOPE(cache_rules), .list = true, .otherwise = "",
@@ -221,26 +223,26 @@ const struct key config_keys[] = {
 	{"error-page", SCOPE(error_pages), .list = true, .otherwise = "",
 	 .store = store_error_pages, .help = "File for an error", .argument = "STATUS=/PATH"},
 	{"allow", SCOPE(allow), .list = true, .otherwise = "", .store = store_addresses,
-	 .help = "Clients that are let in", .argument = "CIDR"},
+	 .help = "Clients that are permitted", .argument = "CIDR"},
 	{"deny", SCOPE(deny), .list = true, .otherwise = "", .store = store_addresses,
-	 .help = "Clients that are not", .argument = "CIDR"},
+	 .help = "Clients that are refused", .argument = "CIDR"},
 	{"auth-realm", SCOPE(auth_realm), .store = store_text_or_off, .least = 1,
 	 .help = "Ask for a name and password; off", .argument = "TEXT"},
 	{"auth-file", SCOPE(auth_file), .store = store_text, .least = 1,
-	 .help = "Who has one (htpasswd)", .argument = "FILE"},
-	{"redirect", KEY_SCOPE | KEY_OWN, .store = store_redirect,
-	 .help = "Send clients elsewhere; off", .argument = "[STATUS ]TARGET"},
+	 .help = "Users and passwords (htpasswd)", .argument = "FILE"},
+	{"redirect", KEY_SCOPE | KEY_OWN, .store = store_redirect, .help = "Redirect clients; off",
+	 .argument = "[STATUS ]TARGET"},
 	{"alias", KEY_PATH, .offset = offsetof(struct scope, alias), .store = store_text,
 	 .least = 1},
 	{"rewrite", KEY_PATH, .offset = offsetof(struct scope, rewrite), .store = store_rewrite},
 	{"pool", SCOPE(pool_name), .store = store_pool, .least = 1,
-	 .help = "Have that [pool NAME] answer; off", .argument = "NAME"},
+	 .help = "[pool NAME] that answers; off", .argument = "NAME"},
 	{"request-rate", SCOPE(request_rate), .otherwise = "0", .store = store_number,
 	 .most = 1000000, .help = "Of one client in a second; 0 for any number", .argument = "N"},
 	{"request-burst", SCOPE(request_burst), .otherwise = "10", .store = store_number,
 	 .most = 1000000, .help = "Above that rate for a moment", .argument = "N"},
 	{"cache", KEY_SCOPE, .otherwise = "marked", .store = store_cache,
-	 .help = "Which answers of programs are kept: marked, response, off or for TIME",
+	 .help = "Responses of programs to cache: marked, response, off or for TIME",
 	 .argument = "WHICH"},
 	{"max-body", SCOPE(max_body), .otherwise = "1M", .store = store_size,
 	 .help = "Bytes of a request's body; 0 for any number", .argument = "SIZE"},
@@ -248,7 +250,7 @@ const struct key config_keys[] = {
 
 const unsigned config_key_count = G_N_ELEMENTS(config_keys);
 
-/* [host] has a "listen" of its own meaning. */
+/* The key "listen" of [host] has another meaning. */
 int key_find(const char *name, unsigned levels)
 {
 	for (unsigned i = 0; i < config_key_count; i++)
@@ -257,7 +259,7 @@ int key_find(const char *name, unsigned levels)
 	return -1;
 }
 
-/* Letters that must be put in, taken out or changed to make one of the other. */
+/* Returns the number of letters to insert, delete or change to get from one to the other. */
 static unsigned distance(const char *from, const char *to)
 {
 	unsigned row[DISTANCE_MAX + 1], length = (unsigned)strlen(to);

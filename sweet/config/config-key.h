@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-key.h - the table of all keys: where each may stand, what its values
- * are, what stands for it when it is not given.
+ * config-key.h - the table of all keys: the groups that may contain each, its
+ * values, and its default.
  */
 #ifndef SWEET_CONFIG_KEY_H
 #define SWEET_CONFIG_KEY_H
 
 #include "config/configuration.h"
 
-/* Where a key may stand. */
+/* The groups that may contain a key. */
 enum key_level {
 	KEY_GLOBAL = 1, /* [sweet] and the command line */
 	KEY_HOST = 2,	/* [host NAME] */
@@ -23,30 +23,30 @@ struct key {
 	const char *name;
 	unsigned levels;
 	bool list;
-	const char *otherwise; /* the default as it would be written; NULL: nothing */
+	const char *otherwise; /* the default as in the file; NULL: none */
 	const char *(*store)(const struct key *key, char **values, void *base, const char **wrong);
 	size_t offset; /* of the field in struct config, host, scope or pool_config */
 	uint64_t least, most;
 	const char *const *words;
 	const char *help, *argument; /* for --help */
-	bool experiment; /* it only repeats an experiment of a paper: for --help-experiments */
+	bool experiment; /* only repeats an experiment of a paper: listed by --help-experiments */
 };
 
 extern const struct key config_keys[];
 extern const unsigned config_key_count;
 
-/* The place in the table of the key of that name at one of the levels, or -1. */
+/* Returns the index of the key of that name at one of the levels, or -1. */
 int key_find(const char *name, unsigned levels);
 
-/* The name at those levels that is most like this one; NULL: none is. */
+/* Returns the most similar name at those levels, or NULL. */
 const char *key_like(const char *name, unsigned levels);
 
-/* The groups that a key belongs into, as words. */
+/* Returns the name of the group for a key. */
 const char *key_home(const char *name);
 
 /*
- * Puts values into the field of base.  NULL, or what the value must be
- * (g_free), with the one that is not.
+ * Stores values in the field of base.  Returns NULL, or what the value must be
+ * (g_free), and sets *wrong to the invalid value.
  */
 char *key_store(const struct key *key, char **values, void *base, const char **wrong);
 

@@ -7,7 +7,7 @@
 #include "config/config-key.h"
 #include "config/config-pool.h"
 
-#define CGI_PROCESSES 32 /* at a time, for an option that cannot say how many */
+#define CGI_PROCESSES 32 /* at a time, for an option, which has no number */
 
 typedef void resolver(struct config_tree *tree, const struct section *section,
 		      struct pool_config *pool);
@@ -39,7 +39,7 @@ static void finish(struct config_tree *tree, struct pool_config *pool)
 	g_free(why);
 }
 
-/* "/PREFIX=WHAT" of an option: the prefix without slashes at its end, or NULL. */
+/* Splits "/PREFIX=WHAT" of an option; returns the prefix without trailing slashes, or NULL. */
 static char *split(const char *spec, const char **what)
 {
 	const char *equals = strchr(spec, '=');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-pool.h - makes the pools of a configuration: of the [pool NAME]
- * sections, and of the options that name a prefix with what is there.
+ * config-pool.h - makes the pools of a configuration: from the [pool NAME] groups,
+ * and from the options that map a prefix to a program.
  */
 #ifndef SWEET_CONFIG_POOL_H
 #define SWEET_CONFIG_POOL_H
@@ -9,12 +9,12 @@
 #include "config/config-tree.h"
 #include "config/configuration.h"
 
-/* Behind the keys of [sweet].  resolve: fills a pool by the keys of a section. */
+/* Call it after the keys of [sweet]. resolve: fills a pool with the keys of a section. */
 void config_pools(struct config_tree *tree, struct config *config,
 		  void (*resolve)(struct config_tree *tree, const struct section *section,
 				  struct pool_config *pool));
 
-/* The pool of that name, or NULL. */
+/* Returns the pool of that name, or NULL. */
 struct pool_config *config_pool(const struct config *config, const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-read.c - see config-read.h.  What was given is gathered as text
- * first, a section for each group of the file; config-resolve.c makes the
- * configuration of it.
+ * config-read.c - see config-read.h.  First this collects the settings as text, in
+ * a section for each group of the file; then config-resolve.c makes the
+ * configuration from them.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 /* --- the command line -------------------------------------------------------- */
 
-/* The group copies the option, but not its texts. */
+/* GLib copies the entry, but not its strings. */
 static void add_key(GOptionGroup *group, const struct key *key, char ***values)
 {
 	GOptionEntry entries[2] = {{key->name, 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME_ARRAY,
@@ -31,20 +31,20 @@ static void add_requests(GOptionGroup *group, struct config_tree *tree,
 {
 	GOptionEntry entries[] = {
 		{"config", 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME, &tree->path,
-		 "File with the same keys", "FILE"},
+		 "Configuration file with the same keys", "FILE"},
 		{"check-config", 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_NONE, check,
-		 "Look at the configuration, tell what is wrong, and end", NULL},
+		 "Check the configuration, report errors, and exit", NULL},
 		{"reload", 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME, &request->reload,
-		 "Let a server reload, tell what is wrong, and end", "PID-FILE"},
+		 "Make a running server reload, report errors, and exit", "PID-FILE"},
 		{"version", 'V', G_OPTION_FLAG_NONE, G_OPTION_ARG_NONE, version,
-		 "Print the version and end", NULL},
+		 "Print the version and exit", NULL},
 		{.long_name = NULL},
 	};
 
 	g_option_group_add_entries(group, entries);
 }
 
-/* Experiments have a group of their own, so that --help lists the product's options only. */
+/* Experiments have their own group, so that --help lists only the product's options. */
 static GOptionContext *make_context(char ***values, struct config_tree *tree,
 				    struct config_request *request, gboolean *version,
 				    gboolean *check)
@@ -96,7 +96,7 @@ static bool read_arguments(struct config_tree *tree, struct config_request *requ
 	for (unsigned i = 0; i < config_key_count; i++) {
 		guint count = values[i] ? g_strv_length(values[i]) : 0;
 
-		/* Of a key with one value the last word counts. */
+		/* If a key has one value, the last option counts. */
 		for (guint k = 0; !config_keys[i].list && k + 1 < count; k++)
 			g_free(values[i][k]);
 		if (!config_keys[i].list && count > 1) {
@@ -142,7 +142,7 @@ static void take_keys(struct config_tree *tree, const struct config_file *file, 
 	g_strfreev(names);
 }
 
-/* "NAME/prefix" or "/prefix". */
+/* Splits "NAME/prefix" or "/prefix". */
 static void split_path(struct config_tree *tree, struct section *section, const char *text)
 {
 	const char *slash = strchr(text, '/');

@@ -7,17 +7,16 @@
 
 #include "config/configuration.h"
 
-/* What the command line asks for besides settings. */
+/* What the command line requests beside settings. */
 struct config_request {
-	bool version; /* print it and end */
-	bool check;   /* only look at the configuration */
-	char *reload; /* a server that is to reload: its number or its pid-file; g_free */
+	bool version; /* print the version and exit */
+	bool check;   /* only check the configuration */
+	char *reload; /* the pid or pid-file of a server that shall reload; g_free */
 };
 
 /*
- * Reads argv (which is left as it is) and the file that --config names.  NULL:
- * errors has a line for the operator for each mistake (g_free).  --help prints
- * and ends.
+ * Reads argv (without changing it) and the file that --config names.  Returns NULL
+ * and adds a line for each mistake to errors (g_free). --help prints and exits.
  */
 struct config *config_read(int argc, char **argv, struct config_request *request,
 			   GPtrArray *errors);

@@ -23,8 +23,9 @@ static void complain_of(struct config_tree *tree, const struct key *key, const c
 }
 
 /*
- * A chain is a section and those that it lies in: the paths around it, its
- * host, [sweet].  Does the section at that place of it tell of the key?
+ * A chain is a section and those that contain it: the enclosing paths, its host,
+ * [sweet].  Returns what the section at that place of the chain says about the key,
+ * or NULL.
  */
 static const struct given *given_at(const struct section *const *chain, unsigned place, unsigned at)
 {
@@ -34,13 +35,16 @@ static const struct given *given_at(const struct section *const *chain, unsigned
 
 	if (levels & KEY_PATH)
 		looks = section->levels & KEY_PATH;
-	/* [sweet] is the first host here, and no other has it from there. */
+	/*
+	 * [sweet] also defines the default host, but other hosts do not inherit
+	 * this key from it.
+	 */
 	if (levels & KEY_OWN && section->levels & KEY_GLOBAL)
 		looks = place == 0 || chain[place - 1]->levels & KEY_PATH;
 	return looks && section->given[at].values ? &section->given[at] : NULL;
 }
 
-/* The place in the chain of the nearest that tells of the key, or its length. */
+/* Returns the place in the chain of the nearest section with the key, or the chain's length. */
 static unsigned nearest(const struct section *const *chain, unsigned at)
 {
 	unsigned place = 0;
@@ -50,7 +54,7 @@ static unsigned nearest(const struct section *const *chain, unsigned at)
 	return place;
 }
 
-/* The nearest values, or the default. */
+/* Stores the nearest values, or the default. */
 static void resolve_key(struct config_tree *tree, unsigned at, const struct section *const *chain,
 			void *base)
 {
@@ -120,11 +124,11 @@ static bool has_many_unix(char **listen)
 	return count > 1;
 }
 
-/* Before it is named: the same name may mean another host at another address. */
+/* Call it before the host is named: hosts at different addresses may share a name. */
 static void read_listen(struct config_tree *tree, struct config *config, struct host *host,
 			const struct section *section)
 {
-	/* Values that are none were complained of and are not there. */
+	/* Invalid values were reported and are missing here. */
 	if (!host->listen || !config->listen)
 		return;
 	host->addresses = g_new0(struct listen_address, g_strv_length(host->listen));
@@ -139,10 +143,10 @@ static void read_listen(struct config_tree *tree, struct config *config, struct 
 			 has_many_unix(config->listen))
 			config_tree_complain(
 				tree, section->place,
-				"listen \"%s\": hosts are told apart by addresses and ports, "
+				"listen \"%s\": hosts are distinguished by addresses and ports, "
 				"not by Unix sockets",
 				host->listen[i]);
-		/* What is none of its forms is reported where it is bound. */
+		/* Other forms are reported by the code that binds the address. */
 		else if (address_parse(host->listen[i], address))
 			host->address_count++;
 	}
@@ -156,7 +160,7 @@ static struct ip_acl *make_list(char **allow, char **deny)
 
 	if ((allow && allow[0]) || (deny && deny[0]))
 		list = ip_acl_new(allow, deny, &why);
-	/* Each rule was looked at as the value of its key; a bad one is reported already. */
+	/* Each rule was checked as the value of its key; errors are reported already. */
 	g_free(why);
 	return list;
 }
@@ -171,7 +175,7 @@ static const struct section *giver(const struct section *const *chain, const cha
 	return chain[index_of(chain, name)];
 }
 
-/* Where that is; NULL: on the command line, or nowhere. */
+/* Returns the place of the key; NULL: on the command line, or nowhere. */
 static const char *place_of(const struct section *const *chain, const char *name)
 {
 	const struct section *section = giver(chain, name);
@@ -184,7 +188,10 @@ static size_t skip_at(const struct section *const *chain, unsigned place)
 	return chain[place] ? strlen(chain[place]->prefix) : 0;
 }
 
-/* Of what gives the files, the nearest counts; true: two of them are as near. */
+/*
+ * Of root, alias and rewrite, the nearest counts; returns true if two of them are
+ * equally near.
+ */
 static bool choose_files(struct scope *scope, const struct section *const *chain)
 {
 	unsigned root = index_of(chain, "root"), alias = index_of(chain, "alias");
@@ -201,7 +208,7 @@ static bool choose_files(struct scope *scope, const struct section *const *chain
 	return false;
 }
 
-/* What is made of the values. */
+/* Makes the fields that depend on several keys. */
 static void finish_scope(struct scope *scope, const struct section *const *chain)
 {
 	const struct section *of = giver(chain, "request-rate");
@@ -209,7 +216,7 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 	scope->redirect_skip = skip_at(chain, index_of(chain, "redirect"));
 	scope->access = make_list(scope->allow, scope->deny);
 	if (scope->request_rate && of) {
-		/* Counted together wherever it holds. */
+		/* One limit for all paths that inherit it. */
 		char *name = g_strconcat(of->host ? of->host : "", of->prefix, NULL);
 
 		scope->rate = rate_new(name, scope->request_rate, scope->request_burst + 1);
@@ -266,7 +273,7 @@ static void free_hosts(void *hosts)
 	g_ptr_array_unref(hosts);
 }
 
-/* Of two paths around another the longer is nearer. */
+/* Of two enclosing paths, the longer one is nearer. */
 static int compare_nearness(const void *a, const void *b)
 {
 	const struct section *const *left = a, *const *right = b;
@@ -387,7 +394,7 @@ struct config *config_resolve(struct config_tree *tree)
 					    g_strdup(chain[0]->given[i].place));
 	resolve(tree, KEY_GLOBAL, chain, config);
 	config_arch_threads(tree, config);
-	/* An empty list is nobody here. */
+	/* An empty list means nobody here. */
 	config->status_access = config->status_allow && config->status_allow[0]
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-resolve.h - from a tree to the configuration: every section takes
- * what it lacks from the one that it lies in, and only what counts in the end
- * is looked at.
+ * config-resolve.h - makes the configuration from a tree: every section inherits
+ * missing keys from the one that contains it.  Only the values that count in the
+ * end are checked.
  */
 #ifndef SWEET_CONFIG_RESOLVE_H
 #define SWEET_CONFIG_RESOLVE_H
@@ -10,7 +10,7 @@
 #include "config/config-tree.h"
 #include "config/configuration.h"
 
-/* With the tree's errors told there; the configuration is good if there are none. */
+/* Adds errors to the tree's; the configuration is valid if there are none. */
 struct config *config_resolve(struct config_tree *tree);
 
 #endif

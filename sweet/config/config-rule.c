@@ -28,7 +28,7 @@ const char *rule_cache_control(struct scope *scope, char **values, const char **
 			g_free(text);
 			return "must be [PATTERN ]VALUE, like \"*.css max-age=86400\"";
 		}
-		/* No directive's name has a dot, but most files' names do. */
+		/* No directive's name contains a dot, but most file names do. */
 		if (blank && strchr("*?.", text[strcspn(text, "*?.= ")])) {
 			*blank = '\0';
 			rule->pattern = g_pattern_spec_new(text);

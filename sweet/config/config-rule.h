@@ -2,18 +2,18 @@
 /*
  * config-rule.h - the values of a scope's keys that are small rules.
  *
- * Each reads a key's values into the scope: NULL, or in words what a value
- * must be, with the value in *wrong.
+ * Each function reads a key's values into the scope.  It returns NULL, or what a
+ * value must be, and sets *wrong to the invalid value.
  */
 #ifndef SWEET_CONFIG_RULE_H
 #define SWEET_CONFIG_RULE_H
 
 #include "config/configuration.h"
 
-/* Whether it may stand in a response's field. */
+/* Returns true if the text is permitted in a response's field. */
 bool rule_is_field_text(const char *text);
 
-/* "[PATTERN ]VALUE"...; a pattern has a '*' or '?'. */
+/* "[PATTERN ]VALUE"...; a pattern contains '*' or '?'. */
 const char *rule_cache_control(struct scope *scope, char **values, const char **wrong);
 
 /* "marked", "response", "off", or a time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-store.c - see config-store.h: a kind of field each.
+ * config-store.c - see config-store.h: one function for each kind of field.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ const char *store_text(const struct key *key, char **values, void *base, const c
 	return NULL;
 }
 
-/* For a field of a response; "off" leaves nothing. */
+/* For a field of a response; "off" stores nothing. */
 const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong)
 {
 	*wrong = values[0];
@@ -32,7 +32,7 @@ const char *store_text_or_off(const struct key *key, char **values, void *base, 
 	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
 }
 
-/* What may stand in a field, and no long text for each answer. */
+/* Only characters that a field permits; and short, because each response contains it. */
 const char *store_server(const struct key *key, char **values, void *base, const char **wrong)
 {
 	*wrong = values[0];
@@ -98,7 +98,7 @@ const char *store_addresses(const struct key *key, char **values, void *base, co
 		ip_acl_free(list);
 		if (!list) {
 			g_free(why);
-			return "must be an address, a network without bits behind its prefix "
+			return "must be an address, a network without bits after its prefix "
 			       "(192.0.2.0/24, 2001:db8::/32), \"unix\" or \"all\"";
 		}
 	}

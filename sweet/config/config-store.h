@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-store.h - what the rows of the table of keys (config-key.c) put into
- * their fields: store() of struct key.
+ * config-store.h - store() of struct key: the functions that the table of keys
+ * (config-key.c) uses to set fields.
  */
 #ifndef SWEET_CONFIG_STORE_H
 #define SWEET_CONFIG_STORE_H

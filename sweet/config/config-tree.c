@@ -14,7 +14,7 @@ void config_tree_complain(struct config_tree *tree, const char *place, const cha
 	text = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
 	line = place ? g_strdup_printf("%s: %s", place, text) : g_strdup(text);
-	/* Once, however many paths have it from their host. */
+	/* Only once, although many paths may inherit it from their host. */
 	if (g_ptr_array_find_with_equal_func(tree->errors, line, g_str_equal, NULL))
 		g_free(line);
 	else

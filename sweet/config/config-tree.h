@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-tree.h - what was given for a configuration, as text: a section for
- * each group of the file, and the first for the command line and [sweet].
+ * config-tree.h - the settings as text: a section for each group of the file; the
+ * first one for the command line and [sweet].
  */
 #ifndef SWEET_CONFIG_TREE_H
 #define SWEET_CONFIG_TREE_H
@@ -13,12 +13,12 @@ struct given {
 	char *place;   /* "FILE:LINE" or "--"; see config-resolve.c */
 };
 
-/* [sweet], [host NAME] or [path PREFIX], as given. */
+/* [sweet], [host NAME] or [path PREFIX], as in the file. */
 struct section {
-	unsigned levels; /* of the keys that may stand there */
+	unsigned levels; /* of the keys that it may contain */
 	char *place;
 	char *host;   /* its name; NULL in [sweet] and for the default host's paths */
-	char *prefix; /* "" but in [path] */
+	char *prefix; /* "" except in [path] */
 	struct given *given;
 };
 
@@ -31,11 +31,11 @@ struct config_tree {
 void config_tree_init(struct config_tree *tree, GPtrArray *errors);
 void config_tree_fini(struct config_tree *tree);
 
-/* One line for the operator; place: "FILE:LINE", or NULL. */
+/* Adds a line for the operator; place: "FILE:LINE", or NULL. */
 void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The tree's; levels as in config-key.h. */
+/* The tree owns the section; levels as in config-key.h. */
 struct section *config_tree_add(struct config_tree *tree, unsigned levels, const char *place);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * configuration.c - see configuration.h: what a configuration holds, and looking up in it.
+ * configuration.c - see configuration.h: frees a configuration, and finds hosts and
+ * paths in it.
  */
 #include <string.h>
 
@@ -151,7 +152,7 @@ static const struct host *find_name(const struct config *config, const char *nam
 	return NULL;
 }
 
-/* What no name has found. */
+/* For requests whose name matches no host. */
 static const struct host *find_address(const struct config *config, const struct sockaddr *local)
 {
 	for (unsigned i = 1; config->by_address && i < config->host_count; i++)
@@ -161,8 +162,8 @@ static const struct host *find_address(const struct config *config, const struct
 }
 
 /*
- * In lower case, without a port (the brackets of an address belong to it) and
- * without the dot of the root; false: no name at all.
+ * Converts to lower case, and removes a port (but not the brackets of an address)
+ * and a final dot; returns false if nothing remains.
  */
 static bool plain_name(struct slice name, char text[CONFIG_NAME_MAX + 1])
 {
@@ -192,9 +193,9 @@ const struct host *config_host(const struct config *config, struct slice name,
 	if (!plain_name(name, text))
 		return find_address(config, local);
 	host = find_name(config, text, local);
-	/* "a.b.c": "*.b.c", then "*.c". */
+	/* For "a.b.c" try "*.b.c", then "*.c". */
 	for (char *dot = strchr(text, '.'); !host && dot; dot = strchr(dot + 1, '.')) {
-		/* Nothing stands for an empty label. */
+		/* A wildcard does not match an empty label. */
 		if (dot == text)
 			continue;
 		dot[-1] = '*';

@@ -55,7 +55,7 @@ bool pool_config_is_other(const struct pool_config *pool)
 
 #define RESPONSE_HEADER_MOST ((size_t)1 << 20)
 
-/* What a pool of the protocol must have; NULL: all is there. */
+/* Returns what is wrong for the protocol; NULL: nothing. */
 static const char *missing(const struct pool_config *pool)
 {
 	bool has_upstream = pool->upstream && pool->upstream[0];
@@ -63,7 +63,7 @@ static const char *missing(const struct pool_config *pool)
 	if (pool_config_is_other(pool) && has_upstream)
 		return "has user, group, directory, memory-limit or seccomp, which are for "
 		       "programs that the server starts";
-	/* An operator who sets a variable here means that the application gets it. */
+	/* An operator who sets a variable here expects that the application gets it. */
 	if (pool->environment && pool->environment[0] && has_upstream)
 		return "has environment, which is for programs that the server starts: set it "
 		       "where the application at upstream is started";
@@ -139,12 +139,12 @@ bool pool_config_check(const struct pool_config *pool, char **why)
 		}
 	}
 	if (pool->folder && !g_file_test(pool->folder, G_FILE_TEST_IS_DIR)) {
-		*why = g_strdup_printf("%s: folder \"%s\": is no folder", pool->label,
+		*why = g_strdup_printf("%s: folder \"%s\": is not a folder", pool->label,
 				       pool->folder);
 		return false;
 	}
 	if (pool->directory && !g_file_test(pool->directory, G_FILE_TEST_IS_DIR)) {
-		*why = g_strdup_printf("%s: directory \"%s\": is no folder", pool->label,
+		*why = g_strdup_printf("%s: directory \"%s\": is not a folder", pool->label,
 				       pool->directory);
 		return false;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool-config.h - a pool as the operator wants it: programs that answer
- * requests, or addresses where such are.
+ * pool-config.h - a pool as configured: programs that answer requests, or addresses
+ * of such programs.
  */
 #ifndef SWEET_POOL_CONFIG_H
 #define SWEET_POOL_CONFIG_H
@@ -16,60 +16,63 @@ struct gateway_pool;
 
 struct pool_config {
 	_Atomic unsigned references;
-	char *name;  /* of its section, or the prefix of an option */
+	char *name;  /* of its group, or the prefix of an option */
 	char *place; /* "FILE:LINE"; NULL: the command line */
-	char *label; /* for messages: "pool NAME", or the option as it was given */
+	char *label; /* for messages: "pool NAME", or the option as given */
 
 	unsigned protocol;     /* enum pool_protocol */
 	char *command;	       /* of a worker; NULL */
-	char **argv;	       /* made of it */
+	char **argv;	       /* parsed from command */
 	char *folder;	       /* of CGI programs; NULL */
-	char *script_suffix;   /* of the names of scripts that a FastCGI application runs */
+	char *script_suffix;   /* suffix of scripts that a FastCGI application runs */
 	char **upstream;       /* addresses of FastCGI applications; may be empty */
-	unsigned processes;    /* of command; at once, of CGI programs */
-	unsigned in_flight;    /* requests of a thread in a process, connections to an address */
-	unsigned keep_ms;      /* that a connection to an address is used */
-	bool trust_cache_ids;  /* applications at upstream may name any member's units */
+	unsigned processes;    /* of command; for CGI, programs at a time */
+	unsigned in_flight;    /* requests of a thread in a process, or connections to an address */
+	unsigned keep_ms;      /* how long a connection to an address is kept */
+	bool trust_cache_ids;  /* applications at upstream may name units of any member */
 	char *user, *group;    /* NULL: the server's */
-	char *directory;       /* to run in; NULL: the server's, a CGI program's own */
+	char *directory;       /* working directory; NULL: the server's, or a CGI program's own */
 	char **environment;    /* NAME=VALUE */
 	size_t memory;	       /* bytes of a worker's segment */
-	size_t memory_limit;   /* bytes of a process; 0: any */
-	bool seccomp;	       /* its programs cannot make some system calls */
-	unsigned max_requests; /* of a process, before its successor comes; 0: any */
-	unsigned queue;	       /* requests of a thread that may wait */
-	size_t max_response_header;   /* bytes of the head of an answer */
-	unsigned queue_ms, answer_ms; /* to wait in, to answer in */
-	bool request_buffering;	      /* bodies come whole before a program is taken */
-	bool response_buffering;      /* answers wait on the disk for slow clients */
-	size_t stream_ahead;	      /* bytes of an answer that may wait for its client */
-	unsigned slow_ms;	      /* that a client may keep a process waiting; 0: for ever */
+	size_t memory_limit;   /* bytes of a process; 0: unlimited */
+	bool seccomp;	       /* refuse some system calls to its programs */
+	unsigned max_requests; /* of a process, before it is replaced; 0: unlimited */
+	unsigned queue;	       /* maximum of waiting requests of a thread */
+	size_t max_response_header;   /* bytes of the head of a response */
+	unsigned queue_ms, answer_ms; /* time to wait in the queue; time to respond */
+	bool request_buffering;	      /* receive bodies completely before selecting a program */
+	bool response_buffering;      /* buffer responses for slow clients on disk */
+	size_t stream_ahead;	      /* bytes of a response that may wait for its client */
+	unsigned slow_ms;	      /* how long a client may make a process wait; 0: unlimited */
 
-	struct gateway_pool *running; /* gateway.c's */
+	struct gateway_pool *running; /* set by gateway.c */
 	void (*let_go)(struct pool_config *pool);
 };
 
-/* A word for each protocol, NULL ends. */
+/* The name of each protocol; ends with NULL. */
 extern const char *const pool_protocols[];
 
-/* label: NULL for that of a section. */
+/* label: NULL for that of a group. */
 struct pool_config *pool_config_new(const char *name, const char *place, const char *label);
 struct pool_config *pool_config_ref(struct pool_config *pool);
 void pool_config_unref(struct pool_config *pool);
 
-/* Makes what is made of the values.  False: they do not fit together, with a line in *why (g_free). */
+/*
+ * Makes the derived fields.  Returns false with a line in *why (g_free) if the
+ * values do not fit together.
+ */
 bool pool_config_finish(struct pool_config *pool, char **why);
 
-/* Whether what it names is there; the same. */
+/* Checks that its files exist; returns the same. */
 bool pool_config_check(const struct pool_config *pool, char **why);
 
-/* Whether its programs run as somebody else, elsewhere, or with a limit. */
+/* Returns true if its programs run as another user, in another folder, or with a limit. */
 bool pool_config_is_other(const struct pool_config *pool);
 
-/* Whether the same programs are started in the same way. */
+/* Returns true if both start the same programs in the same way. */
 bool pool_config_same_program(const struct pool_config *one, const struct pool_config *other);
 
-/* Whether processes of the one may go on for the other. */
+/* Returns true if processes of the one can be kept for the other. */
 bool pool_config_same(const struct pool_config *one, const struct pool_config *other);
 
 #endif

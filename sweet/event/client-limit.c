@@ -2,20 +2,20 @@
 /*
  * client-limit.c - see client-limit.h.
  *
- * Requests: a table of sets of WAYS entries.  An entry is the keyed hash of
- * client and scope and the time at which the bucket is full again (the
- * "theoretical arrival time" of the generic cell rate algorithm), so that one
- * number is the whole bucket.  Where that time is past, the bucket is full,
- * which is the same as no entry: such entries are taken first, and else the
- * one that is full the soonest.
+ * Requests: a table of sets of WAYS entries.  An entry holds the keyed hash of
+ * client and scope, and the time when the bucket is full again (the "theoretical
+ * arrival time" of the generic cell rate algorithm), so one number is the whole
+ * bucket.  If that time is past, the bucket is full, which is the same as no entry.
+ * When a set is full, the entry with the earliest time is replaced.
  *
  * GLib's hash table has no bounded size, and a block of memory for each entry, so it is not
  * used for these.
  *
- * Connections: a counter for each client that has any, in a hash table of each stripe.
+ * Connections: a counter for each client that has connections, in a hash table of each
+ * stripe.
  *
- * Locks are striped; each is held for a few comparisons, and none is taken
- * while no limit is set, as nobody calls.
+ * Locks are striped; each is held for a few comparisons.  No lock is taken while no
+ * limit is configured, because then nobody calls these functions.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@
 
 struct bucket {
 	uint64_t who;
-	uint64_t full_ns; /* when all of the burst can be had again; 0: no entry */
+	uint64_t full_ns; /* when the whole burst is available again; 0: no entry */
 };
 
 struct limited_client {
@@ -46,7 +46,7 @@ union stripe {
 		pthread_mutex_t lock;
 		GHashTable *clients; /* struct limited_client */
 	};
-	char line[64]; /* of the processor's cache */
+	char line[64]; /* a cache line of the processor */
 };
 
 struct client_limits {
@@ -63,7 +63,7 @@ struct client_limits *client_limits_open(unsigned entries)
 
 	while (sets * WAYS < entries)
 		sets *= 2;
-	/* Pages that nobody has touched take no memory. */
+	/* Untouched pages take no memory. */
 	limits = calloc(1, sizeof(*limits) + sizeof(struct bucket) * WAYS * sets);
 	if (!limits)
 		return NULL;
@@ -90,7 +90,7 @@ void client_limits_close(struct client_limits *limits)
 	free(limits);
 }
 
-/* Clients of Unix sockets are one. */
+/* All clients of Unix sockets count as one. */
 struct client_address client_address(const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
@@ -108,7 +108,7 @@ struct client_address client_address(const struct sockaddr *address)
 	return who;
 }
 
-/* The number of a client in a scope. */
+/* Returns the hash of a client in a scope. */
 static uint64_t number(const struct client_limits *limits, const struct client_address *who,
 		       uint64_t scope)
 {
@@ -178,7 +178,7 @@ void rate_free(struct rate_limit *rate)
 	free(rate);
 }
 
-/* The entry of who, or NULL. */
+/* Returns the entry of who, or NULL. */
 static struct bucket *find_locked(struct bucket *set, uint64_t who)
 {
 	for (unsigned i = 0; i < WAYS; i++)
@@ -187,8 +187,8 @@ static struct bucket *find_locked(struct bucket *set, uint64_t who)
 	return NULL;
 }
 
-/* The entry to be given up. */
-static struct bucket *spare_locked(struct bucket *set)
+/* Returns the entry to replace. */
+static struct bucket *victim_locked(struct bucket *set)
 {
 	struct bucket *spare = &set[0];
 
@@ -210,7 +210,7 @@ uint64_t client_limits_take(struct client_limits *limits, const struct rate_limi
 	pthread_mutex_lock(lock);
 	bucket = find_locked(set, who);
 	if (!bucket) {
-		bucket = spare_locked(set);
+		bucket = victim_locked(set);
 		*bucket = (struct bucket){.who = who};
 	}
 	if (bucket->full_ns < now_ns)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data-path-posix.c - header and body in ordinary memory, written together.
- * What a unit holds (a file, a window of a CGI program's output) is memory of
- * this process like any other here.
+ * data-path-posix.c - sends header and body from ordinary memory in one call.  Here
+ * the data of a unit (a file, a window of a CGI program's output) is plain memory
+ * of this process.
  *
- * sendmsg() is writev() that raises no SIGPIPE and can be told that more
- * follows.  No page is lent to the kernel, the socket keeps its bounds, and
- * its end is one call more.
+ * sendmsg() is a writev() that raises no SIGPIPE and accepts MSG_MORE.  The kernel
+ * gets no reference to a page, the socket's limits remain, and closing the stream
+ * is another call.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -18,11 +18,11 @@
 
 #define VECTORS 64u
 
-/* What is left of a message, as far as there are vectors for it. */
+/* The rest of a message, as far as the vectors suffice. */
 struct gathered {
 	struct iovec iov[VECTORS];
 	unsigned count;
-	size_t skip;  /* bytes of what is put next that are gone */
+	size_t skip;  /* bytes of the next data that were sent already */
 	size_t bytes; /* in iov */
 	bool full;
 };
@@ -44,7 +44,7 @@ static void put(struct gathered *gathered, const void *data, size_t length)
 	gathered->skip = 0;
 }
 
-/* False, with errno: the caller does not hold it, or it is shorter. */
+/* Returns false and sets errno if the hold was released, or the unit is shorter. */
 static bool put_range(struct gathered *gathered, const struct NC_range *range,
 		      const struct NC_hold *hold)
 {
@@ -96,7 +96,10 @@ static ssize_t send_bytes(int socket, const struct NC_send *message, const struc
 			return -1;
 		if (gathered.count == 0)
 			break;
-		/* What is held back leaves with the end of the stream, if that follows. */
+		/*
+		 * If the end of the stream follows, it leaves together with the
+		 * held-back data.
+		 */
 		if (gathered.full || message->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
 			flags |= MSG_MORE;
 		header.msg_iovlen = gathered.count;
@@ -106,7 +109,10 @@ static ssize_t send_bytes(int socket, const struct NC_send *message, const struc
 		if (sent < 0)
 			return at > message->skip ? (ssize_t)(at - message->skip) : -1;
 		at += (size_t)sent;
-		/* Mostly this is all; the rest of a short write is offered once more, to be refused. */
+		/*
+		 * Usually everything was sent; after a short write, the next call
+		 * returns EAGAIN.
+		 */
 		if (!gathered.full && (size_t)sent == gathered.bytes)
 			break;
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data-path.c - see data-path.h; and the path of cache ids.
+ * data-path.c - see data-path.h; and the path that sends by cache id.
  */
 #include <errno.h>
 #include <sys/socket.h>
 
 #include "event/data-path.h"
 
-/* The message, then the tail as another one. */
+/* Sends the message, then the tail as a second message. */
 static ssize_t send_tailed(int socket, const struct NC_send *message, const struct iovec *tail)
 {
 	struct NC_send first = *message;
@@ -27,7 +27,7 @@ static ssize_t send_tailed(int socket, const struct NC_send *message, const stru
 	}
 	second.skip = message->skip + (size_t)sent - total;
 	more = NC_send(NULL, socket, &second);
-	/* What keeps the tail back is met again by the next call. */
+	/* If the tail could not be sent, the next call will report why. */
 	return more >= 0 ? sent + more : sent ? sent : -1;
 }
 
@@ -86,7 +86,7 @@ ssize_t data_path_part(const struct data_path *path, int socket, const struct NC
 			return head;
 	}
 	body = path->send(socket, &rest, tail);
-	/* What keeps the rest back is met again by the next call. */
+	/* If the rest could not be sent, the next call will report why. */
 	if (body < 0 && head > 0)
 		return head;
 	return body < 0 ? -1 : head + body;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data-path.h - the way that bodies take from a worker through the server to a
- * socket: as cache ids and by the library's sends; or as they would without
- * it, as bytes by pipes and plain system calls, which is what the first way is
- * measured against.  Everything else of the server is the same on both.
+ * data-path.h - the way of bodies from a worker through the server to a socket: as
+ * cache ids and with the library's sends; or without the library, as bytes through
+ * pipes and plain system calls, for comparison with the first way.  All other parts
+ * of the server are the same on both paths.
  *
  * Call cycle: data-path.c has the table of data-path-posix.c, which calls
  * data_path_part().
@@ -29,26 +29,29 @@ struct data_path {
 	unsigned cache_flags;	/* NC_CACHE_* for the server's cache */
 	unsigned backend_flags; /* NC_BACKEND_* for its workers */
 	/*
-	 * Sends of a message what the socket takes without blocking, as
-	 * NC_send() does: bytes, or -1 with errno.  tail: bytes in ordinary
-	 * memory behind the ranges.
+	 * Sends the part of a message that the socket accepts without blocking, as
+	 * NC_send(): returns bytes, or -1 with errno. tail: bytes in ordinary
+	 * memory after the ranges.
 	 */
 	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);
-	/* The same with the header by a call of its own, if anything follows it. */
+	/* The same, but sends the header with a call of its own if anything follows it. */
 	ssize_t (*send_apart)(int socket, const struct NC_send *message, const struct iovec *tail);
 };
 
 extern const struct data_path data_path_nabc, data_path_posix;
 extern const struct data_path *const data_paths[DATA_PATHS];
 
-/* A header and a range of a file, as NC_sendfile(); apart: the header by a call of its own. */
+/*
+ * Sends a header and a range of a file, as NC_sendfile(); apart: the header with a
+ * call of its own.
+ */
 ssize_t data_path_file(const struct data_path *path, int socket, const struct NC_sendfile *message,
 		       bool apart);
 
-/* What is there of a message to a pipe: a copy, whatever the path.  The caller ignores SIGPIPE. */
+/* Writes the message to a pipe by copy, on either path.  The caller must ignore SIGPIPE. */
 ssize_t data_path_write(int pipe, const struct NC_send *message);
 
-/* For send_apart(): the header at once, then what the path's send() makes of the rest. */
+/* For send_apart(): sends the header, then calls the path's send() for the rest. */
 ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message,
 		       const struct iovec *tail);
 

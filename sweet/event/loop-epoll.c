@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-epoll.c - the loop on epoll: works on every Linux.
+ * loop-epoll.c - the event loop on epoll: works on every Linux.
  *
- * A descriptor is registered once, edge-triggered for both directions, so no
- * call is spent on changing interests; what became readable while nobody
- * received is remembered.
+ * A descriptor is registered once, edge-triggered for both directions, so no call
+ * is needed to change the events.  If a descriptor becomes readable while nobody
+ * receives, this is remembered.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,14 +18,14 @@
 
 #define EVENTS 256
 #define BUFFER (32 << 10)
-/* Reads of one connection in a turn, so that a fast sender does not hold up the rest. */
+/* Reads of one connection in a turn: a fast sender must not delay the others. */
 #define READS 4
 
 struct epoll_state {
 	int epoll;
 	struct epoll_event events[EVENTS];
 	char buffer[BUFFER];
-	int *again; /* descriptors to be read without an event */
+	int *again; /* descriptors to read without an event */
 	unsigned again_count, again_room;
 };
 
@@ -63,7 +63,7 @@ static uint64_t key(const struct loop *loop, int fd)
 	return (uint64_t)loop->fds[fd].generation << 32 | (unsigned)fd;
 }
 
-/* Reads fd in the next turn; without memory for that, the next edge does. */
+/* Reads fd in the next turn; without memory, it is read at the next edge. */
 static void read_again(struct loop *loop, int fd)
 {
 	struct epoll_state *state = loop->state;
@@ -87,7 +87,7 @@ static int epoll_begin(struct loop *loop, int fd)
 	struct loop_fd *entry = &loop->fds[fd];
 	struct epoll_event event = {.data.u64 = key(loop, fd)};
 
-	/* A socket that threads have in common wakes one of them. */
+	/* If threads share a listening socket, an event wakes only one of them. */
 	event.events = entry->receive || entry->sending ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
 		       : entry->accept			? EPOLLIN | EPOLLEXCLUSIVE
 							: EPOLLIN | EPOLLET;
@@ -98,7 +98,7 @@ static int epoll_begin(struct loop *loop, int fd)
 	return 0;
 }
 
-/* The kernel does not let its events be changed (EPOLLEXCLUSIVE). */
+/* Deletes the registration: EPOLLEXCLUSIVE does not permit changing events. */
 static void epoll_rest(struct loop *loop, int fd)
 {
 	struct epoll_state *state = loop->state;
@@ -108,7 +108,7 @@ static void epoll_rest(struct loop *loop, int fd)
 	loop->fds[fd].registered = false;
 }
 
-/* Without memory for the turn in which it is told, it stays as it is until it is closed. */
+/* Without memory to report it in the next turn, the accept stays until fd is closed. */
 static void epoll_stop_accept(struct loop *loop, int fd)
 {
 	struct epoll_state *state = loop->state;
@@ -122,7 +122,7 @@ static void epoll_stop_accept(struct loop *loop, int fd)
 static void epoll_pause(struct loop *loop, int fd)
 {
 	(void)loop;
-	(void)fd; /* receive() looks at the mark */
+	(void)fd; /* receive() checks the flag */
 }
 
 static void epoll_resume(struct loop *loop, int fd)
@@ -144,7 +144,7 @@ static void epoll_unwatch(struct loop *loop, int fd)
 static void epoll_await_room(struct loop *loop, int fd)
 {
 	(void)loop;
-	(void)fd; /* registered for EPOLLOUT edges already */
+	(void)fd; /* already registered for EPOLLOUT edges */
 }
 
 static void epoll_close_fd(struct loop *loop, int fd)
@@ -154,7 +154,7 @@ static void epoll_close_fd(struct loop *loop, int fd)
 	close(fd);
 }
 
-/* ending: the peer has closed, so that no edge will tell of the end again. */
+/* ending: the peer has closed, so no further edge will report the end. */
 static void receive(struct loop *loop, int fd, bool ending)
 {
 	struct epoll_state *state = loop->state;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-internal.h - what a turn of loop.c does with the sends of loop-send.c.
+ * loop-internal.h - functions of loop-send.c that loop.c calls in each turn.
  */
 #ifndef SWEET_LOOP_INTERNAL_H
 #define SWEET_LOOP_INTERNAL_H
 
 #include "event/loop-backend.h"
 
-/* Tells results of sends, as many as are one turn's. */
+/* Runs the callbacks of completed sends, at most one turn's share. */
 void loop_tell_sent(struct loop *loop);
 
-/* Each long message goes on for a turn. */
+/* Continues each long send for one turn. */
 void loop_take_turns(struct loop *loop);
 
-/* The descriptor's sends that wait for their turn, or to be told, are over. */
+/* Removes a descriptor's sends from the lists of completed and of long sends. */
 void loop_forget_sends(struct loop *loop, int fd);
 
 #endif

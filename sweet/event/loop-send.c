@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-send.c - the sends of an event loop, whatever its mechanism.
+ * loop-send.c - sends of an event loop, for all backends.
  *
- * Reap, then dispatch: results of sends are queued and told at the top of the
- * next turn, so no callback runs inside the call that started its operation.
+ * Results of sends are queued, and reported at the start of the next turn, so no
+ * callback runs inside the call that started its operation.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -11,22 +11,22 @@
 #include "event/loop-internal.h"
 
 /*
- * Bytes of one message in a turn of the loop: a client that reads as fast as it
- * is sent to would have all of a large file before it is anybody else's turn.
- * Above what a megabyte and its head take, which are sent in one go.
+ * Maximum bytes of one message in one turn of the loop: without it, a client that
+ * reads as fast as the server sends would receive a whole large file before any
+ * other client is served.  Larger than a body of 1 MB with its head, which is sent
+ * at once.
  */
 #define TURN_MAX ((size_t)2 << 20)
 
 /*
- * Results of sends that are told in a turn, and the bytes of these: clients that
- * ask for one thing after the other without waiting, and files of which the next
- * window is always there, would else have all of it before it is anybody else's
- * turn.
+ * Maximum number of results reported in one turn, and of their bytes.  Without
+ * these, clients that send requests without waiting, and files whose next window is
+ * always ready, would delay all other clients.
  */
 #define TOLD_MAX 256u
 #define TOLD_BYTES (2 * TURN_MAX)
 
-/* Puts it behind the last of a list; where the next one is to be put. */
+/* Appends op to a list; returns the new end of the list. */
 static struct loop_send **append(struct loop_send **last, struct loop_send *op)
 {
 	op->next = NULL;
@@ -48,7 +48,7 @@ static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
 	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, message, tail);
 }
 
-/* No more of the message than is one turn's; the header is less. */
+/* Sends at most one turn's share of the message; the header is smaller than that. */
 static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
 {
 	struct NC_range ranges[NC_RANGES_MAX];
@@ -72,7 +72,7 @@ static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
 	return send_by_path(loop, op, &part, &tail);
 }
 
-/* Header and file, up to the end of a turn. */
+/* Sends header and file, at most one turn's share. */
 static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool turn)
 {
 	struct NC_sendfile message = NC_SENDFILE_INIT();
@@ -98,7 +98,10 @@ static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool tur
 	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
 }
 
-/* Less was sent because the file is shorter now, not for want of room: the next try reports it. */
+/*
+ * Returns true if less was sent because the file is shorter now, not because the
+ * socket is full; the next call reports it.
+ */
 static bool is_cut(const struct loop_send *op)
 {
 	struct stat now;
@@ -128,7 +131,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 		return;
 	}
 	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && is_cut(op))) {
-		/* There may be room still, of which nobody would tell. */
+		/* The socket may still be writable, but no event would report it. */
 		loop->turns_last = append(loop->turns_last, op);
 		return;
 	}
@@ -158,12 +161,12 @@ bool loop_send_cancel(struct loop *loop, int fd)
 {
 	bool waits = loop->fds[fd].send != NULL;
 
-	/* The backend may tell of room yet, for which there is nothing to send. */
+	/* The backend may still report writability; then there is nothing to send. */
 	loop->fds[fd].send = NULL;
 	return waits;
 }
 
-/* Takes a descriptor's sends out of a list; where the next one is to be put. */
+/* Removes a descriptor's sends from a list; returns the new end of the list. */
 static struct loop_send **forget(struct loop_send **link, int fd)
 {
 	while (*link) {
@@ -175,7 +178,7 @@ static struct loop_send **forget(struct loop_send **link, int fd)
 	return link;
 }
 
-/* What is told may start the next send, which may be over at once: not all in one turn. */
+/* Callbacks may start sends that complete at once, so their number in a turn is limited. */
 void loop_tell_sent(struct loop *loop)
 {
 	size_t bytes = 0;
@@ -191,7 +194,7 @@ void loop_tell_sent(struct loop *loop)
 	}
 }
 
-/* Each long message goes on for a turn; no callback runs, so none of them is closed. */
+/* No callback runs here, so none of the sends is closed meanwhile. */
 void loop_take_turns(struct loop *loop)
 {
 	struct loop_send *op = loop->turns_first;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-uring.c - the loop on io_uring: accepts, receives and watches are
- * armed once and complete again and again; received bytes come in buffers
- * that the kernel picks from a shared ring of them.
+ * loop-uring.c - the event loop on io_uring: accepts, receives and watches are
+ * armed once and complete repeatedly (multishot).  The kernel picks receive buffers
+ * from a shared ring.
  *
- * Needs Linux 6.1 (DEFER_TASKRUN, and with it all else used here); whether
- * the running kernel allows it is found by trying.
+ * Needs Linux 6.1 (DEFER_TASKRUN, and all other features used here); a trial shows
+ * whether the running kernel permits it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,12 +21,15 @@
 
 #include "event/loop-backend.h"
 
-/* Completions of a turn: what they start is ended by the next, so little is under way at once. */
+/*
+ * Completions in a turn: the next turn finishes what they start, so few operations
+ * are pending.
+ */
 #define BATCH 64u
 #define BUFFER_SIZE 2048u
 #define BUFFER_GROUP 1
 
-/* By enum loop_room; buffers are a power of two. */
+/* Indexed by enum loop_room; buffers is a power of two. */
 static const struct {
 	unsigned submissions, completions, buffers;
 } rooms[] = {[LOOP_MANY] = {512, 8192, 256}, [LOOP_FEW] = {32, 128, 16}};
@@ -37,9 +40,9 @@ struct uring_state {
 	struct io_uring uring;
 	struct io_uring_buf_ring *ring;
 	char *buffers;	/* the ring's memory, then the buffers */
-	unsigned count; /* of the buffers */
+	unsigned count; /* number of buffers */
 	size_t mapped;
-	bool left; /* the only thread that may submit has gone */
+	bool left; /* the thread that may submit has left the loop */
 	struct io_uring_sqe nowhere;
 };
 
@@ -49,10 +52,10 @@ static uint64_t key(const struct loop *loop, int fd, enum type type)
 	       (unsigned)fd;
 }
 
-/* The calling thread becomes the only one that may submit. */
+/* Makes the calling thread the only one that may submit. */
 static void enable(struct uring_state *state)
 {
-	/* By hand: liburing 2.3 does not export io_uring_enable_rings(). */
+	/* Called directly: liburing 2.3 does not export io_uring_enable_rings(). */
 	(void)syscall(SYS_io_uring_register, state->uring.ring_fd, IORING_REGISTER_ENABLE_RINGS,
 		      NULL, 0);
 }
@@ -61,14 +64,17 @@ static struct io_uring_sqe *get_sqe(struct uring_state *state)
 {
 	struct io_uring_sqe *sqe;
 
-	/* Whoever takes the loop down asks in vain, and the ring's end ends everything. */
+	/*
+	 * After the loop has ended, requests are discarded; closing the ring ends
+	 * all operations.
+	 */
 	if (state->left)
 		return &state->nowhere;
 	sqe = io_uring_get_sqe(&state->uring);
 	while (!sqe) {
-		/* Full: hand over what is there.  EBUSY and the like pass with time. */
+		/* Full: submit the queue.  Errors such as EBUSY are temporary. */
 		if (io_uring_submit(&state->uring) == -EBADFD)
-			enable(state); /* so many before the loop runs */
+			enable(state); /* the queue is full before the loop runs */
 		sqe = io_uring_get_sqe(&state->uring);
 	}
 	return sqe;
@@ -115,7 +121,7 @@ static int open_buffers(struct uring_state *state)
 static int uring_loop_open(struct loop *loop, char *why, size_t why_size)
 {
 	struct io_uring_params parameters = {
-		/* Disabled until enter(): the thread that enables it is its only issuer. */
+		/* Disabled until enter(): the thread that enables the ring is its only issuer. */
 		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
 			 IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
 		.cq_entries = rooms[loop->room].completions,
@@ -162,7 +168,7 @@ static void uring_leave(struct loop *loop)
 {
 	struct uring_state *state = loop->state;
 
-	/* What the last turn closed is closed, though nobody waits for it. */
+	/* Submit the close operations of the last turn; nobody waits for them. */
 	io_uring_submit(&state->uring);
 	state->left = true;
 }
@@ -204,7 +210,7 @@ static void cancel(struct loop *loop, uint64_t user_data)
 	sqe->user_data = TYPE_NONE;
 }
 
-/* It was armed for the one that came; an error ends one for many, too. */
+/* The single accept is over; an error ends a multishot accept, too. */
 static void uring_rest(struct loop *loop, int fd)
 {
 	(void)loop;
@@ -213,7 +219,7 @@ static void uring_rest(struct loop *loop, int fd)
 
 static void uring_stop_accept(struct loop *loop, int fd)
 {
-	/* One that is not armed is just being dispatched, which tells. */
+	/* If it is not armed, it is being dispatched, which reports the stop. */
 	if (loop->fds[fd].registered)
 		cancel(loop, key(loop, fd, TYPE_ACCEPT));
 }
@@ -227,7 +233,7 @@ static void uring_pause(struct loop *loop, int fd)
 static void uring_resume(struct loop *loop, int fd)
 {
 	loop->fds[fd].resumed = true;
-	/* One whose cancellation is under way is armed again when that is over. */
+	/* If its cancellation is pending, on_receive() arms it again afterwards. */
 	if (!loop->fds[fd].registered)
 		arm(loop, fd);
 }
@@ -243,7 +249,7 @@ static void uring_await_room(struct loop *loop, int fd)
 {
 	struct io_uring_sqe *sqe;
 
-	/* Armed by the first send that had to wait, for all that follow. */
+	/* The first send that waits arms it for all later ones. */
 	if (loop->fds[fd].polled)
 		return;
 	sqe = get_sqe(loop->state);
@@ -264,9 +270,9 @@ static void uring_close_fd(struct loop *loop, int fd)
 		return;
 	}
 	/*
-	 * In this order: what is armed holds the file, and so its end, back.  By
-	 * their keys, which the kernel has a hash of: by the descriptor it would
-	 * look at what is armed of all others too.
+	 * Cancel before the close: armed operations keep the file open, and thus
+	 * delay its end.  Cancel by key, for which the kernel has a hash table: to
+	 * cancel by descriptor, it would search the operations of all descriptors.
 	 */
 	if (entry->registered)
 		cancel(loop, key(loop, fd, (enum type)entry->armed));
@@ -280,11 +286,11 @@ static void uring_close_fd(struct loop *loop, int fd)
 }
 
 /*
- * Of a socket that it has read empty, a receive waits for news.  That the
- * connection has broken is none if it came before the bytes did, as it may in
- * a pause: then nothing ever comes (seen with Linux 6.18).
+ * After it has emptied a socket, a receive waits for the next event.  If the
+ * connection broke before the bytes were read, which can happen during a pause, no
+ * event follows (seen with Linux 6.18).  Therefore this checks for an error.
  */
-static void look_behind(struct loop *loop, int fd, uint32_t generation, unsigned flags)
+static void check_error(struct loop *loop, int fd, uint32_t generation, unsigned flags)
 {
 	struct loop_fd *entry = &loop->fds[fd];
 	char byte;
@@ -308,16 +314,16 @@ static void on_receive(struct loop *loop, int fd, bool current, int result, unsi
 		entry->registered = false;
 	if (current && result > 0) {
 		loop_received(loop, fd, buffer_at(state, flags >> IORING_CQE_BUFFER_SHIFT), result);
-		look_behind(loop, fd, generation, flags);
+		check_error(loop, fd, generation, flags);
 	}
 	if (flags & IORING_CQE_F_BUFFER)
 		give_buffer(state, flags >> IORING_CQE_BUFFER_SHIFT);
 	if (current && result <= 0 && result != -ENOBUFS && result != -ECANCELED &&
 	    result != -EINTR)
 		loop_received(loop, fd, NULL, result);
-	/* The table may have grown meanwhile. */
+	/* The table may have been reallocated. */
 	entry = &loop->fds[fd];
-	/* Out of buffers, cancelled by a pause that is over, or the kernel's choice. */
+	/* No buffers, cancelled by a pause that is over, or ended by the kernel. */
 	if (current && over && entry->generation == generation && entry->receive &&
 	    !entry->paused && !entry->registered)
 		arm(loop, fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop.c - the part of the event loop that is the same for every mechanism:
- * operations by descriptor, timers, tasks from other threads.
+ * loop.c - the part of the event loop that all backends share: operations by
+ * descriptor, timers, tasks from other threads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "event/loop-internal.h"
 
-static _Thread_local struct loop *present; /* that this thread runs */
+static _Thread_local struct loop *present; /* the loop that this thread runs */
 
 void loop_tick(struct loop *loop)
 {
@@ -113,7 +113,7 @@ const char *loop_name(const struct loop *loop)
 	return loop->backend->name;
 }
 
-static struct loop_fd *reach(struct loop *loop, int fd)
+static struct loop_fd *entry_of(struct loop *loop, int fd)
 {
 	if ((unsigned)fd >= loop->fd_count) {
 		unsigned count = loop->fd_count ? loop->fd_count : 64;
@@ -121,7 +121,10 @@ static struct loop_fd *reach(struct loop *loop, int fd)
 
 		while ((unsigned)fd >= count)
 			count *= 2;
-		/* Of what is not used, no memory: many threads may have a few numbers each. */
+		/*
+		 * calloc(): unused pages take no memory, even if many threads use a
+		 * few descriptors each.
+		 */
 		fds = calloc(count, sizeof(*fds));
 		if (!fds)
 			return NULL;
@@ -136,7 +139,7 @@ static struct loop_fd *reach(struct loop *loop, int fd)
 
 int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
@@ -155,7 +158,7 @@ void loop_accepted(struct loop *loop, int fd, int result)
 
 void loop_accept_rest(struct loop *loop, int fd)
 {
-	/* What stops is armed no more as it is. */
+	/* An accept that is being stopped is not armed again anyway. */
 	if (loop->fds[fd].stopping)
 		return;
 	loop->fds[fd].resting = true;
@@ -177,7 +180,7 @@ void loop_accept_stop(struct loop *loop, int fd)
 {
 	if (loop->fds[fd].stopping)
 		return;
-	/* What rests ends like what does not. */
+	/* A suspended accept is stopped like an active one. */
 	(void)loop_accept_next(loop, fd);
 	loop->fds[fd].stopping = true;
 	loop->backend->stop_accept(loop, fd);
@@ -194,7 +197,7 @@ void loop_accept_stopped(struct loop *loop, int fd)
 
 int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
@@ -217,7 +220,7 @@ void loop_receive_resume(struct loop *loop, int fd)
 
 static int watch(struct loop *loop, struct loop_watch *op, int fd, bool sending)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
@@ -255,10 +258,10 @@ void loop_received(struct loop *loop, int fd, const char *data, int length)
 
 void loop_close_fd(struct loop *loop, int fd)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry) {
-		/* Never seen by the loop, and no memory to say so. */
+		/* The loop never used it, and there is no memory for its entry. */
 		close(fd);
 		return;
 	}
@@ -270,7 +273,7 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->stopping = false;
 	entry->resting = false;
 	entry->sending = false;
-	/* A result that waits to be told is told no more. */
+	/* Pending results are not reported any more. */
 	loop_forget_sends(loop, fd);
 	loop->backend->close_fd(loop, fd);
 	entry->generation++;
@@ -285,7 +288,7 @@ void loop_post(struct loop *loop, struct loop_task *task)
 	*loop->posted_last = task;
 	loop->posted_last = &task->next;
 	pthread_mutex_unlock(&loop->lock);
-	/* Its own thread is awake, and looks before it sleeps. */
+	/* The loop's own thread is awake, and checks for tasks before it sleeps. */
 	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel) && present != loop)
 		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
@@ -323,7 +326,7 @@ void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
 	timer_start(&loop->timers, timer, ms, loop_now_ms(loop), expired);
 }
 
-static bool ask_hooks(struct loop *loop)
+static bool call_hooks(struct loop *loop)
 {
 	bool work = false;
 
@@ -345,8 +348,8 @@ void loop_run(struct loop *loop)
 		timers_run(&loop->timers, loop_now_ms(loop));
 		loop_tell_sent(loop);
 		loop_take_turns(loop);
-		work = ask_hooks(loop) || loop->sent_first || loop->turns_first || loop->stopping ||
-		       loop->again;
+		work = call_hooks(loop) || loop->sent_first || loop->turns_first ||
+		       loop->stopping || loop->again;
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
 		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));

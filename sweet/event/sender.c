@@ -27,7 +27,7 @@ void sender_watch(int socket)
 {
 	int on = 1;
 
-	/* Where the kernel has neither, the sender stays unknown. */
+	/* If the kernel has neither, the sender remains unknown. */
 	(void)setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	(void)setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, sizeof(on));
 }
@@ -42,7 +42,7 @@ static void take(struct sender *sender, const struct cmsghdr *control)
 		memcpy(&who, CMSG_DATA(control), sizeof(who));
 		sender->pid = who.pid;
 	} else if (control->cmsg_type == SCM_PIDFD) {
-		/* Of one that has ended: an errno, negated. */
+		/* if the process has ended: a negated errno */
 		memcpy(&sender->pidfd, CMSG_DATA(control), sizeof(sender->pidfd));
 	}
 }
@@ -57,7 +57,7 @@ static bool gives_pidfd(int socket)
 
 void sender_note(struct sender *sender, int socket)
 {
-	/* No room for descriptors that a peer passes, so that none is installed. */
+	/* There is no space for descriptors of a peer, so the kernel installs none. */
 	alignas(struct cmsghdr) char
 		space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	struct sender found = SENDER_UNKNOWN;
@@ -71,13 +71,13 @@ void sender_note(struct sender *sender, int socket)
 
 	if (!pinned)
 		message.msg_controllen = CMSG_SPACE(sizeof(struct ucred));
-	/* Also at the end, which nobody writes. */
+	/* At end of file there is no sender. */
 	if (sender->pid == SEVERAL ||
 	    recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
 		return;
 	for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at))
 		take(&found, at);
-	/* Older kernels give the number alone: that is pinned as early as can be. */
+	/* Older kernels give the pid only: open a pidfd for it as early as possible. */
 	if (found.pid > 0 && !pinned)
 		found.pidfd = (int)syscall(SYS_pidfd_open, found.pid, 0);
 	if (sender->pid == 0) {
@@ -93,7 +93,7 @@ void sender_note(struct sender *sender, int socket)
 
 bool sender_may_use(const struct sender *sender, size_t unit)
 {
-	/* Without a pidfd it had ended, and its number may be another process's. */
+	/* Without a pidfd the process may have ended, and its pid may be another process's. */
 	if (sender->pid <= 0 || sender->pidfd <= 0) {
 		errno = EACCES;
 		return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sender.h - which process wrote what a connected Unix socket has to read, by
- * the kernel's word (SCM_CREDENTIALS, SCM_PIDFD of unix(7)).
+ * sender.h - which process wrote the next bytes of a connected Unix socket, as the
+ * kernel reports it (SCM_CREDENTIALS, SCM_PIDFD of unix(7)).
  *
- * The peer of SO_PEERCRED is the process that called listen().  It often is not
- * the one that answers: it has forked that, or passed it the socket and ended.
+ * SO_PEERCRED names the process that called listen().  Often another one answers: a
+ * child of it, or a process that received the socket from it.
  */
 #ifndef SWEET_SENDER_H
 #define SWEET_SENDER_H
@@ -15,32 +15,32 @@
 
 struct sender {
 	pid_t pid; /* 0: unknown; -1: several processes wrote */
-	int pidfd; /* the caller's to close by sender_close(); 0, or less: unknown, or it had ended */
+	int pidfd; /* sender_close() closes it; <= 0: unknown, or the process had ended */
 };
 
-/* All zeros, so that sender_close() may be called on memory that was only cleared. */
+/* All zeros, so that sender_close() may be called on cleared memory. */
 #define SENDER_UNKNOWN ((struct sender){0, 0})
 
-/* From now on the kernel notes who writes to the other end of the Unix socket. */
+/* From now on the kernel records who writes to the other end of the Unix socket. */
 void sender_watch(int socket);
 
 /*
- * Looks who wrote the next bytes, which stay there.  Another one than *sender
- * already names makes that several.
+ * Notes who wrote the next bytes, without reading them.  If *sender names another
+ * process already, it becomes "several".
  */
 void sender_note(struct sender *sender, int socket);
 
-/* Whether that process may use the unit; false with errno, as NC_access(3). */
+/* Returns true if that process may use the unit; false with errno, as NC_access(3). */
 bool sender_may_use(const struct sender *sender, size_t unit);
 
 /*
- * Whether a process of the session of that leader made the unit, and not of one
- * whose leader had this pid before: it attached at or after asked, a time of
+ * Returns true if a process of the leader's session made the unit, and not one of
+ * an earlier leader with the same pid: it attached at or after asked, a time of
  * clock_boottime_ns() before the leader started.
  */
 bool sender_leads_maker(pid_t leader, uint64_t asked, size_t unit);
 
-/* It is unknown then. */
+/* Then the sender is unknown. */
 void sender_close(struct sender *sender);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread-pool.c - a small pool of threads around one queue; see thread-pool.h.
+ * thread-pool.c - a small pool of threads with one queue; see thread-pool.h.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ struct thread_pool *thread_pool_open(unsigned threads)
 	pthread_mutex_init(&thread_pool->lock, NULL);
 	pthread_cond_init(&thread_pool->wanted, NULL);
 	thread_pool->last = &thread_pool->first;
-	/* Signals are the main loop's. */
+	/* The main loop handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (thread_pool->count < threads && !error) {

@@ -14,7 +14,7 @@
 
 #include "files/docroot.h"
 
-#define REST_NS 20000000 /* times of files may be as coarse as a tick */
+#define STABLE_NS 20000000 /* the timestamps of files may have the resolution of a timer tick */
 
 static struct file_version version_of(const struct stat *stat)
 {
@@ -60,20 +60,20 @@ static int64_t nanoseconds(const struct timespec *time)
 	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* What is left of its rest; 0: it rests. */
-static int64_t restless_ns(const struct file_version *version)
+/* Returns the time until the version is stable; 0: it is. */
+static int64_t unstable_ns(const struct file_version *version)
 {
 	struct timespec time;
 	int64_t age;
 
 	clock_gettime(CLOCK_REALTIME, &time);
 	age = nanoseconds(&time) - nanoseconds(&version->changed);
-	return age >= 0 && age < REST_NS ? REST_NS - age : 0;
+	return age >= 0 && age < STABLE_NS ? STABLE_NS - age : 0;
 }
 
 void file_version_rest(const struct file_version *version)
 {
-	struct timespec time = {.tv_nsec = (long)restless_ns(version)};
+	struct timespec time = {.tv_nsec = (long)unstable_ns(version)};
 
 	if (time.tv_nsec)
 		nanosleep(&time, NULL);
@@ -81,7 +81,7 @@ void file_version_rest(const struct file_version *version)
 
 bool file_version_rests(const struct file_version *version)
 {
-	return restless_ns(version) == 0;
+	return unstable_ns(version) == 0;
 }
 
 int docroot_open(const char *folder)
@@ -94,7 +94,7 @@ int docroot_open(const char *folder)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Relative to the root: "/a" is "a", "/" is ".". */
+/* Makes the path relative to the root: "/a" becomes "a", "/" becomes ".". */
 static const char *beneath(const char *path)
 {
 	while (*path == '/')
@@ -102,12 +102,12 @@ static const char *beneath(const char *path)
 	return *path ? path : ".";
 }
 
-/* O_NONBLOCK: a FIFO in the root must not stop a helper for ever. */
+/* O_NONBLOCK: a FIFO in the root must not block a helper forever. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 #define FOLDER_FLAGS (O_RDONLY | O_CLOEXEC | O_DIRECTORY)
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Where openat2() is missing: name by name, and no symbolic link is followed. */
+/* Without openat2(): opens name by name, and follows no symbolic link. */
 static int walk(int root, const char *path, int flags)
 {
 	int folder = root;
@@ -150,14 +150,14 @@ static int open_beneath(int root, const char *path, int flags)
 {
 	struct open_how how = {.flags = (unsigned)flags,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-	/* Before Linux 5.6, under Valgrind, and in containers that hide it. */
+	/* Before Linux 5.6, under Valgrind, and in containers that block it. */
 	static _Atomic bool missing;
 	int fd;
 
 	if (atomic_load_explicit(&missing, memory_order_relaxed))
 		return walk(root, path, flags);
 	do {
-		/* EAGAIN: a rename raced with "..", the kernel asks to try again. */
+		/* EAGAIN: a rename raced with ".."; the kernel asks to try again. */
 		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
 	if (fd >= 0 || errno != ENOSYS)
@@ -166,7 +166,7 @@ static int open_beneath(int root, const char *path, int flags)
 	return walk(root, path, flags);
 }
 
-/* By the kernel's memory alone; errno EAGAIN: that does not tell. */
+/* Uses only what the kernel has in memory; errno EAGAIN: that is not enough. */
 static int open_cached(int root, const char *path, int flags)
 {
 	struct open_how how = {.flags = (unsigned)flags,
@@ -180,7 +180,7 @@ static int open_cached(int root, const char *path, int flags)
 		errno = EAGAIN;
 	if (fd < 0 && errno == EINTR)
 		errno = EAGAIN;
-	/* No such flag, or no such call. */
+	/* The flag or the call is not supported. */
 	if (fd < 0 && (errno == EINVAL || errno == ENOSYS)) {
 		atomic_store_explicit(&missing, true, memory_order_relaxed);
 		errno = EAGAIN;
@@ -188,7 +188,7 @@ static int open_cached(int root, const char *path, int flags)
 	return fd;
 }
 
-/* What was opened, or not. */
+/* Returns the result of opening a file. */
 static int file_opened(int fd, struct file_version *version)
 {
 	struct stat stat;
@@ -233,7 +233,10 @@ int docroot_peek(int root, const char *path, struct file_version *version)
 {
 	struct stat stat;
 
-	/* May lead out of the root: only compared, and any difference opens anew. */
+	/*
+	 * The path may leave the root, but this only compares; on any difference
+	 * the file is opened again.
+	 */
 	if (fstatat(root, beneath(path), &stat, 0) < 0)
 		return -errno;
 	*version = version_of(&stat);

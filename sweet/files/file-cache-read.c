@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache-read.c - see file-cache-read.h.  A reading belongs to one thread at a
- * time.
+ * file-cache-read.c - see file-cache-read.h.  One thread at a time uses a reading.
  *
- * Not to wait means: the kernel resolves the path by what it has in memory
- * (RESOLVE_CACHED), and copies what of the file is in the page cache
- * (RWF_NOWAIT), up to a bound, so that the loop has time for the others.
+ * Without waiting means: the kernel resolves the path with what it has in memory
+ * (RESOLVE_CACHED), and copies the part of the file that is in the page cache
+ * (RWF_NOWAIT), up to a limit, so that the loop can serve other requests.
  */
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -13,7 +12,7 @@
 
 #include "files/file-cache-read.h"
 
-#define NOW_MAX ((off_t)256 << 10) /* bytes of a file that a loop reads itself */
+#define NOW_MAX ((off_t)256 << 10) /* maximum bytes of a file that a loop reads itself */
 #define IOVECS 64u
 
 int reading_open(struct reading *reading, int root, const char *path, bool wait)
@@ -44,7 +43,7 @@ int reading_rest(struct reading *reading, size_t max_unit, bool wait)
 	error = docroot_version(reading->fd, &now);
 	if (error)
 		return error;
-	/* Changed again meanwhile: it has not rested, so a change may go unseen. */
+	/* It changed again, so it was not stable, and another change could go unnoticed. */
 	same = now.size > 0 && (uint64_t)now.size <= max_unit
 		       ? file_version_equal(&now, &reading->version)
 		       : file_version_same_bytes(&now, &reading->version);
@@ -52,7 +51,7 @@ int reading_rest(struct reading *reading, size_t max_unit, bool wait)
 	return same ? 0 : -EAGAIN;
 }
 
-/* Where the next bytes go; neighbours as one. */
+/* Gets where the next bytes go; merges adjacent fragments. */
 static unsigned next_places(struct reading *reading, struct iovec *places)
 {
 	size_t size = (size_t)reading->version.size, fraglen = 1, at = reading->done;
@@ -79,7 +78,7 @@ static unsigned next_places(struct reading *reading, struct iovec *places)
 	return count;
 }
 
-/* Without the descriptor's position, which others may move.  As NC_read(). */
+/* Does not use the descriptor's offset, which other users may move.  Otherwise as NC_read(). */
 static ssize_t read_in_place(struct reading *reading, int flags)
 {
 	size_t size = (size_t)reading->version.size;
@@ -98,14 +97,14 @@ static ssize_t read_in_place(struct reading *reading, int flags)
 	return 0;
 }
 
-/* 0 with all that there is in the unit, or -errno. */
+/* Fills the unit; returns 0 when it is complete, or -errno. */
 static int fill(struct reading *reading, bool wait)
 {
 	size_t size = (size_t)reading->version.size;
 	ssize_t got;
 
 	if (!wait)
-		/* Whatever is the matter, who may wait will find it out. */
+		/* Whatever the error, the step that may wait will find it. */
 		return read_in_place(reading, RWF_NOWAIT) < 0 ? READING_LATER : 0;
 	if (reading->borrowed)
 		return read_in_place(reading, 0) < 0 ? -errno : 0;
@@ -118,12 +117,12 @@ static int fill(struct reading *reading, bool wait)
 	return 0;
 }
 
-/* Into the cache, and held until all that wait for it have it. */
+/* Inserts the unit into the cache, and holds it until all waiters have it. */
 static int insert(struct reading *reading, size_t *id, struct NC_hold *hold)
 {
 	if (NC_insert(&reading->handle) < 0)
 		return -errno;
-	/* Evicted already: there is no room. */
+	/* Already evicted: there is no memory. */
 	if (NC_hold(NULL, NC_cache_id(&reading->handle), hold) < 0)
 		return -ENOMEM;
 	*id = NC_cache_id(&reading->handle);
@@ -132,7 +131,7 @@ static int insert(struct reading *reading, size_t *id, struct NC_hold *hold)
 
 int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id, struct NC_hold *hold)
 {
-	/* Sent once: short-lived memory without sums, which goes with the last hold. */
+	/* Sent once: short-lived memory without checksums, freed with the last hold. */
 	enum NC_kind kind = passing ? NC_KIND_RECYCLED : NC_KIND_AUTO;
 	unsigned flags = passing ? NC_UNIT_UNSUMMED : 0;
 	struct file_version after;

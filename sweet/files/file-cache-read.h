@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache-read.h - one version of a file into one unit, in steps that either
- * wait for the disk, on a helper's thread, or do not, on a loop's.
+ * file-cache-read.h - reads one version of a file into one unit, in steps that
+ * either wait for the disk, on a helper's thread, or do not, on a loop's thread.
  *
- * A step that does not wait answers READING_LATER where it would have to: the
- * same step, called by who may wait, goes on from there.  What a reading has is
- * given back by reading_end().
+ * A step that would have to wait, but must not, returns READING_LATER: then the
+ * same step, called by a thread that may wait, continues from there. reading_end()
+ * frees what a reading owns.
  */
 #ifndef SWEET_FILE_CACHE_READ_H
 #define SWEET_FILE_CACHE_READ_H
@@ -19,34 +19,37 @@
 #define READING_LATER (-EINPROGRESS)
 
 struct reading {
-	int fd;			     /* -1: not open */
-	bool borrowed;		     /* the descriptor is another's, who reads from it too */
-	bool filling;		     /* the handle is in use */
-	size_t done;		     /* bytes that are in it */
-	struct file_version version; /* once it is open */
+	int fd;	       /* -1: not open */
+	bool borrowed; /* the descriptor belongs to another reading, which uses it too */
+	bool filling;  /* the handle is in use */
+	size_t done;   /* bytes in the unit so far */
+	struct file_version version; /* valid when it is open */
 	NC_handle handle;
 };
 
 #define READING_NONE ((struct reading){.fd = -1})
 
-/* Opens the file, unless it is; 0 or -errno (docroot.h). */
+/* Opens the file, unless it is open; returns 0 or -errno (docroot.h). */
 int reading_open(struct reading *reading, int root, const char *path, bool wait);
 
 /*
- * Sees to it that the version is at rest.  0; -EAGAIN: it changed meanwhile,
- * in a way that matters to files of up to max_unit bytes.
+ * Makes sure that the version is stable.  Returns 0; -EAGAIN: it changed meanwhile,
+ * in a way that matters for files of up to max_unit bytes.
  */
 int reading_rest(struct reading *reading, size_t max_unit, bool wait);
 
 /*
- * All of the file into a unit, which is held once; passing: for one answer.  0 with *id
- * and *hold,
- * -EAGAIN when the file changed meanwhile, -ENOMEM for no room, or -errno.
+ * Reads the whole file into a unit, with one hold; passing: for one response.
+ * Returns 0, *id and *hold; -EAGAIN if the file changed meanwhile, -ENOMEM without
+ * memory, or -errno.
  */
 int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id,
 		 struct NC_hold *hold);
 
-/* Its pages would be a second copy; those that wait to be written stay. */
+/*
+ * Drops the file's pages from the page cache, because they are a second copy; dirty
+ * pages remain.
+ */
 void reading_drop_pages(const struct reading *reading);
 
 void reading_end(struct reading *reading);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache-revalidate.c - a request for a file of which something is not kept: an
- * entry of its own, outside of the table, that is looked up or read anew and
- * goes with the answer.  What is kept after all is in the table: `known`.
+ * file-cache-revalidate.c - serves a request for a file that is only partly cached:
+ * it gets an entry of its own, outside of the table, which is looked up or read
+ * again, and freed after the response.  The cached part is in the table: known.
  *
- * Without paths, that is found by what the opened file is.  Two requests that
- * do not find it at the same time read the file twice.
+ * Without the cache of paths, the opened file's identity finds it.  Two requests
+ * that miss it at the same time read the file twice.
  */
 #include "files/file-cache-internal.h"
 
-/* What the entry has of a file, besides its unit. */
+/* Copies what known has of a file, without its unit. */
 static void take_known(struct file_cache_entry *entry, struct file_cache_entry *known)
 {
 	entry->known = known;
@@ -18,7 +18,7 @@ static void take_known(struct file_cache_entry *entry, struct file_cache_entry *
 	entry->view.head = known->view.head;
 }
 
-/* --- what is kept of files that no path leads to ------------------------------ */
+/* --- the cache by identity, without paths ------------------------------------- */
 
 static void identify(struct file_cache_entry *entry)
 {
@@ -29,7 +29,7 @@ static void identify(struct file_cache_entry *entry)
 	};
 }
 
-/* True: all that is kept was found, and the unit is held if there is one. */
+/* Returns true if all that is cached was found; holds its unit, if any. */
 static bool find_known(struct file_cache_entry *entry)
 {
 	struct file_cache *cache = entry->cache;
@@ -55,7 +55,7 @@ static bool find_known(struct file_cache_entry *entry)
 	return true;
 }
 
-/* For the next request: what was learned of the file, and its unit if it is to be kept. */
+/* Caches for the next request what was learned of the file, and its unit if it is kept. */
 static void keep_known(struct file_cache_entry *entry, size_t unit)
 {
 	struct file_cache *cache = entry->cache;
@@ -82,16 +82,16 @@ static void keep_known(struct file_cache_entry *entry, size_t unit)
 	take_known(entry, known);
 }
 
-/* --- looking up and reading ------------------------------------------------------ */
+/* --- lookup and reading ---------------------------------------------------------- */
 
-/* The unit, for this request alone or to be kept. */
+/* Reads the unit, for this request only or for the cache. */
 static int read_unit(struct file_cache_entry *entry, bool wait)
 {
 	bool passing = entry->cache->options.no_contents;
 	int error =
 		reading_unit(&entry->reading, passing, wait, &entry->view.id, &entry->view.hold);
 
-	/* What others are being sent fills the cache: sent like what is too large. */
+	/* Units being sent fill the cache: send this file like one that is too large. */
 	entry->no_room = error == -ENOMEM;
 	if (entry->no_room)
 		return 0;
@@ -102,7 +102,7 @@ static int read_unit(struct file_cache_entry *entry, bool wait)
 	return error;
 }
 
-/* What the path leads to now, at rest; true in found: that is known, and its unit held. */
+/* Finds the path's current file, in a stable version; sets entry->found if it is cached. */
 static int look_up(struct file_cache_entry *entry, bool keeps, bool wait)
 {
 	const struct file_cache_options *options = &entry->cache->options;
@@ -112,7 +112,7 @@ static int look_up(struct file_cache_entry *entry, bool keeps, bool wait)
 		return error;
 	if (keeps && !entry->known && find_known(entry))
 		entry->found = true;
-	/* What is known has rested. */
+	/* A cached version is stable. */
 	return entry->known ? 0 : reading_rest(&entry->reading, entry->cache->max_unit, wait);
 }
 
@@ -142,19 +142,19 @@ static void forget(struct file_cache_entry *entry)
 	entry->found = false;
 }
 
-/* 0, -errno, or READING_LATER: who may wait goes on. */
+/* Returns 0, -errno, or READING_LATER: a thread that may wait continues. */
 static int read_entry(struct file_cache_entry *entry, bool wait)
 {
 	int error = -EAGAIN;
 
 	for (int i = 0; i < FILE_CACHE_TRIES; i++) {
 		error = read_once(entry, wait);
-		/* Not what its path led to: that is looked up again, by who asks. */
+		/* The path's cached file is outdated: the caller looks it up again. */
 		if (error != -EAGAIN || entry->reading.borrowed)
 			break;
 		forget(entry);
 		if (!wait)
-			return READING_LATER; /* the loop is held up no longer */
+			return READING_LATER; /* do not block the loop any longer */
 	}
 	entry->error = error;
 	return error;
@@ -168,7 +168,7 @@ static void work(struct job *job)
 	(void)read_entry(entry, true);
 }
 
-/* --- on the thread of the loop that asks --------------------------------------------- */
+/* --- on the thread of the requesting loop --------------------------------------------- */
 
 static void count(const struct file_cache_entry *entry, bool by_loop)
 {
@@ -178,7 +178,7 @@ static void count(const struct file_cache_entry *entry, bool by_loop)
 	pthread_mutex_lock(&cache->lock);
 	if (!entry->found || cache->options.no_contents)
 		*(by_loop ? &stat->by_loops : &stat->by_helpers) += 1;
-	/* With paths, file_cache_get() has counted the rest. */
+	/* With the cache of paths, file_cache_get() has counted the rest. */
 	if (cache->options.no_paths) {
 		bool hit = entry->found && entry->view.id && !cache->options.no_contents;
 
@@ -190,7 +190,7 @@ static void count(const struct file_cache_entry *entry, bool by_loop)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-/* The waiter gets a result, or is late. */
+/* Gives the waiter its result, or makes it late. */
 static void finish(struct file_cache_entry *entry, struct file_cache_waiter *waiter, bool by_loop)
 {
 	struct file_cache *cache = entry->cache;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache-table.c - the table of what is kept of files (file-cache-internal.h), by
- * their paths, or by what they are where no paths are kept; of bounded size.
+ * file-cache-table.c - the table of cached files (file-cache-internal.h), by path,
+ * or by identity if paths are not cached; of bounded size.
  *
- * Paths are the clients' choice, and who may put files there chooses names that
- * stay.  So their hash has a key, one for all tables of the process.
+ * Clients choose the paths that they request, and whoever can create files chooses
+ * names that stay.  Therefore the hash has a random key, one for all tables of the
+ * process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,11 @@
 #include "files/file-cache-internal.h"
 
 #define ENTRIES_MAX 100000u
-#define DESCRIPTORS_SHARE 8 /* one part of so many may be open files of the table */
+#define DESCRIPTORS_SHARE 8 /* this fraction of the descriptors may be open files of the table */
 
 static uint8_t path_key[16];
 
-/* Of a machine that has just started the key may be weak, but it is never missing. */
+/* Soon after boot the key may be weak, but there always is one. */
 static void choose_key(void)
 {
 	uint64_t time = clock_monotonic_ns(), place = (uintptr_t)&time;
@@ -58,7 +59,7 @@ static void *key_of(struct file_cache_entry *entry)
 	return entry->cache->options.no_paths ? (void *)&entry->identity : entry->path;
 }
 
-/* Where each entry is an open file as well. */
+/* For tables in which each entry has an open file. */
 static unsigned descriptors_max(void)
 {
 	struct rlimit limit;

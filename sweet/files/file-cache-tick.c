@@ -2,12 +2,11 @@
 /*
  * file-cache-tick.c - see file-cache-tick.h.
  *
- * A place has one reference and one hold of its entry for all requests that
- * use it.  In the turn in which the table named the entry, its path finds the
- * place; later, while slow clients still take it, only what is given back
- * does.  Which of an entry's users had it by a place and which by themselves
- * (who had to wait for it) makes no difference: there are as many references
- * as users, or one for those of the place.
+ * A place has one reference and one hold of its entry, for all requests that use
+ * it.  During the turn in which the table returned the entry, its path finds the
+ * place; later, while slow clients still receive it, only puts find it.  It does
+ * not matter which users got the entry from the place and which from the table
+ * (after waiting): the number of references is right in both cases.
  */
 #include <string.h>
 
@@ -15,15 +14,15 @@
 
 #include "files/file-cache-tick.h"
 
-#define PLACES 64u /* files in a turn; more of them are the table's business */
+#define PLACES 64u /* files in a turn; further files use the table */
 
 struct place {
 	struct file_cache *cache;	/* referenced; NULL: the place is free */
-	struct file_cache_entry *entry; /* referenced, its unit held */
+	struct file_cache_entry *entry; /* referenced, with its unit held */
 	const char *path;		/* the entry's */
 	struct place **by_path;		/* its bucket */
 	unsigned users;
-	unsigned hits; /* that the table has not counted */
+	unsigned hits; /* not yet counted by the table */
 	bool named;    /* in this turn */
 	struct place *next_by_path, *next_by_entry;
 };
@@ -31,11 +30,11 @@ struct place {
 struct file_cache_tick {
 	struct loop_hook hook; /* must be first */
 	struct place places[PLACES];
-	struct place *free;	     /* by next_by_path */
+	struct place *free;	     /* linked by next_by_path */
 	struct place *named[PLACES]; /* in this turn */
 	unsigned named_count;
-	struct place *by_path[PLACES];	/* of those named */
-	struct place *by_entry[PLACES]; /* of all */
+	struct place *by_path[PLACES];	/* only those named */
+	struct place *by_entry[PLACES]; /* all places */
 };
 
 static struct place **bucket_of_entry(struct file_cache_tick *tick,
@@ -54,7 +53,7 @@ static struct place *find_entry(struct file_cache_tick *tick, const struct file_
 	return place;
 }
 
-/* Out of the turn and of memory: nobody uses it. */
+/* Frees a place without users. */
 static void vacate(struct file_cache_tick *tick, struct place *place)
 {
 	struct place **link = bucket_of_entry(tick, place->entry);
@@ -69,7 +68,7 @@ static void vacate(struct file_cache_tick *tick, struct place *place)
 	tick->free = place;
 }
 
-/* The turn is over: its paths lead nowhere any more. */
+/* The turn is over: paths do not find places any more. */
 static bool before_sleep(struct loop_hook *hook)
 {
 	struct file_cache_tick *tick = (struct file_cache_tick *)hook;
@@ -89,7 +88,7 @@ static bool before_sleep(struct loop_hook *hook)
 	return false;
 }
 
-/* From now on until the turn ends, the path leads to the place. */
+/* Makes the path find the place until the turn ends. */
 static void name(struct file_cache_tick *tick, struct place *place)
 {
 	place->next_by_path = *place->by_path;
@@ -98,7 +97,7 @@ static void name(struct file_cache_tick *tick, struct place *place)
 	tick->named[tick->named_count++] = place;
 }
 
-/* An entry that the table named, with a reference and a hold. */
+/* Adds an entry that the table returned, with a reference and a hold. */
 static void enter(struct file_cache_tick *tick, struct file_cache *cache,
 		  struct file_cache_entry *entry, struct place **by_path)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache-tick.h - the files that one turn of a loop sends: what the table of
- * all threads (file-cache.h) said of a path is good till the turn ends.
+ * file-cache-tick.h - the files that one turn of a loop sends: a result of the
+ * shared table (file-cache.h) stays valid until the turn ends.
  *
- * A file that is asked for again and again is looked up, referenced and held
- * once a turn, however many requests the turn answers; the rest of them take no
- * lock and write nothing that another thread reads.  As in the table, what a
- * file is was seen since the loop woke up.  On the loop's thread alone.
+ * A popular file is looked up, referenced and held once a turn, however many
+ * requests the turn answers; the other requests take no lock and write nothing that
+ * another thread reads.  As in the table, the file's version was checked since the
+ * loop woke up.  Only for the loop's thread.
  */
 #ifndef SWEET_FILE_CACHE_TICK_H
 #define SWEET_FILE_CACHE_TICK_H
@@ -17,7 +17,7 @@ struct file_cache_tick;
 
 struct file_cache_tick *file_cache_tick_open(struct loop *loop);
 
-/* After the last file_cache_tick_put(), when the loop runs no more. */
+/* Call it after the last file_cache_tick_put(), when the loop has ended. */
 void file_cache_tick_close(struct file_cache_tick *tick);
 
 /* As file_cache_get() and file_cache_put(), with a waiter of this loop. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache.c - see file-cache.h: asking for a file, where a path leads to what is
- * kept of it; who waits while that is looked up and read.
+ * file-cache.c - see file-cache.h: requests for a file, the lookup by path, and
+ * waiters while a file is looked up and read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "files/file-cache-internal.h"
 
-#define SIBLINGS_NS 1000000000 /* how long it is believed which siblings there are */
+#define SIBLINGS_NS 1000000000 /* how long a result of the search for siblings is valid */
 
 struct file_cache *file_cache_open(const struct file_cache_options *options)
 {
@@ -21,9 +21,9 @@ struct file_cache *file_cache_open(const struct file_cache_options *options)
 	atomic_init(&cache->references, 1);
 	cache->options = *options;
 	cache->options.mime = mime_ref(options->mime);
-	/* What is dropped from the page cache is not there to be tried. */
+	/* If pages are dropped, trying the page cache is of no use. */
 	cache->options.try_now = options->try_now && !options->drop_pages;
-	/* A larger one goes window by window: filestream.c. */
+	/* Larger files are sent in windows: filestream.c. */
 	cache->max_unit = options->no_contents && options->max_unit > FILE_CACHE_PASSING
 				  ? FILE_CACHE_PASSING
 				  : options->max_unit;
@@ -67,9 +67,9 @@ int file_cache_root(const struct file_cache *cache)
 	return cache->options.root;
 }
 
-/* --- what a path leads to ----------------------------------------------------- */
+/* --- loading a path ----------------------------------------------------------- */
 
-/* Looks the file up, and reads it if its contents are kept. */
+/* Looks the file up, and reads it if contents are cached. */
 static int load_once(struct file_cache_entry *entry, bool wait)
 {
 	const struct file_cache_options *options = &entry->cache->options;
@@ -86,14 +86,14 @@ static int load_once(struct file_cache_entry *entry, bool wait)
 		return error;
 	error = reading_unit(reading, false, wait, &entry->view.id, &entry->view.hold);
 	entry->owner = entry->view.id != 0;
-	/* What others are being sent fills the cache: sent like what is too large. */
+	/* Units being sent fill the cache: send this file like one that is too large. */
 	entry->no_room = error == -ENOMEM;
 	if (entry->owner && options->drop_pages)
 		reading_drop_pages(reading);
 	return entry->no_room ? 0 : error;
 }
 
-/* 0, -errno, or READING_LATER: who may wait goes on. */
+/* Returns 0, -errno, or READING_LATER: a thread that may wait continues. */
 static int load(struct file_cache_entry *entry, bool wait)
 {
 	int error = -EAGAIN;
@@ -104,14 +104,14 @@ static int load(struct file_cache_entry *entry, bool wait)
 			break;
 		reading_end(&entry->reading);
 		if (!wait)
-			return READING_LATER; /* the loop is held up no longer */
+			return READING_LATER; /* do not block the loop any longer */
 	}
 	if (error == READING_LATER)
 		return error;
 	entry->error = error;
 	if (!error)
 		file_cache_describe(entry, &entry->reading.version);
-	/* Where contents are not kept, each request reads from there. */
+	/* If contents are not cached, each request reads from the open file. */
 	if (error || !entry->cache->options.no_contents ||
 	    !file_cache_fits(entry->cache, &entry->view.version))
 		reading_end(&entry->reading);
@@ -127,7 +127,7 @@ static void work(struct job *job)
 
 static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
 
-/* --- hand-over to those who wait ------------------------------------------- */
+/* --- results for waiters ---------------------------------------------------- */
 
 static void arrive(struct loop_task *task)
 {
@@ -135,13 +135,13 @@ static void arrive(struct loop_task *task)
 		(struct file_cache_waiter *)((char *)task -
 					     offsetof(struct file_cache_waiter, task));
 
-	/* What was seen may have changed before this one asked: look again. */
+	/* The file may have changed between the check and this request: look again. */
 	if (waiter->late && !ask(waiter->cache, waiter->path, waiter))
 		return;
 	waiter->arrived(waiter);
 }
 
-/* What was loaded, to one who wants it; or late: it has to ask again. */
+/* Gives a waiter the loaded entry, or makes it late: it has to ask again. */
 static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
 {
 	struct file_cache *cache = entry->cache;
@@ -149,7 +149,7 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 
 	waiter->late = waiter->since_ns > seen + cache->options.revalidate_ns ||
 		       (cache->options.no_contents && !entry->error);
-	/* One hold a waiter; somebody may have destroyed the unit by its id. */
+	/* One hold for each waiter; the unit may have been destroyed by its id. */
 	if (!waiter->late && !entry->error)
 		waiter->late = !file_cache_hold(entry);
 	if (waiter->late)
@@ -162,7 +162,10 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 	entry->references++;
 }
 
-/* On the thread of the loop that asked first, whose waiter is not among the others or NULL. */
+/*
+ * Runs on the thread of the first request's loop; first: its waiter, or NULL if it
+ * is in the list.
+ */
 static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *first)
 {
 	struct file_cache *cache = entry->cache;
@@ -180,12 +183,12 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 		give_locked(entry, first);
 	for (struct file_cache_waiter *at = waiter; at; at = at->next)
 		give_locked(entry, at);
-	/* Failures are not kept: the next request looks again, and for room. */
+	/* Do not cache failures or a lack of memory: the next request tries again. */
 	if (entry->error || entry->no_room)
 		last = file_cache_drop_locked(cache, entry);
 	pthread_mutex_unlock(&cache->lock);
 	if (holds)
-		(void)NC_release(&held); /* reading_unit()'s; the waiters have their own */
+		(void)NC_release(&held); /* reading_unit() held it; waiters have own holds */
 	while (waiter) {
 		struct file_cache_waiter *next = waiter->next;
 
@@ -210,8 +213,8 @@ static void wait_locked(struct file_cache_entry *entry, struct file_cache_waiter
 }
 
 /*
- * Loads an entry that was not there.  True: that is done, and the waiter has a
- * result or is late; false: a helper is at it.
+ * Loads a missing entry.  Returns true if that is done, and the waiter has a result
+ * or is late; false: a helper loads it.
  */
 static bool load_first(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
 {
@@ -229,16 +232,16 @@ static bool load_first(struct file_cache_entry *entry, struct file_cache_waiter 
 	return false;
 }
 
-/* --- asking ------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------- */
 
-/* Whether a ready entry still is what is on the disk. */
+/* Returns true if a ready entry still is the version on the disk. */
 static bool current(struct file_cache *cache, struct file_cache_entry *entry, struct loop *loop)
 {
 	uint64_t checked = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
 	uint64_t now = loop_now_ns(loop);
 	struct file_version version;
 
-	/* Seen since this loop woke up, or recently enough. */
+	/* Checked since this loop woke up, or recently enough. */
 	if (checked + cache->options.revalidate_ns >= now)
 		return true;
 	now = clock_monotonic_ns();
@@ -258,12 +261,15 @@ void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
 	file_cache_entry_unref(cache, entry);
 }
 
-/* Of an entry that is ready, with a reference that goes over; false: it is not what is wanted. */
+/*
+ * Gives a ready entry, with the caller's reference, to the waiter; returns false if
+ * it is outdated.
+ */
 static bool take(struct file_cache *cache, struct file_cache_entry *entry,
 		 struct file_cache_waiter *waiter)
 {
 	if (!current(cache, entry, waiter->loop) || !file_cache_hold(entry)) {
-		/* Changed or evicted: out of the table, and once more. */
+		/* Changed or evicted: remove it and try again. */
 		file_cache_drop(cache, entry);
 		file_cache_entry_unref(cache, entry);
 		return false;
@@ -294,7 +300,7 @@ bool file_cache_keeps(const struct file_cache *cache)
 	return !cache->options.no_paths && !cache->options.no_contents;
 }
 
-/* Of a file of which something is not kept.  As ask(), but the waiter may be late then. */
+/* For a partly cached file.  As ask(), but the waiter may be late after it. */
 static bool revalidate(struct file_cache *cache, struct file_cache_entry *known,
 		       struct file_cache_waiter *waiter)
 {
@@ -302,7 +308,7 @@ static bool revalidate(struct file_cache *cache, struct file_cache_entry *known,
 	return file_cache_revalidate(cache, known, waiter);
 }
 
-/* file_cache_get() of who may have asked before, and is counted once: late. */
+/* As file_cache_get(), but a late waiter has asked before, and is not counted again. */
 static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
 {
 	waiter->cache = cache;
@@ -353,9 +359,9 @@ bool file_cache_get(struct file_cache *cache, const char *path, struct file_cach
 	return ask(cache, path, waiter);
 }
 
-/* --- what was found ------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------- */
 
-/* One bit may be lost to another thread that looks too; it comes back. */
+/* A race with another thread may lose one bit; the next search finds it again. */
 static unsigned look_for_siblings(const struct file_cache_entry *entry)
 {
 	size_t length = strlen(entry->path);
@@ -375,8 +381,11 @@ static unsigned look_for_siblings(const struct file_cache_entry *entry)
 	return found;
 }
 
-/* Where it is remembered what lies beside a file; without paths, for this request alone. */
-static struct file_cache_entry *rememberer(struct file_cache_entry *entry)
+/*
+ * Returns the entry that stores a file's siblings; without the cache of paths, the
+ * request's own.
+ */
+static struct file_cache_entry *siblings_owner(struct file_cache_entry *entry)
 {
 	return entry->known && !entry->cache->options.no_paths ? entry->known : entry;
 }
@@ -386,7 +395,7 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
 	uint64_t trust = entry->cache->options.revalidate_ns, seen;
 	unsigned found;
 
-	entry = rememberer(entry);
+	entry = siblings_owner(entry);
 	seen = atomic_load_explicit(&entry->siblings_ns, memory_order_relaxed);
 	if (trust < SIBLINGS_NS)
 		trust = SIBLINGS_NS;
@@ -401,7 +410,7 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
 
 void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding)
 {
-	atomic_fetch_and_explicit(&rememberer(entry)->siblings, ~(1u << coding),
+	atomic_fetch_and_explicit(&siblings_owner(entry)->siblings, ~(1u << coding),
 				  memory_order_relaxed);
 }
 

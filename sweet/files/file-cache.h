@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache.h - files as units of the cache: path to cache id.
+ * file-cache.h - files as units of the cache: from path to cache id.
  *
- * What is found out of a file is kept for the next request, in three caches
- * (paper 003, section 5), of which each may be left out:
+ * There are three caches (paper 003, section 5); each may be disabled:
  *
- *   paths     a path leads to a known file, its version, and the descriptor
- *             where contents are not kept; else each request resolves it anew
- *   heads     the header lines of a version; else each answer has them written
- *   contents  the unit with the bytes of a version; else each request reads
- *             its own, which goes when it is sent
+ *     paths     from a path to a file, its version, and its descriptor if
+ *               contents are not cached; else each request resolves its path
+ *     heads     the header lines of a version; else each response generates them
+ *     contents  the unit with the bytes of a version; else each request reads
+ *               its own, which is freed after sending
  *
- * With paths, one table from path to all that is kept, for all threads, which
- * each of them asks once a turn (file-cache-tick.h); without, the table is from what
- * the file is, so that a path leads nowhere by itself.
+ * With paths, one table from path to everything cached serves all threads; each
+ * thread asks it once a turn (file-cache-tick.h).  Without paths, the key of the
+ * table is the file's identity.
  *
- * A file that fits a unit is read once, while whoever else wants it waits; it
- * is read again when its version (docroot.h) differs.  What the kernel has in
- * memory is read on the loop's own thread if that is wished for, all else by a
- * helper (paper 003, sections 3.4 and 5.7).  A version is never mixed: what
- * changes while it is read is read again, and a file that never rests is
- * refused.
+ * A file that fits into a unit is read once, while concurrent requests for it wait;
+ * it is read again if its version (docroot.h) changes.  With try_now, a loop reads
+ * on its own thread what the kernel has in memory; helpers read the rest (paper
+ * 003, sections 3.4 and 5.7).  Versions are never mixed: a file that changes while
+ * it is read is read again, and a file that never becomes stable is refused.
  */
 #ifndef SWEET_FILE_CACHE_H
 #define SWEET_FILE_CACHE_H
@@ -35,99 +33,100 @@ struct file_cache;
 struct file_cache_entry;
 
 struct file_cache_options {
-	int root; /* descriptor; the cache's from then on */
+	int root; /* descriptor; the cache owns it from then on */
 	struct mime *mime;
 	struct thread_pool *thread_pool;
-	size_t max_unit;	/* bytes of the largest file to be cached */
-	uint64_t revalidate_ns; /* trust for that long; 0: ask for each turn of a loop */
-	bool drop_pages;	/* what is in a unit does not stay in the page cache */
-	bool try_now;		/* on the loop's thread, what it need not wait for */
-	bool no_paths, no_heads, no_contents; /* caches that are left out */
+	size_t max_unit;	/* maximum size of a cached file */
+	uint64_t revalidate_ns; /* until the next check; 0: check in each turn of a loop */
+	bool drop_pages;	/* drop the pages of files in units from the page cache */
+	bool try_now;		/* read on the loop's thread if it need not wait */
+	bool no_paths, no_heads, no_contents; /* disabled caches */
 };
 
-/* What a waiter gets. */
+/* The result for a waiter. */
 struct file_cache_result {
-	int error; /* 0, -errno of opening or reading, -EAGAIN: never at rest */
-	struct file_cache_entry *entry; /* with error 0: referenced, its unit held */
+	int error;			/* 0; -errno of opening or reading; -EAGAIN: never stable */
+	struct file_cache_entry *entry; /* if error is 0: referenced, its unit held */
 };
 
 struct file_cache_waiter {
-	void (*arrived)(struct file_cache_waiter *waiter); /* on loop's thread */
+	void (*arrived)(struct file_cache_waiter *waiter); /* on the loop's thread */
 	struct loop *loop;
 	struct file_cache_result result;
 	/* The cache's: */
 	struct loop_task task;
 	struct file_cache_waiter *next;
 	struct file_cache *cache;
-	const char *path; /* the caller's, who keeps it until the arrival */
+	const char *path; /* the caller's; must last until arrived() */
 	uint64_t since_ns;
-	/* It has to ask again: the look at the file began before it asked, or the unit is gone. */
+	/* Must ask again: the check of the file began before the request, or its unit is gone. */
 	bool late;
 };
 
-/* A version of a file; constant once it is there. */
+/* A version of a file; constant when it is ready. */
 struct file_cache_view {
-	size_t id;	     /* 0: no unit: empty, too large for one, or no room now */
-	struct NC_hold hold; /* of the unit, as all who have the entry from a result hold it */
+	size_t id;	     /* 0: no unit: empty, too large, or no memory */
+	struct NC_hold hold; /* of the unit; each holder of a result has added one such hold */
 	struct file_version version;
 	const char *path;	     /* of the file */
 	const char *type;	     /* by its name; lives as long as the cache */
-	const struct filehead *head; /* NULL: none is kept */
+	const struct filehead *head; /* NULL: not cached */
 };
 
 struct file_cache *file_cache_open(const struct file_cache_options *options);
 
-/* One more holder, each of whom closes it.  Any thread. */
+/* Adds a reference; each holder must close it.  Any thread. */
 struct file_cache *file_cache_ref(struct file_cache *cache);
 void file_cache_close(struct file_cache *cache);
 
-/* Whether it has the same folder and reads it the same way. */
+/* Returns true if it has the same folder and the same options. */
 bool file_cache_serves(const struct file_cache *cache, const struct file_cache_options *options);
 
-/* The folder's descriptor. */
+/* Returns the folder's descriptor. */
 int file_cache_root(const struct file_cache *cache);
 
 /*
- * Finds the file at path (a decoded URL path, not ending in '/').  True: the
- * result is there; false: waiter->arrived() comes later, until when path stays.
+ * Finds the file at path (a decoded URL path, not ending with '/').  Returns true
+ * if the result is there; false: waiter->arrived() comes later, and path must last
+ * until then.
  */
 bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
 const struct file_cache_view *file_cache_view(const struct file_cache_entry *entry);
 
-/* The head that is kept, or the one that is made anew in place. */
+/* Returns the cached head, or generates one in place. */
 const struct filehead *file_cache_head(const struct file_cache_entry *entry,
 				       struct filehead *place);
 
 /*
- * The codings (bit of each) in which a file lies beside this one and is as new
- * (FILE.gz ...).  Looked for again after a second, or the time to revalidate
- * if that is longer: until then a new one is only not used.
+ * Returns the codings (a bit for each) for which an up-to-date file exists beside
+ * this one (FILE.gz ...).  The result is valid for one second, or the time of
+ * revalidate_ns if that is longer; a new sibling is not used until then.
  */
 unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop);
 
-/* The sibling turned out not to be fit: not to be tried until it is looked for again. */
+/* The sibling is unusable: do not try it until the next search. */
 void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding);
 
-/* Gives back what a result referenced and held. */
+/* Releases what a result referenced and held. */
 void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry);
 
-/* Whether requests for a path get the same entry, which may be used for several then. */
+/* Returns true if requests for a path get the same entry, which several may then share. */
 bool file_cache_keeps(const struct file_cache *cache);
 
-/* An entry was used for so many requests more. */
+/* Counts further requests that used an entry. */
 void file_cache_count_hits(struct file_cache *cache, const struct file_cache_entry *entry,
 			   unsigned more);
 
-/* How often the table had or had not what was wanted.  Bytes are those of whole files. */
+/* Hits and misses of the table.  Bytes are those of whole files. */
 struct file_cache_stat {
 	uint64_t files; /* in the table now */
 	uint64_t hits, misses;
 	uint64_t hit_bytes;	       /* of files found in the cache */
 	uint64_t miss_bytes;	       /* of files that were read for it, or are too large for it */
-	uint64_t by_loops, by_helpers; /* files looked up or read, by whose threads */
+	uint64_t by_loops, by_helpers; /* files looked up or read, by the kind of thread */
 };
 
-/* Adds this one's to what is there. */
+/* Adds this cache's figures to *sum. */
 void file_cache_stat(struct file_cache *cache, struct file_cache_stat *sum);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filehead.h - what a version of a file says of itself in header lines, made
- * once and sent many times.
+ * filehead.h - the header lines of a file's version, generated once and sent many
+ * times.
  */
 #ifndef SWEET_FILEHEAD_H
 #define SWEET_FILEHEAD_H
@@ -15,16 +15,17 @@
 struct filehead {
 	char text[FILEHEAD_MAX];
 	unsigned short length; /* of all lines */
-	unsigned short own;    /* of Content-Type and Content-Length, which come first ... */
+	unsigned short own;    /* of Content-Type and Content-Length, which come first */
 	unsigned short etag_at;
-	time_t modified;  /* as Last-Modified says */
-	const char *mime; /* the type, whole; its maker's */
+	time_t modified;  /* as in Last-Modified */
+	const char *mime; /* the uncut type; the caller's */
 };
 
 /*
- * Writes Content-Type and Content-Length, and behind them the lines that a
- * 206 and a 304 have too: Last-Modified, ETag, Accept-Ranges.  A type is cut
- * at 128 bytes, and lasts as long as the head.  now: no file was modified later (RFC 9110, section 8.8.2.1).
+ * Writes Content-Type and Content-Length, then the lines that a 206 and a 304 have
+ * too: Last-Modified, ETag, Accept-Ranges.  Cuts the type at 128 bytes; type must
+ * last as long as the head. now: no later time is sent as Last-Modified (RFC 9110,
+ * section 8.8.2.1).
  */
 void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
 		    time_t now);
@@ -34,7 +35,7 @@ static inline struct slice filehead_etag(const struct filehead *head)
 	return (struct slice){head->text + head->etag_at, ETAG_LENGTH};
 }
 
-/* The lines that do not depend on how much of the file is sent. */
+/* Returns the lines that do not depend on the part of the file that is sent. */
 static inline struct slice filehead_common(const struct filehead *head)
 {
 	return (struct slice){head->text + head->own, (size_t)(head->length - head->own)};

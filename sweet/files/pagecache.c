@@ -2,12 +2,12 @@
 /*
  * pagecache.c - see pagecache.h.  Any thread.
  *
- * splice(2) into a pipe waits until the pages are there and takes references to
- * them, without a copy; the end of the pipe drops them.  readahead(2) does not
- * wait.
+ * splice(2) into a pipe waits until the pages are loaded, and takes references to
+ * them without a copy; closing the pipe drops them. readahead(2) does not wait.
  *
- * Mostly all is there already.  cachestat(2), from Linux 6.5 on, tells that for a
- * fifth of what the references cost, though to those only who may write the file.
+ * Usually all pages are there already. cachestat(2), since Linux 6.5, detects that
+ * in a fifth of the time of the references, but only for files that the user may
+ * write.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define SYS_cachestat 451
 #endif
 
-/* As <linux/mman.h> has them where it is new enough. */
+/* As in <linux/mman.h> of newer systems. */
 struct pages_range {
 	uint64_t offset, length; /* bytes */
 };
@@ -33,7 +33,7 @@ struct pages_count {
 	uint64_t cached, dirty, writeback, evicted, evicted_recently;
 };
 
-/* Whether that byte can be read without waiting. */
+/* Returns true if that byte can be read without waiting. */
 static bool is_read(int fd, uint64_t offset)
 {
 	char byte;
@@ -56,7 +56,7 @@ bool pagecache_has(int fd, uint64_t offset, size_t length, size_t step)
 	return is_read(fd, end - 1);
 }
 
-/* Into a pipe until it is full.  Bytes, or -errno. */
+/* Loads pages into a pipe until it is full.  Returns bytes, or -errno. */
 static ssize_t load_pipe(int fd, uint64_t offset, size_t length)
 {
 	off64_t at = (off64_t)offset;
@@ -66,7 +66,7 @@ static ssize_t load_pipe(int fd, uint64_t offset, size_t length)
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
-	/* Refused to users with many pipes: then it takes more of them. */
+	/* Fails for users with many pipes: then more pipes are needed. */
 	(void)fcntl(ends[1], F_SETPIPE_SZ, (int)PAGECACHE_WINDOW);
 	while (done < length) {
 		got = splice(fd, &at, ends[1], NULL, length - done, SPLICE_F_NONBLOCK);

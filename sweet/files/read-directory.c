@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read-directory.c - see read-directory.h.  On a helper thread; the result is the caller's.
+ * read-directory.c - see read-directory.h.  Runs on a helper thread; the caller
+ * owns the result.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "files/docroot.h"
 #include "files/read-directory.h"
 
-/* Whether a request can name it: uri.c refuses paths with controls. */
+/* Returns true if a request can name it: uri.c refuses control characters. */
 static bool can_be_asked_for(const char *name)
 {
 	for (; *name; name++)
@@ -21,8 +22,9 @@ static bool can_be_asked_for(const char *name)
 	return true;
 }
 
-/* A link counts as what it leads to, if that is beneath the root. */
-static bool look_behind(int root, const char *path, const char *name, struct autoindex_entry *entry)
+/* Describes a link by its target, if that is beneath the root. */
+static bool describe_target(int root, const char *path, const char *name,
+			    struct autoindex_entry *entry)
 {
 	char *whole = g_strconcat(path, name, NULL);
 	struct file_version version;
@@ -36,7 +38,7 @@ static bool look_behind(int root, const char *path, const char *name, struct aut
 	return true;
 }
 
-/* False: not for the list, or gone meanwhile. */
+/* Returns false if it is not to be listed, or was removed meanwhile. */
 static bool describe(int root, const char *path, int fd, const char *name,
 		     struct autoindex_entry *entry)
 {
@@ -45,7 +47,7 @@ static bool describe(int root, const char *path, int fd, const char *name,
 	if (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	if (S_ISLNK(stat.st_mode))
-		return look_behind(root, path, name, entry);
+		return describe_target(root, path, name, entry);
 	entry->folder = S_ISDIR(stat.st_mode);
 	entry->size = (uint64_t)stat.st_size;
 	entry->modified = stat.st_mtim.tv_sec;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read-directory.h - reads what is in a folder beneath the root, for a listing.
+ * read-directory.h - reads the entries of a folder beneath the root, for a listing.
  */
 #ifndef SWEET_READ_DIRECTORY_H
 #define SWEET_READ_DIRECTORY_H
@@ -12,15 +12,15 @@
 struct directory {
 	struct autoindex_entry *entries;
 	unsigned count;
-	bool more;	     /* than were to be read */
-	GStringChunk *names; /* what the entries point to */
+	bool more;	     /* there are more entries than max */
+	GStringChunk *names; /* storage of the entries' names */
 };
 
 /*
- * Reads the folder at path (decoded, ends with '/'), max entries at most: the
- * files and folders that a request would get.  Names that begin with a dot
- * are among them with hidden alone.  0, then directory_clear() is due, or -errno.
- * Blocks on the disk.
+ * Reads the folder at path (decoded, ends with '/'), at most max entries: the files
+ * and folders that a request can get. hidden: include names that begin with a dot.
+ * Returns 0, then the caller must call directory_clear(); or -errno.  Blocks on the
+ * disk.
  */
 int directory_read(int root, const char *path, bool hidden, unsigned max,
 		   struct directory *directory);

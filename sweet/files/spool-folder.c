@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spool-folder.c - the folder that spools' files are made in.
+ * spool-folder.c - the folder for the files of spools.
  *
- * It is opened before privileges are dropped and files are made by that
- * descriptor, so that neither a sandbox nor a folder that is moved matters.
- * Files are nobody's but the server's: mode 0600, without a name.
+ * It is opened before privileges are dropped, and files are created relative to its
+ * descriptor, so that neither a sandbox nor moving the folder matters.  Other users
+ * cannot access the files: they have mode 0600 and no name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,11 @@
 
 #define NAMES_TRIED 16
 
-/* linux/magic.h has not all of them. */
+/* linux/magic.h does not have all of them. */
 #define MAGIC_TMPFS 0x01021994
 #define MAGIC_RAMFS 0x858458f6
 
-/* Where a file system cannot make files without a name: one is made, and unlinked at once. */
+/* For file systems without O_TMPFILE: creates a file and unlinks it at once. */
 static int make_named(int folder)
 {
 	for (unsigned i = 0; i < NAMES_TRIED; i++) {
@@ -53,7 +53,7 @@ static int make_named(int folder)
 
 int spool_make_file(int folder)
 {
-	/* O_EXCL: it cannot be given a name later. */
+	/* O_EXCL: it cannot get a name later. */
 	int fd = openat(folder, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
@@ -75,7 +75,7 @@ static const char *memory_name(long type)
 	}
 }
 
-/* A file is made there, by who will make the others.  0 or -errno. */
+/* Creates a file as the user that will create the others.  Returns 0 or -errno. */
 static int try_folder(int folder, const struct spools_options *options)
 {
 	bool other_user = options->user != (uid_t)-1, other_group = options->group != (gid_t)-1;
@@ -93,7 +93,7 @@ static int try_folder(int folder, const struct spools_options *options)
 	return 0;
 }
 
-/* A descriptor; -1 with a line in *why. */
+/* Returns a descriptor, or -1 with a line in *why. */
 static int open_folder(const char *path, const struct spools_options *options, char **why)
 {
 	struct statfs system;
@@ -115,7 +115,7 @@ static int open_folder(const char *path, const struct spools_options *options, c
 	return -1;
 }
 
-/* systemd names several with colons between. */
+/* systemd separates several folders with colons. */
 static char *cache_directory(void)
 {
 	const char *folders = getenv("CACHE_DIRECTORY");
@@ -123,7 +123,7 @@ static char *cache_directory(void)
 	return folders && *folders == '/' ? g_strndup(folders, strcspn(folders, ":")) : NULL;
 }
 
-/* The first that can be used; what is wrong with each of them otherwise. */
+/* Opens the first usable folder; if there is none, *why lists all errors. */
 static int open_default(const struct spools_options *options, char **path, char **why)
 {
 	char *candidates[] = {cache_directory(), g_strdup(SPOOL_FOLDER), g_strdup("/var/tmp")};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spool.c - see spool.h: the operations of a spool, one after the other, and units that
- * are filled by them.
+ * spool.c - see spool.h: runs the operations of a spool, one after the other, and fills units
+ * by them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "files/spool-folder.h"
 
-#define RESERVE 4 /* a part of that many is not for what can wait elsewhere */
+#define RESERVE 4 /* this fraction is reserved for bodies that cannot wait elsewhere */
 
 struct spools {
 	int folder;
@@ -24,7 +24,7 @@ struct spools {
 	uint64_t most;
 	struct thread_pool *thread_pool;
 	pthread_mutex_t lock;
-	struct spool *all; /* under the lock */
+	struct spool *all; /* protected by the lock */
 	_Atomic uint64_t bytes, files, written, refused;
 	_Atomic bool stopped;
 };
@@ -32,15 +32,15 @@ struct spools {
 struct spool {
 	struct job job;
 	struct spools *spools;
-	struct spool *next, *previous;	/* spools' lock's */
+	struct spool *next, *previous;	/* protected by the lock of spools */
 	int fd;				/* -1: no file yet */
-	int made;			/* by the job under way, or that error */
-	struct spool_op *running;	/* the helpers have it */
-	struct spool_op *first, **last; /* that wait */
+	int made;			/* the file, or an error, set by the running job */
+	struct spool_op *running;	/* in use by the helpers */
+	struct spool_op *first, **last; /* queued */
 	bool busy, closed;
-	int broken;	  /* -errno of an append */
-	uint64_t length;  /* bytes that were appended, or will be */
-	uint64_t charged; /* bytes of spools->bytes */
+	int broken;	  /* -errno of a failed append */
+	uint64_t length;  /* bytes that were appended or are queued */
+	uint64_t charged; /* its share of spools->bytes */
 };
 
 /* --- all spools ----------------------------------------------------------------------- */
@@ -122,13 +122,13 @@ static void refused(struct spools *spools)
 
 /* --- on a helper thread -------------------------------------------------------------- */
 
-/* 0 or -errno: not all of it. */
+/* Returns 0, or -errno if not everything was transferred. */
 static int move(int fd, const struct spool_op *op)
 {
 	struct iovec some[64];
 	uint64_t offset = op->offset;
-	unsigned next = 0; /* of op->iov */
-	size_t skip = 0;   /* bytes of that */
+	unsigned next = 0; /* index in op->iov */
+	size_t skip = 0;   /* bytes of that one already transferred */
 
 	while (next < op->count) {
 		unsigned count = MIN(op->count - next, (unsigned)G_N_ELEMENTS(some));
@@ -167,7 +167,7 @@ static void work(struct job *job)
 	op->result = spool->made < 0 ? spool->made : move(spool->made, op);
 }
 
-/* The blocks of a large file take time to be given back. */
+/* Freeing the blocks of a large file takes time. */
 static void work_close(struct job *job)
 {
 	struct spool *spool = (struct spool *)job;
@@ -212,10 +212,10 @@ static void was_closed(struct job *job)
 
 static void worked(struct job *job);
 
-/* The next operation, or the end of the spool. */
-static void go_on(struct spool *spool)
+/* Starts the next operation, or closes the spool. */
+static void start_next(struct spool *spool)
 {
-	/* When all stops spools_close() has the rest: no loop runs any more. */
+	/* After spools_stop(), spools_close() does the rest: no loop runs any more. */
 	if (spool->busy || (!spool->first && !spool->closed) ||
 	    atomic_load(&spool->spools->stopped))
 		return;
@@ -245,12 +245,12 @@ static void worked(struct job *job)
 		atomic_fetch_add_explicit(&spool->spools->written, op->length,
 					  memory_order_relaxed);
 	}
-	/* Still busy: done() may start others, or close the spool. */
+	/* Still busy: done() may start further operations, or close the spool. */
 	if (op->done)
 		op->done(op, op->result);
 	op->drop(op);
 	spool->busy = false;
-	go_on(spool);
+	start_next(spool);
 }
 
 static int start(struct spool *spool, struct spool_op *op)
@@ -264,7 +264,7 @@ static int start(struct spool *spool, struct spool_op *op)
 	op->result = 0;
 	*spool->last = op;
 	spool->last = &op->next;
-	go_on(spool);
+	start_next(spool);
 	return 0;
 }
 
@@ -314,7 +314,7 @@ int spool_append(struct spool *spool, struct spool_op *op)
 	spool->length += length;
 	spool->charged += length;
 	error = start(spool, op);
-	/* Nobody reads behind what is there. */
+	/* Nothing is read beyond what was appended. */
 	if (error)
 		spool->length -= length;
 	return error;
@@ -335,7 +335,7 @@ void spool_cancel(struct spool_op *op)
 	struct spool_op **link = &spool->first;
 
 	op->done = NULL;
-	/* What was appended behind it keeps its place. */
+	/* Later appends depend on its position. */
 	if (op->append || spool->running == op)
 		return;
 	while (*link && *link != op)
@@ -367,7 +367,7 @@ void spool_close(struct spool *spool)
 	if (spool->running)
 		spool->running->done = NULL;
 	drop_waiting(spool);
-	go_on(spool);
+	start_next(spool);
 }
 
 uint64_t spool_length(const struct spool *spool)

@@ -2,14 +2,14 @@
 /*
  * accept.c - see accept.h.  No state, no allocation: any thread may call it.
  *
- * An element with a weight that is none counts as refused: it is safe to
- * leave out what a client may not want.
+ * An element with an invalid weight counts as refused: it is safe to omit what a
+ * client may not accept.
  */
 #include "http/accept.h"
 #include "http/field.h"
 
 #define BEST 1000    /* weights are in thousandths */
-#define NOT_NAMED -1 /* no element speaks of it */
+#define NOT_NAMED -1 /* no element names it */
 
 static const struct {
 	const char *token, *suffix;
@@ -29,7 +29,7 @@ const char *coding_suffix(enum coding coding)
 	return codings[coding].suffix;
 }
 
-/* "0.5" is 500; what is no weight is 0. */
+/* "0.5" is 500; an invalid weight is 0. */
 static int parse_weight(struct slice text)
 {
 	int weight, unit = BEST / 10;
@@ -39,7 +39,7 @@ static int parse_weight(struct slice text)
 	weight = (text.at[0] - '0') * BEST;
 	if (text.length > 1 && text.at[1] != '.')
 		return 0;
-	/* Three digits are what the grammar has; more of them do no harm. */
+	/* The grammar permits three digits; more digits do no harm. */
 	for (size_t i = 2; i < text.length; i++) {
 		if (text.at[i] < '0' || text.at[i] > '9')
 			return 0;
@@ -49,7 +49,7 @@ static int parse_weight(struct slice text)
 	return weight <= BEST ? weight : 0;
 }
 
-/* An element: its value, and the weight among its parameters. */
+/* Splits an element; returns the weight from its parameters. */
 static int split_element(struct slice element, struct slice *value)
 {
 	struct slice parameter;
@@ -67,7 +67,10 @@ static int split_element(struct slice element, struct slice *value)
 
 /* --- fields ------------------------------------------------------------------- */
 
-/* Calls element() for each element of all fields of that name; whether there was a field. */
+/*
+ * Calls element() for each element of all fields of that name; returns true if
+ * there is such a field.
+ */
 static bool weigh(const struct request *request, const char *field,
 		  void (*element)(void *context, struct slice value, int weight), void *context)
 {
@@ -82,7 +85,7 @@ static bool weigh(const struct request *request, const char *field,
 		while (field_part(&rest, ',', &part)) {
 			int weight;
 
-			/* Empty elements count for nothing (section 5.6.1). */
+			/* Skip empty elements (section 5.6.1). */
 			if (!part.length)
 				continue;
 			weight = split_element(part, &value);
@@ -130,7 +133,7 @@ unsigned accept_codings(const struct request *request, enum coding order[CODINGS
 			weights.of[i] = weights.others;
 		if (weights.of[i] <= 0 || weights.of[i] < weights.identity)
 			continue;
-		/* Behind all that are wished as much. */
+		/* After all codings of the same or a higher weight. */
 		for (; at > 0 && weights.of[order[at - 1]] < weights.of[i]; at--)
 			order[at] = order[at - 1];
 		order[at] = (enum coding)i;
@@ -140,9 +143,9 @@ unsigned accept_codings(const struct request *request, enum coding order[CODINGS
 }
 
 struct type_weight {
-	const char *type, *range; /* the type alone, all of its kind */
+	const char *type, *range; /* the type itself; all subtypes */
 	int weight;
-	unsigned precision; /* of the element that the weight is from */
+	unsigned precision; /* of the element that set the weight */
 };
 
 static void weigh_type(void *context, struct slice value, int weight)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accept.h - what a client would rather have: a content coding (RFC 9110,
- * section 12.5.3), HTML or JSON (section 12.5.1).
+ * accept.h - what a client prefers: a content coding (RFC 9110, section 12.5.3),
+ * HTML or JSON (section 12.5.1).
  */
 #ifndef SWEET_ACCEPT_H
 #define SWEET_ACCEPT_H
@@ -11,21 +11,22 @@
 
 #include "http/request.h"
 
-/* Codings that a file beside the plain one can have; the best comes first. */
+/* Codings that a precompressed copy of a file can have; the best one first. */
 enum coding { CODING_BR, CODING_ZSTD, CODING_GZIP, CODINGS };
 
-/* Its token in Content-Encoding, and how the names of its files end. */
+/* Returns the coding's token in Content-Encoding, and the suffix of its files' names. */
 const char *coding_token(enum coding coding);
 const char *coding_suffix(enum coding coding);
 
 /*
- * The codings that a request asks for rather than none at all, in the
- * client's order, where that leaves it open in ours.  Returns how many.
- * Without an Accept-Encoding field there are none: whoever can decode says so.
+ * Stores the codings that a request prefers to no coding, in the client's order;
+ * codings of equal weight in the order of enum coding.  Returns their number.  A
+ * request without Accept-Encoding gets none, because clients that decode send this
+ * field.
  */
 unsigned accept_codings(const struct request *request, enum coding order[CODINGS]);
 
-/* Whether a request asks for application/json rather than for text/html. */
+/* Returns true if a request prefers application/json to text/html. */
 bool accept_prefers_json(const struct request *request);
 
 #endif

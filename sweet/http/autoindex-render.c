@@ -2,10 +2,10 @@
 /*
  * autoindex-render.c - see autoindex-render.h.  No state; any thread.
  *
- * A name is hostile: whoever can put a file there chose it.  In a link it is
- * percent-encoded but for the unreserved characters, so that it is neither
- * mark-up nor a scheme; as text it is escaped, and bytes that are no UTF-8
- * become U+FFFD.
+ * File names are untrusted: anybody who can create a file there chooses its name.
+ * In a link, all characters but the unreserved ones are percent-encoded, so that a
+ * name can be neither mark-up nor a scheme.  As text, names are escaped, and
+ * invalid UTF-8 becomes U+FFFD.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "http/autoindex-render.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
-#define CRUMBS_MAX 32 /* names of a path that are links, from its end */
+#define CRUMBS_MAX 32 /* names of a path that become links, counted from its end */
 
 /* --- the order ---------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ struct autoindex_order autoindex_order(struct slice query)
 	return result;
 }
 
-/* As people sort: without regard to case, but never equal. */
+/* Ignores case; names that differ only in case are not equal. */
 static int compare_names(const char *a, const char *b)
 {
 	int order = g_ascii_strcasecmp(a, b);
@@ -138,7 +138,7 @@ static void put_html(GString *out, const char *text)
 	}
 }
 
-/* Three digits say enough: 999 B, 1.46 KiB, 97.7 KiB, 312 MiB. */
+/* Writes three digits: 999 B, 1.46 KiB, 97.7 KiB, 312 MiB. */
 static void put_size(GString *out, uint64_t size)
 {
 	static const char units[] = "KMGTPE";
@@ -212,7 +212,7 @@ static void put_column(GString *out, const struct autoindex_page *page,
 			 : " \xe2\x96\xb4");
 }
 
-/* The path as links, of which the last one is this page. */
+/* Writes the path as links; its last part is this page. */
 static void put_crumbs(GString *out, const char *path)
 {
 	char **names = g_strsplit(path, "/", -1);
@@ -315,7 +315,7 @@ static void put_object(struct json *json, const struct autoindex_entry *entry)
 
 	json_open_as(json, NULL, '{', JSON_DENSE);
 	json_text(json, "name", entry->name);
-	/* The name may have been mended; this is it, byte by byte. */
+	/* The name may contain replacements; the link has its exact bytes. */
 	put_link(text, entry->name);
 	if (entry->folder)
 		g_string_append_c(text, '/');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * autoindex-render.h - a folder's entries as a page for people or as JSON.
+ * autoindex-render.h - renders a folder's entries as an HTML page or as JSON.
  *
- * The page needs nothing from elsewhere and runs no script: the heads of its
- * columns are links to the same page in another order.
+ * The page loads nothing else and runs no script: its column heads link to the same
+ * page in another order.
  */
 #ifndef SWEET_AUTOINDEX_RENDER_H
 #define SWEET_AUTOINDEX_RENDER_H
@@ -30,26 +30,26 @@ struct autoindex_order {
 };
 
 struct autoindex_page {
-	const char *path; /* decoded, as the client knows it; ends with '/' */
+	const char *path; /* decoded, as in the client's URL; ends with '/' */
 	const struct autoindex_entry *entries;
 	unsigned count;
-	bool more; /* the folder has more than these */
+	bool more; /* the folder has more entries */
 	struct autoindex_order order;
 };
 
-/* The order that a query asks for ("sort=size&order=desc"); by name otherwise. */
+/* Returns the order that a query selects ("sort=size&order=desc"); by default, by name. */
 struct autoindex_order autoindex_order(struct slice query);
 
-/* The value of a field in a query, as it stands there; at NULL: it has none. */
+/* Returns the undecoded value of a field in a query; at is NULL if there is none. */
 struct slice autoindex_query(struct slice query, const char *name);
 
-/* Folders come first in every order, and names decide between equals. */
+/* Folders come first in every order; equal entries are sorted by name. */
 void autoindex_sort(struct autoindex_entry *entries, unsigned count, struct autoindex_order order);
 
 /*
- * The text; the caller's.  It is kept within max bytes (65536 or
- * more) by leaving out entries, and then says so: the page in its last line,
- * JSON by *cut.
+ * Return the text, which the caller frees.  They omit entries to keep it within max
+ * bytes (at least 65536), and then report that: the page in its last line, JSON by
+ * *cut.
  */
 GString *autoindex_html(const struct autoindex_page *page, size_t max);
 GString *autoindex_json(const struct autoindex_page *page, size_t max, bool *cut);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * body.c - see body.h.  A body belongs to one connection and its thread; the
- * budget to all.
+ * body.c - see body.h.  A body belongs to one connection and its thread; all share
+ * the budget.
  *
- * The content is gathered in memory that grows with what has come, whatever
- * length was announced: who announces much and sends little holds little.  It
- * is copied into a unit at its end, when its size is known, so that the cache
- * evicts nothing for a body that never comes in whole.  That memory stays from
- * one window to the next.
+ * The content is collected in memory that grows with the bytes received, not with
+ * the announced length, so a client that announces much and sends little uses
+ * little.  When a window is complete and its size is known, the content is copied
+ * into a unit; so the cache evicts nothing for a body that never arrives
+ * completely.  The memory stays allocated from one window to the next.
  */
 #include <assert.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ void body_expect(struct body *body, const struct request *request, uint64_t limi
 	}
 }
 
-static void let_go(struct body *body)
+static void free_content(struct body *body)
 {
 	if (body->budget)
 		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
@@ -46,9 +46,9 @@ int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budg
 	body->limit = limit;
 	if (body_is_hopeless(body))
 		return -413;
-	/* A smaller window needs less. */
+	/* A smaller window needs less memory. */
 	if (body->room > window)
-		let_go(body);
+		free_content(body);
 	body->window = window;
 	body->budget = budget;
 	return 0;
@@ -63,7 +63,7 @@ bool body_is_hopeless(const struct body *body)
 	return due > body->limit - body->length;
 }
 
-/* Room for that many bytes of content; anyhow: whatever others have of the budget. */
+/* Allocates memory for that many bytes of content; anyhow: even beyond the budget. */
 static bool grow(struct body *body, size_t need, bool anyhow)
 {
 	struct body_budget *budget = body->budget;
@@ -72,7 +72,7 @@ static bool grow(struct body *body, size_t need, bool anyhow)
 
 	while (room < need)
 		room *= 2;
-	/* No doubling beyond what can come. */
+	/* Never allocate more than can arrive. */
 	if (room > body->window)
 		room = body->window;
 	if (body->framing == BODY_LENGTH && room > body->gathered + body->left)
@@ -110,11 +110,11 @@ static int keep(struct body *body, struct slice run)
 }
 
 /*
- * Of length bytes, those that the window has room for.  Where memory is short a
- * body that comes in pieces comes in smaller ones, so that it need not be
- * refused; a first page each may have.
+ * Returns how many of length bytes the window can take.  If memory is short, a body
+ * that is passed on in windows gets smaller ones, so that it need not be refused;
+ * each body gets a first page regardless of the budget.
  */
-static size_t fitting(struct body *body, size_t length)
+static size_t fitting_length(struct body *body, size_t length)
 {
 	size_t room;
 
@@ -136,7 +136,7 @@ static size_t fitting(struct body *body, size_t length)
 
 static ssize_t take_length(struct body *body, const char *data, size_t length)
 {
-	size_t now = fitting(body, body->left < length ? (size_t)body->left : length);
+	size_t now = fitting_length(body, body->left < length ? (size_t)body->left : length);
 	int error = keep(body, (struct slice){data, now});
 
 	if (error)
@@ -151,12 +151,15 @@ static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 {
 	size_t at = 0, now;
 
-	while (!chunked_is_over(&body->chunked) && (now = fitting(body, length - at)) > 0) {
+	while (!chunked_is_over(&body->chunked) && (now = fitting_length(body, length - at)) > 0) {
 		struct slice run;
 		ssize_t used = chunked_decode(&body->chunked, data + at, now, &run);
 		int error = used < 0 ? (int)used : keep(body, run);
 
-		/* A chunk that is too large is so when its size has come. */
+		/*
+		 * The size of a chunk is known before its content: refuse it as
+		 * soon as possible.
+		 */
 		if (!error && body_is_hopeless(body))
 			error = -413;
 		if (error)
@@ -204,12 +207,12 @@ int body_unit(struct body *body, size_t *id, struct NC_hold *hold)
 
 void body_drop(struct body *body, uint64_t limit)
 {
-	let_go(body);
+	free_content(body);
 	body->limit = limit < UINT64_MAX - body->length ? body->length + limit : UINT64_MAX;
 }
 
 void body_end(struct body *body)
 {
-	let_go(body);
+	free_content(body);
 	*body = (struct body){.framing = BODY_NONE};
 }

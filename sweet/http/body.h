@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * body.h - the body of one request as it comes in: decoded, bounded, and
- * either dropped or gathered into units that a worker can be given: one of it
- * all, or one after another of a window's size.
+ * body.h - receives the body of one request: decodes it, limits it, and either
+ * drops it or collects it into units for a worker: one unit for the whole body, or
+ * a sequence of units of a window's size.
  */
 #ifndef SWEET_BODY_H
 #define SWEET_BODY_H
@@ -14,7 +14,7 @@
 #include "http/chunked.h"
 #include "http/request.h"
 
-/* Bytes of bodies that are kept for a while, of all threads together. */
+/* Bytes of bodies in memory, of all threads together. */
 struct body_budget {
 	_Atomic uint64_t used;
 	uint64_t most;
@@ -22,28 +22,29 @@ struct body_budget {
 
 enum body_framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKED };
 
-/* The caller's memory; all zeros: no body. */
+/* In the caller's memory; all zeros: no body. */
 struct body {
-	enum body_framing framing;  /* BODY_NONE: all of it has come */
-	uint64_t left;		    /* BODY_LENGTH: bytes to come */
+	enum body_framing framing;  /* BODY_NONE: all of it was received */
+	uint64_t left;		    /* BODY_LENGTH: bytes still missing */
 	struct chunked chunked;	    /* BODY_CHUNKED */
 	uint64_t length;	    /* bytes of content so far */
-	uint64_t limit;		    /* that they may not exceed */
+	uint64_t limit;		    /* maximum of length */
 	struct body_budget *budget; /* NULL: the content is dropped */
-	size_t window;		    /* bytes of content that are gathered at most */
+	size_t window;		    /* maximum of gathered */
 	char *content;
 	size_t gathered; /* bytes of content */
-	size_t room;	 /* of content, taken from the budget */
+	size_t room;	 /* bytes allocated for content, counted in the budget */
 };
 
-#define BODY_WHOLE SIZE_MAX /* a window for all of it */
+#define BODY_WHOLE SIZE_MAX /* a window for the whole body */
 
-/* There is one. */
+/* Starts a body that is known to exist. */
 void body_expect(struct body *body, const struct request *request, uint64_t limit);
 
 /*
- * What follows the head of request; dropped if nobody asks for it, limit bytes
- * at most.  The one before is over or was ended.
+ * Starts the body after the head of request; its content is dropped unless
+ * body_keep() follows; limit: maximum in bytes.  The previous body is complete or
+ * was ended.
  */
 static inline void body_begin(struct body *body, const struct request *request, uint64_t limit)
 {
@@ -52,17 +53,18 @@ static inline void body_begin(struct body *body, const struct request *request, 
 }
 
 /*
- * The content is to be kept, from its first byte on; limit: bytes of all of it,
- * window: bytes at a time, or fewer when memory is short.  Again when a window was made a unit: the limit may
- * be another.  0, or -413: its length is known and more than the limit.
+ * Collects the content from its first byte; limit: bytes of the whole body; window:
+ * bytes at a time, or fewer if memory is short.  Call it again after each
+ * body_unit(); the limit may change.  Returns 0, or -413 if the known length
+ * exceeds the limit.
  */
 int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget);
 
 /*
- * Takes what belongs to the body of data[0, length), and what the window has
- * room for if the content is kept.  Returns its bytes, or
- * the negated status of the answer: -400 and -431 (see chunked.h), -413 more
- * than the limit, -503 no memory.
+ * Consumes the part of data[0, length) that belongs to the body; if the content is
+ * collected, only what fits into the window.  Returns its bytes, or a negated
+ * status for the response: -400 and -431 (see chunked.h), -413 over the limit, -503
+ * no memory.
  */
 ssize_t body_take(struct body *body, const char *data, size_t length);
 
@@ -71,26 +73,26 @@ static inline bool body_is_over(const struct body *body)
 	return body->framing == BODY_NONE;
 }
 
-/* More is known to come than the limit lets be taken: reading on is no use. */
+/* Returns true if the known length exceeds the limit: reading on is of no use. */
 bool body_is_hopeless(const struct body *body);
 
-/* All of it has come, or a whole window of what is kept: a unit is to be made. */
+/* Returns true if the body is complete or the window is full: call body_unit(). */
 static inline bool body_is_ready(const struct body *body)
 {
 	return body_is_over(body) || (body->budget && body->gathered == body->window);
 }
 
 /*
- * Makes a sealed unit of the content that is gathered, with a hold of the caller's, who
- * releases and destroys it.  *id: 0 if there is none.  The window is empty
- * then, and what it had of the budget is kept for what follows.  0 or -errno.
+ * Makes a sealed unit of the collected content.  The caller has the hold, and must
+ * release it and destroy the unit.  *id: 0 if there is no content.  Empties the window, but
+ * keeps its memory for what follows.  Returns 0 or -errno.
  */
 int body_unit(struct body *body, size_t *id, struct NC_hold *hold);
 
-/* What is still to come is dropped after all, limit bytes at most. */
+/* Drops the rest of the body, at most limit bytes. */
 void body_drop(struct body *body, uint64_t limit);
 
-/* Lets go of the content. */
+/* Frees the content. */
 void body_end(struct body *body);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cacheable.c - see cacheable.h.  No state, no allocation: any thread may call
- * it.  In doubt a response is not kept.
+ * cacheable.c - see cacheable.h.  No state, no allocation: any thread may call it.
+ * In doubt, a response is not stored.
  */
 #include "base/date.h"
 #include "http/cacheable.h"
 #include "http/field.h"
 
-/* Of several values the first counts (RFC 9111, section 5.1), be it a number or not. */
+/* Of several values the first one counts (RFC 9111, section 5.1), even if it is not a number. */
 static void add_age(struct cacheable *said, struct slice value)
 {
 	struct slice first;
@@ -23,7 +23,7 @@ static void add_age(struct cacheable *said, struct slice value)
 
 static void add_field(struct cacheable *said, struct slice name, struct slice value)
 {
-	/* Two of these are as good as one that is no date. */
+	/* Two of these count as one invalid date. */
 	if (slice_is(name, "Expires"))
 		said->expires = said->expires.length ? (struct slice){"0", 1} : value;
 	else if (slice_is(name, "Date"))
@@ -32,7 +32,7 @@ static void add_field(struct cacheable *said, struct slice name, struct slice va
 		add_age(said, value);
 	else if (slice_is(name, "X-NABC-Purge") && said->purge_count < CACHEABLE_PURGES_MAX)
 		said->purges[said->purge_count++] = value;
-	/* What clients do not see they cannot ask by. */
+	/* Clients cannot send conditions on fields that they do not receive. */
 	else if (field_options_have(&said->head->hop, name))
 		return;
 	else if (slice_is(name, "ETag"))
@@ -50,7 +50,7 @@ void cacheable_read(struct cacheable *said, const struct cgihead *head)
 		add_field(said, name, field_value(name, line));
 }
 
-/* Those that a cache may keep without being told (RFC 9110, section 15.1), but for parts. */
+/* Statuses that a cache may store by default (RFC 9110, section 15.1), without 206. */
 static bool is_lasting(int status)
 {
 	switch (status) {
@@ -70,7 +70,7 @@ static bool is_lasting(int status)
 	return false;
 }
 
-/* And those that it may when it is told. */
+/* The same, and those that it may store if the response permits it. */
 static bool is_keepable(int status)
 {
 	return is_lasting(status) || status == 302 || status == 307;
@@ -90,7 +90,7 @@ static uint32_t until_expiry(const struct cacheable *said, time_t now)
 								 : CACHECONTROL_SECONDS_MAX;
 }
 
-/* Age may have been left out by others on the way (RFC 9111, section 4.2.3). */
+/* A cache on the way may have omitted Age (RFC 9111, section 4.2.3). */
 static uint32_t age_by(const struct cacheable *said, time_t now)
 {
 	time_t date;
@@ -102,7 +102,7 @@ static uint32_t age_by(const struct cacheable *said, time_t now)
 							     : CACHECONTROL_SECONDS_MAX;
 }
 
-/* Seconds that the response may be kept by its standard fields, or by the rule. */
+/* Returns the seconds of freshness by the response's standard fields, or by the rule. */
 static uint32_t lifetime(const struct cacheable *said, struct cacheable_rule rule, time_t now)
 {
 	const struct cachecontrol *control = &said->head->control;
@@ -129,7 +129,7 @@ struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cach
 	if (rule.mode == CACHEABLE_OFF || head->vary.anything || !is_keepable(head->status) ||
 	    (authorized && !terms.shared) || (head->sets_cookie && !marked))
 		return terms;
-	/* The application knows this cache and has spoken to it alone. */
+	/* The application addressed this cache alone; that overrides the standard fields. */
 	seconds = marked ? head->max_age : lifetime(said, rule, now);
 	terms.age = age_by(said, now);
 	if (seconds <= terms.age)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cacheable.h - whether a dynamic response may be kept, and for how long
- * (RFC 9111, section 3), by its own header lines and the rule of its path.
+ * cacheable.h - decides whether a dynamic response may be stored, and for how long
+ * (RFC 9111, section 3), by its header lines and the rule of its path.
  */
 #ifndef SWEET_CACHEABLE_H
 #define SWEET_CACHEABLE_H
@@ -10,50 +10,47 @@
 
 #include "http/cgihead.h"
 
-#define CACHEABLE_PURGES_MAX 8 /* lines of tags to be purged; one has room for many */
+#define CACHEABLE_PURGES_MAX 8 /* lines with tags to purge; a line may hold several */
 
 enum cacheable_mode {
-	CACHEABLE_MARKED,   /* responses with X-NABC-Max-Age alone */
+	CACHEABLE_MARKED,   /* only responses with X-NABC-Max-Age */
 	CACHEABLE_OFF,	    /* none */
-	CACHEABLE_RESPONSE, /* those that say for how long, in any way */
-	CACHEABLE_TIME,	    /* also those that say nothing: for some seconds */
+	CACHEABLE_RESPONSE, /* responses that state a lifetime in any way */
+	CACHEABLE_TIME,	    /* also responses that state none: for some seconds */
 };
 
-/* What a path's rule says; zeros are the default. */
+/* The rule of a path; zeros are the default. */
 struct cacheable_rule {
 	enum cacheable_mode mode;
 	uint32_t seconds; /* with CACHEABLE_TIME */
 };
 
-/* What the lines of a response say, beside what is in its head already; all of it lies there. */
+/* What a response's lines say beside its parsed head; points into the head's text. */
 struct cacheable {
 	const struct cgihead *head;
-	uint32_t age;		    /* seconds that it has been kept by others already */
-	bool has_age;		    /* it says so */
-	struct slice expires, date; /* without bytes: none */
+	uint32_t age;		    /* seconds that other caches have stored it */
+	bool has_age;		    /* there is an Age field */
+	struct slice expires, date; /* no bytes: absent */
 	struct slice etag, modified;
 	struct slice purges[CACHEABLE_PURGES_MAX]; /* values of X-NABC-Purge */
 	unsigned purge_count;
 };
 
-/* head stays as long as what is read of it. */
+/* The head must live as long as said. */
 void cacheable_read(struct cacheable *said, const struct cgihead *head);
 
 struct cacheable_terms {
-	uint32_t fresh; /* seconds; 0: not to be kept */
-	uint32_t stale; /* seconds behind those, while a new one is fetched */
-	uint32_t age;	/* seconds, by Age or by Date, when it came */
-	bool shared;	/* also for who has shown a password */
+	uint32_t fresh; /* seconds; 0: do not store */
+	uint32_t stale; /* further seconds, during which a new response is fetched */
+	uint32_t age;	/* seconds at its arrival, by Age or by Date */
+	bool shared;	/* also for requests with a password */
 };
 
-/*
- * authorized: the request had Authorization.  It was GET; now: the time of the
- * day when the head came.
- */
+/* The request was GET; authorized: it had Authorization. now: the time when the head arrived. */
 struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cacheable_rule rule,
 				       bool authorized, time_t now);
 
-/* Splits the next tag off a line's value: they stand between blanks and commas. */
+/* Splits the next tag off a line's value; blanks and commas separate tags. */
 bool cacheable_tag(struct slice *rest, struct slice *tag);
 
 #endif

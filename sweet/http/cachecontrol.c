@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cachecontrol.c - see cachecontrol.h.  No state, no allocation: any thread
- * may call it.
+ * cachecontrol.c - see cachecontrol.h.  No state, no allocation: any thread may
+ * call it.
  *
- * A mistake is read as "do not keep it": a page too much from the worker is
- * slow, a page of somebody else's is a leak.
+ * An error is read as "do not store": an additional request to the worker is slow,
+ * but another user's page is a leak.
  */
 #include "base/syntax.h"
 #include "http/cachecontrol.h"
@@ -19,7 +19,7 @@ void cachecontrol_init(struct cachecontrol *control)
 	};
 }
 
-/* Quotes that do not close, or a backslash at the end, took more than was meant. */
+/* Returns true if a quoted string does not end: it may have swallowed directives. */
 static bool is_open(struct slice value)
 {
 	bool quoted = false;
@@ -33,7 +33,7 @@ static bool is_open(struct slice value)
 	return quoted;
 }
 
-/* Seconds may be quoted, though nobody should (RFC 9111, section 5.2). */
+/* Seconds may be quoted, although senders should not do that (RFC 9111, section 5.2). */
 static void add_seconds(uint32_t *to, struct slice argument)
 {
 	uint64_t seconds;
@@ -96,7 +96,7 @@ uint32_t cachecontrol_lifetime(const struct cachecontrol *control)
 	return control->max_age != CACHECONTROL_UNSAID ? control->max_age : 0;
 }
 
-/* s-maxage forbids it as proxy-revalidate does (RFC 9111, section 5.2.2.10). */
+/* s-maxage forbids stale responses, as proxy-revalidate does (RFC 9111, section 5.2.2.10). */
 uint32_t cachecontrol_grace(const struct cachecontrol *control)
 {
 	if (!is_keepable(control) || control->must_revalidate ||

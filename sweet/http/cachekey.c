@@ -2,9 +2,9 @@
 /*
  * cachekey.c - see cachekey.h.  No state, no allocation: any thread may call it.
  *
- * The values of several lines of one name count as one with commas between
- * (RFC 9110, section 5.3).  A value that is there begins with ':' here, so
- * that an empty one is not taken for none.
+ * Several lines of one name count as one value with commas between (RFC 9110,
+ * section 5.3).  A field that is present begins with ':' here, to distinguish an
+ * empty value from an absent field.
  */
 #include "http/cachekey.h"
 
@@ -95,7 +95,7 @@ size_t cachekey_of_url(struct slice url, char *out, bool *prefix)
 		url.length = (size_t)(fragment - url.at);
 	*prefix = url.length && url.at[url.length - 1] == '*';
 	url.length -= *prefix;
-	/* "/path?" asks for what "/path" does; "/path??" has a query, of a '?'. */
+	/* "/path?" is the same as "/path"; "/path??" has the query "?". */
 	if (!*prefix && url.length && memchr(url.at, '?', url.length) == url.at + url.length - 1)
 		url.length--;
 	if (url.length == 0 || url.at[0] != '/' || url.length > REQUEST_TARGET_MAX)
@@ -134,7 +134,7 @@ long cachekey_values(const struct request *request, struct slice names, char *ou
 	return (long)length;
 }
 
-/* Whether the request's value is the text that ends at *at; then *at is behind it. */
+/* Compares the request's value with the text at *at; moves *at after that text. */
 static bool value_matches(const struct request *request, const char *name, const char **at)
 {
 	const char *text = *at;

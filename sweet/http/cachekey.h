@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cachekey.h - what tells one kept response from another: its URL, the place
- * where the request came in, and the values of the request's fields that Vary
- * names (RFC 9111, section 4.1).  Pure.
+ * cachekey.h - the key of a stored response: its URL, the address and site that
+ * received the request, and the values of the request's fields that Vary names (RFC
+ * 9111, section 4.1).  Pure.
  *
- * A key is the URL's part, and behind that the place's: two sites may have the
+ * A key is the part of the URL, then the part of the place: two sites may have the
  * same URL, at different addresses or one after the other.
  */
 #ifndef SWEET_CACHEKEY_H
@@ -18,43 +18,42 @@
 #define CACHEKEY_MAX (CACHEKEY_URL_MAX + CACHEKEY_PLACE_MAX)
 #define CACHEKEY_VALUES_MAX 4096 /* bytes of the values of varying fields */
 
-/* Where a request came in, as others know it. */
+/* Where a request arrived. */
 struct cachekey_place {
-	struct slice host; /* "192.0.2.1:8080", for a request that names none */
-	struct slice text; /* of CACHEKEY_PLACE_MAX - 2 bytes at most */
+	struct slice host; /* "192.0.2.1:8080", for requests without a host */
+	struct slice text; /* at most CACHEKEY_PLACE_MAX - 2 bytes */
 };
 
 /*
- * "host /path?query", the host in lower case as the client named it, or else
- * the one that is given, and the target as it was sent, since the program
- * behind sees both.  Writes at most CACHEKEY_URL_MAX bytes, no NUL; 0: no such
- * request has a key.
+ * Writes "host /path?query": the client's host, or else the given host, in lower
+ * case, and the target as sent, because the program sees both.  Writes at most
+ * CACHEKEY_URL_MAX bytes, no NUL; returns 0 if such a request has no key.
  */
 size_t cachekey_write_url(const struct request *request, struct slice host, char *out);
 
 /*
- * That, *url_length bytes, and behind it a zero byte and the place, of
- * CACHEKEY_MAX bytes at most.  One without a Host field is another than one
- * with the same host in it: a program sees the difference.
+ * Writes the same, *url_length bytes, then a zero byte and the place; at most
+ * CACHEKEY_MAX bytes in all.  A request without a Host field gets another key than
+ * one that names the same host, because programs see the difference.
  */
 size_t cachekey_write(const struct request *request, const struct cachekey_place *place, char *out,
 		      size_t *url_length);
 
 /*
- * The URL's part of a URL in text, "http://host/path?query"; without "http://host"
- * the key begins with the blank.  A '*' at the end is left out, and *prefix
- * set.  0: it is no such URL.
+ * Writes the URL part of the key for a URL, "http://host/path?query"; without
+ * "http://host" it begins with the blank.  Omits a '*' at the end and sets *prefix.
+ * Returns 0 if this is no such URL.
  */
 size_t cachekey_of_url(struct slice url, char *out, bool *prefix);
 
 /*
- * Writes the request's values of the fields of those names, each ended by a
- * NUL.  names as in struct cachecontrol_vary.  The bytes, or -1 when they are
- * more than CACHEKEY_VALUES_MAX.
+ * Writes the request's values of the fields in names (as in struct
+ * cachecontrol_vary), each ended by a NUL.  Returns the bytes, or -1 if they exceed
+ * CACHEKEY_VALUES_MAX.
  */
 long cachekey_values(const struct request *request, struct slice names, char *out);
 
-/* Whether another request has the same values. */
+/* Returns true if another request has the same values. */
 bool cachekey_matches(const struct request *request, struct slice names, const char *values);
 
 #endif

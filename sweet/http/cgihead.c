@@ -2,9 +2,9 @@
 /*
  * cgihead.c - see cgihead.h.  No state, no allocation: any thread may call it.
  *
- * Of the fields that decide how the response goes on none may come twice, so
- * that no two readers can choose differently.  What is sent to the client is
- * not decided here but by response_filter_headers().
+ * A field that decides how the response continues may occur only once, so that no
+ * two readers choose differently. response_filter_headers() decides what is sent to
+ * the client.
  */
 #include "base/syntax.h"
 #include "http/cgihead.h"
@@ -12,17 +12,17 @@
 
 enum own { OWN_ID, OWN_OFFSET, OWN_LENGTH, OWN_MAX_AGE, OWN_TAG, OWNS };
 
-/* What was seen, besides what is in the head. */
+/* What was parsed, beside the values in the head. */
 struct seen {
 	bool own[OWNS], status, location;
-	bool other; /* a field that a client would see */
+	bool other; /* a field that a client would receive */
 };
 
 size_t cgihead_length(const char *data, size_t length, size_t seen)
 {
 	size_t empty = field_line_end(data, length);
 
-	/* "\n\r" may have been seen, the newline that makes it an end was not. */
+	/* The bytes seen may end with "\n\r", whose newline was missing. */
 	return empty ? empty : field_section_end(data, length, seen > 2 ? seen - 2 : 0);
 }
 
@@ -33,18 +33,18 @@ static const char *note_status(struct cgihead *head, struct seen *seen, struct s
 	if (seen->status)
 		return "two Status lines";
 	seen->status = true;
-	/* Behind the number may stand a reason, which nobody sees. */
+	/* A reason phrase may follow the number; it is ignored. */
 	if (value.length > 3 && !syntax_is_blank(value.at[3]))
-		return "a Status that is none";
+		return "an invalid Status";
 	if (value.length > 3)
 		value.length = 3;
 	if (!field_number(value, &status) || status < 200 || status > 599)
-		return "a Status that is none";
+		return "an invalid Status";
 	head->status = (int)status;
 	return NULL;
 }
 
-/* Visible bytes: what else there is in a URL is escaped. */
+/* Accepts visible bytes: a URL escapes all others. */
 static bool is_reference(struct slice value)
 {
 	for (size_t i = 0; i < value.length; i++) {
@@ -60,7 +60,7 @@ static const char *note_location(struct cgihead *head, struct seen *seen, struct
 		return "two Location lines";
 	seen->location = true;
 	if (!is_reference(value))
-		return "a Location that is none";
+		return "an invalid Location";
 	head->location = value;
 	return NULL;
 }
@@ -71,7 +71,7 @@ static const char *note_length(struct cgihead *head, struct slice value)
 		return "two Content-Length lines";
 	head->has_length = true;
 	if (!field_number(value, &head->length) || head->length > INT64_MAX)
-		return "a Content-Length that is none";
+		return "an invalid Content-Length";
 	return NULL;
 }
 
@@ -83,14 +83,14 @@ static const char *note_type(struct cgihead *head)
 	return NULL;
 }
 
-/* X-NABC-NAME: what the server alone reads. */
+/* X-NABC-NAME: fields for the server only. */
 static const struct own_field {
 	const char *name, *twice, *malformed;
 	uint64_t least, most;
 } own_fields[] = {
 #define OWN(name, least, most)                                                                     \
 	{                                                                                          \
-		name, "two " name " lines", "an " name " that is none", least, most                \
+		name, "two " name " lines", "an invalid " name, least, most                        \
 	}
 	[OWN_ID] = OWN("X-NABC-Cache-Id", 1, SIZE_MAX - 1),
 	[OWN_OFFSET] = OWN("X-NABC-Offset", 0, INT64_MAX),
@@ -145,7 +145,7 @@ static const char *note(struct cgihead *head, struct seen *seen, struct slice na
 	if (slice_is(name, "Content-Length"))
 		return note_length(head, value);
 	if (slice_is(name, "Connection") && !field_options_add(&head->hop, value))
-		return "a Connection field that names too much";
+		return "a Connection field with too many names";
 	if (field_is_withheld(name))
 		return NULL;
 	seen->other = true;
@@ -160,11 +160,8 @@ static const char *note(struct cgihead *head, struct seen *seen, struct slice na
 	return NULL;
 }
 
-/*
- * RFC 3875, section 6.2.  A local path has no fragment, and two slashes begin
- * another host.
- */
-static const char *settle(struct cgihead *head, const struct seen *seen)
+/* RFC 3875, section 6.2.  A local path has no fragment; two slashes begin another host. */
+static const char *finish(struct cgihead *head, const struct seen *seen)
 {
 	bool path = seen->location && head->location.at[0] == '/' &&
 		    !(head->location.length > 1 && head->location.at[1] == '/') &&
@@ -176,7 +173,7 @@ static const char *settle(struct cgihead *head, const struct seen *seen)
 		return "an X-NABC-Offset or X-NABC-Length without X-NABC-Cache-Id";
 	if (seen->location && !seen->status)
 		head->status = 302;
-	/* With anything else to tell it is for the client to follow. */
+	/* If the head says anything else, the client follows the redirect. */
 	head->local_redirect = path && !seen->status && !seen->other && !head->unit &&
 			       !(head->has_length && head->length);
 	return NULL;
@@ -190,7 +187,7 @@ const char *cgihead_parse(struct cgihead *head, struct slice text)
 	*head = (struct cgihead){.status = 200, .max_age = CACHECONTROL_UNSAID};
 	cachecontrol_init(&head->control);
 	if (rest.length == 0 || field_line_end(rest.at, rest.length))
-		return "no header line at all";
+		return "no header line";
 	while (rest.length && !field_line_end(rest.at, rest.length)) {
 		struct slice name, line;
 		const char *wrong;
@@ -202,5 +199,5 @@ const char *cgihead_parse(struct cgihead *head, struct slice text)
 			return wrong;
 	}
 	head->lines = (struct slice){text.at, text.length - rest.length};
-	return settle(head, &seen);
+	return finish(head, &seen);
 }

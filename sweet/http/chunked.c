@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chunked.c - decodes the chunked transfer coding byte by byte, the content
+ * chunked.c - decodes the chunked transfer coding byte by byte; returns the content
  * in runs.
  *
- * A state machine without a buffer: the caller owns data and state, and may
- * cut the data anywhere.  No allocation: any thread may call it.
+ * A state machine without a buffer: the caller owns data and state, and may split
+ * the data anywhere.  No allocation: any thread may call it.
  *
- * A front end that finds the end of a chunk elsewhere lets a request through
- * unseen, so nothing is tolerated here: lines end with CRLF, sizes are hex
- * digits alone, blanks stand only where an extension may have them.  What
- * extensions and trailers say is checked and dropped.
+ * A front end that finds the end of a chunk elsewhere lets a request pass unseen
+ * (request smuggling).  Therefore the parser is strict: lines end with CRLF, sizes
+ * are hex digits only, blanks occur only where an extension may have them.
+ * Extensions and trailers are checked and dropped.
  */
 #include "base/syntax.h"
 #include "http/chunked.h"
 
 enum state {
-	SIZE,	    /* of the next chunk: digits */
-	BLANK,	    /* behind them or an extension, before a semicolon */
-	NAME_FIRST, /* of an extension: behind its semicolon */
+	SIZE,	    /* digits of the next chunk's size */
+	BLANK,	    /* after them or after an extension, before a semicolon */
+	NAME_FIRST, /* of an extension, after its semicolon */
 	NAME,
 	NAME_BLANK,
-	VALUE_FIRST, /* behind its equals sign */
+	VALUE_FIRST, /* after its equals sign */
 	VALUE,
 	QUOTED,
-	QUOTED_PAIR, /* behind a backslash */
-	QUOTED_END,  /* behind the closing quote */
+	QUOTED_PAIR, /* after a backslash */
+	QUOTED_END,  /* after the closing quote */
 	SIZE_LF,     /* the end of the line */
 	CONTENT,
 	CONTENT_CR,
@@ -49,7 +49,7 @@ bool chunked_is_over(const struct chunked *chunked)
 
 uint64_t chunked_due(const struct chunked *chunked)
 {
-	/* Before the end of its line it may be less than it will be. */
+	/* Until the end of its line, the size may still grow. */
 	return chunked->state == CONTENT ? chunked->left : 0;
 }
 
@@ -61,7 +61,7 @@ static int digit_of(char byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* What may follow a size, or an extension; blanks only where one more extension does. */
+/* What may follow a size or an extension; blanks only if another extension follows. */
 static int after_size(char byte, bool blank)
 {
 	if (byte == ';')
@@ -83,7 +83,7 @@ static int on_size(struct chunked *chunked, char byte)
 	return SIZE;
 }
 
-/* The state behind byte, or the negated status.  Of a size line's extensions. */
+/* Returns the next state within the extensions of a size line, or the negated status. */
 static int on_extension(int state, char byte)
 {
 	switch (state) {
@@ -134,7 +134,7 @@ static int on_trailer(int state, char byte)
 	}
 }
 
-/* One byte that is not content. */
+/* Processes one byte that is not content. */
 static int on_byte(struct chunked *chunked, char byte)
 {
 	int state = chunked->state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chunked.h - the chunked transfer coding, decoded as it comes in (RFC 9112,
- * section 7.1).
+ * chunked.h - decodes the chunked transfer coding as it arrives (RFC 9112, section
+ * 7.1).
  */
 #ifndef SWEET_CHUNKED_H
 #define SWEET_CHUNKED_H
@@ -15,30 +15,30 @@
 #define CHUNKED_EXTENSIONS_MAX 4096 /* bytes, of all chunks of a body together */
 #define CHUNKED_TRAILERS_MAX 8192   /* bytes */
 
-/* A body that is on its way.  The caller's memory; the inside is chunked.c's. */
+/* A body being received.  In the caller's memory; only chunked.c uses the fields. */
 struct chunked {
-	uint64_t left;	   /* bytes of the present chunk that are still to come */
+	uint64_t left;	   /* missing bytes of the current chunk */
 	uint16_t trailers; /* bytes so far */
 	uint16_t extensions;
-	uint8_t digits; /* of the present size */
+	uint8_t digits; /* of the current size */
 	uint8_t state;
 };
 
 void chunked_init(struct chunked *chunked);
 
 /*
- * Decodes what it can of data[0, length).  Returns the bytes that it is done
- * with, at least one if there are any and the body is not over, and in *run
- * those of them that are content, perhaps none; the caller comes again with
- * the rest.  Below 0 the status of the answer, negated: -400 malformed, -431
- * extensions or trailers that are too long; the connection must be closed.
+ * Decodes a part of data[0, length).  Returns the number of bytes consumed, at
+ * least one if length > 0 and the body is not complete; *run is the content among
+ * them, possibly empty.  The caller calls it again with the rest.  Returns a
+ * negated status for the response on errors: -400 malformed, -431 extensions or
+ * trailers too long; then the connection must be closed.
  */
 ssize_t chunked_decode(struct chunked *chunked, const char *data, size_t length, struct slice *run);
 
-/* Bytes of content that the present chunk's size has announced, and that are to come. */
+/* Returns the missing bytes of content that the current chunk's size has announced. */
 uint64_t chunked_due(const struct chunked *chunked);
 
-/* The last byte of the trailer section was decoded: what follows is not the body's. */
+/* Returns true if the trailer section is complete: further bytes are not the body's. */
 bool chunked_is_over(const struct chunked *chunked);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conditional.c - see conditional.h.  No state, no allocation: any thread may
- * call it; the caller owns the conditions.
+ * conditional.c - see conditional.h.  No state, no allocation: any thread may call
+ * it; the caller owns the conditions.
  */
 #include <assert.h>
 #include <limits.h>
@@ -82,7 +82,7 @@ static bool matches(const struct conditions *conditions, enum condition which,
 	return etag_listed(conditions_value(conditions, which), representation->etag, strong);
 }
 
-/* A date that cannot be read counts as if it were not there. */
+/* Ignores an invalid date. */
 static bool has_date(const struct conditions *conditions, enum condition which, time_t now,
 		     time_t *when)
 {
@@ -90,9 +90,9 @@ static bool has_date(const struct conditions *conditions, enum condition which, 
 }
 
 /*
- * If-Range is one tag or one date, and both must say "the same bytes": a weak
- * tag does not, nor does a date unless it is exactly ours and its second over
- * (within that second the file may have had other bytes before).
+ * If-Range is one tag or one date, and must guarantee identical bytes.  A weak tag
+ * does not.  A date does only if it equals ours and its second is over, because the
+ * file may have had other bytes earlier in that second.
  */
 static bool range_applies(const struct conditions *conditions,
 			  const struct representation *representation, time_t now)
@@ -128,7 +128,7 @@ enum condition_verdict conditions_evaluate(const struct conditions *conditions, 
 		   representation->modified <= when) {
 		return CONDITION_NOT_MODIFIED;
 	}
-	/* Ranges are defined for GET alone (RFC 9110, section 14.2). */
+	/* Ranges are defined for GET only (RFC 9110, section 14.2). */
 	if (!head_only && has(conditions, CONDITION_RANGE) &&
 	    range_applies(conditions, representation, now))
 		return CONDITION_PROCEED;

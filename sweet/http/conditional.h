@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conditional.h - preconditions of a request (RFC 9110, section 13): whether
- * it is to be done, and whether its Range counts.
+ * conditional.h - preconditions of a request (RFC 9110, section 13): whether to
+ * perform it, and whether its Range counts.
  */
 #ifndef SWEET_CONDITIONAL_H
 #define SWEET_CONDITIONAL_H
@@ -16,37 +16,37 @@ enum condition {
 	CONDITION_NONE_MATCH,
 	CONDITION_MODIFIED_SINCE,
 	CONDITION_IF_RANGE,
-	CONDITION_RANGE, /* no condition, but it depends on one */
+	CONDITION_RANGE, /* not a condition, but depends on If-Range */
 	CONDITION_COUNT,
 };
 
 #define CONDITIONS_TEXT_MAX 1024 /* bytes */
 
 /*
- * The fields of one request that conditions are made of, copied: a file may
- * have to be read before they can be evaluated, the request is gone then.
+ * A copy of the fields of one request that form its conditions: the server may have
+ * to read a file before it evaluates them, and then the request is gone.
  */
 struct conditions {
-	bool any;	  /* the rest is good only with this */
-	unsigned present; /* bit of each enum condition */
+	bool any;	  /* false: the other fields are not set */
+	unsigned present; /* one bit for each enum condition */
 	unsigned short start[CONDITION_COUNT], length[CONDITION_COUNT];
 	unsigned short used; /* bytes of text */
 	char text[CONDITIONS_TEXT_MAX];
 };
 
 /*
- * Takes them out of a request, in one pass over its fields; lines of one name
- * become one value (RFC 9110, section 5.3).  False: they are too long.
+ * Copies the conditions of a request in one pass over its fields; joins lines of
+ * one name (RFC 9110, section 5.3).  Returns false if they are too long.
  */
 bool conditions_take(struct conditions *conditions, const struct request *request);
 
-/* The value of one that is present. */
+/* Returns the value of a field that is present. */
 struct slice conditions_value(const struct conditions *conditions, enum condition which);
 
-/* What the request asks about. */
+/* What the conditions are compared with. */
 struct representation {
 	struct slice etag;
-	time_t modified; /* as Last-Modified says */
+	time_t modified; /* as in Last-Modified */
 };
 
 enum condition_verdict {
@@ -57,8 +57,8 @@ enum condition_verdict {
 };
 
 /*
- * Evaluates them in the order of RFC 9110, section 13.2.2, for GET or, with
- * head_only, HEAD, of a representation that exists.
+ * Evaluates the conditions in the order of RFC 9110, section 13.2.2, for GET or,
+ * with head_only, HEAD, of a representation that exists.
  */
 enum condition_verdict conditions_evaluate(const struct conditions *conditions, bool head_only,
 					   const struct representation *representation, time_t now);

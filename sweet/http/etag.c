@@ -2,17 +2,16 @@
 /*
  * etag.c - see etag.h.  No state: any thread may call it.
  *
- * A version holds the number of a file on its disk and the nanosecond of its
- * last change.  Neither is a client's business, and numbers of files open
- * doors on a network file system, so what is sent is a piece of a
- * cryptographic hash of them.  It is computed once for a version, not for a
- * request.
+ * A version includes the file's inode number and the nanosecond of its last change.
+ * Clients must not see these (inode numbers help attackers on network file
+ * systems), so the tag is a part of a cryptographic hash of them.  It is computed
+ * once for a version, not for each request.
  */
 #include <glib.h>
 
 #include "http/etag.h"
 
-#define BITS_KEPT 96 /* two versions of one URL will not meet in so many */
+#define BITS_KEPT 96 /* enough that two versions of one URL never collide */
 
 void etag_format(const struct etag_source *source, char *out)
 {
@@ -22,7 +21,7 @@ void etag_format(const struct etag_source *source, char *out)
 	guint8 hash[32];
 	gsize length = sizeof(hash);
 
-	/* All of its members are of 64 bits: there is no padding to be hashed. */
+	/* All members have 64 bits: there is no padding to hash. */
 	g_checksum_update(checksum, (const guchar *)source, sizeof(*source));
 	g_checksum_get_digest(checksum, hash, &length);
 	g_checksum_free(checksum);
@@ -42,7 +41,7 @@ static bool is_blank(char byte)
 	return byte == ' ' || byte == '\t';
 }
 
-/* Of an opaque tag, between its quotes: visible, no quote; above 0x7f too. */
+/* Returns true for a byte of an opaque tag: visible, no quote; also above 0x7f. */
 static bool is_opaque(char byte)
 {
 	return (unsigned char)byte > 0x20 && byte != '"' && byte != 0x7f;
@@ -58,7 +57,7 @@ bool etag_listed(struct slice list, struct slice tag, bool strong)
 		const char *start;
 		bool weak;
 
-		/* Empty elements are allowed (RFC 9110, section 5.6.1.2). */
+		/* Empty elements are permitted (RFC 9110, section 5.6.1.2). */
 		while (at < end && (is_blank(*at) || *at == ','))
 			at++;
 		weak = end - at >= 2 && at[0] == 'W' && at[1] == '/';
@@ -73,7 +72,7 @@ bool etag_listed(struct slice list, struct slice tag, bool strong)
 		if (!(weak && strong) && (size_t)(at - start) == tag.length &&
 		    memcmp(start, tag.at, tag.length) == 0)
 			return true;
-		/* Between two elements there is a comma. */
+		/* A comma separates two elements. */
 		while (at < end && is_blank(*at))
 			at++;
 		if (at < end && *at != ',')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * etag.h - entity tags (RFC 9110, section 8.8.3): made from a file's version,
- * found in what a client sends.
+ * etag.h - entity tags (RFC 9110, section 8.8.3): makes them from a file's version,
+ * and finds them in clients' fields.
  */
 #ifndef SWEET_ETAG_H
 #define SWEET_ETAG_H
@@ -10,25 +10,24 @@
 
 #include "base/slice.h"
 
-#define ETAG_LENGTH 18 /* with its quotes */
+#define ETAG_LENGTH 18 /* with quotes */
 
-/* What the tag of a file depends on; all that tells one version from another. */
+/* Everything that distinguishes one version of a file from another. */
 struct etag_source {
 	uint64_t device, inode, size;
 	int64_t modified_s, modified_ns, changed_s, changed_ns;
 };
 
 /*
- * Writes the strong tag of that version, exactly ETAG_LENGTH bytes, no NUL.
- * Equal sources give equal tags, after a restart too; a tag tells nothing of
- * what it was made from.
+ * Writes the strong tag of that version, exactly ETAG_LENGTH bytes, no NUL.  Equal
+ * sources give equal tags, also after a restart; a tag does not reveal its source.
  */
 void etag_format(const struct etag_source *source, char *out);
 
 /*
- * Whether a field value, "*" or a list of tags, has our strong tag in it.
- * Strong comparison counts no weak tag (If-Match), weak comparison takes W/"x"
- * for "x" (If-None-Match).  A list is read up to where it is malformed.
+ * Returns true if a field value, "*" or a list of tags, contains our strong tag.
+ * Strong comparison (If-Match) ignores weak tags; weak comparison (If-None-Match)
+ * treats W/"x" as "x".  A list is read until its first syntax error.
  */
 bool etag_listed(struct slice list, struct slice tag, bool strong);
 

@@ -2,12 +2,12 @@
 /*
  * fcgi.c - writes and reads FastCGI records; see fcgi.h.
  *
- * The reader is a state machine without a buffer for content: the caller owns
- * data and state, and content stays where it was received, so that it can be
- * sent on from there.  No allocation: any thread may call it.
+ * The reader is a state machine without a buffer for content: the caller owns data
+ * and state, and content stays where it was received, so that it can be sent from
+ * there.  No allocation: any thread may call it.
  *
- * An application that answers another request than the one it has, or goes on
- * behind the end of a stream, has lost its place: nothing more is believed.
+ * An application that answers another request than the current one, or continues
+ * after the end of a stream, is out of step: the reader reports a fault.
  */
 #include <assert.h>
 
@@ -16,7 +16,7 @@
 #define VERSION 1
 #define RESPONDER 1
 #define KEEP_CONNECTION 1
-#define SHORT_MAX 127 /* a length up to this is one byte, any other four */
+#define SHORT_MAX 127 /* lengths up to this take one byte, others four */
 
 enum state {
 	HEADER,
@@ -86,8 +86,8 @@ static char *put_bytes(char *at, struct slice bytes)
 }
 
 /*
- * Writes pairs of block's strings behind a header's place, and takes them off
- * it.  Returns the bytes of the content.
+ * Writes pairs of block's strings to out, and removes them from block.  Returns the
+ * bytes written.
  */
 static size_t put_pairs(struct slice *block, char *out, size_t room)
 {
@@ -166,17 +166,17 @@ const char *fcgi_fault(ssize_t fault)
 {
 	switch (fault) {
 	case BAD_VERSION:
-		return "what came is not FastCGI 1.0";
+		return "data that is not FastCGI 1.0";
 	case BAD_TYPE:
 		return "a record of a type that no application sends";
 	case BAD_ID:
-		return "a record of a request that it does not have";
+		return "a record with the id of another request";
 	case BAD_LENGTH:
-		return "a record of a length that its type does not have";
+		return "a record whose length does not match its type";
 	case BAD_ORDER:
-		return "content behind the end of the answer";
+		return "content after the end of the response";
 	default:
-		return "an end of the request with a status that there is none of";
+		return "an end of the request with an unknown protocol status";
 	}
 }
 
@@ -185,7 +185,7 @@ static unsigned pair_at(const char *at)
 	return (unsigned)(unsigned char)at[0] << 8 | (unsigned char)at[1];
 }
 
-/* A header is whole: 0, or what is wrong with it. */
+/* Parses a complete header; returns 0 or the fault. */
 static int take_header(struct fcgi *fcgi)
 {
 	unsigned type = (unsigned char)fcgi->bytes[1];
@@ -214,7 +214,7 @@ static int take_header(struct fcgi *fcgi)
 	return 0;
 }
 
-/* Bytes of a header, or of an end, for as many as are there. */
+/* Collects bytes of a header or of an end record; returns how many it took. */
 static size_t gather(struct fcgi *fcgi, const char *data, size_t length)
 {
 	size_t missing = sizeof(fcgi->bytes) - fcgi->have;
@@ -245,7 +245,7 @@ static size_t take_content(struct fcgi *fcgi, const char *data, size_t length,
 	return length;
 }
 
-/* The end is whole, with its padding. */
+/* Parses a complete end record, after its padding. */
 static int take_end(struct fcgi *fcgi, struct fcgi_found *found)
 {
 	unsigned status = (unsigned char)fcgi->bytes[4];
@@ -259,7 +259,7 @@ static int take_end(struct fcgi *fcgi, struct fcgi_found *found)
 	return 0;
 }
 
-/* Steps over what is complete without a further byte; 0 or the fault. */
+/* Leaves states that need no further byte; returns 0 or the fault. */
 static int step(struct fcgi *fcgi, struct fcgi_found *found)
 {
 	if (fcgi->state == HEADER && fcgi->have == FCGI_HEADER_SIZE) {

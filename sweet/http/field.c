@@ -2,8 +2,8 @@
 /*
  * field.c - see field.h.  No state, no allocation: any thread may call it.
  *
- * A program's lines are as hostile as a client's: one that could end the head
- * early, or that a client could read in two ways, is no line.
+ * A program's lines are as untrusted as a client's: a line that could end the head
+ * early, or that clients could read in two ways, is refused.
  */
 #include "base/syntax.h"
 #include "http/field.h"

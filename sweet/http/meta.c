@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meta.c - turns a request into the variables that a worker, a CGI program or a
- * FastCGI application gets.
+ * meta.c - turns a request into the variables for a worker, a CGI program or a
+ * FastCGI application.
  *
- * Reads the request and its context, writes into the caller's buffer, keeps
- * nothing: any thread may call it.  Names come from the client, so only those
- * that map to one variable in exactly one way get through.
+ * Reads the request and its context, writes into the caller's buffer, and has no
+ * state: any thread may call it.  Names come from the client, so only names that
+ * map to exactly one variable, and back, pass.
  */
 #include "base/decimal.h"
 #include "http/meta.h"
@@ -13,7 +13,7 @@
 struct out {
 	char *at;
 	char *end;
-	bool full; /* something did not fit; nothing is written any more */
+	bool full; /* something did not fit; all further output is dropped */
 };
 
 static void put(struct out *out, const char *text, size_t length)
@@ -22,7 +22,7 @@ static void put(struct out *out, const char *text, size_t length)
 		out->full = true;
 		return;
 	}
-	if (length > 0) /* an empty slice may point nowhere */
+	if (length > 0) /* the pointer of an empty slice may be invalid */
 		memcpy(out->at, text, length);
 	out->at += length;
 }
@@ -70,7 +70,7 @@ static void add_number(struct out *out, struct slice name, uint64_t value)
 	finish(out);
 }
 
-/* The host without its port; without a host the address it was reached at. */
+/* The host without its port; if there is no host, the server's address. */
 static void add_server_name(struct out *out, const struct request *request,
 			    const struct meta_context *context)
 {
@@ -98,7 +98,7 @@ static void add_server_name(struct out *out, const struct request *request,
 	finish(out);
 }
 
-/* Programs expect a path here, whatever form the target was sent in. */
+/* Programs expect a path here, whatever the form of the target. */
 static void add_request_uri(struct out *out, const struct request *request)
 {
 	if (request->target.length > 0 && request->target.at[0] == '/') {
@@ -147,7 +147,7 @@ static void add_optional(struct out *out, struct slice name, const char *value)
 		add_string(out, name, value);
 }
 
-/* What CGI and FastCGI programs are told besides. */
+/* Additional variables for CGI and FastCGI programs. */
 static void add_extras(struct out *out, const struct meta_context *context)
 {
 	add_optional(out, SLICE("DOCUMENT_ROOT="), context->document_root);
@@ -230,7 +230,7 @@ static void put_variable_name(struct out *out, struct slice name)
 	put(out, "=", 1);
 }
 
-/* The field at index with all later ones of its name. */
+/* Adds the field at index, joined with all later fields of its name. */
 static void add_field(struct out *out, const struct request *request, unsigned index)
 {
 	const struct request_header *header = &request->headers[index];
@@ -238,7 +238,7 @@ static void add_field(struct out *out, const struct request *request, unsigned i
 	unsigned i;
 
 	put_variable_name(out, header->name);
-	/* An absolute target overrules the Host field (RFC 9112, section 3.2.2). */
+	/* An absolute target overrides the Host field (RFC 9112, section 3.2.2). */
 	put_slice(out, slice_is(header->name, "Host") ? request->host : header->value);
 	for (i = index + 1; i < request->header_count; i++) {
 		if (slice_same(header->name, request->headers[i].name)) {

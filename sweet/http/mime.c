@@ -2,9 +2,9 @@
 /*
  * mime.c - the table of content types by file name extension.
  *
- * The owner opens it while the server starts and closes it when all threads
- * have ended; in between it is only read, by any thread.  The strings live in
- * a chunk that goes with the table.
+ * The owner opens it while the server starts and closes it after all threads have
+ * ended; in between, any thread may read it.  The strings live in a chunk that is
+ * freed with the table.
  */
 #include <stdbool.h>
 #include <stdatomic.h>
@@ -16,8 +16,8 @@
 
 #include "http/mime.h"
 
-#define EXTENSION_MAX 32 /* bytes with the NUL; longer ones are not known */
-#define TYPE_MAX 128	 /* bytes; keeps a response head within its bounds */
+#define EXTENSION_MAX 32 /* bytes with the NUL; longer extensions are unknown */
+#define TYPE_MAX 128	 /* bytes; limits the size of a response head */
 #define UNKNOWN_TYPE "application/octet-stream"
 #define CHARSET "; charset=utf-8"
 
@@ -70,7 +70,7 @@ static const struct {
 	{"tar", "application/x-tar"},
 };
 
-/* The extension in lower case; false when it is empty or too long to be known. */
+/* Converts the extension to lower case; returns false if it is empty or too long. */
 static bool fold(const char *extension, char *out)
 {
 	size_t i;
@@ -84,7 +84,7 @@ static bool fold(const char *extension, char *out)
 	return i > 0;
 }
 
-/* The type goes into a response head as it is: only "token/token" may. */
+/* Accepts only "token/token", because the type is copied into response heads. */
 static bool is_type(const char *type)
 {
 	const char *slash = strchr(type, '/');
@@ -99,7 +99,7 @@ static bool is_type(const char *type)
 	return true;
 }
 
-/* The first entry of an extension stays. */
+/* The first entry of an extension counts. */
 static void add(struct mime *mime, const char *extension, const char *type)
 {
 	char key[EXTENSION_MAX];
@@ -114,7 +114,7 @@ static void add(struct mime *mime, const char *extension, const char *type)
 			    g_string_chunk_insert_const(mime->strings, value));
 }
 
-/* One line: a type, then its extensions; '#' begins a comment. */
+/* Adds one line: a type, then its extensions; '#' begins a comment. */
 static void add_line(struct mime *mime, char *line)
 {
 	static const char blanks[] = " \t\r\n\f\v";
@@ -186,7 +186,7 @@ const char *mime_type(const struct mime *mime, const char *name)
 	const char *type = NULL;
 	char key[EXTENSION_MAX];
 
-	/* A leading dot hides a file, it does not begin an extension. */
+	/* A leading dot hides a file; it does not begin an extension. */
 	if (dot && dot != base && fold(dot + 1, key))
 		type = g_hash_table_lookup(mime->types, key);
 	return type ? type : UNKNOWN_TYPE;

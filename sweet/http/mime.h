@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mime.h - content type by file name, from a mime.types file.
+ * mime.h - content types by file name, from a mime.types file.
  *
- * The table is read once and then only looked at, so any thread may use it.
+ * The table is read once and is constant from then on, so any thread may use it.
  */
 #ifndef SWEET_MIME_H
 #define SWEET_MIME_H
@@ -12,24 +12,24 @@
 struct mime;
 
 /*
- * Reads a file in the format of /etc/mime.types; what it lacks for the web
- * (html, css, js, json, svg, png, jpg, gif, webp, txt, wasm, ...) a small
- * built-in list adds; of two entries for an extension the first one counts.
- * path NULL or unreadable: the built-in list alone.
- * Never NULL (glib aborts when memory ends).
+ * Reads a file in the format of /etc/mime.types.  A small built-in list adds
+ * missing types of the web (html, css, js, json, svg, png, jpg, gif, webp, txt,
+ * wasm, ...).  Of two entries for an extension the first one counts.  If path is
+ * NULL or unreadable, only the built-in list is used.  Never returns NULL (glib
+ * aborts without memory).
  */
 struct mime *mime_open(const char *path);
 struct mime *mime_ref(struct mime *mime);
 void mime_close(struct mime *mime);
 
-/* Whether they know the same types (by their number and a hash of all). */
+/* Returns true if both know the same types (compares their number and a hash of all). */
 bool mime_equal(const struct mime *a, const struct mime *b);
 
 /*
- * The type for the last extension of name (ASCII case ignored), text types
- * with "; charset=utf-8"; "application/octet-stream" when unknown.  name may
- * have directories; a leading dot does not begin an extension.  The string
- * lives as long as the table.
+ * Returns the type for the last extension of name (ASCII case ignored); text types
+ * with "; charset=utf-8"; "application/octet-stream" if unknown. name may have
+ * directories; a leading dot does not begin an extension.  The string lives as long
+ * as the table.
  */
 const char *mime_type(const struct mime *mime, const char *name);
 

@@ -2,9 +2,9 @@
 /*
  * multipart.c - see multipart.h.  No state, no allocation: any thread may call it.
  *
- * A boundary must not occur in what it parts.  Files are not searched for it;
- * it is random instead, anew for each answer, so that nobody can write a file
- * that holds it.
+ * A boundary must not occur in the parts.  The server does not search files for it;
+ * it is random, and new for each response, so that nobody can create a file that
+ * contains it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ size_t multipart_content_range(struct range range, uint64_t size, char *out)
 size_t multipart_text(const struct multipart *multipart, const struct range_set *set,
 		      unsigned number, char *out)
 {
-	/* The line's end in front of a boundary belongs to it, not to the range. */
+	/* The line end before a boundary belongs to the boundary, not to the range. */
 	const char *before = number ? "\r\n" : "";
 	char content_range[MULTIPART_RANGE_MAX];
 

@@ -2,10 +2,9 @@
 /*
  * proxy-protocol.c - see proxy-protocol.h.  Pure: no state, no system calls.
  *
- * A header is short, so one that comes in pieces is looked at from its start
- * each time; there is nothing to remember between the pieces.  Whatever is
- * not exactly a header is refused: behind a mistake, every byte that follows
- * could be somebody's address.
+ * A header is short, so an incomplete one is parsed from its start each time, and
+ * no state is needed in between.  Everything that is not exactly a header is
+ * refused: after an error, any following byte could be read as an address.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,18 +14,21 @@
 #include "http/proxy-protocol.h"
 
 #define TEXT_MAX 107 /* bytes of a header of version 1, with its CR LF */
-#define FIXED 16     /* bytes of version 2 in front of the addresses */
+#define FIXED 16     /* bytes of version 2 before the addresses */
 #define INET_ADDRESSES 12
 #define INET6_ADDRESSES 36
 #define UNIX_ADDRESSES 216
-#define EXTENSION 3 /* bytes: a type and the length of what follows */
+#define EXTENSION 3 /* bytes: a type and the length of its value */
 
 static const char signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 static const char word[6] = "PROXY ";
 
 /* --- version 1: a line of text --------------------------------------------------- */
 
-/* The part up to the next space or the end; *at is moved behind it.  NULL: longer than room. */
+/*
+ * Copies the part up to the next space or the end, and moves *at after it; returns
+ * NULL if it is longer than room.
+ */
 static char *take_part(const char **at, const char *end, char *part, size_t room)
 {
 	const char *space = memchr(*at, ' ', (size_t)(end - *at));
@@ -48,7 +50,7 @@ static bool take_address(const char **at, const char *end, int family, void *add
 	       inet_pton(family, part, address) == 1;
 }
 
-/* Digits without a sign or needless zeros. */
+/* Accepts digits without a sign or leading zeros. */
 static bool take_port(const char **at, const char *end, in_port_t *port)
 {
 	char part[6];
@@ -108,7 +110,7 @@ static ssize_t parse_text(struct proxy_header *header, const char *data, size_t 
 	else if (begins_with(at, end, "TCP6 ", 5) && take_pair6(header, at + 5, end))
 		header->client = PROXY_CLIENT;
 	else if (begins_with(at, end, "UNKNOWN", 7) && (at + 7 == end || at[7] == ' '))
-		header->client = PROXY_UNKNOWN; /* the rest of the line says nothing */
+		header->client = PROXY_UNKNOWN; /* the rest of the line is ignored */
 	else
 		return -EINVAL;
 	return newline + 1 - data;
@@ -121,7 +123,7 @@ static size_t two_bytes(const unsigned char *at)
 	return (size_t)at[0] << 8 | at[1];
 }
 
-/* What follows the addresses is not for us, but it must be what it says. */
+/* The server ignores the extensions after the addresses, but their lengths must add up. */
 static bool extensions_good(const unsigned char *at, size_t length)
 {
 	while (length >= EXTENSION) {
@@ -159,7 +161,7 @@ static void read_pair6(struct proxy_header *header, const unsigned char *at)
 	memcpy(&to->sin6_port, at + 34, 2);
 }
 
-/* The addresses of the command PROXY; what is left behind them, or -EINVAL. */
+/* Reads the addresses of the command PROXY; returns their bytes, or -EINVAL. */
 static ssize_t read_addresses(struct proxy_header *header, unsigned family, const unsigned char *at,
 			      size_t length)
 {
@@ -176,10 +178,10 @@ static ssize_t read_addresses(struct proxy_header *header, unsigned family, cons
 	case 0x21: /* TCP over IPv6 */
 		size = INET6_ADDRESSES;
 		break;
-	case 0x31: /* a Unix stream; its paths are of another machine */
+	case 0x31: /* a Unix stream; its paths are on another machine */
 		size = UNIX_ADDRESSES;
 		break;
-	default: /* datagrams too: this is a stream */
+	default: /* also datagrams: this is a stream */
 		return -EINVAL;
 	}
 	if (length < size)
@@ -199,7 +201,7 @@ static ssize_t parse_binary(struct proxy_header *header, const char *data, size_
 	size_t rest;
 	ssize_t used = 0;
 
-	/* As soon as it is there: nobody waits for the rest of nonsense. */
+	/* Checked as soon as possible: do not wait for the rest of an invalid header. */
 	if (length > 12 && at[12] != 0x20 && at[12] != 0x21)
 		return -EINVAL;
 	if (length < FIXED)
@@ -212,7 +214,7 @@ static ssize_t parse_binary(struct proxy_header *header, const char *data, size_
 	header->client = PROXY_ITSELF;
 	if (at[12] == 0x21) {
 		used = read_addresses(header, at[13], at + FIXED, rest);
-		/* Behind no address, extensions cannot be told from one. */
+		/* Without addresses, extensions cannot be distinguished from an address. */
 		if (used < 0 ||
 		    (used > 0 && !extensions_good(at + FIXED + used, rest - (size_t)used)))
 			return -EINVAL;

@@ -4,7 +4,7 @@
  */
 #include "http/range.h"
 
-#define OVERLAPS_MAX 2 /* RFC 9110, section 14.2: more of them is an attack, or a mistake */
+#define OVERLAPS_MAX 2 /* RFC 9110, section 14.2: more overlaps are an attack, or an error */
 
 struct reader {
 	const char *at, *end;
@@ -21,7 +21,10 @@ static void skip_blanks(struct reader *reader)
 		reader->at++;
 }
 
-/* Digits, false when there are none.  What is too large is larger than any file. */
+/*
+ * Reads digits; returns false if there are none.  A number that is too large
+ * becomes UINT64_MAX, more than any file's size.
+ */
 static bool read_number(struct reader *reader, uint64_t *value)
 {
 	const char *start = reader->at;
@@ -35,7 +38,7 @@ static bool read_number(struct reader *reader, uint64_t *value)
 	return reader->at > start;
 }
 
-/* "FIRST-LAST", "FIRST-" or "-LAST BYTES"; false: it is none of these. */
+/* Reads "FIRST-LAST", "FIRST-" or "-LAST BYTES"; returns false if it is none of these. */
 static bool read_range(struct reader *reader, uint64_t size, struct range *range, bool *satisfiable)
 {
 	uint64_t first, last;
@@ -66,7 +69,7 @@ static bool read_range(struct reader *reader, uint64_t size, struct range *range
 	return true;
 }
 
-/* Of ranges that overlap (they share a byte) or touch. */
+/* Two ranges overlap if they share a byte; they may also be adjacent. */
 static bool overlap(const struct range *a, const struct range *b)
 {
 	return a->first < b->first + b->length && b->first < a->first + a->length;
@@ -86,13 +89,16 @@ static void join(struct range *to, const struct range *from)
 	to->length = (other > end ? other : end) - to->first;
 }
 
-/* Takes a range into the set; what it joins stands where the first of them stood. */
+/*
+ * Adds a range to the set, joined with the ranges that it touches, at the place of
+ * the first of these.
+ */
 static void add(struct range_set *set, struct range range, unsigned *overlaps)
 {
 	unsigned place = set->count, kept = 0;
 	bool overlapping = false;
 
-	/* Those of the set do not touch each other, so one look at each is enough. */
+	/* The ranges of the set do not touch each other, so one pass is enough. */
 	for (unsigned i = 0; i < set->count; i++) {
 		overlapping |= overlap(&set->ranges[i], &range);
 		if (touch(&set->ranges[i], &range)) {
@@ -133,7 +139,10 @@ enum range_verdict range_parse(struct slice value, uint64_t size, struct range_s
 			break;
 		if (++given > RANGES_MAX || !read_range(&reader, size, &range, &satisfiable))
 			return RANGE_IGNORED;
-		/* The end of an empty file: good, but no answer can name a range of no bytes. */
+		/*
+		 * A suffix of an empty file is valid, but no response can state a
+		 * range of 0 bytes.
+		 */
 		empty |= satisfiable && !range.length;
 		if (range.length)
 			add(set, range, &overlaps);

@@ -4,7 +4,7 @@
  */
 #include "http/redirect.h"
 
-/* What is written so far, and room for more. */
+/* The output so far, and its limit. */
 struct field {
 	char *out;
 	size_t length, size;
@@ -21,7 +21,7 @@ static void add(struct field *field, const char *text, size_t length)
 	field->length += length;
 }
 
-/* pchar of RFC 3986 but '%', and the slash. */
+/* pchar of RFC 3986 without '%', and the slash. */
 static bool is_plain(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request-internal.h - what request.c, which parses a head, and request-line.c,
- * which parses its first line, share.
+ * request-internal.h - shared by request.c, which parses a head, and
+ * request-line.c, which parses its first line.
  */
 #ifndef SWEET_REQUEST_INTERNAL_H
 #define SWEET_REQUEST_INTERNAL_H
@@ -10,17 +10,17 @@
 
 #include "http/request.h"
 
-#define REQUEST_LEADING_LINES 4 /* empty lines tolerated before a request line */
+#define REQUEST_LEADING_LINES 4 /* empty lines accepted before a request line */
 
-/* What the fields that decide where a message ends have said so far. */
+/* What the fields that determine the end of a message have said so far. */
 struct request_framing {
-	bool absolute; /* the target names the host, the Host field is overruled */
+	bool absolute; /* the target names the host, which overrides the Host field */
 	bool host;
 	bool length;
-	bool coding;	    /* a Transfer-Encoding field, with */
-	bool chunked;	    /* that as its last coding so far, */
-	bool other;	    /* and others before, */
-	bool coding_broken; /* or what is no list of codings */
+	bool coding;	    /* there is a Transfer-Encoding field */
+	bool chunked;	    /* chunked is its last coding so far */
+	bool other;	    /* it has other codings */
+	bool coding_broken; /* it is not a list of codings */
 	bool close;
 	bool keep_alive;
 };
@@ -31,8 +31,8 @@ static inline bool request_is_digit(char byte)
 }
 
 /*
- * Compares with a lower case literal of the same length.  Setting bit 5 folds
- * letters onto nothing but themselves, and CR onto '-': no token holds that.
+ * Compares with a lower case literal of the same length.  Setting bit 5 maps no
+ * other byte to a letter, but it maps CR to '-'; no token contains CR.
  */
 static inline bool request_same(const char *at, const char *lower, size_t length)
 {
@@ -53,10 +53,10 @@ static inline int request_refuse(struct request *request, int status, const char
 
 /* --- request-line.c --- */
 
-/* Whether it may stand for a host, with or without a port. */
+/* Returns true if it is a valid host, with or without a port. */
 bool request_is_host(struct slice host);
 
-/* The line at *from, which moves behind it.  As request_parse(). */
+/* Parses the line at *from and moves *from after it.  Returns as request_parse(). */
 int request_parse_line(struct request *request, struct request_framing *framing, const char **from,
 		       const char *end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request-line.c - the first line of a request: method, target and version; also
- * before the rest of the head has come.  As request.c, of which it is a part.
+ * request-line.c - the first line of a request: method, target and version; also of
+ * an incomplete head.  Part of request.c.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -36,7 +36,10 @@ static enum request_method find_method(struct slice name)
 	return METHOD_OTHER;
 }
 
-/* What stands between the brackets: an address of IPv6 or, as RFC 3986 has it, of later versions. */
+/*
+ * Checks the text between the brackets: an IPv6 address or, by RFC 3986, one of a
+ * later version.
+ */
 static bool is_literal(const char *at, size_t length)
 {
 	struct in6_addr address;
@@ -56,7 +59,7 @@ static bool is_literal(const char *at, size_t length)
 		return false;
 	memcpy(text, at, length);
 	text[length] = '\0';
-	/* A byte of 0 in the middle would end it early. */
+	/* A zero byte in the middle would end the string early. */
 	return strlen(text) == length && inet_pton(AF_INET6, text, &address) == 1;
 }
 
@@ -84,7 +87,7 @@ bool request_is_host(struct slice host)
 	return at == end && port <= 65535;
 }
 
-/* The bytes of "http://" or "https://" that target begins with, or 0. */
+/* Returns the length of "http://" or "https://" at the start of target, or 0. */
 static size_t scheme_length(struct slice target)
 {
 	size_t length;
@@ -110,7 +113,7 @@ static int parse_target(struct request *request, struct request_framing *framing
 
 	request->query = (struct slice){end, 0};
 	if (is_connect(request->method_name))
-		/* No tunnels from here; only CONNECT has an authority for a target. */
+		/* The server does not tunnel; only CONNECT has an authority as its target. */
 		return request_is_host(target) && end[-1] != ']' && memchr(path, ':', target.length)
 			       ? request_refuse(request, -501, "CONNECT")
 			       : request_refuse(request, -400, "CONNECT without host and port");
@@ -119,7 +122,7 @@ static int parse_target(struct request *request, struct request_framing *framing
 		return request->method == METHOD_OPTIONS
 			       ? 0
 			       : request_refuse(request, -400,
-						"a target of * for another method than OPTIONS");
+						"the target * with a method other than OPTIONS");
 	}
 	if (*path != '/') {
 		path += scheme_length(target);
@@ -140,20 +143,20 @@ static int parse_target(struct request *request, struct request_framing *framing
 	else
 		mark = end;
 	request->path = (struct slice){path, (size_t)(mark - path)};
-	if (mark == path) /* "http://host" means "/": the slash before the host serves */
+	if (mark == path) /* "http://host" means "/": use the slash before the host */
 		request->path = (struct slice){request->host.at - 1, 1};
 	return 0;
 }
 
 #define LINE_WRONG "a malformed request line"
 
-/* What begins at start and is none of HTTP from at on, in the words of whoever looks for it. */
+/* Describes a line that begins at start and is not HTTP from at on. */
 static const char *not_http(const char *start, const char *at)
 {
 	if (*start == '\x16')
-		return "TLS, which is not spoken here";
+		return "TLS instead of HTTP";
 	if (at - start >= 4 && memcmp(start, "SSH-", 4) == 0)
-		return "SSH, which is not spoken here";
+		return "SSH instead of HTTP";
 	return LINE_WRONG;
 }
 
@@ -183,13 +186,13 @@ int request_parse_line(struct request *request, struct request_framing *framing,
 	    at[6] != '.' || !request_is_digit(at[7]) || at[8] != '\r' || at[9] != '\n')
 		return request_refuse(request, -400, LINE_WRONG);
 	if (at[5] != '1')
-		return request_refuse(request, -505, "a version of HTTP that is not spoken here");
+		return request_refuse(request, -505, "an unsupported version of HTTP");
 	request->minor = at[7] != '0';
 	*from = at + VERSION_LENGTH;
 	return parse_target(request, framing);
 }
 
-/* Whether a request line may begin so, which has no end yet. */
+/* Returns true if an incomplete request line may begin with these bytes. */
 static bool may_begin(const char *at, const char *end)
 {
 	static const char version[] = "HTTP/1.1\r";
@@ -228,7 +231,7 @@ int request_check_begin(struct request *request, const char *data, size_t length
 	newline = memchr(at, '\n', (size_t)(end - at));
 	if (!newline && !may_begin(at, end))
 		return request_refuse(request, -400, not_http(at, end));
-	/* One that has been looked at was good. */
+	/* An earlier call has accepted a line before data + seen. */
 	if (newline && newline >= data + seen) {
 		int status = request_parse_line(request, &framing, &at, newline + 1);
 

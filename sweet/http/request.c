@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.c - parses the head of a request in the buffer it was read into.
+ * request.c - parses the head of a request in its receive buffer.
  *
- * The caller owns the buffer and the struct request, whose slices point into
- * the buffer.  No state, no allocation, one pass: any thread may call it.
+ * The caller owns the buffer and the struct request, whose slices point into the
+ * buffer.  No state, no allocation, one pass: any thread may call it.
  *
- * Two servers that read one head differently are how requests are smuggled,
- * so what RFC 9112 lets a server tolerate is refused here: bare LF, bare CR,
- * folded lines, blanks before a colon, any doubt about the length of a body.
+ * Two servers that read one head differently permit request smuggling.  Therefore
+ * the parser refuses what RFC 9112 permits a server to tolerate: bare LF, bare CR,
+ * folded lines, blanks before a colon, and any ambiguity about the length of a
+ * body.
  */
 #include <string.h>
 
@@ -24,9 +25,9 @@ size_t request_head_length(const char *data, size_t length, size_t seen)
 	for (lines = 0; (bytes = field_line_end(data + at, length - at)); lines++) {
 		at += bytes;
 		if (lines == REQUEST_LEADING_LINES)
-			return at; /* nothing but empty lines: for the parser to refuse */
+			return at; /* only empty lines: the parser refuses them */
 	}
-	/* "\n\r" may have been seen, the newline that makes it an end was not. */
+	/* The bytes seen may end with "\n\r", whose newline was missing. */
 	if (seen >= 2 && seen - 2 > at)
 		at = seen - 2;
 	return field_section_end(data, length, at);
@@ -46,7 +47,7 @@ static int note_length(struct request *request, struct request_framing *framing,
 {
 	uint64_t length;
 
-	/* No file is longer than that, and sums with other sizes must not wrap. */
+	/* No file is longer than this, and sums with other sizes must not overflow. */
 	if (framing->length || !field_number(value, &length) || length > INT64_MAX)
 		return request_refuse(request, -400,
 				      "a malformed Content-Length field, or two of them");
@@ -55,7 +56,7 @@ static int note_length(struct request *request, struct request_framing *framing,
 	return 0;
 }
 
-/* Split at anything: a "close" in odd company still closes, which is safe. */
+/* Splits at any non-token byte: a "close" in a malformed list still closes, which is safe. */
 static void note_connection(struct request_framing *framing, struct slice value)
 {
 	const char *at = value.at;
@@ -73,8 +74,8 @@ static void note_connection(struct request_framing *framing, struct slice value)
 }
 
 /*
- * A list of codings, each a token; nobody who means well sends parameters,
- * empty members or the like, and servers have differed about them.
+ * Parses a list of codings, each a token.  Correct clients send no parameters,
+ * empty members or the like, and servers have interpreted them differently.
  */
 static void note_coding(struct request_framing *framing, struct slice value)
 {
@@ -88,7 +89,7 @@ static void note_coding(struct request_framing *framing, struct slice value)
 		while (at < end && syntax_is(*at, SYNTAX_TOKEN))
 			at++;
 		framing->coding_broken |= at == start;
-		/* Nothing may be done to a body that has been chunked. */
+		/* No other coding may follow chunked. */
 		framing->coding_broken |= framing->chunked;
 		framing->chunked = at - start == 7 && request_same(start, "chunked", 7);
 		framing->other |= !framing->chunked;
@@ -115,7 +116,7 @@ static void note_expect(struct request *request, struct slice value)
 		request->expect = EXPECT_CONTINUE;
 }
 
-/* Looks at the fields that decide about the message or the connection. */
+/* Evaluates the fields that concern the message or the connection. */
 static int note_field(struct request *request, struct request_framing *framing,
 		      const struct request_header *header)
 {
@@ -156,7 +157,7 @@ static int note_field(struct request *request, struct request_framing *framing,
 	}
 }
 
-/* One field line; *from moves behind it. */
+/* Parses one field line; moves *from after it. */
 static bool parse_field(struct request_header *header, const char **from, const char *end)
 {
 	const char *at = *from;
@@ -181,23 +182,24 @@ static bool parse_field(struct request_header *header, const char **from, const 
 	return true;
 }
 
-/* What only the whole of the fields can tell. */
+/* Checks what depends on all fields together. */
 static int check_framing(struct request *request, const struct request_framing *framing)
 {
 	if (request->minor >= 1 && !framing->host)
 		return request_refuse(request, -400, "no Host field");
 	if (framing->coding) {
-		/* Without chunked as the last one nobody knows where the body ends. */
+		/* Unless chunked is the last coding, the end of the body is unknown. */
 		if (framing->length || request->minor == 0 || framing->coding_broken ||
 		    !framing->chunked)
-			return request_refuse(request, -400,
-					      "a Transfer-Encoding that leaves the end open");
+			return request_refuse(
+				request, -400,
+				"a Transfer-Encoding that does not define the end of the body");
 		if (framing->other)
 			return request_refuse(request, -501,
-					      "another transfer coding than chunked");
+					      "a transfer coding other than chunked");
 		request->chunked = true;
 	}
-	/* Clients of HTTP/1.0 wait for nothing (RFC 9110, section 10.1.1). */
+	/* Clients of HTTP/1.0 do not wait for 100 (RFC 9110, section 10.1.1). */
 	if (request->minor == 0)
 		request->expect = EXPECT_NOTHING;
 	request->keep_alive = !framing->close && (request->minor >= 1 || framing->keep_alive);
@@ -244,7 +246,7 @@ int request_parse(struct request *request, const char *head, size_t length)
 			return status;
 		request->header_count++;
 	}
-	/* The empty line, and nothing behind it. */
+	/* The empty line, and nothing after it. */
 	if (end - at != 2)
 		return request_refuse(request, -400, "a malformed end of the head");
 	return check_framing(request, &framing);

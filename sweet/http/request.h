@@ -13,7 +13,7 @@
 
 #include "base/slice.h"
 
-#define REQUEST_HEADERS_MAX 256 /* max-fields is this at most */
+#define REQUEST_HEADERS_MAX 256 /* maximum of the key max-fields */
 #define REQUEST_TOO_MANY "more header fields than max-fields"
 #define REQUEST_HEAD_MAX 16384	/* bytes of request line and headers */
 #define REQUEST_TARGET_MAX 8192 /* bytes */
@@ -26,14 +26,14 @@ enum request_method {
 	METHOD_DELETE,
 	METHOD_OPTIONS,
 	METHOD_PATCH,
-	METHOD_TRACE, /* known, and allowed nowhere */
-	METHOD_OTHER, /* not known here: 501 */
+	METHOD_TRACE, /* known, but never permitted */
+	METHOD_OTHER, /* unknown: 501 */
 };
 
 enum request_expect {
 	EXPECT_NOTHING,
 	EXPECT_CONTINUE, /* the client waits for 100 before it sends the body */
-	EXPECT_OTHER,	 /* what nobody knows: 417 */
+	EXPECT_OTHER,	 /* unknown expectation: 417 */
 };
 
 struct request_header {
@@ -43,59 +43,58 @@ struct request_header {
 
 struct request {
 	enum request_method method;
-	struct slice head; /* all of it */
+	struct slice head; /* the whole head */
 	struct slice method_name;
 	struct slice target; /* as sent */
-	struct slice path;   /* of the target, still escaped, without the query; or "*" */
-	struct slice query;  /* behind the '?', may be empty */
+	struct slice path;   /* path of the target, still escaped, without the query; or "*" */
+	struct slice query;  /* after the '?'; may be empty */
 	struct slice host;   /* of an absolute target or the Host field, with any port */
 	unsigned minor;	     /* HTTP/1.minor: 0 or 1 */
 	bool keep_alive;
-	bool chunked;		 /* a body in that coding follows, of unknown length */
+	bool chunked;		 /* a chunked body of unknown length follows */
 	bool conditional;	 /* there may be fields for conditional.h */
-	uint64_t content_length; /* bytes of body that follow; 0 without one */
+	uint64_t content_length; /* bytes of the body; 0 without one */
 	enum request_expect expect;
-	const char *wrong; /* with a head that is refused: why, static text */
+	const char *wrong; /* why a head was refused; static text */
 	unsigned header_count;
 	struct request_header headers[REQUEST_HEADERS_MAX];
 };
 
 /*
- * Looks for the end of a head in data[0, length); the first `seen` bytes were
- * looked at before without success.  Returns the bytes of the head with its
- * empty line, or 0 when it is not there yet.  Up to four empty lines before
- * the request line count as part of the head (RFC 9112 section 2.2).  Lines
- * may end with LF alone here, so that request_parse() sees and refuses them.
+ * Searches for the end of a head in data[0, length); an earlier call has searched the
+ * first seen bytes.  Returns the bytes of the head with its empty line, or 0 if it
+ * is incomplete.  Up to four empty lines before the request line belong to the head
+ * (RFC 9112 section 2.2).  Lines may end with LF alone here, so that
+ * request_parse() sees and refuses them.
  */
 size_t request_head_length(const char *data, size_t length, size_t seen);
 
 /*
- * Parses a whole head as request_head_length() measured it.  Returns 0 or the
- * negated HTTP status of the answer: -400 malformed, -414 target too long,
- * -431 too many headers, -501 CONNECT or another transfer coding than chunked,
- * -505 not HTTP/1.x.  After any of these the connection must be closed and request holds nothing of use
- * but `wrong`.
- * A content_length that is accepted never exceeds INT64_MAX.
+ * Parses a complete head as measured by request_head_length().  Returns 0 or a
+ * negated HTTP status: -400 malformed, -414 target too long, -431 too many headers,
+ * -501 CONNECT or a transfer coding other than chunked, -505 not HTTP/1.x.  After
+ * an error the connection must be closed, and only request->wrong is valid.  An
+ * accepted content_length never exceeds INT64_MAX.
  */
 int request_parse(struct request *request, const char *head, size_t length);
 
 /*
- * Looks at a head that has not come to its end; the first `seen` bytes were
- * looked at before.  Returns 0 if it may become a good one, as far as its first
- * line tells, else as request_parse(): it is of no use to wait for the rest.
+ * Checks an incomplete head; an earlier call has checked the first seen bytes.
+ * Returns 0 if it can still become valid, as far as the first line shows, else as
+ * request_parse(): then it is of no use to wait for the rest.
  */
 int request_check_begin(struct request *request, const char *data, size_t length, size_t seen);
 
-/* Whether what was meant as a request is one for a head alone, though it be refused. */
+/* Returns true if the bytes begin as a HEAD request, even if the request is invalid. */
 bool request_is_head(const char *head, size_t length);
 
-/* Whether it is GET or HEAD. */
+/* Returns true if the method is GET or HEAD. */
 static inline bool request_is_reading(const struct request *request)
 {
 	return request->method == METHOD_GET || request->method == METHOD_HEAD;
 }
 
-/* The first header of that name (ASCII case ignored), or NULL. */
+/* Returns the first header of that name (ASCII case ignored), or NULL. */
 const struct slice *request_find(const struct request *request, const char *name);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * response.c - status lines, error pages, and the filter for a gateway's fields.
  *
- * Everything is written into buffers of the caller.  No state, no allocation:
- * any thread may call it.  A gateway's fields are as hostile as a client's: a
- * field that could end the head early or lie about the body never gets out.
+ * All functions write into the caller's buffers.  No state, no allocation: any
+ * thread may call them.  A gateway's fields are as untrusted as a client's: the
+ * filter drops or refuses fields that could end the head early or contradict the
+ * body.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 struct out {
 	char *at;
 	char *end;
-	bool full; /* something did not fit; nothing is written any more */
+	bool full; /* something did not fit; all further output is dropped */
 };
 
 const char *response_reason(int status)
@@ -140,7 +141,7 @@ static void put_status(struct out *out, int status)
 {
 	char digits[3];
 
-	/* Three digits or no status at all: a peer could not even skip the line. */
+	/* Other numbers are invalid: a client could not even parse the line. */
 	if (status < 100 || status > 999)
 		status = 500;
 	digits[0] = (char)('0' + status / 100);
@@ -161,7 +162,7 @@ size_t response_status_line(int status, char *out)
 	return (size_t)(line.at - out);
 }
 
-/* Whole escapes or nothing, so that a cut leaves no half of one. */
+/* Writes complete escapes or nothing, so that the limit never splits one. */
 static void put_escaped(struct out *out, const char *text)
 {
 	for (; *text && !out->full; text++) {
@@ -182,7 +183,7 @@ static void put_escaped(struct out *out, const char *text)
 			put_string(out, "&#39;");
 			break;
 		default:
-			/* One line of text: control characters have no place in it. */
+			/* One line of text: it may contain no control characters. */
 			if ((unsigned char)*text < 0x20 || *text == 0x7f)
 				put(out, "?", 1);
 			else
@@ -209,7 +210,7 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	put_string(&page, "</title></head>\n<body><h1>");
 	put_status(&page, status);
 	put_string(&page, "</h1>\n");
-	/* The detail is cut to what leaves room for the end of the page. */
+	/* The detail is cut so that the end of the page fits. */
 	if (detail && !page.full &&
 	    (size_t)(page.end - page.at) > sizeof(detail_start) - 1 + reserve) {
 		put_string(&page, detail_start);
@@ -223,7 +224,7 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	return (size_t)(page.at - out);
 }
 
-/* The lines but those that the options name; what they name is added to *found. */
+/* Copies the lines except those that options names; adds the names in Connection to *found. */
 static long filter(struct slice headers, char *out, size_t out_size, struct response_facts *facts,
 		   const struct field_options *options, struct field_options *found)
 {
@@ -257,6 +258,6 @@ long response_filter_headers(struct slice headers, char *out, size_t out_size,
 	struct field_options none = {0}, options = {0}, same = {0};
 	long length = filter(headers, out, out_size, facts, &none, &options);
 
-	/* Few programs name any.  Without those the rest may fit. */
+	/* Few programs send Connection.  Without the fields that it names, the rest may fit. */
 	return options.count ? filter(headers, out, out_size, facts, &options, &same) : length;
 }

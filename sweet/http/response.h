@@ -13,22 +13,22 @@
 const char *response_reason(int status);
 
 /*
- * The status line: "HTTP/1.1 200 OK\r\n".  Returns its bytes; out needs
- * RESPONSE_STATUS_MAX.  Not NUL-terminated.  A status without three digits is
- * sent as 500.
+ * Writes the status line: "HTTP/1.1 200 OK\r\n".  Returns its bytes; out needs
+ * RESPONSE_STATUS_MAX.  Not NUL-terminated.  A status that does not have three
+ * digits is sent as 500.
  */
 #define RESPONSE_STATUS_MAX 64
 size_t response_status_line(int status, char *out);
 
 /*
- * A small HTML page that says status and reason, NUL-terminated; returns its
- * length.  detail (may be NULL) is one line of text, escaped for HTML, and cut
- * when out_size asks for it; RESPONSE_PAGE_MAX holds any page without detail.
+ * Writes a small HTML page with status and reason, NUL-terminated; returns its
+ * length. detail (may be NULL) is one line of text, escaped for HTML, and cut if
+ * out_size requires it; RESPONSE_PAGE_MAX is enough for any page without detail.
  */
 #define RESPONSE_PAGE_MAX 1024
 size_t response_error_page(int status, const char *detail, char *out, size_t out_size);
 
-/* What a gateway's lines say beside what is copied of them. */
+/* What a gateway's lines contain, beside what is copied. */
 struct response_facts {
 	bool has_type; /* there is a Content-Type */
 	unsigned dates;
@@ -36,14 +36,13 @@ struct response_facts {
 };
 
 /*
- * Copies a gateway's header lines ("Name: value\r\n"...) to out if they are
- * safe to send: every line a token, a colon and a value without control
- * characters but HTAB, ended by CRLF or LF (written as CRLF).  Fields that the server
- * sets itself or that concern one hop (Connection and what that names,
- * Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, Content-Length,
- * Date, Server, Status) and X-NABC-* are left out.  Returns the bytes written,
- * or -1 when a line is malformed, Connection names too many, or out is too
- * small.
+ * Copies a gateway's header lines ("Name: value\r\n"...) to out if they are safe to
+ * send: every line is a token, a colon and a value without control characters other
+ * than HTAB, ended by CRLF or LF (written as CRLF).  Omits X-NABC-* and fields that
+ * the server sets itself or that concern one hop (Connection and the fields that it
+ * names, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade,
+ * Content-Length, Date, Server, Status).  Returns the bytes written, or -1 if a
+ * line is malformed, Connection has too many names, or out is too small.
  */
 long response_filter_headers(struct slice headers, char *out, size_t out_size,
 			     struct response_facts *facts);

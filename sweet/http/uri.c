@@ -2,9 +2,9 @@
 /*
  * uri.c - decodes and normalises the path of a request target.
  *
- * One pass from the raw bytes to the caller's buffer; the caller owns both.
- * No state, no allocation: any thread may call it.  Dots are looked at after
- * decoding, so that "%2e%2e" climbs, and is caught, exactly like "..".
+ * One pass from the raw bytes to the caller's buffer; the caller owns both.  No
+ * state, no allocation: any thread may call it.  Dot segments are removed after
+ * decoding, so that "%2e%2e" is treated exactly as "..".
  */
 #include <limits.h>
 
@@ -20,7 +20,7 @@ static int hex_digit(char byte)
 	return -1;
 }
 
-/* Decodes one byte of a segment at *at and moves on; -1 when it is not allowed. */
+/* Decodes one byte of a segment at *at and moves *at; returns -1 if it is not permitted. */
 static int next_byte(const char **at, const char *end)
 {
 	const char *from = *at;
@@ -35,7 +35,10 @@ static int next_byte(const char **at, const char *end)
 		if (high < 0 || low < 0)
 			return -1;
 		byte = high << 4 | low;
-		/* An escaped slash is data to its sender, a separator to open(2). */
+		/*
+		 * The sender means an escaped slash as data; open(2) would read it
+		 * as a separator.
+		 */
 		if (byte == '/')
 			return -1;
 		from += 2;
@@ -46,7 +49,7 @@ static int next_byte(const char **at, const char *end)
 	return byte;
 }
 
-/* Is out[start, length) the segment "." (1) or ".." (2)?  0 for any other. */
+/* Returns 1 if out[start, length) is the segment ".", 2 if it is "..", else 0. */
 static int dots(const char *out, size_t start, size_t length)
 {
 	size_t bytes = length - start;
@@ -63,7 +66,7 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size)
 	const char *at = raw.at;
 	const char *end = raw.at + raw.length;
 	size_t length = 0; /* out[0, length) is written */
-	size_t start;	   /* of the segment that is being written, behind its slash */
+	size_t start;	   /* start of the current segment in out, after its slash */
 	int byte;
 
 	if (raw.length == 0 || *at != '/')
@@ -75,7 +78,7 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size)
 	out[length++] = '/';
 	at++;
 
-	/* Here out ends with a slash, always: that of the segment to come. */
+	/* Here out always ends with the slash before the next segment. */
 	while (at < end) {
 		start = length;
 		while (at < end && *at != '/') {
@@ -90,7 +93,7 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size)
 		case 2:
 			if (start == 1)
 				return -400;
-			/* Back over the slash, then over the segment before it. */
+			/* Go back before the slash, then before the previous segment. */
 			length = start - 1;
 			while (out[length - 1] != '/')
 				length--;

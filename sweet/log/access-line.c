@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access-line.c - see access-line.h.  Pure but for the time zone; any thread.
+ * access-line.c - see access-line.h.  Pure, except for the time zone; any thread.
  *
- * Every request comes through here, so numbers and texts are put together by
- * hand instead of by printf(3), which would cost more than all the rest.
+ * Every request uses this code, so numbers and texts are not written with
+ * printf(3), which would take longer than everything else here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "log/access-line.h"
 
 #define REMOTE_MAX 64 /* bytes */
-#define REST_MAX 512  /* bytes of a line besides the texts of the client */
+#define REST_MAX 512  /* bytes of a line without the client's texts */
 
 void access_clock_set(struct access_clock *clock, struct timespec real, uint64_t now_ns)
 {
@@ -28,7 +28,7 @@ void access_clock_set(struct access_clock *clock, struct timespec real, uint64_t
 	memset(&tm, 0, sizeof(tm));
 	(void)localtime_r(&real.tv_sec, &tm);
 	minutes = (unsigned)labs(tm.tm_gmtoff) / 60 % 6000;
-	/* Months by a table: strftime(3) would ask the locale for them. */
+	/* Month names from a table: strftime(3) depends on the locale. */
 	snprintf(clock->local, sizeof(clock->local), "%02d/%s/%d:%02d:%02d:%02d %c%02u%02u",
 		 tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec,
 		 tm.tm_gmtoff < 0 ? '-' : '+', minutes / 60, minutes % 60);
@@ -53,7 +53,7 @@ static char *append_text(char *to, const char *text, size_t most)
 	return append(to, text, strnlen(text, most));
 }
 
-/* Three digits, as all that is sent has; whatever else it may be. */
+/* Valid responses have three digits; writes any other number too. */
 static char *append_status(char *to, int status)
 {
 	if (status < 0) {
@@ -103,7 +103,7 @@ static char *write_common(char *to, const struct access_line *line,
 {
 	to = append_text(to, line->remote, REMOTE_MAX);
 	to = APPEND(to, " - ");
-	/* An empty name would be one field less. */
+	/* An empty name would omit a field. */
 	if (line->user.length)
 		to = escape_word(to, cut(line->user, ACCESS_USER_MAX));
 	else
@@ -145,7 +145,7 @@ static char *write_member(char *to, struct slice text, size_t most)
 	return to;
 }
 
-/* What is not three words has neither method nor protocol, but all of it is told. */
+/* A line without three words has no method and no protocol; all of it is the target. */
 static char *write_request(char *to, struct slice request)
 {
 	const char *first = request.length ? memchr(request.at, ' ', request.length) : NULL;
@@ -172,7 +172,7 @@ static char *write_json(char *to, const struct access_line *line, const struct a
 	uint64_t milliseconds = (now_ns - clock->began_ns) / 1000000u;
 
 	if (milliseconds > 999)
-		milliseconds = 999; /* a clock that is late: still this second's */
+		milliseconds = 999; /* the clock is old: stay within its second */
 	to = APPEND(to, "{\"time\":\"");
 	to = append_text(to, clock->utc, sizeof(clock->utc));
 	*to++ = '.';

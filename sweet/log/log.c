@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.c - see log.h.  The log is one for the process and lasts from its first
- * message to its last, so it is the one thing here that main does not own.
+ * log.c - see log.h.  The process has one log, from its first message to its last,
+ * so it is the one object that main does not own.
  *
- * A message is put together on its thread's stack and leaves with one call,
- * under the lock that keeps where it goes from changing meanwhile.  Messages
- * are rare: nothing that is done for each request writes one.
+ * A message is formatted on its thread's stack and written with one call, under the
+ * lock that protects the destination.  Messages are rare: no code that runs for
+ * each request writes one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 #define NAME "sweet"
 #define TEXT_MAX 1016 /* bytes of a message */
-#define FRONT_MAX 128 /* bytes in front of it */
+#define FRONT_MAX 128 /* bytes before the text */
 #define JOURNAL "/run/systemd/journal/socket"
 
 enum kind { TO_STDERR, TO_FILE, TO_SYSLOG, TO_JOURNAL };
@@ -33,27 +33,27 @@ enum kind { TO_STDERR, TO_FILE, TO_SYSLOG, TO_JOURNAL };
 _Atomic int log_threshold = LOG_LEVEL_NOTICE;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Under the lock: */
+/* Protected by the lock: */
 static enum kind kind = TO_STDERR;
-static int fd = -1;		   /* the file, or a socket for the journal */
+static int fd = -1;		   /* the file, or a socket to the journal */
 static char *path;		   /* of the file */
-static struct sockaddr_un journal; /* where it listens */
+static struct sockaddr_un journal; /* address of the journal */
 static bool settled;
 
-/* The levels of syslog, which has more severe ones for systems. */
+/* Returns syslog's priority; syslog has more severe ones, for systems. */
 static int priority(enum log_level level)
 {
 	return LOG_ERR + (int)level;
 }
 
-/* --- the ways out ------------------------------------------------------------------- */
+/* --- destinations ------------------------------------------------------------------- */
 
 static void write_line(int to, const char *front, const char *text)
 {
 	char line[FRONT_MAX + TEXT_MAX + 2];
 	int length = snprintf(line, sizeof(line), "%s%s\n", front, text);
 
-	/* Where messages cannot be written, there is nowhere to say so. */
+	/* An error cannot be reported anywhere. */
 	(void)!write(to, line, (size_t)length);
 }
 
@@ -70,7 +70,7 @@ static void write_file(enum log_level level, const char *text)
 	write_line(fd, front, text);
 }
 
-/* Each message is sent to the name, so that a journal that starts anew gets the next. */
+/* Sends each message by address, so that it reaches a restarted journal. */
 static bool write_journal(enum log_level level, const char *text)
 {
 	char entry[FRONT_MAX + TEXT_MAX];
@@ -82,7 +82,7 @@ static bool write_journal(enum log_level level, const char *text)
 		      (const struct sockaddr *)&journal, sizeof(journal)) == length;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void write_out(enum log_level level, const char *text)
 {
 	bool copy = !settled && (kind == TO_FILE || kind == TO_SYSLOG);
@@ -95,19 +95,22 @@ static void write_out(enum log_level level, const char *text)
 	if (kind == TO_STDERR || copy)
 		write_line(STDERR_FILENO, NAME ": ", text);
 	if (kind == TO_JOURNAL && !write_journal(level, text)) {
-		/* Whoever reads standard error may know these. */
+		/* Readers of standard error may know these prefixes (sd-daemon(3)). */
 		snprintf(front, sizeof(front), "<%d>" NAME ": ", priority(level));
 		write_line(STDERR_FILENO, front, text);
 	}
 }
 
-/* As much as fits of what was said, harmless. */
+/* Escapes the text, and cuts it to TEXT_MAX. */
 static void make_safe(const char *raw, char *text)
 {
 	char escaped[TEXT_MAX * ESCAPE_MOST];
 	size_t length = strlen(raw), used;
 
-	/* Cut in the text, not in an escape, each of which is four bytes. */
+	/*
+	 * Cut the raw text, not the escaped one, to keep escapes complete: each has
+	 * four bytes.
+	 */
 	while ((used = (size_t)(escape_message(escaped, (struct slice){raw, length}) - escaped)) >=
 	       TEXT_MAX)
 		length -= (used - TEXT_MAX) / 4 + 1;
@@ -156,7 +159,7 @@ static int open_file(const char *name)
 	return opened < 0 ? -errno : opened;
 }
 
-/* Takes over the descriptor and the name. */
+/* Takes ownership of the descriptor and the path. */
 static void switch_to(enum kind next, int next_fd, char *next_path)
 {
 	char *old_path;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.h - messages for the operator, a line each, with a level.
+ * log.h - messages for the operator, one line each, with a level.
  *
- * The process has one error log, as it has one standard error, which is where
- * messages go until log_open() says otherwise.  Any thread may write.  Texts
- * of strangers may be part of a message: what could end the line or move the
- * cursor is escaped.
+ * The process has one error log.  It is standard error until log_open() changes it.
+ * Any thread may write.  Messages may contain untrusted text: characters that could
+ * end the line or move the cursor are escaped.
  */
 #ifndef SWEET_LOG_H
 #define SWEET_LOG_H
@@ -15,12 +14,12 @@
 
 #include <glib.h>
 
-/* In the order of the words for log-level. */
+/* In the order of the values of log-level. */
 enum log_level {
-	LOG_LEVEL_ERROR,   /* something does not work; do something */
+	LOG_LEVEL_ERROR,   /* something does not work; the operator must act */
 	LOG_LEVEL_WARNING, /* it works, but not as it should */
-	LOG_LEVEL_NOTICE,  /* what an operator wants to know: started, reloaded, ended */
-	LOG_LEVEL_INFO,	   /* what a client did wrong */
+	LOG_LEVEL_NOTICE,  /* events of interest: started, reloaded, ended */
+	LOG_LEVEL_INFO,	   /* a client's error */
 	LOG_LEVEL_DEBUG,
 };
 
@@ -30,10 +29,10 @@ enum log_level {
 #define log_info(...) log_at(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* The most talkative level that is written; log_set_level() changes it. */
+/* The least severe level that is written; log_set_level() changes it. */
 extern _Atomic int log_threshold;
 
-/* Below the threshold: one comparison, and the arguments are not looked at. */
+/* Below the threshold this is one comparison, and the arguments are not evaluated. */
 #define log_at(level, ...)                                                                         \
 	do {                                                                                       \
 		if ((int)(level) <= atomic_load_explicit(&log_threshold, memory_order_relaxed))    \
@@ -42,25 +41,25 @@ extern _Atomic int log_threshold;
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Each line of errors as one, and lets go of it; true: it had none. */
+/* Logs each line of errors, and frees errors; returns true if there was none. */
 bool log_told(GPtrArray *errors);
 
 void log_set_level(enum log_level level);
 
 /*
- * Where messages go from now on: "-" (standard error), "syslog", "journal",
- * or a file that is appended to; the same again opens the file anew, after
- * somebody moved it.  0, or -errno with nothing changed.
- * Until log_settled(), a file's and syslog's messages go to standard error as
- * well, where whoever starts the server sees why it does not start.
+ * Sets the destination of messages: "-" (standard error), "syslog", "journal", or a
+ * file, to which messages are appended.  The same file again is reopened, after it
+ * was moved.  Returns 0, or -errno with nothing changed.  Until log_settled(),
+ * messages to a file or syslog also go to standard error, so that the user who
+ * starts the server sees why it does not start.
  */
 int log_open(const char *where);
 void log_settled(void);
 
-/* The journal at another socket than the system's; for tests. */
+/* Uses another socket of a journal than the system's; for tests. */
 int log_open_journal(const char *socket);
 
-/* Back to standard error. */
+/* Returns to standard error. */
 void log_close(void);
 
 #endif

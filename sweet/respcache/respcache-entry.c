@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-entry.c - entries: made, found again, and given up in an order
- * (SIEVE: the oldest that was not used since the hand came by); see
- * respcache-internal.h.
+ * respcache-entry.c - entries: creation, lookup, and eviction (SIEVE: the oldest
+ * entry that was not used since the hand passed it); see respcache-internal.h.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,48 +13,48 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* --- made ---------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------ */
 
-/* Where the next bytes of an entry go. */
-struct pen {
+/* Where to write the next bytes of an entry. */
+struct writer {
 	char *at;
 };
 
-static struct slice put(struct pen *pen, struct slice text)
+static struct slice put(struct writer *writer, struct slice text)
 {
-	struct slice copy = {pen->at, text.length};
+	struct slice copy = {writer->at, text.length};
 
-	/* Nothing may be nowhere. */
+	/* The pointer of an empty slice may be NULL. */
 	if (text.length)
-		memcpy(pen->at, text.at, text.length);
-	pen->at += text.length;
+		memcpy(writer->at, text.at, text.length);
+	writer->at += text.length;
 	return copy;
 }
 
-/* Of the fields that describe a body, 304 has the place of it alone. */
+/* Of the fields that describe a body, a 304 has only Content-Location. */
 static bool is_of_body(struct slice name)
 {
 	return name.length > 8 && strncasecmp(name.at, "Content-", 8) == 0 &&
 	       !slice_is(name, "Content-Location");
 }
 
-static struct slice put_lines(struct pen *pen, struct slice lines, bool lean)
+static struct slice put_lines(struct writer *writer, struct slice lines, bool lean)
 {
-	struct slice copy = {pen->at, 0}, name, line;
+	struct slice copy = {writer->at, 0}, name, line;
 
 	while (lines.length && field_line(&lines, &name, &line)) {
-		/* Fields that are written anew for each answer. */
+		/* Fields that are generated for each response. */
 		if (slice_is(name, "Age") || slice_is(name, "Content-Length") ||
 		    (lean && is_of_body(name)))
 			continue;
-		(void)put(pen, line);
-		(void)put(pen, (struct slice){"\r\n", 2});
+		(void)put(writer, line);
+		(void)put(writer, (struct slice){"\r\n", 2});
 	}
-	copy.length = (size_t)(pen->at - copy.at);
+	copy.length = (size_t)(writer->at - copy.at);
 	return copy;
 }
 
-/* Bytes that all lines take, whatever their ends were. */
+/* Returns the bytes that all lines need with CRLF line ends. */
 static size_t room_for(struct slice lines)
 {
 	size_t room = lines.length;
@@ -65,7 +64,7 @@ static size_t room_for(struct slice lines)
 	return room;
 }
 
-/* The hashes of its tags; -1: too many to be found again. */
+/* Returns the number of tags and their hashes; -1: too many tags to find them again. */
 static long read_tags(const struct respcache *cache, struct slice rest, uint64_t *hashes)
 {
 	unsigned count = 0;
@@ -116,7 +115,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	long tags = read_tags(flight->cache, said->head->tag, hashes);
 	long values_length = cachekey_values(&flight->copy->request, names, values);
 	struct respcache_entry *entry;
-	struct pen pen;
+	struct writer writer;
 	size_t size;
 
 	if (answer->range_count > RESPCACHE_RANGES_MAX || tags < 0 || values_length < 0)
@@ -133,17 +132,17 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	for (long i = 0; i < tags; i++)
 		entry->tags[i] = (struct respcache_tag){.hash = hashes[i], .entry = entry};
 	set_ranges(entry, entry->tags + tags, answer);
-	pen.at = (char *)(uintptr_t)(entry->view.holds + answer->range_count);
+	writer.at = (char *)(uintptr_t)(entry->view.holds + answer->range_count);
 	entry->key = flight->key;
-	entry->key.text = put(&pen, flight->key.text);
-	entry->names = put(&pen, names);
-	entry->values = put(&pen, (struct slice){values, (size_t)values_length}).at;
+	entry->key.text = put(&writer, flight->key.text);
+	entry->names = put(&writer, names);
+	entry->values = put(&writer, (struct slice){values, (size_t)values_length}).at;
 	entry->view.status = said->head->status;
-	entry->view.etag = put(&pen, said->etag);
-	entry->view.head = put_lines(&pen, answer->lines, false);
-	entry->view.lean = put_lines(&pen, answer->lines, true);
-	assert(pen.at <= (char *)entry + size);
-	/* A hit adds lines of its own, in a buffer that is no larger than the first answer's. */
+	entry->view.etag = put(&writer, said->etag);
+	entry->view.head = put_lines(&writer, answer->lines, false);
+	entry->view.lean = put_lines(&writer, answer->lines, true);
+	assert(writer.at <= (char *)entry + size);
+	/* A hit adds its own lines, in a buffer that is no larger than the first response's. */
 	if (entry->view.head.length > RESPCACHE_HEAD_MAX) {
 		free(entry);
 		return NULL;
@@ -170,7 +169,7 @@ void respcache_entry_unref(struct respcache_entry *entry)
 		free(entry);
 }
 
-/* --- its units --------------------------------------------------------------------------- */
+/* --- units ------------------------------------------------------------------------------- */
 
 static void release_first(const struct respcache_view *view, unsigned count)
 {
@@ -200,7 +199,10 @@ void respcache_put(struct respcache_entry *entry)
 	respcache_entry_unref(entry);
 }
 
-/* --- found ---------------------------------------------------------------------------------- */
+/*
+ * --- comparisons
+ * ------------------------------------------------------------------------------
+ */
 
 bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other)
 {
@@ -232,7 +234,10 @@ struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respc
 	return &shard->tags[hash & (cache->chain_count - 1)];
 }
 
-/* --- in and out -------------------------------------------------------------------------------- */
+/*
+ * --- the table
+ * --------------------------------------------------------------------------------
+ */
 
 static void link_tags(struct respcache *cache, struct respcache_entry *entry)
 {
@@ -301,7 +306,7 @@ void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_ent
 	*dropped = entry;
 }
 
-/* The next to go, but not this one; NULL: there is no other. */
+/* Returns the next victim, but not spared; NULL: there is no other entry. */
 static struct respcache_entry *choose(struct respcache_shard *shard,
 				      const struct respcache_entry *spared)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-flight.c - one call for all who ask for the same: flights, those
- * who wait for them, and how they are told; and marks, which say what became of the last
- * answers to a URL; see respcache-internal.h.
+ * respcache-flight.c - coalesces concurrent requests into one fetch: flights, their
+ * waiters, and how waiters get the result; and marks, the outcome of the last responses
+ * of a URL; see respcache-internal.h.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 #define YEAR_S (365 * 24 * 3600u)
 
-/* --- a request that outlives its memory --------------------------------------------- */
+/* --- copies of requests -------------------------------------------------------------- */
 
 struct respcache_copy *respcache_copy_new(const struct request *request)
 {
@@ -19,7 +19,7 @@ struct respcache_copy *respcache_copy_new(const struct request *request)
 	if (!copy)
 		return NULL;
 	memcpy(copy->head, request->head.at, request->head.length);
-	/* It was good before. */
+	/* The same bytes were parsed successfully before. */
 	if (request_parse(&copy->request, copy->head, request->head.length)) {
 		free(copy);
 		return NULL;
@@ -105,9 +105,9 @@ bool respcache_flight_awaited(const struct respcache_flight *flight)
 	return awaited;
 }
 
-/* --- those who wait ------------------------------------------------------------------------ */
+/* --- waiters ------------------------------------------------------------------------------- */
 
-static void arrive(struct respcache_ask *ask)
+static void deliver(struct respcache_ask *ask)
 {
 	struct respcache_copy *copy = ask->copy;
 
@@ -122,13 +122,13 @@ static void arrive(struct respcache_ask *ask)
 	free(copy);
 }
 
-/* On the waiter's thread. */
-static void arrive_there(struct loop_task *task)
+/* Runs on the waiter's thread. */
+static void deliver_task(struct loop_task *task)
 {
-	arrive((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
+	deliver((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
 }
 
-static void send_off(struct respcache_ask *ask)
+static void post_result(struct respcache_ask *ask)
 {
 	struct respcache *cache = ask->cache;
 
@@ -139,9 +139,9 @@ static void send_off(struct respcache_ask *ask)
 		ask->next->link = &ask->next;
 	cache->told = ask;
 	pthread_mutex_unlock(&cache->telling);
-	ask->task.run = arrive_there;
+	ask->task.run = deliver_task;
 	if (cache->ending)
-		arrive(ask);
+		deliver(ask);
 	else
 		loop_post(ask->loop, &ask->task);
 }
@@ -150,10 +150,10 @@ void respcache_end(struct respcache *cache)
 {
 	cache->ending = true;
 	while (cache->told)
-		arrive(cache->told);
+		deliver(cache->told);
 }
 
-/* An entry that fits, or what they are to do without one. */
+/* Gives the waiters the entry if it fits, else the other verdict. */
 static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
 		 enum respcache_verdict otherwise)
 {
@@ -169,12 +169,12 @@ static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
 			ask->entry = entry;
 			ask->verdict = RESPCACHE_HIT;
 		}
-		send_off(ask);
+		post_result(ask);
 	}
 }
 
-/* Nobody joins it any more; the list of those who did. */
-static struct respcache_ask *land_locked(struct respcache_flight *flight)
+/* Removes the flight, so that no request joins it; returns its waiters. */
+static struct respcache_ask *remove_flight_locked(struct respcache_flight *flight)
 {
 	*flight->link = flight->next;
 	if (flight->next)
@@ -182,9 +182,9 @@ static struct respcache_ask *land_locked(struct respcache_flight *flight)
 	return flight->waiters;
 }
 
-/* --- its end ---------------------------------------------------------------------------------- */
+/* --- the end of a flight ----------------------------------------------------------------- */
 
-/* What the new answer stands for from now on is dropped. */
+/* Drops the entries that the new response replaces. */
 static void replace_locked(struct respcache_flight *flight, struct respcache_shard *shard,
 			   struct respcache_entry **dropped)
 {
@@ -198,8 +198,8 @@ static void replace_locked(struct respcache_flight *flight, struct respcache_sha
 	}
 }
 
-/* The library collects them by itself when nobody asks any more. */
-static void end_in_time(const struct respcache_answer *answer)
+/* Then the library destroys the units by itself if no request comes any more. */
+static void set_lifetimes(const struct respcache_answer *answer)
 {
 	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale + 1;
 
@@ -224,7 +224,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 	purged = flight->purged || (entry && respcache_log_has(cache, entry, flight->purges));
 	if (entry && !purged) {
 		replace_locked(flight, shard, &dropped);
-		/* For those who wait: somebody may drop it at once. */
+		/* For the waiters: another thread may drop the entry at once. */
 		respcache_entry_ref(entry);
 		respcache_link_locked(cache, entry, &dropped);
 		kept = true;
@@ -232,10 +232,10 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 		entry->next = dropped;
 		dropped = entry;
 	}
-	waiters = land_locked(flight);
+	waiters = remove_flight_locked(flight);
 	pthread_mutex_unlock(&shard->lock);
 	if (kept) {
-		end_in_time(answer);
+		set_lifetimes(answer);
 		respcache_count(shard, COUNT_STORED);
 		respcache_mark_set(cache,
 				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
@@ -244,7 +244,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 	tell(waiters, kept ? entry : NULL, kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	if (kept)
 		respcache_entry_unref(entry);
-	/* Nobody else destroys what was given. */
+	/* Nobody else destroys the given units. */
 	if (!entry)
 		respcache_destroy(answer->ranges, answer->range_count, answer->given);
 	respcache_drop(dropped);
@@ -259,16 +259,16 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 	struct respcache_entry *dropped = NULL;
 	struct respcache_ask *waiters;
 
-	/* Before any of them is told: they shall not line up again. */
+	/* Before the waiters get the result: they must not join another flight. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		respcache_mark_set(flight->cache,
 				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
 				   MARK_NOT_KEPT, now_ns);
 	pthread_mutex_lock(&shard->lock);
-	/* What was kept when such answers still were is not true any more. */
+	/* An entry from the time when such responses were stored is outdated. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		replace_locked(flight, shard, &dropped);
-	waiters = land_locked(flight);
+	waiters = remove_flight_locked(flight);
 	pthread_mutex_unlock(&shard->lock);
 	tell(waiters, NULL, failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	respcache_drop(dropped);
@@ -278,11 +278,12 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 /* --- marks ------------------------------------------------------------------------------ */
 
 /*
- * One number is a mark: bits of the hash, what it says, and the second until
- * when.  Two URLs in one place drive each other out, which costs a call.
+ * A mark is one number: bits of the hash, the outcome, and the second of its
+ * expiry.  URLs that share a slot overwrite each other's marks, which costs only an
+ * additional call.
  */
-#define NOT_KEPT_S 5	   /* for which nobody waits for what was not kept */
-#define KEPT_S (24 * 3600) /* for which it is known that there are such answers */
+#define NOT_KEPT_S 5	   /* no request waits for another's response during this time */
+#define KEPT_S (24 * 3600) /* remembers for this time that the URL has cacheable responses */
 #define SECOND UINT64_C(1000000000)
 
 #define MARK_TIME UINT64_C(0xffffffff)

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-internal.h - what the files of respcache.h share: entries in shards,
+ * respcache-internal.h - shared by the files of respcache.h: entries in shards,
  * each with its lock; flights; marks; the log of purged tags.
  *
- * A URL's hash says which shard has its entries and flights.  The lock of a
- * shard is held for comparisons and links alone: what is allocated is so
- * before, units are held, destroyed and entries freed behind it.  Counters and
- * references are atomic.
+ * A URL's hash selects the shard of its entries and flights.  The lock of a shard
+ * is held only for comparisons and list operations: memory is allocated before,
+ * units are held or destroyed and entries freed after.  Counters and references are
+ * atomic.
  *
- * respcache-entry.c calls none of the others; respcache-purge.c calls
- * respcache-entry.c; respcache-flight.c calls those two, and respcache.c calls all of
- * them.
+ * respcache-entry.c calls none of the other files; respcache-purge.c calls
+ * respcache-entry.c; respcache-flight.c calls those two; and respcache.c calls all of them.
  *
- * Why chains of its own, and not GLib's hash table: a URL has several entries, and an entry
- * several tags, which are links in the entry's own block of memory; GLib's table has one
- * value of a key, and allocates when it grows, which would be under the lock.
+ * The tables are chains, not GLib's hash tables: a URL has several entries, and an entry
+ * several tags, which are links within the entry's own memory.  GLib's table has one value
+ * for each key, and allocates memory when it grows, which would be done under the lock.
  *
- * Why shards: every dynamic request of every thread comes by, and the time
- * under the lock, a walk along a chain with keys to compare, is long enough
- * for threads to meet at one lock.
+ * Why shards: every dynamic request of every thread takes a lock here, and a walk
+ * along a chain with comparisons of keys is long enough for contention.
  */
 #ifndef SWEET_RESPCACHE_INTERNAL_H
 #define SWEET_RESPCACHE_INTERNAL_H
@@ -38,11 +36,11 @@
 struct respcache_key {
 	struct slice text;
 	size_t url_length;
-	uint64_t hash; /* of its URL: all that may be purged together has one shard */
-	uint64_t mark; /* of all of it */
+	uint64_t hash; /* of its URL: everything that one URL purges is in one shard */
+	uint64_t mark; /* of the whole text */
 };
 
-/* A request and the head that it lies in. */
+/* A request and the head that it points into. */
 struct respcache_copy {
 	struct request request;
 	bool authorized;
@@ -55,20 +53,20 @@ struct respcache_tag {
 	struct respcache_tag *next, **link;
 };
 
-/* One block of memory with all that it points at. */
+/* One block of memory with everything that it points to. */
 struct respcache_entry {
 	struct respcache_view view;  /* must be first */
-	_Atomic unsigned references; /* the shard's is one */
-	_Atomic bool used;	     /* since the hand came by */
+	_Atomic unsigned references; /* includes the shard's */
+	_Atomic bool used;	     /* since the hand passed it */
 	bool linked, shared;
-	uint64_t given;				/* bit of each range */
-	uint64_t stored_ns, fresh_ns, stale_ns; /* until when it is both */
+	uint64_t given;				/* one bit for each range */
+	uint64_t stored_ns, fresh_ns, stale_ns; /* fresh, or stale, until then */
 	uint32_t age;				/* seconds when it was stored */
 	struct respcache_key key;
 	struct slice names;
 	const char *values;
 	size_t size;
-	struct respcache_entry *next, **link;  /* of one hash; or of a list of the dropped */
+	struct respcache_entry *next, **link;  /* of one chain; or of a list of dropped entries */
 	struct respcache_entry *newer, *older; /* by age, for the hand */
 	unsigned tag_count;
 	struct respcache_tag *tags;
@@ -79,8 +77,8 @@ struct respcache_flight {
 	struct respcache_copy *copy;
 	struct respcache_flight *next, **link;
 	struct respcache_ask *waiters, **last;
-	uint64_t purges; /* tags purged when it began */
-	bool purged;	 /* what comes is not to be kept */
+	uint64_t purges; /* number of purged tags when it began */
+	bool purged;	 /* the response must not be stored */
 	struct respcache_key key;
 	char text[]; /* of the key */
 };
@@ -110,10 +108,10 @@ struct respcache_shard {
 	_Atomic uint64_t counts[COUNTS];
 };
 
-/* The tags that were purged last, for answers that were on their way then. */
+/* The last purged tags, to check responses that were in flight then. */
 struct respcache_log {
-	pthread_mutex_t lock; /* may be taken with a shard's */
-	uint64_t count;	      /* of all */
+	pthread_mutex_t lock; /* may be taken with a shard's lock held */
+	uint64_t count;	      /* of all purged tags */
 	uint64_t last[RESPCACHE_PURGES];
 };
 
@@ -123,7 +121,7 @@ struct respcache {
 	unsigned entries_max;		   /* of a shard */
 	size_t bytes_max;		   /* of a shard */
 	struct respcache_log log;
-	pthread_mutex_t telling; /* of the next two */
+	pthread_mutex_t telling; /* protects the next two */
 	struct respcache_ask *told;
 	bool ending; /* constant while there are threads */
 	_Atomic uint64_t marks[RESPCACHE_MARKS];
@@ -147,20 +145,20 @@ static inline uint64_t respcache_hash(const struct respcache *cache, struct slic
 
 /* --- respcache-entry.c --------------------------------------------------------------- */
 
-/* Referenced by the caller.  NULL: too much of something, or no memory. */
+/* Returns an entry with a reference of the caller; NULL: over a limit, or no memory. */
 struct respcache_entry *respcache_entry_new(const struct respcache_flight *flight,
 					    const struct respcache_answer *answer, uint64_t now_ns);
 void respcache_entry_ref(struct respcache_entry *entry);
 void respcache_entry_unref(struct respcache_entry *entry);
 
-/* Holds its units; false: one is no more. */
+/* Holds its units; returns false if one is gone. */
 bool respcache_entry_hold(struct respcache_entry *entry);
 
-/* Whether both are one; whether they have one URL. */
+/* Return true if both keys are equal; if the key has that URL. */
 bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other);
 bool respcache_key_has_url(const struct respcache_key *key, uint64_t hash, struct slice url);
 
-/* Whether it answers this request. */
+/* Returns true if the entry answers this request. */
 bool respcache_entry_answers(const struct respcache_entry *entry, const struct request *request,
 			     bool authorized);
 
@@ -168,25 +166,25 @@ struct respcache_entry **respcache_chain(struct respcache *cache, uint64_t hash)
 struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respcache_shard *shard,
 					   uint64_t hash);
 
-/* Puts it in, and onto *dropped what must make room for it. */
+/* Inserts an entry, and puts the entries that it evicts onto *dropped. */
 void respcache_link_locked(struct respcache *cache, struct respcache_entry *entry,
 			   struct respcache_entry **dropped);
 
-/* Out of everything, and onto *dropped. */
+/* Removes an entry from all lists, and puts it onto *dropped. */
 void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_entry *entry,
 			     struct respcache_entry **dropped);
 
-/* Destroys the units that were given. */
+/* Destroys the units of the ranges in given. */
 void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t given);
 
-/* Ends what was dropped, without a lock. */
+/* Frees dropped entries; call it without a lock. */
 void respcache_drop(struct respcache_entry *dropped);
 
 /* --- respcache-purge.c -------------------------------------------------------------------- */
 
 uint64_t respcache_log_count(struct respcache *cache);
 
-/* Whether one of the entry's tags was purged since there were `since` purges. */
+/* Returns true if one of the entry's tags was purged after the first since purges. */
 bool respcache_log_has(struct respcache *cache, const struct respcache_entry *entry,
 		       uint64_t since);
 
@@ -194,20 +192,20 @@ bool respcache_log_has(struct respcache *cache, const struct respcache_entry *en
 
 struct respcache_copy *respcache_copy_new(const struct request *request);
 
-/* Takes the copy over; NULL: no memory, and the copy is gone. */
+/* Takes the copy; returns NULL without memory, and frees the copy. */
 struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
 					      const struct respcache_key *key);
 void respcache_flight_free(struct respcache_flight *flight);
 void respcache_flight_begin_locked(struct respcache_shard *shard, struct respcache_flight *flight);
 
-/* One that brings what the request wants; like: an entry of the same key, or NULL. */
+/* Finds a flight whose response fits the request; like: an entry of the same key, or NULL. */
 struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard,
 						      const struct respcache_key *key,
 						      const struct request *request,
 						      bool authorized,
 						      const struct respcache_entry *like);
 
-/* Marks: what became of the last answers to a URL. */
+/* Marks: the outcome of the last responses of a URL. */
 enum respcache_mark { MARK_NONE, MARK_KEPT, MARK_NOT_KEPT };
 
 void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
@@ -215,7 +213,7 @@ void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_m
 enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash,
 				      uint64_t now_ns);
 
-/* A mark of its own for those with a password. */
+/* Requests with Authorization have a mark of their own. */
 static inline uint64_t respcache_mark_hash(uint64_t hash, bool authorized)
 {
 	return authorized ? ~hash : hash;

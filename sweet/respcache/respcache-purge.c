@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-purge.c - dropping entries by URL and by tag; see
- * respcache-internal.h.
+ * respcache-purge.c - drops entries by URL and by tag; see respcache-internal.h.
  *
- * A purge must also reach the answer that a worker made before it and that
- * comes after it.  A flight's URL is known: it is told that what it brings is
- * not to be kept.  Its tags are not known before it lands, so tags that are
- * purged are written down first, and each answer that lands is compared with
- * those since its flight began.
+ * A purge must also affect a response that a worker generated before it, but that
+ * arrives after it.  A flight's URL is known, so the purge marks the flight, and
+ * its response is not stored.  Its tags are not known before the response arrives,
+ * so purged tags are logged first, and each response is compared with those purged
+ * since its flight began.
  */
 #include <errno.h>
 
@@ -50,7 +49,7 @@ bool respcache_log_has(struct respcache *cache, const struct respcache_entry *en
 	if (!entry->tag_count)
 		return false;
 	pthread_mutex_lock(&log->lock);
-	/* Of some nothing is known any more. */
+	/* Some of the purges are no longer in the log. */
 	has = log->count - since > RESPCACHE_PURGES;
 	for (uint64_t i = since; !has && i < log->count; i++)
 		has = has_tag(entry, log->last[i % RESPCACHE_PURGES]);
@@ -90,7 +89,7 @@ static long purge_tag(struct respcache *cache, struct slice tag)
 				at = at->next;
 				continue;
 			}
-			/* It takes all its tags along, which may be the next ones here. */
+			/* This also removes its other tags, which may be the next ones here. */
 			respcache_unlink_locked(shard, at->entry, &dropped);
 			at = *respcache_tag_chain(cache, shard, hash);
 		}
@@ -110,9 +109,9 @@ void respcache_purge_tags(struct respcache *cache, struct slice list)
 
 /* --- by URL ----------------------------------------------------------------------------------- */
 
-/* Keys to be dropped, by their URLs. */
+/* Selects the keys to drop by their URLs. */
 struct pattern {
-	struct slice url; /* which begins with a blank for those of all hosts */
+	struct slice url; /* begins with a blank if it is for all hosts */
 	bool prefix;
 };
 
@@ -146,7 +145,7 @@ static long purge_shard(struct respcache_shard *shard, const struct pattern *pat
 	return end_all(shard, dropped);
 }
 
-/* One URL alone: its chain has all of it. */
+/* For one URL: all its entries are in one chain. */
 static long purge_one(struct respcache *cache, struct slice url)
 {
 	uint64_t hash = respcache_hash(cache, url);
@@ -193,7 +192,7 @@ long respcache_purge(struct respcache *cache, struct slice what)
 
 	if (what.length && (what.at[0] == '/' || has_scheme(what)))
 		return purge_url(cache, what);
-	/* One tag, and nothing around it. */
+	/* It must be exactly one tag. */
 	if (what.length > TAG_MAX || !cacheable_tag(&rest, &tag) || tag.length != what.length)
 		return -EINVAL;
 	return purge_tag(cache, what);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache.c - looking up; see respcache.h and respcache-internal.h.
+ * respcache.c - lookups; see respcache.h and respcache-internal.h.
  */
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "respcache/respcache-internal.h"
 
-#define WAITS_MAX 3 /* of one request, then it goes its own way */
+#define WAITS_MAX 3 /* of one request; then it bypasses the cache */
 #define SECOND UINT64_C(1000000000)
-#define FEW_ENTRIES 1024u /* are not worth more than one shard */
+#define FEW_ENTRIES 1024u /* up to this number, one shard is enough */
 
 /* --- the cache ------------------------------------------------------------------------- */
 
@@ -90,9 +90,12 @@ uint32_t respcache_age(const struct respcache_entry *entry, uint64_t now_ns)
 	       (uint32_t)(now_ns > entry->stored_ns ? (now_ns - entry->stored_ns) / SECOND : 0);
 }
 
-/* --- looking up ------------------------------------------------------------------------------ */
+/*
+ * --- lookups
+ * ---------------------------------------------------------------------------------
+ */
 
-/* One look-up. */
+/* One lookup. */
 struct search {
 	struct respcache *cache;
 	struct respcache_shard *shard;
@@ -102,13 +105,13 @@ struct search {
 	uint64_t now_ns;
 	bool authorized;
 	struct respcache_key key;
-	/* Made without the lock, if need be; the rest that is not used is freed. */
+	/* Allocated without the lock, if needed; freed if not used. */
 	struct respcache_copy *copy;
 	struct respcache_flight *flight;
 	struct respcache_entry *dropped;
 };
 
-/* The entry for the request, if it is worth something; *like: any of the key. */
+/* Returns a usable entry for the request, or NULL; *like: any entry of the key. */
 static struct respcache_entry *find_locked(struct search *search, struct respcache_entry **like)
 {
 	struct respcache_entry *entry = *respcache_chain(search->cache, search->key.hash), *next;
@@ -123,7 +126,7 @@ static struct respcache_entry *find_locked(struct search *search, struct respcac
 			continue;
 		if (search->now_ns < entry->stale_ns)
 			return entry;
-		/* It still tells what its URL varies by, until another does. */
+		/* It still tells which fields its URL varies by, until another entry does. */
 		if (!entry->names.length) {
 			*like = NULL;
 			respcache_unlink_locked(search->shard, entry, &search->dropped);
@@ -140,7 +143,7 @@ static enum respcache_verdict give_locked(struct search *search, struct respcach
 	if (!fresh && search->request->method == METHOD_GET &&
 	    !respcache_flight_find_locked(search->shard, &search->key, search->request,
 					  search->authorized, entry)) {
-		/* Made without the lock: then once more. */
+		/* The flight must be allocated without the lock: return, and try again. */
 		if (!search->flight)
 			return RESPCACHE_FETCH;
 		respcache_flight_begin_locked(search->shard, search->flight);
@@ -154,7 +157,7 @@ static enum respcache_verdict give_locked(struct search *search, struct respcach
 	return fresh ? RESPCACHE_HIT : RESPCACHE_STALE;
 }
 
-/* There is no entry. */
+/* There is no usable entry. */
 static enum respcache_verdict miss_locked(struct search *search, const struct respcache_entry *like)
 {
 	struct respcache_ask *ask = search->ask;
@@ -162,8 +165,9 @@ static enum respcache_verdict miss_locked(struct search *search, const struct re
 	struct respcache_flight *flight;
 
 	/*
-	 * A part of it, or its head alone, is nothing to be kept, and what comes
-	 * on a condition only if the program is not told of that.
+	 * Responses to HEAD or Range requests are not stored.  A conditional
+	 * request fetches only if the URL is known to be cacheable, because the
+	 * program must not see the condition.
 	 */
 	if (search->request->method != METHOD_GET || request_find(search->request, "Range") ||
 	    (search->request->conditional && mark != MARK_KEPT) || ask->waits >= WAITS_MAX ||
@@ -187,7 +191,7 @@ static enum respcache_verdict miss_locked(struct search *search, const struct re
 		flight->last = &ask->next;
 		return RESPCACHE_WAIT;
 	}
-	/* As above; which of the two it is. */
+	/* As above; the verdict says which of the two is missing. */
 	return flight ? RESPCACHE_AGAIN : RESPCACHE_FETCH;
 }
 
@@ -203,7 +207,7 @@ static enum respcache_verdict step(struct search *search)
 	return verdict;
 }
 
-/* Its units are held, or it is dead and is taken out. */
+/* Holds the entry's units; if one is gone, removes the entry. */
 static bool hold(struct search *search)
 {
 	struct respcache_entry *entry = search->ask->entry;
@@ -231,7 +235,7 @@ static void count(struct search *search, enum respcache_verdict verdict)
 	respcache_count(search->shard, counts[verdict]);
 }
 
-/* Makes what a step wants; false: there is no memory for it. */
+/* Allocates what a step needs; returns false without memory. */
 static bool prepare(struct search *search, enum respcache_verdict wanted)
 {
 	struct respcache_copy *copy = respcache_copy_new(search->request);
@@ -250,12 +254,12 @@ static enum respcache_verdict run(struct search *search)
 	for (;;) {
 		enum respcache_verdict verdict = step(search);
 
-		/* Another thread may be about to tell it: it is not looked at any more. */
+		/* Another thread may already report the result: do not touch ask any more. */
 		if (verdict == RESPCACHE_WAIT) {
 			count(search, verdict);
 			return verdict;
 		}
-		/* The dead one's flight, if it began one, fetches for all. */
+		/* If the dead entry's lookup began a flight, this request fetches for all. */
 		if (ask->entry && !hold(search)) {
 			if (!ask->flight)
 				continue;
@@ -293,7 +297,7 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 	search.key.mark = respcache_hash(cache, search.key.text);
 	search.authorized = request_find(request, "Authorization");
 	ask->mark = respcache_mark_hash(search.key.mark, search.authorized);
-	/* Most paths never keep anything: this is all that it costs them. */
+	/* Most paths never store anything: for those, this is the whole cost. */
 	if (rule.mode == CACHEABLE_MARKED &&
 	    respcache_mark_of(cache, ask->mark, now_ns) != MARK_KEPT) {
 		respcache_count(respcache_shard(cache, ask->mark), COUNT_PASSED);
@@ -308,7 +312,10 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 	return verdict;
 }
 
-/* --- counted ---------------------------------------------------------------------------------- */
+/*
+ * --- statistics
+ * -------------------------------------------------------------------------------
+ */
 
 void respcache_stat(struct respcache *cache, struct respcache_stat *stat)
 {

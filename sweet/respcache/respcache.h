@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache.h - dynamic responses that are kept, as units of the cache.
+ * respcache.h - the cache of dynamic responses, stored as units.
  *
- * One for all threads.  An entry is a status, header lines and ranges of
- * units.  It does not hold its units: when one is destroyed or evicted, the
- * next look-up finds that out, as a hold of it fails, and the entry is gone.
+ * All threads share one cache.  An entry is a status, header lines and ranges of
+ * units.  It does not hold its units: if one is destroyed or evicted, the next
+ * lookup notices that it cannot hold it, and drops the entry.
  *
- * Of the requests for what is not there one becomes the fetcher; it has a
- * flight, which it must end by exactly one of the calls below, however its
- * request ends.  The others wait until then and are told by their own loops.
+ * Of concurrent requests that miss, one becomes the fetcher: it gets a flight,
+ * which it must end with exactly one of the calls below, however its request ends.
+ * The others wait until then, and get the result on their own loops.
  *
- * Times are those of the caller's monotonic clock.  Every call may be made by
- * any thread; none blocks for longer than a short lock.
+ * Times are those of the caller's monotonic clock.  Any thread may make any call;
+ * none blocks for longer than a short lock.
  */
 #ifndef SWEET_RESPCACHE_H
 #define SWEET_RESPCACHE_H
@@ -21,72 +21,73 @@
 #include "http/cachekey.h"
 #include "http/request.h"
 
-#define RESPCACHE_RANGES_MAX 64u /* a bit each in a number */
+#define RESPCACHE_RANGES_MAX 64u /* one bit each in a number */
 #define RESPCACHE_TAGS_MAX 64u
-#define RESPCACHE_HEAD_MAX 7936u /* bytes of header lines; an answer with more is not kept */
+#define RESPCACHE_HEAD_MAX 7936u /* bytes of header lines; a response with more is not stored */
 
 struct respcache;
 struct respcache_entry;
 struct respcache_flight;
 
 struct respcache_options {
-	unsigned entries; /* at most */
-	size_t bytes;	  /* of their heads and keys, at most */
+	unsigned entries; /* maximum */
+	size_t bytes;	  /* maximum of their heads and keys */
 };
 
 struct respcache *respcache_open(const struct respcache_options *options);
 
 /*
- * The loops have ended, and run nothing that was posted: who waits is told by
- * the thread that ends the flight, and who was about to be, by this one.
+ * Call it when the loops have ended and run no tasks any more.  From then on, the
+ * thread that ends a flight calls told() of its waiters; this call does so for
+ * pending results.
  */
 void respcache_end(struct respcache *cache);
 
-/* No flight is left, nor anything that a look-up has given. */
+/* Call it when all flights have ended, and all results of lookups were put back. */
 void respcache_close(struct respcache *cache);
 
-/* --- looking up ---------------------------------------------------------------------- */
+/* --- lookups ------------------------------------------------------------------------- */
 
 enum respcache_verdict {
-	RESPCACHE_PASS,	 /* not the cache's business: ask, and keep nothing */
-	RESPCACHE_HIT,	 /* entry */
-	RESPCACHE_STALE, /* entry, which is old; with a flight: and fetch a new one meanwhile */
-	RESPCACHE_FETCH, /* flight */
-	RESPCACHE_WAIT,	 /* told() comes, by the loop */
-	RESPCACHE_AGAIN, /* in told() alone: look up once more */
+	RESPCACHE_PASS,	 /* bypass the cache: call the program, and store nothing */
+	RESPCACHE_HIT,	 /* an entry */
+	RESPCACHE_STALE, /* an outdated entry; with a flight: fetch a new one meanwhile */
+	RESPCACHE_FETCH, /* a flight: fetch */
+	RESPCACHE_WAIT,	 /* told() will be called on the loop */
+	RESPCACHE_AGAIN, /* only in told(): look up again */
 };
 
-/* One request's; stays where it is until it is answered. */
+/* The lookup of one request; must not move until it is answered. */
 struct respcache_ask {
 	void (*told)(struct respcache_ask *ask); /* after RESPCACHE_WAIT, with the verdict */
 	struct loop *loop;
-	struct cachekey_place place; /* looked at by respcache_look_up() alone */
+	struct cachekey_place place; /* used by respcache_look_up() only */
 	enum respcache_verdict verdict;
-	struct respcache_entry *entry;	 /* its units held; for respcache_put() */
-	struct respcache_flight *flight; /* the caller's to end */
+	struct respcache_entry *entry;	 /* its units are held; for respcache_put() */
+	struct respcache_flight *flight; /* the caller must end it */
 	const struct request *request;	 /* while told() runs: a copy */
 	uint64_t mark;			 /* for respcache_note() */
 	/* The cache's: */
 	struct loop_task task;
 	struct respcache *cache;
-	struct respcache_ask *next, **link; /* in a flight's line; then of those being told */
+	struct respcache_ask *next, **link; /* in a flight's waiters; then in told */
 	struct respcache_copy *copy;
 	unsigned waits;
 };
 
-/* ask has told, loop and place, and for the rest zeros the first time. */
+/* Before the first call, ask has told, loop and place set, and zeros for the rest. */
 enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcache_ask *ask,
 					 const struct request *request, struct cacheable_rule rule,
 					 uint64_t now_ns);
 
-/* An entry's, constant. */
+/* The constant content of an entry. */
 struct respcache_view {
 	int status;
-	struct slice head; /* its header lines, each with CRLF, but Age and Content-Length */
-	struct slice lean; /* those of them that 304 has */
+	struct slice head; /* its header lines, each with CRLF, without Age and Content-Length */
+	struct slice lean; /* those of them that a 304 has */
 	struct slice etag;
-	time_t modified; /* 0: not said */
-	time_t date;	 /* when it was made */
+	time_t modified; /* 0: not stated */
+	time_t date;	 /* when it was generated */
 	const struct NC_range *ranges;
 	const struct NC_hold
 		*holds; /* one for each range, as all who were given the entry hold it */
@@ -96,92 +97,91 @@ struct respcache_view {
 
 const struct respcache_view *respcache_view(const struct respcache_entry *entry);
 
-/* Seconds for the field Age. */
+/* Returns the seconds for the field Age. */
 uint32_t respcache_age(const struct respcache_entry *entry, uint64_t now_ns);
 
-/* Gives back what an ask was given. */
+/* Releases the entry of an ask. */
 void respcache_put(struct respcache_entry *entry);
 
-/* --- a flight ------------------------------------------------------------------------- */
+/* --- flights -------------------------------------------------------------------------- */
 
 struct respcache_answer {
-	const struct cacheable *said; /* and the status, in its head */
+	const struct cacheable *said; /* also has the status, in its head */
 	struct slice lines;	      /* filtered */
 	struct cacheable_terms terms; /* fresh is not 0 */
-	time_t date;		      /* when it was made */
+	time_t date;		      /* when it was generated */
 	const struct NC_range *ranges;
 	const struct NC_hold *holds; /* the caller's, one for each range */
 	unsigned range_count;
-	/* Bit of each range whose unit is this server's own, and the entry's to destroy. */
+	/* One bit for each range whose unit this server owns, and the entry destroys. */
 	uint64_t given;
 };
 
-/* The request that the flight was begun with. */
+/* Returns the request that began the flight. */
 const struct request *respcache_flight_request(const struct respcache_flight *flight);
 
-/* Whether it had Authorization. */
+/* Returns true if it had Authorization. */
 bool respcache_flight_authorized(const struct respcache_flight *flight);
 
-/* Whether others wait for it. */
+/* Returns true if other requests wait for it. */
 bool respcache_flight_awaited(const struct respcache_flight *flight);
 
 /*
- * Keeps the answer, which came at now_ns, and tells those who wait.  False: it is not kept after all,
- * since it was purged meanwhile, does not fit, or memory ends; units that were
- * given are destroyed then, which their holders do not mind.  The caller holds
- * the units until this returns.
+ * Stores the response, which arrived at now_ns, and gives it to the waiters.
+ * Returns false if it is not stored, because it was purged meanwhile, exceeds a
+ * limit, or memory is short; then the given units are destroyed, which does not
+ * affect their holders.  The caller must hold the units until this returns.
  */
 bool respcache_store(struct respcache_flight *flight, const struct respcache_answer *answer,
 		     uint64_t now_ns);
 
 enum respcache_failure {
-	RESPCACHE_LOST,	     /* it failed: who waits goes its own way */
-	RESPCACHE_NOT_KEPT,  /* such answers are not to be kept: nobody waits for the next either */
-	RESPCACHE_ABANDONED, /* its client has gone: one of those who wait asks in its place */
+	RESPCACHE_LOST,	     /* it failed: waiters bypass the cache */
+	RESPCACHE_NOT_KEPT,  /* its client has gone: a waiter fetches instead */
+	RESPCACHE_ABANDONED, /* its client has gone: one of the waiters fetches instead */
 };
 
-/* Nothing comes. */
+/* Ends a flight without a response to store. */
 void respcache_give_up(struct respcache_flight *flight, enum respcache_failure failure,
 		       uint64_t now_ns);
 
 /*
- * After RESPCACHE_PASS: the answer said that it may be kept, so the next one
- * for the same URL is.  mark: the ask's.
+ * Call it after RESPCACHE_PASS if the response was cacheable: then the next
+ * response of the URL is stored. mark: the ask's.
  */
 void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns);
 
 /* --- purging ---------------------------------------------------------------------------- */
 
 /*
- * Drops what belongs to a URL, "http://host/path?query" or "/path?query" for
- * all hosts, with a '*' at its end to what begins so, wherever its requests
- * came in; else to a tag.  What is
- * being fetched at this moment is not kept either.  The entries dropped, or
- * -EINVAL: it is neither.
+ * Drops the entries of a URL, "http://host/path?query" or "/path?query" for all
+ * hosts, wherever their requests arrived; a '*' at the end matches all URLs with
+ * that prefix.  Any other text is a tag.  Responses being fetched are not stored
+ * either.  Returns the number of dropped entries, or -EINVAL if it is neither.
  */
 long respcache_purge(struct respcache *cache, struct slice what);
 
-/* The same for each tag of a list as X-NABC-Purge has it. */
+/* The same for each tag of a list as in X-NABC-Purge. */
 void respcache_purge_tags(struct respcache *cache, struct slice list);
 
 /*
- * The URL of those bytes (cachekey_write_url()): a request has changed
- * something there (RFC 9111, section 4.4).
+ * Drops the entries of the URL with those bytes (cachekey_write_url()), because a
+ * request has changed something there (RFC 9111, section 4.4).
  */
 void respcache_invalidate(struct respcache *cache, struct slice url);
 
-/* Counted since it was opened, but for the first two. */
+/* Counters since it was opened, except the first two. */
 struct respcache_stat {
 	uint64_t entries, bytes;
 	uint64_t hits;	    /* answered by a fresh entry */
-	uint64_t stale;	    /* by an old one */
+	uint64_t stale;	    /* answered by a stale entry */
 	uint64_t misses;    /* that became fetchers */
-	uint64_t collapsed; /* that waited for one of those */
-	uint64_t passed;    /* that were none of the cache's business */
+	uint64_t collapsed; /* that waited for a fetcher */
+	uint64_t passed;    /* that bypassed the cache */
 	uint64_t stored;
 	uint64_t purged;
-	uint64_t dropped; /* to make room */
-	uint64_t dead;	  /* of which a unit was destroyed or evicted */
+	uint64_t dropped; /* evicted */
+	uint64_t dead;	  /* entries with a unit that was destroyed or evicted */
 };
 
 void respcache_stat(struct respcache *cache, struct respcache_stat *stat);

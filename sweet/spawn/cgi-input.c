@@ -9,8 +9,8 @@
 
 #include "spawn/cgi-input.h"
 
-#define WRITE_MAX ((size_t)1 << 20) /* bytes of a piece at a time */
-#define ROOM (256 << 10)	    /* bytes that the pipe has room for */
+#define WRITE_MAX ((size_t)1 << 20) /* maximum bytes of a write */
+#define ROOM (256 << 10)	    /* capacity of the pipe in bytes */
 
 void cgi_input_close(struct cgi_input *input)
 {
@@ -20,7 +20,7 @@ void cgi_input_close(struct cgi_input *input)
 	body_queue_clear(&input->queue);
 }
 
-static void is_deaf(struct cgi_input *input)
+static void stop_input(struct cgi_input *input)
 {
 	bool more = input->queue.more;
 
@@ -31,7 +31,7 @@ static void is_deaf(struct cgi_input *input)
 
 static void sent(struct loop_send *op, int result);
 
-static void write_on(struct cgi_input *input)
+static void write_next(struct cgi_input *input)
 {
 	input->piece = body_queue_next(&input->queue, WRITE_MAX);
 	if (input->piece.length) {
@@ -56,33 +56,36 @@ static void sent(struct loop_send *op, int result)
 	input->sending = false;
 	/* A program need not read its input. */
 	if (result < 0) {
-		is_deaf(input);
+		stop_input(input);
 		return;
 	}
 	body_queue_written(&input->queue, input->piece.length);
-	write_on(input);
+	write_next(input);
 	if (input->fd >= 0 && !input->sending)
 		input->hungry(input);
 }
 
-/* Nothing comes from there but the end. */
+/* The program cannot write to this pipe: the event is its end. */
 static void closed(struct loop_watch *watch)
 {
-	is_deaf((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
+	stop_input((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
 }
 
 int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)
 {
 	int ends[2];
 
-	/* No socket: a program could send descriptors back, whose end this thread would wait for. */
+	/*
+	 * No socket: the program could send descriptors back, and closing them can
+	 * block this thread.
+	 */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	input->loop = loop;
 	input->fd = ends[1];
 	*theirs = ends[0];
 	(void)fcntl(input->fd, F_SETFL, O_NONBLOCK);
-	/* A user may have so many pages in pipes; then it stays as it is. */
+	/* Fails if the user has too many pages in pipes; then the capacity stays as it is. */
 	(void)fcntl(input->fd, F_SETPIPE_SZ, ROOM);
 	input->watch.ready = closed;
 	return loop_watch_socket(loop, &input->watch, input->fd);
@@ -93,15 +96,15 @@ int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more)
 	int error;
 
 	if (input->fd < 0)
-		return 0; /* nobody reads it */
+		return 0; /* the program does not read it */
 	error = body_queue_add(&input->queue, id, length, more);
 	if (!error && input->running && !input->sending)
-		write_on(input);
+		write_next(input);
 	return error;
 }
 
 void cgi_input_start(struct cgi_input *input)
 {
 	input->running = true;
-	write_on(input);
+	write_next(input);
 }

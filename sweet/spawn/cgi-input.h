@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgi-input.h - what a CGI program reads: the request's body, which is written
- * to it as it takes it, piece by piece.
+ * cgi-input.h - the input of a CGI program: writes the request's body to its pipe,
+ * unit after unit, as fast as it reads.
  *
- * One thread.  The callbacks come from the loop, never during a call, and are
- * the last that is done with an input.
+ * For one thread.  The callbacks come from the loop, never during a call; the
+ * cgi-input code does not use the input after a callback.
  */
 #ifndef SWEET_CGI_INPUT_H
 #define SWEET_CGI_INPUT_H
@@ -15,28 +15,28 @@
 struct cgi_input {
 	struct loop *loop;
 	int fd; /* -1: closed */
-	/* It has taken what there was, and more is to come: cgi_input_add(). */
+	/* Everything was written, and more will follow: cgi_input_add(). */
 	void (*hungry)(struct cgi_input *input);
-	/* It reads no more, though more was to come: the input is closed. */
+	/* The program stopped reading although more was to follow: the input is closed. */
 	void (*deaf)(struct cgi_input *input);
-	/* cgi-input.c's */
+	/* Private to cgi-input.c: */
 	struct loop_watch watch;
 	struct loop_send send;
 	struct body_queue queue;
-	struct NC_range piece; /* that is being written */
+	struct NC_range piece; /* being written */
 	bool running, sending;
 };
 
-/* Makes the connection; *theirs is for the program.  0 or -errno. */
+/* Creates the pipe; *theirs is the program's end.  Returns 0 or -errno. */
 int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs);
 
-/* A further piece, BODY_QUEUE_MAX of them at a time; see body_queue_add(). */
+/* Adds a unit of the body; at most BODY_QUEUE_MAX at a time; see body_queue_add(). */
 int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more);
 
-/* The program runs: nothing is written before. */
+/* The program runs: starts writing. */
 void cgi_input_start(struct cgi_input *input);
 
-/* The program finds the end of its input, sooner or later. */
+/* Closes the pipe; the program will find the end of its input. */
 void cgi_input_close(struct cgi_input *input);
 
 #endif

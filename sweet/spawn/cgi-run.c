@@ -21,10 +21,10 @@
 #include "spawn/cgi-run.h"
 
 #define GRACE_MS 2000u	  /* between SIGTERM and SIGKILL */
-#define CLOSING_MS 500u	  /* who runs for so long with its output closed does so on purpose */
-#define ERRORS_MAX 16384u /* bytes of complaints that are logged */
-#define EXTRA_MAX 160	  /* bytes of our own variables, but for the path of the cache */
-#define READS_MAX 16u	  /* of complaints, at a time */
+#define CLOSING_MS 500u	  /* a program that runs longer with its output closed does so on purpose */
+#define ERRORS_MAX 16384u /* bytes of standard error that are logged */
+#define EXTRA_MAX 160	  /* bytes of the server's own variables, without the path of the cache */
+#define READS_MAX 16u	  /* reads of standard error at a time */
 
 const char *cgi_run_name(const struct cgi_run *run, char *out, size_t size)
 {
@@ -46,7 +46,7 @@ static void close_watched(struct cgi_run *run, int *fd)
 	*fd = -1;
 }
 
-/* --- complaints --------------------------------------------------------------------------- */
+/* --- standard error ----------------------------------------------------------------------- */
 
 static void log_line(struct cgi_run *run)
 {
@@ -78,7 +78,7 @@ static void take_errors(struct cgi_run *run, const char *at, size_t length)
 
 static void read_more_errors(struct timer *timer);
 
-/* As much as a pipe holds; who writes without end is not to stop the thread. */
+/* Reads at most a pipe's content; a program that writes without end must not stop the thread. */
 static void read_errors(struct cgi_run *run)
 {
 	char bytes[4096];
@@ -106,7 +106,7 @@ static void read_more_errors(struct timer *timer)
 	read_errors((struct cgi_run *)((char *)timer - offsetof(struct cgi_run, more)));
 }
 
-static void complains(struct loop_watch *watch)
+static void errors_readable(struct loop_watch *watch)
 {
 	read_errors((struct cgi_run *)((char *)watch - offsetof(struct cgi_run, err)));
 }
@@ -134,14 +134,18 @@ bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more)
 	return cgi_input_add(&run->input, unit, length, more) == 0;
 }
 
-/* --- ends -------------------------------------------------------------------------------------- */
+/*
+ * --- the end
+ * -----------------------------------------------------------------------------------
+ */
 
-static void has_grace(struct timer *timer)
+static void kill_run(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
 	char name[512];
 
-	log_warning("%s: does not end: ending it", cgi_run_name(run, name, sizeof(name)));
+	log_warning("%s: does not end after SIGTERM: killing it",
+		    cgi_run_name(run, name, sizeof(name)));
 	spawner_signal(&run->start, SIGKILL);
 }
 
@@ -151,7 +155,7 @@ void cgi_run_end(struct cgi_run *run)
 		return;
 	run->ending = true;
 	spawner_signal(&run->start, SIGTERM);
-	loop_timer_start(run->loop, &run->timer, GRACE_MS, has_grace);
+	loop_timer_start(run->loop, &run->timer, GRACE_MS, kill_run);
 }
 
 static void is_silent(struct timer *timer)
@@ -170,7 +174,7 @@ void cgi_run_expect(struct cgi_run *run, unsigned ms)
 		loop_timer_start(run->loop, &run->timer, ms, is_silent);
 }
 
-/* Its end will be told; where there are no pidfds nobody knows. */
+/* Returns true if the spawner will report its end; without a pidfd this is unknown. */
 static bool has_ended(const struct cgi_run *run)
 {
 	struct pollfd state = {.fd = run->pidfd, .events = POLLIN};
@@ -187,12 +191,12 @@ static void settled(struct cgi_run *run)
 	cgi_run_settle(run);
 }
 
-static void has_closed(struct timer *timer)
+static void check_ended(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
 
 	if (has_ended(run)) {
-		loop_timer_start(run->loop, timer, CLOSING_MS, has_closed);
+		loop_timer_start(run->loop, timer, CLOSING_MS, check_ended);
 		return;
 	}
 	settled(run);
@@ -201,19 +205,19 @@ static void has_closed(struct timer *timer)
 void cgi_run_await_end(struct cgi_run *run)
 {
 	run->awaited = true;
-	/* Else it is being ended anyhow. */
+	/* Otherwise it is being ended anyway. */
 	if (run->ending)
 		return;
 	timer_stop(&run->timer);
-	loop_timer_start(run->loop, &run->timer, CLOSING_MS, has_closed);
+	loop_timer_start(run->loop, &run->timer, CLOSING_MS, check_ended);
 }
 
-static void goes_on(struct timer *timer)
+static void runs_too_long(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
 	char name[512];
 
-	log_warning("%s: goes on after its answer: ending it",
+	log_warning("%s: continues after its response: ending it",
 		    cgi_run_name(run, name, sizeof(name)));
 	cgi_run_end(run);
 }
@@ -222,13 +226,13 @@ void cgi_run_let_go(struct cgi_run *run, unsigned ms)
 {
 	run->user = NULL;
 	close_watched(run, &run->out_fd);
-	/* Of what was given away the program may have the rest; more does not come. */
+	/* The program may read what was queued already; nothing more will follow. */
 	if (run->input.queue.more)
 		cgi_input_close(&run->input);
 	if (!run->ending)
 		timer_stop(&run->timer);
 	if (!run->over && !run->ending)
-		loop_timer_start(run->loop, &run->timer, ms, goes_on);
+		loop_timer_start(run->loop, &run->timer, ms, runs_too_long);
 	cgi_run_settle(run);
 }
 
@@ -250,13 +254,13 @@ void cgi_run_settle(struct cgi_run *run)
 {
 	if (!run->over || run->user || run->reading)
 		return;
-	/* What it wrote last, before somebody else who has it writes more. */
+	/* Read its last output before the pipe's other writers, if any, write more. */
 	read_errors(run);
 	log_line(run);
 	cgi_run_free(run);
 }
 
-static void say_over(struct cgi_run *run)
+static void report_over(struct cgi_run *run)
 {
 	run->over = true;
 	run->ending = false;
@@ -280,16 +284,16 @@ static void ended(struct start *start, int status)
 	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
 		log_info("%s: ended with status %d", cgi_run_name(run, name, sizeof(name)),
 			 WEXITSTATUS(status));
-	say_over(run);
+	report_over(run);
 }
 
-/* --- the start ----------------------------------------------------------------------------------- */
+/* --- the start --------------------------------------------------------------------------- */
 
-static void writes(struct loop_watch *watch)
+static void output_readable(struct loop_watch *watch)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, out));
 
-	/* It may be faster than the news of its start. */
+	/* Output may arrive before the report of its start. */
 	if (run->started)
 		run->owner->readable(run);
 }
@@ -307,8 +311,8 @@ static int watch(struct cgi_run *run)
 {
 	int error;
 
-	run->out.ready = writes;
-	run->err.ready = complains;
+	run->out.ready = output_readable;
+	run->err.ready = errors_readable;
 	error = loop_watch_start(run->loop, &run->out, run->out_fd);
 	if (!error)
 		error = loop_watch_start(run->loop, &run->err, run->err_fd);
@@ -325,7 +329,7 @@ static void started(struct start *start, int error, int pidfd)
 		run->started = true;
 		if (run->input.fd >= 0)
 			cgi_input_start(&run->input);
-		/* Asked for before it was there. */
+		/* cgi_run_end() was called before it had started. */
 		if (run->ending)
 			spawner_signal(start, SIGTERM);
 		run->owner->readable(run);
@@ -335,7 +339,7 @@ static void started(struct start *start, int error, int pidfd)
 	if (run->user)
 		run->owner->refused(run, error);
 	run->reading = false;
-	say_over(run);
+	report_over(run);
 }
 
 static int open_pipes(struct cgi_run *run)
@@ -350,7 +354,7 @@ static int open_pipes(struct cgi_run *run)
 		return -errno;
 	run->err_fd = ends[0];
 	run->start.fds[STDERR_FILENO] = ends[1];
-	/* Ours alone: programs do not expect to be told to come back later. */
+	/* Only the server's ends: programs do not expect EAGAIN. */
 	(void)fcntl(run->out_fd, F_SETFL, O_NONBLOCK);
 	(void)fcntl(run->err_fd, F_SETFL, O_NONBLOCK);
 	return watch(run);
@@ -363,7 +367,7 @@ static char *put(char *to, struct slice text)
 	return to + text.length + 1;
 }
 
-/* What the spawner is told: the paths apart, and the variables with ours. */
+/* Writes what the spawner needs: the paths, and the variables with the server's own. */
 static void write_text(struct cgi_run *run, struct slice block, const char *cache_socket)
 {
 	struct slice mount = meta_find(block, "SCRIPT_NAME"), path = meta_find(block, "PATH_INFO");
@@ -378,7 +382,7 @@ static void write_text(struct cgi_run *run, struct slice block, const char *cach
 	run->start.block = at;
 	memcpy(at, block.at, block.length);
 	at += block.length;
-	/* php-cgi runs nothing without it. */
+	/* php-cgi requires it. */
 	at += sprintf(at, "REDIRECT_STATUS=200") + 1;
 	at += sprintf(at, "NABC_SERVER_PID=%d", (int)getpid()) + 1;
 	if (cache_socket)

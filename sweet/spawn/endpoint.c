@@ -38,7 +38,7 @@ static int make_socket(const struct listen_address *address, bool shared)
 		return fd;
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* Connections inherit it. */
+	/* Accepted connections inherit it. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (shared)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
@@ -52,7 +52,7 @@ static const struct sockaddr *raw(const struct listen_address *address)
 	return (const struct sockaddr *)&address->address;
 }
 
-/* Whether a socket's file lies there that nobody listens on. */
+/* Returns true if the path is a socket on which nobody listens. */
 static bool is_stale(const struct listen_address *address)
 {
 	struct stat file;
@@ -64,7 +64,7 @@ static bool is_stale(const struct listen_address *address)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return false;
-	/* A full queue (EAGAIN) has a listener, and so has what may not be asked. */
+	/* EAGAIN (a full queue) and EACCES mean that there is a listener. */
 	refused = connect(fd, raw(address), address->length) < 0 && errno == ECONNREFUSED;
 	close(fd);
 	return refused;
@@ -74,7 +74,7 @@ static int bind_unix(int fd, const struct listen_address *address)
 {
 	const char *path = address_path(address);
 
-	/* The file gets the socket's mode without what umask takes: never too much. */
+	/* The file gets the socket's mode, minus umask: never too many permissions. */
 	(void)fchmod(fd, address->mode);
 	if (bind(fd, raw(address), address->length) < 0) {
 		if (errno != EADDRINUSE)
@@ -118,14 +118,14 @@ static void read_name(int fd, struct listen_address *address)
 		address_write(address);
 }
 
-/* Another program's sockets that share would let us in: nobody may listen yet. */
+/* SO_REUSEPORT sockets of another program would accept ours: check that nobody listens yet. */
 static int claim(struct listen_address *address)
 {
 	int fd = make_socket(address, false), error = 0;
 
 	if (fd < 0)
 		return fd;
-	/* It does not listen, so no client comes to what is closed at once. */
+	/* It does not listen, so closing it disconnects no client. */
 	if (bind(fd, raw(address), address->length) < 0)
 		error = -errno;
 	else
@@ -134,7 +134,7 @@ static int claim(struct listen_address *address)
 	return error;
 }
 
-/* One socket for all threads. */
+/* Duplicates one socket for all threads. */
 static int duplicate(struct endpoint *endpoint, int fd)
 {
 	endpoint->fds[0] = fd;
@@ -272,7 +272,7 @@ int endpoint_take(struct endpoint *endpoint, unsigned thread)
 	return fd;
 }
 
-/* Of a Unix socket, if it is still the one that was made. */
+/* Removes the file of a Unix socket if it is still the one that was created. */
 static void remove_file(struct endpoint *endpoint)
 {
 	const char *path = address_path(&endpoint->wanted);

@@ -44,7 +44,7 @@ int endpoints_adopt(struct endpoints *endpoints, int fd)
 	return 0;
 }
 
-/* The place of one for that address that no other line has yet, or -1. */
+/* Returns the index of an endpoint for that address that no other line uses, or -1. */
 static int find(const struct endpoints *endpoints, const bool *kept,
 		const struct listen_address *address)
 {

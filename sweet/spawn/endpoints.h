@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * endpoints.h - all addresses that the server listens on, and the step from
- * one configuration's to the next one's: what stays is not touched, what is
- * new is open before what is old is closed.  Main thread.
+ * endpoints.h - all addresses that the server listens on, and the change from one
+ * configuration to the next: unchanged ones are not touched, and new ones are
+ * opened before old ones are closed.  Main thread.
  */
 #ifndef SWEET_ENDPOINTS_H
 #define SWEET_ENDPOINTS_H
@@ -13,47 +13,47 @@
 
 struct endpoints {
 	unsigned threads;
-	bool one_queue; /* of an address, for all threads */
+	bool one_queue; /* one socket per address, for all threads */
 	unsigned next_id;
 	GPtrArray *all; /* struct endpoint */
 };
 
-/* What a change will do. */
+/* The planned change. */
 struct endpoints_change {
 	GPtrArray *fresh; /* opened; not yet in all */
-	GPtrArray *gone;  /* in all, and still open */
-	GPtrArray *moded; /* in all: struct endpoint, whose files get the mode of ... */
-	GArray *modes;	  /* mode_t, one of each */
-	bool in_use;	  /* it failed because addresses are taken, and for nothing else */
+	GPtrArray *gone;  /* in all, still open */
+	GPtrArray *moded; /* in all: struct endpoint whose files get a new mode, ... */
+	GArray *modes;	  /* ... a mode_t for each */
+	bool in_use;	  /* it failed only because addresses are in use */
 };
 
 void endpoints_init(struct endpoints *endpoints, unsigned threads, bool one_queue);
 
-/* Another process has their files to remove: this one only uses the sockets. */
+/* Another process removes their files: this process only uses the sockets. */
 void endpoints_disown(struct endpoints *endpoints);
 
-/* Closes all. */
+/* Closes all endpoints. */
 void endpoints_clear(struct endpoints *endpoints);
 
-/* Takes a descriptor from a supervisor; endpoint_adopt()'s errors. */
+/* Takes a descriptor from a supervisor; errors as endpoint_adopt(). */
 int endpoints_adopt(struct endpoints *endpoints, int fd);
 
 /*
- * Opens what listen (addresses as text, NULL ends) has more than there is.
- * Inherited ones stay in any case; where there are some, they stand for a
- * listen that nobody has given.  False: errors has a line for each mistake
- * (g_free), and nothing is to be done; of change only in_use means something.
+ * Opens the addresses of listen (texts, ends with NULL) that are new.  Inherited
+ * endpoints always remain; if there are any, they replace a listen that is not
+ * given.  Returns false with a line in errors (g_free) for each mistake; then there
+ * is nothing to commit, and only change->in_use is valid.
  */
 bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool given,
 		    struct endpoints_change *change, GPtrArray *errors);
 
 /*
- * It is done: fresh ones belong to the set, gone ones and their files are no
- * more.  What threads have taken of these is theirs to close.
+ * Performs the change: adds fresh endpoints to the set, and closes gone ones and
+ * removes their files.  Sockets that threads have taken must be closed by them.
  */
 void endpoints_commit(struct endpoints *endpoints, struct endpoints_change *change);
 
-/* It is not: fresh ones are closed. */
+/* Cancels the change: closes fresh endpoints. */
 void endpoints_abandon(struct endpoints_change *change);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * fcgi-link.c - see fcgi-link.h.
  *
- * A request is one message where it can be: beginning, variables and, behind
- * the header of a record, the beginning of its body, which leaves from its
- * unit without a copy.  Connecting needs no step of its own: the message waits
- * in the loop until the socket has room, and has none before it is connected.
+ * If possible, a request is one message: its beginning, its variables and, after
+ * the header of a record, the beginning of its body, which is sent from its unit
+ * without a copy.  Connecting needs no separate step: the message waits in the loop
+ * until the socket is writable, which it is once it is connected.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "spawn/endpoint.h"
 #include "spawn/fcgi-link.h"
 
-#define RECORD_MAX ((size_t)65528) /* bytes of a body in a record: aligned, so unpadded */
+#define RECORD_MAX ((size_t)65528) /* bytes of a body in a record: aligned, so no padding */
 
 /* --- the message ---------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static bool reserve(struct fcgi_message *message, size_t more)
 int fcgi_message_make(struct fcgi_message *message, struct slice block, struct NC_range body,
 		      bool more)
 {
-	/* A pair takes 8 bytes for its lengths, and less than 2 for what is left out. */
+	/* A pair needs 8 bytes for its lengths, and saves at most 2 that are omitted. */
 	size_t pairs = block.length * 2 + block.length / 2;
 	bool last;
 
@@ -79,7 +79,7 @@ void fcgi_message_free(struct fcgi_message *message)
 
 static void sent(struct loop_send *op, int result);
 
-/* Some of the body behind the header of its record; one without any ends the body. */
+/* Sends the header of a record and a part of the body; an empty record ends the body. */
 static void send_record(struct fcgi_link *link, const char *header, size_t header_length)
 {
 	const struct body_queue *queue = &link->queue;
@@ -88,7 +88,7 @@ static void send_record(struct fcgi_link *link, const char *header, size_t heade
 
 	link->piece = body_queue_next(queue, RECORD_MAX);
 	link->sent = link->piece.length == 0;
-	/* Of a piece that others follow the end does not wait for them: they are on their way. */
+	/* If more of the body will follow later, do not delay the end of this part. */
 	more = !link->sent &&
 	       !(queue->more && queue->count == 1 && queue->line[0].length == link->piece.length);
 	*out = (struct NC_send)NC_SEND_INIT(.header = header, .header_length = header_length,
@@ -101,7 +101,7 @@ static void send_record(struct fcgi_link *link, const char *header, size_t heade
 	loop_send_start(link->loop, &link->send, link->fd);
 }
 
-/* What is there of the body, or its end. */
+/* Sends what is available of the body, or its end. */
 static void send_on(struct fcgi_link *link)
 {
 	struct NC_range next = body_queue_next(&link->queue, RECORD_MAX);
@@ -245,7 +245,7 @@ void fcgi_link_close(struct fcgi_link *link)
 {
 	char abort[FCGI_HEADER_SIZE];
 
-	/* Between two records, or it would be taken for content. */
+	/* Only between two records, else it would be taken for content. */
 	if (link->message && !link->sending && !fcgi_is_over(&link->fcgi)) {
 		fcgi_header(abort, FCGI_ABORT_REQUEST, 0);
 		(void)!send(link->fd, abort, sizeof(abort), MSG_DONTWAIT | MSG_NOSIGNAL);

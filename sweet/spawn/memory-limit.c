@@ -2,10 +2,10 @@
 /*
  * memory-limit.c - see memory-limit.h.
  *
- * The kernel tells the groups by their paths in a hierarchy (/proc/self/cgroup)
- * and where hierarchies are mounted (/proc/self/mountinfo), perhaps from some
- * group downwards only.  A limit binds all groups below it, so each folder from
- * the process's own up to the mount is looked at.
+ * The kernel names the groups by their paths in a hierarchy (/proc/self/cgroup),
+ * and the mount points of the hierarchies (/proc/self/mountinfo), which may show
+ * only a subtree.  A limit applies to all groups below it, so this reads the limits
+ * in each folder from the process's own up to the mount point.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 #include "spawn/memory-limit.h"
 
 #define MIB ((uint64_t)1 << 20)
-#define CACHE_LEAST MIB /* the library's */
-#define CACHE_PART 4	/* of what there is: a cache cannot be paged out where there is no swap */
+#define CACHE_LEAST MIB /* minimum of the library */
+#define CACHE_PART 4	/* of the memory: without swap a cache cannot be paged out */
 #define LINE_MAX_BYTES 4096
 #define PATH_BYTES (2 * LINE_MAX_BYTES + 64)
 
@@ -26,7 +26,7 @@ struct search {
 	const char *root;
 };
 
-/* A file's first line, without its end; false: it cannot be read. */
+/* Reads a file's first line, without its end; returns false if it cannot be read. */
 static bool read_line(const char *path, char line[LINE_MAX_BYTES])
 {
 	FILE *file = fopen(path, "re");
@@ -47,7 +47,7 @@ static void take(struct search *search, uint64_t bytes, const char *what)
 	snprintf(search->limit->what, sizeof(search->limit->what), "%s", what);
 }
 
-/* The number in text, if it is one: "max" is not. */
+/* Takes the number in text, if it is one: "max" is not. */
 static void take_text(struct search *search, const char *text, const char *what)
 {
 	unsigned long long bytes;
@@ -63,7 +63,10 @@ static void take_text(struct search *search, const char *text, const char *what)
 
 static void look_at(struct search *search, const char *folder)
 {
-	/* At memory.high the kernel does not kill, but stops the process to reclaim. */
+	/*
+	 * Above memory.high the kernel does not kill the process, but stops it to
+	 * reclaim memory.
+	 */
 	static const char *const names[] = {"memory.max", "memory.limit_in_bytes", "memory.high"};
 	char path[PATH_BYTES], line[LINE_MAX_BYTES];
 
@@ -74,7 +77,7 @@ static void look_at(struct search *search, const char *folder)
 	}
 }
 
-/* Version 1 tells the limit of groups that are not to be seen from here, too. */
+/* Version 1 also reports the limit of groups that are not visible from here. */
 static void look_above(struct search *search, const char *folder)
 {
 	static const char key[] = "hierarchical_memory_limit ";
@@ -92,7 +95,7 @@ static void look_above(struct search *search, const char *folder)
 		fclose(file);
 }
 
-/* Whether word is one of a list with commas between. */
+/* Returns true if word is in a list separated by commas. */
 static bool lists(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -103,7 +106,10 @@ static bool lists(const char *list, const char *word)
 	return false;
 }
 
-/* The path of this process's group in the hierarchy of that version; false: it has none. */
+/*
+ * Finds the path of this process's group in the hierarchy of that version; returns
+ * false if it has none.
+ */
 static bool find_group(const struct search *search, bool second, char group[LINE_MAX_BYTES])
 {
 	char path[LINE_MAX_BYTES], line[LINE_MAX_BYTES];
@@ -130,7 +136,7 @@ static bool find_group(const struct search *search, bool second, char group[LINE
 	return found;
 }
 
-/* "\040" of mountinfo is a blank. */
+/* In mountinfo, "\\040" is a blank. */
 static void decode(char *text)
 {
 	char *to = text;
@@ -148,12 +154,12 @@ static void decode(char *text)
 	*to = '\0';
 }
 
-/* The group's path below a mount that shows the hierarchy from top on; "": not to be seen. */
+/* Returns the group's path below a mount that shows the hierarchy from top; "": not visible. */
 static const char *below(const char *group, const char *top)
 {
 	size_t length = strcmp(top, "/") == 0 ? 0 : strlen(top);
 
-	/* Dots: it lies outside of this process's namespace. */
+	/* "/..": it is outside of this process's namespace. */
 	if (strncmp(group, top, length) != 0 || (group[length] && group[length] != '/') ||
 	    strstr(group, "/.."))
 		return "";
@@ -176,7 +182,7 @@ static void look_at_mount(struct search *search, const char *top, const char *mo
 		if (slash)
 			*slash = '\0';
 	}
-	/* Last: of the same limits, those that name their group. */
+	/* Last, so that of equal limits those that name their group count. */
 	if (!second)
 		look_above(search, own);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory-limit.h - how much memory this process may have: the least of what the
- * machine has and what its control groups allow, those around them included
- * (version 1 and 2).  The default of cache-size follows it.
+ * memory-limit.h - how much memory this process may use: the minimum of the
+ * machine's memory and the limits of its control groups and of those around them
+ * (version 1 and 2).  The default of cache-size depends on it.
  */
 #ifndef SWEET_MEMORY_LIMIT_H
 #define SWEET_MEMORY_LIMIT_H
@@ -10,25 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEMORY_LIMIT_CACHE_MOST ((uint64_t)256 << 20) /* bytes of a cache by default */
+#define MEMORY_LIMIT_CACHE_MOST ((uint64_t)256 << 20) /* default maximum of a cache in bytes */
 
 #define MEMORY_TEXT_MAX 32
 
 struct memory_limit {
-	uint64_t bytes; /* UINT64_MAX: not known */
-	char what[512]; /* sets it, for messages: "this machine", or a cgroup's file */
+	uint64_t bytes; /* UINT64_MAX: unknown */
+	char what[512]; /* the source of the limit: "this machine", or a cgroup's file */
 };
 
-/* Reads /proc and /sys/fs/cgroup; root stands in front of their names: "", but in tests. */
+/* Reads /proc and /sys/fs/cgroup; root is a prefix of their names: "" except in tests. */
 void memory_limit_find(struct memory_limit *limit, const char *root);
 
 /*
- * The size of a cache that leaves room for all else: programs, sockets, heads and
- * bodies on their way.
+ * Returns a cache size that leaves enough memory for everything else: programs,
+ * sockets, heads and bodies in flight.
  */
 size_t memory_limit_cache(const struct memory_limit *limit);
 
-/* "128M", rounded down; returns text. */
+/* Writes "128M", rounded down; returns text. */
 const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT_MAX]);
 
 #endif

@@ -2,16 +2,16 @@
 /*
  * permits.c - see permits.h.
  *
- * While no loop waits, connections come and go between idle and used without
- * the lock.  A loop that makes one idle counts it and then looks whether
- * anybody waits; one that begins to wait enters the list and then looks who
- * has idle ones.  Both are sequentially consistent, so one of them sees the
- * other.
+ * While no loop waits, connections change between idle and used without the lock.
+ * A loop that makes one idle first increments its idle counter, then checks for
+ * waiting loops; a loop that starts to wait first enters the list, then checks for
+ * idle connections.  Both are sequentially consistent, so at least one of them sees
+ * the other.
  *
- * Only one loop with idle connections is asked at a time, and asks the next
- * when it could not help: a connection may have been used meanwhile.  What
- * becomes idle after its loop was passed over is handed over by that loop
- * itself.
+ * Only one loop with idle connections is asked at a time, and it asks the next one
+ * if it could not help, because the connection may have been used meanwhile.  A
+ * loop that was skipped hands over by itself the connections that become idle
+ * later.
  */
 #include <assert.h>
 #include <string.h>
@@ -47,13 +47,13 @@ void permits_clear(struct permits *permits)
 	pthread_mutex_destroy(&permits->lock);
 }
 
-/* As its own loop sees it, to which a grant is news; or under the lock. */
+/* Valid on the user's own loop, which learns of a grant later; or under the lock. */
 static bool in_list(const struct permit_user *user)
 {
 	return atomic_load_explicit(&user->waits, memory_order_relaxed);
 }
 
-/* --- under the lock ------------------------------------------------------------------- */
+/* --- with the lock held --------------------------------------------------------------- */
 
 static void post_locked(struct permit_user *user)
 {
@@ -113,7 +113,7 @@ static void give_locked(struct permit_user *user, unsigned place, bool others)
 		permits->free[place]++;
 }
 
-/* Whether it is to have a connection that another loop has no use for. */
+/* Returns true if the user may get a connection that is idle on another loop. */
 static bool may_ask(const struct permit_user *user, unsigned place)
 {
 	return user->urgent || user->parts[place].held < user->parts[place].share;
@@ -127,7 +127,7 @@ static bool has_stalled(const struct permit_user *user, uint64_t now_ms)
 	return now_ms > started_ms && now_ms - started_ms > PERMIT_STALL_MS;
 }
 
-/* The next loop, from that number on, that may have an idle connection. */
+/* Asks the next loop, from that number on, that may have an idle connection. */
 static void ask_locked(struct permits *permits, unsigned from)
 {
 	for (unsigned i = from; i < permits->user_count; i++) {
@@ -148,7 +148,7 @@ static bool may_ask_anywhere(const struct permit_user *user)
 	return false;
 }
 
-/* The next, if anybody still waits who may ask. */
+/* Asks the next loop if a waiting user may still get a connection. */
 static void ask_on_locked(struct permits *permits, unsigned from)
 {
 	const struct permit_user *user = permits->first;
@@ -159,7 +159,7 @@ static void ask_on_locked(struct permits *permits, unsigned from)
 		ask_locked(permits, from);
 }
 
-/* --- the lock ------------------------------------------------------------------------- */
+/* --- taking the lock ------------------------------------------------------------------ */
 
 void permits_close(struct permits *permits)
 {
@@ -174,7 +174,7 @@ bool permit_take(struct permit_user *user, unsigned place)
 	struct permit_part *part = &user->parts[place];
 	bool taken = true;
 
-	/* While anybody waits none is free, and what is granted comes with news. */
+	/* While it waits, no permit is free, and its task reports a grant. */
 	if (in_list(user))
 		return false;
 	pthread_mutex_lock(&permits->lock);
@@ -197,7 +197,7 @@ void permit_give(struct permit_user *user, unsigned place, bool others)
 	pthread_mutex_unlock(&user->permits->lock);
 }
 
-/* One has become free, or was granted, since it looked. */
+/* Returns true if one became free or was granted since the last check. */
 static bool has_come_locked(struct permit_user *user)
 {
 	struct permits *permits = user->permits;
@@ -255,7 +255,10 @@ bool permit_is_wanted(struct permit_user *user, unsigned place, bool busy, uint6
 	bool wanted = false;
 	unsigned waiting;
 
-	/* In this order: who takes a user off the list clears its flag, then counts. */
+	/*
+	 * In this order: removing a user from the list clears its flag first, then
+	 * decrements the counter.
+	 */
 	waiting = atomic_load_explicit(&permits->waiting, memory_order_seq_cst);
 	if (waiting <= in_list(user))
 		return false;
@@ -301,7 +304,7 @@ void permit_user_gone(struct permit_user *user)
 	user->posted = true;
 	leave_locked(user);
 	return_granted_locked(user);
-	/* It may have been asked, and heard nothing. */
+	/* It may have been asked without reacting: ask the next one. */
 	ask_on_locked(permits, user->number + 1);
 	pthread_mutex_unlock(&permits->lock);
 }

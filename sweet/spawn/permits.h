@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * permits.h - the connections that all loops together may have to the
- * addresses of one pool: a permit for each, which a loop holds as long as it
- * has the connection, also while that is idle.
+ * permits.h - limits the connections of all loops together to the addresses of one
+ * pool: each connection needs a permit, which a loop holds as long as the
+ * connection exists, also while it is idle.
  *
- * A loop that has requests and no permit for them waits in a list.  A permit
- * that is given back goes to the first in the list.  A loop with an idle
- * connection gets a task to close it for a waiting loop that
- *   - has fewer permits for the address than its share of them: at once;
+ * A loop that has requests but no permit waits in a list.  A returned permit goes
+ * to the first in the list.  A loop with an idle connection is asked by a task to
+ * close it for a waiting loop that
+ *   - has fewer permits for the address than its share: at once;
  *   - has had requests waiting for longer than PERMIT_STALL_MS.
- * A connection for which its own loop has the next request is handed over only
- * to a loop that has begun with none of its requests for that long: they wait
- * behind a long one.  So loops that are all busy keep their connections; where
- * there are more loops than connections, each for PERMIT_TURN_MS, since a new
- * one for each request would cost as much as a short request.
+ * A connection whose own loop has another request for it is handed over only to a
+ * loop that has started none of its requests for that time, because they wait
+ * behind a long request.  Thus loops that are all busy keep their connections.  If
+ * there are more loops than connections, each loop keeps one for PERMIT_TURN_MS,
+ * because a new connection for each request would take as long as a short request.
  *
- * Any thread may use a struct permits; a struct permit_user is its loop's.
+ * Any thread may use a struct permits; a struct permit_user belongs to its loop.
  */
 #ifndef SWEET_PERMITS_H
 #define SWEET_PERMITS_H
@@ -25,70 +25,67 @@
 
 #include "event/loop.h"
 
-#define PERMIT_STALL_MS 10u /* as long as makes a worker slow, see POOL_PROCESS_SLOW_MS */
-#define PERMIT_TURN_MS 3u   /* that a busy loop keeps a connection at least */
+#define PERMIT_STALL_MS 10u /* a worker is slow after this, see POOL_PROCESS_SLOW_MS */
+#define PERMIT_TURN_MS 3u   /* minimum time that a busy loop keeps a connection */
 
-/* For one address.  Under the lock. */
+/* For one address.  Protected by the lock. */
 struct permit_part {
-	unsigned share;	  /* that a loop gets at once while others do not use theirs */
-	unsigned held;	  /* those with a connection, and the next */
-	unsigned granted; /* by another loop, and not seen yet */
+	unsigned share;	  /* permits that a loop gets at once while others do not use theirs */
+	unsigned held;	  /* with a connection, or about to get one */
+	unsigned granted; /* by another loop, and not yet taken */
 };
 
 struct permit_user {
 	struct permits *permits;
 	struct loop *loop;
 	unsigned number;
-	struct loop_task news;	     /* a permit was granted, or is asked for */
+	struct loop_task news;	     /* a permit was granted, or is requested */
 	_Atomic unsigned idle;	     /* connections */
-	_Atomic bool waits;	     /* in the list; written under the lock */
-	_Atomic uint64_t started_ms; /* when the last of its requests that waited was begun with */
-	/* Under the lock: */
+	_Atomic bool waits;	     /* in the list; written with the lock held */
+	_Atomic uint64_t started_ms; /* when the last waiting request was started */
+	/* Protected by the lock: */
 	struct permit_user *next;  /* in the list */
-	bool urgent;		   /* has had requests waiting for PERMIT_STALL_MS */
-	bool posted;		   /* news */
-	struct permit_part *parts; /* one an address */
+	bool urgent;		   /* its requests have waited for PERMIT_STALL_MS */
+	bool posted;		   /* news is posted */
+	struct permit_part *parts; /* one for each address */
 };
 
 struct permits {
 	pthread_mutex_t lock;
-	bool closed;		  /* nothing is posted to anybody any more */
-	_Atomic unsigned waiting; /* in the list; written under the lock */
+	bool closed;		  /* nothing is posted any more */
+	_Atomic unsigned waiting; /* users in the list; written with the lock held */
 	struct permit_user *first, **last;
 	unsigned place_count, user_count;
-	unsigned *free; /* one an address */
+	unsigned *free; /* one for each address */
 	struct permit_user *users;
 };
 
 /*
- * total: permits for each address.  The users' loops, their news.run and the
- * shares are the caller's to set before the first is taken.
+ * total: permits for each address.  Before the first permit is taken, the caller
+ * must set the users' loops, their news.run and the shares.
  */
 void permits_init(struct permits *permits, unsigned users, unsigned places, unsigned total);
 void permits_clear(struct permits *permits);
 
-/* No news come any more, but what was posted before. */
+/* After this, no news is posted; earlier posts may still arrive. */
 void permits_close(struct permits *permits);
 
-/* One that was granted, or is free.  False: there is none. */
+/* Takes a granted or a free permit.  Returns false if there is none. */
 bool permit_take(struct permit_user *user, unsigned place);
 
-/*
- * It is not used any more; others: it was given up for another loop, although
- * this one may wait.
- */
+/* Returns a permit; others: prefer other loops, even if this one waits. */
 void permit_give(struct permit_user *user, unsigned place, bool others);
 
 /*
- * The loop has requests that wait, and found no permit: it gets news when it
- * has one.  It stays where it is in the list if it is there.
+ * Enters the list: the loop has waiting requests and found no permit.  Its news
+ * reports a grant.  If it is in the list already, its position does not change.
  */
 void permit_wait(struct permit_user *user, uint64_t now_ms);
 
-/* It has waited for PERMIT_STALL_MS. */
+/* Its requests have waited for PERMIT_STALL_MS. */
 void permit_urge(struct permit_user *user);
 
-/* It has begun with a request that waited; it has none left. */
+/* It started a waiting request; and (permit_wait_no_more) none is left. */
 static inline void permit_started(struct permit_user *user, uint64_t now_ms)
 {
 	atomic_store_explicit(&user->started_ms, now_ms, memory_order_relaxed);
@@ -96,12 +93,12 @@ static inline void permit_started(struct permit_user *user, uint64_t now_ms)
 void permit_wait_no_more(struct permit_user *user);
 
 /*
- * Whether another loop is to have the connection that a request has left; busy:
- * there is a next one for it.
+ * Returns true if another loop should get the connection after a request; busy:
+ * this loop has another request for it.
  */
 bool permit_is_wanted(struct permit_user *user, unsigned place, bool busy, uint64_t now_ms);
 
-/* A connection becomes idle: permit_is_wanted() is asked after that.  It is used, or closed. */
+/* A connection becomes idle (check permit_is_wanted() afterwards), or is used or closed again. */
 static inline void permit_idles(struct permit_user *user)
 {
 	atomic_fetch_add_explicit(&user->idle, 1, memory_order_seq_cst);
@@ -112,13 +109,14 @@ static inline void permit_idles_no_more(struct permit_user *user)
 }
 
 /*
- * By news.run: begins; after what was granted has been taken and idle
- * connections that are wanted were closed, gives what is left to others.
+ * For news.run: call begin first; then take the granted permits, and close idle
+ * connections that are wanted; then end, which gives the remaining permits to
+ * others.
  */
 void permit_news_begin(struct permit_user *user);
 void permit_news_end(struct permit_user *user);
 
-/* Its loop runs no more: it gets no news; what it was granted goes to others.  Any thread. */
+/* The loop has ended: it gets no news, and others get its granted permits.  Any thread. */
 void permit_user_gone(struct permit_user *user);
 
 #endif

@@ -13,7 +13,7 @@
 
 int pidfile_write(const char *path)
 {
-	/* Often in a folder that is not root's alone: no link may lead elsewhere. */
+	/* The folder may be writable for others than root: follow no symbolic link. */
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	char text[32];
 	int length = snprintf(text, sizeof(text), "%d\n", (int)getpid()), error = 0;

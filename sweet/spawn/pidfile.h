@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pidfile.h - a file with the number of this process, for who wants to send
- * it signals.
+ * pidfile.h - a file with the pid of this process, for programs that send it
+ * signals.
  */
 #ifndef SWEET_PIDFILE_H
 #define SWEET_PIDFILE_H
 
-/* Replaces what an earlier process has left there.  0 or -errno. */
+/* Overwrites the file of an earlier process.  Returns 0 or -errno. */
 int pidfile_write(const char *path);
 
-/* Only if the number in it is still this process's. */
+/* Removes the file only if it contains this process's pid. */
 void pidfile_remove(const char *path);
 
 #endif

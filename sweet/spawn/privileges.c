@@ -18,7 +18,7 @@
 
 #include "spawn/privileges.h"
 
-#define ID_MAX ((guint64)(uid_t)-1 - 1) /* -1 means "as it is" to the calls */
+#define ID_MAX ((guint64)(uid_t)-1 - 1) /* -1 means "unchanged" in the system calls */
 
 static bool fail(char **why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -49,7 +49,7 @@ static bool find_group(struct privileges *privileges, const char *name, char **w
 	return true;
 }
 
-/* The groups that the system lists for a user, and the first one. */
+/* Finds the supplementary groups of a user, and gid. */
 static void find_groups(struct privileges *privileges, const char *name)
 {
 	int room = 32;
@@ -110,7 +110,7 @@ void privileges_give(const struct privileges *privileges, int fd)
 		(void)!fchown(fd, privileges->uid, privileges->gid);
 }
 
-/* Whether this process is that user and group already, for good. */
+/* Returns true if all ids of this process are already that user and group. */
 static bool is_already(const struct privileges *privileges)
 {
 	uid_t uid, euid, suid;
@@ -121,7 +121,7 @@ static bool is_already(const struct privileges *privileges)
 	       egid == gid && sgid == gid;
 }
 
-/* Also those that a kept bit has let through the change of user. */
+/* Includes those kept across the change of user by securebits. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -133,7 +133,7 @@ static int drop_capabilities(void)
 	return memcmp(now, none, sizeof(now)) == 0 ? 0 : -EPERM;
 }
 
-/* Tries what must not work any more. */
+/* Tries the calls that must fail now. */
 static bool can_come_back(const struct privileges *privileges)
 {
 	if (setuid(0) == 0 || seteuid(0) == 0 || setreuid((uid_t)-1, 0) == 0)
@@ -156,7 +156,7 @@ bool privileges_drop(const struct privileges *privileges, char **why)
 			    "group, or start as root)",
 			    (unsigned long)privileges->uid, (unsigned long)privileges->gid);
 	if (setgroups((size_t)privileges->group_count, privileges->groups) < 0)
-		return fail(why, "cannot leave the groups of root: %s", strerror(errno));
+		return fail(why, "cannot drop the groups of root: %s", strerror(errno));
 	if (setresgid(privileges->gid, privileges->gid, privileges->gid) < 0)
 		return fail(why, "cannot become group %lu: %s", (unsigned long)privileges->gid,
 			    strerror(errno));
@@ -167,7 +167,7 @@ bool privileges_drop(const struct privileges *privileges, char **why)
 		return true;
 	error = drop_capabilities();
 	if (error)
-		return fail(why, "cannot give up the capabilities: %s", strerror(-error));
+		return fail(why, "cannot drop the capabilities: %s", strerror(-error));
 	if (!is_already(privileges) || can_come_back(privileges))
 		return fail(why, "user %lu could become root again",
 			    (unsigned long)privileges->uid);
@@ -177,8 +177,8 @@ bool privileges_drop(const struct privileges *privileges, char **why)
 int privileges_trim(void)
 {
 	/*
-	 * Files of anybody, the addresses and locked memory of root, limits, and
-	 * for programs that do so themselves, to become somebody else.
+	 * Access to all files, privileged ports, locked memory and limits, and for
+	 * programs that change their user themselves, the ids.
 	 */
 	static const int kept[] = {CAP_CHOWN,	 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
 				   CAP_FOWNER,	 CAP_KILL,	   CAP_SETGID,
@@ -190,7 +190,7 @@ int privileges_trim(void)
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++)
 		all |= UINT64_C(1) << kept[i];
-	/* Without CAP_SETPCAP no program can get at them anyhow. */
+	/* If this fails for lack of CAP_SETPCAP, programs cannot gain capabilities anyway. */
 	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		if (i > 63 || !(all >> i & 1))
 			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
@@ -220,7 +220,10 @@ int privileges_seal(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	/* Before Linux 5.14 it could then not read of its own pidfds whose they are. */
+	/*
+	 * Before Linux 5.14, a process that is not dumpable could not read the pid
+	 * of its own pidfds.
+	 */
 	if (access("/proc/self/fdinfo", X_OK) < 0 && errno == EACCES)
 		(void)prctl(PR_SET_DUMPABLE, was, 0, 0, 0);
 	return 0;

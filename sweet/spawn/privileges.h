@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * privileges.h - what a server that was started by root gives up: its user,
- * its groups, its capabilities, and the way back; and what one gives up that
- * stays root.  Main thread, before there are others.
+ * privileges.h - what a server drops that was started by root: its user, its
+ * groups, its capabilities, and any way to regain them; and what a server drops
+ * that stays root.  Main thread, before there are other threads.
  */
 #ifndef SWEET_PRIVILEGES_H
 #define SWEET_PRIVILEGES_H
@@ -10,41 +10,47 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Who to become. */
+/* The user and groups to become. */
 struct privileges {
-	bool user, group; /* are given */
+	bool user, group; /* configured */
 	uid_t uid;
 	gid_t gid;
-	gid_t *groups; /* the user's others, gid among them */
+	gid_t *groups; /* all groups of the user, including gid */
 	int group_count;
 };
 
 /*
- * Names or numbers, or NULL: as it is.  Without a group it is the user's.
- * False: *why is one line (g_free).
+ * user, group: names or numbers, or NULL: unchanged.  Without group it is the
+ * user's.  Returns false with one line in *why (g_free).
  */
 bool privileges_find(struct privileges *privileges, const char *user, const char *group,
 		     char **why);
 void privileges_clear(struct privileges *privileges);
 
-/* A regular file of ours becomes the user's, to be opened again later; not one of two names. */
+/*
+ * Makes a regular file of this user the new user's, so that it can be opened again
+ * later; but not a file with several hard links.
+ */
 void privileges_give(const struct privileges *privileges, int fd);
 
-/* False, with one line in *why (g_free): not all of it is done, and nothing may go on. */
+/*
+ * Returns false with one line in *why (g_free) if a step failed; then the process
+ * must not continue.
+ */
 bool privileges_drop(const struct privileges *privileges, char **why);
 
 /*
- * Leaves of the capabilities, those of root too, and of what programs can have,
- * no more than a server of files and programs has a use for.  0 or -errno.
+ * Drops all capabilities, root's too, and removes from the bounding set all that a
+ * server of files and programs does not need.  Returns 0 or -errno.
  */
 int privileges_trim(void);
 
-/* As many descriptors as the hard limit allows. */
+/* Raises the limit of descriptors to the hard limit. */
 void privileges_raise_limits(void);
 
 /*
- * No program that is started from here on gets more than this one has, and none
- * of the same user looks into this one's memory.  0 or -errno.
+ * Programs started from here on get no more privileges than this process, and
+ * processes of the same user cannot read its memory.  Returns 0 or -errno.
  */
 int privileges_seal(void);
 

@@ -2,10 +2,10 @@
 /*
  * readonly.c - see readonly.h.
  *
- * Landlock (Linux 5.13) needs no privilege; where it is missing, root can
- * have a mount namespace of its own in which all is mounted read-only
- * (Linux 5.12).  The kernel's structures are written down here, since the C
- * library's headers are often older than the kernel.
+ * Landlock (Linux 5.13) needs no privilege.  Where it is missing, root can create a
+ * mount namespace in which everything is mounted read-only (Linux 5.12).  The
+ * kernel's structures are declared here, because the C library's headers are often
+ * older than the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,8 +48,8 @@ enum access {
 	MAKE_FIFO = 1 << 10,
 	MAKE_BLOCK = 1 << 11,
 	MAKE_SYM = 1 << 12,
-	REFER = 1 << 13,    /* from version 2 on */
-	TRUNCATE = 1 << 14, /* from version 3 on */
+	REFER = 1 << 13,    /* since version 2 */
+	TRUNCATE = 1 << 14, /* since version 3 */
 };
 
 struct ruleset {
@@ -91,7 +91,10 @@ static int landlock_enter(const char *const *writable)
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
 	if (ruleset < 0)
 		return -errno;
-	/* Where programs throw things away, and the kernel's module, which keeps no file. */
+	/*
+	 * Programs discard output in the first; the second is the kernel module,
+	 * which stores no file.
+	 */
 	allow(ruleset, "/dev/null", on_files);
 	allow(ruleset, "/dev/nabc", on_files);
 	for (; *writable; writable++)
@@ -127,7 +130,7 @@ static int mounts_enter(const char *const *writable)
 
 	if (unshare(CLONE_NEWNS) < 0)
 		return -errno;
-	/* What is done here stays here; what the system mounts later still comes. */
+	/* Mounts made here stay private; later mounts of the system still arrive. */
 	if (mount("none", "/", "none", MS_REC | MS_SLAVE, NULL) < 0)
 		return -errno;
 	for (unsigned i = 0; writable[i]; i++)

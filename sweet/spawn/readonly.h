@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * readonly.h - a process that can read the file system as before, and write
- * only below a few folders.  What it starts is bound as well.  Main thread,
- * before there are others; descriptors that are open stay as they are.
+ * readonly.h - makes the file system read-only for this process and its children,
+ * except below a few folders.  Main thread, before there are other threads; open
+ * descriptors are not affected.
  */
 #ifndef SWEET_READONLY_H
 #define SWEET_READONLY_H
@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One way to do it.  writable: folders, NULL ends; those that are not there are left out. */
+/* One method. writable: folders, ends with NULL; missing ones are skipped. */
 struct readonly_method {
 	const char *name;
-	int (*enter)(const char *const *writable); /* 0 or -errno */
+	int (*enter)(const char *const *writable); /* returns 0 or -errno */
 };
 
-/* The best first; a row without a name ends. */
+/* The best first; the last row has no name. */
 extern const struct readonly_method readonly_methods[];
 
 /*
- * By the first method that works.  how gets its name, or, when false is
- * returned, every reason why not.
+ * Uses the first method that works. how receives its name or, if it returns false,
+ * the reason of each failure.
  */
 bool readonly_enter(const char *const *writable, char *how, size_t size);
 

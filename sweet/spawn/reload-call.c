@@ -22,12 +22,12 @@
 #include "spawn/reload-call.h"
 
 #define ANSWER_MAX 4096	     /* bytes */
-#define WAIT_NS 80000000000u /* for the answer; systemd gives up after 90 s */
-#define AGAIN_NS 1000000000u /* until a signal that was not heard is sent again */
+#define WAIT_NS 80000000000u /* for the response; systemd gives up after 90 s */
+#define AGAIN_NS 1000000000u /* until an unacknowledged signal is sent again */
 #define STEP_MS 100
 
 /* The first byte of a datagram; text follows. */
-enum { HEARD = 'h', DONE = 'd', REFUSED = 'r' };
+enum { ACKNOWLEDGED = 'h', DONE = 'd', REFUSED = 'r' };
 
 static socklen_t address_of(uint64_t number, struct sockaddr_un *address)
 {
@@ -51,7 +51,7 @@ static void tell(uint64_t caller, char what, const char *said)
 	if (fd < 0)
 		return;
 	snprintf(text, sizeof(text), "%c%s", what, said ? said : "");
-	/* A caller that has gone needs no answer. */
+	/* If the caller has ended, the error does not matter. */
 	(void)sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
 		     (const struct sockaddr *)&address, length);
 	close(fd);
@@ -61,16 +61,16 @@ void reload_calls_add(struct reload_calls *calls, const struct signalfd_siginfo 
 {
 	if (info->ssi_code != SI_QUEUE || !info->ssi_ptr)
 		return;
-	/* Sent twice: the first was late, not lost. */
+	/* Sent again: the first signal was late, not lost. */
 	for (unsigned i = 0; i < calls->count; i++)
 		if (calls->callers[i] == info->ssi_ptr)
 			return;
 	if (calls->count == RELOAD_CALLS_MAX) {
-		tell(info->ssi_ptr, REFUSED, "too many wait for a reload: ask again");
+		tell(info->ssi_ptr, REFUSED, "too many callers wait for a reload: try again");
 		return;
 	}
 	calls->callers[calls->count++] = info->ssi_ptr;
-	tell(info->ssi_ptr, HEARD, NULL);
+	tell(info->ssi_ptr, ACKNOWLEDGED, NULL);
 }
 
 void reload_calls_begin(struct reload_calls *calls)
@@ -97,7 +97,7 @@ struct call {
 	bool heard;
 };
 
-/* A decimal number, nothing around it but a line's end; 0: it is none. */
+/* Reads a decimal number with at most a newline after it; returns 0 if it is invalid. */
 static pid_t read_pid(const char *text)
 {
 	char *end;
@@ -110,7 +110,7 @@ static pid_t read_pid(const char *text)
 	return errno || pid > INT32_MAX || (*end && strcmp(end, "\n") != 0) ? 0 : (pid_t)pid;
 }
 
-/* The server's number, or 0. */
+/* Returns the server's pid, or 0. */
 static pid_t find(const char *server)
 {
 	pid_t pid = read_pid(server);
@@ -131,14 +131,14 @@ static pid_t find(const char *server)
 	text[length] = '\0';
 	pid = read_pid(text);
 	if (!pid)
-		log_error("the pid-file \"%s\" has no number of a process", server);
+		log_error("the pid-file \"%s\" contains no process id", server);
 	return pid;
 }
 
 /*
- * False: the process does not wait for SIGHUP, which would end it or be ignored,
- * so it is no server (its pid-file is an old one), or one that has only begun.
- * What /proc does not show is let pass.
+ * Returns false if the process neither blocks nor catches SIGHUP, so that the
+ * signal would end it or be ignored: it is not a server (the pid-file is old), or
+ * has only just started.  Returns true if /proc does not tell.
  */
 static bool takes_signal(pid_t pid)
 {
@@ -169,14 +169,14 @@ static bool open_call(struct call *call)
 	socklen_t length;
 	int on = 1;
 
-	/* Without it the end of the server is noticed when a signal is sent again. */
+	/* Without a pidfd, the next signal shows that the server has ended. */
 	call->pidfd = (int)syscall(SYS_pidfd_open, call->pid, 0);
 	if (call->pidfd < 0 && errno == ESRCH) {
 		log_error("there is no process %d", (int)call->pid);
 		return false;
 	}
 	if (!takes_signal(call->pid)) {
-		log_error("process %d is no server that serves: it does not wait for SIGHUP",
+		log_error("process %d is not a running server: it does not handle SIGHUP",
 			  (int)call->pid);
 		return false;
 	}
@@ -184,16 +184,16 @@ static bool open_call(struct call *call)
 	if (call->socket >= 0 &&
 	    setsockopt(call->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
 	    getrandom(&call->number, sizeof(call->number), 0) == sizeof(call->number)) {
-		call->number |= 1; /* 0 is nobody */
+		call->number |= 1; /* 0 means no caller */
 		length = address_of(call->number, &address);
 		if (bind(call->socket, (const struct sockaddr *)&address, length) == 0)
 			return true;
 	}
-	log_error("cannot open a socket for the answer: %s", strerror(errno));
+	log_error("cannot open a socket for the response: %s", strerror(errno));
 	return false;
 }
 
-/* The next datagram of the server, NUL-terminated; false: none is there. */
+/* Receives the next datagram from the server, NUL-terminated; returns false if there is none. */
 static bool receive(const struct call *call, char *text)
 {
 	union {
@@ -223,7 +223,7 @@ static bool receive(const struct call *call, char *text)
 	}
 }
 
-/* True: it was the answer, in *good. */
+/* Returns true if the response arrived, and its result in *good. */
 static bool is_over(struct call *call, bool *good)
 {
 	char text[ANSWER_MAX], *at = text + 1, *line;
@@ -241,7 +241,7 @@ static bool is_over(struct call *call, bool *good)
 	return false;
 }
 
-/* False; without a pidfd this is where it shows that the process is not there. */
+/* Logs the error of sigqueue(), which shows the end of the process if there is no pidfd. */
 static bool unsent(pid_t pid, bool was_there)
 {
 	if (errno != ESRCH)
@@ -263,7 +263,7 @@ static bool wait_for(struct call *call)
 		struct pollfd polls[] = {{.fd = call->socket, .events = POLLIN},
 					 {.fd = call->pidfd, .events = POLLIN}};
 
-		/* Two that are pending at once are one to the kernel: the other's number is lost. */
+		/* The kernel merges two pending signals: one of the numbers is lost. */
 		if (!call->heard && now >= again) {
 			if (sigqueue(call->pid, SIGHUP, value) < 0)
 				return unsent(call->pid, again > 0);
@@ -278,8 +278,8 @@ static bool wait_for(struct call *call)
 		}
 	}
 	log_error("process %d %s within 80 s", (int)call->pid,
-		  call->heard ? "has heard, but not finished"
-			      : "has not answered (is it a SWEET of this version, in this network "
+		  call->heard ? "has acknowledged the reload, but not finished it"
+			      : "has not responded (is it a SWEET of this version, in this network "
 				"namespace?)");
 	return false;
 }

@@ -10,7 +10,7 @@
 #include "spawn/sandbox.h"
 #include "spawn/readonly.h"
 
-/* Opened again later, by whom the server has become.  No link is followed. */
+/* Gives the new user a file that the server opens again later.  Follows no symbolic link. */
 static void give_file(const struct privileges *privileges, const char *path)
 {
 	int fd = path && strchr(path, '/') ? open(path, O_WRONLY | O_APPEND | O_NOFOLLOW |
@@ -29,7 +29,7 @@ static void add_folder(GPtrArray *folders, const char *file)
 		g_ptr_array_add(folders, g_path_get_dirname(file));
 }
 
-/* Folders rather than files: logs are moved away and made anew, sockets are removed. */
+/* Folders, not files: logs are renamed and created again, sockets are removed. */
 static GPtrArray *writable(const struct config *config, const struct endpoints *endpoints,
 			   const char *spool_folder)
 {
@@ -80,7 +80,7 @@ bool sandbox_enter(const struct config *config, const struct privileges *privile
 		enter_readonly(config, endpoints, spool_folder);
 	error = privileges_trim();
 	if (error)
-		log_warning("cannot give up capabilities: %s", strerror(-error));
+		log_warning("cannot drop capabilities: %s", strerror(-error));
 	if (!privileges_drop(privileges, why))
 		return false;
 	if (geteuid() == 0)
@@ -90,7 +90,7 @@ bool sandbox_enter(const struct config *config, const struct privileges *privile
 			   (unsigned)getegid());
 	error = privileges_seal();
 	if (error)
-		log_warning("cannot keep programs from more than this server may: %s",
+		log_warning("programs may gain more privileges than the server has: %s",
 			    strerror(-error));
 	return true;
 }

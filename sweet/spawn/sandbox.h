@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandbox.h - the moment after which the server can do no more than it must:
- * between the opening of what needs root and the start of the threads.
+ * sandbox.h - restricts the server to what it needs, after it has opened what
+ * requires root and before it starts threads.
  */
 #ifndef SWEET_SANDBOX_H
 #define SWEET_SANDBOX_H
@@ -11,10 +11,10 @@
 #include "spawn/privileges.h"
 
 /*
- * Becomes who privileges say, after the files that config names were given to
- * them; with read-only, writes from here on only where logs and sockets are, and
- * in the folder of spools (may be NULL).  False: *why is a line for the operator
- * (g_free).
+ * Gives the files that config names to the user of privileges, and becomes that
+ * user.  With read-only, later writes are possible only where logs and sockets are,
+ * and in the spool folder (may be NULL).  Returns false with a line for the
+ * operator in *why (g_free).
  */
 bool sandbox_enter(const struct config *config, const struct privileges *privileges,
 		   const struct endpoints *endpoints, const char *spool_folder, char **why);

@@ -2,8 +2,9 @@
 /*
  * spawn-child.c - see spawn-child.h.
  *
- * It lasts until it is both closed and told to have ended, since the spawner's
- * channel has it until then; at the server's end nobody is told any more.
+ * A child is freed when it was closed and its end was reported, because the
+ * spawner's channel refers to it until then.  At the end of the server, no ends are
+ * reported any more.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,8 +14,8 @@
 
 #include "spawn/spawn-child.h"
 
-#define END_MS 5000 /* for a process to end when it was asked to */
-#define STARTS 3    /* of one that was lost with its spawner */
+#define END_MS 5000 /* for a process to end after SIGTERM */
+#define STARTS 3    /* attempts, if the spawner dies during a start */
 
 struct spawn_child {
 	struct start start; /* must be first */
@@ -22,7 +23,7 @@ struct spawn_child {
 	struct timer end_timer;
 	void (*ended)(void *user, int status);
 	void *user;
-	struct spawn_child *next, **link; /* of those that leave; NULL: it is not closed */
+	struct spawn_child *next, **link; /* in the list of closed children; NULL: not closed */
 	bool over;
 };
 

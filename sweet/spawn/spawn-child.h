@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn-child.h - a process of a pool that the spawner has started: it may be
- * another user's, so the spawner alone can end it and knows how it ended.
+ * spawn-child.h - a process of a pool that the spawner has started.  It may run as
+ * another user, so only the spawner can kill it and get its exit status.
  *
- * On the thread whose channel and loop it was started with.
+ * For the thread whose channel and loop it was started with.
  */
 #ifndef SWEET_SPAWN_CHILD_H
 #define SWEET_SPAWN_CHILD_H
@@ -13,10 +13,10 @@
 struct spawn_child;
 
 /*
- * Starts the program of what, which is copied but for what it points to, and
- * waits for that.  0; or -errno, and nothing runs.  ended: later, unless it is
- * closed first; status as of waitpid(), -1: nobody knows.  *pidfd is the
- * caller's; -1 where there are none.
+ * Starts the program of what (copied, but not what it points to), and waits until
+ * it runs.  Returns 0, or -errno if nothing runs. ended is called later, unless the
+ * child is closed first; status as of waitpid(), -1: unknown.  The caller owns
+ * *pidfd; -1 if pidfds are not supported.
  */
 int spawn_child_start(struct spawn_child **child, struct spawner_channel *channel,
 		      struct loop *loop, const struct start *what,
@@ -24,17 +24,17 @@ int spawn_child_start(struct spawn_child **child, struct spawner_channel *channe
 
 pid_t spawn_child_pid(const struct spawn_child *child);
 
-/* Asks it to end, and ends it when it takes too long; the other does that now. */
+/* The first sends SIGTERM, and SIGKILL after a timeout; the second sends SIGKILL. */
 void spawn_child_ask_to_end(struct spawn_child *child);
 void spawn_child_kill(struct spawn_child *child);
 
 /*
- * Ends it if it has not; its user hears no more of it.  Until its end is told
- * it is in the list of those that leave.
+ * Kills it if it runs; its user gets no further callback.  Until its end is
+ * reported, it is in the list leaving.
  */
 void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving);
 
-/* Frees that list, when the loop does not run any more and nobody starts anything. */
+/* Frees that list, after the loop has ended and nothing is started any more. */
 void spawn_children_free(struct spawn_child **leaving);
 
 #endif

@@ -13,10 +13,10 @@
 
 struct spawn_table {
 	struct spawner *spawner;
-	GPtrArray *pools; /* struct pool_config, referenced; their numbers are the programs' */
+	GPtrArray *pools; /* struct pool_config, referenced; the index is the program's number */
 };
 
-/* What spawner_open() wants, and what it points to. */
+/* Arguments for spawner_open(), and what they point to. */
 struct plan {
 	struct spawner_program *programs;
 	struct privileges *privileges;
@@ -36,7 +36,7 @@ static char **make_variables(const struct pool_config *pool)
 	char **variables = NULL;
 	const char *path = getenv("PATH");
 
-	/* Of the server's own they get this one alone. */
+	/* The only variable of the server's environment that programs get. */
 	variables = g_environ_setenv(variables, "PATH", path ? path : "/usr/bin:/bin", TRUE);
 	for (unsigned i = 0; pool->environment && pool->environment[i]; i++) {
 		char **parts = g_strsplit(pool->environment[i], "=", 2);
@@ -47,7 +47,7 @@ static char **make_variables(const struct pool_config *pool)
 	return variables;
 }
 
-/* The absolute path of a pool's folder or program, or NULL. */
+/* Returns the absolute path of a pool's folder or program, or NULL. */
 static char *find_path(const struct pool_config *pool)
 {
 	char *found = pool->command ? g_find_program_in_path(pool->argv[0]) : NULL, *path = NULL;
@@ -86,7 +86,7 @@ static bool plan_pool(struct plan *plan, const struct pool_config *pool,
 		return false;
 	}
 	if (pool->seccomp && !(program->filter = syscall_filter())) {
-		*why = g_strdup_printf("%s: seccomp: this system has no such filters: %s",
+		*why = g_strdup_printf("%s: seccomp: this system does not support it: %s",
 				       pool->label, strerror(errno));
 		return false;
 	}

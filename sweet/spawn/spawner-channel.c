@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-channel.c - one thread's end of the spawner: what is asked, and the
+ * spawner-channel.c - one thread's end of the spawner: sends requests and receives
  * answers.
  *
- * Whatever comes of an asking is first noted in its struct start, which is put
- * into the channel's list of news; then the news are told.  So nothing is told
- * while something is asked, and an asker that waits can leave what concerns
- * others to the loop.
+ * Each result is first noted in its struct start, which is put into the channel's
+ * list of news; then the news are reported.  So no callback runs while a request is
+ * made, and a caller that waits for its own result leaves the others to the loop.
  *
- * What a spawner has asked for, and a later one has not answered by the time of
- * its MARKED, was lost (spawner-wire.h); until then it is doubtful.
+ * If a spawner dies and the next one has not answered a request by the time of its
+ * MARKED, the request was lost (spawner-wire.h); until then it is doubtful.
  */
 #include <errno.h>
 #include <poll.h>
@@ -40,7 +39,7 @@ static void note(struct spawner_channel *channel, struct start *start, unsigned 
 	start->news |= what;
 	if (what == NEWS_DONE && start->error == 0)
 		return;
-	/* Over: nothing more comes about it. */
+	/* Over: no further news about it. */
 	start->state = START_IDLE;
 	if (start->place < SPAWNER_PLACES)
 		channel->places[start->place] = NULL;
@@ -74,7 +73,10 @@ static void tell(struct spawner_channel *channel)
 		start->news = 0;
 		if (what & NEWS_DONE)
 			start->done(start, start->error, start->pidfd);
-		/* With an error it is the caller's again by now. */
+		/*
+		 * After an error the memory may be the caller's again: start->ended
+		 * is not called then.
+		 */
 		if (what & NEWS_ENDED && start->ended)
 			start->ended(start, start->status);
 	}
@@ -108,13 +110,13 @@ static void post_news(struct spawner_channel *channel)
 		post(channel);
 }
 
-/* What fails for want of memory says nothing of the spawner. */
-static bool is_short(int error)
+/* A failure for lack of memory does not mean that the spawner is broken. */
+static bool is_out_of_memory(int error)
 {
 	return error == ENOMEM || error == ENOBUFS;
 }
 
-/* Nobody would tell when there is memory again. */
+/* Retries later, because no event reports that memory is available again. */
 static void try_again(struct spawner_channel *channel)
 {
 	channel->again = true;
@@ -123,13 +125,13 @@ static void try_again(struct spawner_channel *channel)
 
 /* --- messages ------------------------------------------------------------------------- */
 
-/* What is not to be had any more. */
-static void lose(struct spawner_channel *channel)
+/* The spawner and its monitor are gone: fails everything. */
+static void fail_all(struct spawner_channel *channel)
 {
 	if (channel->fd < 0)
 		return;
-	log_error("the process that starts programs has ended: none can be started until the "
-		  "server is started anew");
+	log_error("the process that starts programs has ended: restart the server to "
+		  "start programs again");
 	if (channel->loop)
 		loop_watch_stop(channel->loop, channel->fd);
 	close(channel->fd);
@@ -149,7 +151,7 @@ static void lose(struct spawner_channel *channel)
 	channel->asked = 0;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int send_request(struct spawner_channel *channel, const struct start *start,
 			int signal_number)
 {
@@ -195,16 +197,19 @@ static int send_request(struct spawner_channel *channel, const struct start *sta
 	}
 	if (sendmsg(channel->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return 0;
-	/* Descriptors in flight, of all processes of this user, have the limit of open ones. */
+	/*
+	 * The limit of open files also limits descriptors in flight, of all
+	 * processes of the user.
+	 */
 	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
-/* True: sent, or over; false: the spawner has enough to do for now. */
+/* Returns true if it was sent or has failed; false: the spawner's queue is full. */
 static bool ask(struct spawner_channel *channel, struct start *start)
 {
 	int error = send_request(channel, start, 0);
 
-	/* An answer is to come, which says that there is room again. */
+	/* A pending answer will show that there is space again. */
 	if (error == -EAGAIN && channel->asked)
 		return false;
 	if (error) {
@@ -244,17 +249,17 @@ static void send_mark(struct spawner_channel *channel)
 
 	channel->mark =
 		send(channel->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0;
-	/* Without room there is something to be answered before. */
+	/* The queue is full, so an answer will come first. */
 	if (channel->mark && errno != EAGAIN)
 		try_again(channel);
 }
 
-/* There is another spawner, and nothing of what ran. */
+/* A new spawner: everything that ran has ended. */
 static void renew(struct spawner_channel *channel)
 {
 	if (channel->first)
-		log_warning("the process that starts programs was ended, and what it had started "
-			    "with it: there is another one");
+		log_warning("the process that starts programs was ended, and its programs "
+			    "with it: a new one has taken over");
 	channel->renewals++;
 	channel->mark = false;
 	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
@@ -271,7 +276,7 @@ static void renew(struct spawner_channel *channel)
 		send_mark(channel);
 }
 
-/* What is doubtful still is no more. */
+/* Fails the requests that are still doubtful. */
 static void settle(struct spawner_channel *channel)
 {
 	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
@@ -284,7 +289,7 @@ static void settle(struct spawner_channel *channel)
 	}
 }
 
-/* One answer with its pidfd, or -1.  Bytes, 0: the end, -1 with errno. */
+/* Receives one answer and its pidfd, or -1.  Returns bytes, 0 at the end, -1 with errno. */
 static ssize_t receive(int socket, struct spawner_answer *answer, int *pidfd)
 {
 	union {
@@ -305,7 +310,7 @@ static ssize_t receive(int socket, struct spawner_answer *answer, int *pidfd)
 	return length;
 }
 
-/* False: the spawner does not make sense. */
+/* Returns false on a protocol error. */
 static bool take(struct spawner_channel *channel, const struct spawner_answer *answer, int pidfd)
 {
 	struct start *start =
@@ -317,7 +322,7 @@ static bool take(struct spawner_channel *channel, const struct spawner_answer *a
 		return true;
 	}
 	if (answer->kind == SPAWNER_MARKED) {
-		/* Else it was asked for before that one was ended, too. */
+		/* Otherwise the MARK was sent before the last spawner ended, too. */
 		if (answer->place == channel->renewals)
 			settle(channel);
 		return true;
@@ -345,7 +350,7 @@ static bool take(struct spawner_channel *channel, const struct spawner_answer *a
 	return true;
 }
 
-/* Notes all that has come. */
+/* Notes all answers that have arrived. */
 static void listen_to(struct spawner_channel *channel)
 {
 	channel->again = false;
@@ -356,15 +361,15 @@ static void listen_to(struct spawner_channel *channel)
 
 		if (length < 0 && errno == EINTR)
 			continue;
-		if (length < 0 && is_short(errno))
+		if (length < 0 && is_out_of_memory(errno))
 			try_again(channel);
-		if (length < 0 && (errno == EAGAIN || is_short(errno)))
+		if (length < 0 && (errno == EAGAIN || is_out_of_memory(errno)))
 			break;
 		if (length == sizeof(answer) && take(channel, &answer, pidfd))
 			continue;
 		if (pidfd >= 0)
 			close(pidfd);
-		lose(channel);
+		fail_all(channel);
 	}
 	if (channel->mark && channel->fd >= 0)
 		send_mark(channel);
@@ -382,7 +387,7 @@ void spawner_channel_ready(struct loop_watch *watch)
 	tell(channel);
 }
 
-/* --- asking ------------------------------------------------------------------------------ */
+/* --- requests ---------------------------------------------------------------------------- */
 
 static void begin(struct spawner_channel *channel, struct start *start)
 {
@@ -437,7 +442,7 @@ void spawner_signal(struct start *start, int signal_number)
 		return;
 	error = send_request(channel, start, signal_number);
 	start->signal = 0;
-	if (error != -EAGAIN && error != -EINTR && !is_short(-error))
+	if (error != -EAGAIN && error != -EINTR && !is_out_of_memory(-error))
 		return;
 	start->signal = (uint8_t)signal_number;
 	channel->signals = true;

@@ -2,15 +2,15 @@
 /*
  * spawner-exec.c - see spawner-exec.h.
  *
- * The child borrows the spawner's memory until it becomes the program (as by
+ * Until it executes the program, the child shares the spawner's memory (as with
  * vfork()), so nothing is copied, however large either is, and the spawner waits
- * meanwhile.  The child makes bare system calls only: what the C library does
- * besides would be done to the spawner.
+ * meanwhile.  The child makes direct system calls only, because side effects of the
+ * C library would change the spawner.
  *
- * As soon as the child is another user, processes of that user may stop it,
- * and then the spawner would wait for ever.  So the child has a timer, which
- * ends even one that is stopped; the kernel takes it away when it becomes its
- * program.
+ * As soon as the child has another user, processes of that user may stop it, and
+ * the spawner would wait without end.  Therefore the child sets a timer that kills
+ * it even if it is stopped; the kernel deletes the timer when the child executes
+ * its program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,17 +33,17 @@
 #define START_SECONDS 1
 #define FILES_DEFAULT 1024u
 
-/* Its stack is left without a return, and used again: no checker is to keep a record of it. */
+/* The child's functions never return and their stack is reused: keep ASan from recording it. */
 #define IN_CHILD static __attribute__((no_sanitize_address))
 
 struct spawner_exec {
 	char *stack;
 	pid_t self;
 	bool root;
-	/* What the child is to do. */
+	/* Instructions for the child: */
 	const struct spawner_launch *launch;
 	const int *fds;
-	int report; /* where it writes what is wrong */
+	int report; /* it writes its errno here */
 };
 
 /* --- in the child ----------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ IN_CHILD bool limit(int what, uint64_t most)
 {
 	struct rlimit limit = {.rlim_cur = most, .rlim_max = most}, now;
 
-	/* More than there is, is for root alone; as much as there is will do. */
+	/* Only root may raise the hard limit; otherwise use the existing one. */
 	if (getrlimit(what, &now) == 0 && most > now.rlim_max && setrlimit(what, &limit) < 0)
 		limit.rlim_cur = limit.rlim_max = now.rlim_max;
 	return setrlimit(what, &limit) == 0;
@@ -107,7 +107,7 @@ IN_CHILD bool place_descriptors(const int fds[SPAWNER_FDS])
 	for (int i = 0; i < SPAWNER_FDS; i++)
 		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
 			return false;
-	/* Whoever has errors of its own has its output there too. */
+	/* A program with its own standard error writes its output there too. */
 	return fds[1] >= 0 || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
 }
 
@@ -115,7 +115,7 @@ IN_CHILD bool set_timer(void)
 {
 	struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
 	struct itimerspec when = {.it_value.tv_sec = START_SECONDS};
-	int timer; /* the kernel's */
+	int timer; /* the kernel's id */
 
 	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &kill, &timer) == 0 &&
 	       syscall(SYS_timer_settime, timer, 0, &when, NULL) == 0;
@@ -142,7 +142,7 @@ IN_CHILD bool become(const struct spawner_exec *exec)
 	sigemptyset(&none);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		return false;
-	/* The last thing, and it stays when the program comes. */
+	/* Last, because it restricts the calls above; it persists across execve(). */
 	if (launch->program->filter &&
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, launch->program->filter) < 0)
 		return false;
@@ -194,7 +194,10 @@ int spawner_exec_run(struct spawner_exec *exec, const struct spawner_launch *lau
 		     CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, exec, pidfd);
 	error = *pid < 0 ? errno : 0;
 	close(ends[1]);
-	/* Ends when the child became the program, or was ended before: that is told as its end. */
+	/*
+	 * Returns 0 bytes when the child executed the program or was killed; its
+	 * end is reported later.
+	 */
 	while (!error && read(ends[0], &error, sizeof(error)) < 0 && errno == EINTR)
 		;
 	close(ends[0]);

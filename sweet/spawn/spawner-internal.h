@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-internal.h - the spawner and its channels as spawner.c, which opens
- * them, and spawner-channel.c, which uses one, see them.
+ * spawner-internal.h - the spawner and its channels, for spawner.c, which opens
+ * them, and spawner-channel.c, which uses one.
  */
 #ifndef SWEET_SPAWNER_INTERNAL_H
 #define SWEET_SPAWNER_INTERNAL_H
@@ -9,19 +9,19 @@
 #include "spawn/spawner.h"
 
 struct spawner_channel {
-	int fd; /* -1: the spawner is gone, and its monitor */
+	int fd; /* -1: the spawner and its monitor have ended */
 	struct loop *loop;
 	struct loop_watch watch;
-	struct loop_task task; /* tells the news */
+	struct loop_task task; /* reports the news */
 	bool posted;
 	struct start *places[SPAWNER_PLACES];
-	unsigned asked; /* and not answered */
-	bool signals;	/* some could not be sent */
-	bool again;	/* memory was short: try once more */
-	bool first;	/* of all, and speaks for them */
-	bool mark;	/* one is to be sent */
+	unsigned asked; /* requests not yet answered */
+	bool signals;	/* some signals could not be sent */
+	bool again;	/* retry: memory was short */
+	bool first;	/* the first channel, which logs for all */
+	bool mark;	/* a MARK must be sent */
 	uint32_t renewals;
-	struct start *waiting, **last_waiting; /* to be asked */
+	struct start *waiting, **last_waiting; /* not yet sent */
 	struct start *news, **last_news;
 };
 
@@ -31,7 +31,7 @@ struct spawner {
 	struct spawner_channel channels[];
 };
 
-/* Something has come on the channel; of its watch. */
+/* The channel is readable; callback of its watch. */
 void spawner_channel_ready(struct loop_watch *watch);
 
 #endif

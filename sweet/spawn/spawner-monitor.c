@@ -2,14 +2,12 @@
 /*
  * spawner-monitor.c - the monitor of spawner-process.h.
  *
- * It does nothing but wait, so that there is nothing in it to go wrong.  Both
- * it and the spawner have the spawner's ends of the channels: the server sees
- * them close when both have ended, and what was asked of a spawner that died
- * waits in them for the next.
+ * It only waits, so it can hardly fail.  Both it and the spawner hold the spawner's
+ * ends of the channels: the server sees them close when both have ended, and
+ * requests that a dead spawner has not read wait there for the next one.
  *
- * A spawner's death ends its programs (spawner-exec.c).  Those that have lost it
- * become the monitor's children, also what programs have left running, which ends
- * when it likes.
+ * A spawner's death ends its programs (spawner-exec.c).  The monitor inherits their
+ * orphans, and processes that programs left running, which end when they want.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,18 +22,18 @@
 #include "base/clock.h"
 #include "spawn/spawner-process.h"
 
-#define LEFT_OPEN 4		/* 0, 1, 2 and what keeps 3 from being anything else */
-#define LIVED_NS 1000000000u	/* who lived so long has a successor at once */
-#define PAUSE_NS 100000000	/* and who has not, after that */
+#define LEFT_OPEN 4		/* 0, 1, 2, and 3, which is reserved */
+#define LIVED_NS 1000000000u	/* a spawner that lived so long is replaced at once */
+#define PAUSE_NS 100000000	/* others after this pause */
 #define FAILED W_EXITCODE(1, 0) /* as of waitpid() */
 
-/* Nothing of the server's but standard errors and the channels, which move. */
-static bool leave_descriptors(const int *channels, unsigned count, int *own)
+/* Closes everything but standard error and the channels, which get other numbers. */
+static bool close_descriptors(const int *channels, unsigned count, int *own)
 {
 	unsigned lowest = LEFT_OPEN + count;
 	int null, copies[SPAWNER_CHANNELS_MAX];
 
-	/* Away first from where they are put afterwards. */
+	/* First move them away from their later numbers. */
 	for (unsigned i = 0; i < count; i++) {
 		copies[i] = fcntl(channels[i], F_DUPFD_CLOEXEC, (int)lowest);
 		if (copies[i] < 0)
@@ -62,31 +60,31 @@ static bool leave_descriptors(const int *channels, unsigned count, int *own)
 	return true;
 }
 
-/* 0 or -errno.  own: where the channels are afterwards, also if it fails. */
+/* Returns 0 or -errno. own: the descriptors of the channels afterwards, also on failure. */
 static int set_up(const int *channels, unsigned count, int *own)
 {
 	sigset_t all;
 	int error;
 
-	/* Ends with the server's channels, not with a signal to its group. */
+	/* It ends with the server's channels, not by a signal to its group. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* What is ignored would be ignored by programs too. */
+	/* Programs would inherit ignored signals. */
 	for (int i = 1; i < NSIG; i++)
 		if (i != SIGKILL && i != SIGSTOP)
 			(void)signal(i, SIG_DFL);
 	memcpy(own, channels, count * sizeof(*own));
-	if (!leave_descriptors(channels, count, own))
+	if (!close_descriptors(channels, count, own))
 		return -errno;
 	(void)prctl(PR_SET_NAME, "sweet: keeper", 0, 0, 0);
-	/* What has the server's user by then has no business in here, nor in the spawners. */
+	/* Processes of the server's user must not read its memory, nor the spawners'. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	error = privileges_trim();
 	return error ? error : privileges_seal();
 }
 
-/* Its status when it has ended; meanwhile, orphans that end. */
+/* Waits for the spawner and returns its status; reaps orphans meanwhile. */
 static int wait_for(pid_t spawner)
 {
 	siginfo_t info = {0};
@@ -98,7 +96,7 @@ static int wait_for(pid_t spawner)
 				break;
 			continue;
 		}
-		/* As a spawner would: with the program what it has started. */
+		/* As a spawner does: kill what the killed program has started. */
 		if (info.si_pid != spawner && info.si_code == CLD_KILLED &&
 		    info.si_status == SIGKILL)
 			kill(-info.si_pid, SIGKILL);
@@ -125,7 +123,10 @@ void spawner_monitor(const struct spawner_program *programs, unsigned count, con
 		if (spawner < 0 && !renewed)
 			error = errno;
 		status = spawner > 0 ? wait_for(spawner) : FAILED;
-		/* The server has gone; or one cannot be set up, and the first is not waited for. */
+		/*
+		 * The server has ended; or the first spawner failed to start, which
+		 * is reported.
+		 */
 		if (status == 0 || (status == FAILED && !renewed))
 			break;
 		if (clock_monotonic_ns() - born < LIVED_NS)

@@ -2,10 +2,10 @@
 /*
  * spawner-process.c - see spawner-process.h.
  *
- * It never waits for the server: what cannot be told yet is kept, and until it
- * is told no more requests are taken from that channel.  What is kept is
- * bounded by the places of the channel.  Whatever a channel says, it concerns
- * that channel's programs alone.
+ * It never waits for the server: answers that cannot be sent yet are kept, and no
+ * further request is read from that channel until they are sent.  What is kept is
+ * bounded by the places of the channel.  A request affects only programs of its own
+ * channel.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,15 +24,15 @@
 
 struct place {
 	pid_t pid;  /* 0: free */
-	bool ended; /* reaped, and not told yet */
+	bool ended; /* reaped, but not yet reported */
 	int status;
 };
 
 struct channel {
 	int fd;			      /* -1: closed */
-	struct spawner_answer answer; /* to the last request, or RENEWED; kind 0: told */
+	struct spawner_answer answer; /* to the last request, or RENEWED; kind 0: sent */
 	int answer_pidfd;
-	unsigned ended; /* places of which that is to be told */
+	unsigned ended; /* number of places whose end must be reported */
 	struct place places[SPAWNER_PLACES];
 };
 
@@ -48,9 +48,9 @@ struct process {
 	alignas(struct spawner_request) char message[SPAWNER_MESSAGE_MAX];
 };
 
-/* --- telling --------------------------------------------------------------------------- */
+/* --- answers --------------------------------------------------------------------------- */
 
-/* True: it was told. */
+/* Returns true if it was sent. */
 static bool tell(int channel, const struct spawner_answer *answer, int fd)
 {
 	union {
@@ -77,10 +77,10 @@ static void end_programs(struct channel *channel)
 			kill(-channel->places[i].pid, SIGKILL);
 }
 
-/* Nobody is there to be told, or nobody who can be trusted to listen. */
+/* The server has closed its end, or sent an invalid message. */
 static void close_channel(struct channel *channel)
 {
-	/* The monitor has it as well. */
+	/* The monitor holds it as well. */
 	(void)shutdown(channel->fd, SHUT_RDWR);
 	close(channel->fd);
 	channel->fd = -1;
@@ -93,12 +93,12 @@ static void close_channel(struct channel *channel)
 
 static bool is_later(int error)
 {
-	/* Too many descriptors under way: those that are taken make room. */
+	/* Too many descriptors in flight: sending succeeds after some are received. */
 	return error == EAGAIN || error == EINTR || error == ENOMEM || error == ENOBUFS ||
 	       error == ETOOMANYREFS;
 }
 
-/* What it can of what is to be told; true: nothing is left. */
+/* Sends as many pending answers as possible; returns true if none is left. */
 static bool tell_all(struct channel *channel)
 {
 	if (channel->answer.kind) {
@@ -141,8 +141,8 @@ static void close_fds(const int *fds, unsigned count)
 }
 
 /*
- * Bytes or -1; more descriptors than a program has do not enter this process.
- * *cut: there was no room for those that came.
+ * Returns bytes or -1; accepts at most SPAWNER_FDS descriptors. *cut: the process
+ * has too many open files to receive them.
  */
 static ssize_t receive(struct process *process, int socket, int fds[SPAWNER_FDS], unsigned *count,
 		       bool *cut)
@@ -204,7 +204,7 @@ static int start(struct process *process, struct channel *channel, unsigned plac
 	return 0;
 }
 
-/* False: the channel is to be closed. */
+/* Returns false if the channel must be closed. */
 static bool act(struct process *process, struct channel *channel, size_t length, const int *fds,
 		unsigned count, bool cut)
 {
@@ -221,7 +221,7 @@ static bool act(struct process *process, struct channel *channel, size_t length,
 		return false;
 	pid = channel->places[request->place].pid;
 	if (request->kind == SPAWNER_SIGNAL) {
-		/* It may have ended meanwhile. */
+		/* The program may have ended meanwhile. */
 		if (pid && !channel->places[request->place].ended &&
 		    (request->signal == SIGTERM || request->signal == SIGKILL))
 			kill(-pid, request->signal);
@@ -248,7 +248,7 @@ static void serve(struct process *process, struct channel *channel)
 	length = receive(process, channel->fd, fds, &count, &cut);
 	if (length < 0 && is_later(errno))
 		return;
-	/* 0: the server's end is closed.  What is no message is no server's. */
+	/* 0: the server has closed its end.  An invalid message is not from a working server. */
 	good = length > 0 && act(process, channel, (size_t)length, fds, count, cut);
 	close_fds(fds, count);
 	if (good)
@@ -257,7 +257,7 @@ static void serve(struct process *process, struct channel *channel)
 		close_channel(channel);
 }
 
-/* --- living ------------------------------------------------------------------------------- */
+/* --- the main loop ------------------------------------------------------------------------- */
 
 static void note_end(struct process *process, pid_t pid, int status)
 {
@@ -293,7 +293,7 @@ static void reap(struct process *process)
 		note_end(process, pid, status);
 }
 
-/* False: no channel is left. */
+/* Returns false if no channel is left. */
 static bool turn(struct process *process)
 {
 	struct pollfd *polls = process->polls;
@@ -352,7 +352,7 @@ bool spawner_tell_ready(int channel, int error)
 void spawner_process(const struct spawner_program *programs, unsigned count, const int *channels,
 		     unsigned channel_count, bool renewed)
 {
-	/* For good, and where who looks for leaks at its end finds it. */
+	/* Never freed; static, so that leak checkers find it. */
 	static struct process *process;
 	bool is_set_up = false;
 
@@ -367,13 +367,13 @@ void spawner_process(const struct spawner_program *programs, unsigned count, con
 		is_set_up =
 			process->channels && process->polls && set_up(process, channels, renewed);
 	}
-	/* Nobody waits for a later one's word: it says RENEWED. */
+	/* Nobody waits for a later spawner to be ready; it sends RENEWED. */
 	if (!renewed && !spawner_tell_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
 		is_set_up = false;
 	if (!is_set_up)
 		_exit(1);
 	while (turn(process))
 		;
-	/* Each channel has ended its programs when it was closed. */
+	/* Closing a channel has killed its programs. */
 	_exit(0);
 }

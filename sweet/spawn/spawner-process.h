@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-process.h - the small process that starts programs for the server,
- * from its fork on; and its monitor, the parent of it, which forks the next one when
- * it is ended from outside.
+ * spawner-process.h - the small process that starts programs for the server; and its
+ * monitor, the parent process, which forks the next one if the spawner is killed.
  *
- * Nobody else could: a spawner has rights that the server has given up, and is
- * forked by who has no threads.  The monitor has left it nothing else open than the
- * channels and the first four descriptors.
+ * Only such a process can do this: a spawner has privileges that the server has
+ * dropped, and its parent must have no threads.  The monitor has closed all descriptors of the
+ * spawner but the channels and the first four.
  */
 #ifndef SWEET_SPAWNER_PROCESS_H
 #define SWEET_SPAWNER_PROCESS_H
@@ -16,20 +15,20 @@
 #include "spawn/spawner-program.h"
 
 /*
- * Says on the first channel that it is ready, or why it is not and ends with
- * status 1; serves the channels until the last of them is closed at the
- * server's end, then ends its programs and itself, with status 0.  renewed:
- * there was one before it, which was ended; it says that instead, on each.
+ * Reports on the first channel that it is ready, or why not (then it exits with
+ * status 1).  Serves the channels until the server has closed the last of them,
+ * then kills its programs and exits with status 0. renewed: it replaces a killed
+ * spawner; it reports that on each channel instead.
  */
 _Noreturn void spawner_process(const struct spawner_program *programs, unsigned count,
 			       const int *channels, unsigned channel_count, bool renewed);
 
-/* Its first word, or that of who could not even come to it: error is 0, or errno. */
+/* Sends READY; error: 0 or errno.  Also for a monitor that could not start a spawner. */
 bool spawner_tell_ready(int channel, int error);
 
 /*
- * spawner-monitor.c: keeps a spawner at the channels until the last of them is closed
- * at the server's end, and ends after it.
+ * spawner-monitor.c: keeps a spawner running on the channels until the server has closed
+ * the last of them, and ends after it.
  */
 _Noreturn void spawner_monitor(const struct spawner_program *programs, unsigned count,
 			       const int *channels, unsigned channel_count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-program.c - see spawner-program.h.  Runs in the spawner; looks at files, but starts nothing.
+ * spawner-program.c - see spawner-program.h.  Runs in the spawner; reads files'
+ * attributes, but starts nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "files/docroot.h"
 #include "spawn/spawner-program.h"
 
-/* The three parts of a request, in its message. */
+/* The three parts of a request, within its message. */
 struct parts {
 	struct spawner_request request;
 	char *mount, *script, *block;
@@ -24,7 +25,7 @@ static bool read_parts(struct parts *parts, char *message, size_t length, unsign
 		return false;
 	memcpy(request, message, sizeof(*request));
 	length -= sizeof(*request);
-	/* Each by itself first: a sum could wrap. */
+	/* Check each length first: the sum could overflow. */
 	if (request->kind != SPAWNER_START || request->mount_length > SPAWNER_PATH_MAX ||
 	    request->script_length > SPAWNER_PATH_MAX ||
 	    request->block_length > SPAWNER_BLOCK_MAX ||
@@ -43,8 +44,8 @@ static bool read_parts(struct parts *parts, char *message, size_t length, unsign
 /* --- variables ---------------------------------------------------------------------- */
 
 /*
- * What describes a request.  Any other name could change what is run: a
- * loader's, a shell's, an interpreter's variable.
+ * Permits only variables that describe a request.  Others could change what runs:
+ * variables of the loader, a shell or an interpreter.
  */
 static bool is_allowed(const char *name, size_t length)
 {
@@ -59,7 +60,7 @@ static bool is_allowed(const char *name, size_t length)
 		if (!(name[i] >= 'A' && name[i] <= 'Z') && !(name[i] >= '0' && name[i] <= '9') &&
 		    name[i] != '_')
 			return false;
-	/* Of the client's fields this one would be taken for the operator's word. */
+	/* Some programs would take this field of the client for the operator's proxy setting. */
 	if (length == strlen("HTTP_PROXY") && memcmp(name, "HTTP_PROXY", length) == 0)
 		return false;
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
@@ -71,7 +72,7 @@ static bool is_allowed(const char *name, size_t length)
 	return false;
 }
 
-/* Whether one of the first count has the name that entry begins with. */
+/* Returns true if one of the first count variables has the name at the start of entry. */
 static bool is_set(char *const *list, size_t count, const char *entry, size_t name_length)
 {
 	for (size_t i = 0; i < count; i++)
@@ -89,7 +90,7 @@ static bool print(char *to, size_t size, const char *name, const char *one, size
 	return length >= 0 && (size_t)length < size;
 }
 
-/* The value of a variable in a block whose last byte is NUL, or NULL. */
+/* Returns the value of a variable in a block that ends with NUL, or NULL. */
 static const char *find_variable(const char *at, size_t length, const char *name)
 {
 	const char *end = at + length;
@@ -100,7 +101,7 @@ static const char *find_variable(const char *at, size_t length, const char *name
 	return NULL;
 }
 
-/* What the path behind the script would be among the files (RFC 3875, section 4.1.6). */
+/* Maps the path after the script to a file's path (RFC 3875, section 4.1.6). */
 static bool translate(struct spawner_launch *launch, const char *block, size_t length)
 {
 	const char *path = launch->path_info + strlen("PATH_INFO=");
@@ -111,7 +112,7 @@ static bool translate(struct spawner_launch *launch, const char *block, size_t l
 		     "PATH_TRANSLATED=", root, strlen(root), "", path, strlen(path));
 }
 
-/* The operator's, ours about the script, then the request's. */
+/* Adds the operator's variables, then those about the script, then the request's. */
 static int read_variables(struct spawner_launch *launch, char *at, size_t length)
 {
 	char *const *base = launch->program->variables, *end = at + length;
@@ -128,7 +129,7 @@ static int read_variables(struct spawner_launch *launch, char *at, size_t length
 		launch->all[count++] = launch->script_name;
 		launch->all[count++] = launch->script_filename;
 		launch->all[count++] = launch->path_info;
-		/* Never the request's, which took the script for a part of the path. */
+		/* Never the request's value, in which the script is a part of the path. */
 		strcpy(launch->path_translated, "PATH_TRANSLATED=");
 		launch->all[count++] = launch->path_translated;
 		left_out = !translate(launch, at, length);
@@ -157,8 +158,8 @@ static int read_variables(struct spawner_launch *launch, char *at, size_t length
 /* --- scripts -------------------------------------------------------------------------- */
 
 /*
- * The first file on the way down the path is the script, and the rest is for
- * it.  Nothing hidden is one, nor is the folder above.
+ * The first file along the path is the script; the rest is its PATH_INFO.  Hidden
+ * names and ".." are refused.
  */
 static int find_script(int root, const char *path, size_t length, size_t *script_length)
 {
@@ -200,7 +201,7 @@ static int read_script(struct spawner_launch *launch, const struct parts *parts)
 
 	if (memchr(parts->mount, '\0', parts->request.mount_length) || memchr(script, '\0', length))
 		return -EBADMSG;
-	/* Opened each time: a folder may be put in the place of another. */
+	/* Opened each time: the folder may have been replaced. */
 	root = docroot_open(folder);
 	if (root < 0)
 		return root;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-program.h - what the spawner may start, and what a request makes of
- * it: which file, with which environment.
+ * spawner-program.h - what the spawner may start, and what a request selects: the
+ * file and its environment.
  *
- * The programs are the operator's word, from before the server gave up what it
- * may.  A request is the server's, which may have been taken over since: it
- * chooses among the programs, and no more.
+ * The operator configures the programs, and the spawner knows them from before the
+ * server dropped its privileges.  Requests come from the server, which an attacker
+ * may control since then: a request can only choose among the programs.
  */
 #ifndef SWEET_SPAWNER_PROGRAM_H
 #define SWEET_SPAWNER_PROGRAM_H
@@ -18,29 +18,29 @@
 #include "spawn/privileges.h"
 #include "spawn/spawner-wire.h"
 
-/* All of it stays the caller's, and must last until spawner_open() has returned. */
+/* The caller owns all of it, and keeps it until spawner_open() has returned. */
 struct spawner_program {
-	const char *path;	/* absolute: one program; or NULL, and then ... */
-	const char *folder;	/* absolute: each executable file in it, as CGI scripts */
+	const char *path;	/* absolute: one program; or NULL, then folder counts */
+	const char *folder;	/* absolute: each executable file in it is a CGI script */
 	char *const *argv;	/* of path, ends with NULL */
-	const char *directory;	/* to work in; NULL: that of the script, or "/" */
-	char *const *variables; /* "NAME=value", ends with NULL: they count before a request's */
-	const struct privileges *privileges; /* who to be; NULL: as who opened the spawner */
-	uint64_t memory;  /* bytes of address space; 0: as it is, as the others */
+	const char *directory;	/* working directory; NULL: that of the script, or "/" */
+	char *const *variables; /* "NAME=value", ends with NULL; they override a request's */
+	const struct privileges *privileges; /* the user; NULL: as the opener of the spawner */
+	uint64_t memory;  /* bytes of address space; 0: unchanged, as for the others */
 	uint64_t seconds; /* of processor time */
-	uint64_t files;	  /* descriptors; 0: at most 1024, since select() has no more */
-	int nice;	  /* added */
-	const struct sock_fprog *filter; /* of its system calls; NULL: it may make any */
+	uint64_t files;	  /* descriptors; 0: at most 1024, the limit of select() */
+	int nice;	  /* increment */
+	const struct sock_fprog *filter; /* filter of its system calls; NULL: all are permitted */
 };
 
-/* A request, checked, with what it refers to. */
+/* A checked request, with what it refers to. */
 struct spawner_launch {
 	const struct spawner_program *program;
 	const char *path, *directory;
 	char *const *argv;
 	char *const *variables;
 	size_t script_length; /* bytes of the request's script that name the program */
-	/* What these point into. */
+	/* Storage for the pointers above: */
 	char *own_argv[2];
 	char *all[SPAWNER_VARIABLES_MAX + 5];
 	char file[PATH_MAX];
@@ -52,10 +52,10 @@ struct spawner_launch {
 };
 
 /*
- * Looks at a message of length bytes with that many descriptors.  0, and
- * launch points into message and programs; -EBADMSG: not a request to start
- * something; -EPERM: a variable that requests do not have; -E2BIG: too many;
- * -ENOENT, -EACCES, ...: about the script.
+ * Checks a message of length bytes with that many descriptors.  Returns 0, and
+ * launch points into message and programs; -EBADMSG: not a valid START request;
+ * -EPERM: a variable that requests may not set; -E2BIG: too many; -ENOENT, -EACCES,
+ * ...: errors of the script.
  */
 int spawner_launch_read(struct spawner_launch *launch, const struct spawner_program *programs,
 			unsigned count, char *message, size_t length, unsigned fds);

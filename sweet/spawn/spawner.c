@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner.c - the server's end of spawner.h: forks the monitor of the spawner, and
+ * spawner.c - the server's side of spawner.h: forks the monitor of the spawner, and
  * ends it.
  */
 #include <errno.h>
@@ -44,8 +44,8 @@ static bool check_programs(const struct spawner_program *programs, unsigned coun
 }
 
 /*
- * Whether one has come to where it takes requests; else errno is why.  A monitor
- * that ended without a word was killed.
+ * Returns true if a spawner is ready for requests; else errno is the reason.  A
+ * monitor that ended without a message was killed.
  */
 static bool is_ready(int channel)
 {
@@ -90,7 +90,7 @@ static bool fork_spawner(struct spawner *spawner, const struct spawner_program *
 	g_free(theirs);
 	if (spawner->pid < 0)
 		return fail(why, made == spawner->count ? "fork" : "sockets");
-	return is_ready(spawner->channels[0].fd) ? true : fail(why, "its own start");
+	return is_ready(spawner->channels[0].fd) ? true : fail(why, "its initialisation");
 }
 
 struct spawner *spawner_open(const struct spawner_program *programs, unsigned count,
@@ -129,7 +129,7 @@ void spawner_close(struct spawner *spawner)
 	for (unsigned i = 0; i < spawner->count; i++) {
 		if (spawner->channels[i].fd < 0)
 			continue;
-		/* A ring may still have a hold on the descriptor. */
+		/* The io_uring ring may still hold a reference to the descriptor. */
 		shutdown(spawner->channels[i].fd, SHUT_RDWR);
 		close(spawner->channels[i].fd);
 	}

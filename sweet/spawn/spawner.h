@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner.h - programs are started by a process that is small and was forked
- * while the server still was who started it.
+ * spawner.h - starts programs with a small process, which was forked before the
+ * server dropped its privileges.
  *
- * So a start costs the same however large the server is, programs can have
- * users of their own although the server has given that up, and a server that
- * was taken over can start nothing but what its operator named.
+ * So the cost of a start does not depend on the size of the server, programs can
+ * run as users of their own although the server has dropped that privilege, and an
+ * attacker who controls the server can start only what its operator configured.
  *
- * A thread has a channel; what it asks for is answered on the thread's loop.
- * A program ends, at the latest, with its channel, or with the process that
- * started it.  That has a monitor, which forks the next: of what is asked at that
- * time one at most is lost.
+ * A thread has a channel; results arrive on the thread's loop.  A program ends, at
+ * the latest, with its channel, or with the spawner.  The spawner has a monitor,
+ * which forks the next one: at most one request is lost then.
  */
 #ifndef SWEET_SPAWNER_H
 #define SWEET_SPAWNER_H
@@ -24,32 +23,32 @@ struct spawner;
 struct spawner_channel;
 
 /*
- * One program that is to run, in the caller's memory from spawner_ask() until
- * done() with an error, or until ended().  What it points to, and its
- * descriptors, must last until done() alone.
+ * One program to start, in the caller's memory from spawner_ask() until done() with
+ * an error, or until ended().  What it points to, and its descriptors, must last
+ * only until done().
  */
 struct start {
-	unsigned program;     /* its number */
-	const char *mount;    /* of a folder: the path that the script's follows, "/cgi-bin" */
-	const char *script;   /* and that, with what comes after it, "page.sh/more" */
-	const char *block;    /* "NAME=value\0", as the request's meta-variables */
+	unsigned program;   /* its number */
+	const char *mount;  /* for scripts: the URL path of their folder, "/cgi-bin" */
+	const char *script; /* the path of the script below it, with what follows, "page.sh/more" */
+	const char *block;  /* "NAME=value\0", the request's meta-variables */
 	size_t block_length;  /* bytes */
 	int fds[SPAWNER_FDS]; /* for descriptor 0, 1, ...; -1: none, see below */
 	/*
-	 * Later, and never during the asking.  error 0: it runs; pidfd becomes
-	 * readable when it ends, and is the callee's now.  Or an errno: ENOENT,
-	 * EACCES, EISDIR ... of the script; EAGAIN: too many programs run;
-	 * EOWNERDEAD: the spawner ended meanwhile, and the program, if it ran; the next
-	 * spawner may be asked; EPIPE: there is no spawner any more.
+	 * Called later, never during the request. error 0: the program runs; pidfd
+	 * becomes readable when it ends, and now belongs to the callee.  Else an
+	 * errno: ENOENT, EACCES, EISDIR ... of the script; EAGAIN: too many
+	 * programs run; EOWNERDEAD: the spawner has ended, and the program, if it
+	 * ran (the caller may try again); EPIPE: there is no spawner any more.
 	 */
 	void (*done)(struct start *start, int error, int pidfd);
-	/* It has ended; status as of waitpid(), -1: with its spawner.  May be NULL. */
+	/* The program has ended; status as of waitpid(), -1: with its spawner.  May be NULL. */
 	void (*ended)(struct start *start, int status);
-	/* Good from done() on. */
+	/* Valid from done() on: */
 	pid_t pid;
 	uint64_t asked;	      /* ns of clock_boottime_ns(): before it started */
 	size_t script_length; /* bytes of script that name the program */
-	/* spawner.c's */
+	/* Private to spawner.c: */
 	struct spawner_channel *channel;
 	struct start *next;
 	uint32_t place;
@@ -59,31 +58,31 @@ struct start {
 };
 
 /*
- * Forks it, and its monitor; one thread, before privileges are given up.  Without a
- * descriptor 0 a program has an empty input, without 2 the errors of the
- * spawner, which are the server's of now, and without 1 its 2.  threads: how
- * many channels there are.  Waits until it is ready.  NULL: *why is one line
- * (g_free).
+ * Forks the spawner and its monitor; call it with one thread, before privileges are
+ * dropped.  A program without a descriptor 0 gets an empty input; without 2, the
+ * spawner's standard error, which is the server's at this moment; without 1, its
+ * own descriptor 2. threads: the number of channels.  Waits until the spawner is
+ * ready.  Returns NULL with one line in *why (g_free).
  */
 struct spawner *spawner_open(const struct spawner_program *programs, unsigned count,
 			     unsigned threads, char **why);
 
-/* Ends all programs and the spawner; no thread uses its channel any more.  May be NULL. */
+/* Ends all programs and the spawner; no thread may use its channel any more.  May be NULL. */
 void spawner_close(struct spawner *spawner);
 
-/* Of the thread with that number. */
+/* Returns the channel of the thread with that number. */
 struct spawner_channel *spawner_channel(struct spawner *spawner, unsigned thread);
 
-/* From now on answers come, on that loop; on its thread.  0 or -errno. */
+/* From now on results arrive on that loop; call it on its thread.  Returns 0 or -errno. */
 int spawner_attach(struct spawner_channel *channel, struct loop *loop);
 
 /* All three on the channel's thread. */
 void spawner_ask(struct spawner_channel *channel, struct start *start);
 
-/* The same, but waits: 0 and the pidfd, or -errno; done() is not called. */
+/* The same, but waits: returns 0 and the pidfd, or -errno; done() is not called. */
 int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd);
 
-/* SIGTERM or SIGKILL for a program that runs, and for all that it has started. */
+/* Sends SIGTERM or SIGKILL to a running program, and to all that it has started. */
 void spawner_signal(struct start *start, int signal_number);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define FIRST_FD 3
 
-/* A decimal number of the environment, nothing around it; 0: none. */
+/* Reads a decimal number from the environment; returns 0 if it is missing or invalid. */
 static uint64_t number(const char *name)
 {
 	const char *text = getenv(name);
@@ -31,7 +31,7 @@ static uint64_t number(const char *name)
 	return *end || errno ? 0 : value;
 }
 
-/* Whether a variable names this process; unset: fine if it need not be there. */
+/* Returns true if a variable names this process, or is unset and not needed. */
 static bool is_for_us(const char *name, bool needed)
 {
 	if (!getenv(name))
@@ -67,7 +67,7 @@ static void take_descriptors(struct supervisor *supervisor)
 		return;
 	for (unsigned i = 0; i < count; i++)
 		if (fcntl(FIRST_FD + (int)i, F_SETFD, FD_CLOEXEC) < 0)
-			return; /* not open: the rest is somebody else's */
+			return; /* not open: the descriptors are not ours */
 	supervisor->fd_count = (unsigned)count;
 	supervisor->names = names ? strdup(names) : NULL;
 }
@@ -131,7 +131,7 @@ static void tell(const struct supervisor *supervisor, const char *format, ...)
 	va_end(arguments);
 	if ((size_t)length >= sizeof(text))
 		length = sizeof(text) - 1;
-	/* By address each time, so that one that was started again hears us. */
+	/* By address each time, so that a restarted supervisor receives it. */
 	while (sendto(supervisor->socket, text, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT,
 		      (const struct sockaddr *)&supervisor->address, supervisor->length) < 0 &&
 	       errno == EINTR)
@@ -145,7 +145,7 @@ void supervisor_ready(const struct supervisor *supervisor, const char *status)
 
 void supervisor_reloading(const struct supervisor *supervisor)
 {
-	/* The time tells this reload from the one before. */
+	/* The time distinguishes this reload from earlier ones. */
 	tell(supervisor, "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration\n",
 	     (unsigned long long)clock_monotonic_ns() / 1000u);
 }

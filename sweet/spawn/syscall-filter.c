@@ -2,13 +2,13 @@
 /*
  * syscall-filter.c - see syscall-filter.h.
  *
- * A list of what is refused, not of what is allowed: programs are any language's,
- * and libraries find new calls with each release.  What is left out here has
- * another guard: users, capabilities, no_new_privs, modes of files.
+ * A list of refused calls, not of permitted ones: programs may be in any language,
+ * and libraries use new calls with each release.  Calls that are not listed are
+ * restricted by other means: users, capabilities, no_new_privs, file modes.
  *
- * The kernel works out once for each number what the filter says of it (Linux
- * 5.11), so the list's length costs nothing but for the calls whose arguments
- * are looked at, the last ones.
+ * The kernel evaluates the filter once for each call number (Linux 5.11), so the
+ * length of the list costs nothing, except for the calls whose arguments are
+ * checked, at the end.
  */
 #include <errno.h>
 #include <sched.h>
@@ -35,7 +35,7 @@
 #define NAMESPACES                                                                                 \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
-#define X32 0x40000000u /* numbers of another kind of program, on x86-64 */
+#define X32 0x40000000u /* call numbers of another ABI of x86-64 */
 
 /* The lower half of an argument: all three machines are little-endian. */
 #define ARGUMENT(n) offsetof(struct seccomp_data, args[n])
@@ -47,7 +47,7 @@
 #define UNLESS_ANY(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, (skipped))
 #define REFUSE(number) UNLESS(number, 1), FAIL(EPERM)
 
-/* Younger than some C libraries; the numbers are the same on every machine. */
+/* Newer than some C libraries; the numbers are the same on every machine. */
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443
 #endif
@@ -58,13 +58,13 @@
 static struct sock_filter program[] = {
 	LOAD(offsetof(struct seccomp_data, arch)),
 	IF(MACHINE, 1),
-	RETURN(SECCOMP_RET_KILL_PROCESS), /* it would know other numbers */
+	RETURN(SECCOMP_RET_KILL_PROCESS), /* its call numbers are different */
 	LOAD(offsetof(struct seccomp_data, nr)),
 #ifdef __x86_64__
 	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1),
 	FAIL(EPERM),
 #endif
-	/* Other processes, the server among them. */
+	/* Access to other processes, such as the server. */
 	REFUSE(SYS_ptrace),
 	REFUSE(SYS_process_vm_readv),
 	REFUSE(SYS_process_vm_writev),
@@ -73,7 +73,7 @@ static struct sock_filter program[] = {
 	REFUSE(SYS_process_madvise),
 	REFUSE(SYS_move_pages),
 	REFUSE(SYS_migrate_pages),
-	/* Another view of the system. */
+	/* Changes of namespaces and mounts. */
 	REFUSE(SYS_unshare),
 	REFUSE(SYS_setns),
 	REFUSE(SYS_chroot),
@@ -87,11 +87,11 @@ static struct sock_filter program[] = {
 	REFUSE(SYS_fsmount),
 	REFUSE(SYS_fspick),
 	REFUSE(SYS_mount_setattr),
-	/* Files whatever folders say. */
+	/* Access to files without their folders' permissions. */
 	REFUSE(SYS_name_to_handle_at),
 	REFUSE(SYS_open_by_handle_at),
 	REFUSE(SYS_fanotify_init),
-	/* The machine. */
+	/* Control of the machine. */
 	REFUSE(SYS_reboot),
 	REFUSE(SYS_kexec_load),
 #ifdef SYS_kexec_file_load
@@ -118,7 +118,7 @@ static struct sock_filter program[] = {
 	REFUSE(SYS_ioperm),
 	REFUSE(SYS_modify_ldt),
 #endif
-	/* Large parts of the kernel, where most of its defects were. */
+	/* Large parts of the kernel, with a history of vulnerabilities. */
 	REFUSE(SYS_bpf),
 	REFUSE(SYS_perf_event_open),
 	REFUSE(SYS_userfaultfd),
@@ -128,7 +128,10 @@ static struct sock_filter program[] = {
 	REFUSE(SYS_add_key),
 	REFUSE(SYS_request_key),
 	REFUSE(SYS_keyctl),
-	/* Its flags lie in memory, where no filter looks; C libraries then take the older one. */
+	/*
+	 * The filter cannot read its flags, which are in memory; C libraries fall
+	 * back to clone().
+	 */
 	UNLESS(SYS_clone3, 1),
 	FAIL(ENOSYS),
 	UNLESS(SYS_clone, 4),
@@ -136,14 +139,17 @@ static struct sock_filter program[] = {
 	UNLESS_ANY(NAMESPACES, 1),
 	FAIL(EPERM),
 	RETURN(SECCOMP_RET_ALLOW),
-	/* Typing for somebody else. */
+	/* Writing input to another terminal user's session. */
 	UNLESS(SYS_ioctl, 5),
 	LOAD(ARGUMENT(1)),
 	IF(TIOCSTI, 2),
 	IF(TIOCLINUX, 1),
 	RETURN(SECCOMP_RET_ALLOW),
 	FAIL(EPERM),
-	/* Of the kernel's sockets the common ones: of netlink's, what tells its addresses. */
+	/*
+	 * Only common socket families; of netlink, only NETLINK_ROUTE, which
+	 * reports addresses.
+	 */
 	UNLESS(SYS_socket, 8),
 	LOAD(ARGUMENT(0)),
 	IF(AF_UNIX, 5),
@@ -153,7 +159,7 @@ static struct sock_filter program[] = {
 	LOAD(ARGUMENT(2)),
 	UNLESS(0 /* NETLINK_ROUTE */, 1),
 	RETURN(SECCOMP_RET_ALLOW),
-	/* Here is who asked for a socket that is none of these, or for none. */
+	/* All other families and protocols arrive here, and all other calls. */
 	LOAD(offsetof(struct seccomp_data, nr)),
 	UNLESS(SYS_socket, 1),
 	FAIL(EAFNOSUPPORT),
@@ -165,7 +171,7 @@ const struct sock_fprog *syscall_filter(void)
 	static const struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]),
 						 .filter = program};
 
-	/* With this argument it can only fail: EFAULT where there are filters. */
+	/* This call can only fail: with EFAULT if filters are supported. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno != EFAULT)
 		return NULL;
 	return &filter;

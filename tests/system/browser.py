@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Headless Chromium with one page, told what to do through a pair of pipes:
-what it asks for, complains of and shows is seen as it happens."""
+"""Headless Chromium with one page, controlled through a pair of pipes: its requests, errors and
+content are reported as they happen."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import tempfile
 import time
 
 CHROMIUM = shutil.which("chromium")
-TIMEOUT = 60  # seconds until a wait has failed
+TIMEOUT = 60  # seconds until a wait fails
 
 
 class Browser:
@@ -23,7 +23,7 @@ class Browser:
         self.data = b""
         self.requests = []  # URLs, in order
         self.complaints = []  # errors on the console and exceptions
-        # It reads its descriptor 3 and writes to 4.
+        # Chromium reads its descriptor 3 and writes to 4.
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{events}', "bash", CHROMIUM, "--headless=new",
              "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -99,7 +99,7 @@ class Browser:
             self.heed(self.message(deadline))
 
     def evaluate(self, expression):
-        """The value of an expression of JavaScript, or of its promise."""
+        """Returns the value of an expression of JavaScript, or of its promise."""
         got = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
                         awaitPromise=True)
         assert "exceptionDetails" not in got, got

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A client of raw bytes: what is sent is said by the test, what comes is
-parsed strictly, and every wait has an end."""
+"""A client of raw bytes: the test chooses what is sent, the responses are parsed strictly, and
+every wait has a deadline."""
 
 import shutil
 import socket
@@ -10,7 +10,7 @@ from server import TIMEOUT, note
 
 
 def has_ipv6():
-    """Whether this machine has ::1; a container may not."""
+    """Returns True if this machine has ::1; a container may not."""
     try:
         with socket.socket(socket.AF_INET6) as trial:
             trial.bind(("::1", 0))
@@ -20,7 +20,7 @@ def has_ipv6():
 
 
 class Closed(AssertionError):
-    """The server closed in the middle; data is what had come of the body."""
+    """The server closed the connection within a response; data is the body received so far."""
 
     def __init__(self, data, wanted):
         super().__init__(f"closed after {len(data)} of {wanted} bytes of a body")
@@ -49,7 +49,7 @@ class Response:
 
 
 def sockets(port):
-    """What the system says of both ends of a server's connections."""
+    """What the system reports about both ends of a server's connections."""
     if not shutil.which("ss"):
         return "no ss; on Debian: apt-get install iproute2"
     return subprocess.run(["ss", "-tinmo", f"( sport = :{port} or dport = :{port} )"],
@@ -57,8 +57,8 @@ def sockets(port):
 
 
 class Client:
-    """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source:
-    the address that it comes from."""
+    """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source: its local
+    address."""
 
     port = None
 
@@ -132,7 +132,7 @@ class Client:
         return self.response(method)
 
     def at_end(self):
-        """True: the server has closed and nothing was left to be read."""
+        """Returns True if the server has closed the connection and no data was left."""
         try:
             return self.data == b"" and self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -149,7 +149,7 @@ def fetch(port, target, method="GET", fields=""):
 
 
 def exchange(port, data):
-    """All that the server says to data until it closes."""
+    """Returns everything that the server sends in response to data until it closes."""
     with Client(port) as client:
         client.send(data)
         answer = b""

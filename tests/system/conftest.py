@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What all tests share: which of them run (selection.py), what is written of each
-(results.py, postmortem.py), and the servers that they are given."""
+"""Shared by all tests: which of them run (selection.py), what is recorded of each (results.py,
+postmortem.py), and the servers that they use."""
 
 import random
 
@@ -28,7 +28,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """After -k and -m have chosen."""
+    """Runs after -k and -m have selected."""
     kept = selection.choose(config, items)
     if config.getoption("shuffle"):
         random.Random(config.getoption("shuffle")).shuffle(kept)
@@ -38,14 +38,15 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """That of some files nothing is chosen is no fault; of a person's choice it is one."""
+    """If nothing is selected from some files, that is no error; if a person selected nothing, it
+    is."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and results.are_wanted():
         session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Before any fixture, which may start what is missing."""
+    """Runs before any fixture, which may start a missing program."""
     postmortem.forget()
     lacks = selection.lacking(item)
     if lacks:
@@ -69,7 +70,7 @@ def kind(request):
 
 @pytest.fixture
 def start(kind):
-    """start(root, options...): a server for one test, ended and judged after it."""
+    """start(root, options...): a server for one test, ended and checked after it."""
     started = []
 
     def begin(root, *options, **how):
@@ -87,7 +88,7 @@ def start(kind):
 
 @pytest.fixture
 def clock(tmp_path):
-    """For a server's clock=, by which its timers go."""
+    """For a server's clock=, which its timers use."""
     made = Clock(tmp_path / "clock")
     yield made
     made.close()
@@ -95,11 +96,11 @@ def clock(tmp_path):
 
 @pytest.fixture
 def one(kind, tmp_path):
-    """one(handle): an application, and a thread's server for it."""
+    """one(handle): an application, and a server with one thread for it."""
     started = []
 
     def begin(handle, *options, others=(), path="app.sock", pool=None):
-        """pool: lines of its section, in place of an option."""
+        """pool: lines of its section, instead of an option."""
         app = responder.Application(handle, tmp_path / path)
         addresses = [app.address, *others]
         if pool is None:
@@ -123,5 +124,5 @@ def one(kind, tmp_path):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The site of website.py; who adds files to it gives them names of their own."""
+    """The site of website.py; tests that add files must choose names of their own."""
     return website.Site(tmp_path_factory.mktemp("site"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of cgi-examples/ as commands for the server that was built."""
+"""The programs of cgi-examples/ as commands for the server under test."""
 
 import os
 import shlex
@@ -9,10 +9,10 @@ import pytest
 
 from server import BUILD, UNDER, sanitized
 
-# For programs that run elsewhere.
+# For programs that run outside of the build folder.
 SOURCES = os.path.abspath(os.path.join(os.environ["srcdir"], "cgi-examples"))
 PROGRAMS = os.path.abspath(BUILD)
-LIBRARY = os.path.join(PROGRAMS, "libnabc", ".libs")  # that which others link to
+LIBRARY = os.path.join(PROGRAMS, "libnabc", ".libs")  # the one that others link to
 
 
 def has_libfcgi():
@@ -26,12 +26,13 @@ needs_libfcgi = pytest.mark.skipif(bool(LACKS_LIBFCGI), reason=LACKS_LIBFCGI)
 
 
 def library_environment():
-    """Lets programs that link to the library find the one that was built."""
+    """Lets programs that link to the library find the one under test."""
     known = {"LD_LIBRARY_PATH": LIBRARY}
     if sanitized("tsan"):
         pytest.skip("a Python that was built without the thread sanitizer dies with it")
     if sanitized():
-        # A sanitizer in the library alone must be there first, and what Python leaks is its own.
+        # A sanitizer that is only in the library must be loaded first, and Python's own leaks
+        # are ignored.
         known["LD_PRELOAD"] = subprocess.check_output(
             [os.environ.get("CC", "cc").split()[0], "-print-file-name=libasan.so"],
             text=True).strip()
@@ -40,7 +41,7 @@ def library_environment():
 
 
 def worker(name, *arguments):
-    """One in C, for --worker; what Valgrind says of it stands in the server's log."""
+    """A worker in C, for --worker; Valgrind's output goes to the server's log."""
     return shlex.join([*UNDER, os.path.join(PROGRAMS, "cgi-examples", name), *map(str, arguments)])
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""FastCGI 1.0 from the side of a web server: applications, and requests to them
-without one in between."""
+"""FastCGI 1.0 as a web server uses it: applications, and direct requests to them."""
 
 import contextlib
 import socket
@@ -9,7 +8,7 @@ import subprocess
 
 from server import TIMEOUT
 
-# What a program begins with that takes requests at its descriptor 0, one after the other.
+# The beginning of a program that accepts requests at its descriptor 0, one after the other.
 APPLICATION = r"""
 import os, re, signal, socket, struct, sys, time
 listener = socket.socket(fileno=0)
@@ -77,7 +76,7 @@ class Application:
                                             stderr=subprocess.PIPE, env=environment or None)
 
     def ask(self, body=b"", **variables):
-        """Head as a dictionary of bytes, and body, of one request's answer."""
+        """Returns the head as a dictionary of bytes, and the body, of one request's response."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(TIMEOUT)
             connection.connect(self.path)
@@ -104,7 +103,7 @@ class Application:
                 return said
 
     def stop(self):
-        """What it has said to its standard error."""
+        """Returns what it wrote to its standard error."""
         self.process.terminate()
         try:
             return self.process.communicate(timeout=TIMEOUT)[1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Faults of a program that uses the library (tests/faults/library.c): it walks, and what
-its calls failed with is looked up in their manual pages."""
+"""Faults of a program that uses the library (tests/faults/library.c): it runs a scenario, and
+the errors of its calls are checked against their manual pages."""
 
 import errno
 import os
@@ -13,19 +13,19 @@ from server import BUILD, TIMEOUT
 
 LIBRARY = os.path.join(BUILD, "tests", "faults", "library")
 PAGES = Path(__file__).resolve().parent.parent.parent / "man"
-# In the order in which one builds on the other.
+# Sorted: later scenarios build on earlier ones.
 SCENARIOS = ["units", "sends", "rings", "owner", "member", "server", "worker"]
-# What a page means by the errors of a system call: names of kinds of fault.h, and more.
+# What a page means by the errors of a system call: names of kinds of fault.h, and others.
 SAME = {"sendmsg": ["send", "sendmsg", "sqe_send"], "readv": ["read", "readv"],
         "recvmsg": ["recvmsg"]}
 
 
 class Wrong(AssertionError):
-    """A fault that the library did not stand."""
+    """The library did not survive a fault."""
 
 
 class Pages:
-    """What each call can fail with, as man/*.3 have it."""
+    """The errors that each call can return, according to man/*.3."""
 
     def __init__(self, errors_of_kinds):
         self.kinds = errors_of_kinds  # {name of a system call: names of errors}
@@ -37,7 +37,8 @@ class Pages:
         return (PAGES / link[1]).read_text() if link else text
 
     def errors(self, call):
-        """Names of all errors; those of pages that are referred to are the call's as well."""
+        """Returns the names of all errors; those of pages that it refers to belong to the call
+        as well."""
         if call not in self.known:
             self.known[call] = found = set()
             text = self._text(call)
@@ -54,7 +55,8 @@ class Pages:
 
 
 def with_lines(wrong):
-    """What was wrong, with names for the addresses behind it: who met the last fault."""
+    """Returns the error message with names for its addresses: the code that met the last
+    fault."""
     text, *addresses = re.split(r"(?= 0x[0-9a-f]+)", wrong)
     said = subprocess.run(["addr2line", "-f", "-s", "-e", LIBRARY, *map(str.strip, addresses)],
                           capture_output=True, text=True, check=False).stdout.split("\n")
@@ -63,8 +65,8 @@ def with_lines(wrong):
 
 
 def walk(folder, scenario, *options, failures=None):
-    """One scenario; (rounds, faults that there could be, faults or signals that there were).
-    failures: a list for what failed, as pairs of a call's name and an error's."""
+    """Runs one scenario; returns (rounds, possible faults, injected faults or signals).
+    failures: a list that receives failures, as pairs of a call's name and an error's."""
     plan = Plan(Path(folder) / f"plan-{scenario}")
     try:
         said = subprocess.run([LIBRARY, "-d", str(folder), *options, scenario],

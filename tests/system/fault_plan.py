@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plan by which tests/faults/fault.c makes calls of a server fail, shared with it."""
+"""The plan for tests/faults/fault.c, which makes calls of a server fail; both share it."""
 
 import errno
 import mmap
@@ -14,7 +14,7 @@ MAGIC = 0x6661756c74303121
 SHORT, LOST, CUT = -1, -2, -3
 NONE = 0xFFFFFFFF
 SIZE = 1 << 16
-# As fault.h has them: words of 8 bytes, then the counters of the kinds.
+# As in fault.h: words of 8 bytes, then the counters of the kinds.
 WORDS = ["magic", "fired", "at", "times", "error", "kind", "live", "realtime", "monotonic", "base",
          "frame_count"]
 FRAMES = 16
@@ -26,7 +26,7 @@ def name_of(error):
 
 
 def preload():
-    """What goes into LD_PRELOAD: a sanitizer has to come first."""
+    """Returns the value of LD_PRELOAD: a sanitizer must come first."""
     from server import SWEET
 
     said = subprocess.run(["ldd", SWEET], capture_output=True, text=True, check=False).stdout
@@ -35,7 +35,7 @@ def preload():
 
 
 class Plan:
-    """A file; one program at a time is started with its environment()."""
+    """A file; one program at a time runs with its environment()."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -80,7 +80,7 @@ class Plan:
         return {kind: self.calls(kind) for kind in self.kinds}
 
     def arm(self, kind, number, error, times=1):
-        """The calls from that number on, counted from the program's start, fail."""
+        """Makes the calls from that number on fail, counted from the program's start."""
         self["kind"] = NONE
         self["error"] = error
         self["times"] = times
@@ -92,12 +92,12 @@ class Plan:
         self["times"] = 0
 
     def reset(self):
-        """For the next start of a program; the kinds stay known."""
+        """Resets it for the next start of a program; the kinds stay known."""
         self.memory[:] = bytes(SIZE)
         self["kind"] = NONE
 
     def where(self):
-        """Who met the last fault, as names of functions and lines."""
+        """Returns the code that met the last fault, as names of functions and lines."""
         from server import SWEET
 
         frames = self.words[len(WORDS):len(WORDS) + self["frame_count"]]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Faults of a whole server: one call of it fails, while it does all that it can do;
-then everything must go as before."""
+"""Faults of a whole server: one system call fails while the server does everything that it can
+do; then everything must work as before."""
 
 import contextlib
 import errno
@@ -16,9 +16,9 @@ from files import KB, MB, pattern, write
 from responder import Application
 from server import GENERATE, OBEY, TIMEOUT, Server, command, descriptors
 
-# What a request may come to while something fails, besides its right answer: 403 is EACCES.
+# Permitted statuses while something fails, beside the correct response: 403 is EACCES.
 REFUSED = (403, 500, 502, 503, 504)
-# What no client is to notice.
+# What no client may notice.
 HARMLESS = (errno.EINTR, SHORT)
 BROKEN = (ConnectionError, http.client.IncompleteRead, http.client.BadStatusLine)
 BODY = pattern(100 * KB, "body")
@@ -30,11 +30,11 @@ printf done
 
 
 class Wrong(AssertionError):
-    """A fault that the server did not stand."""
+    """The server did not survive a fault."""
 
 
 def answer_of(port, method, target, body=None, chunked=False):
-    """(status, body) on a connection of its own."""
+    """Returns (status, body) of a request on a connection of its own."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     try:
         connection.request(method, target, iter([body]) if chunked else body,
@@ -43,7 +43,7 @@ def answer_of(port, method, target, body=None, chunked=False):
         answer = connection.getresponse()
         return answer.status, answer.read()
     except BrokenPipeError:
-        # The server answered before it had read all, and closed.
+        # The server responded before it had read everything, and closed.
         with contextlib.suppress(*BROKEN, OSError):
             answer = connection.getresponse()
             return answer.status, answer.read()
@@ -53,7 +53,7 @@ def answer_of(port, method, target, body=None, chunked=False):
 
 
 class Site:
-    """What a server under faults has to serve: files, and programs of all sorts."""
+    """What a server under faults serves: files, and all kinds of programs."""
 
     def __init__(self, folder):
         self.root = folder / "root"
@@ -82,7 +82,8 @@ class Site:
         self.app.close()
 
     def exchanges(self):
-        """(name, arguments of answer_of, the right answer's body); files are new each time."""
+        """Returns (name, arguments of answer_of, the body of the correct response); files are
+        new each time."""
         self.number += 1
         fresh = f"fresh-{self.number}"
         data = pattern(30 * KB, self.number)
@@ -105,7 +106,7 @@ class Site:
         yield "status", ("GET", "/.sweet/status"), None
 
     def clean(self, port):
-        """All is answered well; what a program does may take a moment to come back."""
+        """Asserts that all responses are correct; a program may need a moment to restart."""
         for name, arguments, wanted in self.exchanges():
             deadline = time.monotonic() + TIMEOUT
             while True:
@@ -119,7 +120,8 @@ class Site:
                     raise Wrong(f"{name} afterwards: {status}, {len(body)} bytes")
 
     def faulty(self, port):
-        """Right answers, refusals or closed connections; (answered, refused, broken)."""
+        """Asserts correct responses, error responses or closed connections; returns (answered,
+        refused, broken)."""
         outcome = [0, 0, 0]
         for name, arguments, wanted in self.exchanges():
             try:
@@ -132,7 +134,7 @@ class Site:
             if status in REFUSED:
                 outcome[1] += 1
                 continue
-            # A program whose input breaks off has CONTENT_LENGTH to tell it.
+            # A program whose input ends early can compare it with CONTENT_LENGTH.
             if name == "cgi" and wanted.startswith(body[:-4]) and body[-4:] == wanted[-4:]:
                 wanted = body
             if status != 200 or (wanted is not None and body != wanted):
@@ -142,7 +144,7 @@ class Site:
 
 
 class Walk:
-    """A server with faults; say() takes a line of what is done."""
+    """A server with faults; say() receives a line about each step."""
 
     def __init__(self, folder, kind="uring", options=()):
         self.site = Site(folder)
@@ -172,20 +174,20 @@ class Walk:
         self.server = None
 
     def calls_of_a_round(self):
-        """How often each kind of call is made, of those that are."""
+        """Returns how often each kind of call is made, without those that are never made."""
         before = self.plan.all_calls()
         self.site.clean(self.server.port)
         after = self.plan.all_calls()
         return {kind: after[kind] - before[kind] for kind in after if after[kind] > before[kind]}
 
     def descriptors(self):
-        """0 if only root is told."""
+        """Returns 0 if only root can read it."""
         with contextlib.suppress(unittest.SkipTest):
             return descriptors(self.server.pid)
         return 0
 
     def fail(self, kind, ahead, error, times=1):
-        """The call of that kind that is so many ahead fails during a round."""
+        """Makes the call of that kind fail that is so many calls ahead, during a round."""
         what = f"{kind} +{ahead} {name_of(error)} x{times}"
         fired = self.plan["fired"]
         self.plan.arm(kind, self.plan.calls(kind) + ahead, error, times)
@@ -207,13 +209,14 @@ class Walk:
             self.counts[name] += number
 
     def jump(self, clock, nanoseconds):
-        """That clock of the server goes forward, or back."""
+        """Moves that clock of the server forward or back."""
         self.plan[clock] += nanoseconds
         self.site.clean(self.server.port)
         self.counts["clock jumps"] += 1
 
     def start_with(self, kind, number, error, times=1):
-        """A start during which a call fails: it serves, or ends and says why; what it says."""
+        """Starts the server while a call fails: it must serve, or exit with a message; returns
+        its output."""
         what = f"start: {kind} {number} {name_of(error)}"
         self.plan.reset()
         self.plan.arm(kind, number, error, times)

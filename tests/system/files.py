@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files whose every part tells where it belongs."""
+"""Files in which every part shows its position."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ KB, MB = 1 << 10, 1 << 20
 
 
 def pattern(size, seed=0):
-    """size bytes in which no two blocks of 64 are alike."""
+    """Returns size bytes in which no two blocks of 64 are equal."""
     block = 4096
     made = bytearray()
     for number in range((min(size, MB) + block - 1) // block):
@@ -16,7 +16,7 @@ def pattern(size, seed=0):
 
 
 def repeat(block, size):
-    """The block again and again, each with its number in front."""
+    """Returns repetitions of the block, each with its number in front."""
     pieces = []
     for number in range((size + len(block) - 1) // len(block)):
         pieces.append(number.to_bytes(8, "big") + block[8:])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""TCP connections whose end takes as long as their maker likes: whoever closes the last
-descriptor of one waits."""
+"""TCP connections whose close takes as long as their creator chooses: closing the last
+descriptor of one blocks."""
 
 import array
 import socket
@@ -9,7 +9,7 @@ SO_PASSRIGHTS = 83  # since Linux 6.16
 
 
 class Peer:
-    """What they connect to: it takes nothing, and ends them all when it is closed."""
+    """Their peer: it reads nothing, and ends them all when it is closed."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -23,7 +23,7 @@ class Peer:
 
 
 def connection(port, seconds):
-    """To a peer's port: with bytes under way that nobody takes."""
+    """Connects to a peer's port, with bytes in flight that nobody reads."""
     made = socket.create_connection(("127.0.0.1", port))
     made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, array.array("i", (1, int(seconds))))
     made.setblocking(False)
@@ -35,19 +35,20 @@ def connection(port, seconds):
 
 
 def send(over, data, port, seconds):
-    """Sends data with the only descriptor of such a connection; PermissionError: it is refused."""
+    """Sends data with the only descriptor of such a connection; PermissionError: it is
+    refused."""
     with connection(port, seconds) as passed:
         try:
             over.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
                                    array.array("i", [passed.fileno()]))])
         except OSError:
-            # It is the last one again.
+            # Now it is the last one again.
             passed.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, array.array("i", (1, 0)))
             raise
 
 
 def can_be_refused():
-    """Whether this system has the option."""
+    """Returns True if this system has the option."""
     with socket.socket(socket.AF_UNIX) as trial:
         try:
             trial.setsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS, 0)

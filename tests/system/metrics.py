@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A strict reader of Prometheus' text format, version 0.0.4: what a scraper
-would let pass (samples out of place, twice, or without type) is an error."""
+"""A strict reader of Prometheus' text format, version 0.0.4: what a scraper would tolerate
+(samples out of place, repeated, or without type) is an error."""
 
 import math
 import re
@@ -31,7 +31,7 @@ def labels_of(text):
 
 
 def check_histogram(family):
-    """Buckets that grow to +Inf, which is the count; a sum."""
+    """Checks that buckets grow up to +Inf, which equals the count, and that there is a sum."""
     by = {name: {} for name in ("bucket", "sum", "count")}
     for (name, labels), value in family.samples.items():
         by[name[len(family.name) + 1:]][labels] = value
@@ -43,7 +43,7 @@ def check_histogram(family):
 
 
 def parse(text):
-    """Families by name; each sample by (name, labels)."""
+    """Returns families by name, and each sample by (name, labels)."""
     assert text.endswith("\n")
     families, family, promised = {}, None, None
     for line in text.removesuffix("\n").split("\n"):
@@ -74,6 +74,7 @@ def parse(text):
 
 
 def value(families, name, **labels):
-    """Of a sample; name: of its family, with _count or _sum behind a histogram's."""
+    """Returns the value of a sample; name: of its family, with _count or _sum for a
+    histogram's."""
     family = families.get(name) or families[name.rpartition("_")[0]]
     return family.samples[name, tuple(sorted(labels.items()))]

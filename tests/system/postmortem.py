@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is needed to understand a test that failed, in a few dozen lines: of its
-servers the command, the end, the last lines of the log and the status; and the
-last requests and answers."""
+"""What helps to understand a failed test, in a few dozen lines: the command, the end, the last
+log lines and the status of its servers; and the last requests and responses."""
 
 import json
 import shlex
@@ -9,7 +8,7 @@ import time
 
 import server as servers
 
-SERVERS = 3  # of a test with more, the last
+SERVERS = 3  # of a test with more, the last ones
 LINES = 12  # of a log
 WIDTH = 180  # of a line
 STATUS = 1200  # characters
@@ -39,13 +38,14 @@ def of_exchange(when, port, what, data):
 
 
 def forget():
-    """Before each test: what an earlier one left; a server of several tests stays."""
+    """Before each test: drops what an earlier one left, but keeps a server that several tests
+    share."""
     servers.started[:] = [server for server in servers.started if server.process.poll() is None]
     servers.exchanges.clear()
 
 
 def sections():
-    """(title, text) for each thing that there is to say."""
+    """Returns (title, text) for each thing to report."""
     kept = servers.started[-SERVERS:]
     for number, server in enumerate(kept, len(servers.started) - len(kept) + 1):
         yield f"server {number} of {len(servers.started)}", "\n".join(of_server(server))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients that others wrote, as processes: what they say, and that they end well."""
+"""Third-party clients as processes: their output, and that they end well."""
 
 import socket
 import subprocess
@@ -16,7 +16,7 @@ not_under_valgrind = pytest.mark.skipif(
 
 
 def run(*command, **more):
-    """What a program said on both its outputs; its end must be good."""
+    """Returns both outputs of a program, which must end well."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=3 * TIMEOUT, check=False, **more)
     said = done.stdout.decode(errors="replace")
@@ -35,9 +35,9 @@ def free_port():
 
 
 class Daemon:
-    """A server that others wrote, until the end of a with statement.
+    """A third-party server, until the end of a with statement.
 
-    make(port): its command; another port is taken when somebody was faster.
+    make(port): its command; another port is chosen if that one was taken meanwhile.
     """
 
     def __init__(self, make, folder):
@@ -59,7 +59,7 @@ class Daemon:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return True
-            time.sleep(0.01)  # it says nothing that could be waited for
+            time.sleep(0.01)  # it prints nothing to wait for
         return False
 
     def said(self):

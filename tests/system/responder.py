@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A FastCGI application in the tests' own process, which does what a test says,
-also what no application should do."""
+"""A FastCGI application in the tests' own process, which does what a test chooses, including
+what no application should do."""
 
 import contextlib
 import socket
@@ -26,7 +26,7 @@ def end(status=0, protocol=COMPLETE):
 
 
 class Request:
-    """One request, as far as it has come; more of its body comes by body()."""
+    """One request, as far as it was received; body() reads more of its body."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -77,7 +77,7 @@ class Request:
         self.connection.send(data)
 
     def out(self, data, size=8184, padding=0):
-        """In records of that size."""
+        """Sends it in records of that size."""
         for at in range(0, len(data), size):
             self.send(record(STDOUT, data[at : at + size], padding))
 
@@ -86,7 +86,7 @@ class Request:
         self.send(record(STDOUT) + end())
 
     def aborted(self):
-        """Whether the server says, within the time of a test, that it is not interested."""
+        """Returns True if the server aborts the request before the test's deadline."""
         try:
             while True:
                 if self.connection.record()[0] == ABORT:
@@ -123,8 +123,8 @@ class Connection:
 
 
 class Application:
-    """Calls handle(request) in a thread for each connection; a request that it
-    returns False for is the last of its connection."""
+    """Calls handle(request) in a thread for each connection; if it returns False, the request is
+    the last of its connection."""
 
     def __init__(self, handle, path=None):
         self.handle = handle
@@ -140,7 +140,7 @@ class Application:
         self.requests = 0
         self.lock = threading.Lock()
         self.faults = []
-        self.ended = threading.Semaphore(0)  # one for each connection that is at its end
+        self.ended = threading.Semaphore(0)  # one for each closed connection
         self.thread = threading.Thread(target=self.accept, daemon=True)
         self.thread.start()
 
@@ -163,7 +163,7 @@ class Application:
                         return
             except (Gone, ConnectionError):
                 pass
-            except Exception as fault:  # for the test to see
+            except Exception as fault:  # for the test to check
                 self.faults.append(fault)
                 raise
             finally:

@@ -27,7 +27,7 @@ class Writer:
         self.write(begin=nodeid)
 
     def pytest_runtest_logreport(self, report):
-        """Three of a test: set up, called, torn down."""
+        """Three reports of a test: set up, called, torn down."""
         self.seconds += report.duration
         if report.failed:
             self.outcome = "failed"
@@ -41,7 +41,7 @@ class Writer:
                    reason=self.reason)
 
     def pytest_collectreport(self, report):
-        """A file that is skipped as a whole, or that cannot be read, has no tests to tell of."""
+        """A file that is skipped completely, or cannot be read, has no tests to report."""
         if report.skipped or report.failed:
             self.write(test=report.nodeid, outcome="skipped" if report.skipped else "failed",
                        seconds=0, reason=why_skipped(report) if report.skipped else "collection")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which of the tests run, and with which backend of the server: the options
---backends, --thin and --slice, and the marks "needs" and "bench"."""
+"""Selects the tests to run, and the backend of the server for each: the options --backends,
+--thin and --slice, and the marks "needs" and "bench"."""
 
 import collections
 import functools
@@ -12,7 +12,7 @@ import pytest
 import server as servers
 import tools
 
-NONE = "none"  # of tests that choose no backend
+NONE = "none"  # for tests that choose no backend
 FIRST = "first"
 
 OPTIONS = [
@@ -32,7 +32,7 @@ MARKS = [
 
 @functools.lru_cache
 def why_not(kind):
-    """Why a backend cannot run on this machine; empty when it can."""
+    """Returns why a backend cannot run on this machine; empty if it can."""
     if kind == "uring" and servers.VALGRIND:
         return "Valgrind stops for ever in io_uring_enter"
     try:
@@ -40,14 +40,14 @@ def why_not(kind):
             return ""
     except AssertionError as error:
         said = str(error)
-        # Only what a kernel can lack; anything else is a failure.
+        # Only what a kernel may lack; anything else is a failure.
         if "io_uring cannot be used: " in said and kind == "uring":
             return said
         raise
 
 
 def backend_of(item):
-    """The backend that is one of a test's parameters, whatever the parameter's name."""
+    """Returns the backend among a test's parameters, whatever the parameter's name."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = [parameters["kind"]] if "kind" in parameters else parameters.values()
     for value in chosen:
@@ -57,7 +57,7 @@ def backend_of(item):
 
 
 def by_backends(items, words):
-    """Those items that --backends asks for."""
+    """Returns the items that --backends selects."""
     wanted, known = words.split(","), (*servers.KINDS, FIRST, NONE)
     for word in wanted:
         if word not in known:
@@ -73,7 +73,7 @@ def by_backends(items, words):
 
 
 def functions_of(items):
-    """{a function: its items}."""
+    """Returns {function: its items}."""
     functions = collections.defaultdict(list)
     for item in items:
         functions[item.path, item.originalname].append(item)
@@ -81,25 +81,25 @@ def functions_of(items):
 
 
 def one_of_each(items):
-    """One item of each function; the functions take their backends in turn."""
+    """Returns one item of each function; the functions use the backends in turn."""
     kept = []
     for (_, name), variants in functions_of(items).items():
         backends = list(dict.fromkeys(map(backend_of, variants)))
-        # By the name, so that it is the same whichever other tests are run.
+        # By name, so that the choice does not depend on the other tests.
         turn = backends[zlib.crc32(name.encode()) % len(backends)]
         kept.append(next(item for item in variants if backend_of(item) == turn))
     return kept
 
 
 def slice_of(items, number, count):
-    """Neighbours stay together, since they share servers."""
+    """Neighbours stay together, because they share servers."""
     if not 1 <= number <= count:
         raise pytest.UsageError(f"--slice: there is no {number} of {count}")
     return items[len(items) * (number - 1) // count:len(items) * number // count]
 
 
 def choose(config, items):
-    """The items that the options ask for."""
+    """Returns the items that the options select."""
     option = config.getoption
     kept = list(items)
     if option("backends"):
@@ -112,7 +112,7 @@ def choose(config, items):
 
 
 def lacking(item):
-    """The line that says which program a test lacks, or nothing."""
+    """Returns a line that names the program that a test lacks, or nothing."""
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             if not tools.find(name):

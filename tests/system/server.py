@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""One server that was built, as a process: started, watched and ended.
+"""Runs the server as a process: starts, watches and ends it.
 
-SWEET_UNDER names a command that the server is run under, such as Valgrind;
-then loads are smaller and waits longer.  SWEET_THREADS is how many threads it
-has where a test does not say (as many as there are processors).
+SWEET_UNDER names a command that runs the server, such as Valgrind; then loads are smaller and
+deadlines longer. SWEET_THREADS is the number of threads if a test does not choose it (default:
+one per processor).
 """
 
 import collections
@@ -28,13 +28,13 @@ OBEY = os.path.join(BUILD, "tests", "system", "worker-obey")
 STREAM = os.path.join(BUILD, "tests", "system", "worker-stream")
 UNDER = shlex.split(os.environ.get("SWEET_UNDER", ""))
 VALGRIND = bool(UNDER) and "valgrind" in os.path.basename(UNDER[0])
-# Seconds until a wait has failed; below 30, when the server itself gives a client up.
+# Seconds until a wait fails; below 30, after which the server itself closes a client.
 TIMEOUT = 120 if UNDER else 20
 THREADS = os.environ.get("SWEET_THREADS")
-SOON = 5 if UNDER else 1  # seconds of a limit that is to be met, and by a good request not
-SCALE = 8 if UNDER else 1  # what loads are divided by
+SOON = 5 if UNDER else 1  # seconds of a limit that must expire, but not for a good request
+SCALE = 8 if UNDER else 1  # divisor of loads
 
-# Each kind: what the server is run through, and its options.
+# Each kind: the command that runs the server, and its options.
 KINDS = {
     "uring": ([], ["--io", "uring"]),
     "epoll": ([], ["--io", "epoll"]),
@@ -42,8 +42,8 @@ KINDS = {
 }
 
 
-# For whoever reads of a test that failed (postmortem.py): the servers that were started, and
-# what was sent and came last, as (seconds, port, what, data).
+# For postmortem.py: the servers that were started, and the last data sent and received, as
+# (seconds, port, what, data).
 started = []
 exchanges = collections.deque(maxlen=12)
 
@@ -53,7 +53,7 @@ def note(port, what, data):
 
 
 class Lines:
-    """The lines of a pipe, gathered by a thread as they come."""
+    """The lines of a pipe, collected by a thread as they arrive."""
 
     def __init__(self, pipe):
         self.lines = []
@@ -73,14 +73,14 @@ class Lines:
             self.changed.notify_all()
 
     def count(self, pattern, least=0):
-        """How many lines have the pattern; those that are sure to come are waited for."""
+        """Returns how many lines match the pattern; waits for `least` lines."""
         if least:
             self.wait(pattern, least)
         with self.changed:
             return sum(bool(re.search(pattern, line)) for line in self.lines)
 
     def wait(self, pattern, count=1):
-        """The count-th line that has the pattern, or None when none comes."""
+        """Returns the count-th line that matches the pattern, or None if it does not arrive."""
         deadline = time.monotonic() + TIMEOUT
         with self.changed:
             while True:
@@ -98,7 +98,7 @@ class Lines:
 
 
 class Process:
-    """Another process by pidfd, so that its number cannot become another's."""
+    """Another process by pidfd, so that its pid cannot become another process's."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -120,7 +120,8 @@ class Process:
 
 
 def inside(pid, name):
-    """The path of what only root is told of a server, since it cannot be dumped."""
+    """Returns the path of a /proc file of a server; only root can read it, because the server is
+    not dumpable."""
     path = f"/proc/{pid}/{name}"
     try:
         os.close(os.open(path, os.O_RDONLY))
@@ -136,7 +137,7 @@ def descriptors(pid):
 
 
 def children_of(pid):
-    """Numbers of the processes that pid has started."""
+    """Returns the pids of the children of pid."""
     children = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as stat:
@@ -155,17 +156,17 @@ def command(kind, options, prefix=(), listen="127.0.0.1:0", clock=None):
 
 
 class Server:
-    """Started when the constructor returns; stop() asserts a good end.
+    """A running server when the constructor returns; stop() asserts that it ended well.
 
-    listen and root may be None, for a configuration or a supervisor to say;
-    clock is the one that forward() moves; how is for Popen.
+    listen and root may be None if a configuration or a supervisor sets them; clock is the one
+    that forward() moves; how is passed to Popen.
     """
 
     def __init__(self, kind, root, *options, prefix=(), listen="127.0.0.1:0", clock=None, **how):
         self.last_status = None
         self.known = {}
         self.clock = clock
-        self.asked = 0  # how often for its status, which is an answer as well
+        self.asked = 0  # number of status requests, which count as responses too
         where = ["--root", str(root)] if root else []
         self.process = subprocess.Popen(
             command(kind, [*where, *map(str, options)], prefix, listen, clock),
@@ -188,13 +189,13 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def read(self, path, timeout):
-        # No proxy of the environment: this is the loopback.
+        # Ignore a proxy in the environment: this is the loopback.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(self.url + path, timeout=timeout) as answer:
             return answer.read()
 
     def body(self, path):
-        """Of a 200."""
+        """Returns the body of a 200."""
         note(self.port, "sent", f"GET {path}".encode())
         return self.read(path, TIMEOUT)
 
@@ -204,35 +205,35 @@ class Server:
         return self.last_status
 
     def try_status(self):
-        """For a test that fails: the status if the server still tells it."""
+        """For a test that failed: returns the status if the server still answers."""
         if self.port and self.process.poll() is None:
-            # Not body(): what the test asked last is told as well.
+            # Not body(), because that would be reported as the test's last request.
             with contextlib.suppress(OSError, ValueError):
                 self.last_status = json.loads(self.read("/.sweet/status", 2))
 
     def wait_status(self, good):
-        """The status as soon as good() is true of it; counters come a moment later."""
+        """Returns the status as soon as good() is true for it; counters may lag a little."""
         deadline = time.monotonic() + TIMEOUT
         while not good(status := self.status()):
             assert time.monotonic() < deadline, status
         return status
 
     def forward(self, seconds):
-        """Its clock goes on by so much, and its thread, if it has but one, looks at it."""
-        # What has come until now is seen at its time; and a timer looks when something comes.
+        """Moves the server's clock forward; its thread, if it has only one, notices at once."""
+        # What arrived so far is handled at its time, and an event makes the timers run.
         self.status()
         self.clock.forward(seconds)
         self.status()
 
     def bodies(self, path, count):
-        """So many that differ, by as many requests as that takes."""
+        """Returns that many different ones, with as many requests as needed."""
         found, deadline = set(), time.monotonic() + TIMEOUT
         while len(found) < count and time.monotonic() < deadline:
             found.add(self.body(path))
         return found
 
     def workers(self):
-        """The present children; each is remembered until the end."""
+        """Returns the current children; each is remembered until the end."""
         present = {}
         for pid in children_of(self.pid):
             if pid not in self.known or self.known[pid].ended(0):
@@ -244,7 +245,7 @@ class Server:
         return present
 
     def kill(self):
-        """Without asking; for tests of that, and when all else failed."""
+        """Kills it without a request to end: for tests of that, and if all else failed."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(TIMEOUT)
@@ -267,7 +268,8 @@ class Server:
             self.known = {}
         assert status == 0, f"exit status {status}: {self.errors.text()}"
         assert self.errors.ended, "somebody holds the standard error of a server that has ended"
-        # Of the kernel's own threads in the process, io_uring's, LeakSanitizer gets no registers.
+        # LeakSanitizer cannot read registers of the kernel's threads of io_uring in this
+        # process.
         bad = r"Sanitizer|runtime error:|^==\d+==(?!Unable to get registers from thread)"
         assert self.errors.count(bad) == 0, self.errors.text()
 
@@ -291,20 +293,21 @@ def running(kind, root, *options, **how):
 
 
 def once(*arguments, kind="epoll", prefix=(), **how):
-    """Runs the server with arguments that make it end by itself."""
+    """Runs the server with arguments that make it exit by itself."""
     done = subprocess.run(
         [*prefix, *KINDS[kind][0], *UNDER, SWEET, *map(str, arguments)],
         **how,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT,
     )
     if VALGRIND:
-        # It tells of system calls that are newer than it is, even if it is to be quiet.
+        # Valgrind reports system calls that are newer than it, even with --quiet.
         done.stderr = re.sub(r"^--\d+-- .*\n", "", done.stderr, flags=re.M)
     return done
 
 
 def sanitized(*by):
-    """True: the server carries a sanitizer (or one of these), whose memory is not the server's."""
+    """Returns True if the server is built with a sanitizer (or one of these), which needs memory
+    too."""
     with open(SWEET, "rb") as program:
         text = program.read()
     return any(f"lib{name}.so".encode() in text for name in by or ("asan", "tsan"))

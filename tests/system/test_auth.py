@@ -248,7 +248,7 @@ def test_changed_file(top):
 
 def test_bad_file_at_start(top):
     for text, says in [("anna\n", "users:1: there must be USER:HASH"),
-                       ("# x\nanna:geheim\n", "users:2: the password is in no form"),
+                       ("# x\nanna:geheim\n", "users:2: the format of the password is unknown"),
                        (None, "cannot read the users and passwords")]:
         if text is None:
             (top / "users").unlink()

@@ -450,7 +450,7 @@ def test_too_late(folder, clock):
     # It has 2 s to end by itself.
     server.forward(2.1)
     assert gone(pid)
-    assert server.errors.wait(r"hang\.sh \(pid \d+\): does not end: ending it")
+    assert server.errors.wait(r"hang\.sh \(pid \d+\): does not end after SIGTERM: killing it")
 
 
 def test_silence_in_the_middle(folder):

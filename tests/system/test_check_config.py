@@ -31,7 +31,7 @@ BROKEN = {
         (1, "unknown group [server]: must be [sweet], [host NAME], [path PREFIX] or "
             "[pool NAME]")]),
     "no group": ("# comment\nlisten=80\n",
-                 [(2, '"listen=80" stands before the first group: put it into [sweet]')]),
+                 [(2, '"listen=80" comes before the first group: move it into [sweet]')]),
     "group not closed": ("[sweet\nthreads=1\n", [(1, "a group is written [name]")]),
     "no value": ("[sweet]\nlisting\n",
                  [(2, '"listing": must be KEY=VALUE, [GROUP] or # comment')]),
@@ -63,7 +63,7 @@ BROKEN = {
     "no port": ("[sweet]\nlisten=:80;127.0.0.1:65536\n", [
         (2, 'listen "127.0.0.1:65536": must be ADDRESS:PORT,')]),
     "bits behind a prefix": ("[sweet]\ndeny=192.0.2.1/24\n", [
-        (2, 'deny "192.0.2.1/24": must be an address, a network without bits behind its prefix')]),
+        (2, 'deny "192.0.2.1/24": must be an address, a network without bits after its prefix')]),
     "name for an address": ("[sweet]\nallow=intranet.example\n",
                             [(2, 'allow "intranet.example": must be an address, a network')]),
     "status of no error": ("[sweet]\nerror-page=200=/x.html\n", [

@@ -574,9 +574,9 @@ BAD = {
     "two statuses": (record(6, b"Status: 200\nStatus: 200\n\n") + end(), "two Status lines"),
     "HTTP": (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "not FastCGI"),
     "version": (record(6, HEAD + b"\r\n", version=2), "not FastCGI"),
-    "other request": (record(6, HEAD + b"\r\n", number=2), "a request that it does not have"),
+    "other request": (record(6, HEAD + b"\r\n", number=2), "the id of another request"),
     "type": (record(4, HEAD + b"\r\n"), "a type that no application sends"),
-    "short end": (record(3, b"x"), "a length that its type does not have"),
+    "short end": (record(3, b"x"), "length does not match its type"),
     "foreign unit": (record(6, b"X-NABC-Cache-Id: 77\r\n" + HEAD + b"\r\n") + end(),
                      "sent the id of a unit that it may not use"),
 }

@@ -133,7 +133,7 @@ def test_no_starter(tmp_path):
         said = [walk.start_with("signalfd", number, errno.ENFILE) for number in range(calls)]
     finally:
         walk.close()
-    wanted = "cannot start the process that starts programs: its own start: "
+    wanted = "cannot start the process that starts programs: its initialisation: "
     assert [text for text in said if wanted + os.strerror(errno.ENFILE) in text], said
 
 

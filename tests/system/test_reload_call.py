@@ -108,16 +108,16 @@ def test_no_server(tmp_path, trap):
         idle.stdout.read(1)
         (tmp_path / "pid").write_text(f"{idle.pid}\n")
         good, lines = call(tmp_path / "pid")
-        assert not good and "is no server that serves: it does not wait for SIGHUP" in lines[0]
+        assert not good and "is not a running server: it does not handle SIGHUP" in lines[0]
         assert idle.poll() is None
     finally:
         idle.kill()
         idle.communicate(timeout=TIMEOUT)
     good, lines = call(idle.pid)
     assert not good and "there is no process" in lines[0], lines
-    for text, why in [("", "has no number"), ("nonsense\n", "has no number"),
-                      ("-1\n", "has no number"), ("0\n", "has no number"),
-                      ("99999999999999999999\n", "has no number")]:
+    for text, why in [("", "contains no process id"), ("nonsense\n", "contains no process id"),
+                      ("-1\n", "contains no process id"), ("0\n", "contains no process id"),
+                      ("99999999999999999999\n", "contains no process id")]:
         (tmp_path / "pid").write_text(text)
         good, lines = call(tmp_path / "pid")
         assert not good and why in lines[0], lines

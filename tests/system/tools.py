@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Programs of others that some tests need: where they are, and the Debian packages that
-have them."""
+"""Third-party programs that some tests need: their paths, and the Debian packages that contain
+them."""
 
 import os
 import shutil
 
-# What tests name in their mark "needs", and the Debian package that has it.
+# The names in the mark "needs", and the Debian package that contains each.
 PACKAGES = {
     "ab": "apache2-utils", "brotli": "brotli", "chromium": "chromium", "gnuplot": "gnuplot-nox",
     "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
     "htpasswd": "apache2-utils", "httperf": "httperf", "nginx": "nginx-light",
     "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
 }
-# Debian's own first: its packages are compiled already.
+# Debian's own first, because its packages are already compiled.
 PLACES = {"go": ["/usr/lib/go/bin/go"]}
 
 
 def find(name):
-    """The path of a program that PACKAGES names, or None."""
+    """Returns the path of a program that PACKAGES names, or None."""
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
     found = (shutil.which(place, path=path) for place in (*PLACES.get(name, ()), name))
     return next(filter(None, found), None)

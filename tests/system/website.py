@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A site of 1,000 files of all sizes and with all sorts of names, the same each
-time, and their SHA-256, by which a client's test knows that it got what is there.
-"""
+"""A site of 1,000 files of all sizes and with all kinds of names, always the same, and their
+SHA-256, by which a test verifies what its client received."""
 
 import hashlib
 import os
@@ -13,12 +12,12 @@ import zlib
 from files import KB, MB
 
 COUNT = 1000
-# For servers of the site: files of over 2 MB are too large for a unit then, and
-# not all of the site has room, so that files are evicted and read again.
+# For servers of the site: files over 2 MB are then too large for a unit, and not the whole site
+# fits, so that files are evicted and read again.
 CACHE = 8 * MB
 LARGEST = 5 * MB
-# Around what the server and the network count in: sectors, TCP's segments,
-# pages, pipes, windows and the limit of a unit.
+# Around the sizes that matter to the server and the network: sectors, TCP segments, pages,
+# pipes, windows and the limit of a unit.
 GRAINS = [512, 1000, KB, 1448, 1460, 4 * KB, 8 * KB, 16 * KB, 32 * KB, 64 * KB, 65535, 128 * KB,
           256 * KB, 512 * KB, MB, CACHE // 4]
 SIZES = [0, 1, 2, 3, *(grain + more for grain in GRAINS for more in (-1, 0, 1)),
@@ -36,12 +35,12 @@ ODD = [
     "l" * 255, "é" * 127, "%" * 200, "long." + "x" * 246 + ".txt",
 ]
 DEEP = ["/".join(["deep"] * depth) for depth in (5, 40, 150)] + ["/".join(["k" * 200] * 15)]
-# What a URL needs no escape for (RFC 3986, section 3.3), but for the quote.
+# Characters that need no escape in a URL (RFC 3986, section 3.3), without the quote.
 PLAIN = "/:@!$&()*+,;=~-._"
 
 
 class File:
-    """path: bytes, below the root; url: its escaped path; digest: its SHA-256."""
+    """path: bytes, relative to the root; url: its escaped path; digest: its SHA-256."""
 
     def __init__(self, path, data):
         self.path = path
@@ -57,7 +56,7 @@ class File:
 
 
 class Bytes:
-    """Slices of one pool of random bytes: no place in it is like another."""
+    """Slices of one pool of random bytes, in which all positions differ."""
 
     def __init__(self):
         self.pool = hashlib.shake_128(b"site").digest(LARGEST + COUNT * KB)
@@ -70,7 +69,7 @@ class Bytes:
 
 
 def script(filler, number, size):
-    """JavaScript that says that it ran."""
+    """JavaScript that reports that it ran."""
     head = b"window.ran = (window.ran || 0) + 1; // %d " % number
     return head + filler.letters(number, max(0, size - len(head)))
 
@@ -86,7 +85,7 @@ def style(filler, number, size):
 
 
 def image(filler, number, size):
-    """A PNG of one pixel; a chunk that nobody knows makes up the size."""
+    """A PNG of one pixel; an unknown chunk fills it up to the size."""
     def chunk(name, data):
         check = struct.pack(">I", zlib.crc32(name + data))
         return struct.pack(">I", len(data)) + name + data + check
@@ -100,7 +99,7 @@ KINDS = {".js": script, ".html": page, ".css": style, ".png": image}
 
 
 def plan():
-    """(path, size) of each file."""
+    """Returns (path, size) of each file."""
     dice = random.Random(4)
     planned = [(b"sizes/%d.bin" % size, size) for size in SIZES]
     for folder in ("odd", "odd/a folder/100%/ümläut", "odd/" + "f" * 255):
@@ -116,13 +115,13 @@ def plan():
         name = f"{number:04d}{suffixes[number % len(suffixes)]}"
         if number > COUNT - 40:
             name = "index.html"
-        # As many of 1 to 10 bytes as of 10 to 100 and so on.
+        # As many of 1 to 10 bytes as of 10 to 100, and so on.
         planned.append((f"{folder}/{name}".encode(), int(10 ** (dice.random() * 4.9))))
     return planned
 
 
 class Site:
-    """Written below root when it is made."""
+    """Written below root when it is created."""
 
     def __init__(self, root):
         self.root = os.fsencode(root)
@@ -149,7 +148,7 @@ class Site:
             return opened.read()
 
     def of_size(self, size):
-        """The file whose size is next to this."""
+        """Returns the file whose size is closest to this."""
         return min(self.files, key=lambda file: abs(file.size - size))
 
 

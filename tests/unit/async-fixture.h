@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-fixture.h - what the tests of asynchronous sends share: which
- * mechanisms can be tested here, units of a kind, messages and what came.
+ * async-fixture.h - shared by the tests of asynchronous sends: the mechanisms that
+ * can be tested here, units of a kind, messages, and received data.
  */
 #ifndef ASYNC_FIXTURE_H
 #define ASYNC_FIXTURE_H
@@ -12,7 +12,7 @@
 
 #define KIB ((size_t)1 << 10)
 
-/* Valgrind 3.19 stands still in io_uring_enter(). */
+/* Valgrind 3.19 hangs in io_uring_enter(). */
 static inline bool may_use_uring(void)
 {
 	struct io_uring ring;
@@ -60,7 +60,7 @@ static inline struct NC_cache_stat statistics(void)
 	return stat;
 }
 
-/* The next length bytes of fd are the pattern of seed from at on. */
+/* Asserts that the next length bytes of fd are the pattern of seed, from at on. */
 static inline void expect_pattern(int fd, uint64_t seed, size_t at, size_t length)
 {
 	char *got = must_alloc(length);
@@ -78,7 +78,7 @@ static inline void expect_text(int fd, const char *text)
 	ck_assert_mem_eq(got, text, strlen(text));
 }
 
-/* The next thing is the end of the stream. */
+/* Asserts that the stream ends here. */
 static inline void expect_end(int fd)
 {
 	char byte;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-fixture.h - what the tests of backend.c share: a cache, and the
- * program worker-fixture, which does as each request says, good or bad.
+ * backend-fixture.h - shared by the tests of backend.c: a cache, and the program
+ * worker-fixture, which does what each request says, correct or not.
  */
 #ifndef BACKEND_FIXTURE_H
 #define BACKEND_FIXTURE_H
@@ -25,7 +25,7 @@
 static NC_cache *cache;
 static NC_backend *backend;
 static int pollers[NC_CHANNELS_MAX];
-static unsigned backend_flags; /* of backends that are started */
+static unsigned backend_flags; /* flags for the backends that are started */
 
 static inline NC_backend *start_program(char *const *argv, char *const *environment,
 					unsigned channels, size_t memory)
@@ -63,7 +63,7 @@ static inline void open_all(unsigned channels, size_t memory)
 	for (unsigned i = 0; i < channels; i++) {
 		struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
-		/* The doorbell is never reset, so its edges are what counts. */
+		/* The doorbell is never reset, so only its edges count. */
 		pollers[i] = epoll_create1(EPOLL_CLOEXEC);
 		ck_assert_int_ge(pollers[i], 0);
 		ck_assert_int_eq(
@@ -81,12 +81,12 @@ static inline void close_all(void)
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 	for (unsigned i = 0; i < channels; i++)
 		close(pollers[i]);
-	/* No worker is left, not even as a zombie. */
+	/* Asserts that no worker is left, not even as a zombie. */
 	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0);
 	ck_assert_int_eq(errno, ECHILD);
 }
 
-/* One request of strings, of which the last is NULL. */
+/* Sends one request with these strings; the last one is NULL. */
 static inline int submit(unsigned channel, uint64_t tag, const char *first, const char *second,
 			 const char *third)
 {
@@ -103,7 +103,7 @@ static inline int submit(unsigned channel, uint64_t tag, const char *first, cons
 	return NC_backend_kick(backend, channel);
 }
 
-/* The ring of a channel's doorbell; false: none in a minute. */
+/* Waits for a channel's doorbell; returns false after one minute. */
 static inline bool rung(unsigned channel)
 {
 	struct pollfd wait[2] = {{.fd = pollers[channel], .events = POLLIN},
@@ -113,12 +113,15 @@ static inline bool rung(unsigned channel)
 
 	for (;;) {
 		count = poll(wait, 2, 60000);
-		/* Also without signals: the end of an earlier cache's io_uring interrupts. */
+		/*
+		 * A signal is not the only cause: the end of an earlier cache's
+		 * io_uring interrupts too.
+		 */
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
 			return false;
-		/* What the worker asks is answered meanwhile. */
+		/* Meanwhile serves the worker's requests to the cache. */
 		if (wait[1].revents)
 			ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 		if (wait[0].revents)
@@ -126,7 +129,7 @@ static inline bool rung(unsigned channel)
 	}
 }
 
-/* All requests have left the queue of the first channel. */
+/* Waits until all requests have left the queue of the first channel. */
 static inline void await_empty(void)
 {
 	struct nc_queue *queue = &backend->channel[0].queues.requests;
@@ -137,7 +140,7 @@ static inline void await_empty(void)
 	}
 }
 
-/* Sleeps as a server does until there is a response, or the end of the worker. */
+/* Sleeps as a server does until a response arrives or the worker ends. */
 static inline int reap(unsigned channel, uint64_t *tag, struct NC_response *response)
 {
 	for (;;) {
@@ -163,7 +166,7 @@ static inline void release_all(const struct NC_response *response)
 	}
 }
 
-/* Reads a body the way a client would get it, and lets go of it; its bytes. */
+/* Reads a body as a client would receive it, and releases it; returns its bytes. */
 static inline size_t take_body(const struct NC_response *response, char *to)
 {
 	struct NC_send message = NC_SEND_INIT(.ranges = response->ranges, .holds = response->holds,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * by-method.h - the counts of a route or cache by a method that is a variable.
+ * by-method.h - reads the counters of a route or cache for a method in a variable.
  */
 #ifndef BY_METHOD_H
 #define BY_METHOD_H

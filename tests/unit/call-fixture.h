@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call-fixture.h - what the tests of sweet/backend share: a pool whose protocol writes down
- * what it is given, a thread whose loop is open but does not run, and calls with their
- * transactions, which have no client.  A test calls what the loop would call.
+ * call-fixture.h - shared by the tests of sweet/backend: a pool whose protocol
+ * records what it receives, a thread whose loop is open but does not run, and calls
+ * with their transactions, which have no client.  A test makes the calls of the
+ * loop itself.
  */
 #ifndef CALL_FIXTURE_H
 #define CALL_FIXTURE_H
@@ -21,16 +22,16 @@ static struct pool_config settings;
 static struct call_queue queue;
 static struct transaction transactions[CALLS];
 
-/* What the protocol was given, and what was made of the transactions. */
+/* What the protocol received, and the results of the transactions. */
 static struct {
-	unsigned room;			   /* calls that the protocol takes */
+	unsigned room;			   /* number of calls that the protocol accepts */
 	struct backend_call *taken[CALLS]; /* in their order */
-	unsigned count;			   /* of those */
+	unsigned count;			   /* number of taken */
 	unsigned relieved, late, finished;
 	bool hopeless;
 	unsigned done, given_up;
 	struct transaction *last_done;
-	uint64_t moved; /* bytes, of each client */
+	uint64_t moved; /* bytes, for each client */
 } seen;
 
 static inline bool take_call(struct backend_call *call, const char *block, size_t length)
@@ -87,7 +88,7 @@ static inline uint64_t moved_bytes(const struct transaction *transaction)
 	return seen.moved;
 }
 
-/* A call that the protocol has. */
+/* Returns a call that the protocol has accepted. */
 static inline struct backend_call *make_call(unsigned number)
 {
 	struct transaction *transaction = &transactions[number];
@@ -144,7 +145,7 @@ static inline void end(void)
 	loop_close(thread.loop);
 }
 
-/* What the loop does when the timer is due. */
+/* Does what the loop does when the timer expires. */
 static inline void expire(struct timer *timer)
 {
 	ck_assert_ptr_nonnull(timer->queue);

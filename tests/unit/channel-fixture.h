@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel-fixture.h - what the tests of worker-channel*.c share: the calls of call-fixture.h
- * in a channel to the program worker-fixture, as backend-fixture.h starts it.
+ * channel-fixture.h - shared by the tests of worker-channel*.c: the calls of
+ * call-fixture.h in a channel to the program worker-fixture, as backend-fixture.h
+ * starts it.
  */
 #ifndef CHANNEL_FIXTURE_H
 #define CHANNEL_FIXTURE_H
@@ -17,7 +18,7 @@ static struct pool_process process;
 static struct page_memory pages;
 static struct body_budget ahead;
 
-/* Without a worker: what is sent to one goes nowhere. */
+/* Without a worker: what is sent to it is lost. */
 static inline void begin_channel(void)
 {
 	begin();
@@ -48,7 +49,7 @@ static inline void end_channel(void)
 	end();
 }
 
-/* The number of holds of a range's unit. */
+/* Returns the number of holds of a range's unit. */
 static inline uint64_t holds(struct NC_range range)
 {
 	struct NC_stat stat;

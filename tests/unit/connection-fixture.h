@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-fixture.h - a connection between a client, which is the test, and
- * a responder for bodies in pieces, which stands in the place of route.c and
- * writes down what comes.  A program that uses it must use all of it.
+ * connection-fixture.h - a connection between a client, which is the test, and a
+ * responder for request bodies in several parts, which replaces route.c and records
+ * what arrives.  A program that includes this must use all of it.
  */
 #ifndef CONNECTION_FIXTURE_H
 #define CONNECTION_FIXTURE_H
@@ -16,20 +16,20 @@
 #define WINDOW (256 * KIB)
 #define BODY_QUEUE_MAX 64
 
-/* What the responder does with a piece that more follows. */
+/* What the responder does with a part that is not the last. */
 enum manner { ASKS_AT_ONCE, WAITS, ANSWERS };
 
 static struct {
 	enum manner manner;
 	uint64_t limit;
 	size_t window;
-	/* What happened, of the last request with a body. */
+	/* What happened to the last request with a body. */
 	struct transaction *transaction;
 	unsigned pieces, more, finished;
 	size_t sizes[BODY_QUEUE_MAX];
 	size_t units[BODY_QUEUE_MAX];
-	size_t content; /* bytes that are as they were sent */
-	bool over;	/* the last piece has come */
+	size_t content; /* bytes that equal those sent */
+	bool over;	/* the last part has arrived */
 	bool wrong;
 } responder;
 
@@ -40,9 +40,9 @@ static NC_cache *cache;
 static struct config config;
 static struct config_ref generation;
 static int client;
-static char buffer[WINDOW]; /* on the loop's thread */
+static char buffer[WINDOW]; /* for the loop's thread */
 
-/* --- the responder: all on the loop's thread ---------------------------------- */
+/* --- the responder: everything on the loop's thread -------------------------- */
 
 static enum respond answer(struct transaction *transaction, const char *text)
 {
@@ -61,7 +61,7 @@ static void note_piece(struct transaction *transaction)
 
 	responder.wrong |= length > WINDOW || (transaction->upload != 0) != (length != 0) ||
 			   responder.pieces == BODY_QUEUE_MAX;
-	/* Nobody has the piece before. */
+	/* No earlier part may be in use. */
 	if (responder.pieces && responder.units[responder.pieces - 1])
 		responder.wrong |= NC_stat(NULL, responder.units[responder.pieces - 1], &stat,
 					   sizeof(stat)) == 0 ||
@@ -129,7 +129,7 @@ static void connect_client(void)
 {
 	int pair[2];
 
-	/* Small buffers: what is not taken is soon seen. */
+	/* Small buffers, so that backpressure shows soon. */
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 64 << 10, 64 << 10);
 	set_nonblocking(pair[1]);
 	client = pair[0];
@@ -168,7 +168,7 @@ static void close_all(void *argument)
 	connection_close_all(&thread);
 }
 
-/* Nothing must be left of anything. */
+/* Asserts that everything was released. */
 static void end(void)
 {
 	struct NC_cache_stat stat;
@@ -200,7 +200,7 @@ static void say_text(const char *text)
 	say(text, strlen(text));
 }
 
-/* The status of the next answer, whose head and body are read. */
+/* Reads the head and body of the next response; returns its status. */
 static int hear(void)
 {
 	char head[4096];
@@ -238,7 +238,7 @@ struct upload {
 static void *upload(void *argument)
 {
 	const struct upload *upload = argument;
-	static char content[20 * WINDOW]; /* one uploads at a time */
+	static char content[20 * WINDOW]; /* only one client uploads at a time */
 	char line[128];
 
 	ck_assert_uint_le(upload->length, sizeof(content));

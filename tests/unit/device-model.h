@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * device-model.h - the kernel module as a table of functions in this process,
- * for tests of what calls it: units in memory, rights by file, and the same
- * errors.  What is sent is copied.
+ * device-model.h - a model of the kernel module, as a table of functions in this
+ * process, for tests of its callers: units in memory, access rights by file, and
+ * the same errors.  It sends by copy.
  *
- * An open file is a memory file, so its arena can be mapped; memory of what
- * was inserted is taken away from it, so that whoever touches it still gets a
- * signal.  A file belongs to the process that `pid` named when it was opened.
+ * An open file is a memory file, so that its arena can be mapped.  The memory of
+ * inserted units is removed from it, so that accesses still raise a signal.  A file
+ * belongs to the process that pid named when it was opened.
  */
 #ifndef DEVICE_MODEL_H
 #define DEVICE_MODEL_H
@@ -40,34 +40,34 @@ struct model_file {
 };
 
 struct model_unit {
-	struct model_file *maker; /* NULL: gone */
+	struct model_file *maker; /* NULL: closed */
 	pid_t pid;
-	int state; /* NABC_STATE_*; 0: there is no more */
+	int state; /* NABC_STATE_*; 0: no unit */
 	size_t size, place;
-	char *bytes; /* of an inserted one */
+	char *bytes; /* of an inserted unit */
 	pid_t grants[MODEL_GRANTS];
 	unsigned grant_count;
 	unsigned holds[MODEL_FILES];
 };
 
-/* Ids count up and name the units by their places here, from 1 on. */
+/* Ids count up and are indices into this, from 1 on. */
 static struct {
 	pthread_mutex_t lock;
 	struct model_file files[MODEL_FILES];
 	struct model_unit units[MODEL_UNITS];
 	uint64_t last;
 	size_t used;		     /* bytes of all units */
-	unsigned closes;	     /* ends of streams that were sent with the last bytes */
+	unsigned closes;	     /* streams that were ended together with their last bytes */
 	unsigned calls[_IOC_NRMASK]; /* by number */
-	/* What a test may set: */
+	/* Tests may set: */
 	uint32_t version;
-	size_t memory;	 /* bytes that all units may have */
-	int full;	 /* and the errno beyond that */
+	size_t memory;	 /* maximum bytes of all units */
+	int full;	 /* errno beyond that */
 	int open_error;	 /* errno of opening */
-	pid_t pid;	 /* of files that are opened; 0: this process */
-	bool no_sockets; /* none is plain TCP */
-	bool no_reading; /* descriptors are only for read(2) */
-	bool no_holding; /* over RLIMIT_MEMLOCK */
+	pid_t pid;	 /* of files opened from now on; 0: this process */
+	bool no_sockets; /* no socket is plain TCP */
+	bool no_reading; /* descriptors only support read(2) */
+	bool no_holding; /* holding fails, as over RLIMIT_MEMLOCK */
 } model = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	   .version = NABC_ABI_VERSION,
 	   .memory = SIZE_MAX,
@@ -103,7 +103,7 @@ static inline void model_leave_arena(struct model_unit *unit, int protection)
 	memset(unit->maker->taken + first, 0, count * sizeof(bool));
 }
 
-/* It goes, unless somebody holds it. */
+/* Frees the unit, unless something holds it. */
 static inline void model_end(struct model_unit *unit)
 {
 	if (unit->state == NABC_STATE_FILLING && unit->maker)
@@ -125,7 +125,7 @@ static inline bool model_granted(const struct model_unit *unit, pid_t pid)
 	return false;
 }
 
-/* Whether the file may send the unit: 0 or an errno. */
+/* Returns 0 if the file may send the unit, or an errno. */
 static inline int model_access(const struct model_file *file, const struct model_unit *unit)
 {
 	if (!unit->state)
@@ -216,7 +216,7 @@ static inline bool model_plain(int socket)
 	       protocol == IPPROTO_TCP;
 }
 
-/* Sent in order; stops where the socket takes less than it was given. */
+/* Sends in order; stops when the socket accepts less than offered. */
 static inline int model_send(struct model_file *file, struct nabc_socksendv *call)
 {
 	const struct nabc_range *ranges = (const void *)(uintptr_t)call->ranges;
@@ -335,7 +335,7 @@ static inline int model_stat(struct model_file *file, struct model_unit *unit,
 
 static inline int model_do(struct model_file *file, unsigned long request, void *argument)
 {
-	/* All that name one unit do so first. */
+	/* All operations on one unit begin with its id. */
 	uint64_t id = *(uint64_t *)argument;
 	struct model_unit *unit = &model.units[id <= model.last ? id : 0];
 
@@ -446,7 +446,7 @@ static const struct nc_device_system model_system = {
 	model_open, model_close, model_call, model_map, model_unmap,
 };
 
-/* Units that there are. */
+/* Returns the number of units. */
 static inline unsigned model_units(void)
 {
 	unsigned count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file-cache-fixture.h - what the tests of file-cache.c share: a folder, two loops
- * with helpers and a cache, and asking for files.
+ * file-cache-fixture.h - shared by the tests of file-cache.c: a folder, two loops
+ * with helpers, a cache, and requests for files.
  */
 #ifndef FILE_CACHE_FIXTURE_H
 #define FILE_CACHE_FIXTURE_H
@@ -23,7 +23,7 @@ static NC_cache *cache;
 static char directory[64];
 static int root;
 
-/* Path of a file; good until the next but one. */
+/* Returns the path of a file; valid until the next call but one. */
 static inline const char *at(const char *name)
 {
 	static _Thread_local char paths[2][128];
@@ -34,7 +34,7 @@ static inline const char *at(const char *name)
 	return path;
 }
 
-/* Writes a file of the letter; in place if it is there. */
+/* Writes a file that consists of the letter; in place if it exists. */
 static inline void put(const char *name, char letter, size_t size)
 {
 	char *data = must_alloc(size);
@@ -76,7 +76,7 @@ static inline void open_all(size_t size, size_t max_unit, unsigned threads, uint
 		  threads);
 }
 
-/* Removes the folder, of which these files are left. */
+/* Removes the folder, in which these files are left. */
 static inline void close_all(void)
 {
 	DIR *folder = opendir(directory);
@@ -96,13 +96,13 @@ static inline void close_all(void)
 	ck_assert_int_eq(rmdir(directory), 0);
 }
 
-/* --- asking ------------------------------------------------------------------------ */
+/* --- requests ----------------------------------------------------------------------- */
 
 struct asker {
 	struct file_cache_waiter waiter; /* must be first */
 	const char *path;
 	bool at_once, done;
-	bool elsewhere; /* told on another thread than its loop's */
+	bool elsewhere; /* called on another thread than its loop's */
 };
 
 static inline void arrived(struct file_cache_waiter *waiter)
@@ -149,7 +149,7 @@ static inline void give_back(unsigned loop, struct asker *asker)
 	call(&runners[loop], put_back, asker);
 }
 
-/* Whether all of a unit is the letter (0: any letter, but one). */
+/* Returns true if a unit consists of the letter (0: of any one letter). */
 static inline bool uniform(const struct file_cache_view *view, char letter)
 {
 	size_t size = (size_t)view->version.size, have = 0;
@@ -181,7 +181,7 @@ static inline bool uniform(const struct file_cache_view *view, char letter)
 	return same;
 }
 
-/* Gets a file that must be all of the letter; whether it was there at once. */
+/* Gets a file that must consist of the letter; returns true if it was there at once. */
 static inline bool check_file(unsigned loop, const char *path, char letter, size_t size)
 {
 	struct asker asker = get(loop, path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handle-fixture.h - what the tests of handle.c share: a cache, and the bytes of
- * a unit as anyone would see them.
+ * handle-fixture.h - shared by the tests of handle.c: a cache, and the bytes of a
+ * unit as every process sees them.
  */
 #ifndef HANDLE_FIXTURE_H
 #define HANDLE_FIXTURE_H
@@ -35,7 +35,7 @@ static inline void must_alloc_unit(NC_handle *handle, size_t size, size_t fragle
 	ck_assert_int_eq(nc_handle_alloc(handle, &cache, size, fraglen, kind, 0), 0);
 }
 
-/* Bytes of the unit, gaps left out. */
+/* Returns the bytes of the unit, without gaps. */
 static inline void copy_unit(const struct nc_unit *unit, unsigned char *to)
 {
 	for (size_t at = 0, run; at < unit->layout.size; at += run) {
@@ -50,7 +50,7 @@ static inline struct nc_unit *unit_of(const NC_handle *handle)
 	return ((const struct nc_handle *)(const void *)handle)->unit;
 }
 
-/* Inserts, looks at what anyone would see then, and destroys. */
+/* Inserts a unit, returns what every process would see then, and destroys it. */
 static inline unsigned char *insert_and_copy(NC_handle *handle)
 {
 	unsigned char *bytes;
@@ -70,7 +70,7 @@ static inline unsigned char *insert_and_copy(NC_handle *handle)
 	return bytes;
 }
 
-/* All memory of the kind that there is gets dirty, and is given back. */
+/* Fills all memory of the kind with other bytes, and frees it. */
 static inline void soil(enum NC_kind kind, size_t size)
 {
 	NC_handle handle[4];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile-fixture.h - an owner that serves a cache to everyone, and members
- * that run as other users in processes of their own, for the tests of what
- * these can do to each other and to it.
+ * hostile-fixture.h - an owner that serves a cache to everyone, and members that
+ * run as other users in processes of their own, for tests of what members can do to
+ * each other and to the owner.
  *
- * A member is a forked child that has nothing of its parent's but a socket to
- * it (TALK), over which ids are told.  Check's assertions are for the owner; a
- * child uses CHILD, and its exit status says whether all was well.
+ * A member is a forked child that inherits only a socket to its parent (TALK), over
+ * which both send ids.  Check's assertions are for the owner; a child uses CHILD,
+ * and its exit status is its result.
  */
 #ifndef HOSTILE_FIXTURE_H
 #define HOSTILE_FIXTURE_H
@@ -25,7 +25,7 @@
 #include "process-fixture.h"
 
 #define PAGE ((size_t)4096)
-#define TALK 3 /* in a child, the socket to its parent */
+#define TALK 3 /* in a child: the socket to its parent */
 
 #define CHILD(condition)                                                                           \
 	do {                                                                                       \
@@ -69,7 +69,7 @@ static inline void close_hostile(void)
 	rmdir(directory);
 }
 
-/* What a child must not have of its parent. */
+/* Closes what a child must not inherit. */
 static inline void leave_parent(int talk)
 {
 	dup2(talk, TALK);
@@ -78,13 +78,13 @@ static inline void leave_parent(int talk)
 	unsetenv("NABC_CACHE");
 }
 
-/* Another user if this process may become one, or else the same: tests say what they skip. */
+/* Another user if this process may become one, else the same; tests report what they skip. */
 static inline bool become(uid_t uid)
 {
 	if (geteuid() == 0 &&
 	    (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		return false;
-	/* So that debuggers and leak checkers can look into it. */
+	/* So that debuggers and leak checkers can read its memory. */
 	prctl(PR_SET_DUMPABLE, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return true;
@@ -107,7 +107,7 @@ static inline struct member start_member(int (*run)(void), uid_t uid)
 	return member;
 }
 
-/* The owner's loop: until there is something to read, or the other end is gone. */
+/* Runs the owner's loop until data arrives or the other end closes. */
 static inline void serve_until(int fd)
 {
 	struct pollfd wait[2] = {{.fd = fd, .events = POLLIN},
@@ -122,7 +122,7 @@ static inline void serve_until(int fd)
 	} while (!readable(fd));
 }
 
-/* Ids that a member tells, while its questions are answered. */
+/* Receives ids from a member, and serves its requests meanwhile. */
 static inline void hear_ids(const struct member *member, size_t *ids, unsigned count)
 {
 	ssize_t got;
@@ -138,7 +138,7 @@ static inline void tell_ids(const struct member *member, const size_t *ids, unsi
 			 count * sizeof(*ids));
 }
 
-/* The owner's loop until no member is left. */
+/* Runs the owner's loop until no member is left. */
 static inline void serve_until_alone(void)
 {
 	struct NC_cache_stat stat;
@@ -152,7 +152,7 @@ static inline void serve_until_alone(void)
 	}
 }
 
-/* Serves it to its end, which must be a good one. */
+/* Serves the member until it ends, which must be with success. */
 static inline void end_member(struct member *member)
 {
 	int status;
@@ -188,7 +188,7 @@ static inline bool heard(size_t *ids, unsigned count)
 	return recv(TALK, ids, count * sizeof(*ids), 0) == (ssize_t)(count * sizeof(*ids));
 }
 
-/* Stays until the owner has seen enough. */
+/* Waits until the owner has checked everything. */
 static inline void stay(void)
 {
 	char byte;
@@ -196,7 +196,7 @@ static inline void stay(void)
 	(void)!recv(TALK, &byte, 1, 0);
 }
 
-/* 0: it could not. */
+/* Returns 0 on failure. */
 static inline size_t child_insert(NC_cache *in, uint64_t seed, size_t size, enum NC_kind kind)
 {
 	unsigned char *data = malloc(size);
@@ -225,7 +225,7 @@ static inline bool holds_pattern(NC_cache *in, size_t id, uint64_t seed, size_t 
 	return same;
 }
 
-/* A question by hand: the errno of the answer, or -1 when there is none. */
+/* Sends a hand-made request; returns the errno of the reply, or -1 without a reply. */
 static inline int child_call(int socket, struct nc_wire_call call, const int *fds, unsigned count,
 			     int *unit)
 {
@@ -248,13 +248,13 @@ static inline int child_call(int socket, struct nc_wire_call call, const int *fd
 		*unit = received[0];
 	else if (came)
 		close(received[0]);
-	/* Of the rest, the revocation map, nothing is needed here. */
+	/* The revocation map among the rest is not needed here. */
 	if (came > 1)
 		close(received[1]);
 	return reply.head.error;
 }
 
-/* Attached by hand; the segment's descriptor, if any, in *segment. */
+/* Attaches by hand; *segment is the segment's descriptor, if any. */
 static inline int child_join(uint32_t flags, struct nc_wire_welcome *welcome, int *segment)
 {
 	int fds[NC_PEER_FDS_MAX], socket = nc_peer_connect(path, 5000);

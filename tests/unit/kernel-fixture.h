@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel-fixture.h - what the tests of units in the kernel module share: a
- * cache with its transmitter on the model of the module.
+ * kernel-fixture.h - shared by the tests of units in the kernel module: a cache
+ * with its transmitter on the model of the module.
  */
 #ifndef KERNEL_FIXTURE_H
 #define KERNEL_FIXTURE_H

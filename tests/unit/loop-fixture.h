@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-fixture.h - what the tests around the event loop share: a loop of
- * either kind on a thread of its own, so that a test reads from top to bottom
- * and plays the peer.
+ * loop-fixture.h - shared by the tests around the event loop: a loop of either kind
+ * on a thread of its own, so that a test runs from top to bottom and plays the
+ * peer.
  *
- * Operations are started by call() on the loop's thread; their callbacks
- * write down what came in EVENT(); the test waits for that with AWAIT().
+ * call() starts operations on the loop's thread; their callbacks record results in
+ * EVENT(); the test waits for these with AWAIT().
  */
 #ifndef LOOP_FIXTURE_H
 #define LOOP_FIXTURE_H
@@ -17,7 +17,7 @@
 
 #include "suite.h"
 
-#define KINDS 2 /* of loops: every test is run with each, by its number _i */
+#define KINDS 2 /* of loops: every test runs with each, with its number _i */
 
 struct runner {
 	struct loop *loop;
@@ -31,7 +31,7 @@ struct runner {
 static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t event = PTHREAD_COND_INITIALIZER;
 
-/* Statements of a callback that a test looks at. */
+/* Statements of a callback that the test reads. */
 #define EVENT(...)                                                                                 \
 	do {                                                                                       \
 		pthread_mutex_lock(&event_lock);                                                   \
@@ -54,7 +54,7 @@ static pthread_cond_t event = PTHREAD_COND_INITIALIZER;
 		pthread_mutex_unlock(&event_lock);                                                 \
 	} while (0)
 
-/* Asserts what holds now of what events wrote. */
+/* Asserts a condition on what events have recorded. */
 #define SEEN(condition)                                                                            \
 	do {                                                                                       \
 		bool seen_;                                                                        \
@@ -71,15 +71,15 @@ static inline enum loop_kind kind_of(int number)
 }
 
 /*
- * Valgrind 3.19 runs one thread at a time and lets none go while one of them
- * waits in io_uring: check-valgrind.sh says so by this variable.
+ * Valgrind 3.19 runs one thread at a time, and no other thread runs while one waits
+ * in io_uring: check-valgrind.sh sets this variable.
  */
 static inline bool no_uring(void)
 {
 	return getenv("NABC_TEST_NO_URING") != NULL;
 }
 
-/* The kind for tests that are run once. */
+/* The kind for tests that run once. */
 static inline enum loop_kind any_kind(void)
 {
 	return no_uring() ? LOOP_EPOLL : LOOP_AUTO;
@@ -150,7 +150,7 @@ static inline void runner_start(struct runner *runner, enum loop_kind kind)
 	runner_start_in(runner, kind, LOOP_MANY);
 }
 
-/* Some turns, each with an event from the kernel: what was under way has come. */
+/* Runs some turns, each with an event of the kernel, so that pending operations complete. */
 static inline void settle(struct runner *runner)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ static inline void runner_stop(struct runner *runner)
 	close(runner->ends[1]);
 }
 
-/* The number of the first kind of loop that there is here. */
+/* Returns the number of the first kind of loop that is available. */
 static inline int first_kind(void)
 {
 	char why[128] = "NABC_TEST_NO_URING is set";
@@ -195,7 +195,7 @@ static inline int first_kind(void)
 	return 1;
 }
 
-/* --- a connection that writes down what it receives ------------------------ */
+/* --- a connection that records what it receives ----------------------------- */
 
 struct inlet {
 	struct loop_receive receive; /* must be first */
@@ -242,7 +242,7 @@ static inline void inlet_end(void *argument)
 	loop_close_fd(inlet->loop, inlet->fd);
 }
 
-/* An inlet for a socket, not begun; room for the bytes that may come. */
+/* Makes an inlet for a socket, not yet started; room: maximum of expected bytes. */
 static inline void inlet_init(struct inlet *inlet, struct runner *runner, int fd, size_t room)
 {
 	*inlet = (struct inlet){.receive.received = inlet_received,

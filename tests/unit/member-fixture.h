@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * member-fixture.h - what the tests of member.c share: a member, and units in it.
+ * member-fixture.h - shared by the tests of member.c: a member, and units in it.
  */
 #ifndef MEMBER_FIXTURE_H
 #define MEMBER_FIXTURE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nabc-fixture.h - what the tests of the exported calls share: the default cache,
- * units with a pattern, calls that must fail with an errno.
+ * nabc-fixture.h - shared by the tests of the exported calls: the default cache,
+ * units with a pattern, and calls that must fail with an errno.
  */
 #ifndef NABC_FIXTURE_H
 #define NABC_FIXTURE_H
@@ -13,7 +13,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* A call that must fail with -1 and that errno. */
+/* A call must fail with -1 and that errno. */
 #define FAILS(call, error)                                                                         \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -28,7 +28,10 @@
 		ck_assert_int_eq(errno, error);                                                    \
 	} while (0)
 
-/* Of a cache whose owner forks: see fork_alone(). Thread and processes are tested without ASan. */
+/*
+ * For a cache whose owner forks: see fork_alone().  Threads and processes are
+ * tested without ASan.
+ */
 #ifdef __SANITIZE_ADDRESS__
 #define NO_THREAD_TO_FORK NC_CACHE_NO_THREAD
 #else
@@ -70,7 +73,7 @@ static inline size_t insert(uint64_t seed, size_t size)
 	return id;
 }
 
-/* The owner's loop until a descriptor has something to say. */
+/* Runs the owner's loop until a descriptor is readable. */
 static inline void dispatch_until(int fd)
 {
 	while (!readable(fd)) {
@@ -89,7 +92,7 @@ static inline bool alive(size_t id)
 	return NC_stat(NULL, id, &stat, sizeof(stat)) == 0;
 }
 
-/* Every call that needs a cache, in a process that has none. */
+/* Makes every call that needs a cache, in a process that has none. */
 static inline void check_no_cache(int error)
 {
 	struct NC_range range = {.id = 1, .length = 1};
@@ -111,7 +114,7 @@ static inline void check_no_cache(int error)
 	NULL_FAILS(NC_backend_start(NULL, &options), error);
 }
 
-/* There is no cache: else the calls would not look for one. */
+/* There must be no default cache, else the calls would not try to attach. */
 static inline void check_none(void)
 {
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);

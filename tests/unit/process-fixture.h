@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process-fixture.h - processes for the tests of who may do what: children
- * that wait, one with a pid of our choice, and what this system cannot do.
+ * process-fixture.h - processes for the tests of access rights: children that wait,
+ * a child with a chosen pid, and checks of what this system supports.
  */
 #ifndef PROCESS_FIXTURE_H
 #define PROCESS_FIXTURE_H
@@ -23,7 +23,7 @@ static inline bool has_pidfds(void)
 	return true;
 }
 
-/* Says so, if pidfds are missing: under Valgrind 3.19. */
+/* Reports it if pidfds are missing: under Valgrind 3.19. */
 static inline bool skip_without_pidfds(const char *what)
 {
 	if (has_pidfds())
@@ -33,7 +33,7 @@ static inline bool skip_without_pidfds(const char *what)
 	return true;
 }
 
-/* A child that does nothing until it is killed. */
+/* Starts a child that does nothing until it is killed. */
 static inline pid_t fork_paused(void)
 {
 	pid_t pid = fork_alone();
@@ -52,7 +52,7 @@ static inline void end_child(pid_t pid)
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
-/* fork() to that pid, which must be free; -1: this process may not choose. */
+/* As fork(), with that pid, which must be free; returns -1 if this process may not choose. */
 static inline pid_t fork_running_as(pid_t pid)
 {
 	struct clone_args args = {
@@ -61,7 +61,7 @@ static inline pid_t fork_running_as(pid_t pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* The same, of a child that does nothing. */
+/* The same, for a child that does nothing. */
 static inline pid_t fork_as(pid_t pid)
 {
 	pid_t child = fork_running_as(pid);
@@ -73,7 +73,7 @@ static inline pid_t fork_as(pid_t pid)
 	return child;
 }
 
-/* All descriptors that a soft limit of `most` allows but `leave`, taken. */
+/* Opens all descriptors that a soft limit of most permits, except leave of them. */
 static int hogs[1024];
 static unsigned hog_count;
 
@@ -97,7 +97,7 @@ static inline void hog_descriptors(unsigned most, unsigned leave)
 		close(hogs[--hog_count]);
 }
 
-/* Says so, if descriptors that are received are not limited: under Valgrind. */
+/* Reports it if received descriptors are not limited: under Valgrind. */
 static inline bool skip_without_limits(const char *what)
 {
 	union {
@@ -137,14 +137,14 @@ static inline bool skip_without_limits(const char *what)
 }
 
 /*
- * The kernel counts descriptors in flight for each user but root: becomes one
- * that no other test is at this time.  Says so, if it cannot.
+ * The kernel counts descriptors in flight for each user but root: becomes a user
+ * that no other test has at this time.  Reports it if this is not possible.
  */
 static inline bool become_a_user(const char *what)
 {
 	unsigned id = 20000 + (unsigned)getpid() % 40000;
 
-	/* It is the real user who counts, and the effective one who is privileged. */
+	/* The kernel counts by the real user, and privileges belong to the effective one. */
 	if (geteuid() || (!setegid(id) && !setresuid(id, id, 0)))
 		return true;
 	printf("%s: skipped: cannot become another user\n", what);
@@ -152,14 +152,14 @@ static inline bool become_a_user(const char *what)
 	return false;
 }
 
-/* And back: leak checkers look into this process at its end. */
+/* Returns to root: leak checkers read this process at its end. */
 static inline void become_root_again(void)
 {
 	(void)!setresuid(0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* ck_assert() for a child, where Check cannot be asked. */
+/* As ck_assert(), for a child, where Check is not available. */
 #define GOOD(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -168,7 +168,7 @@ static inline void become_root_again(void)
 		}                                                                                  \
 	} while (0)
 
-/* Runs it in a child, which must end well. */
+/* Runs a function in a child, which must succeed. */
 static inline void in_child(void (*function)(void))
 {
 	pid_t child = fork_alone();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request-fixture.h - what the tests of the request head share: parsing heap
- * copies of the exact size, so that memory checkers see a read too far, and what
- * holds for every request that was accepted.
+ * request-fixture.h - shared by the tests of the request head: parsing of heap
+ * copies of the exact size, so that memory checkers detect reads beyond the end;
+ * and what must hold for every accepted request.
  */
 #ifndef REQUEST_FIXTURE_H
 #define REQUEST_FIXTURE_H
@@ -12,7 +12,7 @@
 #include "suite.h"
 
 #define L "GET / HTTP/1.1\r\n" /* a request line */
-#define H "Host: h\r\n"	       /* what a request needs */
+#define H "Host: h\r\n"	       /* required by a request */
 #define E "\r\n"	       /* the end */
 
 static struct request request;
@@ -34,7 +34,7 @@ static inline void check_slice(struct slice slice, const char *head, size_t leng
 	expect(slice.length <= (size_t)(head + length - slice.at));
 }
 
-/* What holds for every request that was accepted. */
+/* Asserts what must hold for every accepted request. */
 static inline void check_request(const char *head, size_t length)
 {
 	unsigned i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-fixture.h - what the tests of respcache.h share: a cache of units
- * and one of responses, loops, requests from text, units with one letter in
- * them.  Times are the tests' own.
+ * respcache-fixture.h - shared by the tests of respcache.h: a cache of units and
+ * one of responses, loops, requests from text, and units filled with one letter.
+ * The tests choose the times.
  */
 #ifndef RESPCACHE_FIXTURE_H
 #define RESPCACHE_FIXTURE_H
@@ -16,7 +16,7 @@
 #define SECOND UINT64_C(1000000000)
 #define BEGIN (1000 * SECOND)
 
-/* A request of that target and further fields. */
+/* Makes a request of that target and further fields. */
 #define GET(target, fields) "GET " target " HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
 
 static const struct cacheable_rule by_response = {CACHEABLE_RESPONSE, 0};
@@ -37,7 +37,7 @@ static inline void open_all(unsigned entries, size_t bytes)
 		runner_start(&runners[i], any_kind());
 }
 
-/* Nobody holds a unit any more, or the cache would not close. */
+/* No unit may be held any more, else the cache would not close. */
 static inline void close_all(void)
 {
 	struct NC_cache_stat stat;
@@ -57,7 +57,7 @@ static inline struct respcache_stat stat_now(void)
 	return stat;
 }
 
-/* A unit of that letter, and one hold. */
+/* Makes a unit of that letter, with one hold. */
 static inline struct NC_range make_unit(char letter, size_t size)
 {
 	char *bytes = must_alloc(size);
@@ -83,9 +83,9 @@ static inline bool is_alive(size_t id)
 	return true;
 }
 
-/* --- looking up ---------------------------------------------------------------------- */
+/* --- lookups -------------------------------------------------------------------------- */
 
-/* The head must stay for as long as the request. */
+/* The head must last as long as the request. */
 static inline struct request parse(const char *head)
 {
 	struct request request;
@@ -94,12 +94,12 @@ static inline struct request parse(const char *head)
 	return request;
 }
 
-/* One who asks, on the thread of the test; what is told comes by a loop. */
+/* One request, on the test's thread; a loop calls told(). */
 struct asker {
 	struct respcache_ask ask; /* must be first */
 	struct cacheable_rule rule;
-	unsigned told;	/* times */
-	bool elsewhere; /* told on another thread than its loop's */
+	unsigned told;	/* number of calls */
+	bool elsewhere; /* called on another thread than its loop's */
 	bool request_good;
 };
 
@@ -117,7 +117,7 @@ static inline void was_told(struct respcache_ask *ask)
 	});
 }
 
-/* Where the requests come in. */
+/* Where the requests arrive. */
 static struct cachekey_place here = {{"192.0.2.1:80", 12}, {"here", 4}};
 
 static inline enum respcache_verdict look_by(struct asker *asker, const char *head,
@@ -141,7 +141,7 @@ static inline void let_go(struct asker *asker)
 	asker->ask.entry = NULL;
 }
 
-/* Looks, gives back what there is, and returns the verdict: no flight may begin. */
+/* Looks up, puts back the result, and returns the verdict; no flight may begin. */
 static inline enum respcache_verdict peek(const char *head, uint64_t now_ns)
 {
 	struct asker asker;
@@ -155,9 +155,9 @@ static inline enum respcache_verdict peek(const char *head, uint64_t now_ns)
 	return verdict;
 }
 
-/* --- answering ------------------------------------------------------------------------ */
+/* --- responses ------------------------------------------------------------------------ */
 
-/* Ends a flight with these lines and ranges; whether they are kept. */
+/* Ends a flight with these lines and ranges; returns true if they are stored. */
 static inline bool answer_with(struct respcache_flight *flight, const char *lines,
 			       const struct NC_range *ranges, unsigned count, bool given,
 			       uint64_t now_ns)
@@ -187,7 +187,7 @@ static inline bool answer_with(struct respcache_flight *flight, const char *line
 
 #define KEEP_10 "Cache-Control: max-age=10\r\n"
 
-/* Fetches what is not there: one unit of the letter that is the cache's; its id. */
+/* Fetches a missing response: one unit of the letter, which the cache owns; returns its id. */
 static inline size_t fetch(const char *head, const char *lines, char letter, uint64_t now_ns)
 {
 	struct asker asker;
@@ -200,7 +200,7 @@ static inline size_t fetch(const char *head, const char *lines, char letter, uin
 	return range.id;
 }
 
-/* Whether all of a body that is held is the letter. */
+/* Returns true if a held body consists of the letter. */
 static inline bool body_is(const struct respcache_entry *entry, char letter)
 {
 	const struct respcache_view *view = respcache_view(entry);
@@ -218,7 +218,7 @@ static inline bool body_is(const struct respcache_entry *entry, char letter)
 	return true;
 }
 
-/* Whether there is a fresh one, with that letter. */
+/* Returns true if there is a fresh entry with that letter. */
 static inline bool hits(const char *head, char letter, uint64_t now_ns)
 {
 	struct asker asker;

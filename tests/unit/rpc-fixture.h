@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rpc-fixture.h - an owner and made-up members at the other end of socket
- * pairs, for the tests of what members ask.  The test plays both ends.
+ * rpc-fixture.h - an owner, and simulated members at the other ends of socket
+ * pairs, for the tests of members' requests.  The test plays both ends.
  */
 #ifndef RPC_FIXTURE_H
 #define RPC_FIXTURE_H
@@ -26,7 +26,7 @@ struct caller {
 	struct nc_subject subject;
 };
 
-/* What came back. */
+/* The reply. */
 struct reply {
 	struct nc_wire_reply head;
 	char behind[NC_WIRE_BEHIND_MAX];
@@ -92,7 +92,7 @@ static inline void hear(const struct caller *caller, struct reply *reply)
 	ck_assert_int_eq(nc_wire_check_reply(reply, (size_t)got, reply->count, &reply->head), 0);
 }
 
-/* Asks, has it answered, and hears the reply: its errno negated. */
+/* Sends a request, has it served, and receives the reply; returns its negated errno. */
 static inline int call_with(struct caller *caller, const struct nc_wire_call *call, const int *fds,
 			    unsigned count, struct reply *reply)
 {
@@ -118,7 +118,7 @@ static inline int call_plain(struct caller *caller, const struct nc_wire_call *c
 	return error;
 }
 
-/* A frozen segment of a pattern. */
+/* A sealed segment of a pattern. */
 static inline int frozen_fd(uint64_t seed, size_t size)
 {
 	struct nc_segment segment;
@@ -134,7 +134,7 @@ static inline int frozen_fd(uint64_t seed, size_t size)
 	return fd;
 }
 
-/* The id of a sealed unit that the caller makes. */
+/* Returns the id of a sealed unit that the caller makes. */
 static inline size_t make_sealed(struct caller *caller, uint64_t seed, size_t size)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_SEAL, .size = size, .fraglen = PAGE};
@@ -148,7 +148,7 @@ static inline size_t make_sealed(struct caller *caller, uint64_t seed, size_t si
 	return reply.head.id;
 }
 
-/* A unit of the owner's own. */
+/* Makes a unit of the owner. */
 static inline size_t make_own(uint64_t seed, size_t size)
 {
 	struct nc_layout layout;

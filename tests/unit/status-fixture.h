@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-fixture.h - figures for the tests of what writes them: every number
- * another one, and texts that need care.
+ * status-fixture.h - figures for the tests of the code that writes them: all
+ * numbers differ, and some texts need escapes.
  */
 #ifndef STATUS_FIXTURE_H
 #define STATUS_FIXTURE_H
@@ -12,7 +12,7 @@
 
 #include "suite.h"
 
-#define HARD "/a\"b\\c\nd\xc3\xa9\xff" /* quote, backslash, end of line, UTF-8, and not */
+#define HARD "/a\"b\\c\nd\xc3\xa9\xff" /* quote, backslash, newline, valid and invalid UTF-8 */
 
 static char *hard_argv[] = {(char *)(intptr_t) "run", (char *)(intptr_t)HARD, NULL};
 static struct status_worker hard_workers[2] = {
@@ -53,7 +53,7 @@ static inline struct status_data *make_data(void)
 	return data;
 }
 
-/* Three answers of 1, of 100 and of 2^27 us. */
+/* Three responses that took 1, 100 and 2^27 us. */
 static inline void add_answers(struct status_data *data)
 {
 	struct histogram *histogram = g_new0(struct histogram, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * suite.h - what the libnabc suites share: running a suite, fixed random
- * numbers, self-checking patterns, loopback sockets.  Each program owns what
- * it makes; check runs every test in a process of its own unless CK_FORK=no.
+ * suite.h - shared by the libnabc suites: running a suite, reproducible random
+ * numbers, self-checking patterns, loopback sockets.  Each program owns what it
+ * makes; check runs every test in its own process unless CK_FORK=no.
  */
 #ifndef SUITE_H
 #define SUITE_H
@@ -26,7 +26,7 @@
 
 #include <check.h>
 
-/* Threads of this process; io_uring's, which run in the kernel, are none. */
+/* Returns the number of threads of this process, without those of io_uring in the kernel. */
 static inline int count_threads(void)
 {
 	DIR *threads = opendir("/proc/self/task");
@@ -49,9 +49,9 @@ static inline int count_threads(void)
 }
 
 /*
- * fork(), with the address sanitizer of a process that has one thread.  If another holds the
- * lock of the allocator the child waits for it for ever: gcc 12's, unlike the C library's, is
- * not taken around a fork.
+ * As fork(); with the address sanitizer, asserts that the process has one thread.
+ * If another thread held the allocator's lock, the child would wait for it forever:
+ * gcc 12's sanitizer, unlike the C library, does not take its lock around a fork.
  */
 static inline pid_t fork_alone(void)
 {
@@ -63,7 +63,7 @@ static inline pid_t fork_alone(void)
 	return fork();
 }
 
-/* ck_assert() for inner loops: it costs nothing as long as it holds. */
+/* As ck_assert(), for inner loops: it costs nothing if the condition holds. */
 #define expect(condition)                                                                          \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -84,7 +84,7 @@ static inline int run_suite(const char *name, void (*fill)(TCase *tcase))
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	/* A peer that went away is an error to look at, not the end of the suite. */
+	/* A closed peer is an error to check, and must not end the suite. */
 	signal(SIGPIPE, SIG_IGN);
 	tcase_set_timeout(tcase, 120);
 	fill(tcase);
@@ -113,7 +113,7 @@ static inline uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* Byte `at` of the pattern that `seed` names; neighbours and seeds differ. */
+/* Returns the byte at index at of the pattern seed; neighbours and seeds differ. */
 static inline unsigned char pattern_at(uint64_t seed, size_t at)
 {
 	uint64_t mixed =
@@ -129,7 +129,7 @@ static inline void pattern_fill(void *to, uint64_t seed, size_t at, size_t lengt
 		((unsigned char *)to)[i] = pattern_at(seed, at + i);
 }
 
-/* The offset of the first byte that differs from the pattern, or length. */
+/* Returns the offset of the first byte that differs from the pattern, or length. */
 static inline size_t pattern_match(const void *from, uint64_t seed, size_t at, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -152,9 +152,9 @@ static inline void set_nonblocking(int fd)
 }
 
 /*
- * A connected TCP pair, pair[0] to send and pair[1] to receive, from address
- * `from` to address `to`, both of this machine.  Sizes of the send and the
- * receive buffer; 0 leaves the system's.
+ * Makes a connected TCP pair, pair[0] to send and pair[1] to receive, from address
+ * from to address to, both of this machine.  Sizes of the send and the receive
+ * buffer; 0: the system's default.
  */
 static inline void tcp_pair_between(int pair[2], const char *from, const char *to, int send_size,
 				    int receive_size)
@@ -167,7 +167,7 @@ static inline void tcp_pair_between(int pair[2], const char *from, const char *t
 	ck_assert_int_eq(inet_pton(AF_INET, from, &here.sin_addr), 1);
 	ck_assert_int_eq(inet_pton(AF_INET, to, &there.sin_addr), 1);
 	ck_assert_int_ge(listener, 0);
-	/* Before connecting, or the window is offered without them. */
+	/* Set before connecting, else the advertised window ignores them. */
 	if (receive_size && setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &receive_size,
 				       sizeof(receive_size)) < 0)
 		ck_assert_int_eq(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receive_size,
@@ -201,7 +201,7 @@ static inline void close_pair(const int pair[2])
 	close(pair[1]);
 }
 
-/* Waits until fd is readable; fails the test when it never is. */
+/* Waits until fd is readable; fails the test if it never is. */
 static inline void await(int fd, short events)
 {
 	struct pollfd wait = {.fd = fd, .events = events};
@@ -213,7 +213,7 @@ static inline void await(int fd, short events)
 	ck_assert_int_eq(ready, 1);
 }
 
-/* Whether fd is readable at this moment. */
+/* Returns true if fd is readable now. */
 static inline bool readable(int fd)
 {
 	struct pollfd wait = {.fd = fd, .events = POLLIN};
@@ -237,7 +237,7 @@ static inline void read_exactly(int fd, void *to, size_t length)
 	}
 }
 
-/* All that comes until the other end closes; good until the next call. */
+/* Reads until the other end closes; the result is valid until the next call. */
 static inline const char *read_to_end(int fd)
 {
 	static char text[8192];
@@ -251,7 +251,7 @@ static inline const char *read_to_end(int fd)
 	return text;
 }
 
-/* Descriptors that this process has open. */
+/* Returns the number of open descriptors of this process. */
 static inline unsigned open_descriptors(void)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -272,7 +272,7 @@ static inline void suite_faulted(int signal_number)
 	siglongjmp(suite_fault, 1);
 }
 
-/* Whether a byte can be written, by writing it as it is; single-threaded. */
+/* Returns true if a byte is writable, by writing its own value; single-threaded. */
 static inline bool writable(volatile char *at)
 {
 	struct sigaction catch = {.sa_handler = suite_faulted}, before;
@@ -287,7 +287,7 @@ static inline bool writable(volatile char *at)
 	return fine;
 }
 
-/* Whether the kernel gives huge pages to memory that asks for them. */
+/* Returns true if the kernel gives huge pages to memory that requests them. */
 static inline bool huge_pages(void)
 {
 	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
@@ -302,7 +302,7 @@ static inline bool huge_pages(void)
 	return given;
 }
 
-/* Whether openat2() can be called: Valgrind 3.19 does not know it. */
+/* Returns true if openat2() is available: Valgrind 3.19 does not know it. */
 static inline bool has_openat2(void)
 {
 	return syscall(SYS_openat2, -1, "", NULL, 0) >= 0 || errno != ENOSYS;
@@ -320,8 +320,8 @@ static inline void make_directory(char path[64])
 }
 
 /*
- * Path of a helper program: from the environment variable, else in the first
- * directory above the running program that has it.
+ * Returns the path of a helper program: from the environment variable, else from
+ * the first directory above the running program that contains it.
  */
 static inline const char *helper_path(const char *variable, const char *name)
 {

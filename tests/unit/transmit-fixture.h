@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transmit-fixture.h - what the tests of transmit.c share: a cache with its
+ * transmit-fixture.h - shared by the tests of transmit.c: a cache with its
  * transmitter, and units with a pattern.
  */
 #ifndef TRANSMIT_FIXTURE_H
@@ -26,7 +26,7 @@ static inline void open_cache(size_t size, unsigned flags)
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
-	/* As to other machines: what is spliced need not be large here. */
+	/* As for other machines: then small units are spliced too. */
 	transmit.local_splice = NC_ROUTE_CLASS_MIN;
 }
 
@@ -36,7 +36,7 @@ static inline void close_cache(void)
 	nc_index_fini(&cache);
 }
 
-/* A unit with the pattern of a seed. */
+/* Makes a unit with the pattern of a seed. */
 static inline size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
 {
 	unsigned char *data = must_alloc(size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel-fixture.h - channel-fixture.h with a worker: calls go to it, and it is
- * stopped, continued and killed.
+ * worker-channel-fixture.h - channel-fixture.h with a worker: it receives calls,
+ * and is stopped, continued and killed.
  */
 #ifndef WORKER_CHANNEL_FIXTURE_H
 #define WORKER_CHANNEL_FIXTURE_H
@@ -30,7 +30,7 @@ static inline void end_worker(void)
 	close_all();
 }
 
-/* Submits a call that the worker is to answer as it is told. */
+/* Submits a call that the worker answers as the call says. */
 static inline struct backend_call *send_call(unsigned number, const char *act, const char *more)
 {
 	struct backend_call *call = make_call(number);
@@ -45,7 +45,7 @@ static inline struct backend_call *send_call(unsigned number, const char *act, c
 	return call;
 }
 
-/* Does what the thread does, until it is so. */
+/* Does what the thread does, until the condition holds. */
 #define SERVE_UNTIL(condition)                                                                     \
 	do {                                                                                       \
 		while (!(condition))                                                               \

@@ -2,11 +2,11 @@
 /*
  * worker-fixture.c - the other process of the suites attach and backend.
  *
- * "attach PATH" attaches a cache, inserts a unit and obeys single letters on
- * standard input, answering each with eight bytes on standard output.
- * Otherwise it is a worker: each request says in the variable DO what to do,
- * which may be to misbehave; for that it reaches into the library's internals.
- * Single-threaded; ends when its input or its server does.
+ * "attach PATH" attaches to a cache, inserts a unit, and executes single letters
+ * from standard input, with eight bytes on standard output for each.  Otherwise it
+ * is a worker: the variable DO of each request says what to do, which may be to
+ * misbehave; for that it uses the library's internals.  Single-threaded; ends when
+ * its input or its server does.
  */
 #include <errno.h>
 #include <sched.h>
@@ -25,7 +25,7 @@
 #include "worker/responder.h"
 #include "unit-holds.h"
 
-/* As in worker.c, to reach the queues and the table. */
+/* As in worker.c, to access the queues and the table. */
 struct NC_worker {
 	struct NC_cache *cache;
 	struct nc_responder *responder;
@@ -65,7 +65,7 @@ static int attach(const char *path)
 
 	if (*path && !cache)
 		die("NC_cache_attach");
-	/* With no path the first call attaches to $NABC_CACHE. */
+	/* Without a path, the first call attaches to $NABC_CACHE. */
 	if (NC_alloc(&handle, 10000, 1448) < 0 || NC_printf(&handle, 0, "from a member\n") < 0 ||
 	    NC_insert(&handle) < 0)
 		die("NC_alloc");
@@ -120,7 +120,7 @@ static void respond(int status, unsigned flags, const char *headers, size_t id, 
 		die("NC_worker_respond");
 }
 
-/* Where answers go as bytes. */
+/* Where responses are written as bytes. */
 static void write_raw(const void *bytes, size_t length)
 {
 	int fd = worker->responder->channel[request.channel].doorbell;
@@ -129,7 +129,7 @@ static void write_raw(const void *bytes, size_t length)
 		die("write");
 }
 
-/* Past all the checks of NC_worker_respond(). */
+/* Bypasses all checks of NC_worker_respond(). */
 static void push_raw(int status, unsigned flags, const struct NC_range *ranges, unsigned count)
 {
 	struct nc_wire_response wire = {
@@ -177,7 +177,7 @@ static void echo(void)
 	respond(200, 0, header, length ? insert(value, length, length) : 0, length);
 }
 
-/* A large body of which the first bytes are the tag. */
+/* A large body that begins with the tag. */
 static void large(void)
 {
 	size_t id;
@@ -210,7 +210,7 @@ static void raw(void)
 	respond_raw(200, id, number("OFFSET"), number("LENGTH"));
 }
 
-/* COUNT units with a digit each; the last range names the first unit once more. */
+/* COUNT units with a digit each; the last range names the first unit again. */
 static unsigned make_list(struct NC_range *ranges)
 {
 	unsigned count = (unsigned)number("COUNT");
@@ -236,7 +236,7 @@ static void list(void)
 		die("NC_worker_respond");
 }
 
-/* A list of which range AT is spoilt; the units' ids are told in a response of their own. */
+/* A list whose range AT is corrupt; another response contains the units' ids. */
 static void spoilt_list(void)
 {
 	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
@@ -256,7 +256,7 @@ static void spoilt_list(void)
 	respond(200, 0, NULL, insert(ids, sizeof(ids), sizeof(ids)), count * sizeof(ids[0]));
 }
 
-/* What the last stream came to: told by "outcome". */
+/* The result of the last stream: reported by "outcome". */
 static struct {
 	int error;
 	unsigned pieces;
@@ -270,7 +270,7 @@ static struct NC_range number_unit(unsigned value)
 	return (struct NC_range){insert(text, length, length), 0, length};
 }
 
-/* Pieces up to COUNT, unless it is told to stop. */
+/* Sends parts up to COUNT, unless it is told to stop. */
 static void send_pieces(unsigned from, unsigned flags)
 {
 	unsigned count = (unsigned)number("COUNT");
@@ -280,7 +280,7 @@ static void send_pieces(unsigned from, unsigned flags)
 		struct NC_range range = number_unit(i);
 		bool last = i == count;
 
-		/* An empty end is one as well. */
+		/* The end may be empty. */
 		if (NC_worker_send(worker, &request, last ? NULL : &range, !last,
 				   last ? 0 : flags | NC_RESPONSE_MORE) < 0) {
 			outcome.error = errno;
@@ -305,7 +305,7 @@ static void stream(void)
 	send_pieces(1, (unsigned)number("FLAGS"));
 }
 
-/* A stream of which the piece AT names a unit that is none. */
+/* A stream whose part AT names an invalid unit. */
 static void bad_stream(void)
 {
 	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
@@ -330,7 +330,7 @@ static void bad_stream(void)
 		send_pieces(1, 0);
 }
 
-/* Reads the body as it comes and answers with it, or with the error. */
+/* Reads the body as it arrives, and responds with it, or with the error. */
 static void read_body(void)
 {
 	size_t length = 0;
@@ -356,7 +356,7 @@ static void read_body(void)
 		die("NC_worker_body of what is over");
 }
 
-/* Answers in pieces, each of which is one of the body. */
+/* Responds in parts, each of which is a part of the body. */
 static void echo_body(void)
 {
 	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
@@ -393,14 +393,14 @@ static void abort_it(void)
 		die("NC_worker_respond");
 	if (NC_worker_abort(worker, &request) < 0)
 		die("NC_worker_abort");
-	/* There is nothing left of it. */
+	/* The request is over: a second abort succeeds, a send fails. */
 	if (NC_worker_abort(worker, &request) < 0)
 		die("NC_worker_abort");
 	if (NC_worker_send(worker, &request, NULL, 0, 0) == 0 || errno != EINVAL)
 		die("NC_worker_send after the end");
 }
 
-/* Answers once its client is gone. */
+/* Responds after its client has gone. */
 static void await_gone(void)
 {
 	int gone;
@@ -410,14 +410,14 @@ static void await_gone(void)
 	if (gone < 0)
 		die("NC_worker_gone");
 	respond(200, 0, NULL, insert("gone", 4, 4), 4);
-	/* What was answered waits for nobody. */
+	/* After the response, the request counts as gone. */
 	if (NC_worker_gone(worker, &request) != 1)
 		die("NC_worker_gone after the end");
 }
 
 /*
- * Records as they are told: FLAGS one after the other.  A piece that more follow has a unit; but
- * no range with 'n' behind its flags, and no byte of it with 'z'.
+ * Sends records as FLAGS lists them.  A part with NC_RESPONSE_MORE has a unit, but
+ * no range if 'n' follows its flags, and a range of 0 bytes if 'z' follows.
  */
 static void raw_records(void)
 {
@@ -444,7 +444,10 @@ static bool send_fails(int error, const struct NC_range *ranges, unsigned count,
 	return NC_worker_send(worker, &request, ranges, count, flags) == -1 && errno == error;
 }
 
-/* What NC_worker_send(3) says of its errors; the number of the first lie ends the stream. */
+/*
+ * Checks what NC_worker_send(3) says about its errors; the number of the first
+ * wrong statement ends the stream.
+ */
 static void stream_errors(void)
 {
 	struct NC_range good = number_unit(1), bad[NC_RESPONSE_RANGES_MAX + 1];
@@ -495,7 +498,7 @@ static void stream_errors(void)
 		die("NC_worker_send");
 }
 
-/* The beginning of a body, and then the end. */
+/* The beginning of a body, then its end. */
 static void half(void)
 {
 	struct NC_range range = {.id = 1, .length = BODY};
@@ -513,7 +516,7 @@ static void noise(void)
 	write_raw(bytes, sizeof(bytes));
 }
 
-/* A unit of BODY bytes COUNT times; tells the error in a response of its own. */
+/* Sends a unit of BODY bytes COUNT times; reports the error in a response of its own. */
 static void repeat(void)
 {
 	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
@@ -551,7 +554,7 @@ static void garbage(void)
 	nc_doorbell_ring(worker->responder->channel[request.channel].doorbell);
 }
 
-/* More responses than the queue takes at once; blocks until they are reaped. */
+/* More responses than the queue can hold; blocks until they are reaped. */
 static void flood(void)
 {
 	uint64_t count = number("COUNT");
@@ -573,7 +576,7 @@ static bool list_fails(int error, const struct NC_range *ranges, unsigned count,
 	return NC_worker_respond(worker, &request, &response) == -1 && errno == error;
 }
 
-/* The same of lists; good is a unit of ten bytes. */
+/* The same for lists; good is a unit of ten bytes. */
 static bool lists_fail(size_t good, size_t gone)
 {
 	struct NC_range ranges[NC_RESPONSE_RANGES_MAX + 1];
@@ -608,7 +611,10 @@ static bool fails(int error, int status, unsigned flags, size_t headers, size_t 
 	return NC_worker_respond(worker, &request, &response) == -1 && errno == error;
 }
 
-/* What NC_worker_respond(3) says of its errors; answers with the number of the first lie. */
+/*
+ * Checks what NC_worker_respond(3) says about its errors; responds with the number
+ * of the first wrong statement.
+ */
 static void errors(void)
 {
 	size_t id = insert("0123456789", 10, 10), gone = insert("x", 1, 1);

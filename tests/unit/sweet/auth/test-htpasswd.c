@@ -105,23 +105,24 @@ START_TEST(test_errors)
 		{"anna\n", "users:1: there must be USER:HASH"},
 		{"# a\n\nanna:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\nbert\n", "users:4: there must be"},
 		{":XpJsnzNP05jTM\n", "users:1: the user's name is missing"},
-		{"a:XpJsnzNP05jTM\nb:XpJsnzNP05jTM\na:XpJsnzNP05jTM", "users:3: this user has"},
-		{"a:\n", "users:1: the password is in no form"},
-		{"a:geheim\n", "users:1: the password is in no form"},
+		{"a:XpJsnzNP05jTM\nb:XpJsnzNP05jTM\na:XpJsnzNP05jTM",
+		 "users:3: this user already has"},
+		{"a:\n", "users:1: the format of the password is unknown"},
+		{"a:geheim\n", "users:1: the format of the password is unknown"},
 		{"a:geheim\n", "htpasswd -B"},
-		{"a:$\n", "in no form"},
-		{"a:$1$\n", "in no form"},
-		{"a:$99$salt$hash\n", "in no form"},
-		{"a:$apr1$salt\n", "in no form"},
-		{"a:$apr1$salt$short\n", "in no form"},
-		{"a:$apr1$saltsalts$eb9IWmliR8ThvscuHGukk/\n", "in no form"},
-		{"a:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhz=\n", "in no form"},
-		{"a:{SHA}kGByAB793z4R5tK1eC9Hd/4D\n", "in no form"},
-		{"a:{SHA}kGByAB793z4R5tK1eC9Hd!4Dhzk=\n", "in no form"},
-		{"a:{SSHA}kGByAB793z4R5tK1eC9Hdw==\n", "in no form"},
-		{"a:{PLAIN}geheim\n", "in no form"},
-		{"a:XpJsnzNP05jT!\n", "in no form"},
-		{"a:*\n", "in no form"},
+		{"a:$\n", "format of the password is unknown"},
+		{"a:$1$\n", "format of the password is unknown"},
+		{"a:$99$salt$hash\n", "format of the password is unknown"},
+		{"a:$apr1$salt\n", "format of the password is unknown"},
+		{"a:$apr1$salt$short\n", "format of the password is unknown"},
+		{"a:$apr1$saltsalts$eb9IWmliR8ThvscuHGukk/\n", "format of the password is unknown"},
+		{"a:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhz=\n", "format of the password is unknown"},
+		{"a:{SHA}kGByAB793z4R5tK1eC9Hd/4D\n", "format of the password is unknown"},
+		{"a:{SHA}kGByAB793z4R5tK1eC9Hd!4Dhzk=\n", "format of the password is unknown"},
+		{"a:{SSHA}kGByAB793z4R5tK1eC9Hdw==\n", "format of the password is unknown"},
+		{"a:{PLAIN}geheim\n", "format of the password is unknown"},
+		{"a:XpJsnzNP05jT!\n", "format of the password is unknown"},
+		{"a:*\n", "format of the password is unknown"},
 	};
 	char name[HTPASSWD_USER_MAX + 2], *text, *why;
 	struct htpasswd *file;
@@ -169,7 +170,7 @@ START_TEST(test_read)
 	ck_assert(g_file_set_contents(path, "\na:b\n", -1, NULL));
 	ck_assert_ptr_null(htpasswd_read(path, &why));
 	ck_assert(g_str_has_prefix(why, path));
-	ck_assert_ptr_nonnull(strstr(why, "users:2: the password"));
+	ck_assert_ptr_nonnull(strstr(why, "users:2: the format of the password"));
 	g_free(why);
 	ck_assert_int_eq(truncate(path, HTPASSWD_FILE_MAX + 1), 0);
 	ck_assert_ptr_null(htpasswd_read(path, &why));

@@ -151,14 +151,14 @@ START_TEST(test_errors)
 	static const struct {
 		const char *rule, *part;
 	} cases[] = {
-		{"", "\"\" is no address"},
-		{"localhost", "\"localhost\" is no address"},
-		{"192.0.2", "is no address"},
-		{"192.0.2.256", "is no address"},
-		{"192.0.2.1:80", "is no address"},
-		{"[::1]", "is no address"},
-		{"ALL", "is no address"},
-		{"/8", "is no address"},
+		{"", "\"\" is not an address"},
+		{"localhost", "\"localhost\" is not an address"},
+		{"192.0.2", "is not an address"},
+		{"192.0.2.256", "is not an address"},
+		{"192.0.2.1:80", "is not an address"},
+		{"[::1]", "is not an address"},
+		{"ALL", "is not an address"},
+		{"/8", "is not an address"},
 		{"192.0.2.1/", "from 0 to 32"},
 		{"192.0.2.1/33", "from 0 to 32"},
 		{"192.0.2.1/-1", "from 0 to 32"},

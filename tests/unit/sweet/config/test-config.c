@@ -258,7 +258,7 @@ START_TEST(test_arch)
 	check_refused("sweet --arch mt --threads=65 --worker /a=prog",
 		      "--worker \"/a=prog\": workers answer at most 64 threads, not 65");
 	check_refused("sweet --arch mp --cache-socket /a",
-		      "cache-socket cannot be had with arch mp");
+		      "cache-socket is not possible with arch mp");
 }
 END_TEST
 
@@ -631,7 +631,7 @@ START_TEST(test_bad_rules)
 		{"[sweet]\nlisten=1;2\n[host a]\nlisten=1\n[host b]\nnames=a\n",
 		 "sweet.conf:5: host \"a\" is named twice"},
 		{"[sweet]\nlisten=unix:/a;unix:/b\n[host a]\nlisten=unix:/b\n",
-		 "sweet.conf:3: listen \"unix:/b\": hosts are told apart"},
+		 "sweet.conf:3: listen \"unix:/b\": hosts are distinguished"},
 	};
 	char words[256];
 
@@ -700,7 +700,7 @@ START_TEST(test_places)
 		{"[sweet]\nroot=a\nroot=b\n", ":3: root is given twice, first at ", 1},
 		{"[sweet]\n[sweet]\n", ":2: [sweet] is given twice", 1},
 		{"[sweet]\n# x\nnonsense\n", ":3: \"nonsense\": must be KEY=VALUE", 1},
-		{"threads=1\n[sweet]\n", ":1: \"threads=1\" stands before", 1},
+		{"threads=1\n[sweet]\n", ":1: \"threads=1\" comes before", 1},
 		{"[sweet\n", ":1: a group is written", 1},
 		{"[host]\n", ":1: unknown group [host]", 1},
 		{"[host a]\nthreads=1\n",

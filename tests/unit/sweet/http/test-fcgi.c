@@ -98,8 +98,8 @@ static const struct answer_case {
 	BAD("\1\3\0\1\0\11\0\0", "", "length"),
 	BAD("\1\3\0\1\1\10\0\0", "", "length"),
 	/* order */
-	BAD(OUT("\1") "a" OUT("\0") OUT("\1") "b" END, "out a", "behind"),
-	BAD(OUT("\0") OUT("\1") "b" END, "", "behind"),
+	BAD(OUT("\1") "a" OUT("\0") OUT("\1") "b" END, "out a", "after"),
+	BAD(OUT("\0") OUT("\1") "b" END, "", "after"),
 };
 
 /* An answer that comes in pieces; what was read so far, in words. */
