@@ -254,10 +254,10 @@ tests_unit_bench_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
-sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
+sweet_unit_cppflags = $(sweet_libsweet_a_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
-sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) -lpthread
 
 tests_unit_sweet_http_test_request_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_line_CFLAGS = $(sweet_unit_cflags)
@@ -665,8 +665,8 @@ tests_unit_sweet_files_test_file_cache_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_file_cache_change_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_file_cache_change_LDADD = $(sweet_unit_ldadd)
 
-ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+ctl_unit_ldadd = nabcctl/libnabcctl.a libnabc/libnabc-internal.la \
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lm -lpthread
 
 ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl
 
