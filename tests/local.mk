@@ -8,18 +8,23 @@ NABC_UNITS = \
 	tests/unit/libnabc/base/test-checksum \
 	tests/unit/libnabc/base/test-crc32c \
 	tests/unit/libnabc/policy/test-replacement \
+	tests/unit/libnabc/policy/test-replacement-model \
 	tests/unit/libnabc/policy/test-cleaning \
 	tests/unit/libnabc/wire/test-wire \
+	tests/unit/libnabc/wire/test-wire-worker \
 	tests/unit/libnabc/base/test-hash-table \
 	tests/unit/libnabc/os/test-identity \
 	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
+	tests/unit/libnabc/cache/test-grant-imports \
 	tests/unit/libnabc/wire/test-rpc-client \
 	tests/unit/libnabc/cache/test-import \
 	tests/unit/libnabc/membership/test-rpc-server \
+	tests/unit/libnabc/membership/test-rpc-server-bad \
 	tests/unit/libnabc/membership/test-grant-ops \
 	tests/unit/libnabc/api/test-nabc-grant \
 	tests/unit/libnabc/test-hostile \
+	tests/unit/libnabc/test-hostile-greed \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
 	tests/unit/libnabc/os/test-segment \
@@ -30,18 +35,24 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-kernel-unit \
 	tests/unit/libnabc/send/test-kernel-worker \
 	tests/unit/libnabc/os/test-queue \
+	tests/unit/libnabc/os/test-queue-threads \
 	tests/unit/libnabc/send/test-route \
+	tests/unit/libnabc/send/test-route-table \
 	tests/unit/libnabc/policy/test-expiry \
 	tests/unit/libnabc/store/test-unit \
+	tests/unit/libnabc/store/test-unit-snapshot \
 	tests/unit/libnabc/store/test-store \
 	tests/unit/libnabc/store/test-unit-checksum \
 	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
+	tests/unit/libnabc/store/test-member-eviction \
 	tests/unit/libnabc/store/test-member-attached \
 	tests/unit/libnabc/cache/test-remote-member \
 	tests/unit/libnabc/cache/test-index \
 	tests/unit/libnabc/membership/test-serve \
+	tests/unit/libnabc/membership/test-serve-access \
 	tests/unit/libnabc/membership/test-collector \
+	tests/unit/libnabc/membership/test-collector-thread \
 	tests/unit/libnabc/membership/test-handle \
 	tests/unit/libnabc/membership/test-handle-read \
 	tests/unit/libnabc/membership/test-handle-sums \
@@ -49,15 +60,20 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-stream \
 	tests/unit/libnabc/send/test-message \
 	tests/unit/libnabc/send/test-transmit \
+	tests/unit/libnabc/send/test-transmit-refused \
 	tests/unit/libnabc/send/test-transmit-hold \
 	tests/unit/libnabc/send/test-transmit-wire \
+	tests/unit/libnabc/send/test-transmit-cork \
 	tests/unit/libnabc/send/test-transmit-room \
 	tests/unit/libnabc/send/test-transmit-learn \
+	tests/unit/libnabc/send/test-transmit-reasons \
 	tests/unit/libnabc/api/test-nabc-send \
 	tests/unit/libnabc/api/test-recorded \
 	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-send-op \
+	tests/unit/libnabc/send/test-send-op-end \
 	tests/unit/libnabc/send/test-async \
+	tests/unit/libnabc/send/test-async-end \
 	tests/unit/libnabc/worker/test-backend \
 	tests/unit/libnabc/worker/test-backend-bad \
 	tests/unit/libnabc/worker/test-backend-body \
@@ -71,13 +87,15 @@ NABC_UNITS = \
 	tests/unit/libnabc/wire/test-pending \
 	tests/unit/libnabc/worker/test-responder \
 	tests/unit/libnabc/api/test-admin \
+	tests/unit/libnabc/api/test-admin-strange \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-process \
 	tests/unit/libnabc/test-degradation \
 	tests/unit/libnabc/os/test-cork \
 	tests/unit/libnabc/os/test-socket \
 	tests/unit/libnabc/os/test-ring \
-	tests/unit/libnabc/api/test-nabc-sums
+	tests/unit/libnabc/api/test-nabc-sums \
+	tests/unit/libnabc/api/test-nabc-sums-bad
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
 	tests/unit/sweet/http/test-uri \
@@ -99,6 +117,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
+	tests/unit/sweet/http/test-request-contents \
 	tests/unit/sweet/http/test-request-head \
 	tests/unit/sweet/base/test-date \
 	tests/unit/sweet/base/test-date-parse \
@@ -118,10 +137,13 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-accept \
 	tests/unit/sweet/http/test-autoindex-render \
 	tests/unit/sweet/core/test-auth \
+	tests/unit/sweet/core/test-auth-clients \
 	tests/unit/sweet/base/test-timer \
 	tests/unit/sweet/event/test-loop \
+	tests/unit/sweet/event/test-loop-pause \
 	tests/unit/sweet/event/test-loop-close \
 	tests/unit/sweet/event/test-loop-send \
+	tests/unit/sweet/event/test-loop-send-end \
 	tests/unit/sweet/event/test-data-path \
 	tests/unit/sweet/event/test-loop-tasks \
 	tests/unit/sweet/event/test-thread-pool \
@@ -131,6 +153,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-read-directory \
 	tests/unit/sweet/log/test-log \
 	tests/unit/sweet/config/test-config \
+	tests/unit/sweet/config/test-config-scopes \
 	tests/unit/sweet/core/test-site \
 	tests/unit/sweet/core/test-access-log \
 	tests/unit/sweet/base/test-escape \
@@ -151,6 +174,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-spawner-program \
 	tests/unit/sweet/spawn/test-spawner-process \
 	tests/unit/sweet/spawn/test-spawner \
+	tests/unit/sweet/spawn/test-spawner-death \
 	tests/unit/sweet/spawn/test-spawn-child \
 	tests/unit/sweet/spawn/test-spawn-table \
 	tests/unit/sweet/spawn/test-readonly \
@@ -366,6 +390,10 @@ tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_request_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_request_contents_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_contents_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_contents_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_http_test_request_head_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_head_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_request_head_LDADD = $(sweet_unit_ldadd)
@@ -440,6 +468,10 @@ tests_unit_sweet_event_test_client_limit_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_core_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_auth_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_auth_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_auth_clients_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_auth_clients_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_auth_clients_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_files_test_read_directory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_read_directory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_read_directory_LDADD = $(sweet_unit_ldadd)
@@ -460,6 +492,10 @@ tests_unit_sweet_event_test_loop_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_event_test_loop_pause_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_pause_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_pause_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_event_test_loop_close_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_close_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_close_LDADD = $(sweet_unit_ldadd)
@@ -467,6 +503,10 @@ tests_unit_sweet_event_test_loop_close_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_event_test_loop_send_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_send_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_send_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_send_end_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_send_end_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_send_end_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_event_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
@@ -494,6 +534,11 @@ tests_unit_sweet_core_test_site_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_config_test_config_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_config_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_config_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_config_test_config_scopes_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_scopes_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_scopes_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_base_test_escape_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_escape_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_escape_LDADD = $(sweet_unit_ldadd)
@@ -549,6 +594,10 @@ tests_unit_sweet_spawn_test_spawn_child_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_spawn_test_spawner_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawner_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_spawner_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_spawner_death_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_death_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_death_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_spawn_table_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawn_table_CFLAGS = $(sweet_unit_cflags)
@@ -849,6 +898,24 @@ EXTRA_DIST += \
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
+	tests/unit/libnabc/api/admin-fixture.h \
+	tests/unit/libnabc/api/sums-fixture.h \
+	tests/unit/sweet/core/auth-fixture.h \
+	tests/unit/libnabc/os/queue-fixture.h \
+	tests/unit/libnabc/send/route-fixture.h \
+	tests/unit/sweet/config/config-fixture.h \
+	tests/unit/sweet/event/loop-pause-fixture.h \
+	tests/unit/sweet/event/loop-send-fixture.h \
+	tests/unit/libnabc/membership/collector-fixture.h \
+	tests/unit/libnabc/send/send-op-fixture.h \
+	tests/unit/libnabc/send/transmit-learn-fixture.h \
+	tests/unit/libnabc/membership/serve-fixture.h \
+	tests/unit/libnabc/policy/replacement-fixture.h \
+	tests/unit/libnabc/cache/grant-fixture.h \
+	tests/unit/libnabc/membership/rpc-server-fixture.h \
+	tests/unit/libnabc/send/async-mechanism.h \
+	tests/unit/libnabc/hostile-loot.h \
+	tests/unit/sweet/spawn/spawner-fixture.h \
 	tests/unit/async-fixture.h \
 	tests/unit/call-fixture.h \
 	tests/unit/channel-fixture.h \

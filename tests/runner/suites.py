@@ -42,8 +42,9 @@ TREES = {
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
 # Units that send from pinned memory or by an io_uring themselves: as much as users usually have.
-PINNING = {"test-async", "test-access-log", "test-ring", "test-send-op", "test-transmit-hold",
-           "test-transmit-learn", "test-transmit-wire"}
+PINNING = {"test-async", "test-async-end", "test-access-log", "test-ring", "test-send-op",
+           "test-send-op-end", "test-transmit-hold", "test-transmit-learn", "test-transmit-reasons",
+           "test-transmit-wire"}
 
 
 @dataclasses.dataclass
