@@ -16,9 +16,9 @@ tests_faults_library_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
 tests_faults_library_LDADD = libnabc/libnabc.la $(URING_LIBS)
 tests_faults_library_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
-	tests/system/fault_library.py \
-	tests/system/fault_plan.py \
-	tests/system/fault_walk.py \
-	tests/system/test_faults.py \
+	tests/system/support/fault_library.py \
+	tests/system/support/fault_plan.py \
+	tests/system/support/fault_walk.py \
+	tests/system/system-calls/test_faults.py \
 	tests/torture/faults.py
 TORTURE_NEEDS += tests/faults/fault.la tests/faults/library

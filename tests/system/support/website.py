@@ -12,6 +12,7 @@ import zlib
 
 from files import KB, MB
 
+LUA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "website.lua")  # for wrk
 COUNT = 1000
 # For servers of the site: files of over 2 MB are too large for a unit then, and
 # not all of the site has room, so that files are evicted and read again.
