@@ -131,7 +131,6 @@ START_TEST(test_bad_input)
 	struct NC_range range = {.length = 100};
 	struct NC_send message = NC_SEND_INIT(.header = "h", .ranges = &range, .range_count = 1);
 	struct io_uring_cqe cqe = {0};
-	NC_send_op *operation;
 	struct io_uring_sqe sqe;
 	int pair[2];
 
@@ -177,6 +176,22 @@ START_TEST(test_bad_input)
 	FAILS(NC_send_op_close(NULL), EINVAL);
 	FAILS(NC_send_op_abandon(NULL), EINVAL);
 	ck_assert_uint_eq(NC_send_op_sent(NULL), 0);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_bad_completions)
+{
+	struct NC_range range = {.length = 100};
+	struct NC_send message = NC_SEND_INIT(.header = NULL, .ranges = &range, .range_count = 1);
+	NC_send_op *operation;
+	struct io_uring_sqe sqe;
+	int pair[2];
+
+	open_cache(MIB);
+	tcp_pair(pair);
+	range.id = insert(1, 100);
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	FAILS(NC_prep_send(NULL, operation), EINVAL);
 	FAILS(NC_send_op_complete(operation, NULL), EINVAL);
@@ -350,6 +365,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_notifications);
 	tcase_add_test(tcase, test_abandon);
 	tcase_add_test(tcase, test_bad_input);
+	tcase_add_test(tcase, test_bad_completions);
 	tcase_add_test(tcase, test_real_ring);
 	tcase_add_test(tcase, test_linked);
 }
