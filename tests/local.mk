@@ -750,6 +750,7 @@ tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/bench-torture/test_bench.py \
+	tests/system/bench-torture/test_bench_bars.py \
 	tests/system/bench-torture/test_bench_client.py \
 	tests/system/bench-torture/test_bench_logs.py \
 	tests/system/bench-torture/test_torture.py \
@@ -761,10 +762,14 @@ EXTRA_DIST += \
 	tests/system/cache/test_memory.py \
 	tests/system/cache/test_page_cache.py \
 	tests/system/cache/test_response_cache.py \
+	tests/system/cache/test_response_cache_end.py \
 	tests/system/cache/test_response_cache_streams.py \
 	tests/system/cgi-fastcgi/test_buffering.py \
 	tests/system/cgi-fastcgi/test_cgi.py \
+	tests/system/cgi-fastcgi/test_cgi_limits.py \
 	tests/system/cgi-fastcgi/test_fastcgi.py \
+	tests/system/cgi-fastcgi/test_fastcgi_connections.py \
+	tests/system/cgi-fastcgi/test_fastcgi_bad.py \
 	tests/system/cgi-fastcgi/test_fastcgi_move.py \
 	tests/system/cgi-fastcgi/test_fastcgi_programs.py \
 	tests/system/cgi-fastcgi/test_fastcgi_spawned.py \
@@ -773,6 +778,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_protocols.py \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \
+	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
 	tests/system/config/test_check_config.py \
 	tests/system/config/test_command_line.py \
 	tests/system/config/test_config.py \
@@ -788,6 +794,9 @@ EXTRA_DIST += \
 	tests/system/library/test_examples_cgi.py \
 	tests/system/library/test_nabc_py.py \
 	tests/system/library/test_nabcctl.py \
+	tests/system/library/test_nabcctl_server.py \
+	tests/system/library/test_nabcctl_users.py \
+	tests/system/library/test_nabcctl_units.py \
 	tests/system/operate/test_log.py \
 	tests/system/operate/test_log_files.py \
 	tests/system/operate/test_reload.py \
