@@ -234,6 +234,9 @@ TESTS += $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
 endif
 endif
 
+tests_unit_worker_fixture_SOURCES = tests/unit/worker-fixture.c tests/unit/worker-fixture.h \
+	tests/unit/worker-fixture-stream.c
+
 # The kernel module's calls, for its model.
 tests_unit_libnabc_os_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
 tests_unit_libnabc_send_test_kernel_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
