@@ -4,6 +4,8 @@
  * of other users, for $FUZZ_SECONDS: whatever they do is answered, a
  * bystander's units stay as they are and out of their reach, and when they end
  * all is given back.
+ *
+ * Over 500 lines, because a guest's program is one source.
  */
 #include <fcntl.h>
 #include <grp.h>
