@@ -60,7 +60,8 @@ bootstrap()
 		step build/bootstrap.log bootstrapping ./bootstrap
 }
 
-# build WHERE OPTION...: bootstraps, configures and makes, each only if it is due.
+# build WHERE OPTION...: bootstraps, configures and makes $goals (all by default), each only if it
+# is due.
 # Without options whatever WHERE was configured for is good.
 build()
 {
@@ -75,7 +76,7 @@ build()
 			configure_in "$where" "$@" || return
 		echo "$*" >"$where/options"
 	fi
-	step "$where/make.log" "building $where" make -C "$where" -j"$(nproc)"
+	step "$where/make.log" "building $where" make -C "$where" -j"$(nproc)" ${goals-}
 }
 
 # build_all WHERE OPTION...: like build, with all that tests run, and installed in WHERE/installed:

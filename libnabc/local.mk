@@ -86,6 +86,11 @@ libnabc_libnabc_internal_la_SOURCES = \
 libnabc_libnabc_internal_la_CPPFLAGS = $(libnabc_cppflags) -I$(srcdir)/kernel-shim
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
 libnabc_libnabc_internal_la_LIBADD = $(URING_LIBS)
+# libtool makes both kinds of libnabc from the objects for a shared library; without this it
+# compiles each file a second time, for nobody.
+if SHARED
+libnabc_libnabc_internal_la_LIBTOOLFLAGS = --tag=disable-static
+endif
 
 libnabc_libnabc_la_SOURCES =
 libnabc_libnabc_la_LIBADD = libnabc/libnabc-internal.la $(URING_LIBS)

@@ -2,10 +2,10 @@
 # The server.  Its sources see nabc.h and nabc-worker.h of the library alone.
 if SWEET
 sbin_PROGRAMS += sweet/sweet
-noinst_LTLIBRARIES += sweet/libsweet.la
+noinst_LIBRARIES += sweet/libsweet.a
 endif
 
-sweet_libsweet_la_SOURCES = \
+sweet_libsweet_a_SOURCES = \
 	sweet/base/slice.h sweet/base/clock.h \
 	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
 	sweet/base/decimal.h \
@@ -182,7 +182,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
 	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
 # The page in the program: its bytes as numbers, which any compiler takes.
-nodist_sweet_libsweet_la_SOURCES = sweet/handler/status-html.c
+nodist_sweet_libsweet_a_SOURCES = sweet/handler/status-html.c
 sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html $(srcdir)/sweet/local.mk
 	$(AM_V_GEN)$(MKDIR_P) sweet/handler && { \
 	  echo '#include "handler/status-page.h"'; \
@@ -193,19 +193,18 @@ sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html $(srcdir)/sweet
 CLEANFILES += sweet/handler/status-html.c
 EXTRA_DIST += sweet/handler/status.html
 
-sweet_libsweet_la_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
+sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
-sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
-sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
+sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
 	sweet/server/prefork.c sweet/server/prefork.h
-sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
-sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
+sweet_sweet_CPPFLAGS = $(sweet_libsweet_a_CPPFLAGS)
+sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
-sweet_sweet_LDADD = sweet/libsweet.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
+sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
 	$(CRYPT_LIBS) -lpthread
 
 # What quickstart serves.

@@ -35,7 +35,7 @@ def find(*folders):
 
 sources = find(*FOLDERS)
 unit_tests = {path for path in find("tests/unit") if os.path.basename(path).startswith("test-")}
-known_tests = {os.path.basename(path) for path in [*unit_tests, *glob.glob("tests/system/test_*.py")]}
+known_tests = {os.path.basename(path) for path in [*unit_tests, *glob.glob("tests/system/*/test_*.py")]}
 
 
 def source_of(test):

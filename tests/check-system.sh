@@ -11,7 +11,7 @@
 # many threads it has where a test does not say; NABC_INSTALLED, where the build
 # is installed (without, a test installs it); TMPDIR, where files of tests are.
 # Arguments go to pytest: files and tests, instead of all; what
-# tests/system/selection.py knows, such as --backends=epoll.
+# tests/system/support/selection.py knows, such as --backends=epoll.
 # Exit status: pytest's; 77 when pytest, curl or wrk is missing.
 
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1

@@ -8,19 +8,24 @@ NABC_UNITS = \
 	tests/unit/libnabc/base/test-checksum \
 	tests/unit/libnabc/base/test-crc32c \
 	tests/unit/libnabc/policy/test-replacement \
+	tests/unit/libnabc/policy/test-replacement-model \
 	tests/unit/libnabc/policy/test-cleaning \
 	tests/unit/libnabc/wire/test-wire \
+	tests/unit/libnabc/wire/test-wire-worker \
 	tests/unit/libnabc/base/test-hash-table \
 	tests/unit/libnabc/os/test-identity \
 	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
+	tests/unit/libnabc/cache/test-grant-imports \
 	tests/unit/libnabc/wire/test-rpc-client \
 	tests/unit/libnabc/cache/test-import \
 	tests/unit/libnabc/membership/test-rpc-server \
+	tests/unit/libnabc/membership/test-rpc-server-bad \
 	tests/unit/libnabc/membership/test-grant-ops \
 	tests/unit/libnabc/api/test-nabc-grant \
 	tests/unit/libnabc/api/test-nabc-hold \
 	tests/unit/libnabc/test-hostile \
+	tests/unit/libnabc/test-hostile-greed \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
 	tests/unit/libnabc/os/test-segment \
@@ -31,18 +36,24 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-kernel-unit \
 	tests/unit/libnabc/send/test-kernel-worker \
 	tests/unit/libnabc/os/test-queue \
+	tests/unit/libnabc/os/test-queue-threads \
 	tests/unit/libnabc/send/test-route \
+	tests/unit/libnabc/send/test-route-table \
 	tests/unit/libnabc/policy/test-expiry \
 	tests/unit/libnabc/store/test-unit \
+	tests/unit/libnabc/store/test-unit-snapshot \
 	tests/unit/libnabc/store/test-store \
 	tests/unit/libnabc/store/test-unit-checksum \
 	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
+	tests/unit/libnabc/store/test-member-eviction \
 	tests/unit/libnabc/store/test-member-attached \
 	tests/unit/libnabc/cache/test-remote-member \
 	tests/unit/libnabc/cache/test-index \
 	tests/unit/libnabc/membership/test-serve \
+	tests/unit/libnabc/membership/test-serve-access \
 	tests/unit/libnabc/membership/test-collector \
+	tests/unit/libnabc/membership/test-collector-thread \
 	tests/unit/libnabc/membership/test-handle \
 	tests/unit/libnabc/membership/test-handle-read \
 	tests/unit/libnabc/membership/test-handle-sums \
@@ -50,15 +61,20 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-stream \
 	tests/unit/libnabc/send/test-message \
 	tests/unit/libnabc/send/test-transmit \
+	tests/unit/libnabc/send/test-transmit-refused \
 	tests/unit/libnabc/send/test-transmit-hold \
 	tests/unit/libnabc/send/test-transmit-wire \
+	tests/unit/libnabc/send/test-transmit-cork \
 	tests/unit/libnabc/send/test-transmit-room \
 	tests/unit/libnabc/send/test-transmit-learn \
+	tests/unit/libnabc/send/test-transmit-reasons \
 	tests/unit/libnabc/api/test-nabc-send \
 	tests/unit/libnabc/api/test-recorded \
 	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-send-op \
+	tests/unit/libnabc/send/test-send-op-end \
 	tests/unit/libnabc/send/test-async \
+	tests/unit/libnabc/send/test-async-end \
 	tests/unit/libnabc/worker/test-backend \
 	tests/unit/libnabc/worker/test-backend-bad \
 	tests/unit/libnabc/worker/test-backend-body \
@@ -72,13 +88,15 @@ NABC_UNITS = \
 	tests/unit/libnabc/wire/test-pending \
 	tests/unit/libnabc/worker/test-responder \
 	tests/unit/libnabc/api/test-admin \
+	tests/unit/libnabc/api/test-admin-strange \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-process \
 	tests/unit/libnabc/test-degradation \
 	tests/unit/libnabc/os/test-cork \
 	tests/unit/libnabc/os/test-socket \
 	tests/unit/libnabc/os/test-ring \
-	tests/unit/libnabc/api/test-nabc-sums
+	tests/unit/libnabc/api/test-nabc-sums \
+	tests/unit/libnabc/api/test-nabc-sums-bad
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
 	tests/unit/sweet/http/test-uri \
@@ -101,6 +119,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
+	tests/unit/sweet/http/test-request-contents \
 	tests/unit/sweet/http/test-request-head \
 	tests/unit/sweet/base/test-date \
 	tests/unit/sweet/base/test-date-parse \
@@ -120,10 +139,13 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-accept \
 	tests/unit/sweet/http/test-autoindex-render \
 	tests/unit/sweet/core/test-auth \
+	tests/unit/sweet/core/test-auth-clients \
 	tests/unit/sweet/base/test-timer \
 	tests/unit/sweet/event/test-loop \
+	tests/unit/sweet/event/test-loop-pause \
 	tests/unit/sweet/event/test-loop-close \
 	tests/unit/sweet/event/test-loop-send \
+	tests/unit/sweet/event/test-loop-send-end \
 	tests/unit/sweet/event/test-data-path \
 	tests/unit/sweet/event/test-loop-tasks \
 	tests/unit/sweet/event/test-thread-pool \
@@ -133,6 +155,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-read-directory \
 	tests/unit/sweet/log/test-log \
 	tests/unit/sweet/config/test-config \
+	tests/unit/sweet/config/test-config-scopes \
 	tests/unit/sweet/core/test-site \
 	tests/unit/sweet/core/test-access-log \
 	tests/unit/sweet/base/test-escape \
@@ -153,6 +176,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-spawner-program \
 	tests/unit/sweet/spawn/test-spawner-process \
 	tests/unit/sweet/spawn/test-spawner \
+	tests/unit/sweet/spawn/test-spawner-death \
 	tests/unit/sweet/spawn/test-spawn-child \
 	tests/unit/sweet/spawn/test-spawn-table \
 	tests/unit/sweet/spawn/test-readonly \
@@ -211,6 +235,9 @@ TESTS += $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
 endif
 endif
 
+tests_unit_worker_fixture_SOURCES = tests/unit/worker-fixture.c tests/unit/worker-fixture.h \
+	tests/unit/worker-fixture-stream.c
+
 # The kernel module's calls, for its model.
 tests_unit_libnabc_os_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
 tests_unit_libnabc_send_test_kernel_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
@@ -255,10 +282,10 @@ tests_unit_bench_test_wan_link_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench
 tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
-sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
+sweet_unit_cppflags = $(sweet_libsweet_a_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
-sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) -lpthread
 
 tests_unit_sweet_http_test_request_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_line_CFLAGS = $(sweet_unit_cflags)
@@ -370,6 +397,10 @@ tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_request_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_request_contents_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_contents_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_contents_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_http_test_request_head_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_head_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_request_head_LDADD = $(sweet_unit_ldadd)
@@ -444,6 +475,10 @@ tests_unit_sweet_event_test_client_limit_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_core_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_auth_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_auth_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_auth_clients_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_auth_clients_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_auth_clients_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_files_test_read_directory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_read_directory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_read_directory_LDADD = $(sweet_unit_ldadd)
@@ -464,6 +499,10 @@ tests_unit_sweet_event_test_loop_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_event_test_loop_pause_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_pause_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_pause_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_event_test_loop_close_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_close_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_close_LDADD = $(sweet_unit_ldadd)
@@ -471,6 +510,10 @@ tests_unit_sweet_event_test_loop_close_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_event_test_loop_send_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_send_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_send_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_send_end_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_send_end_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_send_end_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_event_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
@@ -498,6 +541,11 @@ tests_unit_sweet_core_test_site_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_config_test_config_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_config_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_config_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_config_test_config_scopes_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_scopes_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_scopes_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_base_test_escape_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_escape_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_escape_LDADD = $(sweet_unit_ldadd)
@@ -553,6 +601,10 @@ tests_unit_sweet_spawn_test_spawn_child_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_spawn_test_spawner_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawner_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_spawner_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_spawner_death_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_death_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_death_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_spawn_table_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawn_table_CFLAGS = $(sweet_unit_cflags)
@@ -669,8 +721,8 @@ tests_unit_sweet_files_test_file_cache_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_file_cache_change_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_file_cache_change_LDADD = $(sweet_unit_ldadd)
 
-ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+ctl_unit_ldadd = nabcctl/libnabcctl.a libnabc/libnabc-internal.la \
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lm -lpthread
 
 ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl -I$(srcdir)/sweet
 
@@ -701,113 +753,122 @@ tests_system_worker_stream_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
-	tests/system/browser.py \
-	tests/system/client.py \
+	tests/system/bench-torture/test_bench.py \
+	tests/system/bench-torture/test_bench_bars.py \
+	tests/system/bench-torture/test_bench_client.py \
+	tests/system/bench-torture/test_bench_logs.py \
+	tests/system/bench-torture/test_torture.py \
+	tests/system/bench-torture/test_torture_bytes.py \
+	tests/system/bench-torture/test_torture_figures.py \
+	tests/system/bench-torture/test_wan.py \
+	tests/system/cache/test_caches.py \
+	tests/system/cache/test_held.py \
+	tests/system/cache/test_memory.py \
+	tests/system/cache/test_page_cache.py \
+	tests/system/cache/test_response_cache.py \
+	tests/system/cache/test_response_cache_end.py \
+	tests/system/cache/test_response_cache_streams.py \
+	tests/system/cgi-fastcgi/test_buffering.py \
+	tests/system/cgi-fastcgi/test_cgi.py \
+	tests/system/cgi-fastcgi/test_cgi_limits.py \
+	tests/system/cgi-fastcgi/test_fastcgi.py \
+	tests/system/cgi-fastcgi/test_fastcgi_connections.py \
+	tests/system/cgi-fastcgi/test_fastcgi_bad.py \
+	tests/system/cgi-fastcgi/test_fastcgi_move.py \
+	tests/system/cgi-fastcgi/test_fastcgi_programs.py \
+	tests/system/cgi-fastcgi/test_fastcgi_spawned.py \
+	tests/system/cgi-fastcgi/test_fastcgi_units.py \
+	tests/system/cgi-fastcgi/test_long_heads.py \
+	tests/system/cgi-fastcgi/test_protocols.py \
+	tests/system/cgi-fastcgi/test_slow_clients.py \
+	tests/system/cgi-fastcgi/test_upload_programs.py \
+	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
+	tests/system/config/test_check_config.py \
+	tests/system/config/test_command_line.py \
+	tests/system/config/test_config.py \
 	tests/system/conftest.py \
-	tests/system/consumer/Makefile \
-	tests/system/consumer/client.c \
-	tests/system/consumer/fetch.c \
-	tests/system/consumer/server.c \
-	tests/system/consumer/worker.c \
-	tests/system/examples.py \
-	tests/system/fastcgi.py \
-	tests/system/fetch.go \
-	tests/system/files.py \
-	tests/system/metrics.py \
-	tests/system/moved_clock.py \
-	tests/system/postmortem.py \
-	tests/system/programs.py \
-	tests/system/protocol-cases.txt \
-	tests/system/server.py \
-	tests/system/test_arch.py \
-	tests/system/test_auth.py \
-	tests/system/test_behind.py \
-	tests/system/test_bench.py \
-	tests/system/test_bench_client.py \
-	tests/system/test_bench_logs.py \
-	tests/system/test_cgi.py \
-	tests/system/test_cgi_readme.py \
-	tests/system/test_caches.py \
-	tests/system/test_changes.py \
-	tests/system/test_check_config.py \
-	tests/system/test_clients.py \
-	tests/system/test_command_line.py \
-	tests/system/test_conditions.py \
-	tests/system/test_config.py \
-	tests/system/test_consumer.py \
-	tests/system/test_curl.py \
-	tests/system/test_data_path.py \
-	tests/system/lingering.py \
-	tests/system/test_descriptors.py \
-	tests/system/test_error_pages.py \
-	tests/system/responder.py \
-	tests/system/results.py \
-	tests/system/selection.py \
-	tests/system/test_fastcgi.py \
-	tests/system/test_fastcgi_move.py \
-	tests/system/test_fastcgi_programs.py \
-	tests/system/test_fastcgi_spawned.py \
-	tests/system/test_fastcgi_units.py \
-	tests/system/test_examples.py \
-	tests/system/test_examples_cgi.py \
-	tests/system/test_fallback.py \
-	tests/system/test_folders.py \
-	tests/system/test_generate.py \
-	tests/system/test_haproxy.py \
-	tests/system/test_held.py \
-	tests/system/test_hostile.py \
-	tests/system/test_hosts.py \
-	tests/system/test_large.py \
-	tests/system/test_limits.py \
-	tests/system/test_load.py \
-	tests/system/test_long_heads.py \
-	tests/system/test_log.py \
-	tests/system/test_log_files.py \
-	tests/system/test_memory.py \
-	tests/system/test_nabc_py.py \
-	tests/system/test_nabcctl.py \
-	tests/system/test_nginx.py \
-	tests/system/test_packets.py \
-	tests/system/test_page_cache.py \
-	tests/system/test_paths.py \
-	tests/system/test_pipeline.py \
-	tests/system/test_pools.py \
-	tests/system/test_privileges.py \
-	tests/system/test_protocol.py \
-	tests/system/test_protocols.py \
-	tests/system/test_proxy_protocol.py \
-	tests/system/test_ranges.py \
-	tests/system/test_readers.py \
-	tests/system/test_reload.py \
-	tests/system/test_reload_call.py \
-	tests/system/test_response_cache.py \
-	tests/system/test_response_cache_streams.py \
-	tests/system/test_reused_pids.py \
-	tests/system/test_rules.py \
-	tests/system/test_service.py \
-	tests/system/test_socket_options.py \
-	tests/system/test_static.py \
-	tests/system/test_status.py \
-	tests/system/test_status_page.py \
-	tests/system/test_stop.py \
-	tests/system/test_supervisor.py \
-	tests/system/test_torture.py \
-	tests/system/test_torture_bytes.py \
-	tests/system/test_torture_figures.py \
-	tests/system/test_unix.py \
-	tests/system/test_upload.py \
-	tests/system/test_buffering.py \
-	tests/system/test_slow_clients.py \
-	tests/system/test_upload_pieces.py \
-	tests/system/test_upload_programs.py \
-	tests/system/test_variants.py \
-	tests/system/test_worker_stream.py \
-	tests/system/test_worker_users.py \
-	tests/system/tools.py \
-	tests/system/test_wan.py \
-	tests/system/test_workers.py \
-	tests/system/website.lua \
-	tests/system/website.py
+	tests/system/library/consumer/Makefile \
+	tests/system/library/consumer/client.c \
+	tests/system/library/consumer/fetch.c \
+	tests/system/library/consumer/server.c \
+	tests/system/library/consumer/worker.c \
+	tests/system/library/test_cgi_readme.py \
+	tests/system/library/test_consumer.py \
+	tests/system/library/test_examples.py \
+	tests/system/library/test_examples_cgi.py \
+	tests/system/library/test_nabc_py.py \
+	tests/system/library/test_nabcctl.py \
+	tests/system/library/test_nabcctl_server.py \
+	tests/system/library/test_nabcctl_users.py \
+	tests/system/library/test_nabcctl_units.py \
+	tests/system/operate/test_log.py \
+	tests/system/operate/test_log_files.py \
+	tests/system/operate/test_reload.py \
+	tests/system/operate/test_reload_call.py \
+	tests/system/operate/test_service.py \
+	tests/system/operate/test_status.py \
+	tests/system/operate/test_status_page.py \
+	tests/system/operate/test_stop.py \
+	tests/system/operate/test_supervisor.py \
+	tests/system/other-programs/fetch.go \
+	tests/system/other-programs/test_clients.py \
+	tests/system/other-programs/test_curl.py \
+	tests/system/other-programs/test_haproxy.py \
+	tests/system/other-programs/test_nginx.py \
+	tests/system/protocol/protocol-cases.txt \
+	tests/system/protocol/test_conditions.py \
+	tests/system/protocol/test_error_pages.py \
+	tests/system/protocol/test_hosts.py \
+	tests/system/protocol/test_limits.py \
+	tests/system/protocol/test_pipeline.py \
+	tests/system/protocol/test_protocol.py \
+	tests/system/protocol/test_proxy_protocol.py \
+	tests/system/protocol/test_ranges.py \
+	tests/system/security/test_auth.py \
+	tests/system/security/test_descriptors.py \
+	tests/system/security/test_hostile.py \
+	tests/system/security/test_privileges.py \
+	tests/system/security/test_reused_pids.py \
+	tests/system/security/test_rules.py \
+	tests/system/static/test_changes.py \
+	tests/system/static/test_folders.py \
+	tests/system/static/test_large.py \
+	tests/system/static/test_paths.py \
+	tests/system/static/test_static.py \
+	tests/system/static/test_variants.py \
+	tests/system/support/browser.py \
+	tests/system/support/client.py \
+	tests/system/support/examples.py \
+	tests/system/support/fastcgi.py \
+	tests/system/support/files.py \
+	tests/system/support/lingering.py \
+	tests/system/support/metrics.py \
+	tests/system/support/moved_clock.py \
+	tests/system/support/postmortem.py \
+	tests/system/support/programs.py \
+	tests/system/support/responder.py \
+	tests/system/support/results.py \
+	tests/system/support/selection.py \
+	tests/system/support/server.py \
+	tests/system/support/tools.py \
+	tests/system/support/website.lua \
+	tests/system/support/website.py \
+	tests/system/system-calls/test_arch.py \
+	tests/system/system-calls/test_data_path.py \
+	tests/system/system-calls/test_fallback.py \
+	tests/system/system-calls/test_load.py \
+	tests/system/system-calls/test_packets.py \
+	tests/system/system-calls/test_socket_options.py \
+	tests/system/system-calls/test_unix.py \
+	tests/system/workers/test_behind.py \
+	tests/system/workers/test_generate.py \
+	tests/system/workers/test_pools.py \
+	tests/system/workers/test_readers.py \
+	tests/system/workers/test_upload.py \
+	tests/system/workers/test_upload_pieces.py \
+	tests/system/workers/test_worker_stream.py \
+	tests/system/workers/test_worker_users.py \
+	tests/system/workers/test_workers.py
 
 TESTS += tests/check-abi.sh tests/check-floors.sh tests/check-docs.sh tests/check-mirror.sh \
 	tests/check-words.sh
@@ -850,6 +911,24 @@ EXTRA_DIST += \
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
+	tests/unit/libnabc/api/admin-fixture.h \
+	tests/unit/libnabc/api/sums-fixture.h \
+	tests/unit/sweet/core/auth-fixture.h \
+	tests/unit/libnabc/os/queue-fixture.h \
+	tests/unit/libnabc/send/route-fixture.h \
+	tests/unit/sweet/config/config-fixture.h \
+	tests/unit/sweet/event/loop-pause-fixture.h \
+	tests/unit/sweet/event/loop-send-fixture.h \
+	tests/unit/libnabc/membership/collector-fixture.h \
+	tests/unit/libnabc/send/send-op-fixture.h \
+	tests/unit/libnabc/send/transmit-learn-fixture.h \
+	tests/unit/libnabc/membership/serve-fixture.h \
+	tests/unit/libnabc/policy/replacement-fixture.h \
+	tests/unit/libnabc/cache/grant-fixture.h \
+	tests/unit/libnabc/membership/rpc-server-fixture.h \
+	tests/unit/libnabc/send/async-mechanism.h \
+	tests/unit/libnabc/hostile-loot.h \
+	tests/unit/sweet/spawn/spawner-fixture.h \
 	tests/unit/async-fixture.h \
 	tests/unit/call-fixture.h \
 	tests/unit/channel-fixture.h \

@@ -209,6 +209,53 @@ static int check_begin(const char *data, size_t length, size_t seen, const char 
 	return error;
 }
 
+/* Waits for the rest of a head, of which length bytes have come. */
+static void await_head(struct connection *connection, const char *data, size_t length)
+{
+	connection->input_seen = length;
+	/* After the peer's end, the rest of the head will not come. */
+	if (connection->ended ||
+	    (!connection->input_length && !connection_keep_input(connection, data, length))) {
+		close_now(connection);
+		return;
+	}
+	if (!connection->head_timing)
+		connection_time(connection, connection_limits(connection)->header_ms);
+	connection->head_timing = true;
+	connection_count_as(connection, CONNECTION_READING);
+}
+
+static void consume(struct connection *connection, const char *data, size_t length);
+
+/*
+ * Starts the request whose head is the first `head` bytes of data, and consumes what follows.
+ * With error, or a head that is 0 or longer than max-header: refuses it.
+ */
+static void consume_head(struct connection *connection, const char *data, size_t length,
+			 size_t head, int error, const char *wrong)
+{
+	size_t most = connection_limits(connection)->max_header;
+	char *whole = connection->input;
+	bool open;
+
+	/* Take over the buffer, so that what follows is saved in a new one. */
+	connection->input = NULL;
+	connection->input_length = connection->input_room = connection->input_seen = 0;
+	if (error)
+		open = start_request(connection, data, length < 512 ? length : 512, error, wrong);
+	else if (head == 0 || head > most)
+		open = start_request(connection, data, length < 512 ? length : 512,
+				     memchr(data, '\n', most) ? -431 : -414,
+				     "a head that is longer than max-header");
+	else
+		open = start_request(connection, data, head, 0, NULL);
+	if (open && connection->state == RECEIVING)
+		connection_start_receiving(connection, data + head, length - head);
+	else if (open && head && head < length)
+		consume(connection, data + head, length - head);
+	free(whole);
+}
+
 /* Starts a request when its head is complete; what follows waits for its response. */
 static void consume(struct connection *connection, const char *data, size_t length)
 {
@@ -268,41 +315,10 @@ static void consume(struct connection *connection, const char *data, size_t leng
 	if (head == 0 && length < most)
 		error = check_begin(data, length, connection->input_seen, &wrong);
 	if (head == 0 && length < most && !error) {
-		connection->input_seen = length;
-		/* The head is incomplete, and after the peer's end its rest will not come. */
-		if (connection->ended || (!connection->input_length &&
-					  !connection_keep_input(connection, data, length))) {
-			close_now(connection);
-			return;
-		}
-		if (!connection->head_timing)
-			connection_time(connection, connection_limits(connection)->header_ms);
-		connection->head_timing = true;
-		connection_count_as(connection, CONNECTION_READING);
+		await_head(connection, data, length);
 		return;
 	}
-	{
-		char *whole = connection->input;
-		bool open;
-
-		/* Take over the buffer, so that what follows is saved in a new one. */
-		connection->input = NULL;
-		connection->input_length = connection->input_room = connection->input_seen = 0;
-		if (error)
-			open = start_request(connection, data, length < 512 ? length : 512, error,
-					     wrong);
-		else if (head == 0 || head > most)
-			open = start_request(connection, data, length < 512 ? length : 512,
-					     memchr(data, '\n', most) ? -431 : -414,
-					     "a head that is longer than max-header");
-		else
-			open = start_request(connection, data, head, 0, NULL);
-		if (open && connection->state == RECEIVING)
-			connection_start_receiving(connection, data + head, length - head);
-		else if (open && head && head < length)
-			consume(connection, data + head, length - head);
-		free(whole);
-	}
+	consume_head(connection, data, length, head, error, wrong);
 }
 
 /* Whether the loop has bytes that it has not delivered yet. */

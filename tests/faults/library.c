@@ -439,7 +439,8 @@ int main(int count, char **arguments)
 	}
 	active = (struct fault_plan **)dlsym(RTLD_DEFAULT, "fault_plan");
 	if (!active || !*active || stride == 0) {
-		fputs("library: runs with fault.so and a plan (tests/system/fault_library.py)\n",
+		fputs("library: runs with fault.so and a plan "
+		      "(tests/system/support/fault_library.py)\n",
 		      stderr);
 		return 2;
 	}

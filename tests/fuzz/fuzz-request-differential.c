@@ -5,6 +5,8 @@
  * head that one alone accepts must be of a kind that is listed here, with the
  * RFC's word on it.  Anything else would be a way to smuggle a request past
  * the one through the other.
+ *
+ * Over 500 lines, because each permitted difference is a function with its reason.
  */
 #include <arpa/inet.h>
 #include <ctype.h>

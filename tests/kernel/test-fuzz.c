@@ -4,6 +4,8 @@
  * of other users, for $FUZZ_SECONDS: whatever they do is answered, a
  * bystander's units stay as they are and out of their reach, and when they end
  * all is given back.
+ *
+ * Over 500 lines, because a guest's program is one source.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -134,11 +136,37 @@ static uint32_t some_flags(struct fuzzer *fuzzer)
 	return (uint32_t)(pick(fuzzer, 8) ? pick(fuzzer, 32) & pick(fuzzer, 32) : number(fuzzer));
 }
 
+/* A structure of a call that sends, as sensible(). */
+static void sensible_send(struct fuzzer *fuzzer, unsigned long request, unsigned char *to)
+{
+	uint64_t id = an_id(fuzzer), small = 1 + pick(fuzzer, 3000);
+	struct nabc_range *ranges = (struct nabc_range *)(fuzzer->buffer + pick(fuzzer, 1000) * 8);
+
+	if (request == NABC_IOC_SOCKSEND) {
+		*(struct nabc_socksend *)to = (struct nabc_socksend){.id = id,
+								     .offset = pick(fuzzer, 2000),
+								     .length = small,
+								     .socket = a_descriptor(fuzzer),
+								     .flags = some_flags(fuzzer)};
+		return;
+	}
+	for (int i = 0; i < 8; i++)
+		ranges[i] = (struct nabc_range){an_id(fuzzer), pick(fuzzer, 1000),
+						1 + pick(fuzzer, 1000)};
+	*(struct nabc_socksendv *)to =
+		(struct nabc_socksendv){.header = (uintptr_t)fuzzer->buffer,
+					.ranges = (uintptr_t)ranges,
+					.header_length = (uint32_t)pick(fuzzer, 500),
+					.range_count = (uint32_t)pick(fuzzer, 5),
+					.skip = pick(fuzzer, 3) * small / 2,
+					.socket = a_descriptor(fuzzer),
+					.flags = some_flags(fuzzer)};
+}
+
 /* A structure that could be meant. */
 static void sensible(struct fuzzer *fuzzer, unsigned long request, unsigned char *to)
 {
 	uint64_t id = an_id(fuzzer), small = 1 + pick(fuzzer, 3000);
-	struct nabc_range *ranges = (struct nabc_range *)(fuzzer->buffer + pick(fuzzer, 1000) * 8);
 
 	memset(to, 0, 256);
 	switch (request) {
@@ -162,24 +190,8 @@ static void sensible(struct fuzzer *fuzzer, unsigned long request, unsigned char
 					     .flags = (uint32_t)pick(fuzzer, 2)};
 		break;
 	case NABC_IOC_SOCKSEND:
-		*(struct nabc_socksend *)to = (struct nabc_socksend){.id = id,
-								     .offset = pick(fuzzer, 2000),
-								     .length = small,
-								     .socket = a_descriptor(fuzzer),
-								     .flags = some_flags(fuzzer)};
-		break;
 	case NABC_IOC_SOCKSENDV:
-		for (int i = 0; i < 8; i++)
-			ranges[i] = (struct nabc_range){an_id(fuzzer), pick(fuzzer, 1000),
-							1 + pick(fuzzer, 1000)};
-		*(struct nabc_socksendv *)to =
-			(struct nabc_socksendv){.header = (uintptr_t)fuzzer->buffer,
-						.ranges = (uintptr_t)ranges,
-						.header_length = (uint32_t)pick(fuzzer, 500),
-						.range_count = (uint32_t)pick(fuzzer, 5),
-						.skip = pick(fuzzer, 3) * small / 2,
-						.socket = a_descriptor(fuzzer),
-						.flags = some_flags(fuzzer)};
+		sensible_send(fuzzer, request, to);
 		break;
 	case NABC_IOC_COPY:
 		*(struct nabc_copy *)to = (struct nabc_copy){.id = id,

@@ -16,7 +16,7 @@ import report
 from pool import Job
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TESTS, "system"))
+sys.path.insert(0, os.path.join(TESTS, "system", "support"))
 
 QUICK, MORE, ALL = "quick", "more", "all"
 # Each tier: what it is, and the seconds after which it has failed, whatever still runs.
@@ -42,8 +42,9 @@ TREES = {
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
 # Units that send from pinned memory or by an io_uring themselves: as much as users usually have.
-PINNING = {"test-async", "test-access-log", "test-ring", "test-send-op", "test-transmit-hold",
-           "test-transmit-learn", "test-transmit-wire"}
+PINNING = {"test-async", "test-async-end", "test-access-log", "test-ring", "test-send-op",
+           "test-send-op-end", "test-transmit-hold", "test-transmit-learn", "test-transmit-reasons",
+           "test-transmit-wire"}
 
 
 @dataclasses.dataclass
@@ -213,10 +214,14 @@ def unprivileged(context, suite):
 # --- system tests ------------------------------------------------------------------------
 
 
+def system_files(tests):
+    return sorted(glob.glob(os.path.join(tests, "system", "*", "test_*.py")))
+
+
 def bundles(context, factor, marks):
     """[(name, files, slice, seconds)]: what one process of pytest runs each; factor: how many
     times longer than listed it takes here."""
-    files = sorted(glob.glob(context.script("tests", "system", "test_*.py")))
+    files = system_files(context.script("tests"))
     if marks == "needs":
         files = [path for path in files if "mark.needs(" in report.text_of(path)]
     loads = sorted(((context.times.of_file(os.path.basename(path)) * factor, path)

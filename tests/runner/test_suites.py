@@ -90,7 +90,7 @@ def test_every_file_is_in_one_bundle(context, monkeypatch, slice_):
     for _, files, part, _ in suites.bundles(context, 1, ""):
         for path in files:
             parts.setdefault(path, []).append(part)
-    assert set(parts) == set(glob.glob(os.path.join(TOP, "tests", "system", "test_*.py")))
+    assert set(parts) == set(suites.system_files(os.path.join(TOP, "tests")))
     for found in parts.values():
         count = len(found)
         assert found == [""] or found == [f"{number}/{count}" for number in range(1, count + 1)]
@@ -101,8 +101,8 @@ def test_release_has_every_system_test():
     named = set()
     for path in glob.glob(os.path.join(TOP, "tests", "**", "local.mk"), recursive=True):
         with open(path) as makefile:
-            named |= set(re.findall(r"tests/system/[\w.-]+", makefile.read()))
-    found = glob.glob(os.path.join(TOP, "tests", "system", "*.py"))
+            named |= set(re.findall(r"tests/system/[\w./-]+", makefile.read()))
+    found = glob.glob(os.path.join(TOP, "tests", "system", "**", "*.py"), recursive=True)
     assert {os.path.relpath(path, TOP) for path in found} <= named
 
 

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Shared by all tests: which of them run (selection.py), what is recorded of each (results.py,
-postmortem.py), and the servers that they use."""
+"""Shared by all tests: which of them run (support/selection.py), what is recorded of each
+(support/results.py, support/postmortem.py), and the servers that they use."""
 
+import os
 import random
+import sys
 
 import pytest
 
-import postmortem
-import responder
-import results
-import selection
-import server as servers
-import website
-from moved_clock import Clock
+# The modules of support/; and tests import from other tests.
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [entry.path for entry in os.scandir(HERE) if entry.is_dir()]
+
+import postmortem  # noqa: E402
+import responder  # noqa: E402
+import results  # noqa: E402
+import selection  # noqa: E402
+import server as servers  # noqa: E402
+import website  # noqa: E402
+from moved_clock import Clock  # noqa: E402
 
 
 def pytest_addoption(parser):

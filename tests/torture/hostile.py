@@ -28,9 +28,8 @@ CPU time is short, as do other machines, which have their own.  Turns with and
 without attackers alternate, so that other loads of the machine meet both, and
 medians are compared; turns in which honest clients did not have their rate when
 they were alone, or waited for a CPU of their own for long, show those loads and
-are left out.  Limits are those of
-sweet/sweet.conf, so that they are shown to be good ones; only the number of
-connections is that of the descriptors which there are.
+are left out.  Limits are those of sweet/sweet.conf, so that they are shown to be
+good ones; only the number of connections is that of the available descriptors.
 """
 
 import collections

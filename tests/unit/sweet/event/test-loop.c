@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-loop.c - unit tests of loop.c, loop-uring.c and loop-epoll.c: what
- * comes from sockets (accept, receive, pause and resume).  Every test
- * is run with each kind of loop; the loop has a thread, the test is the peer.
+ * test-loop.c - unit tests of loop.c, loop-uring.c and loop-epoll.c: accepting
+ * connections and receiving from them.  Every test is run with each kind of
+ * loop; the loop has a thread, the test is the peer.
  */
-#include <sys/resource.h>
-
-#include "loop-fixture.h"
+#include "loop-pause-fixture.h"
 
 #define CROWD 450u /* connections: two descriptors each, of 1024 that there may be */
-
-static struct runner runner;
 
 /* --- opening ----------------------------------------------------------------- */
 
@@ -261,37 +257,6 @@ END_TEST
 
 /* --- receive ------------------------------------------------------------------- */
 
-/* An inlet at one end of a TCP connection, begun; returns the other end. */
-static int inlet_open(struct inlet *inlet, size_t room)
-{
-	int pair[2];
-
-	tcp_pair(pair);
-	inlet_init(inlet, &runner, pair[1], room);
-	call(&runner, inlet_begin, inlet);
-	return pair[0];
-}
-
-static void inlet_close(struct inlet *inlet)
-{
-	call(&runner, inlet_end, inlet);
-	free(inlet->got);
-}
-
-static void write_pattern(int fd, uint64_t seed, size_t at, size_t length)
-{
-	char *data = must_alloc(length);
-
-	pattern_fill(data, seed, at, length);
-	for (size_t done = 0; done < length;) {
-		ssize_t written = write(fd, data + done, length - done);
-
-		ck_assert_int_gt(written, 0);
-		done += (size_t)written;
-	}
-	free(data);
-}
-
 START_TEST(test_receive)
 {
 	static const size_t sizes[] = {1, 2047, 2048, 2049, 100, 32 << 10, 32769, 1 << 20};
@@ -407,180 +372,6 @@ START_TEST(test_receive_reset)
 }
 END_TEST
 
-static void pause_inlet(void *argument)
-{
-	loop_receive_pause(runner.loop, ((struct inlet *)argument)->fd);
-}
-
-static void resume_inlet(void *argument)
-{
-	loop_receive_resume(runner.loop, ((struct inlet *)argument)->fd);
-}
-
-START_TEST(test_pause)
-{
-	struct inlet inlet;
-	int peer;
-
-	runner_start(&runner, kind_of(_i));
-	peer = inlet_open(&inlet, 100000);
-	write_pattern(peer, 4, 0, 10);
-	AWAIT(inlet.length == 10);
-	for (size_t at = 10; at < 50000; at += 10000) {
-		call(&runner, pause_inlet, &inlet);
-		settle(&runner);
-		write_pattern(peer, 4, at, 10000);
-		settle(&runner);
-		SEEN(inlet.length == at);
-		call(&runner, resume_inlet, &inlet);
-		AWAIT(inlet.length == at + 10000);
-	}
-	/* Nothing to resume with, and then something. */
-	call(&runner, pause_inlet, &inlet);
-	call(&runner, pause_inlet, &inlet);
-	call(&runner, resume_inlet, &inlet);
-	call(&runner, resume_inlet, &inlet);
-	write_pattern(peer, 4, 50010, 10);
-	AWAIT(inlet.length == 50020);
-	/* The end comes during a pause and is told after it, or at once. */
-	call(&runner, pause_inlet, &inlet);
-	settle(&runner);
-	write_pattern(peer, 4, 50020, 10);
-	shutdown(peer, SHUT_WR);
-	settle(&runner);
-	SEEN(inlet.length == 50020 && inlet.end == 1);
-	call(&runner, resume_inlet, &inlet);
-	AWAIT(inlet.end == 0);
-	SEEN(inlet.length == 50030 && inlet.late == 0);
-	SEEN(pattern_match(inlet.got, 4, 0, 50010) == 50010);
-	inlet_close(&inlet);
-	runner_stop(&runner);
-	close(peer);
-}
-END_TEST
-
-/* The reset comes during a pause, with bytes before it: both are told. */
-START_TEST(test_reset_in_a_pause)
-{
-	struct linger now = {.l_onoff = 1};
-
-	runner_start(&runner, kind_of(_i));
-	/* More at last than the kernel gives in one go. */
-	for (size_t length = 0; length < 200000; length += 29999) {
-		struct inlet inlet;
-		int pair[2];
-
-		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
-		inlet_init(&inlet, &runner, pair[1], 200010);
-		call(&runner, inlet_begin, &inlet);
-		write_pattern(pair[0], 8, 0, 10);
-		AWAIT(inlet.length == 10);
-		call(&runner, pause_inlet, &inlet);
-		settle(&runner);
-		if (length)
-			write_pattern(pair[0], 8, 10, length);
-		ck_assert_int_eq(setsockopt(pair[0], SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
-		close(pair[0]);
-		settle(&runner);
-		call(&runner, resume_inlet, &inlet);
-		AWAIT(inlet.end != 1);
-		SEEN(inlet.end == -ECONNRESET && inlet.late == 0);
-		SEEN(pattern_match(inlet.got, 8, 0, inlet.length) == inlet.length);
-		inlet_close(&inlet);
-	}
-	runner_stop(&runner);
-}
-END_TEST
-
-/* Closed during a pause. */
-START_TEST(test_close_paused)
-{
-	struct inlet inlet;
-	char byte;
-
-	runner_start(&runner, kind_of(_i));
-	for (unsigned i = 0; i < 3; i++) {
-		int peer = inlet_open(&inlet, 100);
-
-		call(&runner, pause_inlet, &inlet);
-		if (i)
-			settle(&runner);
-		if (i == 2)
-			write_pattern(peer, 5, 0, 10);
-		inlet_close(&inlet);
-		await(peer, POLLIN);
-		/* Unread bytes make it a reset. */
-		ck_assert_int_eq(read(peer, &byte, 1), i == 2 ? -1 : 0);
-		settle(&runner);
-		SEEN(inlet.calls == 0);
-		close(peer);
-	}
-	runner_stop(&runner);
-}
-END_TEST
-
-/* Pauses itself at random, and a timer or the same callback resumes: no byte is lost. */
-struct moody {
-	struct inlet inlet; /* must be first */
-	struct timer timer;
-	uint64_t random;
-	unsigned pauses;
-};
-
-static void moody_resumes(struct timer *timer)
-{
-	struct moody *moody = (struct moody *)((char *)timer - offsetof(struct moody, timer));
-
-	loop_receive_resume(runner.loop, moody->inlet.fd);
-}
-
-static void moody_received(struct loop_receive *op, const char *data, int length)
-{
-	struct moody *moody = (struct moody *)op;
-
-	inlet_received(op, data, length);
-	if (length <= 0)
-		return;
-	switch (random_next(&moody->random) % 8) {
-	case 0:
-		loop_receive_pause(runner.loop, moody->inlet.fd);
-		loop_receive_resume(runner.loop, moody->inlet.fd);
-		break;
-	case 1:
-		moody->pauses++;
-		loop_receive_pause(runner.loop, moody->inlet.fd);
-		loop_timer_start(runner.loop, &moody->timer, 1, moody_resumes);
-		break;
-	default:
-		break;
-	}
-}
-
-START_TEST(test_pause_at_random)
-{
-	size_t size = scaled(4 << 20);
-	static struct moody moody;
-	int pair[2];
-
-	runner_start(&runner, kind_of(_i));
-	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 0, 8192);
-	memset(&moody, 0, sizeof(moody));
-	moody.random = 99;
-	inlet_init(&moody.inlet, &runner, pair[1], size);
-	moody.inlet.receive.received = moody_received;
-	call(&runner, inlet_begin, &moody.inlet);
-	for (size_t at = 0; at < size; at += 10000)
-		write_pattern(pair[0], 6, at, size - at < 10000 ? size - at : 10000);
-	shutdown(pair[0], SHUT_WR);
-	AWAIT(moody.inlet.end == 0);
-	SEEN(moody.inlet.length == size && moody.inlet.late == 0 && moody.pauses > 0);
-	SEEN(pattern_match(moody.inlet.got, 6, 0, size) == size);
-	inlet_close(&moody.inlet);
-	runner_stop(&runner);
-	close(pair[0]);
-}
-END_TEST
-
 static void fill(TCase *tcase)
 {
 	int first = first_kind();
@@ -597,10 +388,6 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_receive_late, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive_crowd, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive_reset, first, KINDS);
-	tcase_add_loop_test(tcase, test_pause, first, KINDS);
-	tcase_add_loop_test(tcase, test_reset_in_a_pause, first, KINDS);
-	tcase_add_loop_test(tcase, test_close_paused, first, KINDS);
-	tcase_add_loop_test(tcase, test_pause_at_random, first, KINDS);
 }
 
 RUN_SUITE("loop", fill)

@@ -89,7 +89,7 @@ def test_cgi(start, root, tmp_path, peer):
     """A CGI program has no socket to send one over."""
     write(tmp_path / "cgi" / "pass", f"""#!/usr/bin/python3
 import socket, sys
-sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+sys.path.insert(0, {os.path.dirname(lingering.__file__)!r})
 sys.dont_write_bytecode = True
 import lingering
 try:

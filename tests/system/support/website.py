@@ -11,6 +11,7 @@ import zlib
 
 from files import KB, MB
 
+LUA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "website.lua")  # for wrk
 COUNT = 1000
 # For servers of the site: files over 2 MB are then too large for a unit, and not the whole site
 # fits, so that files are evicted and read again.

@@ -12,7 +12,7 @@ from fault_plan import FAULT, MAGIC, Plan
 from server import BUILD, TIMEOUT
 
 LIBRARY = os.path.join(BUILD, "tests", "faults", "library")
-PAGES = Path(__file__).resolve().parent.parent.parent / "man"
+PAGES = Path(__file__).resolve().parents[3] / "man"
 # Sorted: later scenarios build on earlier ones.
 SCENARIOS = ["units", "sends", "rings", "owner", "member", "server", "worker"]
 # What a page means by the errors of a system call: names of kinds of fault.h, and others.

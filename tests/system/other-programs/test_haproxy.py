@@ -19,6 +19,7 @@ import time
 
 import pytest
 
+import website
 from files import write
 from programs import Daemon, not_under_valgrind
 from server import TIMEOUT, Server
@@ -225,9 +226,8 @@ def test_replaced_under_load(cluster, site, files, tmp_path):
     files = [file for file in files if file.size < 200000]
     write(tmp_path / "list", "".join(
         f"{file.url}\t{site.path(file)}\n" for file in files if b"odd" not in file.path).encode())
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "website.lua")
     wrk = subprocess.Popen(["wrk", "-t1", "-c16", f"-d{5 * TIMEOUT}s", "--timeout", f"{TIMEOUT}s", "-s",
-                            script, f"http://127.0.0.1:{cluster.port}", tmp_path / "list"],
+                            website.LUA, f"http://127.0.0.1:{cluster.port}", tmp_path / "list"],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     checking = [Checking(cluster.port, files) for _ in range(2)]
     try:

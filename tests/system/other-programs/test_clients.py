@@ -82,7 +82,7 @@ def test_wrk(server, site, files, tmp_path):
     write(tmp_path / "list", os.fsencode("".join(lines)))
     for seconds in (1, 4, 15):  # it takes all of them, as early as it may have all files
         said = run("wrk", "-t1", "-c16", f"-d{seconds}s", "--timeout", f"{TIMEOUT}s", "-s",
-                   f"{HERE}/website.lua", server.url, tmp_path / "list")
+                   website.LUA, server.url, tmp_path / "list")
         assert "site wrong=0 " in said and " errors=0\n" in said
         if " missing=0 " in said:
             return

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""Connections to FastCGI applications: kept, refused, overloaded."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+import responder
+from client import request
+from responder import Application, end
+from files import MB, pattern, write
+from server import TIMEOUT, running
+from test_fastcgi import Client, ask, fetch
+
+
+def plain(asked):
+    asked.body()
+    asked.answer(b"plain")
+
+
+def is_good(asked):
+    """Answers a request that only asks whether all is well."""
+    asked.body()
+    if asked.variables["QUERY_STRING"] != "good":
+        return False
+    asked.answer(b"plain")
+    return True
+
+
+def test_kept(one):
+    app = one(plain)
+    with Client(app.server.port) as client:
+        for _ in range(50):
+            assert client.get("/app").body == b"plain"
+    # Not for ever, but for many.
+    assert app.requests == 50 and app.connections < 25
+
+
+@pytest.mark.parametrize(("keep", "connections"), [("1h", 1), ("0", 50)])
+def test_kept_as_configured(kind, tmp_path, keep, connections):
+    app = Application(plain, tmp_path / "app.sock")
+    conf = tmp_path / "sweet.conf"
+    write(conf, f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nthreads=1\n"
+                f"[pool app]\nprotocol=fastcgi\nupstream={app.address}\nkeep-connection={keep}\n"
+                "[path /app]\npool=app\n".encode())
+    with (running(kind, None, "--config", conf, listen=None) as server,
+          Client(server.port) as client):
+        for _ in range(50):
+            assert client.get("/app").body == b"plain"
+    assert (app.requests, app.connections) == (50, connections)
+    app.close()
+    assert not app.faults
+
+
+def test_not_kept(one):
+    """An application that closes each connection, whatever it was asked."""
+
+    def closing(asked):
+        asked.body()
+        asked.answer(b"closing")
+        return False
+
+    app = one(closing)
+    with Client(app.server.port) as client:
+        for _ in range(50):
+            assert client.get("/app").body == b"closing"
+    assert app.requests == 50
+
+
+def test_closed_when_used_again(one):
+    """A kept connection that ends with the next request: what may be repeated is."""
+    seen, methods = set(), []
+
+    def once(asked):
+        asked.body()
+        methods.append(asked.variables["REQUEST_METHOD"])
+        if asked.connection.socket in seen:
+            return False
+        seen.add(asked.connection.socket)
+        asked.answer(b"once")
+        return True
+
+    app = one(once)
+    with Client(app.server.port) as client:
+        for _ in range(5):
+            assert client.get("/app").body == b"once"
+    assert methods.count("GET") >= 5
+    # What may not be repeated is asked for once, and told about.
+    fetch(app.server.port, "/app")
+    assert ask(app.server.port, "/app", "POST", b"x").status in (200, 502)
+    assert methods.count("POST") == 1
+    assert fetch(app.server.port, "/app").body == b"once"
+
+
+def nobody(folder):
+    """An address where nobody listens any more."""
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind(str(folder / "nobody.sock"))
+    return f"unix:{folder / 'nobody.sock'}"
+
+
+def test_one_of_two_is_away(one, tmp_path):
+    app = one(plain, others=[nobody(tmp_path)])
+    for method in ("GET", "POST"):
+        for _ in range(6):
+            assert ask(app.server.port, "/app", method, b"" if method == "POST" else None) \
+                .data == b"plain"
+    # Told once, not with each request, though it may be tried again.
+    assert app.server.errors.wait("nobody.sock: cannot be reached: Connection refused")
+    assert app.server.errors.count("nobody.sock: cannot be reached: Connection refused") == 1
+
+
+def test_all_are_away(one, tmp_path):
+    app = one(plain)
+    app.close()
+    (tmp_path / "app.sock").unlink()
+    for _ in range(3):
+        got = fetch(app.server.port, "/app")
+        assert got.status == 503 and got["Retry-After"] == "1"
+    assert app.server.errors.wait("app.sock: cannot be reached: No such file")
+    assert app.server.errors.count("app.sock: cannot be reached: No such file") == 1
+    # It comes back: at once.
+    again = Application(plain, tmp_path / "app.sock")
+    assert fetch(app.server.port, "/app").body == b"plain"
+    assert app.server.errors.wait("app.sock: answers again")
+    again.close()
+
+
+def test_refused_by_tcp(kind, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with running(kind, tmp_path, "--fastcgi", f"/app={address}") as server:
+            assert fetch(server.port, "/app").status in (502, 503)
+            assert ask(server.port, "/app", "POST", pattern(MB // 2)).status in (502, 503)
+            assert server.errors.wait("cannot be reached: Connection refused")
+
+
+@pytest.mark.parametrize("how", ["closes", "overloaded"])
+def test_next_address(one, tmp_path, how):
+    """Who closes without an answer, or takes none, has others asked if that can do no harm."""
+    asked_there = []
+
+    def bad(asked):
+        asked.body()
+        asked_there.append(asked.variables["REQUEST_METHOD"])
+        if how == "overloaded":
+            asked.send(end(0, responder.OVERLOADED))
+        return False
+
+    other = Application(bad, tmp_path / "other.sock")
+    app = one(plain, others=[other.address])
+    for _ in range(6):
+        assert fetch(app.server.port, "/app").body == b"plain"
+    assert "GET" in asked_there
+    got = [ask(app.server.port, "/app", "POST", b"x").status for _ in range(6)]
+    assert set(got) == ({200} if how == "overloaded" else {200, 502})
+    other.close()
+
+
+def test_overloaded_alone(one):
+    def busy(asked):
+        asked.body()
+        asked.send(end(0, responder.OVERLOADED))
+
+    app = one(busy)
+    assert fetch(app.server.port, "/app").status in (502, 503)
+    assert app.requests == 1
+
+
+def test_too_many(kind, tmp_path):
+    """in-flight bounds what an application gets, the queue what waits."""
+    go_on = threading.Event()
+
+    def wait(asked):
+        asked.body()
+        assert go_on.wait(TIMEOUT)
+        asked.answer(b"waited")
+
+    app = Application(wait, tmp_path / "app.sock")
+    conf = write(tmp_path / "conf", f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nthreads=1\n"
+                 f"[pool app]\nprotocol=fastcgi\nupstream={app.address}\nin-flight=2\nqueue=1\n"
+                 "[path /app]\npool=app\n".encode())
+    with running(kind, None, "--config", conf, listen=None) as server:
+        clients = [Client(server.port) for _ in range(4)]
+        for number, client in enumerate(clients):
+            client.send(request("/app"))
+            # The third waits in the queue, for the fourth there is no room.
+            if number < 2:
+                while app.requests <= number:
+                    time.sleep(0.01)
+        got = clients[3].response()
+        assert got.status == 503 and got["Retry-After"] == "1"
+        assert app.requests == 2
+        go_on.set()
+        assert [client.response().body for client in clients[:3]] == [b"waited"] * 3
+        for client in clients:
+            client.close()
+    app.close()
+    assert not app.faults

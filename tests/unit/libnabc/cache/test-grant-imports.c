@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-grant-imports.c - unit tests of grant.c: what is exported to whom and charged
+ * to whom, how it comes back, and what stays when its maker goes.
+ */
+#include "grant-fixture.h"
+
+START_TEST(test_return)
+{
+	struct nc_subject subject;
+	uint32_t slot, again;
+
+	open_book();
+	join(&subject, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, 0), -EINVAL);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &subject, NULL, 100, 64), 0);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
+	for (uint32_t bad = 0; bad < NC_REVOCATION_MAP_SLOTS; bad++)
+		expect(bad == slot || nc_grants_return(&book, &subject, bad) == -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, NC_REVOCATION_MAP_SLOTS), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, UINT32_MAX), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, slot), 0);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, slot), -EINVAL);
+	/* Returned when it has been struck, too. */
+	ck_assert_int_eq(export_unit(5, &subject, &again), 0);
+	nc_grants_drop(&book, 5);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, again), 0);
+	part(&subject);
+	close_book();
+}
+END_TEST
+
+/* A member that returns nothing has 4096 exports and no more; others have theirs. */
+START_TEST(test_many_imports)
+{
+	struct nc_subject greedy, other;
+	struct nc_grantee all = user(1000);
+	unsigned descriptors;
+	uint32_t slot;
+
+	open_book();
+	join(&greedy, 0, 1000, PAGE);
+	join(&other, 0, 1000, PAGE);
+	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS + 1; id++) {
+		expect(nc_grants_enter(&book, id, NULL, NULL, 100, 64) == 0);
+		expect(give(id, all) == 0);
+	}
+	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS; id++)
+		expect(export_unit(id, &greedy, &slot) == 0);
+	descriptors = open_descriptors();
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &other, &slot), 0);
+	/* What was struck takes its slot until it is returned. */
+	nc_grants_drop(&book, 17);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_int_eq(nc_grants_return(&book, &greedy, 16), 0);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), 0);
+	ck_assert_uint_eq(slot, 16);
+	part(&greedy);
+	part(&other);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_part)
+{
+	struct nc_segment copy = frozen(PAGE);
+	struct nc_subject maker, other;
+	size_t own = nc_id(3, 7, 1), sealed[3] = {nc_id(0, 1, 1), nc_id(0, 2, 1), nc_id(0, 3, 9)};
+	uint32_t slot, mine;
+	bool made;
+
+	descriptors_before = open_descriptors() - 1;
+	nc_grants_init(&book, 16 * PAGE);
+	orphan_count = 0;
+	join(&maker, 3, 1000, 10 * PAGE);
+	join(&other, 0, 1001, 10 * PAGE);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(nc_grants_enter(&book, sealed[i], &maker, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, own, &maker, &copy, 100, 64), 0);
+	ck_assert_int_eq(give(own, user(1001)), 0);
+	ck_assert_int_eq(give(sealed[1], user(1001)), 0);
+	ck_assert_int_eq(export_unit(own, &other, &mine), 0);
+	ck_assert_int_eq(export_unit(sealed[1], &other, &slot), 0);
+	ck_assert_int_eq(export_unit(sealed[1], &maker, &(uint32_t){0}), 0);
+	/* Copies of what was in its segment go with it; what it made sealed stands. */
+	part(&maker);
+	ck_assert_uint_eq(orphan_count, 3);
+	ck_assert_uint_eq(orphans[0] ^ orphans[1] ^ orphans[2], sealed[0] ^ sealed[1] ^ sealed[2]);
+	ck_assert_uint_eq(shown(&other, mine), NC_REVOCATION_DESTROYED);
+	ck_assert_uint_eq(shown(&other, slot), sealed[1]);
+	ck_assert(!nc_grants_known(&book, own, NULL, &made));
+	ck_assert_int_eq(export_unit(sealed[1], &other, &mine), 0);
+	ck_assert_int_eq(export_unit(sealed[0], &other, &mine), -EACCES);
+	/* One that had nothing leaves nothing. */
+	orphan_count = 0;
+	part(&other);
+	ck_assert_uint_eq(orphan_count, 0);
+	ck_assert_uint_eq(book.records.count, 3);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_list)
+{
+	struct nc_subject maker, other;
+	size_t ids[300], cursor = 0, seen = 0;
+	unsigned count;
+
+	open_book();
+	join(&maker, 0, 1000, SIZE_MAX / 2);
+	join(&other, 0, 1001, PAGE);
+	for (size_t i = 0; i < 250; i++) {
+		size_t id = (i * 7919 % 250 + 1) << 28 | 1;
+
+		expect(nc_grants_enter(&book, id, i % 2 ? &maker : NULL, NULL, 1, 0) == 0);
+	}
+	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 0);
+	ck_assert_uint_eq(nc_grants_list(&book, &maker, 0, ids, 0), 0);
+	ck_assert_uint_eq(nc_grants_list(&book, &maker, SIZE_MAX, ids, 10), 0);
+	/* All of them, in order, each once, however many are asked for at a time. */
+	for (unsigned step = 1; step < 200; step += 33) {
+		cursor = seen = 0;
+		while ((count = nc_grants_list(&book, &maker, cursor, ids, step))) {
+			for (unsigned i = 0; i < count; i++) {
+				expect(ids[i] > cursor);
+				cursor = ids[i];
+			}
+			seen += count;
+		}
+		ck_assert_uint_eq(seen, 125);
+	}
+	ck_assert_int_eq(give(1 << 28 | 1, user(1001)), 0);
+	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 1);
+	ck_assert_uint_eq(ids[0], 1 << 28 | 1);
+	other.operates = true;
+	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 250);
+	part(&other);
+	orphan_count = 0;
+	part(&maker);
+	ck_assert_uint_eq(orphan_count, 125);
+	close_book();
+}
+END_TEST
+
+/* Units and processes cost descriptors: each member has its share, and all have theirs. */
+START_TEST(test_shares)
+{
+	struct nc_subject makers[6];
+	struct rlimit limit;
+	size_t id = 0, first = 0;
+	unsigned made = 0;
+	int error = 0;
+
+	open_book();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 80;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned i = 0; i < 6; i++)
+		join(&makers[i], 0, 1000 + i, SIZE_MAX / 2);
+	ck_assert(!nc_grants_orphan(&book, &id));
+	for (unsigned i = 0; i < 5; i++) {
+		while ((error = nc_grants_enter(&book, ++made, &makers[i], NULL, 1, 0)) == 0)
+			ck_assert_int_eq(nc_grants_room(&book, &makers[i], 1),
+					 makers[i].descriptors < 10 ? made < 40 ? 0 : -EMFILE
+								    : -EDQUOT);
+		made--;
+		ck_assert_int_eq(error, i < 4 ? -EDQUOT : -EMFILE);
+		ck_assert_uint_eq(makers[i].descriptors, i < 4 ? 10 : 0);
+	}
+	ck_assert_uint_eq(made, 40);
+	/* The owner's own are not counted. */
+	ck_assert_int_eq(nc_grants_enter(&book, 1000, NULL, NULL, 1, 0), 0);
+	if (has_pidfds()) {
+		ck_assert_int_eq(give(1000, process(getpid())), 0);
+		ck_assert_int_eq(give(1, process(getpid())), -EDQUOT);
+		nc_grants_drop(&book, 2);
+		ck_assert_int_eq(give(1, process(getpid())), 0);
+		ck_assert_int_eq(give(1, process(getpid())), 0);
+		ck_assert_uint_eq(makers[0].descriptors, 10);
+		nc_grants_drop(&book, 1);
+		ck_assert_uint_eq(makers[0].descriptors, 8);
+	}
+	/* What is left behind counts on, and the oldest of it is the first to go. */
+	orphan_count = 0;
+	part(&makers[2]);
+	first = orphans[0];
+	part(&makers[1]);
+	ck_assert_uint_eq(book.descriptors, has_pidfds() ? 38 : 40);
+	for (unsigned i = 0; i < 20; i++) {
+		ck_assert(nc_grants_orphan(&book, &id));
+		ck_assert_uint_eq(id, i ? orphans[i] : first);
+		nc_grants_drop(&book, id);
+	}
+	ck_assert(!nc_grants_orphan(&book, &id));
+	ck_assert_int_eq(nc_grants_room(&book, &makers[4], 1), 0);
+	part(&makers[0]);
+	part(&makers[3]);
+	part(&makers[4]);
+	part(&makers[5]);
+	for (id = 1; id <= 1000; id++)
+		nc_grants_drop(&book, id);
+	ck_assert_uint_eq(book.descriptors, 0);
+	close_book();
+}
+END_TEST
+
+/* Without descriptors: refused, and all is as before. */
+START_TEST(test_no_descriptors)
+{
+	struct nc_subject subject;
+	uint32_t slot = 0;
+
+	open_book();
+	join(&subject, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &subject, NULL, 100, 64), 0);
+	/* One is enough for the unit, not for the revocation map. */
+	for (unsigned spare = 0; spare < 3; spare++) {
+		hog_descriptors(200, spare);
+		ck_assert_int_eq(export_unit(5, &subject, &slot), spare < 2 ? -EMFILE : 0);
+		free_descriptors();
+	}
+	ck_assert_uint_eq(shown(&subject, slot), 5);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
+	part(&subject);
+	close_book();
+}
+END_TEST
+
+/* --- many threads ------------------------------------------------------------ */
+
+static struct nc_subject crowd[3];
+
+static void *use_book(void *context)
+{
+	unsigned number = (unsigned)(uintptr_t)context;
+	uint64_t state = number + 1;
+
+	for (unsigned i = 0; i < scaled(20000); i++) {
+		size_t id = random_next(&state) % 20 + 1;
+		struct nc_grantee to = user(1000 + (unsigned)(random_next(&state) % 3));
+		uint32_t slot;
+		size_t ids[8];
+		bool made;
+
+		switch (random_next(&state) % 8) {
+		case 0:
+			(void)nc_grants_enter(&book, id, &crowd[number], NULL, 100, 64);
+			break;
+		case 1:
+			(void)nc_grants_give(&book, id, &to);
+			break;
+		case 2:
+			(void)nc_grants_take(&book, id, &to);
+			break;
+		case 3:
+			nc_grants_drop(&book, id);
+			break;
+		case 4:
+			(void)nc_grants_list(&book, &crowd[number], 0, ids, 8);
+			break;
+		case 5:
+			(void)nc_grants_known(&book, id, &crowd[number], &made);
+			break;
+		case 6:
+			(void)nc_grants_return(&book, &crowd[number], (uint32_t)id);
+			break;
+		default:
+			(void)export_unit(id, &crowd[number], &slot);
+		}
+	}
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	pthread_t threads[3];
+
+	open_book();
+	for (unsigned i = 0; i < 3; i++)
+		join(&crowd[i], 0, 1000 + i, SIZE_MAX / 2);
+	for (uintptr_t i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, use_book, (void *)i), 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (size_t id = 1; id <= 20; id++)
+		nc_grants_drop(&book, id);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(crowd[i].sealed, 0);
+		part(&crowd[i]);
+	}
+	ck_assert_uint_eq(book.records.count, 0);
+	ck_assert_uint_eq(book.count, 0);
+	close_book();
+}
+END_TEST
+
+/* The owner's copies are bounded as a member's are; sealed units cost it no copy. */
+START_TEST(test_owners_quota)
+{
+	struct nc_segment copy, other;
+
+	nc_grants_init(&book, 4 * PAGE);
+	ck_assert_int_eq(nc_segment_create(&copy, 3 * PAGE, false, false), 0);
+	ck_assert_int_eq(nc_segment_create(&other, 2 * PAGE, false, false), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 1, NULL, &copy, 3 * PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 2, NULL, &other, 2 * PAGE, PAGE), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&book, 3, NULL, NULL, 100 * PAGE, PAGE), 0);
+	nc_grants_drop(&book, 3);
+	nc_grants_drop(&book, 1);
+	ck_assert_int_eq(nc_grants_enter(&book, 2, NULL, &other, 2 * PAGE, PAGE), 0);
+	nc_grants_drop(&book, 2);
+	ck_assert_uint_eq(book.copied, 0);
+	nc_grants_fini(&book);
+}
+END_TEST
+
+static void *drop_all(void *context)
+{
+	(void)context;
+	for (size_t id = 1; id <= 40; id++)
+		nc_grants_drop(&book, id);
+	return NULL;
+}
+
+static void ignore_orphan(void *context, size_t id)
+{
+	(void)context;
+	(void)id;
+}
+
+/* Its units are dropped by one thread while another sees it go: it may be freed at once. */
+START_TEST(test_part_and_drop)
+{
+	pthread_t thread;
+
+	open_book();
+	for (unsigned i = 0; i < scaled(500); i++) {
+		struct nc_subject *maker = must_alloc(sizeof(*maker));
+
+		join(maker, 0, 1000, SIZE_MAX / 2);
+		for (size_t id = 1; id <= 40; id++)
+			expect(nc_grants_enter(&book, id, maker, NULL, 100, 64) == 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, drop_all, NULL), 0);
+		nc_grants_part(&book, maker, ignore_orphan, NULL);
+		memset(maker, 0xee, sizeof(*maker));
+		free(maker);
+		pthread_join(thread, NULL);
+		ck_assert_uint_eq(book.records.count, 0);
+		ck_assert_uint_eq(book.descriptors, 0);
+	}
+	close_book();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_owners_quota);
+	tcase_add_test(tcase, test_return);
+	tcase_add_test(tcase, test_many_imports);
+	tcase_add_test(tcase, test_part);
+	tcase_add_test(tcase, test_list);
+	tcase_add_test(tcase, test_shares);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_part_and_drop);
+}
+
+RUN_SUITE("grant-imports", fill)

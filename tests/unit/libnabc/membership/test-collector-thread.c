@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-collector-thread.c - unit tests of collector.c: the thread that does what is
+ * due, sleeps otherwise, and does not live on in a child.
+ */
+#include "collector-fixture.h"
+
+/* --- the thread -------------------------------------------------------------------- */
+
+/* Whether a thread of this process waits in poll(): it is past its start, and holds no lock. */
+static bool polls(const char *task)
+{
+	char path[300];
+	long number = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", task);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	if (file)
+		fclose(file);
+#ifdef SYS_poll
+	if (number == SYS_poll)
+		return true;
+#endif
+	return number == SYS_ppoll;
+}
+
+/* How many threads of that name there are; all that poll(), if only those count. */
+static unsigned threads_that(const char *name, bool poll_only)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned count = 0;
+
+	ck_assert_ptr_nonnull(directory);
+	while ((entry = readdir(directory))) {
+		char path[300], text[64] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (file && fgets(text, sizeof(text), file)) {
+			text[strcspn(text, "\n")] = '\0';
+			count += !strcmp(text, name) && (!poll_only || polls(entry->d_name));
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(directory);
+	return count;
+}
+
+static unsigned threads(const char *name)
+{
+	return threads_that(name, false);
+}
+
+START_TEST(test_thread_comes_and_goes)
+{
+	unsigned descriptors;
+
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
+	close_cache();
+	descriptors = open_descriptors();
+	for (unsigned i = 0; i < 20; i++) {
+		open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
+		ck_assert_uint_eq(threads("nabc-collector"), 1);
+		close_cache();
+		ck_assert_uint_eq(threads("nabc-collector"), 0);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
+								 .flags = NC_CACHE_NO_THREAD));
+	ck_assert_uint_eq(threads("nabc-collector"), 0);
+	close_cache();
+}
+END_TEST
+
+/* Each wake-up of a thread that sleeps is a voluntary switch. */
+static long thread_switches(void)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	long switches = -1;
+
+	ck_assert_ptr_nonnull(directory);
+	while ((entry = readdir(directory))) {
+		char path[300], line[256];
+		bool ours = false;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file)) {
+			ours |= !strncmp(line, "Name:\tnabc-collector", 20);
+			if (ours && !strncmp(line, "voluntary_ctxt_switches:", 24))
+				switches = strtol(line + 24, NULL, 10);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(directory);
+	return switches;
+}
+
+/* An idle cache does not wake up; a busy one below its marks hardly does. */
+START_TEST(test_thread_sleeps)
+{
+	struct timespec pause = {.tv_nsec = 300 * 1000 * 1000};
+	long before;
+	size_t id;
+
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
+	for (unsigned i = 0; i < 100; i++) {
+		id = insert_kind(i, 5000, NC_KIND_RECYCLED);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	}
+	(void)insert_kind(1, 100, NC_KIND_APPENDED);
+	/* Settled when two looks agree. */
+	do {
+		before = thread_switches();
+		nanosleep(&pause, NULL);
+	} while (thread_switches() != before);
+	ck_assert_int_gt(before, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		nanosleep(&pause, NULL);
+		ck_assert_int_eq(thread_switches(), before);
+	}
+	close_cache();
+}
+END_TEST
+
+/* The thread does all of it by itself; a second one that dispatches does no harm. */
+static void *also_dispatches(void *context)
+{
+	const _Atomic bool *stop = context;
+	struct pollfd wait = {.fd = NC_cache_fd(cache), .events = POLLIN};
+
+	while (!atomic_load(stop))
+		if (poll(&wait, 1, 10) == 1 && NC_cache_dispatch(cache) < 0)
+			return context;
+	return NULL;
+}
+
+START_TEST(test_thread_collects)
+{
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .high_water = 75, .low_water = 50);
+	unsigned count = 300 + scaled(2000);
+	_Atomic bool stop = false;
+	struct NC_cache_stat stat;
+	void *result = NULL;
+	size_t ids[64], id;
+	pthread_t other;
+
+	open_with(options);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		if (turn)
+			ck_assert_int_eq(pthread_create(&other, NULL, also_dispatches, &stop), 0);
+		for (unsigned i = 0; i < 64; i++)
+			ids[i] = insert_kind(i, 30 << 10, NC_KIND_APPENDED);
+		for (unsigned i = 0; i < count; i++) {
+			id = insert_kind(i, 1 + i * 7919 % 50000,
+					 i % 3 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+			if (i % 5 == 0)
+				(void)NC_set_lifetime(cache, id, 1);
+			/* The hot ones are read all the time. */
+			if (hold_id(NULL, ids[i % 64]) == 0) {
+				check_bytes(ids[i % 64], i % 64, 30 << 10);
+				ck_assert_int_eq(release_id(NULL, ids[i % 64]), 0);
+			}
+		}
+		ck_assert_uint_le(stat_now().used, 8 * MIB);
+		/* It ends below the mark, and all lifetimes have ended. */
+		do {
+			struct timespec pause = {.tv_nsec = 1000 * 1000};
+
+			nanosleep(&pause, NULL);
+			stat = stat_now();
+		} while (stat.used > 6 * MIB);
+		ck_assert_uint_gt(stat.cleaned, 0);
+		ck_assert_uint_eq(stat.failures, 0);
+	}
+	stop = true;
+	pthread_join(other, &result);
+	ck_assert_ptr_null(result);
+	close_cache();
+}
+END_TEST
+
+/* A child has neither the cache nor the thread, and its exit is no one's concern. */
+START_TEST(test_fork)
+{
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.flags = NC_CACHE_NO_THREAD);
+	int status;
+	pid_t pid;
+
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
+	/* Not while the thread may hold the lock of an allocator: see fork_alone(). */
+	while (threads_that("nabc-collector", true) == 0)
+		sched_yield();
+	pid = fork();
+	if (pid == 0) {
+		NC_cache *own;
+
+		if (threads("nabc-collector") != 0 || NC_cache_close(cache) == 0)
+			_exit(1);
+		/* The sanitizers know no threads after such a fork. */
+		own = NC_cache_open(&options);
+		if (!own || NC_cache_close(own) != 0)
+			_exit(2);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(threads("nabc-collector"), 1);
+	close_cache();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_thread_comes_and_goes);
+	tcase_add_test(tcase, test_thread_sleeps);
+	tcase_add_test(tcase, test_thread_collects);
+	tcase_add_test(tcase, test_fork);
+}
+
+RUN_SUITE("collector-thread", fill)

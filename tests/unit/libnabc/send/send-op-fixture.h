@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * send-op-fixture.h - sends prepared on the caller's io_uring, where the caller plays the
+ * kernel itself, so that every order of completions can be had.
+ */
+#ifndef SEND_OP_FIXTURE_H
+#define SEND_OP_FIXTURE_H
+
+#include <limits.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/uio.h>
+
+#include "send/send-op.h"
+
+#include "async-fixture.h"
+
+/* A completion as the kernel would give it. */
+static inline int completed(NC_send_op *operation, int32_t result, uint32_t flags)
+{
+	struct io_uring_cqe cqe = {.res = result, .flags = flags};
+
+	return NC_send_op_complete(operation, &cqe);
+}
+
+/* Does what a submission says, by a plain call; the result as of the kernel. */
+static inline int32_t perform(const struct io_uring_sqe *sqe, size_t at_most)
+{
+	const struct msghdr *header = (const struct msghdr *)(uintptr_t)sqe->addr;
+	struct iovec iov[64];
+	struct msghdr part = {.msg_iov = iov};
+	ssize_t sent;
+
+	ck_assert(sqe->opcode == IORING_OP_SENDMSG || sqe->opcode == IORING_OP_SENDMSG_ZC);
+	ck_assert_uint_le(header->msg_iovlen, 64);
+	ck_assert(sqe->msg_flags & MSG_NOSIGNAL);
+	for (size_t i = 0; i < header->msg_iovlen && at_most; i++) {
+		iov[i] = header->msg_iov[i];
+		if (iov[i].iov_len > at_most)
+			iov[i].iov_len = at_most;
+		at_most -= iov[i].iov_len;
+		part.msg_iovlen++;
+	}
+	sent = sendmsg(sqe->fd, &part, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return sent < 0 ? -errno : (int32_t)sent;
+}
+
+static inline void prepare(struct io_uring_sqe *sqe, NC_send_op *operation)
+{
+	memset(sqe, 0xaa, sizeof(*sqe));
+	sqe->user_data = 4711;
+	ck_assert_int_eq(NC_prep_send(sqe, operation), 0);
+	ck_assert_uint_eq(sqe->user_data, 4711);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* transmit-learn-fixture.h - pairs of sockets, and what a delivery did to the statistics. */
+#ifndef TRANSMIT_LEARN_FIXTURE_H
+#define TRANSMIT_LEARN_FIXTURE_H
+
+#include <linux/tls.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "by-method.h"
+#include "transmit-fixture.h"
+
+static inline struct NC_cache_stat all_statistics(void)
+{
+	struct NC_cache_stat stat = statistics();
+
+	nc_transmit_stat(&transmit, &stat);
+	return stat;
+}
+
+/* Sends a range whole over a socket that has room, reads it and compares. */
+static inline void deliver(const int pair[2], size_t id, uint64_t seed, size_t length,
+			   unsigned flags)
+{
+	struct NC_range range = {.id = id, .length = length};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .ranges = &range, .range_count = 1, .flags = flags);
+	char *got = must_alloc(length + 4);
+
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), (ssize_t)length + 4);
+	read_exactly(pair[1], got, length + 4);
+	ck_assert_mem_eq(got, "head", 4);
+	ck_assert_uint_eq(pattern_match(got + 4, seed, 0, length), length);
+	free(got);
+}
+
+#define ROOM (4 << 20)
+
+/* --- families --------------------------------------------------------------------- */
+
+static inline bool pair_of(int family, int pair[2])
+{
+	struct sockaddr_in6 there = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	socklen_t length = sizeof(there);
+	int listener, size = ROOM;
+
+	if (family == AF_INET) {
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+		return true;
+	}
+	if (family == AF_UNIX) {
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		if (setsockopt(pair[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+			printf("transmit-learn: small Unix socket buffers\n");
+		return true;
+	}
+	listener = socket(AF_INET6, SOCK_STREAM, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&there, sizeof(there)) < 0) {
+		printf("transmit-learn: no IPv6 on this system\n");
+		close(listener);
+		return false;
+	}
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&there, &length), 0);
+	pair[0] = socket(AF_INET6, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(pair[0], (struct sockaddr *)&there, sizeof(there)), 0);
+	pair[1] = accept(listener, NULL, NULL);
+	ck_assert_int_ge(pair[1], 0);
+	close(listener);
+	return true;
+}
+
+#endif

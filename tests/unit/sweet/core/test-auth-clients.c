@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-auth-clients.c - unit tests of auth.c: clients that guess, the shares of
+ * clients and networks in the checks under way, and many users.
+ */
+#include "auth-fixture.h"
+
+/* Who guesses must wait, others need not, and right passwords cost nothing. */
+START_TEST(test_guessing)
+{
+	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
+	unsigned guesses = 0;
+	char plain[32];
+
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	do {
+		snprintf(plain, sizeof(plain), "bert:%u", guesses++);
+		ck_assert_uint_lt(guesses, 50);
+	} while (answer(auth, plain) == AUTH_NO);
+	ck_assert_int_eq(asks[0].answer, AUTH_WAIT);
+	ck_assert_uint_ge(asks[0].check.wait_s, 1);
+	ck_assert_uint_le(asks[0].check.wait_s, 2);
+	ck_assert_uint_ge(guesses, 20);
+	/* Not even a right one is looked at, unless it is remembered. */
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_WAIT);
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	asks[0].client.sin_addr.s_addr++;
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+	auth_release(auth);
+}
+END_TEST
+
+/* A flood from everywhere: so many may wait for a thread, the rest is told to come again. */
+START_TEST(test_busy)
+{
+	/* A form that takes its time; under Valgrind the quickest does. */
+	bool quick = scaled(2) < 2;
+	struct auth *auth = open_file(
+		quick ? "anna:$2y$04$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.\n"
+		      : "anna:$2y$10$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.\n");
+	unsigned busy = 0;
+
+	for (unsigned i = 0; i < CHECKS; i++) {
+		asks[i].client = (struct sockaddr_in){.sin_family = AF_INET,
+						      .sin_addr.s_addr = htonl(0x0a000000 + i)};
+		put(auth, &asks[i], "Basic YW5uYTpmYWxzY2g=");
+		busy += asks[i].answer == AUTH_BUSY;
+		ck_assert(asks[i].answer == AUTH_BUSY || asks[i].answer == AUTH_LATER);
+	}
+	ck_assert(quick || busy >= 1);
+	ck_assert_uint_le(busy, CHECKS - 256);
+	auth_release(auth);
+	/* Closed with most of them waiting: each has its answer, once. */
+	tear_down();
+	for (unsigned i = 0; i < CHECKS; i++)
+		ck_assert_uint_eq(asks[i].answered, asks[i].answer == AUTH_LATER);
+	set_up();
+}
+END_TEST
+
+/* Threads that wait for a file are busy until the test lets them go on. */
+static struct auth *plugs[THREADS];
+static char plug_paths[THREADS][96];
+
+static void plug(void)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		struct ask *ask = &asks[CHECKS + 1 + i];
+		char *why;
+
+		snprintf(plug_paths[i], sizeof(plug_paths[i]), "%s/plug%u", directory, i);
+		ck_assert(g_file_set_contents(plug_paths[i], "anna:" SHA "\n", -1, NULL));
+		plugs[i] = auth_open(authenticator, plug_paths[i], &why);
+		ck_assert_ptr_nonnull(plugs[i]);
+		unlink(plug_paths[i]);
+		ck_assert_int_eq(mkfifo(plug_paths[i], 0600), 0);
+		ask->client = (struct sockaddr_in){.sin_family = AF_INET,
+						   .sin_addr.s_addr = htonl(0xc6336401 + i)};
+		ck_assert_int_eq(put(plugs[i], ask, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
+	}
+}
+
+static void unplug(void)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		/* Waits until the thread has opened the other end. */
+		int fd = open(plug_paths[i], O_WRONLY | O_CLOEXEC);
+
+		ck_assert_int_ge(fd, 0);
+		unlink(plug_paths[i]);
+		ck_assert_int_gt(write(fd, "anna:" SHA "\n", strlen("anna:" SHA "\n")), 0);
+		close(fd);
+	}
+}
+
+/* An address of the n-th network, another one of it each time. */
+static void set_client(struct ask *ask, bool six, unsigned n, unsigned host)
+{
+	struct sockaddr_in6 *in6 = &ask->client6;
+
+	memset(in6, 0, sizeof(*in6));
+	if (six) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr.s6_addr[0] = 0x20;
+		in6->sin6_addr.s6_addr[7] = (uint8_t)n;
+		in6->sin6_addr.s6_addr[15] = (uint8_t)host;
+	} else {
+		ask->client = (struct sockaddr_in){.sin_family = AF_INET,
+						   .sin_addr.s_addr = htonl(0x0a000000 + n)};
+	}
+}
+
+/* Of passwords that were looked at. */
+static unsigned answers(void)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < CHECKS; i++)
+		sum += asks[i].answered && asks[i].check.answer != AUTH_BUSY;
+	return sum;
+}
+
+static unsigned all_answers(void)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < CHECKS; i++)
+		sum += asks[i].answered;
+	return sum;
+}
+
+/* Clients that guess fill the queue; another one has a place in it, and its turn. */
+static void check_shares(bool six)
+{
+	static const unsigned guessers = 13, guesses = 20;
+	struct auth *auth = open_file("anna:" SHA "\n");
+	struct ask *honest = &asks[CHECKS];
+	unsigned busy = 0;
+
+	plug();
+	for (unsigned i = 0; i < guessers * guesses; i++) {
+		set_client(&asks[i], six, i / guesses, i);
+		/* Of them the last ones are too many. */
+		busy += put(auth, &asks[i], "Basic YW5uYTpmYWxzY2g=") == AUTH_BUSY;
+		ck_assert(asks[i].answer == AUTH_BUSY || asks[i].answer == AUTH_LATER);
+	}
+	ck_assert_uint_le(busy, guessers * guesses + THREADS - 256);
+	set_client(honest, six, 200, 1);
+	honest->others = answers;
+	ck_assert_int_eq(put(auth, honest, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
+	unplug();
+	/* In the first round: one of each guesser may be before it, and what threads have meanwhile. */
+	AWAIT(honest->answered == 1);
+	ck_assert_int_eq(honest->check.answer, AUTH_YES);
+	ck_assert_uint_le(honest->before, guessers + 2 * THREADS);
+	AWAIT(all_answers() == guessers * guesses - busy);
+	for (unsigned i = 0; i < THREADS; i++) {
+		AWAIT(asks[CHECKS + 1 + i].answered == 1);
+		auth_release(plugs[i]);
+	}
+	auth_release(auth);
+}
+
+START_TEST(test_shares)
+{
+	check_shares(false);
+}
+END_TEST
+
+/* One of IPv6 is a /64: other addresses in it are no other clients. */
+START_TEST(test_shares_of_networks)
+{
+	check_shares(true);
+}
+END_TEST
+
+/* Of a house full of people behind one address each is checked, and none has to wait. */
+START_TEST(test_many_users)
+{
+	GString *text = g_string_new(NULL);
+	struct auth *auth;
+	char plain[32];
+
+	for (unsigned i = 0; i < 60; i++)
+		g_string_append_printf(text, "user%u:" SHA "\n", i);
+	auth = open_file(text->str);
+	for (unsigned i = 0; i < 60; i++) {
+		snprintf(plain, sizeof(plain), "user%u:geheim", i);
+		ck_assert_int_eq(answer(auth, plain), AUTH_YES);
+	}
+	g_string_free(text, TRUE);
+	auth_release(auth);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, test_guessing);
+	tcase_add_test(tcase, test_busy);
+	tcase_add_test(tcase, test_shares);
+	tcase_add_test(tcase, test_shares_of_networks);
+	tcase_add_test(tcase, test_many_users);
+}
+
+RUN_SUITE("auth-clients", fill)
