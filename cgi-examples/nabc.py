@@ -336,7 +336,7 @@ class Request:
     def _begin(self, status, headers, parts, flags):
         lines = b"".join(_line(name, value) for name, value in headers)
         response = _Response(sizeof(_Response), status, parts.flags | flags, lines, len(lines),
-                             Range(0, 0, 0), parts.ranges, len(parts.ranges))
+                             Range(0, 0, 0), parts.ranges, None, len(parts.ranges))
         _worker_respond(self._worker.pointer, byref(self._request), byref(response))
         self.answered = True
 

@@ -2,13 +2,10 @@
 """nabcctl: its command line, statistics, lists and top, on caches of other programs."""
 
 import contextlib
-import errno
 import fcntl
-import grp
 import json
 import os
 import pathlib
-import pwd
 import re
 import select
 import shutil

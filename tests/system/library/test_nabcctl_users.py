@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: MIT
 """nabcctl: in scripts, by other users, and with owners that are not there or lie."""
 
+import errno
+import grp
 import json
 import os
+import pwd
 import socket
 import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
 from files import MB, pattern, write
 from server import TIMEOUT
 from test_nabcctl import (LENGTHS, NABCCTL, NOBODY, SOURCE, Owner, as_nobody, bad, ctl,
-                          environment, folder, good, ids, only_root, open_owner, owner, sealed,
+                          environment, folder, good, header_fields, ids, only_root, open_owner, owner, sealed,
                           shell)
 
 

@@ -211,7 +211,7 @@ def test_error_log_file(root, tmp_path):
     with running("epoll", root, "--error-log", errors) as server:
         server.send_signal(signal.SIGUSR1)
         deadline = time.monotonic() + TIMEOUT
-        while "anew" not in errors.read_text():
+        while "reopened" not in errors.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.01)
     lines = errors.read_text().splitlines()
