@@ -312,9 +312,9 @@ bool worker_channel_withdraw(struct worker_channel *channel)
  * valid only if it agrees with the state here: these must be the last calls, and none may have a
  * record.
  */
-static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
+static unsigned find_pending(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
 {
-	int reported = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
+	int reported = NC_backend_pending(channel->backend, channel->thread->number), found = 0;
 	uint64_t begun = channel->submitted - (uint64_t)reported;
 
 	if (reported >= 0 && (unsigned)reported <= channel->in_flight) {
@@ -338,7 +338,7 @@ static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORK
 void worker_channel_take_back(struct worker_channel *channel)
 {
 	uint32_t slots[WORKER_IN_FLIGHT];
-	unsigned count = channel->in_flight ? find_untaken(channel, slots) : 0;
+	unsigned count = channel->in_flight ? find_pending(channel, slots) : 0;
 
 	/* In reverse order, so that the oldest call is at the head of the queue. */
 	while (count--) {

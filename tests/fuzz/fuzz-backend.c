@@ -171,7 +171,7 @@ static void tell(struct input *input, unsigned how)
 		claim(input, how);
 		break;
 	case 6:
-		withdraw_check_untaken();
+		withdraw_check_pending();
 		break;
 	default:
 		nc_backend_wake(server, 0);
