@@ -299,7 +299,7 @@ int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grant
 
 #define GRANTS_STEP 256u
 
-/* Some grants, as a member is told of them or as the owner finds them itself. */
+/* Some grants, as a member receives them or as the owner finds them itself. */
 struct page {
 	struct NC_grant_info grants[GRANTS_STEP];
 	uint64_t cursor; /* where to go on; 0: at the beginning, or at the end */
@@ -313,7 +313,7 @@ static int look_up_grants(struct nc_index *index, size_t id, struct page *page, 
 	unsigned found;
 	int error = nc_index_hold(index, id, false, &view);
 
-	/* A member's unit may end without anybody being told. */
+	/* A unit of a member may end without a notification. */
 	if (error == -ENOENT)
 		nc_grants_drop(&index->grants, id);
 	if (error)

@@ -38,7 +38,7 @@ static void release(struct backend_call *call)
 	(void)NC_release(&call->transaction->hold);
 	own->holds = false;
 	page_memory_release(own->pages, own->page);
-	if (page_memory_tells(own->pages))
+	if (page_memory_must_notify(own->pages))
 		call_queue_room_everywhere(call->pool);
 }
 
@@ -68,7 +68,7 @@ static void give_piece(struct backend_call *call)
 	struct transaction *transaction = call->transaction;
 	struct worker_channel *channel = own->channel;
 	struct NC_range piece = {.id = transaction->upload,
-				 .length = (size_t)(transaction->upload_length - own->given)};
+				 .length = (size_t)(transaction->upload_length - own->body_sent)};
 
 	own->body_pending =
 		NC_backend_body(channel->backend, channel->thread->number,
@@ -78,7 +78,7 @@ static void give_piece(struct backend_call *call)
 	channel->dirty = true;
 	if (own->body_pending)
 		return;
-	own->given = transaction->upload_length;
+	own->body_sent = transaction->upload_length;
 	own->has_piece = transaction->upload_more;
 }
 

@@ -15,7 +15,7 @@ static void check_pending(unsigned channel, int expected)
 	ck_assert_int_eq(NC_backend_pending(backend, channel), expected);
 }
 
-static void check_untold(unsigned channel, int error)
+static void check_failure(unsigned channel, int error)
 {
 	errno = 0;
 	ck_assert_int_eq(NC_backend_pending(backend, channel), -1);
@@ -46,7 +46,7 @@ START_TEST(test_behind)
 	backend_flags = (unsigned)_i;
 	for (unsigned behind = 0; behind < 4; behind++) {
 		open_all(1, 0);
-		check_untold(0, EBUSY);
+		check_failure(0, EBUSY);
 		submit_some(0, 2);
 		check_answer(100);
 		check_answer(101);
@@ -169,7 +169,7 @@ START_TEST(test_lies)
 	check_pending(0, 3);
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		shared->claims = lies[i];
-		check_untold(0, EPROTO);
+		check_failure(0, EPROTO);
 	}
 	/* This could be. */
 	shared->claims = NC_CHANNEL_CLAIMS;
@@ -185,8 +185,8 @@ START_TEST(test_faces_refuse)
 	open_all(2, 0);
 	ck_assert_int_eq(NC_backend_pending(NULL, 0), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	check_untold(2, EINVAL);
-	check_untold(1, EBUSY);
+	check_failure(2, EINVAL);
+	check_failure(1, EBUSY);
 	close_all();
 }
 END_TEST
