@@ -113,7 +113,8 @@ static int open_counts(struct wan_tun *tun)
 }
 
 /* A line is NAME: and eight numbers of what came in, then eight of what went out. */
-static bool find_lost(const char *line, const char *name, uint64_t *unread, uint64_t *untaken)
+static bool find_lost(const char *line, const char *name, uint64_t *tx_dropped,
+		      uint64_t *rx_dropped)
 {
 	unsigned long long in, out;
 	size_t length = strlen(name);
@@ -123,12 +124,12 @@ static bool find_lost(const char *line, const char *name, uint64_t *unread, uint
 	    sscanf(line + length + 1, "%*u %*u %*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in,
 		   &out) != 2)
 		return false;
-	*untaken = in;
-	*unread = out;
+	*rx_dropped = in;
+	*tx_dropped = out;
 	return true;
 }
 
-int wan_tun_lost(const struct wan_tun *tun, uint64_t *unread, uint64_t *untaken)
+int wan_tun_lost(const struct wan_tun *tun, uint64_t *tx_dropped, uint64_t *rx_dropped)
 {
 	struct wan_tun there = *tun;
 	char line[512];
@@ -144,7 +145,7 @@ int wan_tun_lost(const struct wan_tun *tun, uint64_t *unread, uint64_t *untaken)
 		return error;
 	}
 	while (error && fgets(line, sizeof(line), file))
-		if (find_lost(line, tun->name, unread, untaken))
+		if (find_lost(line, tun->name, tx_dropped, rx_dropped))
 			error = 0;
 	fclose(file);
 	return error;

@@ -26,6 +26,6 @@ void wan_tun_close(struct wan_tun *tun);
  * Packets that the device has lost before anyone could read them, and those
  * that it has not taken.  0 or -errno.
  */
-int wan_tun_lost(const struct wan_tun *tun, uint64_t *unread, uint64_t *untaken);
+int wan_tun_lost(const struct wan_tun *tun, uint64_t *tx_dropped, uint64_t *rx_dropped);
 
 #endif

@@ -167,7 +167,7 @@ def put(data, lifetime=None):
     finally:
         _free(unit)
     try:
-        # A worker's server needs no leave, and its memory no copy for one.
+        # A worker's server needs no grant, and its memory no copy for one.
         if "NABC_SERVER_PID" in os.environ and "NABC_WORKER_FD" not in os.environ:
             grant(made, PROCESS, int(os.environ["NABC_SERVER_PID"]))
         if lifetime is not None:
@@ -240,7 +240,7 @@ def destroy(unit):
 
 
 def grant(unit, principal, who):
-    """Gives a process (pid), a user (uid) or a group (gid) leave to use the unit."""
+    """Grants the unit to a process (pid), a user (uid) or a group (gid)."""
     _grant(_cache(), unit, principal, who)
 
 

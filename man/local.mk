@@ -10,6 +10,7 @@ man3_MANS = \
 	man/NC_backend_data_free.3 \
 	man/NC_backend_fd.3 \
 	man/NC_backend_kick.3 \
+	man/NC_backend_pending.3 \
 	man/NC_backend_pid.3 \
 	man/NC_backend_pidfd.3 \
 	man/NC_backend_reap.3 \
@@ -17,7 +18,6 @@ man3_MANS = \
 	man/NC_backend_start.3 \
 	man/NC_backend_started.3 \
 	man/NC_backend_submit.3 \
-	man/NC_backend_untaken.3 \
 	man/NC_backend_withdraw.3 \
 	man/NC_cache_attach.3 \
 	man/NC_cache_close.3 \

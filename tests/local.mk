@@ -78,10 +78,10 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-backend \
 	tests/unit/libnabc/worker/test-backend-bad \
 	tests/unit/libnabc/worker/test-backend-body \
+	tests/unit/libnabc/worker/test-backend-pending \
 	tests/unit/libnabc/worker/test-backend-posix \
 	tests/unit/libnabc/worker/test-backend-start \
 	tests/unit/libnabc/worker/test-backend-stream \
-	tests/unit/libnabc/worker/test-backend-untaken \
 	tests/unit/libnabc/worker/test-backend-withdraw \
 	tests/unit/libnabc/wire/test-send-window \
 	tests/unit/libnabc/wire/test-pipe-reader \

@@ -290,11 +290,11 @@ int NC_backend_arm(NC_backend *backend, unsigned channel, unsigned responses)
 	return nc_backend_sleep(backend, channel, responses);
 }
 
-int NC_backend_untaken(const NC_backend *backend, unsigned channel)
+int NC_backend_pending(const NC_backend *backend, unsigned channel)
 {
 	if (!has_channel(backend, channel))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_untaken(backend, channel));
+	return nc_api_result(nc_backend_pending(backend, channel));
 }
 
 int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, unsigned *left)

@@ -5,8 +5,8 @@
 
 #include "cache/grant.h"
 
-struct nc_leave {
-	struct nc_leave *next;
+struct nc_grant_entry {
+	struct nc_grant_entry *next;
 	struct nc_grantee to;
 	uint64_t serial; /* numbers all grants; a record has them in descending order */
 	bool counted;	 /* its pidfd is charged to the maker */
@@ -28,8 +28,8 @@ struct nc_grant_record {
 	bool counted;	   /* its descriptor is charged to a member */
 	bool owners_copy;  /* its descriptor is charged to the owner's copies */
 	uint64_t orphaned; /* order of becoming an orphan, from 1; 0: it is none */
-	struct nc_leave *leaves;
-	unsigned leave_count;
+	struct nc_grant_entry *grants;
+	unsigned grant_count;
 	struct nc_export *exports;
 };
 

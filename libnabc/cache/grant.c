@@ -23,25 +23,25 @@ struct nc_grant_record *nc_grants_find_locked(const struct nc_grants *grants, si
 	return (struct nc_grant_record *)nc_hash_table_find(&grants->records, id);
 }
 
-static void forget_leave(struct nc_grants *grants, struct nc_grant_record *record,
-			 struct nc_leave **link)
+static void remove_grant(struct nc_grants *grants, struct nc_grant_record *record,
+			 struct nc_grant_entry **link)
 {
-	struct nc_leave *leave = *link;
+	struct nc_grant_entry *grant = *link;
 
-	*link = leave->next;
-	record->leave_count--;
-	nc_grants_discount(grants, record->maker, leave->counted);
-	if (leave->to.pidfd >= 0)
-		close(leave->to.pidfd);
-	free(leave);
+	*link = grant->next;
+	record->grant_count--;
+	nc_grants_discount(grants, record->maker, grant->counted);
+	if (grant->to.pidfd >= 0)
+		close(grant->to.pidfd);
+	free(grant);
 }
 
 static void drop_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
 	while (record->exports)
 		nc_export_revoke(record->exports, NC_REVOCATION_DESTROYED);
-	while (record->leaves)
-		forget_leave(grants, record, &record->leaves);
+	while (record->grants)
+		remove_grant(grants, record, &record->grants);
 	nc_grants_discount(grants, record->maker, record->counted);
 	if (record->copy.fd >= 0)
 		nc_segment_close(&record->copy);
@@ -57,7 +57,7 @@ static void drop_locked(struct nc_grants *grants, struct nc_grant_record *record
 
 void nc_grants_tidy_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
-	if (!record->leaves && !record->exports && record->copy.fd >= 0)
+	if (!record->grants && !record->exports && record->copy.fd >= 0)
 		drop_locked(grants, record);
 }
 
@@ -186,56 +186,57 @@ static bool same(const struct nc_grantee *a, const struct nc_grantee *b)
 /* A process that has ended never returns. */
 static void purge_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
-	struct nc_leave **link = &record->leaves;
+	struct nc_grant_entry **link = &record->grants;
 
 	while (*link) {
 		if (nc_identity_ended((*link)->to.pidfd))
-			forget_leave(grants, record, link);
+			remove_grant(grants, record, link);
 		else
 			link = &(*link)->next;
 	}
 }
 
-static bool has_leave(const struct nc_grant_record *record, const struct nc_grantee *who)
+static bool has_grant(const struct nc_grant_record *record, const struct nc_grantee *who)
 {
-	const struct nc_leave *leave = record->leaves;
+	const struct nc_grant_entry *grant = record->grants;
 
-	while (leave && !same(&leave->to, who))
-		leave = leave->next;
-	return leave;
+	while (grant && !same(&grant->to, who))
+		grant = grant->next;
+	return grant;
 }
 
-static int give_locked(struct nc_grants *grants, struct nc_grant_record *record,
-		       const struct nc_grantee *to)
+static int add_locked(struct nc_grants *grants, struct nc_grant_record *record,
+		      const struct nc_grantee *to)
 {
 	bool costs = to->pidfd >= 0 && record->maker;
-	struct nc_leave *leave;
+	struct nc_grant_entry *grant;
 	int error;
 
 	purge_locked(grants, record);
 	/* A pid names only one running process: no second pidfd is necessary. */
-	if (has_leave(record, to)) {
+	if (has_grant(record, to)) {
 		if (to->pidfd >= 0)
 			close(to->pidfd);
 		return 0;
 	}
-	if (record->leave_count >= NC_LEAVES_MAX)
+	if (record->grant_count >= NC_GRANTS_MAX)
 		return -ENOSPC;
 	error = costs ? nc_grants_one_more(grants, record->maker) : 0;
 	if (error)
 		return error;
-	leave = malloc(sizeof(*leave));
-	if (!leave)
+	grant = malloc(sizeof(*grant));
+	if (!grant)
 		return -ENOMEM;
-	*leave = (struct nc_leave){.next = record->leaves, .to = *to, .serial = ++grants->given};
+	*grant = (struct nc_grant_entry){
+		.next = record->grants, .to = *to, .serial = ++grants->last_serial};
 	if (costs)
-		nc_grants_count_one(grants, record->maker, &leave->counted);
-	record->leaves = leave;
-	record->leave_count++;
+		nc_grants_count_one(grants, record->maker, &grant->counted);
+	record->grants = grant;
+	record->grant_count++;
 	return 0;
 }
 
-int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee *to)
+int nc_grants_add(struct nc_grants *grants, size_t id, const struct nc_grantee *to)
 {
 	struct nc_grant_record *record;
 	int error = -ENOENT;
@@ -243,7 +244,7 @@ int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	pthread_mutex_lock(&grants->lock);
 	record = nc_grants_find_locked(grants, id);
 	if (record) {
-		error = give_locked(grants, record, to);
+		error = add_locked(grants, record, to);
 		/* Remove a copy that was made only for this grant. */
 		if (error)
 			nc_grants_tidy_locked(grants, record);
@@ -261,8 +262,8 @@ static bool applies(const struct nc_grantee *to, const struct nc_identity *who)
 
 static bool is_granted(const struct nc_grant_record *record, const struct nc_identity *who)
 {
-	for (const struct nc_leave *leave = record->leaves; leave; leave = leave->next)
-		if (applies(&leave->to, who))
+	for (const struct nc_grant_entry *grant = record->grants; grant; grant = grant->next)
+		if (applies(&grant->to, who))
 			return true;
 	return false;
 }
@@ -289,7 +290,7 @@ bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_ident
 	return may;
 }
 
-int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee *from)
+int nc_grants_revoke(struct nc_grants *grants, size_t id, const struct nc_grantee *from)
 {
 	struct nc_grant_record *record;
 	int error = -ENOENT;
@@ -297,12 +298,12 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	pthread_mutex_lock(&grants->lock);
 	record = nc_grants_find_locked(grants, id);
 	if (record) {
-		struct nc_leave **link = &record->leaves;
+		struct nc_grant_entry **link = &record->grants;
 		struct nc_export *export, *next;
 
 		while (*link) {
 			if (same(&(*link)->to, from)) {
-				forget_leave(grants, record, link);
+				remove_grant(grants, record, link);
 				error = 0;
 			} else {
 				link = &(*link)->next;
@@ -362,24 +363,24 @@ static unsigned imports_by(const struct nc_grant_record *record, const struct nc
 static unsigned describe_locked(const struct nc_grant_record *record, uint64_t *cursor,
 				struct NC_grant_info *infos, unsigned count)
 {
-	const struct nc_leave *leave = record->leaves;
+	const struct nc_grant_entry *grant = record->grants;
 	unsigned filled = 0;
 
-	while (leave && *cursor && leave->serial >= *cursor)
-		leave = leave->next;
-	for (; leave && filled < count; leave = leave->next) {
-		infos[filled++] = (struct NC_grant_info){.principal = leave->to.principal,
-							 .who = leave->to.who,
-							 .imports = imports_by(record, &leave->to)};
-		*cursor = leave->serial;
+	while (grant && *cursor && grant->serial >= *cursor)
+		grant = grant->next;
+	for (; grant && filled < count; grant = grant->next) {
+		infos[filled++] = (struct NC_grant_info){.principal = grant->to.principal,
+							 .who = grant->to.who,
+							 .imports = imports_by(record, &grant->to)};
+		*cursor = grant->serial;
 	}
-	if (!leave)
+	if (!grant)
 		*cursor = 0;
 	return filled;
 }
 
-unsigned nc_grants_leaves(struct nc_grants *grants, size_t id, uint64_t *cursor,
-			  struct NC_grant_info *infos, unsigned count, unsigned *total)
+unsigned nc_grants_describe(struct nc_grants *grants, size_t id, uint64_t *cursor,
+			    struct NC_grant_info *infos, unsigned count, unsigned *total)
 {
 	struct nc_grant_record *record;
 	unsigned filled = 0;
@@ -389,7 +390,7 @@ unsigned nc_grants_leaves(struct nc_grants *grants, size_t id, uint64_t *cursor,
 	*total = 0;
 	if (record) {
 		purge_locked(grants, record);
-		*total = record->leave_count;
+		*total = record->grant_count;
 		filled = describe_locked(record, cursor, infos, count);
 		nc_grants_tidy_locked(grants, record);
 	} else {

@@ -25,7 +25,7 @@
 #include "os/identity.h"
 #include "store/revocation-map.h"
 
-#define NC_LEAVES_MAX 1024u
+#define NC_GRANTS_MAX 1024u /* of one unit */
 
 struct nc_export;
 
@@ -65,7 +65,7 @@ struct nc_grants {
 	size_t copied;
 	unsigned copies, copies_max; /* number of those copies (a descriptor each), and its limit */
 	unsigned descriptors;	     /* occupied by units and grants of members */
-	uint64_t given;		     /* number of grants so far */
+	uint64_t last_serial;	     /* number of grants so far */
 	uint64_t orphaned;	     /* number of units orphaned so far */
 	_Atomic size_t count;	     /* of records: read it before locking */
 };
@@ -133,13 +133,13 @@ bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_ident
  * -ENOENT (no record), -ENOSPC, -ENOMEM, or -EDQUOT and -EMFILE as
  * nc_grants_room().
  */
-int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee *to);
+int nc_grants_add(struct nc_grants *grants, size_t id, const struct nc_grantee *to);
 
 /*
  * Revokes a grant: the next use is refused.  Returns 0, or -ENOENT (no record, or
  * no such grant).
  */
-int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee *from);
+int nc_grants_revoke(struct nc_grants *grants, size_t id, const struct nc_grantee *from);
 
 /*
  * Exports the unit to a subject that may use it.  own_fd: of a unit that is sealed
@@ -169,8 +169,8 @@ void nc_grants_drop_member(struct nc_grants *grants, unsigned number);
  * their number, at most count; sets *cursor to the next position, or to 0 at the end, and *total
  * to the number of all grants.  A unit without a record has none.
  */
-unsigned nc_grants_leaves(struct nc_grants *grants, size_t id, uint64_t *cursor,
-			  struct NC_grant_info *infos, unsigned count, unsigned *total);
+unsigned nc_grants_describe(struct nc_grants *grants, size_t id, uint64_t *cursor,
+			    struct NC_grant_info *infos, unsigned count, unsigned *total);
 
 /*
  * Lists the lowest ids above cursor that the subject made or was granted, in order;

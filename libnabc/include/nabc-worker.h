@@ -124,7 +124,7 @@ int NC_backend_sent(NC_backend *backend, unsigned channel, uint64_t tag);
 int NC_backend_cancel(NC_backend *backend, unsigned channel, uint64_t tag);
 void NC_backend_data_free(const void *data);
 int NC_backend_arm(NC_backend *backend, unsigned channel, unsigned responses);
-int NC_backend_untaken(const NC_backend *backend, unsigned channel);
+int NC_backend_pending(const NC_backend *backend, unsigned channel);
 int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, unsigned *left);
 int NC_backend_close(NC_backend *backend);
 

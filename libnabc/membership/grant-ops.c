@@ -150,7 +150,7 @@ static int record_and_give(struct nc_index *index, const struct nc_view *view,
 	int error = record(index, view);
 
 	if (!error)
-		error = nc_grants_give(&index->grants, view->id, grantee);
+		error = nc_grants_add(&index->grants, view->id, grantee);
 	return error;
 }
 
@@ -291,15 +291,15 @@ int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grant
 {
 	struct nc_wire_call call = {.op = NC_WIRE_REVOKE, .id = id};
 
-	return index->owner ? nc_grants_take(&index->grants, id, grantee)
+	return index->owner ? nc_grants_revoke(&index->grants, id, grantee)
 			    : call_about(index, &call, grantee, NULL);
 }
 
-/* --- who has leave ------------------------------------------------------------------ */
+/* --- to whom a unit is granted --------------------------------------------------- */
 
 #define GRANTS_STEP 256u
 
-/* Some grants, as a member is told of them or as the owner finds them itself. */
+/* Some grants, as a member receives them or as the owner finds them itself. */
 struct page {
 	struct NC_grant_info grants[GRANTS_STEP];
 	uint64_t cursor; /* where to go on; 0: at the beginning, or at the end */
@@ -313,13 +313,13 @@ static int look_up_grants(struct nc_index *index, size_t id, struct page *page, 
 	unsigned found;
 	int error = nc_index_hold(index, id, false, &view);
 
-	/* A member's unit may end without anybody being told. */
+	/* A unit of a member may end without a notification. */
 	if (error == -ENOENT)
 		nc_grants_drop(&index->grants, id);
 	if (error)
 		return error;
-	found = nc_grants_leaves(&index->grants, id, &page->cursor, page->grants, count,
-				 &page->total);
+	found = nc_grants_describe(&index->grants, id, &page->cursor, page->grants, count,
+				   &page->total);
 	(void)nc_index_release(index, id);
 	return (int)found;
 }

@@ -59,7 +59,7 @@ static int export_unit(struct rpc *rpc, size_t id)
 }
 
 /* Destroys orphans, oldest first, until the caller's limits permit a unit of that size. */
-static int find_room(struct rpc *rpc, size_t size)
+static int evict_orphans(struct rpc *rpc, size_t size)
 {
 	struct nc_grants *grants = &rpc->index->grants;
 	int error = nc_grants_room(grants, rpc->caller, size);
@@ -87,7 +87,7 @@ static int adopt(struct rpc *rpc, int *fd, struct nc_layout *layout, struct nc_s
 		return -EINVAL;
 	if (layout->size > rpc->index->max_unit)
 		return -EFBIG;
-	error = find_room(rpc, layout->extent);
+	error = evict_orphans(rpc, layout->extent);
 	if (error)
 		return error;
 	error = nc_segment_adopt_frozen(segment, *fd, layout->extent);
@@ -172,7 +172,7 @@ static int enter_copy(struct rpc *rpc)
 	return error;
 }
 
-static int give_leave(struct rpc *rpc)
+static int add_grant(struct rpc *rpc)
 {
 	struct nc_grantee grantee;
 	bool known, made = made_by_caller(rpc, &known);
@@ -188,13 +188,13 @@ static int give_leave(struct rpc *rpc)
 	if (!known)
 		error = enter_copy(rpc);
 	if (!error)
-		error = nc_grants_give(&rpc->index->grants, rpc->call.id, &grantee);
+		error = nc_grants_add(&rpc->index->grants, rpc->call.id, &grantee);
 	if (error && grantee.pidfd >= 0)
 		close(grantee.pidfd);
 	return error;
 }
 
-static int take_leave(struct rpc *rpc)
+static int revoke_grant(struct rpc *rpc)
 {
 	const struct nc_wire_call *call = &rpc->call;
 	struct nc_grantee grantee = {
@@ -203,10 +203,10 @@ static int take_leave(struct rpc *rpc)
 
 	if (!made && !rpc->caller->operates)
 		return -EACCES;
-	return nc_grants_take(&rpc->index->grants, call->id, &grantee);
+	return nc_grants_revoke(&rpc->index->grants, call->id, &grantee);
 }
 
-static int list_leaves(struct rpc *rpc)
+static int list_grants(struct rpc *rpc)
 {
 	bool known, made = made_by_caller(rpc, &known);
 
@@ -308,7 +308,7 @@ static int stat_unit(struct rpc *rpc)
 }
 
 /* If the caller never got the revocation map, it cannot use earlier exports: end them. */
-static void mind_map(struct rpc *rpc)
+static void drop_lost_exports(struct rpc *rpc)
 {
 	const struct nc_revocation_map *map = &rpc->caller->revocations;
 
@@ -319,7 +319,7 @@ static void mind_map(struct rpc *rpc)
 
 static int act(struct rpc *rpc)
 {
-	mind_map(rpc);
+	drop_lost_exports(rpc);
 	switch ((enum nc_wire_op)rpc->call.op) {
 	case NC_WIRE_SEAL:
 		return seal(rpc);
@@ -328,11 +328,11 @@ static int act(struct rpc *rpc)
 	case NC_WIRE_DROP:
 		return nc_grants_return(&rpc->index->grants, rpc->caller, rpc->call.slot);
 	case NC_WIRE_GRANT:
-		return give_leave(rpc);
+		return add_grant(rpc);
 	case NC_WIRE_REVOKE:
-		return take_leave(rpc);
+		return revoke_grant(rpc);
 	case NC_WIRE_GRANTS:
-		return list_leaves(rpc);
+		return list_grants(rpc);
 	case NC_WIRE_DESTROY:
 		return destroy(rpc);
 	case NC_WIRE_LIST:
@@ -420,14 +420,14 @@ static bool reads_nothing(int socket)
 	return ioctl(socket, SIOCOUTQ, &unread) == 0 && unread > UNREAD_MAX;
 }
 
-static void leave(const struct nc_rpc_server_lock *lock)
+static void unlock(const struct nc_rpc_server_lock *lock)
 {
 	if (lock)
 		pthread_mutex_unlock(lock->mutex);
 }
 
 /* Returns false if the caller is gone meanwhile. */
-static bool come_back(const struct nc_rpc_server_lock *lock)
+static bool relock(const struct nc_rpc_server_lock *lock)
 {
 	if (!lock)
 		return true;
@@ -439,10 +439,10 @@ static void close_all(const struct nc_rpc_server_lock *lock, int fds[2])
 {
 	if (fds[0] < 0 && fds[1] < 0)
 		return;
-	leave(lock);
+	unlock(lock);
 	close_if(fds[0]);
 	close_if(fds[1]);
-	(void)come_back(lock);
+	(void)relock(lock);
 }
 
 int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *caller,
@@ -473,9 +473,9 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 	if (reads_nothing(socket))
 		return -ENOBUFS;
 	call.head = (struct nc_wire_call){0};
-	leave(lock);
+	unlock(lock);
 	got = nc_peer_receive_from(socket, &call, sizeof(call), rpc.fds, 2, &count, &sender);
-	if (!come_back(lock)) {
+	if (!relock(lock)) {
 		close_all(lock, rpc.fds);
 		return -EPIPE;
 	}

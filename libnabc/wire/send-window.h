@@ -49,7 +49,7 @@ void nc_send_windows_withdraw(struct nc_send_windows *windows, uint64_t first, u
 /* Decides what to do with a checked record: returns an nc_verdict, -EPROTO or -ENOMEM. */
 int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_response *record);
 
-/* Marks the response as over: the caller was told so. */
+/* Marks the response as over: the caller knows it. */
 void nc_send_windows_break(struct nc_send_windows *windows, uint64_t tag);
 
 /*

@@ -66,7 +66,7 @@ static int unclaimed(const struct nc_backend_channel *channel, uint64_t counter)
  * A live worker may claim the next request at any time.  The counter of a dead one
  * is final; it may be false, but only for requests that this worker was given.
  */
-int nc_backend_untaken(const struct NC_backend *backend, unsigned number)
+int nc_backend_pending(const struct NC_backend *backend, unsigned number)
 {
 	const struct nc_backend_channel *channel = &backend->channel[number];
 

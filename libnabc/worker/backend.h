@@ -55,7 +55,7 @@ int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
  * Returns how many of the last requests the process never started; -EBUSY: it is
  * running; -EPROTO.
  */
-int nc_backend_untaken(const struct NC_backend *backend, unsigned channel);
+int nc_backend_pending(const struct NC_backend *backend, unsigned channel);
 
 /*
  * Takes back up to `most` requests that the worker has not started, the oldest

@@ -13,9 +13,9 @@ static inline struct call_queue *call_queue_of(const struct backend_call *call)
 	return &call->pool->queues[call->transaction->thread->number];
 }
 
-static inline bool gateway_pool_is_hopeless(struct gateway_pool *pool)
+static inline bool gateway_pool_is_unavailable(struct gateway_pool *pool)
 {
-	return pool->protocol->is_hopeless && pool->protocol->is_hopeless(pool);
+	return pool->protocol->is_unavailable && pool->protocol->is_unavailable(pool);
 }
 
 /* --- backend-call.c --- */

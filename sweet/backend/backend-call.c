@@ -166,7 +166,7 @@ static enum respond hand_on(struct backend_call *call, const char *block, size_t
 		backend_call_handed_on(call, block, length);
 		return RESPOND_LATER;
 	}
-	if (!gateway_pool_is_hopeless(call->pool) && call_queue_add(call, block, length))
+	if (!gateway_pool_is_unavailable(call->pool) && call_queue_add(call, block, length))
 		return RESPOND_LATER;
 	return refuse(call->transaction, 503, "No worker is free.");
 }

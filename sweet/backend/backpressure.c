@@ -23,7 +23,7 @@ bool backpressure_has_room(const struct backend_call *call, const struct body_bu
 	       atomic_load_explicit(&shared->used, memory_order_relaxed) < shared->most;
 }
 
-static void tell(const struct backend_call *call)
+static void log_slow_client(const struct backend_call *call)
 {
 	const struct transaction *transaction = call->transaction;
 	char path[NAME_MAX_BYTES * ESCAPE_MOST + 1];
@@ -47,7 +47,7 @@ static void too_slow(struct timer *timer)
 		return;
 	}
 	counter_add(&transaction->thread->counters.slow_clients, 1);
-	tell(call);
+	log_slow_client(call);
 	transaction->give_up(transaction);
 }
 

@@ -220,7 +220,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 }
 
 /* The request that this one waited for has finished, with a response or without. */
-static void told(struct respcache_ask *ask)
+static void answered(struct respcache_ask *ask)
 {
 	struct look *look = (struct look *)ask;
 	struct transaction *transaction = look->transaction;
@@ -288,7 +288,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 			cache_store_drop(transaction, RESPCACHE_LOST);
 		return respond;
 	}
-	*look = (struct look){.ask = {.told = told, .loop = thread->loop},
+	*look = (struct look){.ask = {.answered = answered, .loop = thread->loop},
 			      .transaction = transaction,
 			      .pool = pool,
 			      .skip = skip};

@@ -177,14 +177,14 @@ struct held {
 };
 
 static void store_ranges(struct transaction *transaction, const struct NC_range *ranges,
-			 const struct NC_hold *holds, unsigned count, uint64_t given)
+			 const struct NC_hold *holds, unsigned count, uint64_t owned)
 {
 	struct cache_store *store = transaction->store;
 	struct respcache_answer answer = {.lines = {transaction->head, transaction->head_length},
 					  .ranges = ranges,
 					  .holds = holds,
 					  .range_count = count,
-					  .given = given};
+					  .owned = owned};
 	struct cacheable said;
 	struct cgihead head;
 
@@ -281,7 +281,7 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 {
 	struct NC_range mixed[RESPCACHE_RANGES_MAX] = {0};
 	struct NC_hold mixed_holds[RESPCACHE_RANGES_MAX] = {0};
-	uint64_t given = 0;
+	uint64_t owned = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct held copy = {ranges[i], holds[i]};
@@ -295,18 +295,18 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 			continue;
 		if (!copy.range.id)
 			break;
-		given |= UINT64_C(1) << i;
+		owned |= UINT64_C(1) << i;
 	}
-	if (given == (~stay & all_of(count))) {
-		store_ranges(transaction, mixed, mixed_holds, count, given);
+	if (owned == (~stay & all_of(count))) {
+		store_ranges(transaction, mixed, mixed_holds, count, owned);
 	} else {
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		for (unsigned i = 0; i < count; i++)
-			if (given & UINT64_C(1) << i)
+			if (owned & UINT64_C(1) << i)
 				(void)NC_destroy(NULL, mixed[i].id);
 	}
 	for (unsigned i = 0; i < count; i++)
-		if (given & UINT64_C(1) << i)
+		if (owned & UINT64_C(1) << i)
 			(void)NC_release(&mixed_holds[i]);
 }
 

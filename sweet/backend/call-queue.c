@@ -75,7 +75,7 @@ static void requeue(struct backend_call *call)
 
 bool call_queue_take_back(struct backend_call *call)
 {
-	if (call->taken_back == TAKEN_BACK_MAX || gateway_pool_is_hopeless(call->pool))
+	if (call->taken_back == TAKEN_BACK_MAX || gateway_pool_is_unavailable(call->pool))
 		return false;
 	call->taken_back++;
 	requeue(call);

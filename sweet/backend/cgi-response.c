@@ -34,7 +34,7 @@ void cgi_detach(struct backend_call *call)
 	response_stream_keep_back(&own->stream);
 	if (run->out_fd >= 0 && !is_complete(call, &own->stream))
 		cgi_run_end(run);
-	cgi_run_let_go(run, call->pool->settings->answer_ms);
+	cgi_run_release(run, call->pool->settings->answer_ms);
 }
 
 /* Ends the stream: complete, or with a fault.  The caller settles the run. */

@@ -137,7 +137,7 @@ static void freed(struct cgi_run *run)
 /* --- a call's life ------------------------------------------------------------------------ */
 
 /* The program has read the whole piece. */
-static void hungry(struct cgi_run *run)
+static void drained(struct cgi_run *run)
 {
 	backend_call_next_body(run->user);
 }
@@ -149,7 +149,7 @@ static void release(struct cgi_call *own)
 		response_stream_release(&own->stream);
 }
 
-static void deaf(struct cgi_run *run)
+static void stopped_reading(struct cgi_run *run)
 {
 	struct backend_call *call = run->user;
 
@@ -161,8 +161,8 @@ static void deaf(struct cgi_run *run)
 
 static const struct cgi_run_owner run_owner = {.readable = cgi_read,
 					       .refused = cgi_refused,
-					       .hungry = hungry,
-					       .deaf = deaf,
+					       .drained = drained,
+					       .stopped_reading = stopped_reading,
 					       .silent = cgi_silent,
 					       .settled = cgi_settled,
 					       .over = over,

@@ -69,9 +69,9 @@ struct fastcgi_call {
 	unsigned attempts;
 	unsigned errors; /* bytes of error output so far */
 	bool repeatable;
-	bool asked; /* a further piece of the body is requested: the first is gone */
-	bool deaf;  /* the application reads no more of the body */
-	bool came;  /* the response has begun */
+	bool asked;	      /* a further piece of the body is requested: the first is gone */
+	bool stopped_reading; /* the application reads no more of the body */
+	bool came;	      /* the response has begun */
 };
 
 static_assert(sizeof(struct fastcgi_call) <= BACKEND_CALL_OWN, "fits a call");
@@ -135,7 +135,7 @@ bool fastcgi_submit(struct backend_call *call, const char *block, size_t length)
 bool fastcgi_body(struct backend_call *call);
 
 /* The application has read all of the body that has come. */
-void fastcgi_hungry(struct fcgi_link *link);
+void fastcgi_drained(struct fcgi_link *link);
 
 /* The link failed before the response began: the call goes to another address or fails. */
 void fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault);

@@ -340,15 +340,15 @@ bool fastcgi_body(struct backend_call *call)
 	struct fastcgi_call *own = fastcgi_call_of(call);
 	bool more = call->transaction->upload_more;
 
-	if (!own->link ||
-	    (!own->deaf && fcgi_link_body(own->link, backend_call_piece(call), more) < 0))
+	if (!own->link || (!own->stopped_reading &&
+			   fcgi_link_body(own->link, backend_call_piece(call), more) < 0))
 		return false;
 	if (!more)
 		response_stream_release(&own->stream);
 	return true;
 }
 
-void fastcgi_hungry(struct fcgi_link *link)
+void fastcgi_drained(struct fcgi_link *link)
 {
 	struct backend_call *call = link->user;
 

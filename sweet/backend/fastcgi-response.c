@@ -193,7 +193,7 @@ static void broke(struct fcgi_link *link, int error)
 	own = fastcgi_call_of(link->user);
 	if (own->came && own->stream.held) {
 		/* If the response waited for the body, there may be more to read. */
-		own->deaf = true;
+		own->stopped_reading = true;
 		backend_call_start_timer(link->user);
 		response_stream_release(&own->stream);
 		return;
@@ -251,4 +251,4 @@ const struct response_stream_source fastcgi_source = {
 	.resume = resume, .refusal = refusal, .name = name};
 
 const struct fcgi_link_owner fastcgi_link_owner = {
-	.readable = readable, .broke = broke, .hungry = fastcgi_hungry, .idled = fastcgi_idled};
+	.readable = readable, .broke = broke, .drained = fastcgi_drained, .idled = fastcgi_idled};

@@ -247,7 +247,7 @@ static void renew_pool(struct gateway_pool *pool)
 		pool_processes_renew(pool);
 }
 
-static bool is_hopeless(struct gateway_pool *pool)
+static bool is_unavailable(struct gateway_pool *pool)
 {
 	const struct fastcgi_pool *all = pool->own;
 
@@ -262,7 +262,7 @@ const struct backend_protocol fastcgi_protocol = {
 	.close = close_pool,
 	.renew = renew_pool,
 	.thread_ended = thread_ended,
-	.is_hopeless = is_hopeless,
+	.is_unavailable = is_unavailable,
 	.submit = fastcgi_submit,
 	.body = fastcgi_body,
 	.body_lost = body_lost,

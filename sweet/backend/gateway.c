@@ -60,13 +60,13 @@ static unsigned drop_use(struct gateway_pool *pool)
 }
 
 /* May run on any thread. */
-static void let_go(struct pool_config *settings)
+static void release_pool(struct pool_config *settings)
 {
 	struct gateway_pool *pool = settings->running;
 	struct gateway *gateway = pool->gateway;
 
 	settings->running = NULL;
-	settings->let_go = NULL;
+	settings->release = NULL;
 	/* Only the gateway's own reference is left: no configuration uses the pool again. */
 	if (drop_use(pool) == 1 && gateway)
 		loop_post(gateway->main->loop, &pool->over);
@@ -137,7 +137,7 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 		}
 		atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
 		settings->running = pool;
-		settings->let_go = let_go;
+		settings->release = release_pool;
 	}
 	gateway->started = true;
 	return 0;

@@ -88,7 +88,7 @@ struct backend_protocol {
 	 */
 	void (*relieve)(struct gateway_pool *pool, struct thread *thread);
 	/* No process can take a call until the operator fixes the cause; may be NULL. */
-	bool (*is_hopeless)(struct gateway_pool *pool);
+	bool (*is_unavailable)(struct gateway_pool *pool);
 	/* The response timed out; the client has disconnected: fails the call now or soon. */
 	void (*too_late)(struct backend_call *call);
 	void (*gone)(struct backend_call *call); /* NULL: wait for the response */

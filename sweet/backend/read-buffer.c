@@ -38,7 +38,7 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 	buffer->next = NULL;
 	buffer->length = length;
 	buffer->ranges = buffer->few;
-	buffer->range_count = buffer->handed = 0;
+	buffer->range_count = buffer->delivered = 0;
 	buffer->range_room = READ_BUFFER_RANGES;
 	buffer->offset = buffer->stored = 0;
 	return buffer;

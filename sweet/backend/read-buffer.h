@@ -30,7 +30,7 @@ struct read_buffer {
 	size_t length; /* bytes */
 	struct NC_range *ranges;
 	unsigned range_count, range_room;
-	unsigned handed;	 /* ranges that the connection has got */
+	unsigned delivered;	 /* ranges that the connection has got */
 	uint64_t offset, stored; /* offset and bytes on disk, if it is stored */
 	struct NC_range few[READ_BUFFER_RANGES];
 };

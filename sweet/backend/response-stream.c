@@ -110,11 +110,11 @@ static void hand_ranges(struct response_stream *stream)
 	struct transaction *transaction = stream->call->transaction;
 	struct read_buffer *buffer = stream->sending;
 
-	transaction->ranges = buffer->ranges + buffer->handed;
+	transaction->ranges = buffer->ranges + buffer->delivered;
 	transaction->holds = &buffer->hold;
 	transaction->hold_count = 1;
-	transaction->range_count = MIN(buffer->range_count - buffer->handed, NC_RANGES_MAX);
-	buffer->handed += transaction->range_count;
+	transaction->range_count = MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX);
+	buffer->delivered += transaction->range_count;
 }
 
 static void hand_over(struct response_stream *stream)
@@ -149,7 +149,7 @@ enum respond response_stream_next(struct transaction *transaction)
 	struct response_stream *stream = call->stream;
 
 	if (!stream->failed && stream->sending &&
-	    stream->sending->handed < stream->sending->range_count) {
+	    stream->sending->delivered < stream->sending->range_count) {
 		hand_ranges(stream);
 		return RESPOND_NOW;
 	}

@@ -23,15 +23,15 @@ struct channel_call {
 	bool holds;		    /* the transaction's hold is of a response's only unit */
 	uint64_t page;		    /* bytes of that unit, in pages */
 	struct page_memory *pages;  /* of the process */
-	unsigned kept;	   /* pieces whose window credit is not yet returned to the worker */
-	unsigned excess;   /* pieces beyond the announced length: their credit is never returned */
-	uint64_t left;	   /* bytes of the response that may still come */
-	uint64_t given;	   /* bytes of the request body that the worker has got */
-	bool has_piece;	   /* the worker processes a piece, and more follow */
-	bool body_pending; /* a piece of the body waits for the full queue */
-	bool late;	   /* it has timed out */
-	bool awaited;	   /* the connection waits for the next piece */
-	bool failed;	   /* the response is cut off */
+	unsigned kept;	    /* pieces whose window credit is not yet returned to the worker */
+	unsigned excess;    /* pieces beyond the announced length: their credit is never returned */
+	uint64_t left;	    /* bytes of the response that may still come */
+	uint64_t body_sent; /* bytes of the request body that the worker has got */
+	bool has_piece;	    /* the worker processes a piece, and more follow */
+	bool body_pending;  /* a piece of the body waits for the full queue */
+	bool late;	    /* it has timed out */
+	bool awaited;	    /* the connection waits for the next piece */
+	bool failed;	    /* the response is cut off */
 };
 
 static inline struct channel_call *channel_call_of(struct backend_call *call)

@@ -59,7 +59,7 @@ void worker_channel_leave(struct worker_channel *channel, struct channel_slot *p
 	worker_channel_vacate(channel, pending);
 	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
 	/* Even if it releases no page: one request less needs less memory. */
-	if (page_memory_tells(&process->pool->pages[process->number]))
+	if (page_memory_must_notify(&process->pool->pages[process->number]))
 		call_queue_room_everywhere(process->pool);
 }
 

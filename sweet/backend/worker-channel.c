@@ -38,7 +38,7 @@ static void release(struct backend_call *call)
 	(void)NC_release(&call->transaction->hold);
 	own->holds = false;
 	page_memory_release(own->pages, own->page);
-	if (page_memory_tells(own->pages))
+	if (page_memory_must_notify(own->pages))
 		call_queue_room_everywhere(call->pool);
 }
 
@@ -68,7 +68,7 @@ static void give_piece(struct backend_call *call)
 	struct transaction *transaction = call->transaction;
 	struct worker_channel *channel = own->channel;
 	struct NC_range piece = {.id = transaction->upload,
-				 .length = (size_t)(transaction->upload_length - own->given)};
+				 .length = (size_t)(transaction->upload_length - own->body_sent)};
 
 	own->body_pending =
 		NC_backend_body(channel->backend, channel->thread->number,
@@ -78,7 +78,7 @@ static void give_piece(struct backend_call *call)
 	channel->dirty = true;
 	if (own->body_pending)
 		return;
-	own->given = transaction->upload_length;
+	own->body_sent = transaction->upload_length;
 	own->has_piece = transaction->upload_more;
 }
 
@@ -312,9 +312,9 @@ bool worker_channel_withdraw(struct worker_channel *channel)
  * valid only if it agrees with the state here: these must be the last calls, and none may have a
  * record.
  */
-static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
+static unsigned find_pending(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
 {
-	int reported = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
+	int reported = NC_backend_pending(channel->backend, channel->thread->number), found = 0;
 	uint64_t begun = channel->submitted - (uint64_t)reported;
 
 	if (reported >= 0 && (unsigned)reported <= channel->in_flight) {
@@ -338,7 +338,7 @@ static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORK
 void worker_channel_take_back(struct worker_channel *channel)
 {
 	uint32_t slots[WORKER_IN_FLIGHT];
-	unsigned count = channel->in_flight ? find_untaken(channel, slots) : 0;
+	unsigned count = channel->in_flight ? find_pending(channel, slots) : 0;
 
 	/* In reverse order, so that the oldest call is at the head of the queue. */
 	while (count--) {

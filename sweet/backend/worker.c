@@ -61,10 +61,10 @@ static bool has_room(struct gateway_pool *pool, unsigned number)
 
 	if (page_memory_fits(pages, load_of(process)))
 		return true;
-	if (!atomic_exchange(&pages->wanted, true))
+	if (!atomic_exchange(&pages->has_waiters, true))
 		for (unsigned i = 0; i < server->threads; i++)
 			loop_notify(server->per_thread[i]->loop, &server->per_thread[i]->shed);
-	/* Memory may have been released before `wanted` was set. */
+	/* Memory may have been released before `has_waiters` was set. */
 	return page_memory_fits(pages, load_of(process));
 }
 
@@ -192,12 +192,12 @@ static void relieve(struct gateway_pool *pool, struct thread *thread)
 	}
 }
 
-static bool is_hopeless(struct gateway_pool *pool)
+static bool is_unavailable(struct gateway_pool *pool)
 {
 	return pool_processes_fail(pool);
 }
 
-static void let_go(struct worker_channel *channel);
+static void release_channel(struct worker_channel *channel);
 
 static void rung(struct loop_watch *watch)
 {
@@ -217,7 +217,7 @@ static bool before_sleep(struct loop_hook *hook)
 		next = channel->next_active;
 		work |= worker_channel_settle(channel);
 		if (channel->retiring && channel->in_flight == 0)
-			let_go(channel);
+			release_channel(channel);
 	}
 	return work;
 }
@@ -265,7 +265,7 @@ static void detach(struct worker_channel *channel)
 	channel->backend = NULL;
 }
 
-static void let_go(struct worker_channel *channel)
+static void release_channel(struct worker_channel *channel)
 {
 	detach(channel);
 	channel->retiring = false;
@@ -280,7 +280,7 @@ static void channel_retire(struct loop_task *task)
 	if (!channel->backend)
 		pool_process_left(channel->process);
 	else if (channel->in_flight == 0)
-		let_go(channel);
+		release_channel(channel);
 	else
 		channel->retiring = true;
 }
@@ -444,7 +444,7 @@ const struct backend_protocol worker_protocol = {
 	.renew = pool_processes_renew,
 	.submit = submit,
 	.relieve = relieve,
-	.is_hopeless = is_hopeless,
+	.is_unavailable = is_unavailable,
 	.body = worker_channel_body,
 	.too_late = worker_channel_too_late,
 	.gone = worker_channel_gone,

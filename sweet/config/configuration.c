@@ -64,8 +64,8 @@ void config_release(struct config *config)
 {
 	if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
 		return;
-	if (config->let_go)
-		config->let_go(config);
+	if (config->release)
+		config->release(config);
 	for (unsigned i = 0; i < config->host_count; i++)
 		free_host(&config->hosts[i]);
 	g_free(config->hosts);

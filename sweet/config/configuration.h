@@ -185,7 +185,7 @@ struct config {
 	bool by_address;   /* some host has addresses */
 
 	/* Called before it is freed, to release what other modules store in it; may be NULL. */
-	void (*let_go)(struct config *config);
+	void (*release)(struct config *config);
 };
 
 /* Any thread; the last release frees it. */

@@ -46,7 +46,7 @@ struct pool_config {
 	unsigned slow_ms;	      /* how long a client may make a process wait; 0: unlimited */
 
 	struct gateway_pool *running; /* set by gateway.c */
-	void (*let_go)(struct pool_config *pool);
+	void (*release)(struct pool_config *pool);
 };
 
 /* The name of each protocol; ends with NULL. */

@@ -98,7 +98,7 @@ bool connection_cache_is_over(const struct server *server)
 
 static bool program_is_over(const struct program *program)
 {
-	return program && (program->bytes > program->most || page_memory_is_wanted(program->of));
+	return program && (program->bytes > program->most || page_memory_has_waiters(program->of));
 }
 
 static bool program_is_full(const struct program *program)
@@ -145,7 +145,7 @@ void connection_lend(struct connection *connection)
 		return;
 	connection_held_add(thread, id, stat.size, NULL);
 	connection->lent_id = id;
-	connection->lent_until = connection->handed;
+	connection->lent_until = connection->sent_earlier;
 	connection->lent_link = (GList){.data = connection};
 	g_queue_push_tail_link(&thread->lent, &connection->lent_link);
 	if (connection_cache_is_over(thread->server))

@@ -55,7 +55,7 @@ struct connection {
 	uint64_t lent_until;	  /* held until that many bytes are acknowledged */
 	GList lent_link;	  /* in the thread's list of connections with lent_id */
 	/* Fields of connection-unsent.c: */
-	uint64_t handed;	  /* bytes of earlier messages that the socket took */
+	uint64_t sent_earlier;	  /* bytes of earlier messages that the socket took */
 	uint64_t looked_at;	  /* bytes of the current message at the last check */
 	uint64_t acknowledged;	  /* bytes acknowledged by then */
 	unsigned unsent;	  /* bytes that the socket is counted for; 0: none */

@@ -144,7 +144,7 @@ void connection_respond(struct connection *connection)
 	 */
 	if (!body_is_over(&connection->body)) {
 		body_drop(&connection->body, CONNECTION_DROPPED_MAX);
-		if (connection->expecting || body_is_hopeless(&connection->body))
+		if (connection->expecting || body_is_too_long(&connection->body))
 			connection->keep_alive = false;
 	}
 	/* Such a client finds the end of the body only by the end of the connection. */

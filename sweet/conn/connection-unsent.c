@@ -42,9 +42,9 @@ static void set_bound(struct connection *connection, int bytes)
 /* --- the sum ---------------------------------------------------------------------- */
 
 /* Returns how many bytes the socket has taken so far. */
-static uint64_t handed(const struct connection *connection)
+static uint64_t sent_so_far(const struct connection *connection)
 {
-	return connection->handed + (connection->sending ? connection->send.message.skip : 0);
+	return connection->sent_earlier + (connection->sending ? connection->send.message.skip : 0);
 }
 
 static void rate_from_here(struct connection *connection)
@@ -91,7 +91,7 @@ void connection_unsent_count(struct connection *connection)
 {
 	unsigned bytes = (unsigned)connection_unsent(connection);
 
-	connection->looked_at = handed(connection);
+	connection->looked_at = sent_so_far(connection);
 	/* The ends of chunks and of the stream do not count as bytes of messages. */
 	connection->acknowledged = connection->looked_at - MIN(bytes, connection->looked_at);
 	add(connection, bytes);
@@ -234,7 +234,7 @@ void connection_unsent_starts(struct connection *connection)
 	if (connection->unsent_bound > NEAR && is_tight(server))
 		set_bound(connection, NEAR);
 	if (!connection->unsent) {
-		connection->acknowledged = connection->handed;
+		connection->acknowledged = connection->sent_earlier;
 		connection->rate = 0;
 		connection->rate_known = false;
 		rate_from_here(connection);
@@ -261,8 +261,8 @@ void connection_unsent_waits(struct connection *connection)
 void connection_unsent_stops(struct connection *connection)
 {
 	connection->sending = false;
-	connection->handed += connection->send.message.skip;
-	if (connection->handed - connection->looked_at >= LOOK_FROM || connection->unsent)
+	connection->sent_earlier += connection->send.message.skip;
+	if (connection->sent_earlier - connection->looked_at >= LOOK_FROM || connection->unsent)
 		look(connection);
 }
 

@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 struct page_memory {
-	uint64_t most;		/* bytes of the program's memory */
-	_Atomic uint64_t held;	/* bytes of its pages that responses hold */
-	_Atomic uint64_t usual; /* bytes of a page: the largest of recent ones */
-	_Atomic bool wanted;	/* a request waits for memory */
+	uint64_t most;		  /* bytes of the program's memory */
+	_Atomic uint64_t held;	  /* bytes of its pages that responses hold */
+	_Atomic uint64_t usual;	  /* bytes of a page: the largest of recent ones */
+	_Atomic bool has_waiters; /* a request waits for memory */
 };
 
 static inline void page_memory_init(struct page_memory *memory, uint64_t most)
@@ -50,15 +50,15 @@ static inline void page_memory_release(struct page_memory *memory, uint64_t byte
 }
 
 /* Whether the caller has to notify waiting requests; true once. */
-static inline bool page_memory_tells(struct page_memory *memory)
+static inline bool page_memory_must_notify(struct page_memory *memory)
 {
-	return atomic_load_explicit(&memory->wanted, memory_order_seq_cst) &&
-	       atomic_exchange_explicit(&memory->wanted, false, memory_order_seq_cst);
+	return atomic_load_explicit(&memory->has_waiters, memory_order_seq_cst) &&
+	       atomic_exchange_explicit(&memory->has_waiters, false, memory_order_seq_cst);
 }
 
-static inline bool page_memory_is_wanted(const struct page_memory *memory)
+static inline bool page_memory_has_waiters(const struct page_memory *memory)
 {
-	return atomic_load_explicit(&memory->wanted, memory_order_relaxed);
+	return atomic_load_explicit(&memory->has_waiters, memory_order_relaxed);
 }
 
 /* Whether one more request fits, in addition to the program's current ones. */

@@ -105,11 +105,11 @@ static void open_auth(const struct config *config, struct scope *scope,
 	g_free(why);
 }
 
-static void let_go(struct config *config)
+static void release_resources(struct config *config)
 {
 	for (unsigned i = 0; i < config->pool_count; i++)
-		if (config->pools[i]->let_go)
-			config->pools[i]->let_go(config->pools[i]);
+		if (config->pools[i]->release)
+			config->pools[i]->release(config->pools[i]);
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			file_cache_close(config->hosts[i].scopes[k].file_cache);
@@ -131,7 +131,7 @@ bool site_open(struct config *config, const struct config *previous,
 					     .no_contents = !config->content_cache};
 	unsigned before = errors->len;
 
-	config->let_go = let_go;
+	config->release = release_resources;
 	config->number = previous ? previous->number + 1 : 1;
 	config->read_ms = (uint64_t)g_get_real_time() / 1000;
 	content.mime = mime_open(config->mime_types);

@@ -8,7 +8,7 @@
 #include "event/loop-backend.h"
 
 /* Runs the callbacks of completed sends, at most one turn's share. */
-void loop_tell_sent(struct loop *loop);
+void loop_complete_sends(struct loop *loop);
 
 /* Continues each long send for one turn. */
 void loop_take_turns(struct loop *loop);

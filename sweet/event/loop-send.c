@@ -23,8 +23,8 @@
  * these, clients that send requests without waiting, and files whose next window is
  * always ready, would delay all other clients.
  */
-#define TOLD_MAX 256u
-#define TOLD_BYTES (2 * TURN_MAX)
+#define COMPLETED_MAX 256u
+#define COMPLETED_BYTES (2 * TURN_MAX)
 
 /* Appends op to a list; returns the new end of the list. */
 static struct loop_send **append(struct loop_send **last, struct loop_send *op)
@@ -179,11 +179,12 @@ static struct loop_send **forget(struct loop_send **link, int fd)
 }
 
 /* Callbacks may start sends that complete at once, so their number in a turn is limited. */
-void loop_tell_sent(struct loop *loop)
+void loop_complete_sends(struct loop *loop)
 {
 	size_t bytes = 0;
 
-	for (unsigned told = 0; loop->sent_first && told < TOLD_MAX && bytes < TOLD_BYTES; told++) {
+	for (unsigned count = 0;
+	     loop->sent_first && count < COMPLETED_MAX && bytes < COMPLETED_BYTES; count++) {
 		struct loop_send *op = loop->sent_first;
 
 		bytes += op->message.skip;

@@ -346,7 +346,7 @@ void loop_run(struct loop *loop)
 
 		run_tasks(loop);
 		timers_run(&loop->timers, loop_now_ms(loop));
-		loop_tell_sent(loop);
+		loop_complete_sends(loop);
 		loop_take_turns(loop);
 		work = call_hooks(loop) || loop->sent_first || loop->turns_first ||
 		       loop->stopping || loop->again;

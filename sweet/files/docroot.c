@@ -71,7 +71,7 @@ static int64_t unstable_ns(const struct file_version *version)
 	return age >= 0 && age < STABLE_NS ? STABLE_NS - age : 0;
 }
 
-void file_version_rest(const struct file_version *version)
+void file_version_await_stable(const struct file_version *version)
 {
 	struct timespec time = {.tv_nsec = (long)unstable_ns(version)};
 
@@ -79,7 +79,7 @@ void file_version_rest(const struct file_version *version)
 		nanosleep(&time, NULL);
 }
 
-bool file_version_rests(const struct file_version *version)
+bool file_version_is_stable(const struct file_version *version)
 {
 	return unstable_ns(version) == 0;
 }

@@ -41,10 +41,10 @@ bool file_version_same_bytes(const struct file_version *a, const struct file_ver
  * Waits until the last change is older than the resolution of timestamps: a newer
  * file may change again without a visible difference.  Blocks for some ms.
  */
-void file_version_rest(const struct file_version *version);
+void file_version_await_stable(const struct file_version *version);
 
-/* Returns true if file_version_rest() would not wait. */
-bool file_version_rests(const struct file_version *version);
+/* Returns true if file_version_await_stable() would not wait. */
+bool file_version_is_stable(const struct file_version *version);
 
 /* Returns a descriptor of the root folder, or -errno. */
 int docroot_open(const char *folder);

@@ -35,11 +35,11 @@ int reading_rest(struct reading *reading, size_t max_unit, bool wait)
 	bool same;
 	int error;
 
-	if (file_version_rests(&reading->version))
+	if (file_version_is_stable(&reading->version))
 		return 0;
 	if (!wait)
 		return READING_LATER;
-	file_version_rest(&reading->version);
+	file_version_await_stable(&reading->version);
 	error = docroot_version(reading->fd, &now);
 	if (error)
 		return error;

@@ -230,7 +230,7 @@ static int open_file(struct filestream *stream)
 		return 0;
 	stream->version = now;
 	stream->renewed = true;
-	file_version_rest(&now);
+	file_version_await_stable(&now);
 	error = docroot_version(stream->fd, &now);
 	return !error && !file_version_same_bytes(&now, &stream->version) ? -EAGAIN : error;
 }

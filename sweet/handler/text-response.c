@@ -25,7 +25,7 @@ static struct text_response *text_response_of(struct transaction *transaction)
 	return (struct text_response *)(void *)transaction->scratch;
 }
 
-static void let_go(struct transaction *transaction)
+static void release_unit(struct transaction *transaction)
 {
 	struct text_response *body = text_response_of(transaction);
 
@@ -38,7 +38,7 @@ static void finish(struct transaction *transaction)
 {
 	struct text_response *body = text_response_of(transaction);
 
-	let_go(transaction);
+	release_unit(transaction);
 	g_string_free(body->text, TRUE);
 }
 
@@ -82,7 +82,7 @@ static int next_piece(struct transaction *transaction)
 
 static enum respond next(struct transaction *transaction)
 {
-	let_go(transaction);
+	release_unit(transaction);
 	transaction->body = (struct NC_range){0};
 	/* The head has announced more than memory permits: status 0 cuts the response off. */
 	if (next_piece(transaction))

@@ -44,7 +44,7 @@ static void free_content(struct body *body)
 int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget)
 {
 	body->limit = limit;
-	if (body_is_hopeless(body))
+	if (body_is_too_long(body))
 		return -413;
 	/* A smaller window needs less memory. */
 	if (body->room > window)
@@ -54,7 +54,7 @@ int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budg
 	return 0;
 }
 
-bool body_is_hopeless(const struct body *body)
+bool body_is_too_long(const struct body *body)
 {
 	uint64_t due = body->framing == BODY_LENGTH    ? body->left
 		       : body->framing == BODY_CHUNKED ? chunked_due(&body->chunked)
@@ -160,7 +160,7 @@ static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 		 * The size of a chunk is known before its content: refuse it as
 		 * soon as possible.
 		 */
-		if (!error && body_is_hopeless(body))
+		if (!error && body_is_too_long(body))
 			error = -413;
 		if (error)
 			return error;

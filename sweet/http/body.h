@@ -74,7 +74,7 @@ static inline bool body_is_over(const struct body *body)
 }
 
 /* Returns true if the known length exceeds the limit: reading on is of no use. */
-bool body_is_hopeless(const struct body *body);
+bool body_is_too_long(const struct body *body);
 
 /* Returns true if the body is complete or the window is full: call body_unit(). */
 static inline bool body_is_ready(const struct body *body)

@@ -135,7 +135,7 @@ void log_write(enum log_level level, const char *format, ...)
 	errno = before;
 }
 
-bool log_told(GPtrArray *errors)
+bool log_error_list(GPtrArray *errors)
 {
 	bool good = errors->len == 0;
 

@@ -42,7 +42,7 @@ extern _Atomic int log_threshold;
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Logs each line of errors, and frees errors; returns true if there was none. */
-bool log_told(GPtrArray *errors);
+bool log_error_list(GPtrArray *errors);
 
 void log_set_level(enum log_level level);
 

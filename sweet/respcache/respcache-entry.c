@@ -153,7 +153,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	set_times(entry, answer, now_ns);
 	atomic_init(&entry->references, 1);
 	entry->shared = answer->terms.shared;
-	entry->given = answer->given;
+	entry->owned = answer->owned;
 	entry->size = size;
 	return entry;
 }
@@ -348,10 +348,10 @@ void respcache_link_locked(struct respcache *cache, struct respcache_entry *entr
 	}
 }
 
-void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t given)
+void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t owned)
 {
 	for (unsigned i = 0; i < count && i < RESPCACHE_RANGES_MAX; i++)
-		if (given & UINT64_C(1) << i)
+		if (owned & UINT64_C(1) << i)
 			(void)NC_destroy(NULL, ranges[i].id);
 }
 
@@ -360,7 +360,7 @@ void respcache_drop(struct respcache_entry *dropped)
 	while (dropped) {
 		struct respcache_entry *next = dropped->next;
 
-		respcache_destroy(dropped->view.ranges, dropped->view.range_count, dropped->given);
+		respcache_destroy(dropped->view.ranges, dropped->view.range_count, dropped->owned);
 		respcache_entry_unref(dropped);
 		dropped = next;
 	}

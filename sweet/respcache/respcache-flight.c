@@ -111,14 +111,14 @@ static void deliver(struct respcache_ask *ask)
 {
 	struct respcache_copy *copy = ask->copy;
 
-	pthread_mutex_lock(&ask->cache->telling);
+	pthread_mutex_lock(&ask->cache->answers_lock);
 	*ask->link = ask->next;
 	if (ask->next)
 		ask->next->link = ask->link;
-	pthread_mutex_unlock(&ask->cache->telling);
+	pthread_mutex_unlock(&ask->cache->answers_lock);
 	ask->copy = NULL;
 	ask->request = &copy->request;
-	ask->told(ask);
+	ask->answered(ask);
 	free(copy);
 }
 
@@ -132,13 +132,13 @@ static void post_result(struct respcache_ask *ask)
 {
 	struct respcache *cache = ask->cache;
 
-	pthread_mutex_lock(&cache->telling);
-	ask->next = cache->told;
-	ask->link = &cache->told;
+	pthread_mutex_lock(&cache->answers_lock);
+	ask->next = cache->answers;
+	ask->link = &cache->answers;
 	if (ask->next)
 		ask->next->link = &ask->next;
-	cache->told = ask;
-	pthread_mutex_unlock(&cache->telling);
+	cache->answers = ask;
+	pthread_mutex_unlock(&cache->answers_lock);
 	ask->task.run = deliver_task;
 	if (cache->ending)
 		deliver(ask);
@@ -149,13 +149,13 @@ static void post_result(struct respcache_ask *ask)
 void respcache_end(struct respcache *cache)
 {
 	cache->ending = true;
-	while (cache->told)
-		deliver(cache->told);
+	while (cache->answers)
+		deliver(cache->answers);
 }
 
 /* Gives the waiters the entry if it fits, else the other verdict. */
-static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
-		 enum respcache_verdict otherwise)
+static void answer_waiters(struct respcache_ask *waiters, struct respcache_entry *entry,
+			   enum respcache_verdict otherwise)
 {
 	while (waiters) {
 		struct respcache_ask *ask = waiters;
@@ -206,7 +206,7 @@ static void set_lifetimes(const struct respcache_answer *answer)
 	if (seconds > YEAR_S)
 		seconds = YEAR_S;
 	for (unsigned i = 0; i < answer->range_count; i++)
-		if (answer->given & UINT64_C(1) << i)
+		if (answer->owned & UINT64_C(1) << i)
 			(void)NC_set_lifetime(NULL, answer->ranges[i].id, seconds * 1000);
 }
 
@@ -241,12 +241,13 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
 				   MARK_KEPT, now_ns);
 	}
-	tell(waiters, kept ? entry : NULL, kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
+	answer_waiters(waiters, kept ? entry : NULL,
+		       kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	if (kept)
 		respcache_entry_unref(entry);
-	/* Nobody else destroys the given units. */
+	/* Nobody else destroys the owned units. */
 	if (!entry)
-		respcache_destroy(answer->ranges, answer->range_count, answer->given);
+		respcache_destroy(answer->ranges, answer->range_count, answer->owned);
 	respcache_drop(dropped);
 	respcache_flight_free(flight);
 	return kept;
@@ -270,7 +271,8 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 		replace_locked(flight, shard, &dropped);
 	waiters = remove_flight_locked(flight);
 	pthread_mutex_unlock(&shard->lock);
-	tell(waiters, NULL, failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
+	answer_waiters(waiters, NULL,
+		       failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	respcache_drop(dropped);
 	respcache_flight_free(flight);
 }

@@ -59,7 +59,7 @@ struct respcache_entry {
 	_Atomic unsigned references; /* includes the shard's */
 	_Atomic bool used;	     /* since the hand passed it */
 	bool linked, shared;
-	uint64_t given;				/* one bit for each range */
+	uint64_t owned;				/* one bit for each range */
 	uint64_t stored_ns, fresh_ns, stale_ns; /* fresh, or stale, until then */
 	uint32_t age;				/* seconds when it was stored */
 	struct respcache_key key;
@@ -121,8 +121,8 @@ struct respcache {
 	unsigned entries_max;		   /* of a shard */
 	size_t bytes_max;		   /* of a shard */
 	struct respcache_log log;
-	pthread_mutex_t telling; /* protects the next two */
-	struct respcache_ask *told;
+	pthread_mutex_t answers_lock; /* protects the next two */
+	struct respcache_ask *answers;
 	bool ending; /* constant while there are threads */
 	_Atomic uint64_t marks[RESPCACHE_MARKS];
 	struct respcache_shard shards[];
@@ -174,8 +174,8 @@ void respcache_link_locked(struct respcache *cache, struct respcache_entry *entr
 void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_entry *entry,
 			     struct respcache_entry **dropped);
 
-/* Destroys the units of the ranges in given. */
-void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t given);
+/* Destroys the units of the ranges in owned. */
+void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t owned);
 
 /* Frees dropped entries; call it without a lock. */
 void respcache_drop(struct respcache_entry *dropped);

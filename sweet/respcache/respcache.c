@@ -50,7 +50,7 @@ struct respcache *respcache_open(const struct respcache_options *options)
 	cache->bytes_max = options->bytes / shards;
 	cache->chain_count = power_above(cache->entries_max);
 	pthread_mutex_init(&cache->log.lock, NULL);
-	pthread_mutex_init(&cache->telling, NULL);
+	pthread_mutex_init(&cache->answers_lock, NULL);
 	if (open_shards(cache) &&
 	    getrandom(cache->key, sizeof(cache->key), 0) == sizeof(cache->key))
 		return cache;
@@ -74,7 +74,7 @@ void respcache_close(struct respcache *cache)
 		pthread_mutex_destroy(&shard->lock);
 	}
 	pthread_mutex_destroy(&cache->log.lock);
-	pthread_mutex_destroy(&cache->telling);
+	pthread_mutex_destroy(&cache->answers_lock);
 	free(cache);
 }
 

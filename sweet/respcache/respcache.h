@@ -38,7 +38,7 @@ struct respcache *respcache_open(const struct respcache_options *options);
 
 /*
  * Call it when the loops have ended and run no tasks any more.  From then on, the
- * thread that ends a flight calls told() of its waiters; this call does so for
+ * thread that ends a flight calls answered() of its waiters; this call does so for
  * pending results.
  */
 void respcache_end(struct respcache *cache);
@@ -53,29 +53,29 @@ enum respcache_verdict {
 	RESPCACHE_HIT,	 /* an entry */
 	RESPCACHE_STALE, /* an outdated entry; with a flight: fetch a new one meanwhile */
 	RESPCACHE_FETCH, /* a flight: fetch */
-	RESPCACHE_WAIT,	 /* told() will be called on the loop */
-	RESPCACHE_AGAIN, /* only in told(): look up again */
+	RESPCACHE_WAIT,	 /* answered() will be called on the loop */
+	RESPCACHE_AGAIN, /* only in answered(): look up again */
 };
 
 /* The lookup of one request; must not move until it is answered. */
 struct respcache_ask {
-	void (*told)(struct respcache_ask *ask); /* after RESPCACHE_WAIT, with the verdict */
+	void (*answered)(struct respcache_ask *ask); /* after RESPCACHE_WAIT, with the verdict */
 	struct loop *loop;
 	struct cachekey_place place; /* used by respcache_look_up() only */
 	enum respcache_verdict verdict;
 	struct respcache_entry *entry;	 /* its units are held; for respcache_put() */
 	struct respcache_flight *flight; /* the caller must end it */
-	const struct request *request;	 /* while told() runs: a copy */
+	const struct request *request;	 /* while answered() runs: a copy */
 	uint64_t mark;			 /* for respcache_note() */
 	/* The cache's: */
 	struct loop_task task;
 	struct respcache *cache;
-	struct respcache_ask *next, **link; /* in a flight's waiters; then in told */
+	struct respcache_ask *next, **link; /* in a flight's waiters; then in answers */
 	struct respcache_copy *copy;
 	unsigned waits;
 };
 
-/* Before the first call, ask has told, loop and place set, and zeros for the rest. */
+/* Before the first call, ask has answered, loop and place set, and zeros for the rest. */
 enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcache_ask *ask,
 					 const struct request *request, struct cacheable_rule rule,
 					 uint64_t now_ns);
@@ -114,7 +114,7 @@ struct respcache_answer {
 	const struct NC_hold *holds; /* the caller's, one for each range */
 	unsigned range_count;
 	/* One bit for each range whose unit this server owns, and the entry destroys. */
-	uint64_t given;
+	uint64_t owned;
 };
 
 /* Returns the request that began the flight. */
@@ -129,7 +129,7 @@ bool respcache_flight_awaited(const struct respcache_flight *flight);
 /*
  * Stores the response, which arrived at now_ns, and gives it to the waiters.
  * Returns false if it is not stored, because it was purged meanwhile, exceeds a
- * limit, or memory is short; then the given units are destroyed, which does not
+ * limit, or memory is short; then the owned units are destroyed, which does not
  * affect their holders.  The caller must hold the units until this returns.
  */
 bool respcache_store(struct respcache_flight *flight, const struct respcache_answer *answer,

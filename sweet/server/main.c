@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 		(void)site_open(config, NULL, &(struct site_options){0}, errors);
 		check_config(config, errors);
 	}
-	good = log_told(errors);
+	good = log_error_list(errors);
 	if (good && request.reload)
 		good = reload_call(request.reload);
 	else if (good && request.version)

@@ -103,7 +103,7 @@ static bool spawn_missing(struct prefork *all)
 	return false;
 }
 
-static void tell_children(const struct prefork *all, int number, bool present_set)
+static void signal_children(const struct prefork *all, int number, bool present_set)
 {
 	for (unsigned i = 0; i < all->children->len; i++)
 		if (present_set || child_at(all, i)->set != all->set)
@@ -125,7 +125,7 @@ static void bury(struct prefork *all, unsigned i, int status)
 				    "log; the old processes continue");
 	if (!all->started) {
 		all->ending = all->failed = true;
-		tell_children(all, SIGTERM, true);
+		signal_children(all, SIGTERM, true);
 		return;
 	}
 	if (WIFSIGNALED(status))
@@ -156,7 +156,7 @@ static void reap(struct prefork *all)
 static void all_serve(struct prefork *all)
 {
 	if (!all->settled)
-		tell_children(all, SIGHUP, false);
+		signal_children(all, SIGHUP, false);
 	all->settled = true;
 	if (all->started)
 		log_notice("reloaded: %u new processes serve", all->wanted);
@@ -164,7 +164,7 @@ static void all_serve(struct prefork *all)
 	if (!all->started)
 		log_settled();
 	all->started = true;
-	server_main_tell_ready(true);
+	server_main_report_ready(true);
 	reload_calls_answer(&all->calls, true, NULL);
 }
 
@@ -179,7 +179,7 @@ static void reopen_logs(struct prefork *all)
 	all->reopened = server_main_reopen_logs();
 	for (unsigned i = 0; i < all->children->len; i++)
 		child_at(all, i)->reopening = true;
-	tell_children(all, SIGUSR1, true);
+	signal_children(all, SIGUSR1, true);
 }
 
 /* A reader of this message may read the new logs at once: no process writes to the old ones. */
@@ -239,7 +239,7 @@ static void reload(struct prefork *all)
 	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
 	taken = next && server_main_renew(next, errors);
 	said = taken ? NULL : reload_lines(errors);
-	(void)log_told(errors);
+	(void)log_error_list(errors);
 	if (taken) {
 		all->wanted = next->threads;
 		all->set++;
@@ -247,7 +247,7 @@ static void reload(struct prefork *all)
 		all->not_before_ns = 0;
 	} else {
 		log_error("the old configuration stays");
-		server_main_tell_ready(false);
+		server_main_report_ready(false);
 		reload_calls_answer(&all->calls, false, said);
 	}
 	g_free(said);
@@ -268,7 +268,7 @@ static void end(struct prefork *all)
 		supervisor_stopping(all->supervisor, "draining");
 	}
 	all->ending = true;
-	tell_children(all, SIGTERM, true);
+	signal_children(all, SIGTERM, true);
 	refuse_calls(all, RELOAD_ENDING);
 }
 

@@ -112,7 +112,7 @@ bool server_main_open_shared(void)
 					       .authenticator = server->authenticator,
 					       .max_unit = server->max_unit},
 			errors);
-	if (!log_told(errors) || !open_loops())
+	if (!log_error_list(errors) || !open_loops())
 		return false;
 	server->gateway = gateway_open(server);
 	server->started_ns = clock_monotonic_ns();

@@ -66,7 +66,7 @@ static bool open_sockets(void)
 	}
 	if (plan_sockets(config, &change, errors))
 		endpoints_commit(&program.endpoints, &change);
-	return log_told(errors);
+	return log_error_list(errors);
 }
 
 static bool write_pid_file(void)

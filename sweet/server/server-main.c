@@ -72,7 +72,7 @@ void server_main_announce(void)
 	}
 }
 
-void server_main_tell_ready(bool good)
+void server_main_report_ready(bool good)
 {
 	char status[128];
 
@@ -129,12 +129,12 @@ bool server_main_reopen_logs(void)
 	return false;
 }
 
-static void tell_parent(int what)
+static void notify_parent(int what)
 {
 	struct server_main_news news = {.pid = getpid(), .what = what};
 
 	if (write(program.news_fd, &news, sizeof(news)) != sizeof(news))
-		log_warning("cannot tell the parent process: %s", strerror(errno));
+		log_warning("cannot notify the parent process: %s", strerror(errno));
 }
 
 static void reopen_logs(void)
@@ -142,7 +142,7 @@ static void reopen_logs(void)
 	bool good = server_main_reopen_logs();
 
 	if (program.parent)
-		tell_parent(good ? SERVER_MAIN_REOPENED : SERVER_MAIN_KEPT);
+		notify_parent(good ? SERVER_MAIN_REOPENED : SERVER_MAIN_KEPT);
 	else if (good)
 		log_notice("reopened the logs");
 }
@@ -154,7 +154,7 @@ static void reload_over(struct reload *reload, bool good)
 		log_notice("reloaded %s",
 			   reload->config->file ? reload->config->file : "the settings");
 	}
-	server_main_tell_ready(good);
+	server_main_report_ready(good);
 }
 
 static void on_signal(struct loop_watch *watch)
@@ -290,10 +290,10 @@ bool server_main_run(void)
 	if (!server_main_enter() || !server_main_open_shared() || !start())
 		return false;
 	if (program.parent) {
-		tell_parent(SERVER_MAIN_SERVES);
+		notify_parent(SERVER_MAIN_SERVES);
 	} else {
 		server_main_announce();
-		server_main_tell_ready(true);
+		server_main_report_ready(true);
 	}
 	log_settled();
 	loop_run(main_loop());

@@ -30,7 +30,7 @@ void server_main_close(void);
 void server_main_announce(void);
 
 /* Notifies the supervisor. good: false after a refused reload. */
-void server_main_tell_ready(bool good);
+void server_main_report_ready(bool good);
 
 /* Reopens the logs after the files were moved; false: keeps the old ones, and logs why. */
 bool server_main_reopen_logs(void);

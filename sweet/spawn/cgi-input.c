@@ -26,7 +26,7 @@ static void stop_input(struct cgi_input *input)
 
 	cgi_input_close(input);
 	if (more)
-		input->deaf(input);
+		input->stopped_reading(input);
 }
 
 static void sent(struct loop_send *op, int result);
@@ -62,7 +62,7 @@ static void sent(struct loop_send *op, int result)
 	body_queue_written(&input->queue, input->piece.length);
 	write_next(input);
 	if (input->fd >= 0 && !input->sending)
-		input->hungry(input);
+		input->drained(input);
 }
 
 /* The program cannot write to this pipe: the event is its end. */

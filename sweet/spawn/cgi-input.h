@@ -16,9 +16,9 @@ struct cgi_input {
 	struct loop *loop;
 	int fd; /* -1: closed */
 	/* Everything was written, and more will follow: cgi_input_add(). */
-	void (*hungry)(struct cgi_input *input);
+	void (*drained)(struct cgi_input *input);
 	/* The program stopped reading although more was to follow: the input is closed. */
-	void (*deaf)(struct cgi_input *input);
+	void (*stopped_reading)(struct cgi_input *input);
 	/* Private to cgi-input.c: */
 	struct loop_watch watch;
 	struct loop_send send;

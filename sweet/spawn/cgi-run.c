@@ -113,20 +113,20 @@ static void errors_readable(struct loop_watch *watch)
 
 /* --- input ---------------------------------------------------------------------------------- */
 
-static void hungry(struct cgi_input *input)
+static void drained(struct cgi_input *input)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)input - offsetof(struct cgi_run, input));
 
 	if (run->user)
-		run->owner->hungry(run);
+		run->owner->drained(run);
 }
 
-static void deaf(struct cgi_input *input)
+static void stopped_reading(struct cgi_input *input)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)input - offsetof(struct cgi_run, input));
 
 	if (run->user)
-		run->owner->deaf(run);
+		run->owner->stopped_reading(run);
 }
 
 bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more)
@@ -222,7 +222,7 @@ static void runs_too_long(struct timer *timer)
 	cgi_run_end(run);
 }
 
-void cgi_run_let_go(struct cgi_run *run, unsigned ms)
+void cgi_run_release(struct cgi_run *run, unsigned ms)
 {
 	run->user = NULL;
 	close_watched(run, &run->out_fd);
@@ -406,8 +406,8 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel
 	run->start = (struct start){
 		.program = program, .fds = {-1, -1, -1, -1}, .done = started, .ended = ended};
 	write_text(run, block, cache_socket);
-	run->input.hungry = hungry;
-	run->input.deaf = deaf;
+	run->input.drained = drained;
+	run->input.stopped_reading = stopped_reading;
 	if (body.length)
 		error = cgi_input_open(&run->input, loop, &run->start.fds[STDIN_FILENO]);
 	if (!error)

@@ -23,14 +23,14 @@ struct cgi_run_owner {
 	/* The program could not be started; error is an errno. */
 	void (*refused)(struct cgi_run *run, int error);
 	/* The body so far was written, and more will follow: cgi_run_body(). */
-	void (*hungry)(struct cgi_run *run);
+	void (*drained)(struct cgi_run *run);
 	/* The program stopped reading although more was to follow. */
-	void (*deaf)(struct cgi_run *run);
+	void (*stopped_reading)(struct cgi_run *run);
 	/* No output arrived within the time of cgi_run_expect(). */
 	void (*silent)(struct cgi_run *run);
 	/* The result of cgi_run_await_end(); the run is still the owner's. */
 	void (*settled)(struct cgi_run *run);
-	/* The program has ended; called after refused() as well, and after cgi_run_let_go(). */
+	/* The program has ended; called after refused() as well, and after cgi_run_release(). */
 	void (*over)(struct cgi_run *run);
 	/* The run will be freed now. */
 	void (*freed)(struct cgi_run *run);
@@ -79,7 +79,7 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel
 			      struct slice block, struct cgi_body body, const char *cache_socket,
 			      const struct cgi_run_owner *owner);
 
-/* Adds the next unit of the body, after hungry() or earlier.  Returns false without memory. */
+/* Adds the next unit of the body, after drained() or earlier.  Returns false without memory. */
 bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more);
 
 /* Sets the time in ms for the next output; 0: no limit. */
@@ -95,7 +95,7 @@ void cgi_run_await_end(struct cgi_run *run);
 void cgi_run_end(struct cgi_run *run);
 
 /* Releases the run; ms: how long the program may continue. */
-void cgi_run_let_go(struct cgi_run *run, unsigned ms);
+void cgi_run_release(struct cgi_run *run, unsigned ms);
 
 /* Frees the run if nothing uses it. */
 void cgi_run_settle(struct cgi_run *run);

@@ -129,7 +129,7 @@ static void sent(struct loop_send *op, int result)
 	body_queue_written(&link->queue, link->piece.length);
 	send_on(link);
 	if (!link->sending)
-		link->owner->hungry(link);
+		link->owner->drained(link);
 }
 
 static void too_late(struct timer *timer)

@@ -24,7 +24,7 @@ struct fcgi_link_owner {
 	/* The request cannot be sent: negated errno; -ETIMEDOUT: not within FCGI_CONNECT_MS. */
 	void (*broke)(struct fcgi_link *link, int error);
 	/* The body so far was sent, and more will follow: fcgi_link_body(). */
-	void (*hungry)(struct fcgi_link *link);
+	void (*drained)(struct fcgi_link *link);
 	/* The idle time has passed. */
 	void (*idled)(struct fcgi_link *link);
 };
@@ -83,7 +83,7 @@ struct fcgi_link *fcgi_link_open(struct loop *loop, struct upstream *upstream,
  */
 int fcgi_link_request(struct fcgi_link *link, const struct fcgi_message *message);
 
-/* Adds a part of the body, after hungry() or earlier.  Returns 0 or -errno. */
+/* Adds a part of the body, after drained() or earlier.  Returns 0 or -errno. */
 int fcgi_link_body(struct fcgi_link *link, struct NC_range piece, bool more);
 
 /* The request is over in both directions; idled() is called after ms. */

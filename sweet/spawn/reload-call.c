@@ -41,7 +41,7 @@ static socklen_t address_of(uint64_t number, struct sockaddr_un *address)
 
 /* --- the server's end ---------------------------------------------------------------- */
 
-static void tell(uint64_t caller, char what, const char *said)
+static void send_answer(uint64_t caller, char what, const char *said)
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
@@ -66,11 +66,12 @@ void reload_calls_add(struct reload_calls *calls, const struct signalfd_siginfo 
 		if (calls->callers[i] == info->ssi_ptr)
 			return;
 	if (calls->count == RELOAD_CALLS_MAX) {
-		tell(info->ssi_ptr, REFUSED, "too many callers wait for a reload: try again");
+		send_answer(info->ssi_ptr, REFUSED,
+			    "too many callers wait for a reload: try again");
 		return;
 	}
 	calls->callers[calls->count++] = info->ssi_ptr;
-	tell(info->ssi_ptr, ACKNOWLEDGED, NULL);
+	send_answer(info->ssi_ptr, ACKNOWLEDGED, NULL);
 }
 
 void reload_calls_begin(struct reload_calls *calls)
@@ -81,7 +82,7 @@ void reload_calls_begin(struct reload_calls *calls)
 void reload_calls_answer(struct reload_calls *calls, bool good, const char *said)
 {
 	for (unsigned i = 0; i < calls->running; i++)
-		tell(calls->callers[i], good ? DONE : REFUSED, said);
+		send_answer(calls->callers[i], good ? DONE : REFUSED, said);
 	calls->count -= calls->running;
 	memmove(calls->callers, calls->callers + calls->running,
 		calls->count * sizeof(calls->callers[0]));

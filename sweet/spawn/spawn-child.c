@@ -47,7 +47,7 @@ static void ended(struct start *start, int status)
 }
 
 int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel, struct loop *loop,
-		      const struct start *what, void (*told)(void *user, int status), void *user,
+		      const struct start *what, void (*on_end)(void *user, int status), void *user,
 		      int *pidfd)
 {
 	struct spawn_child *child = g_new0(struct spawn_child, 1);
@@ -56,7 +56,7 @@ int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel,
 	child->start = *what;
 	child->start.ended = ended;
 	child->loop = loop;
-	child->ended = told;
+	child->ended = on_end;
 	child->user = user;
 	do
 		error = spawner_run(channel, &child->start, pidfd);

@@ -63,7 +63,7 @@ static void drop_news(struct spawner_channel *channel, struct start *start)
 		channel->last_news = link;
 }
 
-static void tell(struct spawner_channel *channel)
+static void run_callbacks(struct spawner_channel *channel)
 {
 	while (channel->news) {
 		struct start *start = channel->news;
@@ -84,7 +84,7 @@ static void tell(struct spawner_channel *channel)
 
 static void listen_to(struct spawner_channel *channel);
 
-static void tell_later(struct loop_task *task)
+static void run_callbacks_task(struct loop_task *task)
 {
 	struct spawner_channel *channel =
 		(struct spawner_channel *)((char *)task - offsetof(struct spawner_channel, task));
@@ -92,7 +92,7 @@ static void tell_later(struct loop_task *task)
 	channel->posted = false;
 	if (channel->again)
 		listen_to(channel);
-	tell(channel);
+	run_callbacks(channel);
 }
 
 static void post(struct spawner_channel *channel)
@@ -100,7 +100,7 @@ static void post(struct spawner_channel *channel)
 	if (channel->posted || !channel->loop)
 		return;
 	channel->posted = true;
-	channel->task.run = tell_later;
+	channel->task.run = run_callbacks_task;
 	loop_post(channel->loop, &channel->task);
 }
 
@@ -384,7 +384,7 @@ void spawner_channel_ready(struct loop_watch *watch)
 		(struct spawner_channel *)((char *)watch - offsetof(struct spawner_channel, watch));
 
 	listen_to(channel);
-	tell(channel);
+	run_callbacks(channel);
 }
 
 /* --- requests ---------------------------------------------------------------------------- */

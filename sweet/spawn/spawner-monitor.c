@@ -133,6 +133,6 @@ void spawner_monitor(const struct spawner_program *programs, unsigned count, con
 			nanosleep(&pause, NULL);
 	}
 	if (error)
-		(void)spawner_tell_ready(own[0], error);
+		(void)spawner_report_ready(own[0], error);
 	_exit(WEXITSTATUS(status));
 }

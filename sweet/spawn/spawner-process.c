@@ -51,7 +51,7 @@ struct process {
 /* --- answers --------------------------------------------------------------------------- */
 
 /* Returns true if it was sent. */
-static bool tell(int channel, const struct spawner_answer *answer, int fd)
+static bool send_answer(int channel, const struct spawner_answer *answer, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -99,10 +99,10 @@ static bool is_later(int error)
 }
 
 /* Sends as many pending answers as possible; returns true if none is left. */
-static bool tell_all(struct channel *channel)
+static bool send_answers(struct channel *channel)
 {
 	if (channel->answer.kind) {
-		if (!tell(channel->fd, &channel->answer, channel->answer_pidfd)) {
+		if (!send_answer(channel->fd, &channel->answer, channel->answer_pidfd)) {
 			if (!is_later(errno))
 				close_channel(channel);
 			return false;
@@ -121,7 +121,7 @@ static bool tell_all(struct channel *channel)
 
 		if (!place->ended)
 			continue;
-		if (!tell(channel->fd, &answer, -1)) {
+		if (!send_answer(channel->fd, &answer, -1)) {
 			if (!is_later(errno))
 				close_channel(channel);
 			return false;
@@ -243,7 +243,7 @@ static void serve(struct process *process, struct channel *channel)
 	ssize_t length;
 	bool good, cut;
 
-	if (!tell_all(channel))
+	if (!send_answers(channel))
 		return;
 	length = receive(process, channel->fd, fds, &count, &cut);
 	if (length < 0 && is_later(errno))
@@ -252,7 +252,7 @@ static void serve(struct process *process, struct channel *channel)
 	good = length > 0 && act(process, channel, (size_t)length, fds, count, cut);
 	close_fds(fds, count);
 	if (good)
-		(void)tell_all(channel);
+		(void)send_answers(channel);
 	else
 		close_channel(channel);
 }
@@ -315,7 +315,7 @@ static bool turn(struct process *process)
 		reap(process);
 		for (unsigned i = 0; i < process->channel_count; i++)
 			if (process->channels[i].fd >= 0 && process->channels[i].ended)
-				(void)tell_all(&process->channels[i]);
+				(void)send_answers(&process->channels[i]);
 	}
 	for (unsigned i = 0; i < process->channel_count; i++)
 		if (polls[i].revents && process->channels[i].fd >= 0)
@@ -342,11 +342,11 @@ static bool set_up(struct process *process, const int *channels, bool renewed)
 	return process->exec != NULL;
 }
 
-bool spawner_tell_ready(int channel, int error)
+bool spawner_report_ready(int channel, int error)
 {
 	const struct spawner_answer answer = {.kind = SPAWNER_READY, .error = error};
 
-	return tell(channel, &answer, -1);
+	return send_answer(channel, &answer, -1);
 }
 
 void spawner_process(const struct spawner_program *programs, unsigned count, const int *channels,
@@ -368,7 +368,7 @@ void spawner_process(const struct spawner_program *programs, unsigned count, con
 			process->channels && process->polls && set_up(process, channels, renewed);
 	}
 	/* Nobody waits for a later spawner to be ready; it sends RENEWED. */
-	if (!renewed && !spawner_tell_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
+	if (!renewed && !spawner_report_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
 		is_set_up = false;
 	if (!is_set_up)
 		_exit(1);

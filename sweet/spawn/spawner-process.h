@@ -24,7 +24,7 @@ _Noreturn void spawner_process(const struct spawner_program *programs, unsigned 
 			       const int *channels, unsigned channel_count, bool renewed);
 
 /* Sends READY; error: 0 or errno.  Also for a monitor that could not start a spawner. */
-bool spawner_tell_ready(int channel, int error);
+bool spawner_report_ready(int channel, int error);
 
 /*
  * spawner-monitor.c: keeps a spawner running on the channels until the server has closed

@@ -115,10 +115,10 @@ const char *supervisor_name(const struct supervisor *supervisor, unsigned n, cha
 	return name;
 }
 
-static void tell(const struct supervisor *supervisor, const char *format, ...)
+static void notify(const struct supervisor *supervisor, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void tell(const struct supervisor *supervisor, const char *format, ...)
+static void notify(const struct supervisor *supervisor, const char *format, ...)
 {
 	char text[512];
 	va_list arguments;
@@ -140,22 +140,22 @@ static void tell(const struct supervisor *supervisor, const char *format, ...)
 
 void supervisor_ready(const struct supervisor *supervisor, const char *status)
 {
-	tell(supervisor, "READY=1\nSTATUS=%s\nMAINPID=%d\n", status, (int)getpid());
+	notify(supervisor, "READY=1\nSTATUS=%s\nMAINPID=%d\n", status, (int)getpid());
 }
 
 void supervisor_reloading(const struct supervisor *supervisor)
 {
 	/* The time distinguishes this reload from earlier ones. */
-	tell(supervisor, "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration\n",
-	     (unsigned long long)clock_monotonic_ns() / 1000u);
+	notify(supervisor, "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration\n",
+	       (unsigned long long)clock_monotonic_ns() / 1000u);
 }
 
 void supervisor_stopping(const struct supervisor *supervisor, const char *status)
 {
-	tell(supervisor, "STOPPING=1\nSTATUS=%s\n", status);
+	notify(supervisor, "STOPPING=1\nSTATUS=%s\n", status);
 }
 
 void supervisor_alive(const struct supervisor *supervisor)
 {
-	tell(supervisor, "WATCHDOG=1\n");
+	notify(supervisor, "WATCHDOG=1\n");
 }

@@ -103,7 +103,7 @@ static void keep(const struct NC_response *response)
 	to->ranges = kept[kept_count++].ranges;
 }
 
-static void let_go(unsigned which)
+static void release_response(unsigned which)
 {
 	struct NC_response *response = &kept[which % kept_count].response;
 
@@ -128,7 +128,7 @@ static void take(void)
 	server_check(&response);
 	keep(&response);
 	if (kept_count == KEPT)
-		let_go(0);
+		release_response(0);
 }
 
 /* The worker begins with its next request, or writes another number. */
@@ -171,7 +171,7 @@ static void tell(struct input *input, unsigned how)
 		claim(input, how);
 		break;
 	case 6:
-		withdraw_check_untaken();
+		withdraw_check_pending();
 		break;
 	default:
 		nc_backend_wake(server, 0);
@@ -198,7 +198,7 @@ static void act(struct input *input)
 		break;
 	case 4:
 		if (kept_count)
-			let_go(choice >> 3);
+			release_response(choice >> 3);
 		break;
 	case 5:
 		tell(input, choice >> 3);
@@ -221,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (input.left && !broken)
 		act(&input);
 	while (kept_count)
-		let_go(0);
+		release_response(0);
 	MUST(server->remote->held == 0);
 	server_close();
 	return 0;

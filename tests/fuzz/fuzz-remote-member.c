@@ -64,7 +64,7 @@ static void take_hold(uint32_t slot, unsigned generation, bool unlinked)
 	held++;
 }
 
-static void let_go(unsigned which)
+static void release_hold(unsigned which)
 {
 	struct hold *hold = &holds[which % held];
 
@@ -94,7 +94,7 @@ static void detach(void)
 
 	nc_remote_member_detach(stranger);
 	while (held)
-		let_go(0);
+		release_hold(0);
 	MUST(!stranger->store && stranger->generation > before);
 	if (!nc_remote_member_vacant(stranger)) {
 		nc_remote_member_free(stranger);
@@ -124,7 +124,7 @@ static void act(struct input *input)
 		break;
 	case 4:
 		if (held)
-			let_go(slot);
+			release_hold(slot);
 		break;
 	case 5:
 		(void)nc_remote_member_destroy(stranger, slot, named[slot] - (choice >> 6 & 1));
@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (input.left)
 		act(&input);
 	while (held)
-		let_go(0);
+		release_hold(0);
 	MUST(stranger->held == 0);
 	nc_remote_member_free(stranger);
 	return 0;

@@ -82,13 +82,13 @@ static inline int withdraw_ended_process(void)
 }
 
 /* What a worker that has ended never began with is the same number. */
-static inline void withdraw_check_untaken(void)
+static inline void withdraw_check_pending(void)
 {
 	server->process.pidfd = withdraw_ended_process();
-	MUST(nc_backend_untaken(server, 0) ==
+	MUST(nc_backend_pending(server, 0) ==
 	     withdraw_waiting(nc_queue_claims(&server_channel.requests)));
 	server->process.pidfd = -1;
-	MUST(nc_backend_untaken(server, 0) == -EBUSY);
+	MUST(nc_backend_pending(server, 0) == -EBUSY);
 }
 
 #endif

@@ -28,7 +28,7 @@ static struct {
 	struct backend_call *taken[CALLS]; /* in their order */
 	unsigned count;			   /* number of taken */
 	unsigned relieved, late, finished;
-	bool hopeless;
+	bool unavailable;
 	unsigned done, given_up;
 	struct transaction *last_done;
 	uint64_t moved; /* bytes, for each client */
@@ -52,10 +52,10 @@ static inline void relieve_pool(struct gateway_pool *whose, struct thread *of)
 	seen.relieved++;
 }
 
-static inline bool is_hopeless(struct gateway_pool *whose)
+static inline bool is_unavailable(struct gateway_pool *whose)
 {
 	(void)whose;
-	return seen.hopeless;
+	return seen.unavailable;
 }
 
 static inline void call_too_late(struct backend_call *call)
@@ -112,7 +112,7 @@ static inline void begin(void)
 	static const struct backend_protocol protocol = {.takes_back = true,
 							 .submit = take_call,
 							 .relieve = relieve_pool,
-							 .is_hopeless = is_hopeless,
+							 .is_unavailable = is_unavailable,
 							 .too_late = call_too_late,
 							 .finish = finish_call};
 	char why[128];

@@ -132,7 +132,7 @@ static inline void hear_ids(const struct member *member, size_t *ids, unsigned c
 	ck_assert_msg(got == (ssize_t)(count * sizeof(*ids)), "the member says why above");
 }
 
-static inline void tell_ids(const struct member *member, const size_t *ids, unsigned count)
+static inline void send_ids(const struct member *member, const size_t *ids, unsigned count)
 {
 	ck_assert_int_eq(send(member->talk, ids, count * sizeof(*ids), MSG_NOSIGNAL),
 			 count * sizeof(*ids));

@@ -94,16 +94,16 @@ static inline struct request parse(const char *head)
 	return request;
 }
 
-/* One request, on the test's thread; a loop calls told(). */
+/* One request, on the test's thread; a loop calls answered(). */
 struct asker {
 	struct respcache_ask ask; /* must be first */
 	struct cacheable_rule rule;
-	unsigned told;	/* number of calls */
-	bool elsewhere; /* called on another thread than its loop's */
+	unsigned answered; /* number of calls */
+	bool elsewhere;	   /* called on another thread than its loop's */
 	bool request_good;
 };
 
-static inline void was_told(struct respcache_ask *ask)
+static inline void was_answered(struct respcache_ask *ask)
 {
 	struct asker *asker = (struct asker *)ask;
 	struct runner *runner = &runners[ask->loop != runners[0].loop];
@@ -113,7 +113,7 @@ static inline void was_told(struct respcache_ask *ask)
 	EVENT({
 		asker->elsewhere = elsewhere;
 		asker->request_good = good;
-		asker->told++;
+		asker->answered++;
 	});
 }
 
@@ -125,8 +125,9 @@ static inline enum respcache_verdict look_by(struct asker *asker, const char *he
 {
 	struct request request = parse(head);
 
-	*asker = (struct asker){.ask = {.told = was_told, .loop = runners[0].loop, .place = here},
-				.rule = rule};
+	*asker = (struct asker){
+		.ask = {.answered = was_answered, .loop = runners[0].loop, .place = here},
+		.rule = rule};
 	return respcache_look_up(responses, &asker->ask, &request, rule, now_ns);
 }
 
@@ -135,7 +136,7 @@ static inline enum respcache_verdict look(struct asker *asker, const char *head,
 	return look_by(asker, head, by_response, now_ns);
 }
 
-static inline void let_go(struct asker *asker)
+static inline void release_entry(struct asker *asker)
 {
 	respcache_put(asker->ask.entry);
 	asker->ask.entry = NULL;
@@ -148,7 +149,7 @@ static inline enum respcache_verdict peek(const char *head, uint64_t now_ns)
 	enum respcache_verdict verdict = look(&asker, head, now_ns);
 
 	if (asker.ask.entry)
-		let_go(&asker);
+		release_entry(&asker);
 	if (asker.ask.flight)
 		respcache_give_up(asker.ask.flight, RESPCACHE_LOST, now_ns);
 	ck_assert_int_ne(verdict, RESPCACHE_WAIT);
@@ -159,7 +160,7 @@ static inline enum respcache_verdict peek(const char *head, uint64_t now_ns)
 
 /* Ends a flight with these lines and ranges; returns true if they are stored. */
 static inline bool answer_with(struct respcache_flight *flight, const char *lines,
-			       const struct NC_range *ranges, unsigned count, bool given,
+			       const struct NC_range *ranges, unsigned count, bool owned,
 			       uint64_t now_ns)
 {
 	struct NC_hold holds[RESPCACHE_RANGES_MAX + 1] = {0};
@@ -167,7 +168,7 @@ static inline bool answer_with(struct respcache_flight *flight, const char *line
 					  .ranges = ranges,
 					  .holds = holds,
 					  .range_count = count,
-					  .given = given ? UINT64_MAX : 0};
+					  .owned = owned ? UINT64_MAX : 0};
 	struct cacheable said;
 	struct cgihead head;
 	const char *wrong = cgihead_parse(&head, answer.lines);
@@ -229,7 +230,7 @@ static inline bool hits(const char *head, char letter, uint64_t now_ns)
 	if (!asker.ask.entry)
 		return false;
 	hit = hit && body_is(asker.ask.entry, letter);
-	let_go(&asker);
+	release_entry(&asker);
 	return hit;
 }
 

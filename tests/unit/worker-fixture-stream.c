@@ -132,7 +132,7 @@ void echo_body(void)
 		die("NC_worker_send");
 }
 
-void tell_outcome(void)
+void report_outcome(void)
 {
 	struct NC_range range = {insert(&outcome, sizeof(outcome), sizeof(outcome)), 0,
 				 sizeof(outcome)};

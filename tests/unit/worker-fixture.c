@@ -34,7 +34,7 @@ void die(const char *what)
 
 /* --- attach ---------------------------------------------------------------- */
 
-static void tell(uint64_t value)
+static void report(uint64_t value)
 {
 	if (write(STDOUT_FILENO, &value, sizeof(value)) != sizeof(value))
 		_exit(1);
@@ -60,22 +60,22 @@ static int attach(const char *path)
 		die("NC_alloc");
 	id = NC_cache_id(&handle);
 	NC_free(&handle);
-	tell(id);
+	report(id);
 	while (read(STDIN_FILENO, &order, 1) == 1) {
 		switch (order) {
 		case 'd':
-			tell(result_of(NC_destroy(NULL, id)));
+			report(result_of(NC_destroy(NULL, id)));
 			break;
 		case 'h': /* hold the id that follows */
 			if (read(STDIN_FILENO, &other, sizeof(other)) != sizeof(other))
 				return 1;
-			tell(result_of(hold_id(NULL, other)));
+			report(result_of(hold_id(NULL, other)));
 			break;
 		case 'a':
-			tell(result_of(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_APPENDED, 0)));
+			report(result_of(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_APPENDED, 0)));
 			break;
 		case 'c':
-			tell(result_of(NC_cache_close(cache)));
+			report(result_of(NC_cache_close(cache)));
 			break;
 		default:
 			_exit(7);
@@ -433,7 +433,7 @@ static const struct {
 	{"spoilt", spoilt_list},
 	{"stream", stream},
 	{"bad-stream", bad_stream},
-	{"outcome", tell_outcome},
+	{"outcome", report_outcome},
 	{"abort", abort_it},
 	{"half", half},
 	{"noise", noise},

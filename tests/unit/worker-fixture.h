@@ -42,7 +42,7 @@ void stream(void);
 void bad_stream(void);
 void read_body(void);
 void echo_body(void);
-void tell_outcome(void);
+void report_outcome(void);
 void abort_it(void);
 void await_gone(void);
 void raw_records(void);

@@ -27,7 +27,7 @@ static void close_all(void)
 	close_cache();
 }
 
-struct told {
+struct completed {
 	unsigned count, wanted;
 	struct NC_completion last;
 	bool destroy;
@@ -35,18 +35,18 @@ struct told {
 };
 
 /* FALSE, or a destroyed source, at the one that is wanted. */
-static gboolean tell(NC_sender *of, const struct NC_completion *done, gpointer data)
+static gboolean on_completion(NC_sender *of, const struct NC_completion *done, gpointer data)
 {
-	struct told *told = data;
+	struct completed *completed = data;
 
 	ck_assert_ptr_eq(of, ring);
-	told->last = *done;
-	told->count++;
-	if (told->count != told->wanted)
+	completed->last = *done;
+	completed->count++;
+	if (completed->count != completed->wanted)
 		return G_SOURCE_CONTINUE;
-	if (told->destroy)
-		g_source_destroy(told->source);
-	return told->destroy;
+	if (completed->destroy)
+		g_source_destroy(completed->source);
+	return completed->destroy;
 }
 
 static void send_text(int fd, const char *text, void *data)
@@ -59,7 +59,7 @@ static void send_text(int fd, const char *text, void *data)
 /* Queued by any other source, submitted and told by the ring's. */
 START_TEST(test_ring)
 {
-	struct told told = {0};
+	struct completed completed = {0};
 	GSource *source;
 	char got[12];
 	int pair[2];
@@ -68,18 +68,18 @@ START_TEST(test_ring)
 	tcp_pair(pair);
 	source = NC_sender_source_new(ring);
 	ck_assert_ptr_nonnull(source);
-	g_source_set_callback(source, G_SOURCE_FUNC(tell), &told, NULL);
+	g_source_set_callback(source, G_SOURCE_FUNC(on_completion), &completed, NULL);
 	g_source_attach(source, context);
 	ck_assert(!g_main_context_iteration(context, FALSE));
-	send_text(pair[0], "hello ", &told);
+	send_text(pair[0], "hello ", &completed);
 	send_text(pair[0], "world\n", NULL);
-	while (told.count < 2)
+	while (completed.count < 2)
 		g_main_context_iteration(context, TRUE);
 	read_exactly(pair[1], got, 12);
 	ck_assert_mem_eq(got, "hello world\n", 12);
-	ck_assert_int_eq(told.last.error, 0);
-	ck_assert_uint_eq(told.last.sent, 6);
-	ck_assert_ptr_null(told.last.data);
+	ck_assert_int_eq(completed.last.error, 0);
+	ck_assert_uint_eq(completed.last.sent, 6);
+	ck_assert_ptr_null(completed.last.data);
 	g_source_destroy(source);
 	g_source_unref(source);
 	close_pair(pair);
@@ -91,21 +91,21 @@ END_TEST
 START_TEST(test_ring_end)
 {
 	struct NC_completion done[4];
-	struct told told = {.wanted = 2, .destroy = _i};
+	struct completed completed = {.wanted = 2, .destroy = _i};
 	unsigned left = 0;
 	int pair[2];
 
 	open_all();
 	tcp_pair(pair);
-	told.source = NC_sender_source_new(ring);
-	g_source_set_callback(told.source, G_SOURCE_FUNC(tell), &told, NULL);
-	g_source_attach(told.source, context);
+	completed.source = NC_sender_source_new(ring);
+	g_source_set_callback(completed.source, G_SOURCE_FUNC(on_completion), &completed, NULL);
+	g_source_attach(completed.source, context);
 	for (unsigned i = 0; i < 4; i++)
 		send_text(pair[0], "x", NULL);
-	while (!g_source_is_destroyed(told.source))
+	while (!g_source_is_destroyed(completed.source))
 		g_main_context_iteration(context, TRUE);
-	ck_assert_uint_eq(told.count, 2);
-	g_source_unref(told.source);
+	ck_assert_uint_eq(completed.count, 2);
+	g_source_unref(completed.source);
 	while (left < 2) {
 		int count = NC_sender_reap(ring, done, sizeof(*done), 4);
 

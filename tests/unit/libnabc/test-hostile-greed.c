@@ -47,14 +47,14 @@ START_TEST(test_taken_away)
 		id = loot[OWN_RECYCLED];
 		ck_assert_int_eq(NC_grant(cache, id, NC_USER, uid), 0);
 		member = start_member(hold_on, HOSTILE);
-		tell_ids(&member, &id, 1);
+		send_ids(&member, &id, 1);
 		hear_ids(&member, &done, 1);
 		if (destroyed)
 			ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		else
 			ck_assert_int_eq(NC_revoke(cache, id, NC_USER, uid), 0);
 		done = destroyed ? ENOENT : EACCES;
-		tell_ids(&member, &done, 1);
+		send_ids(&member, &done, 1);
 		end_member(&member);
 	}
 	loot[OWN_RECYCLED] = insert(OWN_RECYCLED, 5000);

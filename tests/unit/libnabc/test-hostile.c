@@ -260,7 +260,7 @@ START_TEST(test_loans)
 	hostile = start_member(abuse_loans, HOSTILE);
 	ck_assert_int_eq(
 		NC_grant(cache, loot[OWN_RECYCLED], NC_USER, geteuid() ? getuid() : HOSTILE), 0);
-	tell_ids(&hostile, &loot[OWN_RECYCLED], 1);
+	send_ids(&hostile, &loot[OWN_RECYCLED], 1);
 	hear_ids(&hostile, &id, 1);
 	/* What it wrote it wrote for itself: whoever imports the same copy sees the bytes. */
 	ck_assert(holds_pattern(cache, loot[OWN_RECYCLED], OWN_RECYCLED, 5000));
@@ -344,9 +344,9 @@ START_TEST(test_passed_socket)
 	taker = start_member(speak_for_another, HOSTILE);
 	ck_assert_int_eq(nc_peer_send(taker.talk, "s", 1, fds, 1), 0);
 	close(fds[0]);
-	tell_ids(&taker, &id, 1);
+	send_ids(&taker, &id, 1);
 	end_member(&taker);
-	tell_ids(&giver, &id, 1);
+	send_ids(&giver, &id, 1);
 	end_member(&giver);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	close_loot();
@@ -372,7 +372,7 @@ static int outcome(struct member *member, size_t id)
 {
 	size_t reply[2];
 
-	tell_ids(member, &id, 1);
+	send_ids(member, &id, 1);
 	hear_ids(member, reply, 2);
 	return (int)reply[1];
 }

@@ -355,7 +355,7 @@ END_TEST
 
 /* --- leave -------------------------------------------------------------------------------- */
 
-START_TEST(test_leave)
+START_TEST(test_grant_and_revoke)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_SEALED};
 	NC_cache *light;
@@ -636,7 +636,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bad_options);
 	tcase_add_test(tcase, test_several);
 	tcase_add_test(tcase, test_many_caches);
-	tcase_add_test(tcase, test_leave);
+	tcase_add_test(tcase, test_grant_and_revoke);
 	tcase_add_test(tcase, test_grants);
 	tcase_add_test(tcase, test_list);
 	tcase_add_test(tcase, test_quota);

@@ -16,18 +16,18 @@
 
 #define PAGE ((size_t)4096)
 
-static struct nc_grants book;
+static struct nc_grants grants;
 static unsigned descriptors_before;
 
-static inline void open_book(void)
+static inline void open_grants(void)
 {
 	descriptors_before = open_descriptors();
-	nc_grants_init(&book, 16 * PAGE);
+	nc_grants_init(&grants, 16 * PAGE);
 }
 
-static inline void close_book(void)
+static inline void close_grants(void)
 {
-	nc_grants_fini(&book);
+	nc_grants_fini(&grants);
 	ck_assert_uint_eq(open_descriptors(), descriptors_before);
 }
 
@@ -39,7 +39,7 @@ static inline void join(struct nc_subject *subject, unsigned number, uid_t uid, 
 		.quota = quota,
 		.revocations = {.segment = {.fd = -1}},
 	};
-	nc_grants_join(&book, subject);
+	nc_grants_join(&grants, subject);
 }
 
 static size_t orphans[256];
@@ -53,13 +53,13 @@ static inline void note_orphan(void *context, size_t id)
 	ck_assert_uint_lt(orphan_count, 256);
 	orphans[orphan_count++] = id;
 	/* The book may be asked from here. */
-	ck_assert(nc_grants_known(&book, id, NULL, &made));
+	ck_assert(nc_grants_known(&grants, id, NULL, &made));
 	ck_assert(made);
 }
 
 static inline void part(struct nc_subject *subject)
 {
-	nc_grants_part(&book, subject, note_orphan, orphans);
+	nc_grants_part(&grants, subject, note_orphan, orphans);
 	ck_assert_ptr_null(subject->exports);
 	ck_assert_ptr_null(subject->revocations.segment.base);
 }
@@ -89,7 +89,7 @@ static inline struct nc_grantee process(pid_t pid)
 
 static inline int give(size_t id, struct nc_grantee to)
 {
-	int error = nc_grants_give(&book, id, &to);
+	int error = nc_grants_add(&grants, id, &to);
 
 	if (error && to.pidfd >= 0)
 		close(to.pidfd);
@@ -100,7 +100,7 @@ static inline int give(size_t id, struct nc_grantee to)
 static inline int export_unit(size_t id, struct nc_subject *to, uint32_t *slot)
 {
 	struct nc_export_info info = {.fd = -1};
-	int error = nc_grants_export(&book, id, to, STDIN_FILENO, &info);
+	int error = nc_grants_export(&grants, id, to, STDIN_FILENO, &info);
 
 	if (!error) {
 		ck_assert_int_ge(info.fd, 0);

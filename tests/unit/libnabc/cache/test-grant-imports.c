@@ -10,23 +10,23 @@ START_TEST(test_return)
 	struct nc_subject subject;
 	uint32_t slot, again;
 
-	open_book();
+	open_grants();
 	join(&subject, 0, 1000, PAGE);
-	ck_assert_int_eq(nc_grants_return(&book, &subject, 0), -EINVAL);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &subject, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_return(&grants, &subject, 0), -EINVAL);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, &subject, NULL, 100, 64), 0);
 	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
 	for (uint32_t bad = 0; bad < NC_REVOCATION_MAP_SLOTS; bad++)
-		expect(bad == slot || nc_grants_return(&book, &subject, bad) == -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &subject, NC_REVOCATION_MAP_SLOTS), -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &subject, UINT32_MAX), -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &subject, slot), 0);
-	ck_assert_int_eq(nc_grants_return(&book, &subject, slot), -EINVAL);
+		expect(bad == slot || nc_grants_return(&grants, &subject, bad) == -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&grants, &subject, NC_REVOCATION_MAP_SLOTS), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&grants, &subject, UINT32_MAX), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&grants, &subject, slot), 0);
+	ck_assert_int_eq(nc_grants_return(&grants, &subject, slot), -EINVAL);
 	/* Returned when it has been struck, too. */
 	ck_assert_int_eq(export_unit(5, &subject, &again), 0);
-	nc_grants_drop(&book, 5);
-	ck_assert_int_eq(nc_grants_return(&book, &subject, again), 0);
+	nc_grants_drop(&grants, 5);
+	ck_assert_int_eq(nc_grants_return(&grants, &subject, again), 0);
 	part(&subject);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -38,11 +38,11 @@ START_TEST(test_many_imports)
 	unsigned descriptors;
 	uint32_t slot;
 
-	open_book();
+	open_grants();
 	join(&greedy, 0, 1000, PAGE);
 	join(&other, 0, 1000, PAGE);
 	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS + 1; id++) {
-		expect(nc_grants_enter(&book, id, NULL, NULL, 100, 64) == 0);
+		expect(nc_grants_enter(&grants, id, NULL, NULL, 100, 64) == 0);
 		expect(give(id, all) == 0);
 	}
 	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS; id++)
@@ -52,14 +52,14 @@ START_TEST(test_many_imports)
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &other, &slot), 0);
 	/* What was struck takes its slot until it is returned. */
-	nc_grants_drop(&book, 17);
+	nc_grants_drop(&grants, 17);
 	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
-	ck_assert_int_eq(nc_grants_return(&book, &greedy, 16), 0);
+	ck_assert_int_eq(nc_grants_return(&grants, &greedy, 16), 0);
 	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), 0);
 	ck_assert_uint_eq(slot, 16);
 	part(&greedy);
 	part(&other);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -72,13 +72,13 @@ START_TEST(test_part)
 	bool made;
 
 	descriptors_before = open_descriptors() - 1;
-	nc_grants_init(&book, 16 * PAGE);
+	nc_grants_init(&grants, 16 * PAGE);
 	orphan_count = 0;
 	join(&maker, 3, 1000, 10 * PAGE);
 	join(&other, 0, 1001, 10 * PAGE);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(nc_grants_enter(&book, sealed[i], &maker, NULL, 100, 64), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, own, &maker, &copy, 100, 64), 0);
+		ck_assert_int_eq(nc_grants_enter(&grants, sealed[i], &maker, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, own, &maker, &copy, 100, 64), 0);
 	ck_assert_int_eq(give(own, user(1001)), 0);
 	ck_assert_int_eq(give(sealed[1], user(1001)), 0);
 	ck_assert_int_eq(export_unit(own, &other, &mine), 0);
@@ -90,15 +90,15 @@ START_TEST(test_part)
 	ck_assert_uint_eq(orphans[0] ^ orphans[1] ^ orphans[2], sealed[0] ^ sealed[1] ^ sealed[2]);
 	ck_assert_uint_eq(shown(&other, mine), NC_REVOCATION_DESTROYED);
 	ck_assert_uint_eq(shown(&other, slot), sealed[1]);
-	ck_assert(!nc_grants_known(&book, own, NULL, &made));
+	ck_assert(!nc_grants_known(&grants, own, NULL, &made));
 	ck_assert_int_eq(export_unit(sealed[1], &other, &mine), 0);
 	ck_assert_int_eq(export_unit(sealed[0], &other, &mine), -EACCES);
 	/* One that had nothing leaves nothing. */
 	orphan_count = 0;
 	part(&other);
 	ck_assert_uint_eq(orphan_count, 0);
-	ck_assert_uint_eq(book.records.count, 3);
-	close_book();
+	ck_assert_uint_eq(grants.records.count, 3);
+	close_grants();
 }
 END_TEST
 
@@ -108,21 +108,21 @@ START_TEST(test_list)
 	size_t ids[300], cursor = 0, seen = 0;
 	unsigned count;
 
-	open_book();
+	open_grants();
 	join(&maker, 0, 1000, SIZE_MAX / 2);
 	join(&other, 0, 1001, PAGE);
 	for (size_t i = 0; i < 250; i++) {
 		size_t id = (i * 7919 % 250 + 1) << 28 | 1;
 
-		expect(nc_grants_enter(&book, id, i % 2 ? &maker : NULL, NULL, 1, 0) == 0);
+		expect(nc_grants_enter(&grants, id, i % 2 ? &maker : NULL, NULL, 1, 0) == 0);
 	}
-	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 0);
-	ck_assert_uint_eq(nc_grants_list(&book, &maker, 0, ids, 0), 0);
-	ck_assert_uint_eq(nc_grants_list(&book, &maker, SIZE_MAX, ids, 10), 0);
+	ck_assert_uint_eq(nc_grants_list(&grants, &other, 0, ids, 300), 0);
+	ck_assert_uint_eq(nc_grants_list(&grants, &maker, 0, ids, 0), 0);
+	ck_assert_uint_eq(nc_grants_list(&grants, &maker, SIZE_MAX, ids, 10), 0);
 	/* All of them, in order, each once, however many are asked for at a time. */
 	for (unsigned step = 1; step < 200; step += 33) {
 		cursor = seen = 0;
-		while ((count = nc_grants_list(&book, &maker, cursor, ids, step))) {
+		while ((count = nc_grants_list(&grants, &maker, cursor, ids, step))) {
 			for (unsigned i = 0; i < count; i++) {
 				expect(ids[i] > cursor);
 				cursor = ids[i];
@@ -132,15 +132,15 @@ START_TEST(test_list)
 		ck_assert_uint_eq(seen, 125);
 	}
 	ck_assert_int_eq(give(1 << 28 | 1, user(1001)), 0);
-	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 1);
+	ck_assert_uint_eq(nc_grants_list(&grants, &other, 0, ids, 300), 1);
 	ck_assert_uint_eq(ids[0], 1 << 28 | 1);
 	other.operates = true;
-	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 250);
+	ck_assert_uint_eq(nc_grants_list(&grants, &other, 0, ids, 300), 250);
 	part(&other);
 	orphan_count = 0;
 	part(&maker);
 	ck_assert_uint_eq(orphan_count, 125);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -153,16 +153,16 @@ START_TEST(test_shares)
 	unsigned made = 0;
 	int error = 0;
 
-	open_book();
+	open_grants();
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = 80;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (unsigned i = 0; i < 6; i++)
 		join(&makers[i], 0, 1000 + i, SIZE_MAX / 2);
-	ck_assert(!nc_grants_orphan(&book, &id));
+	ck_assert(!nc_grants_orphan(&grants, &id));
 	for (unsigned i = 0; i < 5; i++) {
-		while ((error = nc_grants_enter(&book, ++made, &makers[i], NULL, 1, 0)) == 0)
-			ck_assert_int_eq(nc_grants_room(&book, &makers[i], 1),
+		while ((error = nc_grants_enter(&grants, ++made, &makers[i], NULL, 1, 0)) == 0)
+			ck_assert_int_eq(nc_grants_room(&grants, &makers[i], 1),
 					 makers[i].descriptors < 10 ? made < 40 ? 0 : -EMFILE
 								    : -EDQUOT);
 		made--;
@@ -171,15 +171,15 @@ START_TEST(test_shares)
 	}
 	ck_assert_uint_eq(made, 40);
 	/* The owner's own are not counted. */
-	ck_assert_int_eq(nc_grants_enter(&book, 1000, NULL, NULL, 1, 0), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 1000, NULL, NULL, 1, 0), 0);
 	if (has_pidfds()) {
 		ck_assert_int_eq(give(1000, process(getpid())), 0);
 		ck_assert_int_eq(give(1, process(getpid())), -EDQUOT);
-		nc_grants_drop(&book, 2);
+		nc_grants_drop(&grants, 2);
 		ck_assert_int_eq(give(1, process(getpid())), 0);
 		ck_assert_int_eq(give(1, process(getpid())), 0);
 		ck_assert_uint_eq(makers[0].descriptors, 10);
-		nc_grants_drop(&book, 1);
+		nc_grants_drop(&grants, 1);
 		ck_assert_uint_eq(makers[0].descriptors, 8);
 	}
 	/* What is left behind counts on, and the oldest of it is the first to go. */
@@ -187,22 +187,22 @@ START_TEST(test_shares)
 	part(&makers[2]);
 	first = orphans[0];
 	part(&makers[1]);
-	ck_assert_uint_eq(book.descriptors, has_pidfds() ? 38 : 40);
+	ck_assert_uint_eq(grants.descriptors, has_pidfds() ? 38 : 40);
 	for (unsigned i = 0; i < 20; i++) {
-		ck_assert(nc_grants_orphan(&book, &id));
+		ck_assert(nc_grants_orphan(&grants, &id));
 		ck_assert_uint_eq(id, i ? orphans[i] : first);
-		nc_grants_drop(&book, id);
+		nc_grants_drop(&grants, id);
 	}
-	ck_assert(!nc_grants_orphan(&book, &id));
-	ck_assert_int_eq(nc_grants_room(&book, &makers[4], 1), 0);
+	ck_assert(!nc_grants_orphan(&grants, &id));
+	ck_assert_int_eq(nc_grants_room(&grants, &makers[4], 1), 0);
 	part(&makers[0]);
 	part(&makers[3]);
 	part(&makers[4]);
 	part(&makers[5]);
 	for (id = 1; id <= 1000; id++)
-		nc_grants_drop(&book, id);
-	ck_assert_uint_eq(book.descriptors, 0);
-	close_book();
+		nc_grants_drop(&grants, id);
+	ck_assert_uint_eq(grants.descriptors, 0);
+	close_grants();
 }
 END_TEST
 
@@ -212,9 +212,9 @@ START_TEST(test_no_descriptors)
 	struct nc_subject subject;
 	uint32_t slot = 0;
 
-	open_book();
+	open_grants();
 	join(&subject, 0, 1000, PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &subject, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, &subject, NULL, 100, 64), 0);
 	/* One is enough for the unit, not for the revocation map. */
 	for (unsigned spare = 0; spare < 3; spare++) {
 		hog_descriptors(200, spare);
@@ -224,7 +224,7 @@ START_TEST(test_no_descriptors)
 	ck_assert_uint_eq(shown(&subject, slot), 5);
 	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
 	part(&subject);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -232,7 +232,7 @@ END_TEST
 
 static struct nc_subject crowd[3];
 
-static void *use_book(void *context)
+static void *use_grants(void *context)
 {
 	unsigned number = (unsigned)(uintptr_t)context;
 	uint64_t state = number + 1;
@@ -246,25 +246,25 @@ static void *use_book(void *context)
 
 		switch (random_next(&state) % 8) {
 		case 0:
-			(void)nc_grants_enter(&book, id, &crowd[number], NULL, 100, 64);
+			(void)nc_grants_enter(&grants, id, &crowd[number], NULL, 100, 64);
 			break;
 		case 1:
-			(void)nc_grants_give(&book, id, &to);
+			(void)nc_grants_add(&grants, id, &to);
 			break;
 		case 2:
-			(void)nc_grants_take(&book, id, &to);
+			(void)nc_grants_revoke(&grants, id, &to);
 			break;
 		case 3:
-			nc_grants_drop(&book, id);
+			nc_grants_drop(&grants, id);
 			break;
 		case 4:
-			(void)nc_grants_list(&book, &crowd[number], 0, ids, 8);
+			(void)nc_grants_list(&grants, &crowd[number], 0, ids, 8);
 			break;
 		case 5:
-			(void)nc_grants_known(&book, id, &crowd[number], &made);
+			(void)nc_grants_known(&grants, id, &crowd[number], &made);
 			break;
 		case 6:
-			(void)nc_grants_return(&book, &crowd[number], (uint32_t)id);
+			(void)nc_grants_return(&grants, &crowd[number], (uint32_t)id);
 			break;
 		default:
 			(void)export_unit(id, &crowd[number], &slot);
@@ -277,22 +277,22 @@ START_TEST(test_threads)
 {
 	pthread_t threads[3];
 
-	open_book();
+	open_grants();
 	for (unsigned i = 0; i < 3; i++)
 		join(&crowd[i], 0, 1000 + i, SIZE_MAX / 2);
 	for (uintptr_t i = 0; i < 3; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, use_book, (void *)i), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, use_grants, (void *)i), 0);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	for (size_t id = 1; id <= 20; id++)
-		nc_grants_drop(&book, id);
+		nc_grants_drop(&grants, id);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_uint_eq(crowd[i].sealed, 0);
 		part(&crowd[i]);
 	}
-	ck_assert_uint_eq(book.records.count, 0);
-	ck_assert_uint_eq(book.count, 0);
-	close_book();
+	ck_assert_uint_eq(grants.records.count, 0);
+	ck_assert_uint_eq(grants.count, 0);
+	close_grants();
 }
 END_TEST
 
@@ -301,18 +301,18 @@ START_TEST(test_owners_quota)
 {
 	struct nc_segment copy, other;
 
-	nc_grants_init(&book, 4 * PAGE);
+	nc_grants_init(&grants, 4 * PAGE);
 	ck_assert_int_eq(nc_segment_create(&copy, 3 * PAGE, false, false), 0);
 	ck_assert_int_eq(nc_segment_create(&other, 2 * PAGE, false, false), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, 1, NULL, &copy, 3 * PAGE, PAGE), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, 2, NULL, &other, 2 * PAGE, PAGE), -EDQUOT);
-	ck_assert_int_eq(nc_grants_enter(&book, 3, NULL, NULL, 100 * PAGE, PAGE), 0);
-	nc_grants_drop(&book, 3);
-	nc_grants_drop(&book, 1);
-	ck_assert_int_eq(nc_grants_enter(&book, 2, NULL, &other, 2 * PAGE, PAGE), 0);
-	nc_grants_drop(&book, 2);
-	ck_assert_uint_eq(book.copied, 0);
-	nc_grants_fini(&book);
+	ck_assert_int_eq(nc_grants_enter(&grants, 1, NULL, &copy, 3 * PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 2, NULL, &other, 2 * PAGE, PAGE), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&grants, 3, NULL, NULL, 100 * PAGE, PAGE), 0);
+	nc_grants_drop(&grants, 3);
+	nc_grants_drop(&grants, 1);
+	ck_assert_int_eq(nc_grants_enter(&grants, 2, NULL, &other, 2 * PAGE, PAGE), 0);
+	nc_grants_drop(&grants, 2);
+	ck_assert_uint_eq(grants.copied, 0);
+	nc_grants_fini(&grants);
 }
 END_TEST
 
@@ -320,7 +320,7 @@ static void *drop_all(void *context)
 {
 	(void)context;
 	for (size_t id = 1; id <= 40; id++)
-		nc_grants_drop(&book, id);
+		nc_grants_drop(&grants, id);
 	return NULL;
 }
 
@@ -335,22 +335,22 @@ START_TEST(test_part_and_drop)
 {
 	pthread_t thread;
 
-	open_book();
+	open_grants();
 	for (unsigned i = 0; i < scaled(500); i++) {
 		struct nc_subject *maker = must_alloc(sizeof(*maker));
 
 		join(maker, 0, 1000, SIZE_MAX / 2);
 		for (size_t id = 1; id <= 40; id++)
-			expect(nc_grants_enter(&book, id, maker, NULL, 100, 64) == 0);
+			expect(nc_grants_enter(&grants, id, maker, NULL, 100, 64) == 0);
 		ck_assert_int_eq(pthread_create(&thread, NULL, drop_all, NULL), 0);
-		nc_grants_part(&book, maker, ignore_orphan, NULL);
+		nc_grants_part(&grants, maker, ignore_orphan, NULL);
 		memset(maker, 0xee, sizeof(*maker));
 		free(maker);
 		pthread_join(thread, NULL);
-		ck_assert_uint_eq(book.records.count, 0);
-		ck_assert_uint_eq(book.descriptors, 0);
+		ck_assert_uint_eq(grants.records.count, 0);
+		ck_assert_uint_eq(grants.descriptors, 0);
 	}
-	close_book();
+	close_grants();
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 
 static int take(size_t id, struct nc_grantee from)
 {
-	return nc_grants_take(&book, id, &from);
+	return nc_grants_revoke(&grants, id, &from);
 }
 
 START_TEST(test_enter)
@@ -15,34 +15,34 @@ START_TEST(test_enter)
 	struct nc_subject maker;
 	bool made = true;
 
-	open_book();
+	open_grants();
 	join(&maker, 0, 1000, 10 * PAGE);
-	ck_assert(!nc_grants_known(&book, 5, &maker, &made));
+	ck_assert(!nc_grants_known(&grants, 5, &maker, &made));
 	ck_assert(!made);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), -EEXIST);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), -EEXIST);
-	ck_assert(nc_grants_known(&book, 5, &maker, &made));
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, &maker, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, &maker, NULL, 100, 64), -EEXIST);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, NULL, 100, 64), -EEXIST);
+	ck_assert(nc_grants_known(&grants, 5, &maker, &made));
 	ck_assert(made);
-	ck_assert(nc_grants_known(&book, 5, NULL, &made));
+	ck_assert(nc_grants_known(&grants, 5, NULL, &made));
 	ck_assert(!made);
 	/* Whole pages are what it costs. */
 	ck_assert_uint_eq(maker.sealed, PAGE);
-	ck_assert_int_eq(nc_grants_room(&book, &maker, 9 * PAGE), 0);
-	ck_assert_int_eq(nc_grants_room(&book, &maker, 9 * PAGE + 1), -EDQUOT);
-	ck_assert_int_eq(nc_grants_room(&book, &maker, SIZE_MAX), -EDQUOT);
-	ck_assert_int_eq(nc_grants_enter(&book, 6, &maker, NULL, 9 * PAGE + 1, 0), -EDQUOT);
-	ck_assert_int_eq(nc_grants_enter(&book, 6, &maker, NULL, 9 * PAGE, 0), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, 7, &maker, NULL, 1, 0), -EDQUOT);
+	ck_assert_int_eq(nc_grants_room(&grants, &maker, 9 * PAGE), 0);
+	ck_assert_int_eq(nc_grants_room(&grants, &maker, 9 * PAGE + 1), -EDQUOT);
+	ck_assert_int_eq(nc_grants_room(&grants, &maker, SIZE_MAX), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&grants, 6, &maker, NULL, 9 * PAGE + 1, 0), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&grants, 6, &maker, NULL, 9 * PAGE, 0), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 7, &maker, NULL, 1, 0), -EDQUOT);
 	/* The owner has no quota here. */
-	ck_assert_int_eq(nc_grants_enter(&book, 7, NULL, NULL, 1 << 30, 0), 0);
-	nc_grants_drop(&book, 6);
+	ck_assert_int_eq(nc_grants_enter(&grants, 7, NULL, NULL, 1 << 30, 0), 0);
+	nc_grants_drop(&grants, 6);
 	ck_assert_uint_eq(maker.sealed, PAGE);
-	nc_grants_drop(&book, 6);
-	nc_grants_drop(&book, 5);
+	nc_grants_drop(&grants, 6);
+	nc_grants_drop(&grants, 5);
 	ck_assert_uint_eq(maker.sealed, 0);
 	part(&maker);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -55,24 +55,24 @@ START_TEST(test_admits)
 	const struct nc_grantee user = {.principal = NC_USER, .who = 9, .pidfd = -1};
 	const size_t sealed = nc_id(0, 5, 1), owners = nc_id(0, 6, 1), own = nc_id(3, 1, 1);
 
-	open_book();
+	open_grants();
 	join(&maker, 0, 1000, 10 * PAGE);
 	join(&member, 3, 1000, 10 * PAGE);
 	maker.who.pid = member.who.pid = 500;
 	maker.who.session = member.who.session = 400;
 	maker.who.since = member.who.since = 1000;
-	ck_assert_int_eq(nc_grants_enter(&book, sealed, &maker, NULL, PAGE, PAGE), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, owners, NULL, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, sealed, &maker, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, owners, NULL, NULL, PAGE, PAGE), 0);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		ck_assert(nc_grants_admits(&book, sealed, &other, 1000));
-		ck_assert(nc_grants_admits(&book, sealed, &leader, 1000));
-		ck_assert(!nc_grants_admits(&book, sealed, &other, 1001));
-		ck_assert(!nc_grants_admits(&book, sealed, &leader, 1001));
-		ck_assert(!nc_grants_admits(&book, sealed, &leader, UINT64_MAX));
+		ck_assert(nc_grants_admits(&grants, sealed, &other, 1000));
+		ck_assert(nc_grants_admits(&grants, sealed, &leader, 1000));
+		ck_assert(!nc_grants_admits(&grants, sealed, &other, 1001));
+		ck_assert(!nc_grants_admits(&grants, sealed, &leader, 1001));
+		ck_assert(!nc_grants_admits(&grants, sealed, &leader, UINT64_MAX));
 		/* What lies in a member's own segment goes with it. */
-		ck_assert(nc_grants_admits(&book, own, &other, 1000) == !turn);
-		ck_assert(nc_grants_admits(&book, own, &leader, 1000) == !turn);
-		ck_assert(!nc_grants_admits(&book, own, &other, 1001));
+		ck_assert(nc_grants_admits(&grants, own, &other, 1000) == !turn);
+		ck_assert(nc_grants_admits(&grants, own, &leader, 1000) == !turn);
+		ck_assert(!nc_grants_admits(&grants, own, &other, 1001));
 		if (turn == 0) {
 			part(&maker);
 			part(&member);
@@ -83,14 +83,14 @@ START_TEST(test_admits)
 	for (unsigned i = 0; i < 2; i++) {
 		size_t id = i ? owners : sealed;
 
-		ck_assert(!nc_grants_admits(&book, id, &other, 0));
-		ck_assert_int_eq(nc_grants_give(&book, id, &user), 0);
-		ck_assert(nc_grants_admits(&book, id, &other, UINT64_MAX));
-		ck_assert_int_eq(nc_grants_take(&book, id, &user), 0);
-		ck_assert(!nc_grants_admits(&book, id, &other, 0));
+		ck_assert(!nc_grants_admits(&grants, id, &other, 0));
+		ck_assert_int_eq(nc_grants_add(&grants, id, &user), 0);
+		ck_assert(nc_grants_admits(&grants, id, &other, UINT64_MAX));
+		ck_assert_int_eq(nc_grants_revoke(&grants, id, &user), 0);
+		ck_assert(!nc_grants_admits(&grants, id, &other, 0));
 	}
-	ck_assert(!nc_grants_admits(&book, nc_id(0, 7, 1), &leader, 0));
-	close_book();
+	ck_assert(!nc_grants_admits(&grants, nc_id(0, 7, 1), &leader, 0));
+	close_grants();
 }
 END_TEST
 
@@ -106,20 +106,20 @@ START_TEST(test_session)
 	maker.who.since = 500;
 	maker.who.session = 77;
 	member.who.session = 88;
-	ck_assert_int_eq(nc_grants_enter(&book, nc_id(0, 5, 1), &maker, NULL, PAGE, PAGE), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, nc_id(0, 6, 1), NULL, NULL, PAGE, PAGE), 0);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1), &since), 77);
+	ck_assert_int_eq(nc_grants_enter(&grants, nc_id(0, 5, 1), &maker, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, nc_id(0, 6, 1), NULL, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(0, 5, 1), &since), 77);
 	ck_assert_uint_eq(since, 500);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 6, 1), &since), 0);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(0, 6, 1), &since), 0);
 	ck_assert_uint_eq(since, 0);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 7, 1), &since), 0);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1), &since), 88);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(4, 1, 1), &since), 0);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(0, 7, 1), &since), 0);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(3, 1, 1), &since), 88);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(4, 1, 1), &since), 0);
 	part(&maker);
 	part(&member);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1), &since), 77);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(0, 5, 1), &since), 77);
 	ck_assert_uint_eq(since, 500);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1), &since), 0);
+	ck_assert_int_eq(nc_grants_session(&grants, nc_id(3, 1, 1), &since), 0);
 }
 END_TEST
 
@@ -129,34 +129,34 @@ START_TEST(test_copies)
 	struct nc_subject maker;
 
 	descriptors_before = open_descriptors() - 2;
-	nc_grants_init(&book, 16 * PAGE);
+	nc_grants_init(&grants, 16 * PAGE);
 	join(&maker, 3, 1000, 3 * PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, &first, 9000, 4096), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, &maker, &first, 9000, 4096), 0);
 	ck_assert_uint_eq(maker.sealed, 3 * PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 6, &maker, &second, 1, 4096), -EDQUOT);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, &second, 1, 4096), -EEXIST);
+	ck_assert_int_eq(nc_grants_enter(&grants, 6, &maker, &second, 1, 4096), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, &second, 1, 4096), -EEXIST);
 	ck_assert_int_eq(fcntl(second.fd, F_GETFD), FD_CLOEXEC);
-	ck_assert_int_eq(nc_grants_enter(&book, 6, NULL, &second, 1, 4096), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 6, NULL, &second, 1, 4096), 0);
 	/* With its last leave and export a copy goes. */
 	ck_assert_int_eq(give(6, user(7)), 0);
 	ck_assert_int_eq(give(6, user(8)), 0);
 	ck_assert_int_eq(take(6, user(7)), 0);
-	ck_assert_uint_eq(book.records.count, 2);
+	ck_assert_uint_eq(grants.records.count, 2);
 	ck_assert_int_eq(take(6, user(8)), 0);
-	ck_assert_uint_eq(book.records.count, 1);
+	ck_assert_uint_eq(grants.records.count, 1);
 	ck_assert_int_eq(take(6, user(8)), -ENOENT);
 	part(&maker);
-	close_book();
+	close_grants();
 }
 END_TEST
 
-START_TEST(test_leave)
+START_TEST(test_grant)
 {
 	struct nc_subject maker, other, member, overseer;
 	struct nc_grantee group = {.principal = NC_GROUP, .who = 77, .pidfd = -1};
 	uint32_t slot = 0, same;
 
-	open_book();
+	open_grants();
 	join(&maker, 0, 1000, PAGE);
 	join(&other, 0, 1001, PAGE);
 	join(&member, 0, 1002, PAGE);
@@ -166,7 +166,7 @@ START_TEST(test_leave)
 	member.who.group_count = 1;
 	ck_assert_int_eq(export_unit(5, &maker, &slot), -EACCES);
 	ck_assert_int_eq(give(5, user(1001)), -ENOENT);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, &maker, NULL, 100, 64), 0);
 	/* Its maker and those who look after all may; nobody else without leave. */
 	ck_assert_int_eq(export_unit(5, &maker, &slot), 0);
 	ck_assert_int_eq(export_unit(5, &overseer, &slot), 0);
@@ -206,13 +206,13 @@ START_TEST(test_leave)
 	group.who = 500;
 	ck_assert_int_eq(give(5, group), 0);
 	ck_assert_int_eq(export_unit(5, &other, &same), -EACCES);
-	nc_grants_drop(&book, 5);
+	nc_grants_drop(&grants, 5);
 	ck_assert_uint_eq(shown(&member, slot), NC_REVOCATION_DESTROYED);
 	part(&overseer);
 	part(&member);
 	part(&other);
 	part(&maker);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -225,12 +225,12 @@ START_TEST(test_processes)
 
 	if (skip_without_pidfds("grant: processes"))
 		return;
-	open_book();
+	open_grants();
 	pid = fork_paused();
 	join(&subject, 0, 1000, PAGE);
 	subject.who.pid = pid;
 	subject.who.pidfd = nc_identity_open(pid);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, NULL, 100, 64), 0);
 	ck_assert_int_eq(give(5, process(getpid())), 0);
 	ck_assert_int_eq(export_unit(5, &subject, &slot), -EACCES);
 	descriptors = open_descriptors();
@@ -250,7 +250,7 @@ START_TEST(test_processes)
 	ck_assert_int_eq(give(5, user(1)), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
 	part(&subject);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -261,10 +261,10 @@ START_TEST(test_twice)
 	unsigned descriptors;
 	uint32_t slot;
 
-	open_book();
+	open_grants();
 	join(&subject, 0, 1000, PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
-	for (unsigned i = 0; i < 3 * NC_LEAVES_MAX; i++)
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, NULL, 100, 64), 0);
+	for (unsigned i = 0; i < 3 * NC_GRANTS_MAX; i++)
 		expect(give(5, user(1000)) == 0);
 	ck_assert_int_eq(take(5, user(1000)), 0);
 	ck_assert_int_eq(take(5, user(1000)), -ENOENT);
@@ -272,24 +272,24 @@ START_TEST(test_twice)
 	if (!skip_without_pidfds("grant: twice")) {
 		ck_assert_int_eq(give(5, process(getpid())), 0);
 		descriptors = open_descriptors();
-		for (unsigned i = 0; i < 3 * NC_LEAVES_MAX; i++)
+		for (unsigned i = 0; i < 3 * NC_GRANTS_MAX; i++)
 			expect(give(5, process(getpid())) == 0);
 		ck_assert_uint_eq(open_descriptors(), descriptors);
 	}
 	part(&subject);
-	close_book();
+	close_grants();
 }
 END_TEST
 
-START_TEST(test_many_leaves)
+START_TEST(test_many_grants)
 {
 	struct nc_subject subject;
 	uint32_t slot;
 
-	open_book();
+	open_grants();
 	join(&subject, 0, 1000, PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
-	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, NULL, 100, 64), 0);
+	for (unsigned i = 0; i < NC_GRANTS_MAX; i++)
 		expect(give(5, user(1000 + i)) == 0);
 	ck_assert_int_eq(give(5, user(9)), -ENOSPC);
 	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
@@ -297,19 +297,19 @@ START_TEST(test_many_leaves)
 	ck_assert_int_eq(give(5, user(9)), 0);
 	ck_assert_int_eq(give(5, user(10)), -ENOSPC);
 	part(&subject);
-	close_book();
+	close_grants();
 }
 END_TEST
 
 /* All leaves, in steps, from the last one given on: each once. */
-static void check_leaves(unsigned step, unsigned first, unsigned last)
+static void check_grants(unsigned step, unsigned first, unsigned last)
 {
-	struct NC_grant_info infos[NC_LEAVES_MAX];
+	struct NC_grant_info infos[NC_GRANTS_MAX];
 	uint64_t cursor = 0;
 	unsigned next = last, count, total;
 
 	do {
-		count = nc_grants_leaves(&book, 5, &cursor, infos, step, &total);
+		count = nc_grants_describe(&grants, 5, &cursor, infos, step, &total);
 		ck_assert_uint_le(count, step);
 		ck_assert_uint_eq(total, last - first + 1);
 		for (unsigned i = 0; i < count; i++) {
@@ -322,45 +322,45 @@ static void check_leaves(unsigned step, unsigned first, unsigned last)
 	ck_assert_uint_eq(next, first - 1);
 }
 
-START_TEST(test_leaves)
+START_TEST(test_grants)
 {
 	struct NC_grant_info infos[4];
 	uint64_t cursor = 0;
 	unsigned total = 7;
 
-	open_book();
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	open_grants();
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 0);
 	ck_assert_uint_eq(total, 0);
 	cursor = 99;
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 0);
 	ck_assert_uint_eq(cursor, 0);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
-	ck_assert_int_eq(nc_grants_enter(&book, 6, NULL, NULL, 100, 64), 0);
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
-	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 6, NULL, NULL, 100, 64), 0);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 0);
+	for (unsigned i = 0; i < NC_GRANTS_MAX; i++)
 		expect(give(5, user(1000 + i)) == 0);
 	ck_assert_int_eq(give(6, user(1)), 0);
-	for (unsigned step = 1; step <= NC_LEAVES_MAX; step = step * 3 + 1)
-		check_leaves(step, 1000, 1000 + NC_LEAVES_MAX - 1);
-	check_leaves(NC_LEAVES_MAX, 1000, 1000 + NC_LEAVES_MAX - 1);
+	for (unsigned step = 1; step <= NC_GRANTS_MAX; step = step * 3 + 1)
+		check_grants(step, 1000, 1000 + NC_GRANTS_MAX - 1);
+	check_grants(NC_GRANTS_MAX, 1000, 1000 + NC_GRANTS_MAX - 1);
 	/* The number alone. */
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 0, &total), 0);
-	ck_assert_uint_eq(total, NC_LEAVES_MAX);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 0, &total), 0);
+	ck_assert_uint_eq(total, NC_GRANTS_MAX);
 	/* Behind the end, and before the beginning. */
 	cursor = 1;
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 0);
 	ck_assert_uint_eq(cursor, 0);
 	cursor = UINT64_MAX;
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 4);
-	ck_assert_uint_eq(infos[0].who, 1000 + NC_LEAVES_MAX - 1);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 4);
+	ck_assert_uint_eq(infos[0].who, 1000 + NC_GRANTS_MAX - 1);
 	/* What is taken and given meanwhile moves no other one. */
 	for (unsigned i = 0; i < 10; i++)
-		expect(take(5, user(1000 + NC_LEAVES_MAX - 1 - i)) == 0);
+		expect(take(5, user(1000 + NC_GRANTS_MAX - 1 - i)) == 0);
 	ck_assert_int_eq(give(5, user(9)), 0);
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 4);
-	ck_assert_uint_eq(infos[0].who, 1000 + NC_LEAVES_MAX - 1 - 10);
-	ck_assert_uint_eq(total, NC_LEAVES_MAX - 9);
-	close_book();
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 4);
+	ck_assert_uint_eq(infos[0].who, 1000 + NC_GRANTS_MAX - 1 - 10);
+	ck_assert_uint_eq(total, NC_GRANTS_MAX - 9);
+	close_grants();
 }
 END_TEST
 
@@ -374,40 +374,40 @@ START_TEST(test_leaves_in_use)
 	unsigned total, descriptors;
 	pid_t pid;
 
-	open_book();
+	open_grants();
 	join(&one, 0, 1000, PAGE);
 	join(&two, 0, 1001, PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, NULL, 100, 64), 0);
 	ck_assert_int_eq(
 		give(5, (struct nc_grantee){.principal = NC_GROUP, .who = 500, .pidfd = -1}), 0);
 	ck_assert_int_eq(give(5, user(1001)), 0);
 	ck_assert_int_eq(export_unit(5, &one, &slot[0]), 0);
 	ck_assert_int_eq(export_unit(5, &two, &slot[1]), 0);
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 2);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 2);
 	ck_assert_int_eq(infos[0].principal, NC_USER);
 	ck_assert_uint_eq(infos[0].imports, 1);
 	ck_assert_int_eq(infos[1].principal, NC_GROUP);
 	ck_assert_uint_eq(infos[1].who, 500);
 	ck_assert_uint_eq(infos[1].imports, 2);
-	ck_assert_int_eq(nc_grants_return(&book, &one, slot[0]), 0);
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 2);
+	ck_assert_int_eq(nc_grants_return(&grants, &one, slot[0]), 0);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 2);
 	ck_assert_uint_eq(infos[1].imports, 1);
-	if (!skip_without_pidfds("grant: leaves in use")) {
+	if (!skip_without_pidfds("grant: grants in use")) {
 		pid = fork_paused();
 		descriptors = open_descriptors();
 		ck_assert_int_eq(give(5, process(pid)), 0);
-		ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 3);
+		ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 3);
 		ck_assert_int_eq(infos[0].principal, NC_PROCESS);
 		ck_assert_uint_eq(infos[0].who, (unsigned)pid);
 		ck_assert_uint_eq(infos[0].imports, 0);
 		end_child(pid);
-		ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 2);
+		ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 2);
 		ck_assert_uint_eq(total, 2);
 		ck_assert_uint_eq(open_descriptors(), descriptors);
 	}
 	part(&one);
 	part(&two);
-	close_book();
+	close_grants();
 }
 END_TEST
 
@@ -421,19 +421,19 @@ START_TEST(test_leaves_of_the_dead)
 	bool made;
 	pid_t pid;
 
-	if (skip_without_pidfds("grant: leaves of the dead")) {
+	if (skip_without_pidfds("grant: grants of the dead")) {
 		nc_segment_close(&copy);
 		return;
 	}
-	nc_grants_init(&book, 16 * PAGE);
+	nc_grants_init(&grants, 16 * PAGE);
 	pid = fork_paused();
-	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, &copy, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, &copy, 100, 64), 0);
 	ck_assert_int_eq(give(5, process(pid)), 0);
 	end_child(pid);
-	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 1, &total), 0);
-	ck_assert(!nc_grants_known(&book, 5, NULL, &made));
-	ck_assert_uint_eq(book.copied, 0);
-	nc_grants_fini(&book);
+	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 1, &total), 0);
+	ck_assert(!nc_grants_known(&grants, 5, NULL, &made));
+	ck_assert_uint_eq(grants.copied, 0);
+	nc_grants_fini(&grants);
 }
 END_TEST
 
@@ -443,11 +443,11 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_session);
 	tcase_add_test(tcase, test_admits);
 	tcase_add_test(tcase, test_copies);
-	tcase_add_test(tcase, test_leave);
+	tcase_add_test(tcase, test_grant);
 	tcase_add_test(tcase, test_processes);
 	tcase_add_test(tcase, test_twice);
-	tcase_add_test(tcase, test_many_leaves);
-	tcase_add_test(tcase, test_leaves);
+	tcase_add_test(tcase, test_many_grants);
+	tcase_add_test(tcase, test_grants);
 	tcase_add_test(tcase, test_leaves_in_use);
 	tcase_add_test(tcase, test_leaves_of_the_dead);
 }

@@ -172,11 +172,11 @@ START_TEST(test_taken_away)
 	nc_grants_join(&cache.grants, &caller.subject);
 	start_owner();
 	ck_assert_int_eq(hold(id), -EACCES);
-	ck_assert_int_eq(nc_grants_give(&cache.grants, id, &to), 0);
+	ck_assert_int_eq(nc_grants_add(&cache.grants, id, &to), 0);
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &unit), 0);
-	ck_assert_int_eq(nc_grants_take(&cache.grants, id, &to), 0);
+	ck_assert_int_eq(nc_grants_revoke(&cache.grants, id, &to), 0);
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -EACCES);
-	ck_assert_int_eq(nc_grants_give(&cache.grants, id, &to), 0);
+	ck_assert_int_eq(nc_grants_add(&cache.grants, id, &to), 0);
 	/* Not while the old hold lasts; then it is fetched anew. */
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -EACCES);
 	ck_assert_int_eq(nc_imports_release(&imports, id), 0);

@@ -295,7 +295,7 @@ START_TEST(test_odd_grants)
 
 	open_all();
 	call.id = make_sealed(&member, 1, 100);
-	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
+	for (unsigned i = 0; i < NC_GRANTS_MAX; i++)
 		ck_assert_int_eq(grant_user(&member, NC_WIRE_GRANT, call.id, 2000 + i), 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		call.fraglen = bad[i];
@@ -311,13 +311,13 @@ START_TEST(test_odd_grants)
 			ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
 			ck_assert_uint_gt(reply.head.length, 0);
 			ck_assert_uint_eq(reply.head.length % good[i], 0);
-			ck_assert_uint_eq(reply.head.fraglen, NC_LEAVES_MAX);
+			ck_assert_uint_eq(reply.head.fraglen, NC_GRANTS_MAX);
 			seen += reply.head.length / good[i];
 			/* It gets on. */
 			ck_assert(!call.size || reply.head.size < call.size);
 			call.size = reply.head.size;
 		} while (call.size);
-		ck_assert_uint_eq(seen, NC_LEAVES_MAX);
+		ck_assert_uint_eq(seen, NC_GRANTS_MAX);
 	}
 	call.fraglen = sizeof(struct NC_grant_info);
 	call.size = 1;

@@ -287,7 +287,7 @@ static void guest_start(struct guest *guest)
 	guest->from = out[0];
 }
 
-static uint64_t guest_tells(const struct guest *guest)
+static uint64_t guest_reports(const struct guest *guest)
 {
 	uint64_t value;
 
@@ -298,7 +298,7 @@ static uint64_t guest_tells(const struct guest *guest)
 static uint64_t guest_does(const struct guest *guest, char order)
 {
 	ck_assert_int_eq(write(guest->to, &order, 1), 1);
-	return guest_tells(guest);
+	return guest_reports(guest);
 }
 
 static int guest_end(struct guest *guest)
@@ -344,7 +344,7 @@ START_TEST(test_other_process)
 	own = nc_handle_id(&handle);
 	guest_start(&guest);
 	dispatch_until(1);
-	id = guest_tells(&guest);
+	id = guest_reports(&guest);
 	ck_assert_uint_eq(nc_id_member(id), 1);
 	check_sends(id, NULL);
 	/* The owner's units are not the member's business. */
@@ -358,7 +358,7 @@ START_TEST(test_other_process)
 		ck_assert_int_gt(poll(either, 2, 60000), 0);
 		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
-	ck_assert_uint_eq(guest_tells(&guest), EACCES);
+	ck_assert_uint_eq(guest_reports(&guest), EACCES);
 	ck_assert_uint_eq(guest_does(&guest, 'a'), ENOTSUP);
 	/* Destroyed there while held here: sendable to the end of the hold. */
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
@@ -385,7 +385,7 @@ START_TEST(test_death)
 	for (unsigned i = 0; i < 3; i++) {
 		guest_start(&guest);
 		dispatch_until(1);
-		id = guest_tells(&guest);
+		id = guest_reports(&guest);
 		ck_assert_uint_eq(nc_id_member(id), i + 1);
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert(!readable(owner.epoll));
@@ -424,7 +424,7 @@ START_TEST(test_several_members)
 		guest_start(&guest[i]);
 	dispatch_until(5);
 	for (unsigned i = 0; i < 5; i++) {
-		id[i] = guest_tells(&guest[i]);
+		id[i] = guest_reports(&guest[i]);
 		for (unsigned k = 0; k < i; k++)
 			ck_assert_uint_ne(nc_id_member(id[i]), nc_id_member(id[k]));
 		check_sends(id[i], 0);

@@ -36,7 +36,7 @@ static inline struct nc_route_use use_between(const char *from, const char *to)
 }
 
 /* What the table says of an address; fails the test if it says nothing. */
-static inline struct NC_route told(const char *address, int local)
+static inline struct NC_route route_stat(const char *address, int local)
 {
 	struct NC_route list[NC_ROUTES];
 	unsigned count = nc_routes_list(&routes, list, NC_ROUTES, true);

@@ -35,8 +35,8 @@ START_TEST(test_full)
 	crowd(0, 3 * NC_ROUTES, 10);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), NC_ROUTES);
 	/* The busy one and the fixed one stay; the idle one went first. */
-	ck_assert_uint_eq(told("127.0.0.1", 0).by_copy.sends, 1000);
-	ck_assert_int_eq(told("127.0.0.9", 0).method, NC_METHOD_COPY);
+	ck_assert_uint_eq(route_stat("127.0.0.1", 0).by_copy.sends, 1000);
+	ck_assert_int_eq(route_stat("127.0.0.9", 0).method, NC_METHOD_COPY);
 	fixed = use_between("127.0.0.9", "127.0.0.1");
 	ck_assert_int_eq(nc_route_fixed(&fixed), NC_METHOD_COPY);
 	/* Who still has the old entry in hand spoils nothing of the new one's. */
@@ -46,7 +46,7 @@ START_TEST(test_full)
 	ck_assert_uint_eq(atomic_load(&old.route->copied.level), 0);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &old), 0);
 	ck_assert_uint_eq(atomic_load(&old.route->number), old.number);
-	(void)told("127.0.0.3", 0);
+	(void)route_stat("127.0.0.3", 0);
 	/* What was busy long ago is idle in the end. */
 	crowd(1000, 20 * NC_ROUTES, 10000);
 	for (unsigned i = 0; i < NC_ROUTES; i++)
@@ -97,11 +97,11 @@ START_TEST(test_fix)
 	/* The address's word holds for all peers, those to come included. */
 	local = use_between("127.0.0.1", "127.0.0.1");
 	ck_assert_int_eq(nc_route_fixed(&local), NC_METHOD_ZEROCOPY);
-	ck_assert_int_eq(told("127.0.0.1", 1).recycled, NC_METHOD_ZEROCOPY);
-	ck_assert_str_eq(told("127.0.0.1", 1).why, "fixed");
+	ck_assert_int_eq(route_stat("127.0.0.1", 1).recycled, NC_METHOD_ZEROCOPY);
+	ck_assert_str_eq(route_stat("127.0.0.1", 1).why, "fixed");
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.1", NC_METHOD_SPLICE), 0);
-	ck_assert_int_eq(told("127.0.0.1", 1).recycled, NC_METHOD_COPY);
-	ck_assert_int_eq(told("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
+	ck_assert_int_eq(route_stat("127.0.0.1", 1).recycled, NC_METHOD_COPY);
+	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
 	/* All of them, and routes to come. */
 	ck_assert_int_eq(nc_routes_fix(&routes, "*", NC_METHOD_COPY), 0);
 	ck_assert_int_eq(nc_route_fixed(&local), NC_METHOD_COPY);
@@ -138,11 +138,11 @@ START_TEST(test_addresses)
 	ck_assert_int_eq(nc_routes_fix(&routes, "unix", NC_METHOD_COPY), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "::1", NC_METHOD_SPLICE), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "::ffff:127.0.0.1", NC_METHOD_COPY), 0);
-	ck_assert_int_eq(told("unix", 1).family, AF_UNIX);
-	ck_assert_int_eq(told("::1", 0).family, AF_INET6);
-	ck_assert_int_eq(told("::1", 0).octets[15], 1);
+	ck_assert_int_eq(route_stat("unix", 1).family, AF_UNIX);
+	ck_assert_int_eq(route_stat("::1", 0).family, AF_INET6);
+	ck_assert_int_eq(route_stat("::1", 0).octets[15], 1);
 	/* Mapped addresses are those of IPv4. */
-	ck_assert_int_eq(told("127.0.0.1", 0).family, AF_INET);
+	ck_assert_int_eq(route_stat("127.0.0.1", 0).family, AF_INET);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
 	ck_assert_int_eq(nc_route_fixed(&use), NC_METHOD_COPY);

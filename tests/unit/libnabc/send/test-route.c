@@ -133,20 +133,20 @@ START_TEST(test_copied)
 		before = refused;
 		nc_route_notified(&use, nc_route_level(&use), true);
 	}
-	ck_assert_int_eq(told("127.0.0.1", 0).recycled, NC_METHOD_COPY);
-	ck_assert_ptr_nonnull(strstr(told("127.0.0.1", 0).why, "the kernel copies"));
-	ck_assert_uint_eq(told("127.0.0.1", 0).copied, 18);
+	ck_assert_int_eq(route_stat("127.0.0.1", 0).recycled, NC_METHOD_COPY);
+	ck_assert_ptr_nonnull(strstr(route_stat("127.0.0.1", 0).why, "the kernel copies"));
+	ck_assert_uint_eq(route_stat("127.0.0.1", 0).copied, 18);
 	/* One that succeeds brings it back at once; the others never lost it. */
 	nc_route_notified(&use, nc_route_level(&use), false);
 	ck_assert_uint_eq(refusals_of_zerocopy(&use), 0);
-	ck_assert_uint_eq(told("127.0.0.1", 0).kept, 1);
-	ck_assert_int_eq(told("127.0.0.1", 0).recycled, NC_METHOD_ZEROCOPY);
-	ck_assert_str_eq(told("127.0.0.1", 0).why, "not copied");
+	ck_assert_uint_eq(route_stat("127.0.0.1", 0).kept, 1);
+	ck_assert_int_eq(route_stat("127.0.0.1", 0).recycled, NC_METHOD_ZEROCOPY);
+	ck_assert_str_eq(route_stat("127.0.0.1", 0).why, "not copied");
 	ck_assert_uint_eq(refusals_of_zerocopy(&other), 0);
 	/* What cannot be had at all is put off in the same way, and is no copy. */
 	nc_route_refused(&use, nc_route_level(&use));
 	ck_assert_uint_gt(refusals_of_zerocopy(&use), 0);
-	ck_assert_uint_eq(told("127.0.0.1", 0).copied, 18);
+	ck_assert_uint_eq(route_stat("127.0.0.1", 0).copied, 18);
 	close_routes();
 }
 END_TEST
@@ -210,7 +210,7 @@ START_TEST(test_taken)
 		nc_route_took(&use, NC_METHOD_SPLICE, size, 4096);
 	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
 	nc_route_took(&use, NC_METHOD_SPLICE, size, 4096);
-	ck_assert_ptr_nonnull(strstr(told("127.0.0.1", 1).why, "little"));
+	ck_assert_ptr_nonnull(strstr(route_stat("127.0.0.1", 1).why, "little"));
 	first = refusals_of(&use, NC_METHOD_SPLICE, size);
 	ck_assert_uint_gt(first, 0);
 	/* The other sizes go on. */
@@ -225,10 +225,10 @@ START_TEST(test_taken)
 		nc_route_took(&use, NC_METHOD_SPLICE, size, size);
 	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
 	/* The largest class is what the table shows. */
-	ck_assert_int_eq(told("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
+	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
 	for (unsigned i = 0; i < 32; i++)
 		nc_route_took(&use, NC_METHOD_SPLICE, 1 << 20, 4096);
-	ck_assert_int_eq(told("127.0.0.1", 1).lasting, NC_METHOD_COPY);
+	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_COPY);
 	close_routes();
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(test_counts)
 	use = use_between("127.0.0.1", "127.0.0.1");
 	nc_route_count(&use, &tally, 1);
 	nc_route_count(&use, &tally, 64);
-	route = told("127.0.0.1", 1);
+	route = route_stat("127.0.0.1", 1);
 	for (unsigned i = 0; i < 4; i++) {
 		ck_assert_uint_eq(BY_METHOD(route, i).sends, 65 * (i + 1));
 		ck_assert_uint_eq(BY_METHOD(route, i).bytes, 650 * (i + 1));
@@ -307,8 +307,9 @@ START_TEST(test_threads)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_eq(atomic_load(&faults), 0);
-	ck_assert_uint_eq(told("unix", 1).by_copy.sends, THREADS * scaled(20000));
-	ck_assert_uint_eq(told("unix", 1).by_copy.bytes, THREADS * 100 * (uint64_t)scaled(20000));
+	ck_assert_uint_eq(route_stat("unix", 1).by_copy.sends, THREADS * scaled(20000));
+	ck_assert_uint_eq(route_stat("unix", 1).by_copy.bytes,
+			  THREADS * 100 * (uint64_t)scaled(20000));
 	close_routes();
 }
 END_TEST

@@ -303,13 +303,13 @@ START_TEST(test_sealed)
 }
 END_TEST
 
-static unsigned told;
+static unsigned gone_generation;
 
-static void tell(void *context, const struct nc_unit *unit, unsigned generation)
+static void on_gone(void *context, const struct nc_unit *unit, unsigned generation)
 {
 	(void)context;
 	(void)unit;
-	told = generation;
+	gone_generation = generation;
 }
 
 /* What another process froze becomes one of the owner's units; who was granted it is told. */
@@ -321,7 +321,7 @@ START_TEST(test_adopt)
 	struct nc_unit *unit;
 
 	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
-	member.gone = tell;
+	member.gone = on_gone;
 	for (unsigned turn = 0; turn < 64; turn++) {
 		ck_assert_int_eq(nc_segment_create(&segment, 16 * PAGE, false, false), 0);
 		pattern_fill(segment.base, turn, 0, segment.size);
@@ -335,11 +335,11 @@ START_TEST(test_adopt)
 		ck_assert(live(unit, generation));
 		ck_assert_uint_eq(pattern_match(nc_unit_base(unit), turn, 0, 15 * PAGE), 15 * PAGE);
 		ck_assert_uint_le(member.used, member.budget);
-		told = 0;
+		gone_generation = 0;
 		if (turn % 4 == 0) {
 			atomic_store(&unit->granted, turn % 8 == 0);
 			ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
-			ck_assert_uint_eq(told, turn % 8 ? 0 : generation);
+			ck_assert_uint_eq(gone_generation, turn % 8 ? 0 : generation);
 		}
 	}
 	ck_assert_uint_gt(member.evictions, 0);

@@ -85,7 +85,7 @@ START_TEST(test_oldest_first)
 }
 END_TEST
 
-/* A worker that never was there, and one that has ended: what was withdrawn is not untaken. */
+/* A worker that never was there, and one that has ended: withdrawn requests are not pending. */
 START_TEST(test_no_worker)
 {
 	char *const argv[] = {"sleep", "1000", NULL};
@@ -97,11 +97,11 @@ START_TEST(test_no_worker)
 	check_withdraw(2, 2, 3);
 	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
 	await(NC_backend_pidfd(backend), POLLIN);
-	ck_assert_int_eq(NC_backend_untaken(backend, 0), 3);
+	ck_assert_int_eq(NC_backend_pending(backend, 0), 3);
 	check_withdraw(1, 1, 2);
-	ck_assert_int_eq(NC_backend_untaken(backend, 0), 2);
+	ck_assert_int_eq(NC_backend_pending(backend, 0), 2);
 	check_withdraw(9, 2, 0);
-	ck_assert_int_eq(NC_backend_untaken(backend, 0), 0);
+	ck_assert_int_eq(NC_backend_pending(backend, 0), 0);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close_all();
 }

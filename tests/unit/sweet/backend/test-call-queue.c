@@ -127,7 +127,7 @@ START_TEST(test_take_back)
 	timer_stop(&call->timer);
 
 	/* Nobody is going to take it. */
-	seen.hopeless = true;
+	seen.unavailable = true;
 	call = in_flight(2);
 	ck_assert(!call_queue_take_back(call));
 	ck_assert_uint_eq(call->taken_back, 0);

@@ -83,14 +83,14 @@ START_TEST(test_take_back)
 END_TEST
 
 /* Who cannot go on fails with the worker. */
-START_TEST(test_hopeless)
+START_TEST(test_unavailable)
 {
 	begin_worker();
 	stop_worker();
 	send_call(0, "echo", NULL);
 	ck_assert_int_eq(kill(process.pid, SIGKILL), 0);
 	await_death();
-	seen.hopeless = true;
+	seen.unavailable = true;
 	worker_channel_take_back(&channel);
 	ck_assert_ptr_null(queue.first);
 	worker_channel_abandon(&channel);
@@ -128,7 +128,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_withdraw);
 	tcase_add_test(tcase, test_withdraw_orphans);
 	tcase_add_test(tcase, test_take_back);
-	tcase_add_test(tcase, test_hopeless);
+	tcase_add_test(tcase, test_unavailable);
 	tcase_add_loop_test(tcase, test_lie, 0, 2);
 }
 

@@ -56,15 +56,15 @@ START_TEST(usual_is_the_largest_of_late)
 }
 END_TEST
 
-START_TEST(tells_once)
+START_TEST(notifies_once)
 {
 	struct page_memory memory = {.most = MOST};
 
-	ck_assert(!page_memory_tells(&memory));
-	memory.wanted = true;
-	ck_assert(page_memory_is_wanted(&memory));
-	ck_assert(page_memory_tells(&memory));
-	ck_assert(!page_memory_tells(&memory));
+	ck_assert(!page_memory_must_notify(&memory));
+	memory.has_waiters = true;
+	ck_assert(page_memory_has_waiters(&memory));
+	ck_assert(page_memory_must_notify(&memory));
+	ck_assert(!page_memory_must_notify(&memory));
 }
 END_TEST
 
@@ -73,7 +73,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, fits_what_is_not_held);
 	tcase_add_test(tcase, idle_one_always_fits);
 	tcase_add_test(tcase, usual_is_the_largest_of_late);
-	tcase_add_test(tcase, tells_once);
+	tcase_add_test(tcase, notifies_once);
 }
 
 RUN_SUITE("page-memory", fill)

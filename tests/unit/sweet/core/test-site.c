@@ -120,12 +120,12 @@ START_TEST(test_errors)
 }
 END_TEST
 
-static unsigned let_go;
+static unsigned released;
 
 static void count(struct config *config)
 {
 	(void)config;
-	let_go++;
+	released++;
 }
 
 /* A transaction ends with the generation that it began with. */
@@ -134,13 +134,13 @@ START_TEST(test_generations)
 	struct config *config = read_text("[sweet]\nroot=@/a\n");
 	struct config_ref *present = config_ref_open(config), *held;
 
-	config->let_go = count;
+	config->release = count;
 	held = config_ref_hold(present);
 	config_ref_release(present);
-	ck_assert_uint_eq(let_go, 0);
+	ck_assert_uint_eq(released, 0);
 	ck_assert_ptr_eq(held->config, config);
 	config_ref_release(held);
-	ck_assert_uint_eq(let_go, 1);
+	ck_assert_uint_eq(released, 1);
 }
 END_TEST
 

@@ -287,17 +287,17 @@ START_TEST(test_cached)
 }
 END_TEST
 
-START_TEST(test_rests)
+START_TEST(test_stable)
 {
 	struct file_version version = {0};
 
-	ck_assert(file_version_rests(&version));
+	ck_assert(file_version_is_stable(&version));
 	clock_gettime(CLOCK_REALTIME, &version.changed);
-	file_version_rest(&version);
-	ck_assert(file_version_rests(&version));
+	file_version_await_stable(&version);
+	ck_assert(file_version_is_stable(&version));
 	/* In the future: a clock was set back, and it is not worth waiting for. */
 	version.changed.tv_sec += 1000;
-	ck_assert(file_version_rests(&version));
+	ck_assert(file_version_is_stable(&version));
 }
 END_TEST
 
@@ -466,7 +466,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_loop_test(tcase, test_paths, 0, 2);
 	tcase_add_loop_test(tcase, test_cached, 0, 2);
-	tcase_add_test(tcase, test_rests);
+	tcase_add_test(tcase, test_stable);
 	tcase_add_test(tcase, test_long_paths);
 	tcase_add_test(tcase, test_root);
 	tcase_add_test(tcase, test_permissions);

@@ -34,7 +34,7 @@ static uint64_t units(void)
 }
 
 /* What was just written is too young to be read at once. */
-static void let_rest(void)
+static void await_stable(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
 }
@@ -225,7 +225,7 @@ static void check_young(void)
 		at_once = asker.at_once;
 		/* On a busy machine the file may be old enough by now: try another. */
 		if (at_once)
-			ck_assert(file_version_rests(
+			ck_assert(file_version_is_stable(
 				&file_cache_view(asker.waiter.result.entry)->version));
 		give_back(0, &asker);
 	} while (at_once);
@@ -239,7 +239,7 @@ START_TEST(test_on_the_loop)
 
 	open_with(4 << 20, options, 1);
 	put("file", 'x', 50000);
-	let_rest();
+	await_stable();
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(check_file(i % 2, "/file", 'x', 50000));
 	ck_assert_uint_eq(stat_now().by_helpers, 0);

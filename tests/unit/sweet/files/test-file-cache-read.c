@@ -43,7 +43,7 @@ static void put(const char *name, char letter, size_t size)
 	free(data);
 }
 
-static void let_rest(void)
+static void await_stable(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
 }
@@ -89,7 +89,7 @@ START_TEST(test_steps)
 	int error;
 
 	open_all();
-	let_rest();
+	await_stable();
 	error = reading_open(&reading, root, "/file", !now);
 	if (error == READING_LATER)
 		error = reading_open(&reading, root, "/file", true);
@@ -124,7 +124,7 @@ START_TEST(test_rest_of_it)
 	size_t id = 0;
 
 	open_all();
-	let_rest();
+	await_stable();
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	ck_assert_int_eq(NC_alloc(&reading.handle, SIZE, 0), 0);
 	ck_assert_int_eq(NC_read(reading.fd, &reading.handle, 0, 5000), 5000);
@@ -147,10 +147,10 @@ START_TEST(test_young)
 	put("file", 'b', SIZE);
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	/* Unless the machine was slower than a file has to rest. */
-	if (!file_version_rests(&reading.version))
+	if (!file_version_is_stable(&reading.version))
 		ck_assert_int_ne(reading_rest(&reading, MAX, false), -EAGAIN);
 	ck_assert_int_eq(reading_rest(&reading, MAX, true), 0);
-	ck_assert(file_version_rests(&reading.version));
+	ck_assert(file_version_is_stable(&reading.version));
 	ck_assert_int_eq(reading_rest(&reading, MAX, false), 0);
 	reading_end(&reading);
 	close_all();
@@ -164,7 +164,7 @@ START_TEST(test_changes)
 	size_t id = 0;
 
 	open_all();
-	let_rest();
+	await_stable();
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	put("file", 'b', SIZE);
 	/* Of the same size, and shorter. */
@@ -172,7 +172,7 @@ START_TEST(test_changes)
 	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
 	put("file", 'c', 10);
 	reading_end(&reading);
-	let_rest();
+	await_stable();
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 11;
 	ck_assert_int_eq(unit_of(&reading, false, wait, &id), -EAGAIN);

@@ -68,7 +68,7 @@ END_TEST
 START_TEST(test_dropped)
 {
 	begin(5, false);
-	ck_assert(!body_is_over(&body) && !body_is_hopeless(&body));
+	ck_assert(!body_is_over(&body) && !body_is_too_long(&body));
 	ck_assert_int_eq(take_text("abc"), 3);
 	ck_assert(!body_is_over(&body));
 	ck_assert_int_eq(take_text("deGET"), 2);
@@ -90,9 +90,9 @@ START_TEST(test_limits)
 	budget = (struct body_budget){.most = MIB};
 	memset(data, 'x', sizeof(data));
 	begin(1001, false);
-	ck_assert(body_is_hopeless(&body));
+	ck_assert(body_is_too_long(&body));
 	begin(1000, false);
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	/* More than is dropped may be kept, and less. */
 	begin(1001, false);
 	ck_assert_int_eq(body_keep(&body, 1001, BODY_WHOLE, &budget), 0);
@@ -103,7 +103,7 @@ START_TEST(test_limits)
 	body_end(&body);
 	/* Of unknown length: when it comes. */
 	begin(0, true);
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	ck_assert_int_eq(body_keep(&body, 10, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take_text("5\r\nabcde\r\n5\r\nabcde\r\n"), 20);
 	ck_assert_int_eq(take_text("1\r\na"), -413);
@@ -112,14 +112,14 @@ START_TEST(test_limits)
 	ck_assert_int_eq(take_text("3e8\r\n"), 5);
 	ck_assert_int_eq(take(data, 1000), 1000);
 	ck_assert_int_eq(take_text("\r\n"), 2);
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	ck_assert_int_eq(take_text("1\r\n"), -413);
 	/* As soon as a chunk's size has come, whatever comes of it. */
 	begin(0, true);
 	ck_assert_int_eq(take_text("3e9\r"), 4);
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	ck_assert_int_eq(take_text("\n"), -413);
-	ck_assert(body_is_hopeless(&body));
+	ck_assert(body_is_too_long(&body));
 	begin(0, true);
 	ck_assert_int_eq(body_keep(&body, 10, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take_text("5\r\nabcde\r\n"), 10);
@@ -133,9 +133,9 @@ START_TEST(test_limits)
 	ck_assert_int_eq(body_keep(&body, UINT64_MAX, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take_text("fffffffffffffff\r\na"), 18);
 	/* In the midst of a chunk, of which more comes than is dropped. */
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	body_drop(&body, 1000);
-	ck_assert(body_is_hopeless(&body));
+	ck_assert(body_is_too_long(&body));
 	ck_assert_int_eq(take_text("b"), -413);
 	body_end(&body);
 	begin(0, true);
@@ -383,17 +383,17 @@ START_TEST(test_window_limits)
 	begin(INT64_MAX, false);
 	ck_assert_int_eq(body_keep(&body, UINT64_MAX, 5, &budget), 0);
 	ck_assert_int_eq(take_text("abcdefgh"), 5);
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	body_drop(&body, 3);
 	ck_assert_uint_eq(budget.used, 0);
-	ck_assert(body_is_hopeless(&body) && !body_is_ready(&body));
+	ck_assert(body_is_too_long(&body) && !body_is_ready(&body));
 	ck_assert_int_eq(take_text("abcd"), -413);
 	begin(8, false);
 	ck_assert_int_eq(body_keep(&body, 8, 5, &budget), 0);
 	ck_assert_int_eq(take_text("abcde"), 5);
 	body_drop(&body, 3);
 	body_drop(&body, 3);
-	ck_assert(!body_is_hopeless(&body));
+	ck_assert(!body_is_too_long(&body));
 	ck_assert_int_eq(take_text("fghGET"), 3);
 	ck_assert(body_is_over(&body));
 	body_drop(&body, UINT64_MAX);

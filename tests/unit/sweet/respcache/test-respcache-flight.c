@@ -16,8 +16,9 @@ static void wait_all(const char *head, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct request request = parse(head);
 
-		waiters[i] = (struct asker){
-			.ask = {.told = was_told, .loop = runners[i % LOOPS].loop, .place = here}};
+		waiters[i] = (struct asker){.ask = {.answered = was_answered,
+						    .loop = runners[i % LOOPS].loop,
+						    .place = here}};
 		ck_assert_int_eq(
 			respcache_look_up(responses, &waiters[i].ask, &request, by_response, BEGIN),
 			RESPCACHE_WAIT);
@@ -27,8 +28,8 @@ static void wait_all(const char *head, unsigned count)
 static void await_all(unsigned count, enum respcache_verdict verdict)
 {
 	for (unsigned i = 0; i < count; i++) {
-		AWAIT(waiters[i].told);
-		SEEN(waiters[i].told == 1);
+		AWAIT(waiters[i].answered);
+		SEEN(waiters[i].answered == 1);
 		ck_assert(!waiters[i].elsewhere);
 		ck_assert(waiters[i].request_good);
 		ck_assert_int_eq(waiters[i].ask.verdict, verdict);
@@ -49,7 +50,7 @@ START_TEST(test_one_for_all)
 	/* Nobody was told yet, and others wait for nobody. */
 	for (unsigned i = 0; i < LOOPS; i++)
 		settle(&runners[i]);
-	SEEN(waiters[0].told == 0);
+	SEEN(waiters[0].answered == 0);
 	ck_assert_int_eq(peek(GET("/b", ""), BEGIN), RESPCACHE_FETCH);
 	range = make_unit('a', 100);
 	ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
@@ -59,7 +60,7 @@ START_TEST(test_one_for_all)
 	ck_assert_int_eq(NC_destroy(NULL, range.id), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		ck_assert(body_is(waiters[i].ask.entry, 'a'));
-		let_go(&waiters[i]);
+		release_entry(&waiters[i]);
 	}
 	ck_assert_uint_eq(stat_now().collapsed, MANY);
 	ck_assert_uint_eq(stat_now().misses, 2);
@@ -111,7 +112,7 @@ START_TEST(test_other_variant)
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(1, RESPCACHE_HIT);
 	ck_assert(body_is(waiters[0].ask.entry, 'd'));
-	let_go(&waiters[0]);
+	release_entry(&waiters[0]);
 	close_all();
 }
 END_TEST
@@ -140,8 +141,8 @@ START_TEST(test_unlucky)
 	unsigned waited = 0;
 
 	open_all(100, 100000);
-	waiters[0] =
-		(struct asker){.ask = {.told = was_told, .loop = runners[0].loop, .place = here}};
+	waiters[0] = (struct asker){
+		.ask = {.answered = was_answered, .loop = runners[0].loop, .place = here}};
 	for (;;) {
 		enum respcache_verdict verdict;
 		struct asker fetcher;
@@ -160,7 +161,7 @@ START_TEST(test_unlucky)
 				      BEGIN));
 		ck_assert_int_eq(release_id(NULL, range.id), 0);
 		waited++;
-		AWAIT(waiters[0].told == waited);
+		AWAIT(waiters[0].answered == waited);
 		ck_assert_int_eq(waiters[0].ask.verdict, RESPCACHE_AGAIN);
 		ck_assert_int_ge(respcache_purge(responses, (struct slice){"/*", 2}), 1);
 	}
@@ -187,7 +188,7 @@ START_TEST(test_authorized)
 	ck_assert(answer_with(other.ask.flight, "X-NABC-Max-Age: 5\n", &range, 1, true, BEGIN));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(1, RESPCACHE_HIT);
-	let_go(&waiters[0]);
+	release_entry(&waiters[0]);
 	close_all();
 }
 END_TEST
@@ -203,7 +204,7 @@ START_TEST(test_refresh_is_joined)
 	id = fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a',
 		   BEGIN - 11 * SECOND);
 	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_STALE);
-	let_go(&fetcher);
+	release_entry(&fetcher);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	wait_all(GET("/", ""), 3);
 	range = make_unit('b', 10);
@@ -211,7 +212,7 @@ START_TEST(test_refresh_is_joined)
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(3, RESPCACHE_HIT);
 	for (unsigned i = 0; i < 3; i++)
-		let_go(&waiters[i]);
+		release_entry(&waiters[i]);
 	close_all();
 }
 END_TEST
@@ -250,13 +251,13 @@ START_TEST(test_end)
 	for (unsigned i = 0; i < LOOPS; i++)
 		pthread_join(runners[i].thread, NULL);
 	respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
-	SEEN(waiters[0].told == 0);
+	SEEN(waiters[0].answered == 0);
 	respcache_end(responses);
 	for (unsigned i = 0; i < 4; i++)
-		SEEN(waiters[i].told == 1);
-	SEEN(waiters[4].told == 0);
+		SEEN(waiters[i].answered == 1);
+	SEEN(waiters[4].answered == 0);
 	respcache_give_up(other.ask.flight, RESPCACHE_LOST, BEGIN);
-	SEEN(waiters[4].told == 1);
+	SEEN(waiters[4].answered == 1);
 	for (unsigned i = 0; i < LOOPS; i++) {
 		loop_close(runners[i].loop);
 		close(runners[i].ends[1]);

@@ -167,15 +167,15 @@ static bool survives(const char *what, const char *lines)
 	range = make_unit('a', 10);
 	kept = answer_with(fetcher.ask.flight, lines, &range, 1, true, BEGIN);
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
-	AWAIT(waiter.told);
+	AWAIT(waiter.answered);
 	ck_assert_int_eq(waiter.ask.verdict, kept ? RESPCACHE_HIT : RESPCACHE_AGAIN);
 	if (waiter.ask.entry)
-		let_go(&waiter);
+		release_entry(&waiter);
 	ck_assert(is_alive(range.id) == kept);
 	ck_assert_int_eq(look(&other, GET("/a", ""), BEGIN),
 			 kept ? RESPCACHE_HIT : RESPCACHE_FETCH);
 	if (kept)
-		let_go(&other);
+		release_entry(&other);
 	else
 		respcache_give_up(other.ask.flight, RESPCACHE_LOST, BEGIN);
 	close_all();
@@ -213,9 +213,9 @@ START_TEST(test_not_joined)
 	range = make_unit('b', 10);
 	ck_assert(answer_with(second.ask.flight, KEEP_10, &range, 1, true, BEGIN));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
-	AWAIT(waiter.told);
+	AWAIT(waiter.answered);
 	ck_assert_int_eq(waiter.ask.verdict, RESPCACHE_HIT);
-	let_go(&waiter);
+	release_entry(&waiter);
 	/* Late and old: what is there stays. */
 	range = make_unit('a', 10);
 	ck_assert(!answer_with(first.ask.flight, KEEP_10, &range, 1, true, BEGIN));

@@ -23,7 +23,7 @@ struct player {
 	pthread_t thread;
 	uint64_t random;
 	unsigned number;
-	_Atomic bool told;
+	_Atomic bool answered;
 };
 
 /* What the application says of a URL now: a unit with number and version in it. */
@@ -77,11 +77,11 @@ static void check_page(struct player *player, unsigned url, uint64_t least)
 	atomic_fetch_add(&got, 1);
 }
 
-static void told_player(struct respcache_ask *ask)
+static void player_answered(struct respcache_ask *ask)
 {
 	struct player *player = (struct player *)ask;
 
-	EVENT(atomic_store(&player->told, true));
+	EVENT(atomic_store(&player->answered, true));
 }
 
 static void purge_url(struct player *player, unsigned url)
@@ -121,14 +121,14 @@ static void play(struct player *player)
 		purge_url(player, url);
 	snprintf(head, sizeof(head), "GET /%u HTTP/1.1\r\nHost: a\r\n\r\n", url);
 	expect(request_parse(&request, head, strlen(head)) == 0);
-	player->ask = (struct respcache_ask){.told = told_player,
+	player->ask = (struct respcache_ask){.answered = player_answered,
 					     .loop = runners[player->number % LOOPS].loop};
-	atomic_store(&player->told, false);
+	atomic_store(&player->answered, false);
 	least = atomic_load(&purged[url]);
 	verdict = respcache_look_up(responses, &player->ask, &request, by_response, BEGIN);
 	if (verdict == RESPCACHE_WAIT) {
 		atomic_fetch_add(&waits, 1);
-		AWAIT(atomic_load(&player->told));
+		AWAIT(atomic_load(&player->answered));
 		verdict = player->ask.verdict;
 	}
 	if (verdict == RESPCACHE_HIT) {

@@ -58,7 +58,7 @@ START_TEST(test_kept)
 	/* A destroyed unit is good for who has it, and for nobody else. */
 	ck_assert_int_eq(NC_destroy(NULL, ranges[1].id), 0);
 	ck_assert(body_is(asker.ask.entry, 'x'));
-	let_go(&asker);
+	release_entry(&asker);
 	ck_assert_uint_eq(stat_now().hits, 1);
 	ck_assert_int_eq(NC_destroy(NULL, ranges[0].id), 0);
 	close_all();
@@ -102,14 +102,14 @@ START_TEST(test_time)
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 10 * SECOND), RESPCACHE_STALE);
 	ck_assert_ptr_nonnull(asker.ask.flight);
 	ck_assert(body_is(asker.ask.entry, 'a'));
-	let_go(&asker);
+	release_entry(&asker);
 	/* One fetches, the others have the old one. */
 	for (unsigned i = 0; i < 3; i++) {
 		struct asker other;
 
 		ck_assert_int_eq(look(&other, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
 		ck_assert_ptr_null(other.ask.flight);
-		let_go(&other);
+		release_entry(&other);
 	}
 	ck_assert(!respcache_flight_awaited(asker.ask.flight));
 	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 12 * SECOND);
@@ -117,7 +117,7 @@ START_TEST(test_time)
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 15 * SECOND - 1), RESPCACHE_STALE);
 	ck_assert_ptr_nonnull(asker.ask.flight);
 	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 15 * SECOND - 1);
-	let_go(&asker);
+	release_entry(&asker);
 	ck_assert_uint_eq(stat_now().stale, 5);
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 15 * SECOND), RESPCACHE_FETCH);
 	ck_assert_uint_eq(stat_now().entries, 0);
@@ -139,7 +139,7 @@ START_TEST(test_refreshed)
 	before = fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a',
 		       BEGIN);
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
-	let_go(&asker);
+	release_entry(&asker);
 	ck_assert_int_eq(look(&old, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
 	range = make_unit('b', 100);
 	ck_assert(answer_with(asker.ask.flight, KEEP_10, &range, 1, true, BEGIN + 12 * SECOND));
@@ -149,7 +149,7 @@ START_TEST(test_refreshed)
 	/* The old one is on its way still. */
 	ck_assert(!is_alive(before));
 	ck_assert(body_is(old.ask.entry, 'a'));
-	let_go(&old);
+	release_entry(&old);
 	/* And one that is not to be kept ends what there was. */
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 22 * SECOND), RESPCACHE_FETCH);
 	respcache_give_up(asker.ask.flight, RESPCACHE_NOT_KEPT, BEGIN + 22 * SECOND);
@@ -178,7 +178,7 @@ START_TEST(test_destroyed)
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN), RESPCACHE_FETCH);
 	ck_assert_uint_eq(stat_now().dead, 1);
 	ck_assert_uint_eq(stat_now().entries, 0);
-	let_go(&holder);
+	release_entry(&holder);
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_int_eq(release_id(NULL, ranges[i].id), 0);
 	/* Its own units are not the cache's to destroy. */
@@ -271,7 +271,7 @@ START_TEST(test_methods)
 	ck_assert_int_eq(look(&asker, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN + 11 * SECOND),
 			 RESPCACHE_STALE);
 	ck_assert_ptr_null(asker.ask.flight);
-	let_go(&asker);
+	release_entry(&asker);
 	ck_assert_int_eq(peek("POST / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_PASS);
 	ck_assert_int_eq(peek("OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_PASS);
 	ck_assert_int_eq(peek(GET("/", "Content-Length: 1\r\n"), BEGIN), RESPCACHE_PASS);
@@ -432,7 +432,7 @@ START_TEST(test_marked)
 	ck_assert(answer_with(asker.ask.flight, "X-NABC-Max-Age: 10\n", &range, 1, true, BEGIN));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_HIT);
-	let_go(&asker);
+	release_entry(&asker);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), off, BEGIN), RESPCACHE_PASS);
 	/* Nothing comes of a request that has no key. */
 	ck_assert_int_eq(look_by(&asker, "POST / HTTP/1.1\r\nHost: a\r\n\r\n", marked, BEGIN),

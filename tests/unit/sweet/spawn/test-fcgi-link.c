@@ -32,7 +32,7 @@ struct client {
 	int peer;	       /* the application's end */
 	int error;	       /* of the call that was made */
 	int broke;	       /* 1: it did not */
-	unsigned readable, hungry, idled;
+	unsigned readable, drained, idled;
 };
 
 static struct client *client_of(const struct fcgi_link *link)
@@ -50,9 +50,9 @@ static void broke(struct fcgi_link *link, int error)
 	EVENT(client_of(link)->broke = error);
 }
 
-static void hungry(struct fcgi_link *link)
+static void drained(struct fcgi_link *link)
 {
-	EVENT(client_of(link)->hungry++);
+	EVENT(client_of(link)->drained++);
 }
 
 static void idled(struct fcgi_link *link)
@@ -61,7 +61,7 @@ static void idled(struct fcgi_link *link)
 }
 
 static const struct fcgi_link_owner owner = {
-	.readable = readable_now, .broke = broke, .hungry = hungry, .idled = idled};
+	.readable = readable_now, .broke = broke, .drained = drained, .idled = idled};
 
 static struct slice block(void)
 {
@@ -255,7 +255,7 @@ START_TEST(test_without_body)
 	struct client client;
 
 	begin_asked(&client, _i);
-	SEEN(client.broke == 1 && client.hungry == 0);
+	SEEN(client.broke == 1 && client.drained == 0);
 	end(&client);
 }
 END_TEST
@@ -281,7 +281,7 @@ START_TEST(test_body)
 		call(&runner, rest_long, &client);
 	}
 	ck_assert_uint_eq(client.link->requests, 5);
-	SEEN(client.broke == 1 && client.hungry == 0);
+	SEEN(client.broke == 1 && client.drained == 0);
 	end(&client);
 }
 END_TEST
@@ -304,7 +304,7 @@ START_TEST(test_pieces)
 	take_beginning(client.peer);
 	take_body(client.peer, 0, 0, 100000);
 	for (unsigned i = 1; i <= 3; i++) {
-		AWAIT(client.hungry == i);
+		AWAIT(client.drained == i);
 		client.piece = body_of(i, 1000 * i);
 		client.more = i < 3;
 		call(&runner, go_on, &client);
@@ -313,7 +313,7 @@ START_TEST(test_pieces)
 	}
 	take_end(client.peer);
 	settle(&runner);
-	SEEN(client.broke == 1 && client.hungry == 3);
+	SEEN(client.broke == 1 && client.drained == 3);
 	end(&client);
 }
 END_TEST

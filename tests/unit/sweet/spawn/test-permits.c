@@ -16,14 +16,14 @@
 
 static struct permits permits;
 static struct loop *loops[USERS];
-static unsigned told[USERS];
+static unsigned notified[USERS];
 
 static void count_news(struct loop_task *task)
 {
 	const struct permit_user *user =
 		(struct permit_user *)((char *)task - offsetof(struct permit_user, news));
 
-	told[user->number]++;
+	notified[user->number]++;
 	loop_stop(user->loop);
 }
 
@@ -32,7 +32,7 @@ static void set_up(void)
 	char why[128];
 
 	permits_init(&permits, USERS, 1, TOTAL);
-	memset(told, 0, sizeof(told));
+	memset(notified, 0, sizeof(notified));
 	for (unsigned i = 0; i < USERS; i++) {
 		loops[i] = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why));
 		ck_assert_ptr_nonnull(loops[i]);
@@ -251,7 +251,7 @@ START_TEST(test_closed)
 END_TEST
 
 /* News come by the loop, once for all that there is. */
-START_TEST(test_told)
+START_TEST(test_notified)
 {
 	take_all(0);
 	permit_idles(user(0));
@@ -260,9 +260,9 @@ START_TEST(test_told)
 	permit_give(user(0), 0, true);
 	loop_run(loops[0]);
 	loop_run(loops[1]);
-	ck_assert_uint_eq(told[0], 1);
-	ck_assert_uint_eq(told[1], 1);
-	ck_assert_uint_eq(told[2], 0);
+	ck_assert_uint_eq(notified[0], 1);
+	ck_assert_uint_eq(notified[1], 1);
+	ck_assert_uint_eq(notified[2], 0);
 }
 END_TEST
 
@@ -277,7 +277,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_not_needed);
 	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_closed);
-	tcase_add_test(tcase, test_told);
+	tcase_add_test(tcase, test_notified);
 }
 
 RUN_SUITE("permits", fill)

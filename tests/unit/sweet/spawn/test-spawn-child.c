@@ -46,7 +46,7 @@ struct job {
 	int status;
 };
 
-static void told(void *user, int status)
+static void on_end(void *user, int status)
 {
 	struct job *job = user;
 
@@ -88,7 +88,7 @@ static void start(void *argument)
 	expect(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0);
 	memcpy(what.fds, (int[]){input[0], output[1], output[1], -1}, sizeof(what.fds));
 	job->error = spawn_child_start(&job->child, spawner_channel(spawner, 0), runner.loop, &what,
-				       told, job, &job->pidfd);
+				       on_end, job, &job->pidfd);
 	close(input[0]);
 	close(output[1]);
 	job->input = input[1];

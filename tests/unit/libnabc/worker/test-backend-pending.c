@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-untaken.c - unit tests of what the end of a worker shows: how
+ * test-backend-pending.c - unit tests of what the end of a worker shows: how
  * many of its requests it never began with, by id and by bytes.
  */
 #include "backend-fixture.h"
@@ -10,15 +10,15 @@ static void await_end(void)
 	await(NC_backend_pidfd(backend), POLLIN);
 }
 
-static void check_untaken(unsigned channel, int expected)
+static void check_pending(unsigned channel, int expected)
 {
-	ck_assert_int_eq(NC_backend_untaken(backend, channel), expected);
+	ck_assert_int_eq(NC_backend_pending(backend, channel), expected);
 }
 
-static void check_untold(unsigned channel, int error)
+static void check_failure(unsigned channel, int error)
 {
 	errno = 0;
-	ck_assert_int_eq(NC_backend_untaken(backend, channel), -1);
+	ck_assert_int_eq(NC_backend_pending(backend, channel), -1);
 	ck_assert_int_eq(errno, error);
 }
 
@@ -46,14 +46,14 @@ START_TEST(test_behind)
 	backend_flags = (unsigned)_i;
 	for (unsigned behind = 0; behind < 4; behind++) {
 		open_all(1, 0);
-		check_untold(0, EBUSY);
+		check_failure(0, EBUSY);
 		submit_some(0, 2);
 		check_answer(100);
 		check_answer(101);
 		ck_assert_int_eq(submit(0, 2, "DO=die", NULL, NULL), 0);
 		submit_some(0, behind);
 		await_end();
-		check_untaken(0, (int)behind);
+		check_pending(0, (int)behind);
 		close_all();
 	}
 	backend_flags = 0;
@@ -67,7 +67,7 @@ START_TEST(test_answered)
 	submit_some(0, 5);
 	ck_assert_int_eq(submit(0, 2, "DO=exit", NULL, NULL), 0);
 	await_end();
-	check_untaken(0, 0);
+	check_pending(0, 0);
 	for (uint64_t tag = 100; tag < 105; tag++)
 		check_answer(tag);
 	close_all();
@@ -84,9 +84,9 @@ START_TEST(test_channels)
 		ck_assert_int_eq(NC_backend_submit(backend, 1, i, "DO=echo", 8, 0), 0);
 	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	await_end();
-	check_untaken(0, 0);
-	check_untaken(1, 2);
-	check_untaken(2, 0);
+	check_pending(0, 0);
+	check_pending(1, 2);
+	check_pending(2, 0);
 	close_all();
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(test_no_worker)
 	ck_assert_ptr_nonnull(backend);
 	submit_some(0, 3);
 	await_end();
-	check_untaken(0, 3);
+	check_pending(0, 3);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close_all();
 }
@@ -124,7 +124,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(NC_backend_cancel(backend, 0, 1), 0);
 	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
 	await_end();
-	check_untaken(0, count);
+	check_pending(0, count);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close_all();
 }
@@ -148,7 +148,7 @@ START_TEST(test_kept)
 		}
 		ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
 		await_end();
-		check_untaken(0, answered ? 0 : 3);
+		check_pending(0, answered ? 0 : 3);
 		close_all();
 	}
 }
@@ -166,16 +166,16 @@ START_TEST(test_lies)
 	ck_assert_int_eq(submit(0, 2, "DO=die", NULL, NULL), 0);
 	submit_some(0, 3);
 	await_end();
-	check_untaken(0, 3);
+	check_pending(0, 3);
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		shared->claims = lies[i];
-		check_untold(0, EPROTO);
+		check_failure(0, EPROTO);
 	}
 	/* This could be. */
 	shared->claims = NC_CHANNEL_CLAIMS;
-	check_untaken(0, 4);
+	check_pending(0, 4);
 	shared->claims = NC_CHANNEL_CLAIMS + 4;
-	check_untaken(0, 0);
+	check_pending(0, 0);
 	close_all();
 }
 END_TEST
@@ -183,10 +183,10 @@ END_TEST
 START_TEST(test_faces_refuse)
 {
 	open_all(2, 0);
-	ck_assert_int_eq(NC_backend_untaken(NULL, 0), -1);
+	ck_assert_int_eq(NC_backend_pending(NULL, 0), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	check_untold(2, EINVAL);
-	check_untold(1, EBUSY);
+	check_failure(2, EINVAL);
+	check_failure(1, EBUSY);
 	close_all();
 }
 END_TEST
@@ -203,4 +203,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_faces_refuse);
 }
 
-RUN_SUITE("backend-untaken", fill)
+RUN_SUITE("backend-pending", fill)
