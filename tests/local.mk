@@ -23,6 +23,9 @@ NABC_UNITS = \
 	tests/unit/libnabc/membership/test-rpc-server-bad \
 	tests/unit/libnabc/membership/test-grant-ops \
 	tests/unit/libnabc/api/test-nabc-grant \
+	tests/unit/libnabc/api/test-nabc-grant-bad \
+	tests/unit/libnabc/api/test-nabc-pressure \
+	tests/unit/libnabc/api/test-nabc-sizes \
 	tests/unit/libnabc/api/test-nabc-hold \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-greed \
@@ -912,7 +915,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
 	tests/unit/libnabc/api/admin-fixture.h \
-	tests/unit/libnabc/api/sums-fixture.h \
+	tests/unit/libnabc/api/grants-fixture.h tests/unit/libnabc/api/sums-fixture.h \
 	tests/unit/sweet/core/auth-fixture.h \
 	tests/unit/libnabc/os/queue-fixture.h \
 	tests/unit/libnabc/send/route-fixture.h \

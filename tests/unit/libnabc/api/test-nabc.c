@@ -64,70 +64,6 @@ START_TEST(test_default)
 }
 END_TEST
 
-/* A structure of an older or newer program; see versioned.h. */
-START_TEST(test_sizes)
-{
-	struct {
-		struct NC_cache_options known;
-		uint64_t newer;
-	} options = {.known = NC_CACHE_OPTIONS_INIT(.memory = MIB)};
-	struct {
-		struct NC_cache_stat known;
-		uint64_t newer;
-	} stat;
-
-	ck_assert_uint_eq(NC_version(), NC_VERSION);
-	ck_assert_uint_eq(NC_sizeof("NC_handle"), sizeof(NC_handle));
-	ck_assert_uint_eq(NC_sizeof("struct NC_stat"), sizeof(struct NC_stat));
-	ck_assert_uint_eq(NC_sizeof("struct stat"), 0);
-	ck_assert_uint_eq(NC_sizeof(NULL), 0);
-	options.known.size = 0;
-	NULL_FAILS(NC_cache_open(&options.known), EINVAL);
-	options.known.size = sizeof(options.known) - 1;
-	NULL_FAILS(NC_cache_open(&options.known), EINVAL);
-	options.known.size = sizeof(options);
-	options.newer = 1;
-	NULL_FAILS(NC_cache_open(&options.known), E2BIG);
-	options.newer = 0;
-	cache = NC_cache_open(&options.known);
-	ck_assert_ptr_nonnull(cache);
-	memset(&stat, 0xff, sizeof(stat));
-	ck_assert_int_eq(NC_cache_stat(cache, &stat.known, sizeof(stat)), 0);
-	ck_assert_uint_eq(stat.known.size, MIB);
-	ck_assert_uint_eq(stat.newer, 0);
-	memset(&stat, 0xff, sizeof(stat));
-	ck_assert_int_eq(NC_cache_stat(cache, &stat.known, 8), 0);
-	ck_assert_uint_eq(stat.known.size, MIB);
-	ck_assert_uint_eq(stat.known.used, UINT64_MAX);
-	FAILS(NC_cache_stat(cache, &stat.known, 0), EINVAL);
-	close_cache();
-}
-END_TEST
-
-/* Structures of a larger program in an array. */
-START_TEST(test_strides)
-{
-	struct {
-		struct NC_stat known;
-		uint64_t newer;
-	} units[3];
-	size_t cursor = 0, ids[2];
-
-	open_cache(MIB);
-	ids[0] = insert(1, 100);
-	ids[1] = insert(2, 200);
-	memset(units, 0xff, sizeof(units));
-	ck_assert_int_eq(NC_list(cache, &cursor, &units[0].known, sizeof(units[0]), 3), 2);
-	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_uint_eq(units[i].known.id, ids[i]);
-		ck_assert_uint_eq(units[i].newer, 0);
-	}
-	ck_assert_uint_eq(units[2].known.id, SIZE_MAX);
-	FAILS(NC_list(cache, &cursor, &units[0].known, 0, 3), EINVAL);
-	close_cache();
-}
-END_TEST
-
 /* A unit that ends before what was allocated. */
 START_TEST(test_final_length)
 {
@@ -496,110 +432,10 @@ START_TEST(test_sends)
 }
 END_TEST
 
-/* Pressure: the held survives, by name too, and can be sent; the budget stands. */
-START_TEST(test_eviction)
-{
-	struct NC_range range = {.length = 60 << 10};
-	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
-	struct NC_hold lent;
-	struct NC_cache_stat stat;
-	size_t ids[200], held[64];
-	unsigned dead = 0, count = 0;
-	NC_handle handle;
-	char *got = must_alloc(60 << 10);
-	int pair[2];
-
-	open_cache(MIB);
-	for (unsigned i = 0; i < 200; i++) {
-		ids[i] = insert(i, 60 << 10);
-		if (i == 0)
-			ck_assert_int_eq(hold_id(NULL, ids[0]), 0);
-		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
-		ck_assert_uint_le(stat.used, stat.size);
-	}
-	ck_assert(alive(ids[0]));
-	ck_assert(alive(ids[199]));
-	for (unsigned i = 0; i < 200; i++)
-		if (!alive(ids[i])) {
-			FAILS(hold_id(NULL, ids[i]), ENOENT);
-			FAILS(NC_socksend(0, ids[i], 0, 1), ENOENT);
-			dead++;
-		}
-	ck_assert_uint_ge(dead, 180);
-	ck_assert_uint_eq(stat.evictions, dead);
-	ck_assert_uint_gt(stat.segments_closed, 0);
-	ck_assert_uint_eq(stat.units, 200 - dead);
-	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
-	range.id = ids[0];
-	use_holds(&message, &lent);
-	ck_assert_int_eq(NC_send(NULL, pair[0], &message), 60 << 10);
-	read_exactly(pair[1], got, 60 << 10);
-	ck_assert_uint_eq(pattern_match(got, 0, 0, 60 << 10), 60 << 10);
-	ck_assert_int_eq(release_id(NULL, ids[0]), 0);
-
-	/* All is held: no more, and nothing is lost. */
-	while (count < 64 && NC_alloc(&handle, 60 << 10, 0) == 0) {
-		ck_assert_int_eq(NC_insert(&handle), 0);
-		held[count] = NC_cache_id(&handle);
-		ck_assert_int_eq(hold_id(NULL, held[count++]), 0);
-	}
-	ck_assert_uint_ge(count, 12);
-	ck_assert_int_eq(errno, ENOMEM);
-	FAILS(NC_alloc(&handle, 60 << 10, 0), ENOMEM);
-	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
-	ck_assert_uint_le(stat.used, stat.size);
-	ck_assert_uint_ge(stat.failures, 2);
-	for (unsigned i = 0; i < count; i++) {
-		ck_assert(alive(held[i]));
-		ck_assert_int_eq(release_id(NULL, held[i]), 0);
-	}
-	ck_assert_int_eq(NC_alloc(&handle, 60 << 10, 0), 0);
-	ck_assert_int_eq(NC_free(&handle), 0);
-	close_pair(pair);
-	free(got);
-	close_cache();
-}
-END_TEST
-
-/* What sockets were given is delivered as it was, also when the cache is gone. */
-START_TEST(test_bytes_outlive_the_cache)
-{
-	size_t size = 200 << 10;
-	char *got = must_alloc(size);
-	ssize_t sent;
-	int pair[2];
-	size_t id;
-
-	for (unsigned i = 0; i < 2; i++) {
-		open_cache(4 * MIB);
-		id = insert(3, size);
-		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
-		set_nonblocking(pair[0]);
-		sent = NC_socksend(pair[0], id, 0, size);
-		ck_assert_int_gt(sent, 0);
-		if (i) {
-			close_cache();
-			open_cache(4 * MIB);
-		} else {
-			ck_assert_int_eq(NC_destroy(NULL, id), 0);
-		}
-		for (unsigned k = 0; k < 60; k++)
-			(void)insert(100 + k, size);
-		read_exactly(pair[1], got, (size_t)sent);
-		ck_assert_uint_eq(pattern_match(got, 3, 0, (size_t)sent), (size_t)sent);
-		close_pair(pair);
-		close_cache();
-	}
-	free(got);
-}
-END_TEST
-
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_no_cache);
 	tcase_add_loop_test(tcase, test_default, 0, 2);
-	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_strides);
 	tcase_add_test(tcase, test_final_length);
 	tcase_add_test(tcase, test_vprintf);
 	tcase_add_test(tcase, test_open);
@@ -611,8 +447,6 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_stat);
 	tcase_add_test(tcase, test_holds);
 	tcase_add_test(tcase, test_sends);
-	tcase_add_test(tcase, test_eviction);
-	tcase_add_test(tcase, test_bytes_outlive_the_cache);
 }
 
 RUN_SUITE("nabc", fill)
