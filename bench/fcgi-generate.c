@@ -2,12 +2,12 @@
 /*
  * fcgi-generate.c - the peer's dynamic page: a FastCGI responder on libfcgi.
  *
- * Answers "?size=N" with the N bytes that cgi-examples/generate makes, filled
- * anew for each request, so that bench compares two ways of handing a body to
- * a web server and nothing else.  The first process owns the listening socket
- * and only waits; each child has one thread that accepts from that socket.
- * With a FOLDER the body goes into a file there, and the server gets its
- * path (X-Sendfile).  bench compiles and starts it.
+ * Answers "?size=N" with the N bytes that cgi-examples/generate makes, filled again
+ * for each request, so that bench compares two ways of handing a body to a web
+ * server and nothing else.  The first process owns the listening socket and only
+ * waits; each child has one thread that accepts from that socket.  With a FOLDER the
+ * body goes into a file there, and the server gets its path (X-Sendfile).  bench
+ * compiles and starts it.
  * Usage: fcgi-generate SOCKET CHILDREN [FOLDER]
  */
 #include <errno.h>

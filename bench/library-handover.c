@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library-handover.c - a body of 100 KB from a worker to the owner: by cache
- * id, through a pipe, over a Unix stream socket.
- *
- * All of them between the same two processes, with a request of the same size
- * for each body.  The worker makes the unit anew each time; filling it is
- * timed by the worker and taken off.  The bytes for pipe and socket lie ready
- * in the worker and are read into one buffer of the owner.
+ * library-handover.c - passes a body of 100 KB from a worker to the owner: by cache
+ * id, through a pipe, and over a Unix stream socket.  All use the same two processes,
+ * with a request of the same size for each body.  The worker fills a new unit each
+ * time; it measures the time of filling, which is subtracted.  The bytes for pipe and
+ * socket are ready in the worker; the owner reads them into one buffer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -192,7 +190,7 @@ struct pair {
 	char *body;
 };
 
-/* Of many under way, most are enough to go on with; a bound keeps none waiting. */
+/* Continues when most of many pending responses have arrived; a bound prevents a hang. */
 static void sleep_for_responses(struct pair *pair, unsigned under_way)
 {
 	unsigned enough = under_way > 4 ? under_way * 3 / 4 : 1;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library.c - measures libnabc by itself; bench/bench library runs it and
- * makes tables of what it tells.
+ * library.c - measures libnabc by itself; bench/bench library runs it and makes
+ * tables of its output.
  *
  *	library TEST ROUNDS MILLISECONDS UNITS THREADS CPU CPU
  *
- * One process measures one test, since a process has one default cache.
- * Within a test the subjects take turns, so that a disturbance meets all of
- * them.  Each figure of each round is a line: test, subject, field, value.
- * Uses the public headers, as any program would, and one function of the
- * library's inside: the checksum, to tell what it costs alone.
+ * One process measures one test, since a process has one default cache.  Within a
+ * test the subjects take turns, so that a disturbance meets all of them.  Each
+ * figure of each round is a line: test, subject, field, value.  Uses the public
+ * headers, as any program would, and one internal function of the library: the
+ * checksum, to measure its CPU time alone.
  */
 #include <errno.h>
 #include <sched.h>

@@ -34,7 +34,7 @@ struct null_connection {
 	unsigned ended; /* how much of the empty line behind a head has come */
 	unsigned owed;	/* answers */
 	unsigned turn;	/* the next record */
-	size_t sent;	/* of the answer that is on its way */
+	size_t sent;	/* of the response in flight */
 	bool half_shut; /* the answer was the last */
 	bool under_way; /* by an operation (NULL_BATCH) */
 };
@@ -52,7 +52,7 @@ int null_answer(const struct null_server *server, struct null_connection *connec
 size_t null_next(const struct null_server *server, const struct null_connection *connection,
 		 const char **from);
 
-/* So many of them went: the connection goes on behind them. */
+/* Records that `sent` bytes were sent; the connection continues behind them. */
 void null_sent(const struct null_server *server, struct null_connection *connection, int fd,
 	       size_t sent);
 

@@ -49,7 +49,7 @@ static int split(char *line, char *columns[COLUMNS])
 	return line ? COLUMNS + 1 : count;
 }
 
-/* The number of the path's object, a new one if need be; NEVER: no memory. */
+/* Returns the number of the path's object, a new one if necessary; NEVER: no memory. */
 static uint32_t object_of(struct requests *requests, const char *path, uint32_t *room)
 {
 	ENTRY *found, entry = {.key = (char *)path};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * requests.h - a list of requests for objects of a size: from a trace, or
- * made.  Read by one thread; whoever filled it frees it.
+ * requests.h - a list of requests for objects of a size: from a trace, or generated.
+ * One thread reads it; the caller that fills it frees it.
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H

@@ -12,9 +12,9 @@
 struct simulation {
 	uint64_t size; /* bytes of the cache; objects above a quarter are not cached */
 	enum NC_policy policy;
-	uint64_t grain; /* an object takes a multiple of so many bytes */
+	uint64_t grain; /* an object takes a multiple of this; bytes */
 	/* With segments: */
-	unsigned segments;  /* of a size to give so many, within the library's limits */
+	unsigned segments;  /* whose size gives that many, within the library's limits */
 	unsigned limit;	    /* percent of a segment that may be copied on */
 	unsigned high, low; /* percent of size: cleaning begins above high and goes down to low */
 };

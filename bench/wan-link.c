@@ -223,7 +223,7 @@ const void *wan_link_first(const struct wan_link *link, uint64_t now, size_t *le
 	return record + 1;
 }
 
-/* The next record begins the ring anew where the end of it is void. */
+/* If the end of the ring is void, the next record is at its start. */
 void wan_link_drop(struct wan_link *link)
 {
 	const struct record *record = record_at(link, link->head);

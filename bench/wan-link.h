@@ -24,7 +24,7 @@ struct wan_settings {
 	uint64_t seed;
 	double duplicate; /* share of the packets that come out twice */
 	double reorder;	  /* share of those that are late ... */
-	uint64_t late;	  /* ... by at most so many ns more */
+	uint64_t late;	  /* ... by at most that many ns more */
 };
 
 struct wan_counts {
@@ -49,7 +49,7 @@ struct wan_link {
 	uint64_t free_at;  /* when the wire has sent what was put so far */
 	char *ring;	   /* owned; records, each in one piece */
 	size_t size, head, tail;
-	bool wrapped;	       /* tail has begun anew, before head */
+	bool wrapped;	       /* tail has wrapped, and is before head */
 	struct wan_late *late; /* owned; in no order, NULL if none can be late */
 	unsigned late_count;
 };

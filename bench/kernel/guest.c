@@ -19,7 +19,7 @@
 
 #define HUGE ((size_t)2 << 20)
 
-/* So many pauses without work, one after the other, are peace. */
+/* The guest is idle after this number of consecutive pauses without work. */
 #define QUIET_PAUSES 5
 #define PAUSE_NS 100000000u
 

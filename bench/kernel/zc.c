@@ -14,7 +14,7 @@ static struct io_uring ring;
 static char *memory;
 static size_t buffer_size;
 static unsigned int buffers, next_free;
-static unsigned int users[BUFFERS_MAX]; /* sends that the kernel has not let go of */
+static unsigned int users[BUFFERS_MAX]; /* sends that the kernel has not completed */
 
 void zc_init(void *from, unsigned int count, size_t size)
 {

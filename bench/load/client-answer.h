@@ -50,7 +50,7 @@ size_t answer_feed(struct answer *answer, const char *bytes, size_t length);
 /* How many of the bytes to come are body, so that nobody needs to see them. */
 uint64_t answer_droppable(const struct answer *answer);
 
-/* So many of those came; not more than answer_droppable(). */
+/* Drops that many received bytes; not more than answer_droppable(). */
 void answer_drop(struct answer *answer, uint64_t length);
 
 /* The connection ended.  True: the answer is done, if it was not before. */

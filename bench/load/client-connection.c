@@ -39,7 +39,7 @@ static void pause_until(struct load *load, struct client *client, uint64_t until
 	pauses_add(&load->pauses, until, client->number);
 }
 
-/* Counts an error and goes on with the next request after a while. */
+/* Counts an error and continues with the next request after a while. */
 static void fail(struct load *load, struct client *client, enum client_error error, uint64_t now)
 {
 	load->results->errors[error]++;

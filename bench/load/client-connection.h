@@ -31,7 +31,7 @@ struct settings {
 	uint32_t source_count;
 	uint32_t clients;
 	uint64_t duration; /* microseconds */
-	uint64_t requests; /* after so many, the load ends before its duration; 0: never */
+	uint64_t requests; /* ends the load after that many; 0: no limit */
 	uint64_t timeout;  /* microseconds that an answer may take */
 	double rate;	   /* requests a second, answered or not; 0: as fast as they are */
 	bool close;	   /* a connection for each request */

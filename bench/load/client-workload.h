@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-workload.h - in what order, and how fast, the simulated clients ask.
- * One const table for each kind; a workload belongs to whoever opened it.
+ * client-workload.h - in what order, and at what rate, the simulated clients send
+ * requests.  One const table for each kind; a workload belongs to the caller that
+ * opened it.
  */
 #ifndef CLIENT_WORKLOAD_H
 #define CLIENT_WORKLOAD_H
