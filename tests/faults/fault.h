@@ -23,9 +23,9 @@
 #define FAULT_FRAMES_MAX 16u
 
 /*
- * Each kind, and the errors of its manual page that a program can meet.  Sockets
- * are never short of room or of bytes without being so: who waits for the edge
- * would wait for ever, and rightly.
+ * Each kind, and the errors of its manual page that a program can meet.  No fault
+ * makes a socket return EAGAIN: a caller that waits for the next edge would rightly
+ * wait forever.
  */
 #define FAULT_KINDS(X)                                                                             \
 	X(malloc, ENOMEM)                                                                          \

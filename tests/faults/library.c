@@ -343,7 +343,7 @@ static void walk(const struct scenario *scenario, const char *kind_wanted, size_
 
 		snprintf(what, sizeof(what), "%s: %s +%u %s", scenario->name,
 			 plan->kinds[triple->kind].name, triple->ahead, name_of(triple->error));
-		/* Now and then what failed goes on failing for a while. */
+		/* Sometimes a call that failed continues to fail for a while. */
 		arm(triple, in_a_row ? in_a_row : rounds % 4 == 3 ? 3 : 1);
 		run(scenario);
 		disarm();

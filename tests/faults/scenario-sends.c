@@ -123,7 +123,7 @@ static void round_of_sends(void)
 	for (unsigned k = 0; cache && k < 4; k++) {
 		call_begin();
 		done = NC_route_set(cache, "127.0.0.1", methods[k]);
-		/* Where io_uring could not be had. */
+		/* io_uring was unavailable. */
 		if (done < 0 && errno == EOPNOTSUPP && methods[k] == NC_METHOD_ZEROCOPY) {
 			(void)call_end("NC_route_set", true);
 			continue;
@@ -179,7 +179,7 @@ static void send_by_ring(NC_sender *ring, int fd, size_t id, bool tcp)
 	ranges_of(id, ranges, first);
 	open_stream(ends, tcp);
 	if (OK(NC_sender_send(ring, ends[0], &message, ring))) {
-		/* What cannot be submitted now is by and by. */
+		/* If it cannot be submitted now, it is submitted later. */
 		(void)OK(NC_sender_submit(ring));
 		if (reap_one(ring, fd, ends[1], &at, &done)) {
 			while (at < done.sent && await_either(ends[1], -1))

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenario.h - what a program does with the library while its calls fail
- * (library.c), and how it says so.
- *
- * Faults, and the counting of calls and of blocks of the heap, go on within
- * the calls of the library alone: OK() and its kin let them begin and end.
- * What a scenario does besides never fails.
+ * scenario.h - what a program does with the library while its calls fail (library.c),
+ * and how it reports that.  Faults occur, and calls and heap blocks are counted, only
+ * within calls of the library: OK() and similar macros begin and end that.  All other
+ * actions of a scenario never fail.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
