@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-backend.c - a worker that answers what it likes (libnabc/worker/backend.c,
- * backend-requests.c, send-window.c, queue.c): what the server takes from it can be read
- * and sent, are bytes of that worker's own, and is all let go of in the end.
- * Whatever the worker writes as the number of requests that it has begun with,
- * the server withdraws requests that it has submitted, and no other.
+ * fuzz-backend.c - a worker that sends arbitrary responses (libnabc/worker/backend.c,
+ * backend-requests.c, send-window.c, queue.c): the server can read and send what it
+ * accepts, these are bytes of that worker, and all is released in the end.  For any
+ * number of begun requests that the worker writes, the server withdraws only requests
+ * that it has submitted.
  */
 #include "server.h"
 #include "withdraw.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-rpc-server.c - what members ask the owner of a cache
+ * fuzz-rpc-server.c - calls of members to the owner of a cache
  * (libnabc/membership/rpc-server.c), three of them in any order: every reply is
- * well-formed, nothing is exported without leave, and what came along is let go of.
+ * well-formed, nothing is exported without a grant, and received descriptors are
+ * closed.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ static struct {
 	unsigned maker; /* ASKERS: the owner */
 } ids[IDS];
 static unsigned id_count;
-static bool granted; /* leave was given to somebody */
+static bool granted; /* a grant was made */
 
 static void know(size_t id, unsigned maker)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-serve.c - processes at the door of a cache (libnabc/membership/serve.c): they
- * connect, say what they like with what descriptors they like, hang up, or
- * never read, and the owner goes on, with no descriptor and no member too many.
+ * fuzz-serve.c - processes that connect to a cache (libnabc/membership/serve.c): they
+ * send arbitrary messages with arbitrary descriptors, hang up, or never read.  The
+ * owner continues, without a descriptor or member too many.
  */
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-welcome.c - a worker that attaches to a server which says what it likes
- * (libnabc/membership/attach.c, responder.c): it attaches with what holds, or not at all, and
- * in both cases lets go of every descriptor.  The welcome is a good one with
- * some of its bytes written over by the input.
+ * fuzz-welcome.c - a worker that attaches to a server which sends arbitrary messages
+ * (libnabc/membership/attach.c, responder.c): it attaches with valid data, or not at
+ * all, and in both cases closes every descriptor.  The welcome is a valid one in which
+ * the input overwrites some bytes.
  */
 #include <unistd.h>
 

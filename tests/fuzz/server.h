@@ -26,7 +26,7 @@ static struct nc_channel server_channel; /* the worker's end of the only one */
 static unsigned server_descriptors;
 static size_t server_unit; /* one of the server's own */
 
-/* Somebody else starts it, later. */
+/* Another function starts it later. */
 static inline int server_start(void *context, int socket, char *const *environment, pid_t *pid,
 			       int *pidfd)
 {
