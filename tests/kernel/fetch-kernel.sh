@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: MIT
 #
 # fetch-kernel.sh - brings a kernel of Debian 12 into a folder: its image, the
-# modules that a guest with a network wants, and the headers that modules are
-# built against.  Nothing is installed: apt works with lists of its own, whoever
-# runs it, and the packages are only unpacked.
+# modules that a guest with a network needs, and the headers that modules are built
+# against.  Nothing is installed: apt uses its own lists here, as any user, and the
+# packages are only unpacked.
 #
-# Arguments: 6.1 or 6.12, and the folder.  What is there is good; else the newest
-# of that series is fetched, 6.12 from bookworm-security or bookworm-backports,
-# whichever is ahead.
+# Arguments: 6.1 or 6.12, and the folder.  An existing kernel is used; otherwise the
+# newest of that series is fetched, 6.12 from bookworm-security or
+# bookworm-backports, whichever is ahead.
 # In the folder: image, release (the kernel's name), lib/modules, headers.
 # Environment: DEBIAN_MIRROR, an address below which there are debian and
 # debian-security (else what this machine's apt has for them); DEBIAN_KEYRING.
-# Exit status: 0; 77 when apt or the packages are not to be had; 1.
+# Exit status: 0; 77 when apt or the packages are unavailable; 1.
 
 me=fetch-kernel
 series=$1

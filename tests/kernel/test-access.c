@@ -132,7 +132,7 @@ static void test_users(void)
 	guest_tested("users and groups");
 }
 
-/* A child that waits at a pipe; returns where to write when it may go on. */
+/* A child that waits at a pipe; returns the end whose data lets it continue. */
 static pid_t waiting(struct attempt attempt, int *go)
 {
 	int ends[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-flight.c - bytes that are still in the socket or on the line when their
- * unit is destroyed, its memory filled anew, its process killed or the module
- * unloaded: they arrive as they were.
+ * test-flight.c - bytes that are still in the socket or in flight when their unit is
+ * destroyed, its memory is reused, its process is killed or the module is unloaded:
+ * they arrive unchanged.
  */
 #include <fcntl.h>
 #include <signal.h>

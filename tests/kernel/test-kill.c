@@ -108,7 +108,7 @@ static void test_kept_descriptor(void)
 	guest_tested("a process killed whose child has its descriptor");
 }
 
-/* The process is its threads: it goes on when its first one ends. */
+/* A process consists of its threads: it continues when its first one ends. */
 static void *going_on(void *context)
 {
 	struct device *own = context;

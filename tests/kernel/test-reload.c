@@ -33,7 +33,7 @@ static void use(struct guest_pair *pair, uint64_t round)
 	must(guest_receive(pair->far, round, 1, 30000));
 }
 
-/* KiB that are free or can be had at once. */
+/* KiB that are free or can be reclaimed at once. */
 static long settled(void)
 {
 	long most = 0;

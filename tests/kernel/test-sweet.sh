@@ -72,7 +72,7 @@ serve()
 	await "no server: $*" listening
 }
 
-# refused AS OPTION...: the module was asked for, and cannot be had; $told says why.
+# refused AS OPTION...: the module was requested, and is unavailable; $told says why.
 refused()
 {
 	start "$@"
@@ -169,7 +169,7 @@ counter()
 	nabcctl stat | sed -n "s/^$1  *//p"
 }
 
-# used BYTES: so many at least left by the module, and nothing that lay there had to be copied.
+# used BYTES: the module sent at least that many, and nothing in a unit had to be copied.
 used()
 {
 	local bytes metric

@@ -423,7 +423,7 @@ static int locked_memory(void *context)
 	must(count >= 14 && count <= 16);
 	must(device_statistics(own.fd).file_charged <= 1 << 20);
 	must_fail(nabc_alloc(own.fd, 2 << 20, &id), ENOMEM);
-	/* What is given back can be had again. */
+	/* Returned memory can be allocated again. */
 	must(nabc_destroy(own.fd, id) == 0);
 	must(nabc_alloc(own.fd, 65536, &id) == 0);
 	return 0;
