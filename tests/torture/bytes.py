@@ -154,7 +154,7 @@ def options_of(torture, arch, way):
 
 
 def has_units(arch, way):
-    """One cache, with units in it that somebody else can destroy."""
+    """One cache, with units that another process can destroy."""
     return arch != "mp" and "posix" not in way
 
 

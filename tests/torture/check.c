@@ -64,7 +64,7 @@ static uint32_t most(const struct check *check)
 	return state ? atomic_load(&state->most) : UINT32_MAX;
 }
 
-/* Whether so many bytes are all that there has to be if they are of a version. */
+/* Whether that many bytes are the complete document of this version. */
 static bool is_all(const struct check *check, uint32_t version)
 {
 	size_t size = content_size(check->kind, check->number, version);

@@ -262,7 +262,7 @@ static bool may_mix(const struct check *check)
 	return check->kind == CONTENT_WRITTEN;
 }
 
-/* True: the connection goes on. */
+/* Returns true if the connection continues. */
 static bool end_answer(struct connection *connection)
 {
 	struct check *check = &connection->checks[connection->first];

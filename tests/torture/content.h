@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content.h - bytes that tell what they are: of which document, which version
- * of it and which place.  Each word of 8 bytes is a scrambled number that can be
- * unscrambled again, so whoever has one whole word of an answer knows the version
- * that all the others have to be of.  Pure.
+ * content.h - bytes that identify themselves: their document, its version and their
+ * offset.  Each word of 8 bytes is a scrambled number that can be unscrambled.
+ * Therefore one complete word of a response shows which version all the others must
+ * have.  Pure.
  *
- * Also the board where who changes files says what it has done, in memory that
- * it shares with who asks for them.
+ * Also the shared memory in which the process that changes files tells its clients
+ * what it has done.
  */
 #ifndef CONTENT_H
 #define CONTENT_H

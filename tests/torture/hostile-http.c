@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile-http.c - clients that mean harm, in one of the ways of a table:
+ * hostile-http.c - hostile clients, of one kind of a table:
  *
  *	hostile-http KIND PORT HOLD ADDRESSES CPU SEED FIGURES
  *
- * It keeps up to HOLD connections, from so many addresses, 127.0.1.1 and
- * following, in segments like those of a network, and never uses more than CPU of one processor (0.1, say).  A connection
- * writes, reads and ends as its kind says, then another takes its place.
+ * It keeps up to HOLD connections, from ADDRESSES addresses, 127.0.1.1 and
+ * following, in segments like those of a network, and never uses more than the share
+ * CPU of one processor (for example 0.1).  A connection writes, reads and ends as
+ * its kind says, then another takes its place.
  * Figures: 0 connections, 1 requests or parts of them that were sent, 2 ended
  * by the server, 3 answers' bytes, 4 could not connect, 5 open now.
  * Single-threaded, by non-blocking calls on one connection after the other;

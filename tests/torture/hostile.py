@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The stage hostile: clients, workers and members that mean ill, and honest
-clients that must not suffer from them.
+"""The stage hostile: hostile clients, workers and members, and honest clients that
+must not suffer from them.
 
 Four parts, each with a share of the time:
 
@@ -13,23 +13,23 @@ Four parts, each with a share of the time:
   users, beside honest clients.
 
 What is fair to ask of the rates.  Everything runs on one machine, so attackers
-take CPU time from whom they attack by being there at all.  Therefore the server
-has a CPU of its own, and honest clients and attackers share the other, of which
-all attackers together may use 0.4 (they see to it themselves).  The honest
-clients ask for 0.3 of what was possible at the beginning, which leaves a rest
-of that CPU: were it full, attackers would take from the clients what they need
-before they ever met the server.  So the server has 0.7 of its own CPU left to
-resist with, and what it loses shows as soon as an attack costs it about twice
-what it costs the attackers, or fills a table, a queue or a limit that is for
-all.  What it used is told too.  They come from 16 addresses, each of which may
-have what the limits give a client: from any number of addresses that would be
-no attack but many visitors.  The honest clients come before the attackers where
-CPU time is short, as do other machines, which have their own.  Turns with and
-without attackers alternate, so that other loads of the machine meet both, and
-medians are compared; turns in which honest clients did not have their rate when
-they were alone, or waited for a CPU of their own for long, show those loads and
-are left out.  Limits are those of sweet/sweet.conf, so that they are shown to be
-good ones; only the number of connections is that of the available descriptors.
+take CPU time from their victims by merely running.  Therefore the server has a
+CPU of its own, and honest clients and attackers share the other, of which all
+attackers together may use 0.4 (they see to it themselves).  The honest clients
+ask for 0.3 of what was possible at the beginning, which leaves a rest of that
+CPU: were it full, attackers would take from the clients what they need before
+they ever met the server.  So the server has 0.7 of its own CPU left to resist
+with, and what it loses shows as soon as an attack costs it about twice what it
+costs the attackers, or fills a table, a queue or a limit that is for all.  What
+it used is told too.  They come from 16 addresses, each of which may have what the
+limits give a client: from any number of addresses that would be no attack but
+many visitors.  The honest clients come before the attackers where CPU time is
+short, as do other machines, which have their own.  Turns with and without
+attackers alternate, so that other loads of the machine meet both, and medians are
+compared; turns in which honest clients did not have their rate when they were
+alone, or waited for a CPU of their own for long, show those loads and are left
+out.  Limits are those of sweet/sweet.conf, so that they are shown to be good
+ones; only the number of connections is that of the available descriptors.
 """
 
 import collections
@@ -150,7 +150,7 @@ class Stage:
         return (-15 if os.geteuid() == 0 else 0) if name == "honest" else 4
 
     def limits(self):
-        """Those of the example that users find, with the connections that can be had."""
+        """Those of the example that users find, with the number of available connections."""
         text = (self.torture.source / "sweet" / "sweet.conf").read_text()
         block = re.search(r"^# Against clients.*\n((?:#.*\n)+)", text, re.MULTILINE)[1]
         keys = dict(re.findall(r"^#([a-z-]+)=(.*)$", block, re.MULTILINE))

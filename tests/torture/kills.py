@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Kills workers, CGI programs, FastCGI applications, members, processes that start
-programs, and processes of arch mp at random while clients go on, and then the
+programs, and processes of arch mp at random while clients continue, and then the
 server itself.
 
 Each process that ends may cost one request of the same pool; all other answers
 are right.
-Afterwards all is as before: processes, descriptors, memory, members.  A server
-that was killed is started anew at once, by what it left.
+Afterwards processes, descriptors, memory and members are as before.  A killed
+server is started again at once, with the files that it left.
 """
 
 import collections
@@ -37,11 +37,11 @@ FILES = 5  # units that the site's files are at most
 SLACK = {"descriptors beside units": 4}  # connections that come and go
 WORKERS = ("page", "obey", "stream", "confined")
 
-# What a server that was started anew is asked for first.
+# The first requests to a restarted server.
 FIRST = ("/small", "/page?size=1", "/confined?size=1", "/application?size=1", "/obey/kept",
          "/cgi/slow", "/stream/pieces?5:1000")
 
-# What falls to whom, of a hundred; mp alone has processes, the others alone members.
+# The share of each victim, in percent; only mp has processes, only the others have members.
 CHANCES = {"page": 15, "obey": 15, "stream": 15, "confined": 10, "application": 8, "cgi": 20,
            "process": 10, "member": 6, "starter": 8}
 STARTED = ("confined", "application", "cgi")  # by the starter
@@ -107,7 +107,7 @@ class Members:
 
 
 class Slot:
-    """One kind of server, for so many seconds."""
+    """One kind of server, for that many seconds."""
 
     def __init__(self, torture, kind, arch, number, seconds, times):
         self.torture, self.kind, self.arch, self.times = torture, kind, arch, times
@@ -248,7 +248,7 @@ class Slot:
             present = {entry.pid for entry in tree.below(self.server.pid)} | {self.server.pid}
             statuses = {pid: one for pid, one in statuses.items() if pid in present}
             bad = self.unsettled(statuses.values(), members)
-            threading.Event().wait(0.02)  # a status is a question, and tells of nothing by itself
+            threading.Event().wait(0.02)  # polls the status, which announces nothing by itself
         if bad:
             self.wrong(f"not as before the kills: {bad}")
         # A unit of a member is a descriptor as long as it is kept.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A server with a bit of everything, for the stages that let it work for long:
-files, workers, CGI, FastCGI, and what each of its pages must be.
+"""A server with all kinds of content, for the stages that run it for long: files, workers,
+CGI, FastCGI, and what each of its pages must contain.
 
-Each pool has a program of its own name, so that a process tells whose it is.
+The program of each pool has a name of its own, which shows the pool of a process.
 """
 
 import os
@@ -87,7 +87,7 @@ class Page:
 
 
 def pieces(count, size):
-    """A check: so many pieces, each with its number in front."""
+    """A check: that many pieces, each with its number in front."""
     def check(body):
         return len(body) == count * size and all(
             body[number * size:number * size + PIECE_DIGITS] == b"%012d" % number

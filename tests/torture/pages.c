@@ -116,7 +116,7 @@ static int respond(NC_worker *worker, const struct NC_request *request,
 	return result;
 }
 
-/* Behind so many others, or at once. */
+/* After a number of others, or at once. */
 static void destroy_soon(size_t id, bool now)
 {
 	static size_t recent[STANDING];

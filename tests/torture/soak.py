@@ -30,7 +30,7 @@ RELOAD = 1.0  # seconds from the end of one to the next
 ROUNDS, ROUND_LEAST, ROUND_MOST = 12, 3.0, 20.0  # seconds of load between two looks at it
 SAMPLE = 0.25
 VARIANTS = (("epoll", "amped"), ("uring", "mt"), ("uring", "amped"), ("epoll", "mp"))
-SLOT = 60.0  # seconds of a server, if there are so many
+SLOT = 60.0  # seconds of a server, if that many are left
 CACHE = 24 * mixed.MB  # full soon
 
 MB = 1 << 20
