@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # check-abi.sh - compares the binary interface of the built library with the one
-# that libnabc/libnabc.abi describes, by libabigail.  Programs that were linked
-# with an earlier version must go on working, so what is there stays as it is;
-# what is new is added to the description:
+# that libnabc/libnabc.abi describes, by libabigail.  Programs that were linked with
+# an earlier version must continue to work.  Therefore existing declarations stay as
+# they are; new ones are added to the description:
 #
 #	tests/check-abi.sh --record
 #

@@ -28,7 +28,7 @@ status=0
 units='$(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(FUZZ_TARGETS)'
 $make -j"$(nproc)" check TESTS="$units" >units.log 2>&1 || status=1
 grep -E '^(FAIL|ERROR): |^# (TOTAL|PASS|FAIL)' units.log
-# Whoever a program is run as next, it goes on counting where it began.
+# A program that runs as another user continues its counts of the first run.
 for program in sweet/sweet nabcctl/nabcctl tests/system/* cgi-examples/*; do
 	[ -f "$program" ] && [ -x "$program" ] && "./$program" --help >help.log 2>&1 </dev/null
 done

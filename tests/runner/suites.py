@@ -249,7 +249,7 @@ def bundles(context, factor, marks):
 
 def system_environment(context, tree):
     """What the system tests of a tree are run with."""
-    # Installing it links anew, which must not happen beside other tests.
+    # Installation links again, which must not happen while other tests run.
     found = {"NABC_INSTALLED": os.path.join(context.top, tree, "installed")}
     if tree == "build-tsan":
         # It does not see what GLib's slices lock.
