@@ -210,7 +210,7 @@ END_TEST
 
 #define LIMIT 128      /* maximum of descriptors of the process here */
 #define LOOK_MS 300    /* during which a loop is watched */
-#define TURNS_MAX 100u /* in that time, of one that does not spin: it would have thousands */
+#define TURNS_MAX 100u /* in that time; a loop that spins makes thousands */
 
 static struct loop_hook hook;
 static struct timer look;
