@@ -48,7 +48,7 @@ static const struct {
 	{"If-Match: abc\r\n", FAILED},
 	{"If-Match: " SAME "\r\n" RANGE_FIELD, RANGE},
 	{"If-Match: " OTHER "\r\n" RANGE_FIELD, FAILED},
-	{"If-Match: " SAME "\r\nIf-Unmodified-Since: " BEFORE "\r\n", WHOLE}, /* not asked then */
+	{"If-Match: " SAME "\r\nIf-Unmodified-Since: " BEFORE "\r\n", WHOLE}, /* ignored then */
 	{"If-Match: " OTHER "\r\nIf-Unmodified-Since: " AT "\r\n", FAILED},
 	{"If-Match: " OTHER "\r\nIf-None-Match: " SAME "\r\n", FAILED},
 	{"If-Match: " SAME "\r\nIf-None-Match: " SAME "\r\n", NOT_MODIFIED},
