@@ -29,7 +29,7 @@ struct caller {
 static struct nc_index cache;
 static struct caller callers[ASKERS];
 
-/* Every id that was heard of, and who made it. */
+/* Every known id, and its creator. */
 static struct {
 	size_t id;
 	unsigned maker; /* ASKERS: the owner */
@@ -99,7 +99,7 @@ static void close_all(void)
 	nc_index_fini(&cache);
 }
 
-/* A frozen segment, one that can be written, or no segment at all. */
+/* A frozen segment, a writable one, or no segment at all. */
 static int make_fd(unsigned choice)
 {
 	struct nc_segment segment;
@@ -115,7 +115,7 @@ static int make_fd(unsigned choice)
 	return fd;
 }
 
-/* What came back; the unit that was exported is looked at. */
+/* Reads the reply; checks the exported unit. */
 static void hear(unsigned number, const struct nc_wire_call *call)
 {
 	struct caller *caller = &callers[number];
@@ -134,14 +134,14 @@ static void hear(unsigned number, const struct nc_wire_call *call)
 		know(reply.head.id, number);
 	if (reply.head.error == 0 && call->op == NC_WIRE_GRANT)
 		granted = true;
-	/* Whom a unit is granted to is for its maker, and for who oversees all. */
+	/* Only the creator and operators may list the grants of a unit. */
 	for (unsigned i = 0; i < id_count && call->op == NC_WIRE_GRANTS && !reply.head.error; i++)
 		MUST(ids[i].id != call->id || ids[i].maker == number || number == OVERSEER);
 	if (reply.head.flags & NC_WIRE_HAS_UNIT) {
 		char *base = mmap(NULL, reply.head.size, PROT_READ, MAP_SHARED, fds[0], 0);
 
 		MUST(call->op == NC_WIRE_FETCH && base != MAP_FAILED);
-		/* Nobody can write it, not even through another mapping. */
+		/* No process can write it, not even through another mapping. */
 		MUST(mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, fds[0], 0) == MAP_FAILED);
 		munmap(base, reply.head.size);
 		for (unsigned i = 0; i < id_count && !granted && number != OVERSEER; i++)
@@ -188,7 +188,7 @@ static void call(struct input *input)
 		memcpy(message.behind, behind, length);
 	for (unsigned i = 0; i < count; i++)
 		fds[i] = make_fd(choice >> (2 + 2 * i) & 3);
-	/* Cut short or not, as it comes. */
+	/* Truncated or not, by chance. */
 	(void)nc_peer_send(caller->socket[1], &message,
 			   sizeof(*call) + length - (with >> 6 == 3 ? sizeof(*call) / 2 : 0), fds,
 			   count);

@@ -53,7 +53,7 @@ static void hang_up(int *client)
 	*client = -1;
 }
 
-/* Until nobody is at the door any more, who came and went before included. */
+/* Until no connection waits any more, including those that were closed again. */
 static void dispatch(void)
 {
 	int events;
@@ -62,7 +62,7 @@ static void dispatch(void)
 		MUST(events > 0 && turns < 10000);
 }
 
-/* A hello or a question that is nearly right, or any bytes. */
+/* Sends a hello or a call that is almost valid, or arbitrary bytes. */
 static void say(struct input *input, int client, unsigned how)
 {
 	struct nc_wire_hello hello = {.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};
