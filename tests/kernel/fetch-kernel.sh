@@ -93,7 +93,7 @@ headers=$(apt-cache depends "linux-headers-$release" |
 for package in "$where"/packages/linux-headers-* "$where"/packages/linux-kbuild-*; do
 	dpkg-deb -x "$package" "$where/unpacked" || exit 1
 done
-# All drivers would be half a gigabyte.
+# All drivers would need half a gigabyte.
 modules="./lib/modules/*/kernel"
 dpkg-deb --fsys-tarfile "$where/packages/$image"_* |
 	tar -x -C "$where/unpacked" --wildcards './boot/*' './lib/modules/*/modules.*' \
@@ -102,7 +102,7 @@ dpkg-deb --fsys-tarfile "$where/packages/$image"_* |
 		"$modules/drivers/net/virtio_net.ko*" "$modules/drivers/net/net_failover.ko*" || exit 1
 find "$where/unpacked/lib/modules" -name '*.ko.xz' -exec xz -d {} + || exit 1
 
-# Where they are now, not where they would be installed.
+# Their current path, not the one of an installation.
 sed -i "s|/usr/src/|$where/unpacked/usr/src/|" \
 	"$where/unpacked/usr/src/linux-headers-$release/Makefile" || exit 1
 ln -s "unpacked/usr/src/linux-headers-$release" "$where/headers" &&
