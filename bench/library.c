@@ -60,8 +60,8 @@ static double pipe_byte(const int pipe[2], uint64_t span)
 }
 
 /*
- * Filled, and thereby summed, off the clock.  The end of the handle's use is
- * part of what is measured.
+ * Filled, and thereby summed, outside of the measured time, which includes the end of
+ * the handle's use.
  */
 static double unit_4k(uint64_t span, const char *page)
 {
@@ -92,7 +92,7 @@ static double unit_4k(uint64_t span, const char *page)
 	return (double)spent / (double)count;
 }
 
-/* The same steps one unit at a time; of one byte, so that nothing is to be filled. */
+/* The same steps one unit at a time; of one byte, so that filling takes no time. */
 static double unit_small(uint64_t span)
 {
 	uint64_t start = cpu_ns(), end, count = 0;
@@ -114,7 +114,7 @@ static double unit_small(uint64_t span)
 	return (double)(end - start) / (double)count;
 }
 
-/* Over as many pages as unit_4k() has in turn: they come from the same CPU cache. */
+/* Over as many pages as unit_4k() uses in turn: they come from the same CPU cache. */
 static double checksum_4k(uint64_t span, const char *pages)
 {
 	uint64_t start = cpu_ns(), end, count = 0;

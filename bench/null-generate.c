@@ -36,7 +36,7 @@ struct connection {
 	size_t room, length, sent;
 };
 
-/* What cgi-examples/generate does: pieces of a pattern, at places of its own. */
+/* Like cgi-examples/generate: pieces of a pattern, at places of its own. */
 static void fill(char *body, size_t size)
 {
 	size_t period = sizeof(alphabet) - 1, step = sizeof(pattern) / period * period;

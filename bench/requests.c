@@ -13,7 +13,7 @@
 #define OBJECTS_MAX (1u << 24)
 #define COLUMNS 6
 
-/* What all lists need once objects and sizes are known. */
+/* Completes any list once objects and sizes are known. */
 static int finish(struct requests *requests)
 {
 	uint32_t *later = malloc(((size_t)requests->objects + 1) * sizeof(later[0]));
@@ -38,7 +38,7 @@ static int finish(struct requests *requests)
 
 /* --- a trace ------------------------------------------------------------- */
 
-/* Splits a line in place; the number of columns. */
+/* Splits a line in place; returns the number of columns. */
 static int split(char *line, char *columns[COLUMNS])
 {
 	int count = 0;

@@ -12,10 +12,10 @@
 
 #include "kernel.h"
 
-/* What a server reads of a pipe at once. */
+/* The size of a server's read from a pipe. */
 #define PIPE_MOST 65536
 
-/* Memory that is shared by documents on their way. */
+/* Memory shared by documents in flight. */
 #define SHARED_MOST ((size_t)16 << 20)
 #define SLOTS_MAX 64
 
@@ -116,7 +116,7 @@ static void pipe_fini(size_t size)
 	document_forget(body, size > PIPE_MOST ? size : PIPE_MOST);
 }
 
-/* --- in a file in memory, whose descriptor is handed over ----------------------- */
+/* --- in a file in memory, whose descriptor is passed ---------------------------- */
 
 union descriptor {
 	struct cmsghdr head;
