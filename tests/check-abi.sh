@@ -22,7 +22,7 @@ if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
 	echo "check-abi: libabigail is missing; on Debian: apt-get install abigail-tools"
 	exit 77
 fi
-# A sanitizer's library has symbols of its own; a stripped one has no types.
+# A library with sanitizers has additional symbols; a stripped one has no types.
 if ! readelf -S "$library" | grep -q '\.debug_info' || nm "$library" | grep -q '__[at]san_init'; then
 	echo "check-abi: $library has no debug information, or a sanitizer"
 	exit 77
@@ -34,7 +34,7 @@ if [ "$1" = --record ]; then
 	cp "$tmp" "$stored"
 	exit
 fi
-# 4: a change, of which the report tells more; 8: certainly not compatible.
+# 4: a change, which the report describes; 8: certainly not compatible.
 abidiff --no-show-locs "$stored" "$tmp"
 case $? in
 0)

@@ -20,7 +20,7 @@ mkdir -p "$here" && cd "$here" || exit 1
 here=$PWD
 [ -f Makefile ] || "$srcdir/configure" -q --enable-coverage CC=clang >configure.log || exit 1
 $make -s -j"$(nproc)" all || exit 1
-# Counts are of these programs alone, and other users' processes count as well.
+# Only these programs count, including their processes of other users.
 rm -rf counts
 mkdir -m 1777 counts || exit 1
 
