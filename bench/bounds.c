@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bounds.c - what a cache could hit that knew all requests in advance; see
- * simulate.h.  One thread; each call owns what it makes and frees it.
+ * bounds.c - the hits of a cache that knows all requests in advance; see simulate.h.
+ * One thread; each call owns what it makes and frees it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "simulate.h"
 
-/* --- Belady: a heap, first what is requested last ------------------------ */
+/* --- Belady: a heap, the farthest next request first --------------------- */
 
 struct future {
 	const struct requests *requests;
@@ -78,7 +78,7 @@ static void replay(struct future *future, uint64_t size, struct result *result)
 			continue;
 		}
 		settle(future, object);
-		/* The new one goes at once if it is the farthest. */
+		/* The new one is evicted at once if its next request is the farthest. */
 		while (used > size || (future->count && future->next[future->heap[0]] == NEVER)) {
 			used -= requests->size[future->heap[0]];
 			drop(future, future->heap[0]);
@@ -129,7 +129,7 @@ static int by_length(const void *left, const void *right)
 	return (a->length > b->length) - (a->length < b->length);
 }
 
-/* Takes intervals in order; the one that does not fit whole counts as if it did. */
+/* Takes intervals in order; the first one that does not fit completely counts as if it did. */
 static void take(const struct interval *intervals, uint32_t count, double space_time,
 		 uint64_t *hits, uint64_t *bytes)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checksum.c - what summing costs beside copying: libnabc's Internet checksum
- * and CRC32C against memcpy() on the same data, which the CPU's caches hold.
+ * checksum.c - the CPU time of checksums compared with copying: libnabc's Internet
+ * checksum and CRC32C against memcpy() on the same data, which the CPU's caches
+ * hold.
  *
  * The three take turns in short rounds, so that a disturbance of the machine
  * meets all of them; the median round counts.  Prints one line a size:
@@ -31,7 +32,7 @@
 
 typedef void run_function(const void *data, void *to, size_t size, size_t count);
 
-/* The compiler must not see that nobody looks at the result. */
+/* The compiler must not know that the result is unused. */
 static volatile uint32_t sink;
 
 static inline void clobber(void *memory)
@@ -107,7 +108,7 @@ static void compare(size_t size)
 		for (unsigned i = 0; i < WORKS; i++) {
 			uint64_t start;
 
-			/* The caches hold what this one needs, not what the last one left. */
+			/* The caches contain the data of this one, not that of the last one. */
 			works[i].run(data, to, size, count / 16 + 1);
 			start = now();
 			works[i].run(data, to, size, count);

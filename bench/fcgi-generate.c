@@ -2,12 +2,12 @@
 /*
  * fcgi-generate.c - the peer's dynamic page: a FastCGI responder on libfcgi.
  *
- * Answers "?size=N" with the N bytes that cgi-examples/generate makes, filled
- * anew for each request, so that bench compares two ways of handing a body to
- * a web server and nothing else.  The first process owns the listening socket
- * and only waits; each child has one thread that accepts from that socket.
- * With a FOLDER the body goes into a file there, and the server gets its
- * path (X-Sendfile).  bench compiles and starts it.
+ * Answers "?size=N" with the N bytes that cgi-examples/generate makes, filled again
+ * for each request, so that bench compares two ways of handing a body to a web
+ * server and nothing else.  The first process owns the listening socket and only
+ * waits; each child has one thread that accepts from that socket.  With a FOLDER the
+ * body goes into a file there, and the server gets its path (X-Sendfile).  bench
+ * compiles and starts it.
  * Usage: fcgi-generate SOCKET CHILDREN [FOLDER]
  */
 #include <errno.h>
@@ -27,21 +27,21 @@
 #define CHILDREN_MAX 256
 #define BACKLOG 1024
 /*
- * Files of one child and size, written in turn.  The server does not tell when
- * it has sent one: there are as many as bench has connections, so that one
- * whose turn comes again has left.
+ * Files of one child and size, written in turn.  The server does not report when it
+ * has sent one: there are as many files as connections of bench, so that a file is
+ * sent before it is written again.
  */
 #define FILES 64
 
 static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
 
 struct files {
-	const char *folder; /* NULL: bodies go by the connection */
+	const char *folder; /* NULL: bodies are sent through the connection */
 	unsigned next;
 	char path[PATH_MAX];
 };
 
-/* The number after "size=", or -1 if there is none that can be served. */
+/* Returns the number after "size=", or -1 if there is none or an invalid one. */
 static long parse_size(const char *query)
 {
 	unsigned long size;
@@ -67,9 +67,9 @@ static void fill(char *body, size_t size)
 }
 
 /*
- * The page as a file; its path, or NULL.  A file is written again in place and
- * never changes its size, since lighttpd keeps what it knows of a path, and
- * the file open, for a second.
+ * Writes the page to a file; returns its path, or NULL. A file is written again in
+ * place and never changes its size, since lighttpd caches the properties of a path,
+ * and keeps the file open, for a second.
  */
 static const char *write_file(struct files *files, const char *body, size_t size)
 {
@@ -143,7 +143,7 @@ static int serve(int listener, const char *folder)
 	if (FCGX_InitRequest(&request, listener, 0))
 		return 1;
 	while (!FCGX_Accept_r(&request)) {
-		/* What is left unread of a request would end a connection that is kept. */
+		/* An unread rest of a request would end a kept connection. */
 		while (FCGX_GetChar(request.in) >= 0)
 			;
 		answer(&request, &files, &body, &room);
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 			break;
 	if (started == count) {
 		fprintf(stderr, "fcgi-generate: ready\n");
-		/* A child never ends by itself: when one does, all is over. */
+		/* A child never exits by itself: if one does, the server ends. */
 		status = sigwaitinfo(&awaited, NULL) == SIGCHLD;
 	} else {
 		perror("fcgi-generate: fork");

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library-handover.c - a body of 100 KB from a worker to the owner: by cache
- * id, through a pipe, over a Unix stream socket.
- *
- * All of them between the same two processes, with a request of the same size
- * for each body.  The worker makes the unit anew each time; filling it is
- * timed by the worker and taken off.  The bytes for pipe and socket lie ready
- * in the worker and are read into one buffer of the owner.
+ * library-handover.c - passes a body of 100 KB from a worker to the owner: by cache
+ * id, through a pipe, and over a Unix stream socket.  All use the same two processes,
+ * with a request of the same size for each body.  The worker fills a new unit each
+ * time; it measures the time of filling, which is subtracted.  The bytes for pipe and
+ * socket are ready in the worker; the owner reads them into one buffer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +22,7 @@
 #define REQUEST 64u
 #define FILLS 65536u
 #define PIPE_LARGE (1 << 20)
-#define FD_MIN 16 /* above what the library gives a worker */
+#define FD_MIN 16 /* above the descriptors that the library passes to a worker */
 
 enum way { BY_ID, BY_PIPE, BY_LARGE_PIPE, BY_SOCKET, WAYS };
 
@@ -32,7 +30,7 @@ static const char *const way_names[WAYS] = {"cache id", "pipe", "pipe of 1 MB", 
 
 /* --- the worker ---------------------------------------------------------- */
 
-/* Time that it took to fill a unit of each hand-over of the round. */
+/* Times to fill a unit, for each hand-over of the round. */
 static uint32_t fills[FILLS];
 static unsigned filled;
 
@@ -75,7 +73,7 @@ static struct NC_response make_unit(const char *body)
 	return response;
 }
 
-/* The mean of the times but for those in which another program ran. */
+/* Returns the mean of the times without those in which another program ran. */
 static double mean_of(uint32_t *times, unsigned count)
 {
 	unsigned whole = 0;
@@ -87,7 +85,7 @@ static double mean_of(uint32_t *times, unsigned count)
 	return whole ? sum / whole : 0;
 }
 
-/* What it takes to copy a body, to as many places in turn as units are under way. */
+/* Returns the time to copy a body, to as many places in turn as units are in flight. */
 static double mean_copy(const char *body, unsigned places)
 {
 	static uint32_t times[1000];
@@ -107,7 +105,7 @@ static double mean_copy(const char *body, unsigned places)
 	return mean_of(times, count);
 }
 
-/* What filling took in this round, and what a copy takes. */
+/* Responds with the time of filling in this round, and of a copy. */
 static struct NC_response tell_fill(const struct NC_request *request, const char *body)
 {
 	static char text[64];
@@ -192,7 +190,7 @@ struct pair {
 	char *body;
 };
 
-/* Of many under way, most are enough to go on with; a bound keeps none waiting. */
+/* Continues when most of many pending responses have arrived; a bound prevents a hang. */
 static void sleep_for_responses(struct pair *pair, unsigned under_way)
 {
 	unsigned enough = under_way > 4 ? under_way * 3 / 4 : 1;
@@ -283,7 +281,7 @@ static void close_pair(struct pair *pair)
 	free(pair->body);
 }
 
-/* Hand-overs by cache id, depth of them under way at a time; their number. */
+/* Hand-overs by cache id, `depth` of them concurrently; returns their number. */
 static uint64_t by_id(struct pair *pair, bool empty, unsigned depth, uint64_t span)
 {
 	const char variables[REQUEST] = {'D',
@@ -372,7 +370,7 @@ static void ask_fill(struct pair *pair, unsigned depth, struct cost *cost)
 	cost->wall -= cost->fill;
 }
 
-/* CPU time of both processes for one hand-over, and time on the clock. */
+/* CPU time of both processes for one hand-over, and wall-clock time. */
 static struct cost one_way(struct pair *pair, int way, bool empty, unsigned depth, uint64_t span)
 {
 	uint64_t mine = clock_ns(CLOCK_PROCESS_CPUTIME_ID), its = clock_ns(pair->worker_clock);
@@ -422,7 +420,7 @@ void measure_handover(const struct plan *plan)
 	handover(plan, "1 CPU, depth 16", plan->cpus[0], 16);
 }
 
-/* A unit's cost inside a worker; the worker tells its figures itself. */
+/* The cost of a unit inside a worker; the worker prints its figures itself. */
 void measure_worker(const struct plan *plan)
 {
 	char variables[REQUEST];

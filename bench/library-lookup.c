@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library-lookup.c - finding a unit by its id among few and among many, and
- * what memory a unit needs besides its bytes.
- *
- * A look-up is NC_hold() and NC_release() of random ids.  Beside it stand the
- * same two atomic steps on a random line of a plain array of equal stride:
- * what memory itself takes when the table no longer fits into the CPU's
- * caches.  The units have one byte, which lies in a page of its own.
+ * library-lookup.c - looking up a unit by its id among few and among many, and the
+ * memory that a unit needs besides its bytes.  A lookup is NC_hold() and NC_release()
+ * of random ids.  For comparison, the same two atomic operations on a random line of a
+ * plain array of equal stride show the time of memory itself when the table no longer
+ * fits into the CPU's caches.  The units have one byte, in a page of its own.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +17,7 @@
 #define FEW ((size_t)1000)
 #define SEED 88172645463325252u
 
-/* An element of the array beside the table. */
+/* An element of the array for comparison. */
 struct plain {
 	_Atomic uint64_t word;
 	char rest[sizeof(struct nc_unit) - sizeof(uint64_t)];
@@ -67,7 +65,7 @@ static double touch(const size_t *ids, struct plain *array, size_t count, uint64
 		for (unsigned i = 0; i < 1024; i++) {
 			size_t at = random_next(&state) % count;
 
-			/* The id is fetched, too; none of them is 0. */
+			/* The id is read, too; none of them is 0. */
 			add(&array[at - (ids[at] == 0)], 1);
 			add(&array[at - (ids[at] == 0)], UINT64_MAX);
 		}

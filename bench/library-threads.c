@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library-threads.c - threads that look units up, that send them, and that
- * insert, send and destroy them, all in one cache.
- *
- * Each thread has a pair of connected sockets and reads what it sent, so
- * nothing but a lock can make it wait: its voluntary context switches are the
- * waits for locks.  The same with send() of the same bytes stands beside.
+ * library-threads.c - threads that look units up, that send them, and that insert,
+ * send and destroy them, all in one cache.  Each thread has a pair of connected
+ * sockets and reads what it sent, so only a lock can make it wait: its voluntary
+ * context switches are the waits for locks. send() of the same bytes is measured for
+ * comparison.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,8 +20,8 @@
 #define UNIT ((size_t)1024)
 #define THREADS_MAX 64u
 
-#define LOOK_UPS 1000u /* units for all to look up */
-#define BATCH 64u      /* calls between two looks at the clock */
+#define LOOK_UPS 1000u /* units that all threads look up */
+#define BATCH 64u      /* calls between two reads of the clock */
 
 enum task { PLAIN, OWN, SHARED, INSERT, INSERT_ONLY, HOLD_OWN, HOLD_SHARED, LOOK_UP, TASKS };
 
@@ -96,7 +95,10 @@ static void repeat(const struct hand *hand, const int sockets[2], size_t id, cha
 		if (task == HOLD_OWN || task == HOLD_SHARED)
 			hold(id);
 		else if (task == LOOK_UP)
-			/* Steps without a common divisor meet all of them, apart from each other. */
+			/*
+			 * Steps without a common divisor visit all of them, each thread at a
+			 * different place.
+			 */
 			hold(hand->crew->ids[(at + i) * 367 % LOOK_UPS]);
 		else
 			once(task, sockets, id, bytes);

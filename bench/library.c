@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library.c - measures libnabc by itself; bench/bench library runs it and
- * makes tables of what it tells.
+ * library.c - measures libnabc by itself; bench/bench library runs it and makes
+ * tables of its output.
  *
  *	library TEST ROUNDS MILLISECONDS UNITS THREADS CPU CPU
  *
- * One process measures one test, since a process has one default cache.
- * Within a test the subjects take turns, so that a disturbance meets all of
- * them.  Each figure of each round is a line: test, subject, field, value.
- * Uses the public headers, as any program would, and one function of the
- * library's inside: the checksum, to tell what it costs alone.
+ * One process measures one test, since a process has one default cache.  Within a
+ * test the subjects take turns, so that a disturbance meets all of them.  Each
+ * figure of each round is a line: test, subject, field, value.  Uses the public
+ * headers, as any program would, and one internal function of the library: the
+ * checksum, to measure its CPU time alone.
  */
 #include <errno.h>
 #include <sched.h>
@@ -60,8 +60,8 @@ static double pipe_byte(const int pipe[2], uint64_t span)
 }
 
 /*
- * Filled, and thereby summed, off the clock.  The end of the handle's use is
- * part of what is measured.
+ * Filled, and thereby summed, outside of the measured time, which includes the end of
+ * the handle's use.
  */
 static double unit_4k(uint64_t span, const char *page)
 {
@@ -92,7 +92,7 @@ static double unit_4k(uint64_t span, const char *page)
 	return (double)spent / (double)count;
 }
 
-/* The same steps one unit at a time; of one byte, so that nothing is to be filled. */
+/* The same steps one unit at a time; of one byte, so that filling takes no time. */
 static double unit_small(uint64_t span)
 {
 	uint64_t start = cpu_ns(), end, count = 0;
@@ -114,7 +114,7 @@ static double unit_small(uint64_t span)
 	return (double)(end - start) / (double)count;
 }
 
-/* Over as many pages as unit_4k() has in turn: they come from the same CPU cache. */
+/* Over as many pages as unit_4k() uses in turn: they come from the same CPU cache. */
 static double checksum_4k(uint64_t span, const char *pages)
 {
 	uint64_t start = cpu_ns(), end, count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library.h - what the parts of the benchmark of the library share: clocks,
- * the way figures are told, and ending at the first failure.
+ * library.h - shared by the parts of the benchmark of the library: clocks, the format
+ * of figures, and exiting at the first failure.
  */
 #ifndef BENCH_LIBRARY_H
 #define BENCH_LIBRARY_H
@@ -17,8 +17,8 @@
 /* How much to measure. */
 struct plan {
 	unsigned rounds;  /* of each subject, alternating with the others */
-	uint64_t span;	  /* ns that one round of one subject takes at least */
-	size_t units;	  /* of the look-ups, at most */
+	uint64_t span;	  /* minimum duration of a round of one subject, ns */
+	size_t units;	  /* of the lookups, at most */
 	unsigned threads; /* at most */
 	int cpus[2];	  /* of the owner and of the worker */
 };
@@ -36,16 +36,16 @@ static inline uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* CPU time of this thread: what other programs take does not count. */
+/* CPU time of this thread: that of other programs does not count. */
 static inline uint64_t cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Says what failed, with errno, and ends the process with status 1. */
+/* Prints what failed, with errno, and exits with status 1. */
 _Noreturn void die(const char *what);
 
-/* Ends the process unless good; errno should say why. */
+/* Exits unless `good`; errno should say why. */
 #define must(good, what)                                                                           \
 	do {                                                                                       \
 		if (!(good))                                                                       \

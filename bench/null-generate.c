@@ -36,7 +36,7 @@ struct connection {
 	size_t room, length, sent;
 };
 
-/* What cgi-examples/generate does: pieces of a pattern, at places of its own. */
+/* Like cgi-examples/generate: pieces of a pattern, at places of its own. */
 static void fill(char *body, size_t size)
 {
 	size_t period = sizeof(alphabet) - 1, step = sizeof(pattern) / period * period;
@@ -45,7 +45,7 @@ static void fill(char *body, size_t size)
 		memcpy(body + at, pattern, size - at < step ? size - at : step);
 }
 
-/* The answer to a whole request.  False: it cannot be had. */
+/* Makes the response to a complete request.  Returns false if it is unavailable. */
 static bool make(struct connection *connection)
 {
 	const char *size_at = strstr(connection->request, "size=");
@@ -70,7 +70,7 @@ static bool make(struct connection *connection)
 	return true;
 }
 
-/* Goes on until the socket has no more, or takes no more.  False: it is over. */
+/* Continues until the socket has no data, or accepts none.  Returns false at the end. */
 static bool go_on(struct connection *connection)
 {
 	for (;;) {

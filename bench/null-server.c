@@ -33,14 +33,14 @@
 #define BACKLOG 1024
 #define PAGE ((size_t)4096)
 #define BODY_MAX ((size_t)64 << 20)
-#define UNSENT_LIMIT (16 << 10) /* bytes; what SWEET's library found best, too */
+#define UNSENT_LIMIT (16 << 10) /* bytes; also the best value for SWEET's library */
 
 void null_begin(const struct null_server *server, struct null_connection *connection, int fd)
 {
 	static unsigned turn;
 	const int on = 1, limit = UNSENT_LIMIT;
 
-	/* Each begins elsewhere, as clients do. */
+	/* Each starts at a different body, as clients do. */
 	*connection = (struct null_connection){.turn = turn++ % server->count};
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (server->way == NULL_SPLICE)
@@ -51,7 +51,7 @@ void null_take(struct null_connection *connection, const char *data, size_t leng
 {
 	static const char end[] = "\r\n\r\n";
 
-	/* Most often, a whole request and nothing more. */
+	/* Usually exactly one whole request. */
 	if (connection->ended == 0 && length >= 4 && memcmp(data + length - 4, end, 4) == 0 &&
 	    memmem(data, length - 1, end, 4) == NULL) {
 		connection->owed++;

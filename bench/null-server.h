@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * null-server.h - what the two loops of null-server have in common: the
- * records that are sent, and where a connection stands.
+ * null-server.h - shared by the two loops of null-server: the records to send, and the
+ * state of a connection.
  */
 #ifndef NULL_SERVER_H
 #define NULL_SERVER_H
@@ -12,7 +12,7 @@
 
 #define NULL_CONNECTIONS 65536u /* descriptors, at most */
 
-/* How an answer leaves. */
+/* How a response is sent. */
 enum null_way {
 	NULL_SEND,   /* send(), at once */
 	NULL_BATCH,  /* send operations, submitted together (io_uring) */
@@ -21,7 +21,7 @@ enum null_way {
 
 struct null_server {
 	int listener;
-	int records_fd;	     /* a memfd: a record is head and body, one behind the other */
+	int records_fd;	     /* a memfd: a record is head and body, one after the other */
 	const char *records; /* the same, mapped */
 	size_t length;	     /* of a record */
 	size_t stride;
@@ -31,32 +31,32 @@ struct null_server {
 };
 
 struct null_connection {
-	unsigned ended; /* how much of the empty line behind a head has come */
-	unsigned owed;	/* answers */
+	unsigned ended; /* received bytes of the empty line after a head */
+	unsigned owed;	/* pending responses */
 	unsigned turn;	/* the next record */
-	size_t sent;	/* of the answer that is on its way */
-	bool half_shut; /* the answer was the last */
+	size_t sent;	/* of the response in flight */
+	bool half_shut; /* the response was the last one */
 	bool under_way; /* by an operation (NULL_BATCH) */
 };
 
-/* A connection that begins. */
+/* Starts a connection. */
 void null_begin(const struct null_server *server, struct null_connection *connection, int fd);
 
-/* Takes received bytes: each end of a head is an answer more to be sent. */
+/* Takes received bytes: each end of a head adds a response to send. */
 void null_take(struct null_connection *connection, const char *data, size_t length);
 
-/* Sends what is owed until the socket takes no more: 0, or -1 if it is broken. */
+/* Sends pending responses until the socket accepts no more: 0, or -1 if it is broken. */
 int null_answer(const struct null_server *server, struct null_connection *connection, int fd);
 
-/* What is to be sent next: its bytes, or none. */
+/* Returns what is to be sent next: its bytes, or none. */
 size_t null_next(const struct null_server *server, const struct null_connection *connection,
 		 const char **from);
 
-/* So many of them went: the connection goes on behind them. */
+/* Records that `sent` bytes were sent; the connection continues behind them. */
 void null_sent(const struct null_server *server, struct null_connection *connection, int fd,
 	       size_t sent);
 
-/* The loops: return only on errors, which they have told. */
+/* The loops: return only on errors, which they have reported. */
 void null_epoll(const struct null_server *server, struct null_connection *connections);
 void null_uring(const struct null_server *server, struct null_connection *connections);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * null-uring.c - null-server on io_uring: accepts and receives are armed once
- * and complete again and again.
+ * null-uring.c - null-server on io_uring: accepts and receives are armed once and
+ * complete repeatedly.
  */
 #include <errno.h>
 #include <poll.h>
@@ -65,7 +65,7 @@ static void end(struct null_ring *ring, int fd)
 {
 	struct io_uring_sqe *sqe = get_sqe(ring);
 
-	/* What is armed would hold the socket back. */
+	/* Armed operations would keep the socket open. */
 	io_uring_prep_cancel_fd(sqe, fd, IORING_ASYNC_CANCEL_ALL);
 	mark(sqe, 0, TYPE_NONE);
 	sqe = get_sqe(ring);
@@ -160,7 +160,7 @@ static void dispatch(const struct null_server *server, struct null_ring *ring,
 	case TYPE_SENT:
 		connections[fd].under_way = false;
 		if (cqe->res < 0)
-			break; /* the receive tells the end */
+			break; /* the receive reports the end */
 		null_sent(server, &connections[fd], fd, (size_t)cqe->res);
 		answer(server, ring, &connections[fd], fd);
 		break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay.c - replays requests through the library's replacement policies at
- * several cache sizes, with and without segments, and through what knows the
- * future.  Prints CSV; bench/bench replacement makes tables of it.  One thread.
+ * replay.c - replays requests through the library's replacement policies at several
+ * cache sizes, with and without segments, and through bounds that know the future.
+ * Prints CSV; bench/bench replacement makes tables of it.  One thread.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,7 +29,7 @@ static const char usage[] =
 	"  --segments N      segments in the cache, within the library's limits of their size\n"
 	"A trace has lines of seconds, client, method, path, status, bytes, parted by tabs.\n";
 
-/* Numbers from least to most, parted by commas. */
+/* Parses numbers from least to most, separated by commas. */
 static int parse(struct list *list, const char *text, double least, double most)
 {
 	char *end;
@@ -72,7 +72,7 @@ static int future(const struct requests *requests, double percent, uint64_t size
 	return error;
 }
 
-/* What holds for all the simulations of segments. */
+/* Settings of all simulations with segments. */
 struct settings {
 	struct list percents, limits, water, segments;
 };

@@ -13,7 +13,7 @@
 #define OBJECTS_MAX (1u << 24)
 #define COLUMNS 6
 
-/* What all lists need once objects and sizes are known. */
+/* Completes any list once objects and sizes are known. */
 static int finish(struct requests *requests)
 {
 	uint32_t *later = malloc(((size_t)requests->objects + 1) * sizeof(later[0]));
@@ -38,7 +38,7 @@ static int finish(struct requests *requests)
 
 /* --- a trace ------------------------------------------------------------- */
 
-/* Splits a line in place; the number of columns. */
+/* Splits a line in place; returns the number of columns. */
 static int split(char *line, char *columns[COLUMNS])
 {
 	int count = 0;
@@ -49,7 +49,7 @@ static int split(char *line, char *columns[COLUMNS])
 	return line ? COLUMNS + 1 : count;
 }
 
-/* The number of the path's object, a new one if need be; NEVER: no memory. */
+/* Returns the number of the path's object, a new one if necessary; NEVER: no memory. */
 static uint32_t object_of(struct requests *requests, const char *path, uint32_t *room)
 {
 	ENTRY *found, entry = {.key = (char *)path};

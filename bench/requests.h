@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * requests.h - a list of requests for objects of a size: from a trace, or
- * made.  Read by one thread; whoever filled it frees it.
+ * requests.h - a list of requests for objects of a size: from a trace, or generated.
+ * One thread reads it; the caller that fills it frees it.
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H
@@ -22,17 +22,17 @@ struct requests {
 };
 
 /*
- * Lines of "seconds client method path status bytes", parted by tabs, # before
- * comments.  What counts is GET with status 200 and a body.  A path is one
- * object of the largest size that was seen: less was an interrupted transfer
- * or a page as it was at that time.  0, or -errno: EBADMSG, ENOMEM, EIO.
+ * Lines of "seconds client method path status bytes", separated by tabs, # before
+ * comments.  Only GET with status 200 and a body counts.  A path is one object of the
+ * largest size in the trace: a smaller one was an interrupted transfer or an earlier
+ * version of a page.  Returns 0, or -errno: EBADMSG, ENOMEM, EIO.
  */
 int requests_read(struct requests *requests, FILE *file);
 
 /*
- * Popularity by Zipf's law with exponent alpha; sizes lognormal with a Pareto
- * tail, as web servers' files have them (Barford and Crovella, 1998), between
- * 100 bytes and 64 MB.  The same seed makes the same list.
+ * Popularity by Zipf's law with exponent alpha; sizes lognormal with a Pareto tail,
+ * like those of web servers' files (Barford and Crovella, 1998), between 100 bytes and
+ * 64 MB. The same seed makes the same list.
  */
 int requests_make(struct requests *requests, uint32_t objects, uint32_t count, double alpha,
 		  uint64_t seed);

@@ -12,7 +12,7 @@
 
 #include "simulate.h"
 
-/* As member.c chooses the size of segments. */
+/* Like member.c, which chooses the size of segments. */
 #define SEGMENT_MIN ((uint64_t)256 << 10)
 #define SEGMENT_MAX ((uint64_t)8 << 20)
 #define PAGE 4096u
@@ -181,7 +181,7 @@ static uint32_t list_units(struct cache *cache, const struct segment *segment)
 	return count;
 }
 
-/* What cleaning a segment may copy: nothing, if it is that of one large object. */
+/* Returns how much compaction of a segment may copy: nothing if it contains one large object. */
 static uint64_t bound_of(const struct cache *cache, const struct segment *segment)
 {
 	return segment->size == cache->segment_size
@@ -220,7 +220,7 @@ static void clean(struct cache *cache, uint32_t number)
 	segment->size = 0;
 }
 
-/* False: there is nothing left to clean. */
+/* Returns false if nothing is left to compact. */
 static bool clean_one(struct cache *cache)
 {
 	uint32_t found = 0;
@@ -282,7 +282,7 @@ int simulate_segments(const struct requests *requests, const struct simulation *
 		cache.segment_size = SEGMENT_MAX;
 	cache.segment_size = cache.segment_size / PAGE * PAGE;
 	result->segments = how->size / cache.segment_size;
-	/* Two of those that lie alone take more than one ordinary segment. */
+	/* Two objects in segments of their own use more than one ordinary segment. */
 	cache.room = (uint32_t)(2 * result->segments + 2);
 	cache.segments = calloc(cache.room, sizeof(cache.segments[0]));
 	cache.weighed = calloc(cache.room, sizeof(cache.weighed[0]));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * simulate.h - what a cache of a given size would hit of a list of requests.
- */
+/* simulate.h - the hits of a cache of a given size for a list of requests. */
 #ifndef SIMULATE_H
 #define SIMULATE_H
 
@@ -12,40 +10,43 @@
 struct simulation {
 	uint64_t size; /* bytes of the cache; objects above a quarter are not cached */
 	enum NC_policy policy;
-	uint64_t grain; /* an object takes a multiple of so many bytes */
+	uint64_t grain; /* an object takes a multiple of this; bytes */
 	/* With segments: */
-	unsigned segments;  /* of a size to give so many, within the library's limits */
-	unsigned limit;	    /* percent of a segment that may be copied on */
-	unsigned high, low; /* percent of size: cleaning begins above high and goes down to low */
+	unsigned segments;  /* whose size gives that many, within the library's limits */
+	unsigned limit;	    /* percent of a segment that compaction may copy */
+	unsigned high, low; /* percent of size: compaction begins above high and stops at low */
 };
 
 struct result {
 	uint64_t hits, hit_bytes;
 	uint64_t evictions;
-	uint64_t copied;   /* bytes copied on by cleaning */
+	uint64_t copied;   /* bytes that compaction copied */
 	uint64_t cleaned;  /* segments */
 	uint64_t segments; /* of ordinary size that fit: 0 without segments */
 };
 
-/* Evicts object by object and wastes nothing.  0 or -ENOMEM. */
+/* Evicts object by object and wastes no space.  Returns 0 or -ENOMEM. */
 int simulate_single(const struct requests *requests, const struct simulation *how,
 		    struct result *result);
 
-/* Objects lie in segments of the library's sizes, which are cleaned. */
+/* Objects are in segments of the library's sizes, which are compacted. */
 int simulate_segments(const struct requests *requests, const struct simulation *how,
 		      struct result *result);
 
-/* Knows the future: evicts what is requested last, lets what is never pass by. */
+/*
+ * Knows the future: evicts the object whose next request is the farthest, and does not
+ * cache one without a next request.
+ */
 int simulate_belady(const struct requests *requests, uint64_t size, struct result *result);
 
 /*
- * What no policy can exceed, as hits and, on its own, as bytes: PFOO-L
- * (Berger et al., 2018).  Each interval between two requests of an object is
- * space times time; the cheapest are taken until size times time is spent.
+ * The bound of all policies, in hits and, separately, in bytes: PFOO-L (Berger et al.,
+ * 2018).  Each interval between two requests of an object costs space times time; the
+ * cheapest are taken until size times time is used up.
  */
 int simulate_bound(const struct requests *requests, uint64_t size, struct result *result);
 
-/* Does the cache take an object of that many bytes? */
+/* Returns whether the cache accepts an object of that many bytes. */
 static inline int simulate_takes(uint64_t cache, uint64_t bytes)
 {
 	return bytes <= cache / 4;

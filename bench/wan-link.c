@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wan-link.c - see wan-link.h.  Packets lie in a ring of bytes behind their
- * times; a record that does not fit before the ring's end begins at its start.
+ * wan-link.c - see wan-link.h.  Packets are in a ring of bytes, each after its time; a
+ * record that does not fit before the ring's end begins at its start.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct record {
 	uint64_t due;
-	uint64_t length; /* of the packet behind it; 0: the rest of the ring is void */
+	uint64_t length; /* of the packet after it; 0: the rest of the ring is void */
 };
 
 #define RECORD_MAX (sizeof(struct record) + WAN_PACKET_MAX)
@@ -28,7 +28,7 @@ static struct record *record_at(const struct wan_link *link, size_t at)
 	return (struct record *)(void *)(link->ring + at);
 }
 
-/* splitmix64: any seed will do, and neighbours give unlike numbers. */
+/* splitmix64: good for any seed, and neighbours give different numbers. */
 static uint64_t random_next(uint64_t *state)
 {
 	uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -43,7 +43,7 @@ static bool draw(uint64_t *state, double share)
 	return (double)(random_next(state) >> 11) * 0x1p-53 < share;
 }
 
-/* Drawn for each packet, so that what else happens changes no other's fate. */
+/* Drawn for each packet, so that other events do not change its fate. */
 static bool is_lost(struct wan_link *link)
 {
 	return draw(&link->random, link->settings.loss);
@@ -55,7 +55,7 @@ int wan_link_init(struct wan_link *link, const struct wan_settings *settings)
 
 	*link = (struct wan_link){
 		.settings = *settings, .random = settings->seed, .disorder = ~settings->seed};
-	/* One beyond the end, for what is read only to be lost. */
+	/* One beyond the end, for packets that are read only to be dropped. */
 	link->size = size < 2 * RECORD_MAX ? 2 * RECORD_MAX : size;
 	link->ring = malloc(link->size + RECORD_MAX);
 	if (settings->reorder > 0)
@@ -79,7 +79,7 @@ static bool is_empty(const struct wan_link *link)
 	return link->head == link->tail && !link->wrapped;
 }
 
-/* Where a record of any length fits; the link's size if none does. */
+/* Returns where a record of any length fits; the link's size if nowhere. */
 static size_t place(struct wan_link *link)
 {
 	if (is_empty(link))
@@ -102,13 +102,13 @@ void *wan_link_room(struct wan_link *link)
 	return record_at(link, place(link)) + 1;
 }
 
-/* The time that bytes take on the wire. */
+/* Returns the time for bytes on the wire. */
 static uint64_t wire_time(const struct wan_link *link, uint64_t bytes)
 {
 	return bytes * 8 * SECOND / link->settings.rate;
 }
 
-/* Takes its turn on the wire.  False: too much is before it. */
+/* Queues for the wire.  Returns false if the queue is full. */
 static bool queue(struct wan_link *link, uint64_t now, size_t length)
 {
 	uint64_t start = link->free_at > now ? link->free_at : now;
@@ -122,7 +122,7 @@ static bool queue(struct wan_link *link, uint64_t now, size_t length)
 	return true;
 }
 
-/* Behind all that is under way.  at is where its bytes are. */
+/* Appends a packet after all in flight; its bytes are at `at`. */
 static void append(struct wan_link *link, size_t at, uint64_t due, size_t length)
 {
 	record_at(link, at)->due = due;
@@ -130,7 +130,7 @@ static void append(struct wan_link *link, size_t at, uint64_t due, size_t length
 	link->tail = at + record_size(length);
 }
 
-/* Aside, where others overtake it.  False: too many are there. */
+/* Stores a packet that others overtake.  Returns false if too many are stored. */
 static bool set_aside(struct wan_link *link, const void *packet, uint64_t due, size_t length)
 {
 	struct wan_late *late;
@@ -145,7 +145,7 @@ static bool set_aside(struct wan_link *link, const void *packet, uint64_t due, s
 	return true;
 }
 
-/* Once more, if there is room. */
+/* Sends a packet a second time, if there is space. */
 static void repeat(struct wan_link *link, const void *packet, uint64_t due, size_t length)
 {
 	size_t at = place(link);
@@ -186,7 +186,7 @@ static uint64_t head_due(const struct wan_link *link)
 	return is_empty(link) ? UINT64_MAX : record_at(link, link->head)->due;
 }
 
-/* The late one that comes out next; NULL: the next is in the ring. */
+/* Returns the late one that leaves next; NULL: the next is in the ring. */
 static struct wan_late *late_first(const struct wan_link *link)
 {
 	uint64_t due = head_due(link);
@@ -223,7 +223,7 @@ const void *wan_link_first(const struct wan_link *link, uint64_t now, size_t *le
 	return record + 1;
 }
 
-/* The next record begins the ring anew where the end of it is void. */
+/* If the end of the ring is void, the next record is at its start. */
 void wan_link_drop(struct wan_link *link)
 {
 	const struct record *record = record_at(link, link->head);

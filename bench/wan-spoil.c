@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wan-spoil.c - see wan-spoil.h.  The checksum is mended by RFC 1624, equation
- * 3: its complement changes as the 16-bit word does.
+ * wan-spoil.c - see wan-spoil.h.  The checksum is corrected by RFC 1624, equation 3:
+ * its complement changes as the 16-bit word does.
  */
 #include "wan-spoil.h"
 
 #define TCP 6
 
-/* A linear congruential generator, of which the high bits are good enough. */
+/* A linear congruential generator, whose high bits are good enough. */
 static uint64_t draw(struct wan_spoil *spoil)
 {
 	spoil->random =
@@ -41,7 +41,7 @@ void wan_spoil(struct wan_spoil *spoil, unsigned char *packet, size_t length)
 	if (tcp < 20 || tcp + 20 > length)
 		return;
 	data = tcp + (size_t)(packet[tcp + 12] >> 4) * 4;
-	/* Whole words of the checksum alone, which begin with the header. */
+	/* Only whole words of the checksum, which begin with the header. */
 	if (data < tcp + 20 || length < data + 2)
 		return;
 	if ((double)draw(spoil) * 0x1p-31 >= spoil->share)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wan-spoil.h - bytes of TCP made wrong on their way such that no checksum
- * tells, for trying whether who receives them finds out.  Pure; one thread.
+ * wan-spoil.h - corrupts bytes of TCP in flight such that no checksum detects it, to
+ * test whether the receiver does.  Pure; one thread.
  */
 #ifndef WAN_SPOIL_H
 #define WAN_SPOIL_H
@@ -15,7 +15,7 @@ struct wan_spoil {
 	uint64_t count;	 /* of those that were spoiled */
 };
 
-/* Maybe turns one bit of what an IPv4 packet of TCP carries. */
+/* By chance, flips one bit in the data of an IPv4 packet of TCP. */
 void wan_spoil(struct wan_spoil *spoil, unsigned char *packet, size_t length);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * wan-tun.c - see wan-tun.h.  A device belongs to the namespace in which it is
- * made, and the descriptor reaches it from everywhere; so this process goes
- * there for a moment, and back.
+ * created, and its descriptor works everywhere; so this process enters the namespace
+ * for a moment, and returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "wan-tun.h"
 
-/* Packets that wait to be read, so that it is the link that loses some, not the device. */
+/* Packets that wait to be read, so that the link drops some, not the device. */
 #define DEVICE_QUEUE 10000
 
 static int enter(int space)
@@ -39,7 +39,7 @@ static int open_space(const char *space)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Does what is to be done in the tun's namespace. */
+/* Calls a function in the tun's namespace. */
 static int inside(struct wan_tun *tun, int (*act)(struct wan_tun *tun))
 {
 	int before = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -103,7 +103,7 @@ void wan_tun_close(struct wan_tun *tun)
 	tun->fd = tun->space = -1;
 }
 
-/* /proc/net is that of the namespace in which it is opened. */
+/* /proc/net belongs to the namespace in which it is opened. */
 static int open_counts(struct wan_tun *tun)
 {
 	int fd = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
@@ -112,7 +112,7 @@ static int open_counts(struct wan_tun *tun)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A line is NAME: and eight numbers of what came in, then eight of what went out. */
+/* A line is NAME: and eight numbers for received, then eight for sent packets. */
 static bool find_lost(const char *line, const char *name, uint64_t *tx_dropped,
 		      uint64_t *rx_dropped)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wan-tun.h - an end of the link: a TUN device in a network namespace.  It is
- * gone with its descriptor.  Setting it up, with addresses, is the caller's
- * caller's business.  One thread, which must be the only one of its process.
+ * wan-tun.h - an end of the link: a TUN device in a network namespace.  It ends with
+ * its descriptor.  The user of the program sets it up, with addresses.  One thread,
+ * which must be the only one of its process.
  */
 #ifndef WAN_TUN_H
 #define WAN_TUN_H
@@ -23,8 +23,8 @@ int wan_tun_open(struct wan_tun *tun, const char *space, const char *name);
 void wan_tun_close(struct wan_tun *tun);
 
 /*
- * Packets that the device has lost before anyone could read them, and those
- * that it has not taken.  0 or -errno.
+ * Returns packets that the device has dropped before a read, and those that it did not
+ * accept. 0 or -errno.
  */
 int wan_tun_lost(const struct wan_tun *tun, uint64_t *tx_dropped, uint64_t *rx_dropped);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wan.c - joins two network namespaces by what behaves as a wide-area link: a
- * TUN device in each, and between them a delay, a rate with a queue before it,
- * and packets that get lost, the same for both directions.
- *
- * One process and thread: epoll, a timer for what comes out next, signals as a
- * descriptor.  Addresses and routes are the caller's, once "wan: ready" stands
- * on standard output; SIGTERM or SIGINT ends it, with its counts.  The kernel's
- * netem does as much, where it is built; this works the same everywhere, and a
- * seed says which packets get lost.
+ * wan.c - joins two network namespaces by a model of a wide-area link: a TUN device in
+ * each, and between them a delay, a rate with a queue before it, and packet loss, the
+ * same for both directions.  One process and thread: epoll, a timer for the next
+ * packet to deliver, signals as a descriptor.  The caller sets addresses and routes
+ * after "wan: ready" on standard output; SIGTERM or SIGINT stops it, and it prints its
+ * counts.  The kernel's netem does the same, where it is built; this works everywhere,
+ * and a seed determines which packets get lost.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -30,20 +28,20 @@
 #define MILLISECOND 1000000.0
 #define SECOND UINT64_C(1000000000)
 #define BATCH 64	      /* packets of one end before it is the other's turn */
-#define GRAIN UINT64_C(50000) /* ns: what comes out within it comes out at once, later */
+#define GRAIN UINT64_C(50000) /* ns: packets due within it are delivered together, late */
 
 struct end {
 	struct wan_tun tun;
-	struct wan_link link; /* what goes from here */
+	struct wan_link link; /* from here to the other end */
 	struct wan_spoil spoil;
-	uint64_t refused; /* packets of the other end that this one's device did not take */
+	uint64_t refused; /* packets of the other end that this one's device did not accept */
 };
 
 struct wan {
 	const char *names[2]; /* of the namespaces */
 	struct end ends[2];
 	int epoll, timer, signals;
-	uint64_t armed; /* for when the timer is set; UINT64_MAX: it is not */
+	uint64_t armed; /* when the timer expires; UINT64_MAX: it is not set */
 };
 
 static const char usage[] =
@@ -77,7 +75,7 @@ static int watch(const struct wan *wan, int fd, uint64_t key)
 	return epoll_ctl(wan->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* 0, -EINTR when it is to end, or another -errno. */
+/* Returns 0, -EINTR when it must stop, or another -errno. */
 static int take(struct end *end)
 {
 	uint64_t now = now_ns();
@@ -94,7 +92,7 @@ static int take(struct end *end)
 	return 0;
 }
 
-/* A device that is not up yet takes nothing: lost, as on any link. */
+/* A device that is down accepts nothing: lost, as on any link. */
 static void deliver(struct wan_link *link, struct end *to, uint64_t now)
 {
 	const void *packet;
@@ -107,7 +105,7 @@ static void deliver(struct wan_link *link, struct end *to, uint64_t now)
 	}
 }
 
-/* Never for before it is due: what waits a little comes with others. */
+/* Never before a packet is due: a short wait delivers it with others. */
 static int arm(struct wan *wan, uint64_t now)
 {
 	uint64_t first = wan_link_due(&wan->ends[0].link);
@@ -118,7 +116,7 @@ static int arm(struct wan *wan, uint64_t now)
 		first = other;
 	if (first != UINT64_MAX && first < now + GRAIN)
 		first = now + GRAIN;
-	/* One that is set for a little earlier serves as well. */
+	/* A timer that is set slightly earlier is good enough. */
 	if (wan->armed > now ? first >= wan->armed && first != UINT64_MAX : first == wan->armed)
 		return 0;
 	wan->armed = first;
@@ -160,7 +158,7 @@ static int run(struct wan *wan)
 	return error;
 }
 
-/* One line for each direction; under_way is what came and has not come out. */
+/* Prints one line for each direction; under_way counts packets that entered and have not left. */
 static int report(struct wan *wan)
 {
 	for (unsigned i = 0; i < 2; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * generate.c - the "data from thin air" of paper 002, section 4.4, with three
- * protocols: /generate?size=N responds with N bytes, filled anew for each request.
+ * protocols: /generate?size=N responds with N bytes, filled again for each request.
  *
  * 	cc -o generate generate.c $(pkg-config --cflags --libs nabc)
  * 	sweet --worker /generate=./generate

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """hello_worker.py - a worker in Python.
 
-It greets whoever asks, tells what somebody posted, and answers /about with a
-page that is made once and sent again and again.
+It greets each client, shows the data of a POST, and answers /about with a page
+that is made once and sent again for each request.
 """
 
 import hashlib

@@ -151,10 +151,10 @@ def attach(path=None):
 def put(data, lifetime=None):
     """Copies data into a new unit and returns its id.
 
-    data is bytes, or what lends its memory like a bytearray, and not empty.
-    lifetime: seconds after which the unit ends by itself; not for workers,
-    whose units end when they are sent.  The server that started this process
-    may send the unit, whoever owns the cache.
+    data is bytes, or an object with the buffer protocol, such as bytearray, and not empty.
+    lifetime: seconds after which the unit ends by itself; not for workers, whose units end
+    when they are sent.  The server that started this process may send the unit, even if
+    another process owns the cache.
     """
     unit = create_string_buffer(_sizeof(b"NC_handle"))
     length = memoryview(data).nbytes

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # check-abi.sh - compares the binary interface of the built library with the one
-# that libnabc/libnabc.abi describes, by libabigail.  Programs that were linked
-# with an earlier version must go on working, so what is there stays as it is;
-# what is new is added to the description:
+# that libnabc/libnabc.abi describes, by libabigail.  Programs that were linked with
+# an earlier version must continue to work.  Therefore existing declarations stay as
+# they are; new ones are added to the description:
 #
 #	tests/check-abi.sh --record
 #
@@ -22,7 +22,7 @@ if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
 	echo "check-abi: libabigail is missing; on Debian: apt-get install abigail-tools"
 	exit 77
 fi
-# A sanitizer's library has symbols of its own; a stripped one has no types.
+# A library with sanitizers has additional symbols; a stripped one has no types.
 if ! readelf -S "$library" | grep -q '\.debug_info' || nm "$library" | grep -q '__[at]san_init'; then
 	echo "check-abi: $library has no debug information, or a sanitizer"
 	exit 77
@@ -34,7 +34,7 @@ if [ "$1" = --record ]; then
 	cp "$tmp" "$stored"
 	exit
 fi
-# 4: a change, of which the report tells more; 8: certainly not compatible.
+# 4: a change, which the report describes; 8: certainly not compatible.
 abidiff --no-show-locs "$stored" "$tmp"
 case $? in
 0)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-analysis.sh - gcc -fanalyzer and cppcheck over libraries and server;
-# clang compiles them without a warning, as fuzzing and coverage need.
-# What they find must stand in tests/analysis-exceptions.txt with the reason why
-# it is no defect, and what stands there must still be found, or the list would
-# hide the next one.  Prints what is wrong, and the number of findings.
+# check-analysis.sh - gcc -fanalyzer and cppcheck over libraries and server; clang
+# compiles them without a warning, as fuzzing and coverage need.
+# tests/analysis-exceptions.txt must list each finding with the reason why it is no
+# defect; and each listed one must still be found, otherwise the list would hide a
+# new one.  Prints what is wrong, and the number of findings.
 #
 # Environment: srcdir, the top of the sources (default: above this script); CC
 # (gcc); CLANG (clang); CPPCHECK (cppcheck); PKG_CONFIG (pkg-config).
@@ -23,7 +23,7 @@ for tool in "$cppcheck" "$clang"; do
 		exit 77
 	}
 done
-# The exceptions are those of this analyzer.
+# The exceptions are for this analyzer.
 if $compiler --version | grep -q clang || ! $compiler -fanalyzer -E -x c /dev/null >/dev/null 2>&1; then
 	echo "check-analysis: $compiler has no -fanalyzer; CC=gcc"
 	exit 77
@@ -34,13 +34,13 @@ trap 'exit 1' HUP INT TERM
 cpus=$(nproc)
 packages=$(${PKG_CONFIG:-pkg-config} --cflags glib-2.0 liburing) || exit 1
 
-# As lines "TOOL KIND FILE" with ":LINE: MESSAGE" behind them.
+# As lines "TOOL KIND FILE" followed by ":LINE: MESSAGE".
 $cppcheck -j "$cpus" -q --std=c11 --enable=warning,performance,portability -D_GNU_SOURCE \
 	--library=gnu,posix -Ilibnabc/include -Ilibnabc -Isweet -Ikernel-shim \
 	--template='cppcheck {id} {file}:{line}: {message}' libnabc libnabc-glib nabcctl sweet \
 	>"$folder/found" 2>&1 || exit 1
 
-# Of each source by itself, as it is compiled.
+# Each source separately, as it is compiled.
 flags="-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" $packages"
 analyse="$compiler $flags -O1 -fanalyzer -c -o /dev/null"
 compile="$clang $flags -Wall -Wextra -Werror -fsyntax-only"

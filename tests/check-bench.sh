@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-bench.sh - whether each experiment of bench/ runs, not how fast.
+# check-bench.sh - checks that each experiment of bench/ runs; measures nothing.
 #
 # Environment: srcdir, builddir, the tops of sources and build.
 # Exit status: 0 good, 1 not.

@@ -70,10 +70,10 @@ check()
 	}' >>"$faults"
 }
 
-# Comments are of shell's kind.
+# Comments as in shell.
 while read -r part folders; do
 	case $part in '' | '#'*) continue ;; esac
-	# In words.
+	# Split into words.
 	check "$part" $folders
 done <tests/folders.txt
 

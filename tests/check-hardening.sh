@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-hardening.sh - what was built has what makes a defect harder to use, as
-# the linker's and the compiler's output show it: each thing that configure has
-# found, and on no machine less than the first five.
+# check-hardening.sh - checks the built files for measures that make a defect harder
+# to exploit: each one that configure has found, and on each machine at least the
+# first five.
 #
 # Environment: builddir, the top of the build (default: .); HARDENING, what
 # configure has found.
@@ -19,7 +19,7 @@ fault()
 	faults=1
 }
 
-# has FILE WHAT: whether it can be seen in the file.
+# has FILE WHAT: returns whether the measure is visible in the file.
 has()
 {
 	case $2 in
@@ -28,9 +28,9 @@ has()
 	noexecstack) readelf -lW "$1" | grep -q 'GNU_STACK .* RW  *0x' ;;
 	stack-protector) readelf -sW --dyn-syms "$1" | grep -q __stack_chk_fail ;;
 	fortify) readelf -sW --dyn-syms "$1" | grep -q '_chk@' ;;
-	# Each page of a large frame is touched on the way down.
+	# Each page of a large frame is touched when it is allocated.
 	stack-clash) objdump -d "$1" | grep -q 'or[lq]* *\$0x0,(%rsp)' || ! is_x86 "$1" ;;
-	# The note that all is marked is lost where the C library's start files have none.
+	# The note that all code is marked is lost if the C library's start files have none.
 	cf-protection)
 		objdump -d "$1" | grep -EA1 '<(main|NC_[a-z_]*)(@@[A-Z0-9._]*)?>:' |
 			grep -q 'endbr64' || ! is_x86 "$1"
@@ -55,7 +55,7 @@ for file in sweet/sweet nabcctl/nabcctl libnabc/libnabc.so libnabc-glib/libnabc-
 	for what in $(printf '%s\n' pie relro noexecstack stack-protector fortify $HARDENING |
 		sort -u); do
 		case $file:$what in
-		# It has no buffer, no large frame, and no call to be checked.
+		# It has no buffer, no large frame, and no call to check.
 		libnabc-glib/*:stack-protector | libnabc-glib/*:fortify | libnabc-glib/*:stack-clash)
 			continue
 			;;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-install.sh - the library as its users meet it: what make install left,
-# found by pkg-config, compiles README's programs and the examples; it exports
-# NC_ names alone, and make uninstall leaves nothing.
+# check-install.sh - the installed library: with pkg-config, README's programs and
+# the examples compile; it exports only NC_ names, and make uninstall removes
+# everything.
 #
 # Environment: srcdir, builddir, the tops of sources and build, which is
 # installed in $builddir/installed.
@@ -11,7 +11,7 @@
 
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 builddir=$(cd "${builddir:-$srcdir/build}" && pwd) || exit 1
-# A copy: others use the one that is there.
+# A copy: other tests use the existing one.
 to=$builddir/uninstalled
 rm -rf "$to" && cp -a "$builddir/installed" "$to" || exit 1
 prefix=$to$(sed -n 's/^prefix = //p' "$builddir/Makefile")
@@ -22,10 +22,10 @@ die()
 	exit 1
 }
 
-# The installed examples compile as their first comments say.
+# The installed examples compile as described in their first comments.
 check_examples()
 {
-	# GLib stays where it is, so a sysroot would not do.
+	# GLib stays where it is, so a sysroot is unsuitable.
 	mkdir -p "$prefix/moved" || return
 	for name in nabc nabc-glib; do
 		sed "s|^prefix=.*|prefix=$prefix|" "$prefix/lib/pkgconfig/$name.pc" \

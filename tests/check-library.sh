@@ -19,7 +19,7 @@ die()
 	exit 1
 }
 
-# A pkg-config that does not know GLib.
+# A pkg-config that does not find GLib.
 real=$(command -v "${PKG_CONFIG:-pkg-config}") || die "pkg-config is missing"
 cat >pkg-config <<END
 #!/bin/sh

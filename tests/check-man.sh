@@ -35,7 +35,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# As it is found once it is installed.
+# In the place where it is installed.
 mkdir -p "$tmp/include/linux" && cp "$shim/nabc-uapi.h" "$tmp/include/linux/nabc.h" || exit 1
 includes="-I$srcdir/libnabc/include -I$srcdir/libnabc-glib -I$tmp/include
 	${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
@@ -49,7 +49,7 @@ complain()
 	echo >>"$tmp/faults"
 }
 
-# --- readers: each prints what one kind of file says ---------------------
+# --- readers: each prints the content of one kind of file ------------------
 
 # C text without comments and preprocessor lines.
 strip_c()
@@ -103,7 +103,7 @@ exported_names()
 		global { gsub(/[;{}]/, " "); for (i = 1; i <= NF; i++) print $i }' | sort -u
 }
 
-# Names that a page's NAME section gives.
+# Names in a page's NAME section.
 named()
 {
 	awk '/^\.Sh / { name = $2 == "NAME" } name && $1 == ".Nm" { print $2 }' "$1" | sort -u
@@ -326,7 +326,7 @@ agree()
 	done
 }
 
-# Without what only makes other names.
+# Without macros that only form other names.
 awk '/^#define NABC_/ { print $2 }' "$shim/nabc-uapi.h" |
 	grep -v -e '(' -e '^NABC_IOC_MAGIC$' | sort -u >"$tmp/module"
 unescape <"$man/nabc.4" | grep -oE '\<NABC_[A-Z0-9_]*[A-Z0-9]\>' | sort -u >"$tmp/page"
@@ -372,7 +372,7 @@ else
 fi
 for page in "$man"/*.[1-9]; do
 	[ -f "$page" ] || continue
-	# An alias was checked above; mandoc warns of any .so.
+	# An alias was checked above; mandoc warns about any .so.
 	is_alias "$page" && continue
 	said=$(lint "$page" 2>&1)
 	[ -z "$said" ] && continue

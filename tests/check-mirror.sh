@@ -22,7 +22,7 @@ import sys
 
 LIST = "tests/covered-by.txt"
 FOLDERS = ("libnabc", "libnabc-glib", "nabcctl", "sweet")
-# A build within the sources writes it there.
+# A build inside the source tree writes it there.
 GENERATED = {"sweet/handler/status-html.c"}
 wrong = []
 

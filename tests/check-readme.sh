@@ -44,7 +44,7 @@ if [ -n "$PREFIX" ]; then
 	LD_LIBRARY_PATH=$PREFIX/lib
 else
 	sweet=$builddir/sweet/sweet
-	# A sanitized library wants programs that are, too.
+	# A sanitized library needs sanitized programs.
 	flags="-I$srcdir/libnabc/include -L$builddir/libnabc/.libs -lnabc
 		$(sed -n 's/^SANITIZE = //p' "$builddir/Makefile")"
 	LD_LIBRARY_PATH=$builddir/libnabc/.libs
@@ -67,7 +67,7 @@ done
 said=$(./hello) || die "hello failed"
 [ "$said" = "Hello from the cache" ] || die "hello said: $said"
 
-# The server's first line, through a pipe, is when and where it listens.
+# The first line of the server, through a pipe, says when and where it listens.
 mkfifo messages
 timeout -k 5 120 "$sweet" --listen 127.0.0.1:0 --threads 1 \
 	--worker /hello=./hello-worker 2>messages &
@@ -87,7 +87,7 @@ stop_server()
 }
 stop_server
 
-# The configuration for PHP, in folders of ours.
+# The configuration for PHP, with our folders.
 awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/doc/operator.md" |
 	sed -e "s|/srv|$folder/srv|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
 		-e 's|^listen=.*|listen=127.0.0.1:0|' >app.conf
@@ -123,7 +123,7 @@ for path in app/ app/index.php app/index.php/more index.php app%2Findex.php app/
 done
 if [ -n "$fpm" ]; then
 	for path in app/ app/index.php; do
-		# It listens a little later than it starts.
+		# It listens slightly later than it starts.
 		body=$(curl -sS --retry 30 --retry-all-errors --retry-delay 1 --fail --max-time 30 \
 			"$url$path" 2>curl.out) || die "php-fpm does not answer: $(cat curl.out fpm.log)"
 		[ "$body" = "made by PHP at /app/index.php" ] || die "/$path by PHP: $body"

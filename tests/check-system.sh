@@ -26,7 +26,7 @@ missing()
 	exit 77
 }
 
-# Debian's own python3 first: it is the one that Debian's pytest belongs to.
+# Debian's own python3 first: Debian's pytest belongs to it.
 python=/usr/bin/python3
 $python -c 'import pytest' 2>/dev/null || python=python3
 $python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
@@ -42,7 +42,7 @@ for program in sweet/sweet nabcctl/nabcctl cgi-examples/generate \
 	echo "check-system: $builddir/$program is not built; make check builds it"
 	exit 1
 done
-# Files that are named are all that is run.
+# If files are given, only these run.
 for argument; do
 	case $argument in
 	*test_*.py*) named=yes ;;

@@ -28,15 +28,15 @@ output=$(mktemp) || exit 1
 trap 'rm -f "$output"' EXIT
 CK_FORK=yes
 NABC_TEST_SCALE=${NABC_TEST_SCALE:-100}
-# Threads take turns: without fair-sched one that spins can starve the others.
+# Threads take turns: without fair-sched a spinning one can starve the others.
 # Valgrind 3.19 stops all threads while one of them waits in io_uring, so the
-# loops are run with epoll alone.
+# loops only run with epoll.
 NABC_TEST_NO_URING=1
 export CK_FORK NABC_TEST_SCALE NABC_TEST_NO_URING
 
 good=0 bad=0
 for name in "$@"; do
-	# Each lies in a folder as its source does.
+	# Its folder corresponds to that of its source.
 	source=$(find "$tests" -name "$name.c")
 	source=${source#"$tests"/}
 	program=$builddir/tests/unit/${source%.c}
@@ -45,20 +45,20 @@ for name in "$@"; do
 		bad=$((bad + 1))
 		continue
 	fi
-	# A program that libtool wraps is run beneath its wrapper.
+	# A program with a libtool wrapper is run without the wrapper.
 	timeout -k 5 300 "$builddir/libtool" --silent --mode=execute "$valgrind" --quiet --error-exitcode=99 \
 		--fair-sched=yes --leak-check=full --child-silent-after-fork=no \
 		"$program" >"$output" 2>&1
 	status=$?
-	# Check takes a child's 99 for its failure; whatever Valgrind said counts too.
+	# Check takes a child's 99 for its failure; any message of Valgrind counts too.
 	if [ $status = 0 ] && ! grep -q '^==[0-9]*==' "$output"; then
 		echo "ok   $name: $(grep -o 'Checks: .*' "$output")"
-		# What it could not do here, in its own words.
+		# Reasons for skipped tests, in its own words.
 		sed -n '/^Running suite/d; /^[0-9]*%: /d; /^--[0-9]*--/d; s/^/     /p' "$output" | uniq
 		good=$((good + 1))
 	else
 		echo "FAIL $name: exit status $status"
-		# What it does not know of the kernel is no fault of the program.
+		# An unknown kernel feature in Valgrind is not an error of the program.
 		sed '/^--[0-9]*-- /d; s/^/     /' "$output"
 		bad=$((bad + 1))
 	fi

@@ -4,7 +4,8 @@
 # check-words.sh - names and texts without the words of tests/words.txt, each of
 # which has a usual term instead, so that a search for that term finds the place.
 # Names are those of sources, types and functions of libnabc, nabcctl and sweet,
-# and of their unit tests; texts are the documents and the manual.  What stands in
+# and of their unit tests; texts are the documents, the manual, and the comments
+# of C, Python and shell sources, with Python's docstrings.  What stands in
 # `backquotes` or code, or between quotation marks, is a quotation.
 #
 # Environment: srcdir, the top of the sources (default: above this script).
@@ -15,7 +16,8 @@ command -v python3 >/dev/null || {
 	exit 77
 }
 cd "${srcdir:-$(dirname "$0")/..}" || exit 1
-exec python3 - <<'PYTHON'
+exec python3 - <<'END'
+import ast
 import glob
 import os
 import re
@@ -51,23 +53,79 @@ for folder in FOLDERS:
 
 phrases = re.compile(r"\b(%s)\b" % "|".join(
     re.escape(word).replace(r"\ ", r"\s+") for word in words["text"]), re.I)
-for path in sorted([*glob.glob("*.md"), *glob.glob("doc/*.md"), *glob.glob("man/*.[1-8]"),
-                    *glob.glob("**/README.md", recursive=True), *glob.glob("bench/sections/*.md")]):
-    if path.startswith("build"):
-        continue
-    with open(path) as document:
-        text = document.read()
+QUOTED = r"`[^`\n]*`|\"[^\"\n]*\""
 
-    def blank(found):
-        """Keeps the lines' numbers."""
-        return re.sub(r"[^\n]", " ", found[0])
 
-    text = re.sub(r"```.*?```|`[^`\n]*`|\"[^\"\n]*\"|^    [^\n]*$", blank, text, flags=re.S | re.M)
+def blank(found):
+    """Keeps the lines' numbers."""
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def check_text(path, text, quoted):
+    text = re.sub(quoted, blank, text, flags=re.S | re.M)
     for found in phrases.finditer(text):
         line = text.count("\n", 0, found.start()) + 1
         word = re.sub(r"\s+", " ", found[1].lower())
         wrong.append(f"{path}:{line}: \"{word}\": say {words['text'][word]}")
+
+
+# Strings come first: they may contain what looks like a comment.
+C = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(/\*.*?\*/|//[^\n]*)", re.S)
+PYTHON = re.compile(r"\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|\"(?:\\.|[^\"\\\n])*\"|"
+                    r"'(?:\\.|[^'\\\n])*'|(\#[^\n]*)", re.S)
+SHELL = re.compile(r"^[^\"'#\n]*?(?<!\S)(\#.*)", re.M)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def docstrings(text):
+    """Yields the first and the last line of each, counted from 1."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            yield node.body[0].lineno, node.body[0].end_lineno
+
+
+def comments(text, pattern):
+    """Returns only the comments of a source, each on its lines, and ";" between two of them."""
+    lines = [";"] * (text.count("\n") + 1)
+    for found in pattern.finditer(text):
+        if not found[1]:
+            continue
+        first = text.count("\n", 0, found.start(1))
+        # A comment of lines with "#" continues unless code stands before the mark.
+        alone = not text[text.rfind("\n", 0, found.start(1)) + 1:found.start(1)].strip()
+        for number, line in enumerate(found[1].split("\n"), first):
+            lines[number] = re.sub(r"^\s*(?:/\*+|\*+(?!/)|//+|#+)|\*/", " ", line)
+        if not (alone and pattern is not C):
+            lines[first] = "; " + lines[first]
+    if pattern is PYTHON:
+        for first, last in docstrings(text):
+            lines[first - 1:last] = text.split("\n")[first - 1:last]
+            lines[first - 1] = lines[first - 1].replace('"""', ";", 1)
+            lines[last - 1] = lines[last - 1].replace('"""', ";")
+    return "\n".join(lines)
+
+
+for folder, folders, names in os.walk("."):
+    # Skips what tools build or hide.
+    folders[:] = sorted(name for name in folders if name == ".ci" or not (
+        name.startswith((".", "_", "build", "autom4te")) or os.path.islink(f"{folder}/{name}")))
+    for name in sorted(set(names) - {"configure", "libtool", "ltmain.sh"}):
+        path = os.path.relpath(f"{folder}/{name}")
+        pattern = {".c": C, ".h": C, ".py": PYTHON, ".sh": SHELL}.get(os.path.splitext(name)[1])
+        if not pattern and "." not in name and os.access(path, os.X_OK):
+            with open(path, "rb") as script:
+                start = script.readline(100)
+            pattern = PYTHON if b"python" in start else SHELL if start.startswith(b"#!") else None
+        if pattern:
+            with open(path) as source:
+                check_text(path, comments(source.read(), pattern), QUOTED)
+
+for path in sorted([*glob.glob("*.md"), *glob.glob("doc/*.md"), *glob.glob("man/*.[1-8]"),
+                    *glob.glob("**/README.md", recursive=True), *glob.glob("bench/sections/*.md")]):
+    if not path.startswith("build"):
+        with open(path) as document:
+            check_text(path, document.read(), rf"```.*?```|{QUOTED}|^    [^\n]*$")
 print("\n".join(f"check-words: {line}" for line in sorted(set(wrong))) or
       "check-words: no replaced word is left")
 sys.exit(bool(wrong))
-PYTHON
+END

@@ -24,13 +24,13 @@ ELF = b"\x7fELF"
 
 
 def part_of(path):
-    """Of the tree, or None."""
+    """Returns the part of the tree, or None."""
     names = path.parts[-3:-1]
     return next((name for name in reversed(names) if name in PARTS), None)
 
 
 def programs(build):
-    """The files of the build that may have counted."""
+    """Returns the files of the build that may have counted."""
     for path in sorted(build.glob("**/*")):
         if path.is_symlink() or not path.is_file() or path.suffix in (".o", ".a", ".la"):
             continue
@@ -42,7 +42,7 @@ def programs(build):
 
 
 def counted(build):
-    """How often each line ran: {file: {line: times}}; a file is named as in the tree."""
+    """Returns how often each line ran: {file: {line: times}}; a file has its name in the tree."""
     merged = build / "counts.profdata"
     raw = sorted(map(str, (build / "counts").glob("*.profraw")))
     if not raw:
@@ -69,7 +69,7 @@ def counted(build):
 
 
 def with_code(path, times):
-    """Only those lines that have code of their own; a comment ends where it says."""
+    """Keeps only lines that contain code; a comment ends at its end mark."""
     inside = False
     kept = {}
     for number, text in enumerate(path.read_text().splitlines(), 1):
@@ -82,7 +82,7 @@ def with_code(path, times):
 
 
 def spans(numbers):
-    """1 2 3 7 as "1-3 7"."""
+    """Writes 1 2 3 7 as "1-3 7"."""
     runs = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

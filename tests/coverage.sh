@@ -20,7 +20,7 @@ mkdir -p "$here" && cd "$here" || exit 1
 here=$PWD
 [ -f Makefile ] || "$srcdir/configure" -q --enable-coverage CC=clang >configure.log || exit 1
 $make -s -j"$(nproc)" all || exit 1
-# Counts are of these programs alone, and other users' processes count as well.
+# Only these programs count, including their processes of other users.
 rm -rf counts
 mkdir -m 1777 counts || exit 1
 
@@ -28,7 +28,7 @@ status=0
 units='$(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(FUZZ_TARGETS)'
 $make -j"$(nproc)" check TESTS="$units" >units.log 2>&1 || status=1
 grep -E '^(FAIL|ERROR): |^# (TOTAL|PASS|FAIL)' units.log
-# Whoever a program is run as next, it goes on counting where it began.
+# A program that runs as another user continues its counts of the first run.
 for program in sweet/sweet nabcctl/nabcctl tests/system/* cgi-examples/*; do
 	[ -f "$program" ] && [ -x "$program" ] && "./$program" --help >help.log 2>&1 </dev/null
 done

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * count.c - instructions since a moment, but for idling.
+ * count.c - counts instructions without those of idle time.
  *
- * QEMU's clock, and with it the time stamp counter, goes on by one for each
- * instruction.  What idles is a process that runs only when nobody else wants
- * to, and adds up the steps of the counter.  A large step is no idling: there
- * an interrupt or other processes ran in between.
+ * QEMU's clock, and with it the time stamp counter, advances by one for each
+ * instruction.  An idle process, which runs only when no other process is ready,
+ * adds up the steps of the counter.  A large step is not idle time: an interrupt or
+ * other processes ran in between.
  */
 #include <sched.h>
 #include <signal.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * dynamic.c - ways to hand over and send a document that another process
- * makes anew each time: through a pipe, in a file in memory, in shared memory,
- * and in a unit of nabc.ko.
- *
- * The maker is a child.  A pipe takes it 8 bytes for each document that is
- * wanted, another one brings 8 bytes for each that is made, or the document.
+ * dynamic.c - ways to pass and send a document that another process generates again
+ * each time: through a pipe, in a file in memory, in shared memory, and in a unit of
+ * nabc.ko.  The generator is a child.  It receives 8 bytes through a pipe for each
+ * requested document, and writes 8 bytes to another pipe for each one that is
+ * complete, or the document itself.
  */
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -13,10 +12,10 @@
 
 #include "kernel.h"
 
-/* What a server reads of a pipe at once. */
+/* The size of a server's read from a pipe. */
 #define PIPE_MOST 65536
 
-/* Memory that is shared by documents on their way. */
+/* Memory shared by documents in flight. */
 #define SHARED_MOST ((size_t)16 << 20)
 #define SLOTS_MAX 64
 
@@ -117,7 +116,7 @@ static void pipe_fini(size_t size)
 	document_forget(body, size > PIPE_MOST ? size : PIPE_MOST);
 }
 
-/* --- in a file in memory, whose descriptor is handed over ----------------------- */
+/* --- in a file in memory, whose descriptor is passed ---------------------------- */
 
 union descriptor {
 	struct cmsghdr head;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * guest.c - what "bench kernel" runs in the guest: all ways to send, over
- * all networks, in all sizes.
- *
- * Environment, from the kernel's command line: BENCH_SIZES, bytes with commas
- * between them; BENCH_RUNS; BENCH_BYTES, sent in each; BENCH_NETWORKS, names of
- * the table below; BENCH_SINK, IP:PORT beyond virtio-net.
- * Prints a line for each run, with tabs between: "figure", network, body, way,
- * size, instructions for a document.
+ * guest.c - what "bench kernel" runs in the guest: all ways to send, over all
+ * networks, in all sizes.  Environment, from the kernel's command line: BENCH_SIZES,
+ * bytes with commas between them; BENCH_RUNS; BENCH_BYTES, sent in each;
+ * BENCH_NETWORKS, names of the table below; BENCH_SINK, IP:PORT beyond virtio-net.
+ * Prints a line for each run, separated by tabs: "figure", network, body, way, size,
+ * instructions for a document.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,7 +17,7 @@
 
 #define HUGE ((size_t)2 << 20)
 
-/* So many pauses without work, one after the other, are peace. */
+/* The guest is idle after this number of consecutive pauses without work. */
 #define QUIET_PAUSES 5
 #define PAUSE_NS 100000000u
 
@@ -107,7 +105,7 @@ static void batch(const struct way *way, size_t size, unsigned int count, int so
 	peer_await(socket);
 }
 
-/* A connection of its own, warm; instructions for a document. */
+/* Uses a warm connection of its own; returns the instructions for a document. */
 static uint64_t run(const struct network *network, const struct way *way, size_t size)
 {
 	unsigned int count = (unsigned int)(strtoul(setting("BENCH_BYTES"), NULL, 10) / size);
@@ -134,11 +132,11 @@ static void measure(const struct network *network, const char *kind, const struc
 		printf("figure\t%s\t%s\t%s\t%zu\t%llu\n", network->name, kind, way->name, size,
 		       (unsigned long long)run(network, way, size));
 	fflush(stdout);
-	/* The console's interrupts are not to be counted. */
+	/* Interrupts of the console must not be counted. */
 	tcdrain(STDOUT_FILENO);
 }
 
-/* Waits until what the kernel puts off until after its start is done. */
+/* Waits until the kernel has completed work that it defers after its start. */
 static void settle(void)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * peer.c - connections to who receives and drops what comes.
- *
- * The peer is told a number of bytes (8 bytes, little endian), reads as many,
- * copies none of them (MSG_TRUNC), and answers with one byte.  Outside of the
- * guest it is a thread of bench.
+ * peer.c - connections to a process that receives and drops all data.  The peer is
+ * told a number of bytes (8 bytes, little endian), reads as many, copies none of them
+ * (MSG_TRUNC), and replies with one byte.  Outside of the guest it is a thread of
+ * bench.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -68,9 +67,9 @@ int peer_connect(const char *sink)
 		close(pair.far);
 		fd = pair.near;
 	}
-	/* With a time-out, what io_uring leaves to be done would be an EINTR. */
+	/* Without a timeout, deferred work of io_uring would cause EINTR. */
 	must(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &forever, sizeof(forever)) == 0);
-	/* Documents end when they end, as servers have it. */
+	/* The end of a document is sent at once, as servers do. */
 	must(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
 	return fd;
 }

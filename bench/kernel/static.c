@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * static.c - ways to send a document that is there: from memory, a file
- * in memory, a registered buffer, and a unit of nabc.ko.
+ * static.c - ways to send an existing document: from memory, a file in memory, a
+ * registered buffer, and a unit of nabc.ko.
  */
 #include <sys/mman.h>
 #include <sys/sendfile.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * zc.c - io_uring's SEND_ZC out of registered buffers, set up as well as
- * the kernels allow: one issuer, and its own work done when it asks.
+ * zc.c - io_uring's SEND_ZC from registered buffers, with the best setup that the
+ * kernels permit: one issuer, and deferred work done on its request.
  */
 #include <liburing.h>
 
@@ -14,7 +14,7 @@ static struct io_uring ring;
 static char *memory;
 static size_t buffer_size;
 static unsigned int buffers, next_free;
-static unsigned int users[BUFFERS_MAX]; /* sends that the kernel has not let go of */
+static unsigned int users[BUFFERS_MAX]; /* sends that the kernel has not completed */
 
 void zc_init(void *from, unsigned int count, size_t size)
 {
@@ -36,7 +36,7 @@ void zc_init(void *from, unsigned int count, size_t size)
 	must(io_uring_register_buffers(&ring, vectors, count) == 0);
 }
 
-/* Takes what is there; whether it was the end of a send. */
+/* Reaps available completions; returns whether one was the end of a send. */
 static bool reap(void)
 {
 	struct io_uring_cqe *cqe;

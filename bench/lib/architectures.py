@@ -105,7 +105,7 @@ class Sites:
     """
 
     def __init__(self, context, at_least):
-        """Makes sites with at least so many bytes."""
+        """Makes sites with at least that many bytes."""
         log = weblog.read(context.options.log or os.path.join(context.source, TRACE))
         self.sizes = {number: size for number, size in enumerate(log.sizes) if size <= LARGEST}
         self.order = [number for number in log.order if number in self.sizes]

@@ -169,7 +169,7 @@ class H2load:
 
 
 class Httperf:
-    """httperf on one CPU: so many requests a second, whether they are answered or not.
+    """httperf on one CPU: at that rate of requests a second, answered or not.
 
     calls requests by connection; one not answered in LIMIT seconds has failed.
     Errors are a result here, not a Failure: error_percent of what was asked.
@@ -209,7 +209,7 @@ class Httperf:
             return match
 
         replies, duration = find(r"^Total: .* replies (\d+) test-duration ([\d.]+) s").groups()
-        # Now and then httperf waits for ever for a server that is late: no reply came later.
+        # Rarely, httperf waits forever for a response that is late.
         duration = min(float(duration), most_seconds)
         median = find(r"^Connection time \[ms\]: min .* median ([\d.]+)")[1]
         response = find(r"^Reply time \[ms\]: response ([\d.]+) transfer ([\d.]+)")
@@ -248,7 +248,7 @@ class Replay:
     """bench/client on one CPU: clients that ask for a list, each answer checked.
 
     file: the list, as write_list() makes it; arguments: more for bench/client.
-    requests: it ends after so many, however many seconds that takes within LIMIT.
+    requests: it ends after that many, within LIMIT seconds.
     rate: of requests a second, answered or not; latencies then count from when each was due.
     """
 

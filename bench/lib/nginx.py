@@ -44,10 +44,10 @@ http {{
 # The variables are those of RFC 3875, as Debian's fastcgi_params has them and
 # the other servers send them.
 #
-# A whole body has to fit into the buffers: with no file to spill to, nginx
-# would otherwise wait for its client and keep the responder waiting.  One
-# process answers on one kept connection only, and nginx opens as many as it
-# has requests: with fewer processes some requests would wait for ever.
+# A whole body has to fit into the buffers: with no file to spill to, nginx would
+# otherwise wait for its client and keep the responder waiting.  One process answers
+# on one kept connection only, and nginx opens as many as it has requests: with
+# fewer processes some requests would wait forever.
 NGINX_FASTCGI = """\
 location = /generate {{
             fastcgi_pass responders;

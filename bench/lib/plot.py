@@ -22,11 +22,11 @@ AXES = {"size": "size of the body", "set_mb": "data set, MB", "connections": "co
 
 
 class Plot:
-    """What is to be drawn: a field of the runs over a parameter.
+    """A plot: a field of the runs over a parameter.
 
     x: the parameter, or None for the first that varies; log: x, y, xy or "".
     log None: x, and with wide also y, if it spans more than a factor of 20.
-    where: tells of a case's parameters whether it is one of those to be drawn.
+    where: returns whether to draw the case that has these parameters.
     name: of the file, if not that of the field.
     """
 

@@ -38,7 +38,7 @@ def least_by_most(values):
 
 
 class Watched:
-    """A client of a server with so many loops; also reports how evenly they shared the work."""
+    """A client of a server with that many loops; also reports how evenly they shared the work."""
 
     def __init__(self, client, loops):
         self.client, self.loops = client, loops

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """slow: the throughput of normal clients beside 2,000 that read slowly, or not at all.
 
-Two loads take turns: busy connections, and the same beside slow readers of large, small and
-generated bodies, opened anew for each run. At the end, those that do read must have received
-exact bytes.
+Two loads take turns: busy connections, and the same beside slow readers of large,
+small and generated bodies, opened again for each run. At the end, those that read
+must have received the exact bytes.
 """
 
 import collections

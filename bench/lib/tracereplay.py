@@ -87,7 +87,7 @@ def can_be_cold(documents):
 
 
 class DataSet:
-    """The part of a log that has so many bytes of documents; its files and its list."""
+    """The part of a log whose documents have that many bytes; its files and its list."""
 
     def __init__(self, context, log, size):
         part = log.within(size)
@@ -101,7 +101,7 @@ class DataSet:
 
 
 def sweets(context, root, size, cache, factor):
-    """Returns {row: server} with a cache of so many times the set."""
+    """Returns {row: server} with a cache of `factor` times the set."""
     mib = max(CACHE_MIB_LEAST, int(size * factor) >> 20)
     return {row: Sweet(context, root, context.io[0], mib, name=f"{row}-{size // MB}-{cache}",
                        arguments=arguments)

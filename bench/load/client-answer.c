@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-answer.c - HTTP answers in pieces; see client-answer.h.  A line that
- * lies whole in the bytes given is read where it is; only one that is cut is
- * copied, and of that no more than the fields that matter need.
+ * client-answer.c - HTTP responses in pieces; see client-answer.h.  A line that is
+ * complete in the given bytes is parsed in place; only a divided one is copied, and of
+ * that no more than the relevant fields need.
  */
 #include <string.h>
 #include <strings.h>
@@ -95,7 +95,7 @@ static void read_field(struct answer *answer, const char *line, size_t length)
 	switch (line[0] | 0x20) {
 	case 'c':
 		if ((value = value_of(line, &rest, "content-length:"))) {
-			/* The end of a line so long may be missing. */
+			/* The end of such a long line may be missing. */
 			if (length >= ANSWER_LINE_MAX)
 				bad(answer);
 			else
@@ -108,7 +108,7 @@ static void read_field(struct answer *answer, const char *line, size_t length)
 	case 't':
 		if ((value = value_of(line, &rest, "transfer-encoding:"))) {
 			if (!is(value, rest, "chunked"))
-				bad(answer); /* no other was asked for */
+				bad(answer); /* no other was offered */
 			answer->chunked = true;
 		}
 		break;
@@ -120,7 +120,7 @@ static void end_head(struct answer *answer)
 	unsigned status = answer->status;
 
 	if (status < 200) {
-		/* What comes before the answer; 101 was not asked for. */
+		/* Precedes the response; 101 was not requested. */
 		if (status == 101)
 			bad(answer);
 		else
@@ -142,7 +142,7 @@ static void end_head(struct answer *answer)
 	}
 }
 
-/* Hexadecimal, maybe with an extension. */
+/* Hexadecimal, maybe followed by an extension. */
 static void read_size(struct answer *answer, const char *line, size_t length)
 {
 	uint64_t size = 0;
@@ -194,7 +194,7 @@ static void read_line(struct answer *answer, const char *line, size_t length)
 	}
 }
 
-/* Takes a line or a part of one; how many bytes. */
+/* Takes a line or a part of one; returns how many bytes. */
 static size_t take_line(struct answer *answer, const char *bytes, size_t length)
 {
 	const char *end = memchr(bytes, '\n', length);

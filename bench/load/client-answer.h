@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-answer.h - follows one HTTP answer through bytes in pieces of any
- * size: status, where the body ends, whether the connection lasts.  Bodies may
- * be counted without being looked at.  Pure; one user at a time.
+ * client-answer.h - follows one HTTP response through bytes in pieces of any size:
+ * status, where the body ends, whether the connection is kept.  Bodies may be counted
+ * without being read.  Pure; one user at a time.
  */
 #ifndef CLIENT_ANSWER_H
 #define CLIENT_ANSWER_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ANSWER_LINE_MAX 128u	    /* of a line, what is kept */
+#define ANSWER_LINE_MAX 128u	    /* of a line, how much is stored */
 #define ANSWER_HEAD_MAX (64u << 10) /* a longer head is bad */
 
 enum answer_state {
@@ -34,7 +34,7 @@ struct answer {
 	uint64_t left;	   /* of the body or the chunk */
 	uint64_t declared; /* Content-Length, if there was one */
 	unsigned head;	   /* bytes of lines so far */
-	unsigned kept;	   /* of the line that is not yet whole */
+	unsigned kept;	   /* of the incomplete line */
 	bool begun, minor_one, with_length, chunked, close, keep;
 	char line[ANSWER_LINE_MAX];
 };
@@ -42,21 +42,21 @@ struct answer {
 void answer_begin(struct answer *answer);
 
 /*
- * Takes bytes until the answer is done or bad; how many it took.  What follows
- * a done answer is not its own.
+ * Takes bytes until the response is complete or bad; returns how many.  Bytes after a
+ * complete response do not belong to it.
  */
 size_t answer_feed(struct answer *answer, const char *bytes, size_t length);
 
-/* How many of the bytes to come are body, so that nobody needs to see them. */
+/* Returns how many of the next bytes are body, which need not be read. */
 uint64_t answer_droppable(const struct answer *answer);
 
-/* So many of those came; not more than answer_droppable(). */
+/* Drops that many received bytes; not more than answer_droppable(). */
 void answer_drop(struct answer *answer, uint64_t length);
 
-/* The connection ended.  True: the answer is done, if it was not before. */
+/* The connection has ended.  Returns true if the response is now complete. */
 bool answer_end(struct answer *answer);
 
-/* Of a done answer: whether the server keeps the connection. */
+/* For a complete response: returns whether the server keeps the connection. */
 bool answer_keeps(const struct answer *answer);
 
 #endif

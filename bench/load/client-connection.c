@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-connection.c - one simulated client; see client-connection.h.  Its
- * socket is registered once, for edges of all kinds: a client only ever waits
- * for what its state says.  Bodies are dropped in the kernel where they are long.
+ * client-connection.c - one simulated client; see client-connection.h.  Its socket is
+ * registered once, for edges of all kinds: a client waits only for the events of its
+ * state.  Long bodies are dropped in the kernel.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -14,7 +14,7 @@
 
 #include "client-connection.h"
 
-#define ERROR_PAUSE 10000 /* microseconds after an error: no busy loop of them */
+#define ERROR_PAUSE 10000 /* microseconds after an error, against a busy loop */
 #define BUFFER 33000	  /* the kernel doubles it; the first window is about 64,000 */
 
 void client_close(struct load *load, struct client *client)
@@ -39,7 +39,7 @@ static void pause_until(struct load *load, struct client *client, uint64_t until
 	pauses_add(&load->pauses, until, client->number);
 }
 
-/* Counts an error and goes on with the next request after a while. */
+/* Counts an error and continues with the next request after a while. */
 static void fail(struct load *load, struct client *client, enum client_error error, uint64_t now)
 {
 	load->results->errors[error]++;
@@ -56,10 +56,10 @@ static void set_option(int fd, int name, int value)
 }
 
 /*
- * The kernel acknowledges late on a socket that speaks and listens in turn.  But
- * not when more came than a segment of the size that it has seen, and a FIN makes
- * it more, unless the window that it would tell is smaller than the one it told:
- * so the buffer is now a little smaller than that.  It may grow again.
+ * The kernel delays acknowledgements on a socket that sends and receives in turn.  But
+ * it does not if more than a segment of the known size has arrived, as with a FIN,
+ * unless the window to announce is smaller than the announced one: therefore the
+ * buffer is now a little smaller than that.  It may grow again.
  */
 static void delay_acknowledgements(int fd)
 {
@@ -70,7 +70,7 @@ static void delay_acknowledgements(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &lock, sizeof(lock));
 }
 
-/* Long answers need their acknowledgements, and have no FIN worth waiting for. */
+/* Long responses need their acknowledgements, and have no FIN worth waiting for. */
 static bool short_answer(const struct request *request)
 {
 	return request->size <= LOAD_BUFFER || request->size == REQUEST_SIZE_ANY;
@@ -88,14 +88,14 @@ static int open_socket(struct load *load)
 
 		if (++load->next_source == settings->source_count)
 			load->next_source = 0;
-		/* The port is chosen at connect(), so that one serves many targets. */
+		/* The port is chosen at connect(), so that one port serves many targets. */
 		(void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 		if (bind(fd, (const struct sockaddr *)source, sizeof(*source))) {
 			close(fd);
 			return -1;
 		}
 	}
-	/* The kernel then leaves the acknowledgement to the request that follows. */
+	/* The kernel then merges the acknowledgement with the following request. */
 	if (settings->delay_ack_syn)
 		set_option(fd, TCP_DEFER_ACCEPT, 1);
 	if (settings->fastopen)
@@ -131,7 +131,7 @@ static void open_connection(struct load *load, struct client *client, uint64_t n
 		send_request(load, client, now);
 }
 
-/* The server closed a kept connection before it saw the request: once more. */
+/* The server closed a kept connection before it read the request: retries. */
 static bool ask_again(struct load *load, struct client *client, uint64_t now)
 {
 	if (!client->answers || client->retried || client->answer.begun)
@@ -171,7 +171,7 @@ static void send_request(struct load *load, struct client *client, uint64_t now)
 		}
 		client->sent += (uint32_t)sent;
 	}
-	/* The request went as an acknowledgement; those of the answer are not to wait. */
+	/* The request was sent as an acknowledgement; those of the response must not wait. */
 	if (load->settings->delay_ack_syn && !client->answers && !short_answer(request))
 		set_option(client->fd, TCP_QUICKACK, 1);
 	client->state = CLIENT_READING;
@@ -208,7 +208,7 @@ void client_next(struct load *load, struct client *client, uint64_t now)
 	if (step.leave)
 		client_close(load, client);
 	if (settings->rate > 0) {
-		/* One that is due already has waited for a client to be free. */
+		/* A request that is already due has waited for a free client. */
 		client->due_at = load->began + schedule_next(&load->schedule);
 		step.pause = client->due_at > now ? client->due_at - now : 0;
 	}
@@ -228,7 +228,7 @@ void client_wake(struct load *load, struct client *client, uint64_t now)
 
 /* --- reading ------------------------------------------------------------- */
 
-/* The answer is whole: is it the right one? */
+/* The response is complete: checks that it is the right one. */
 static void judge(struct load *load, struct client *client, uint64_t now)
 {
 	const struct request *request = client->request;
@@ -247,7 +247,7 @@ static void judge(struct load *load, struct client *client, uint64_t now)
 	}
 }
 
-/* The connection is at its end, by FIN (error 0) or otherwise. */
+/* The connection has ended, by FIN (error 0) or otherwise. */
 static void ended(struct load *load, struct client *client, bool reset, uint64_t now)
 {
 	switch (client->state) {
@@ -276,23 +276,23 @@ static void ended(struct load *load, struct client *client, bool reset, uint64_t
 	}
 }
 
-/* After a whole answer; false when nothing more is to be read at this time. */
+/* After a complete response; returns false when nothing more is to be read now. */
 static bool go_on(struct load *load, struct client *client, uint32_t events, uint64_t now)
 {
 	judge(load, client, now);
 	if (load->settings->close) {
-		/* The server closes first, so that the waiting after it is there. */
+		/* The server closes first, so that TIME_WAIT is on its side. */
 		client->state = CLIENT_LEAVING;
 		return true;
 	}
-	/* The edge that told of an end comes no second time. */
+	/* The edge that reported an end is not repeated. */
 	if (!answer_keeps(&client->answer) || (events & EPOLLRDHUP))
 		client_close(load, client);
 	client_next(load, client, now);
 	return false;
 }
 
-/* Bytes came; false when nothing more is to be read at this time. */
+/* Handles received bytes; returns false when nothing more is to be read now. */
 static bool take(struct load *load, struct client *client, size_t got, uint32_t events,
 		 uint64_t now)
 {
@@ -305,7 +305,7 @@ static bool take(struct load *load, struct client *client, size_t got, uint32_t 
 		bool pausing = client->state == CLIENT_PAUSING;
 
 		if (pausing) {
-			/* Nobody asked; the request that waits is asked elsewhere. */
+			/* No request is pending; the waiting one is sent on another connection. */
 			load->results->errors[ERROR_ANSWER]++;
 			client_close(load, client);
 		} else {
@@ -316,7 +316,7 @@ static bool take(struct load *load, struct client *client, size_t got, uint32_t 
 	return answer->state != ANSWER_DONE || go_on(load, client, events, now);
 }
 
-/* One read; false when nothing more is to be read at this time. */
+/* Reads once; returns false when nothing more is to be read now. */
 static bool read_some(struct load *load, struct client *client, uint32_t events, uint64_t now)
 {
 	struct answer *answer = &client->answer;
@@ -350,11 +350,11 @@ static bool read_some(struct load *load, struct client *client, uint32_t events,
 	} else if (!take(load, client, (size_t)got, events, now)) {
 		return false;
 	}
-	/* Less than was wanted is all that was there. */
+	/* A short read has emptied the socket. */
 	return (size_t)got == wanted || (events & EPOLLRDHUP);
 }
 
-/* The end of a connection that was refused or broken while it was made. */
+/* Whether a connection was refused or broken while it was made. */
 static bool broken(const struct client *client)
 {
 	int error = 0;
@@ -381,7 +381,7 @@ void client_event(struct load *load, struct client *client, uint32_t events, uin
 	if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) ||
 	    client->state == CLIENT_CONNECTING)
 		return;
-	/* Our FIN then takes the acknowledgement of the server's along. */
+	/* Our FIN then also acknowledges that of the server. */
 	if (load->settings->delay_ack_fin && (events & EPOLLRDHUP) &&
 	    client->state == CLIENT_READING)
 		(void)shutdown(client->fd, SHUT_WR);

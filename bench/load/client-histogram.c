@@ -17,7 +17,7 @@ static unsigned range_of(uint64_t value)
 	return shift * LATENCY_STEPS + (unsigned)(value >> shift);
 }
 
-/* The greatest value of a range. */
+/* Returns the greatest value of a range. */
 static uint64_t range_end(unsigned range)
 {
 	unsigned doubling = range / LATENCY_STEPS, step = range % LATENCY_STEPS;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-histogram.h - how often a time in microseconds fell into ranges, 128
- * to each doubling, so that what is read of it is at most 1/128 beside the truth.
- * Pure; one thread.
+ * client-histogram.h - the number of times in microseconds in each range, 128 to each
+ * doubling, so that results are at most 1/128 off.  Pure; one thread.
  */
 #ifndef CLIENT_HISTOGRAM_H
 #define CLIENT_HISTOGRAM_H
@@ -21,7 +20,7 @@ struct latency {
 
 void latency_record(struct latency *latency, uint64_t microseconds);
 
-/* What a share (0 to 1) of all did not exceed; 0 when there are none. */
+/* Returns the value that a share (0 to 1) of all did not exceed; 0 when there are none. */
 uint64_t latency_quantile(const struct latency *latency, double share);
 
 #endif

@@ -12,8 +12,8 @@
 #include "client-load.h"
 
 #define EVENTS 256
-#define SWEEP 100000u /* microseconds between two looks for time-outs */
-#define WAKING 100u   /* microseconds that a sleeper may wake too late */
+#define SWEEP 100000u /* microseconds between two checks for timeouts */
+#define WAKING 100u   /* microseconds that a sleeping client may wake too late */
 #define SEED 1	      /* of the instants at which requests are due */
 
 static uint64_t now_us(void)
@@ -58,8 +58,8 @@ static void load_close(struct load *load)
 }
 
 /*
- * Lets the timer ring at that time, or before if it was to ring anyway.  It
- * wakes epoll to the microsecond, and is seldom set: only for who is earlier.
+ * Sets the timer to that time, unless it is set to an earlier one.  It wakes epoll to
+ * the microsecond, and is rarely set: only for an earlier time.
  */
 static void ring(struct load *load, uint64_t until, uint64_t now)
 {
@@ -72,7 +72,7 @@ static void ring(struct load *load, uint64_t until, uint64_t now)
 	timerfd_settime(load->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Waits for events, for the next sleeper, for a sweep or for the end; -errno. */
+/* Waits for events, the next wake-up, a sweep or the end; returns -errno. */
 static int wait_for(struct load *load, struct epoll_event *events, uint64_t until, uint64_t now)
 {
 	uint64_t next = pauses_next(&load->pauses);
@@ -81,7 +81,7 @@ static int wait_for(struct load *load, struct epoll_event *events, uint64_t unti
 
 	if (next < until)
 		until = next;
-	/* What is due at an instant begins then: the last moments are spent awake. */
+	/* A due request is sent at its exact instant: the last moments are busy waiting. */
 	if (load->settings->rate > 0)
 		until -= WAKING;
 	sleeps = until > now;
@@ -111,7 +111,9 @@ static int run(struct load *load, uint64_t start)
 			if (events[i].data.ptr) /* not the timer */
 				client_event(load, events[i].data.ptr, events[i].events, now_us());
 		now = now_us();
-		/* Only who slept before: one who sleeps for nothing waits for others. */
+		/*
+		 * Only clients that slept before: a client with a pause of zero waits for others.
+		 */
 		for (uint32_t i = load->pauses.count; i && pauses_take(&load->pauses, now, &who);
 		     i--)
 			client_wake(load, &load->clients[who], now);
@@ -124,7 +126,7 @@ static int run(struct load *load, uint64_t start)
 	return 0;
 }
 
-/* Requests that are due and not answered have waited at least until now. */
+/* Due requests without a response have waited at least until now. */
 static void count_late(struct load *load, uint64_t now)
 {
 	const struct settings *settings = load->settings;
@@ -165,7 +167,7 @@ int load_run(const struct settings *settings, struct workload *workload, struct 
 		results->duration = now_us() - start;
 		if (settings->rate > 0)
 			count_late(&load, start + results->duration);
-		/* Who was to be answered and was not has waited for all of the time. */
+		/* A client without its response has waited for the whole time. */
 		if (settings->requests)
 			results->errors[ERROR_TIMEOUT] += settings->clients - load.stopped;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-load.h - all simulated clients at work: from the first connection to
- * the last answer, or to the end of the time.  One thread.
+ * client-load.h - runs all simulated clients: from the first connection to the last
+ * response, or to the end of the time.  One thread.
  */
 #ifndef CLIENT_LOAD_H
 #define CLIENT_LOAD_H
@@ -9,8 +9,8 @@
 #include "client-connection.h"
 
 /*
- * Runs the load; ends when its time is over, whatever the server does.  0, or
- * -errno for what is wrong on this side: ENOMEM, EMFILE.  *results is to be zeros.
+ * Runs the load; ends when its time is over, whatever the server does.  Returns 0, or
+ * -errno for errors on this side: ENOMEM, EMFILE. *results must be zeros.
  */
 int load_run(const struct settings *settings, struct workload *workload, struct results *results);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * client-pause.c - a binary heap, the least time on top; see client-pause.h.
- */
+/* client-pause.c - a binary heap, the earliest time on top; see client-pause.h. */
 #include <stdlib.h>
 
 #include "client-pause.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-pause.h - who sleeps until when: a heap of numbers by their times.
+ * client-pause.h - which client sleeps until when: a heap of numbers by their times.
  * Pure; one thread.
  */
 #ifndef CLIENT_PAUSE_H
@@ -19,17 +19,17 @@ struct pauses {
 	uint32_t count, room;
 };
 
-/* For as many sleepers as there can be at a time.  False: no memory. */
+/* For the maximum of sleeping clients.  Returns false without memory. */
 bool pauses_open(struct pauses *pauses, uint32_t room);
 void pauses_close(struct pauses *pauses);
 
-/* There is room: nobody sleeps twice at a time. */
+/* Cannot fail: a client sleeps only once at a time. */
 void pauses_add(struct pauses *pauses, uint64_t until, uint32_t who);
 
-/* When the next wakes; UINT64_MAX: nobody sleeps. */
+/* Returns when the next one wakes; UINT64_MAX: none sleeps. */
 uint64_t pauses_next(const struct pauses *pauses);
 
-/* Takes the next sleeper whose time has come.  False: none. */
+/* Takes the next client whose pause is over.  Returns false if there is none. */
 bool pauses_take(struct pauses *pauses, uint64_t now, uint32_t *who);
 
 #endif

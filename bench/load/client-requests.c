@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-requests.c - the list of what is asked for; see client-requests.h.
- * A path that comes again with the same size and status is the same request.
+ * client-requests.c - the list of requests; see client-requests.h.  A path that is
+ * repeated with the same size and status is the same request.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static int grow_slots(struct requests *requests)
 	return 0;
 }
 
-/* Makes room for one more in an array whose sizes are powers of two. */
+/* Extends an array, whose sizes are powers of two, by one. */
 static void *room(void *array, uint32_t count, size_t size)
 {
 	if (count >= COUNT_MAX)
@@ -56,7 +56,7 @@ static void *room(void *array, uint32_t count, size_t size)
 	return reallocarray(array, count ? (size_t)count * 2 : 16, size);
 }
 
-/* The number of a request, made or found; takes its text.  -errno. */
+/* Returns the number of a request, new or found; takes its text. -errno on failure. */
 static int64_t intern(struct requests *requests, struct request *request)
 {
 	struct request *made;
@@ -89,7 +89,7 @@ static int64_t intern(struct requests *requests, struct request *request)
 	return requests->made_count - 1;
 }
 
-/* Visible ASCII from a slash on, as it stands in a request line. */
+/* Visible ASCII from a slash on, as in a request line. */
 static bool sendable(const char *path)
 {
 	if (*path != '/')
@@ -126,7 +126,7 @@ int requests_add(struct requests *requests, const struct request_form *form, con
 	return 0;
 }
 
-/* Digits alone, below limit. */
+/* Only digits, below limit. */
 static bool read_number(const char *text, uint64_t limit, uint64_t *number)
 {
 	char *end;

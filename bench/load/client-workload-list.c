@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-workload-list.c - a list asked for in its order by all clients
- * together, or drawn from by each; as fast as the server answers.
+ * client-workload-list.c - a list that all clients together request in order, or from
+ * which each one draws; as fast as the server responds.
  */
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ struct shuffled {
 	uint64_t states[]; /* of each client's generator */
 };
 
-/* splitmix64: good from any state, so that neighbours' sequences differ. */
+/* splitmix64: good from any state, so that the sequences of neighbours differ. */
 static uint64_t next_number(uint64_t *state)
 {
 	uint64_t mixed = *state += 0x9e3779b97f4a7c15ull;

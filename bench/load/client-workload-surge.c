@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-workload-surge.c - users by SURGE's distributions: a page is some
- * documents in sequence, with active OFF times between them, and an inactive
- * OFF time before the next.
- *
- * Each user is at a place of its own in the one sequence that they all go
- * round: each sees the locality that the sequence has, and all together ask by
- * Zipf's law at any time.
+ * client-workload-surge.c - users by SURGE's distributions: a page is some documents
+ * in sequence, with active OFF times between them, and an inactive OFF time before the
+ * next.  Each user is at a place of its own in one common circular sequence: each sees
+ * the locality of the sequence, and all together request by Zipf's law at any time.
  */
 #include <stdlib.h>
 
@@ -49,7 +46,7 @@ static void users_next(struct workload *workload, uint32_t client, struct step *
 		pause = surge_inactive_off(&user->surge);
 		step->leave = users->pages;
 	}
-	/* They do not begin all at once. */
+	/* They do not all begin at the same time. */
 	if (!user->began)
 		pause *= surge_part(&user->surge);
 	user->began = true;

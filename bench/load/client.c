@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client.c - an event-driven HTTP client that simulates many, for the papers'
- * experiments where wrk does not fit: lists in their order, connections for
- * each request, options of the client's TCP, every answer checked against the
- * list.  One thread.  This file is its command line; it prints one line.
+ * client.c - an event-driven HTTP client that simulates many, for experiments of the
+ * papers for which wrk is unsuitable: lists in their order, connections for each
+ * request, options of the client's TCP, every response checked against the list.  One
+ * thread.  This file is its command line; it prints one line.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -208,7 +208,7 @@ static bool read_option(struct options *options, int name, char *text)
 	}
 }
 
-/* What --list takes; the first is the one asked for most. */
+/* The format of --list; the first document is the most popular one. */
 static int print_documents(const struct options *options)
 {
 	struct surge surge = {options->seed};
@@ -219,7 +219,7 @@ static int print_documents(const struct options *options)
 	return 0;
 }
 
-/* The exit status if the program ends with it, else -1. */
+/* Returns the exit status if the program ends with it, else -1. */
 static int read_command(struct options *options, int argc, char **argv)
 {
 	static const struct option names[] = {
@@ -304,7 +304,7 @@ static int read_requests(struct requests *requests, const struct options *option
 	return error;
 }
 
-/* As many descriptors as may be; too few of them show as errors of connections. */
+/* Raises the limit of descriptors; too few of them cause connection errors. */
 static void raise_limit(void)
 {
 	struct rlimit limit;

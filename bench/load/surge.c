@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * surge.c - SURGE's distributions; see surge.h.  Each sample is drawn by the
- * inverse of its distribution function, normal ones by Box and Muller's way.
+ * surge.c - SURGE's distributions; see surge.h.  Each sample is drawn by the inverse
+ * of its distribution function, normal ones by the method of Box and Muller.
  */
 #include <errno.h>
 #include <math.h>
@@ -91,7 +91,7 @@ void surge_counts(uint32_t *counts, uint32_t documents, uint32_t length)
 
 /* --- a sequence ---------------------------------------------------------- */
 
-/* Documents that have requests left, the one that was last asked for first. */
+/* Documents with requests left, the most recently requested first. */
 struct stack {
 	uint32_t *documents, *left;
 	uint32_t count;
@@ -108,8 +108,8 @@ static void shuffle(struct stack *stack, struct surge *surge)
 }
 
 /*
- * A place about as deep as the distance says: among the neighbours, who has
- * more requests left is the likelier.
+ * Chooses a place about as deep as the distance; among neighbours, one with more
+ * requests left is more likely.
  */
 static uint32_t choose(const struct stack *stack, struct surge *surge)
 {
@@ -129,7 +129,7 @@ static uint32_t choose(const struct stack *stack, struct surge *surge)
 	return from;
 }
 
-/* Takes one request of the document at a place, which comes to the top. */
+/* Takes one request of the document at a place, which moves to the top. */
 static uint32_t take(struct stack *stack, uint32_t at)
 {
 	uint32_t document = stack->documents[at];

@@ -17,7 +17,7 @@ struct nc_prefetched {
 	size_t id; /* 0: the place is free */
 	bool done;
 	int error;	      /* done: 0 or -errno */
-	struct nc_unit *unit; /* done without an error: held once for the caller */
+	struct nc_unit *unit; /* complete, no error: held once for the caller */
 	uint64_t number;      /* of the request, in order */
 };
 

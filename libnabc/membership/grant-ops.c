@@ -302,7 +302,7 @@ int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grant
 /* Some grants, as a member receives them or as the owner finds them itself. */
 struct page {
 	struct NC_grant_info grants[GRANTS_STEP];
-	uint64_t cursor; /* where to go on; 0: at the beginning, or at the end */
+	uint64_t cursor; /* where to continue; 0: at the beginning, or at the end */
 	unsigned total;
 };
 

@@ -53,8 +53,8 @@ size_t nc_compaction_room(const struct nc_member *member, const struct nc_store 
 bool nc_compaction_may_clean(const struct nc_store *store, const struct nc_search *search);
 
 /*
- * Selects the log segment to compact.  Rates anew the segment of the victim and a
- * few others in turn; for the rest, older ratings are good enough.
+ * Selects the log segment to compact.  Rates again the segment of the victim and a few
+ * others in turn; for the rest, older ratings are good enough.
  */
 struct nc_store *nc_compaction_choose(struct nc_member *member, struct nc_store *coldest,
 				      const struct nc_search *search);

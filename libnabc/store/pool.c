@@ -21,7 +21,7 @@ void nc_pool_unlock(struct nc_member *member)
 	member->closing = NULL;
 	member->due = false;
 	pthread_mutex_unlock(&member->lock);
-	/* Freeing pages takes long, so it is done without the lock. */
+	/* Freeing pages takes long; therefore the lock is not held. */
 	while (store) {
 		struct nc_store *next = store->next;
 

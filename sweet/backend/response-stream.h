@@ -84,8 +84,8 @@ void response_stream_read_later(struct response_stream *stream);
 bool response_stream_takes_more(struct response_stream *stream);
 
 /*
- * The program has written run, which lies in the buffer.  Returns false if no more is needed; then
- * finish() may have been called and the call freed.
+ * The program has written run, which lies in the buffer.  Returns false if it needs no
+ * more; then finish() may have been called and the call freed.
  */
 bool response_stream_feed(struct response_stream *stream, struct read_buffer *buffer,
 			  struct slice run);

@@ -15,7 +15,7 @@
 #include "http/cgihead.h"
 #include "http/response.h"
 
-/* The library returns credit for several pieces at once: with so many kept it may be due. */
+/* The library returns credit for several pieces at once: it may be due if that many are kept. */
 #define KEPT_MOST (NC_WORKER_WINDOW / 2)
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * body-queue.h - a request's body on its way to a program: the units that the
- * server received and has not yet written to the program.  For one thread.
+ * body-queue.h - the body of a request to a program: the units that the server
+ * received and has not yet written to the program.  For one thread.
  */
 #ifndef SWEET_BODY_QUEUE_H
 #define SWEET_BODY_QUEUE_H

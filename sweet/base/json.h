@@ -50,7 +50,7 @@ void json_number(struct json *json, const char *name, uint64_t number);
 void json_integer(struct json *json, const char *name, int64_t number);
 void json_null(struct json *json, const char *name);
 
-/* With so many decimal places, at most 9; a number that is not finite is written as 0. */
+/* Writes that many decimal places, at most 9; a number that is not finite is written as 0. */
 void json_real(struct json *json, const char *name, double number, unsigned places);
 
 /*

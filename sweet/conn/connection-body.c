@@ -12,8 +12,9 @@
 #include "conn/connection-internal.h"
 
 /*
- * Sent directly, as the loop has no operation for it: the few bytes fit into an idle socket.  If
- * the socket is full, 100 may be left out; clients do not wait for it for ever.
+ * Sent directly, as the loop has no operation for it: the few bytes fit into an idle
+ * socket.  If the socket is full, 100 may be left out; clients do not wait for it
+ * forever.
  */
 static void send_continue(struct connection *connection)
 {

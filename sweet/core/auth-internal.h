@@ -106,7 +106,7 @@ struct auth_check *auth_next_locked(struct authenticator *authenticator);
 /* Removes a check that is neither queued nor has a thread any more. */
 void auth_remove_check_locked(struct authenticator *authenticator, struct auth_check *check);
 
-/* Returns the check that is dropped in favour of a client with so many checks; or NULL. */
+/* Returns the check that is dropped in favour of a client that has `checks`; or NULL. */
 struct auth_check *auth_make_place_locked(struct authenticator *authenticator, unsigned checks);
 
 #endif

@@ -103,8 +103,8 @@ static struct auth_check *drop_last_locked(struct authenticator *authenticator,
 }
 
 /*
- * Drops a check of the client with the most checks, to make room for a client that has `checks`, if
- * the shares are more equal afterwards.  Returns NULL if there is none.
+ * Drops a check of the client with the most checks, in favour of a client that has
+ * `checks`, if the shares are more equal afterwards.  Returns NULL if there is none.
  */
 struct auth_check *auth_make_place_locked(struct authenticator *authenticator, unsigned checks)
 {

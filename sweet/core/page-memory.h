@@ -32,7 +32,7 @@ static inline void page_memory_init(struct page_memory *memory, uint64_t most)
 	atomic_init(&memory->usual, most / 16);
 }
 
-/* A response holds a page of the program, of so many bytes; 0: none. */
+/* A response holds a page of the program, of that many bytes; 0: none. */
 static inline void page_memory_hold(struct page_memory *memory, uint64_t bytes)
 {
 	uint64_t usual = atomic_load_explicit(&memory->usual, memory_order_relaxed);

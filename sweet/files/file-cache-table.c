@@ -3,7 +3,7 @@
  * file-cache-table.c - the table of cached files (file-cache-internal.h), by path,
  * or by identity if paths are not cached; of bounded size.
  *
- * Clients choose the paths that they request, and whoever can create files chooses
+ * Clients choose the paths that they request, and users who can create files choose
  * names that stay.  Therefore the hash has a random key, one for all tables of the
  * process.
  */

@@ -12,7 +12,7 @@
 
 #define PAGECACHE_WINDOW ((size_t)1 << 20) /* the most efficient number of bytes to load at once */
 
-#define PAGECACHE_READ ((size_t)128 << 10) /* bytes; the system reads at least so many at once */
+#define PAGECACHE_READ ((size_t)128 << 10) /* bytes; the system reads at least this at once */
 
 /*
  * Returns true if all pages of the range are in the page cache; does not block.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fault-calls.c - calls that fail as a whole or not at all; clocks that are moved. */
+/* fault-calls.c - calls that fail completely or not at all; clocks that are moved. */
 #include "fault-internal.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@
 	}
 #define WRAP(type, name, failure, parameters, arguments)                                           \
 	WRAP_AS(name, type, name, failure, parameters, arguments)
-/* Those that return the error. */
+/* Calls that return the error. */
 #define WRAP_NUMBER(name, parameters, arguments)                                                   \
 	int name parameters                                                                        \
 	{                                                                                          \
@@ -107,7 +107,7 @@ WRAP_NUMBER(pthread_create,
 WRAP_NUMBER(pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t *attributes),
 	    (mutex, attributes))
 
-/* The argument behind the named ones, which is there or is not needed. */
+/* The optional argument after the named ones. */
 #define ONE_MORE(last, type, into)                                                                 \
 	do {                                                                                       \
 		va_list list;                                                                      \
@@ -144,7 +144,7 @@ int fcntl(int fd, int command, ...)
 	REAL(fcntl);
 
 	ONE_MORE(command, void *, argument);
-	/* The others cannot fail, but for what the caller did wrong. */
+	/* The others fail only through errors of the caller. */
 	if ((command == F_DUPFD_CLOEXEC || command == F_DUPFD) && fault_met_error(FAULT_fcntl) > 0)
 		return -1;
 	if (command == F_ADD_SEALS && (intptr_t)argument & F_SEAL_WRITE &&

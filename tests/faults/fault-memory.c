@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fault-memory.c - allocations that fail, and how many are live. */
+/* fault-memory.c - failing allocations, and the number of live ones. */
 #include "fault-internal.h"
 
 #include <stdlib.h>
 
-/* glibc's own, for who stands in its place. */
+/* glibc's own functions, for replacements of malloc(). */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault-parts.c - calls that can also do a part: read and write less, lose a wake-up,
- * or receive a message without its descriptors.
+ * fault-parts.c - calls that can also succeed partly: read and write less, lose a
+ * wake-up, or receive a message without its descriptors.
  */
 #include "fault-internal.h"
 
@@ -12,7 +12,7 @@
 
 #define EVENTFDS_MAX 65536u
 
-static _Atomic unsigned char eventfds[EVENTFDS_MAX]; /* which descriptors are */
+static _Atomic unsigned char eventfds[EVENTFDS_MAX]; /* which descriptors are eventfds */
 
 int eventfd(unsigned value, int flags)
 {
@@ -128,7 +128,7 @@ ssize_t sendfile(int socket, int file, off_t *offset, size_t count)
 	return error > 0 ? -1 : real(socket, file, offset, fault_cut(error, socket, count));
 }
 
-/* The message, or but its first byte. */
+/* The message, or only its first byte. */
 static const struct msghdr *cut_message(int error, int fd, const struct msghdr *message,
 					struct msghdr *copy, struct iovec *one)
 {
@@ -152,7 +152,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	return real(fd, cut_message(error, fd, message, &copy, &one), flags);
 }
 
-/* As when this process has no room for the descriptors that came. */
+/* As if this process had no space for the received descriptors. */
 static void cut_rights(struct msghdr *message)
 {
 	struct cmsghdr *at = CMSG_FIRSTHDR(message);
@@ -165,7 +165,7 @@ static void cut_rights(struct msghdr *message)
 			continue;
 		for (i = 0; i < (at->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
 			close(fds[i]);
-		/* The kernel leaves none: what stands behind is credentials at most, before it. */
+		/* The kernel leaves none: only credentials can follow, and these come before. */
 		message->msg_flags |= MSG_CTRUNC;
 		message->msg_controllen = (size_t)((char *)at - (char *)message->msg_control);
 		return;

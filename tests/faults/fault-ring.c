@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault-ring.c - calls of liburing, and what is submitted to a ring: a submission that is
- * to fail becomes a no-op with that result.
+ * fault-ring.c - calls of liburing, and submissions to a ring: a submission that must
+ * fail becomes a no-op with that result.
  */
 #include "fault-internal.h"
 
 #include <liburing.h>
 
-/* liburing 2.3 does not know it; Linux 6.13 and later obey. */
+/* liburing 2.3 does not define it; Linux 6.13 and later support it. */
 #define NOP_INJECT_RESULT 0x1u
 
-static bool ring_injects; /* whether a no-op can be told its result */
+static bool ring_injects; /* whether a no-op accepts a given result */
 
 void fault_probe_ring(void)
 {
@@ -31,7 +31,7 @@ void fault_probe_ring(void)
 	io_uring_queue_exit(&ring);
 }
 
-/* Which kind a submission is of; FAULT_KIND_COUNT: none that fails. */
+/* Returns the kind of a submission; FAULT_KIND_COUNT: one that never fails. */
 static enum fault_kind kind_of(const struct io_uring_sqe *sqe)
 {
 	switch (sqe->opcode) {

@@ -4,11 +4,10 @@
  *
  *	FAULT_PLAN=file LD_PRELOAD=fault.so PROGRAM
  *
- * It stands between the program and libc, and between it and liburing, whose
- * own system calls do not pass libc: what is submitted to a ring and shall
- * fail is turned into a no-op with that result.  What GLib allocates does not
- * fail, since GLib would end the process.  Programs that this one starts are
- * left alone; what it forks counts as itself.
+ * It wraps the functions of libc, and those of liburing, whose own system calls do
+ * not use libc: a submission to a ring that must fail becomes a no-op with that
+ * result.  Allocations of GLib do not fail, since GLib would abort.  Programs that
+ * this one executes are not affected; forked children are.
  */
 #include "fault-internal.h"
 
@@ -28,7 +27,7 @@ __thread bool fault_inside;
 
 static uintptr_t glib_start, glib_end;
 
-/* --- who fails ---------------------------------------------------------- */
+/* --- the caller --------------------------------------------------------- */
 
 static void remember_caller(void)
 {
@@ -48,7 +47,7 @@ bool fault_is_glib(uintptr_t address)
 	return address >= glib_start && address < glib_end;
 }
 
-/* Whether GLib had it allocated, itself or through libc: then it ends the process. */
+/* Returns whether GLib allocates, itself or through libc: a failure would abort. */
 static bool is_for_glib(void)
 {
 	uint64_t i;
@@ -59,7 +58,7 @@ static bool is_for_glib(void)
 	return false;
 }
 
-/* Whether a descriptor can have this error at all: what never happens proves nothing. */
+/* Returns whether a descriptor can have this error at all: impossible errors prove nothing. */
 static bool fits(int fd, int error, size_t length)
 {
 	struct stat stat;
@@ -76,7 +75,7 @@ static bool fits(int fd, int error, size_t length)
 		 type == SOCK_STREAM)
 		fit = error != EIO && error != ENOSPC && error != FAULT_CUT;
 	else if (S_ISSOCK(stat.st_mode))
-		/* Messages: whole, or not at all; their peers are this program's own. */
+		/* Messages: complete, or not at all; their peers belong to this program. */
 		fit = error == EINTR || error == EAGAIN || error == ENOMEM || error == ENOBUFS ||
 		      error == FAULT_CUT;
 	else if (S_ISFIFO(stat.st_mode) && length > sizeof(uint64_t))
@@ -131,7 +130,7 @@ int fault_met_error(enum fault_kind kind)
 	return fault_met_error_on(kind, -1, 0);
 }
 
-/* What the kernel would not do by halves: messages, events. */
+/* What the kernel never does partly: messages, events. */
 static bool can_be_short(int fd)
 {
 	struct stat stat;
@@ -239,7 +238,7 @@ __attribute__((constructor)) static void start(void)
 		_exit(120);
 	if (atomic_load(&plan->magic) != FAULT_MAGIC) {
 		name_kinds(plan);
-		/* What the driver had armed before stays so. */
+		/* A fault that the driver has armed before stays armed. */
 		if (atomic_load(&plan->times) == 0)
 			atomic_store(&plan->kind, FAULT_NONE);
 		atomic_store(&plan->magic, FAULT_MAGIC);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.h - what can be made to fail, and the plan that says what does.
- *
- * The plan is a file that the program under test, which fault.c is preloaded
- * into, and its driver both map.  The driver arms one kind of call: its calls
- * number at to at + times - 1, counted from the start of the program, fail
- * with error, or do but a byte of what they were asked for (FAULT_SHORT).
+ * fault.h - the calls that can be made to fail, and the plan that says which do.  The
+ * plan is a file that the program under test, which preloads fault.c, and its driver
+ * both map.  The driver arms one kind of call: its calls number `at` to `at + times -
+ * 1`, counted from the start of the program, fail with `error`, or process only one
+ * byte (FAULT_SHORT).
  */
 #ifndef FAULT_H
 #define FAULT_H
@@ -15,17 +14,17 @@
 #include <stdint.h>
 
 #define FAULT_MAGIC 0x6661756c74303121ull
-#define FAULT_SHORT (-1)       /* as an error: a byte of what was asked for */
-#define FAULT_CUT (-3)	       /* descriptors beside a message do not arrive: no room for them */
-#define FAULT_LOST (-2)	       /* a wake-up that goes nowhere */
+#define FAULT_SHORT (-1)       /* as an error: only one byte is processed */
+#define FAULT_CUT (-3)	       /* descriptors in a message are lost: no space for them */
+#define FAULT_LOST (-2)	       /* a wake-up that is lost */
 #define FAULT_NONE 0xffffffffu /* as a kind: nothing is armed */
 #define FAULT_ERRORS_MAX 8u
 #define FAULT_FRAMES_MAX 16u
 
 /*
- * Each kind, and the errors of its manual page that a program can meet.  Sockets
- * are never short of room or of bytes without being so: who waits for the edge
- * would wait for ever, and rightly.
+ * Each kind, and the errors of its manual page that a program can meet.  No fault
+ * makes a socket return EAGAIN: a caller that waits for the next edge would rightly
+ * wait forever.
  */
 #define FAULT_KINDS(X)                                                                             \
 	X(malloc, ENOMEM)                                                                          \
@@ -118,18 +117,18 @@ struct fault_counter {
 };
 
 struct fault_plan {
-	_Atomic uint64_t magic; /* written last by who maps it first */
+	_Atomic uint64_t magic; /* written last by the first process that maps it */
 	_Atomic uint64_t fired; /* faults so far */
 	_Atomic uint64_t at;
 	_Atomic uint64_t times;
 	_Atomic int64_t error;
-	_Atomic uint64_t kind;	   /* FAULT_NONE, or what is armed: written last */
-	_Atomic int64_t live;	   /* blocks of the heap that are in use */
+	_Atomic uint64_t kind;	   /* FAULT_NONE, or the armed kind: written last */
+	_Atomic int64_t live;	   /* blocks of the heap in use */
 	_Atomic int64_t realtime;  /* nanoseconds that clocks are put forward: CLOCK_REALTIME */
-	_Atomic int64_t monotonic; /* and all that do not count back */
-	uint64_t base;		   /* where the program was loaded */
+	_Atomic int64_t monotonic; /* ns by which clocks are moved forward: CLOCK_REALTIME */
+	uint64_t base;		   /* the load address of the program */
 	uint64_t frame_count;
-	uint64_t frames[FAULT_FRAMES_MAX]; /* who met the last fault */
+	uint64_t frames[FAULT_FRAMES_MAX]; /* the call stack of the last fault */
 	uint64_t kind_count;
 	struct fault_counter kinds[FAULT_KIND_COUNT];
 };

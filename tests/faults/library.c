@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library.c - walks over all that the library calls and makes it fail, one
- * call after the other, while a scenario goes through its interface.
+ * library.c - makes each call of the library to the system fail, one after the
+ * other, while a scenario uses its interface.
  *
  *	FAULT_PLAN=file LD_PRELOAD=fault.so library [OPTION...] SCENARIO...
  *
- * A round that is clean tells how many calls of each kind there are.  Then for
- * each of them and each error that it can have there is a round in which it
- * fails, and a clean one.  A call of the library that fails must have met the
- * fault; after each round nothing may be left: descriptors, mappings, blocks
- * of the heap.  Lines "failed CALL ERRNO" on standard output tell the driver
- * (fault_library.py) what failed how, for it to be looked up in the manual.
+ * A clean round counts the calls of each kind.  Then for each of them and each
+ * possible error there is a round in which it fails, and a clean one.  A call of the
+ * library that fails must have met the fault; after each round nothing may be left:
+ * descriptors, mappings, blocks of the heap.  Lines "failed CALL ERRNO" on standard
+ * output tell the driver (fault_library.py) what failed how, for it to be looked up
+ * in the manual.
  *
  * With -i there are no faults: signals interrupt the calls all the time, and
  * each must go well.
@@ -50,11 +50,11 @@ struct failure {
 
 struct traces {
 	unsigned descriptors;
-	size_t mapped; /* bytes, but for the heap that grows by itself */
+	size_t mapped; /* bytes, without the heap, which grows by itself */
 	int64_t blocks;
 };
 
-static struct fault_plan *plan, **active; /* what fault.c goes by: NULL outside of calls */
+static struct fault_plan *plan, **active; /* what fault.c uses: NULL outside of calls */
 static const char *folder = "/tmp";
 
 static struct triple triples[TRIPLES_MAX];
@@ -85,7 +85,7 @@ void wrong(const char *format, ...)
 	va_start(arguments, format);
 	vprintf(format, arguments);
 	va_end(arguments);
-	/* Who met the fault, for addr2line. */
+	/* The call stack of the fault, for addr2line. */
 	for (uint64_t i = 0; plan && i < plan->frame_count; i++)
 		if (plan->frames[i] - plan->base < 1u << 24)
 			printf(" %#llx", (unsigned long long)(plan->frames[i] - plan->base - 1));
@@ -94,7 +94,7 @@ void wrong(const char *format, ...)
 		exit(1);
 }
 
-/* Signals come within calls of the library alone, as faults do. */
+/* Signals arrive only within calls of the library, as faults do. */
 static void let_interrupt(int how)
 {
 	sigset_t signals;
@@ -199,7 +199,7 @@ const char *scratch(const char *name)
 	return path;
 }
 
-/* --- what a round leaves ---------------------------------------------------------------- */
+/* --- leaks of a round ----------------------------------------------------------------------- */
 
 static size_t read_all(const char *path, char *into, size_t size)
 {
@@ -272,7 +272,7 @@ static void run(const struct scenario *scenario)
 	alarm(0);
 }
 
-/* kind_wanted: of that kind alone, if not NULL. */
+/* kind_wanted: only that kind, if not NULL. */
 static void list_triples(const uint64_t *before, const char *kind_wanted)
 {
 	triple_count = 0;
@@ -312,7 +312,7 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* What is made once in a process is made in the first two rounds. */
+/* Objects that a process creates once are created in the first two rounds. */
 static void begin(const struct scenario *scenario)
 {
 	disarm();
@@ -343,7 +343,7 @@ static void walk(const struct scenario *scenario, const char *kind_wanted, size_
 
 		snprintf(what, sizeof(what), "%s: %s +%u %s", scenario->name,
 			 plan->kinds[triple->kind].name, triple->ahead, name_of(triple->error));
-		/* Now and then what failed goes on failing for a while. */
+		/* Sometimes a call that failed continues to fail for a while. */
 		arm(triple, in_a_row ? in_a_row : rounds % 4 == 3 ? 3 : 1);
 		run(scenario);
 		disarm();
@@ -397,7 +397,7 @@ static void interrupt(const struct scenario *scenario, unsigned rounds)
 	interrupts = 0;
 }
 
-/* In a handler: the end of it all, with what it was in. */
+/* In a handler: exits, and reports the current call. */
 static void die(int signal_number)
 {
 	const char *text = signal_number == SIGALRM ? "wrong: hangs: " : "wrong: crashes: ";
@@ -452,7 +452,7 @@ int main(int count, char **arguments)
 	signal(SIGBUS, die);
 	signal(SIGABRT, die);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* What is large is mapped and unmapped each time, so that no more can be there than was. */
+	/* Large blocks are mapped and unmapped each time, so that their number can be compared. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);
 	for (; optind < count; optind++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenario-owner.c - a cache of two processes: this one is the owner and meets
- * the faults while a member comes, asks and goes; or this one is the member.
- * The other process has none, and does it all again and again.
+ * scenario-owner.c - a cache of two processes: this one is the owner and meets the
+ * faults while a member attaches, makes calls and exits; or this one is the member.
+ * The other process has no faults, and repeats all of it.
  */
 #include "scenario.h"
 
@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #define SIZE ((size_t)20000)
-#define NOT_MADE 100 /* a member told that it could not insert its unit */
+#define NOT_MADE 100 /* a member was told that it could not insert its unit */
 
 static pid_t other;
 static int control = -1; /* to it */
-static bool leaves;	 /* in this round it could not take away what it had made */
+static bool leaves;	 /* in this round it could not destroy its unit */
 
 static void end_other(bool by_force)
 {
@@ -33,7 +33,7 @@ static void end_other(bool by_force)
 
 /* --- the member of the owner that is tested ---------------------------------------------- */
 
-/* A unit without faults and without a look; its id, or 0. */
+/* Makes a unit without faults and without checks; returns its id, or 0. */
 static size_t make_plainly(NC_cache *cache, enum NC_kind kind)
 {
 	char bytes[SIZE];
@@ -50,7 +50,7 @@ static size_t make_plainly(NC_cache *cache, enum NC_kind kind)
 	return id;
 }
 
-/* What a member can want; 0, or the number of what it did not get. */
+/* Makes all calls of a member; returns 0, or the number of the first that failed. */
 static int want(NC_cache *cache, size_t lent)
 {
 	unsigned char bytes[64];
@@ -108,7 +108,7 @@ static void close_other(void)
 	end_other(false);
 }
 
-/* What the member was told that it could not insert is not there. */
+/* A unit whose insertion failed for the member does not exist. */
 static void check_units(NC_cache *cache, int told)
 {
 	struct NC_cache_stat stat;
@@ -118,7 +118,7 @@ static void check_units(NC_cache *cache, int told)
 		MUST(stat.units == 1 || leaves);
 }
 
-/* Sees to the cache until the member has told what became of it. */
+/* Serves the cache until the member has reported its result. */
 static void serve_member(NC_cache *cache, int fd, size_t lent)
 {
 	int told;
@@ -133,7 +133,7 @@ static void serve_member(NC_cache *cache, int fd, size_t lent)
 		}
 		(void)OK(NC_cache_dispatch(cache));
 	}
-	/* It waits for an answer that could not be sent; any other has to come. */
+	/* It waits for a reply that could not be sent; any other one must arrive. */
 	if (!is_fault_of("sendmsg"))
 		wrong("a member is not answered");
 	end_other(true);
@@ -183,7 +183,7 @@ static void round_of_owner(void)
 	    OK(NC_grant(cache, id, NC_USER, getuid()))) {
 		serve_member(cache, fd, id);
 		grant_and_revoke(cache, id);
-		/* After a fault one does as well, and better. */
+		/* After a fault one that works replaces it. */
 		serve_member(cache, fd, id);
 		(void)OK(NC_cache_dispatch(cache));
 	}
@@ -241,7 +241,7 @@ static void open_member(void)
 	descriptors_before = descriptors_of_other();
 }
 
-/* What the last member had made goes a moment after it; and it may be heard of late. */
+/* The units of the last member are dropped shortly after its exit, which may be noticed late. */
 static void check_owner(void)
 {
 	unsigned left = 10000;
@@ -299,7 +299,7 @@ static void make_and_grant(NC_cache *cache, enum NC_kind kind)
 		(void)OK(NC_set_priority(cache, id, NC_PRIORITY_LOW));
 		(void)OK(NC_set_lifetime(cache, id, 300));
 	}
-	/* What cannot be asked for stays as long as this process does. */
+	/* A unit that cannot be destroyed stays as long as this process lives. */
 	for (unsigned i = 0; i < 4 && !OK(NC_destroy(cache, id)); i++)
 		;
 }

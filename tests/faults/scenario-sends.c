@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenario-sends.c - units leave by each method for sockets that do not take
- * much at a time; then the same by rings, and by the program's own io_uring.
+ * scenario-sends.c - units are sent by each method to sockets that accept little at a
+ * time; then the same through rings, and through the program's own io_uring.
  */
 #include "scenario.h"
 
@@ -15,7 +15,7 @@
 
 #define SIZE ((size_t)400000)
 
-/* --- at once ------------------------------------------------------------------------------- */
+/* --- direct sends ------------------------------------------------------------------------- */
 
 /* The header is the unit's first bytes, so that all of it is one pattern. */
 static struct NC_send message_of(const struct NC_range *ranges, const char *first)
@@ -82,7 +82,7 @@ static void send_range(NC_cache *cache, size_t id)
 
 static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
 
-/* Where there could be no other segment, the first ones were evicted for the last. */
+/* If no other segment was possible, the first units were evicted for the last. */
 static bool is_there(NC_cache *cache, size_t id)
 {
 	struct NC_stat stat;
@@ -123,7 +123,7 @@ static void round_of_sends(void)
 	for (unsigned k = 0; cache && k < 4; k++) {
 		call_begin();
 		done = NC_route_set(cache, "127.0.0.1", methods[k]);
-		/* Where io_uring could not be had. */
+		/* io_uring was unavailable. */
 		if (done < 0 && errno == EOPNOTSUPP && methods[k] == NC_METHOD_ZEROCOPY) {
 			(void)call_end("NC_route_set", true);
 			continue;
@@ -148,9 +148,9 @@ static void round_of_sends(void)
 
 const struct scenario scenario_sends = {.name = "sends", .round = round_of_sends};
 
-/* --- by rings ------------------------------------------------------------------------------- */
+/* --- through rings -------------------------------------------------------------------------- */
 
-/* Whether one of them is over; what has come is read meanwhile. */
+/* Reaps one if it is complete; meanwhile reads the received bytes. */
 static bool reap_one(NC_sender *ring, int fd, int socket, size_t *at, struct NC_completion *done)
 {
 	int count;
@@ -179,7 +179,7 @@ static void send_by_ring(NC_sender *ring, int fd, size_t id, bool tcp)
 	ranges_of(id, ranges, first);
 	open_stream(ends, tcp);
 	if (OK(NC_sender_send(ring, ends[0], &message, ring))) {
-		/* What cannot be submitted now is by and by. */
+		/* If it cannot be submitted now, it is submitted later. */
 		(void)OK(NC_sender_submit(ring));
 		if (reap_one(ring, fd, ends[1], &at, &done)) {
 			while (at < done.sent && await_either(ends[1], -1))
@@ -206,7 +206,7 @@ static void cancel(NC_sender *ring, int fd, size_t id)
 	left += OK(NC_sender_send(ring, ends[0], &message, NULL));
 	left += OK(NC_sender_send(ring, ends[0], &message, NULL));
 	(void)OK(NC_sender_submit(ring));
-	/* What the kernel does not take is asked for again. */
+	/* A refused cancellation is repeated. */
 	for (unsigned turns = 0; turns < 10 && !OK(NC_sender_cancel(ring, ends[0])); turns++)
 		;
 	for (unsigned turns = 0; left && turns < 10; turns++) {
@@ -221,7 +221,7 @@ static void cancel(NC_sender *ring, int fd, size_t id)
 	close_pair(ends);
 }
 
-/* The messages of a ring that is closed while they are under way. */
+/* The messages of a ring that is closed while they are pending. */
 static void leave(NC_sender *ring, size_t id)
 {
 	const struct NC_range range = {.id = id, .length = SIZE};
@@ -258,9 +258,9 @@ static void use_ring(NC_cache *cache, const size_t ids[3], unsigned flags)
 	}
 }
 
-/* --- by an io_uring of the program's own ------------------------------------------------------ */
+/* --- through an io_uring of the program ------------------------------------------------------- */
 
-/* Its steps, until it is over; what the socket takes is read at once. */
+/* Runs its steps until it is complete; accepted bytes are read at once. */
 static void operate(struct io_uring *ring, NC_send_op *operation, int socket, size_t *at)
 {
 	enum NC_progress progress = NC_PROGRESS_AGAIN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenario-units.c - units of all kinds in a cache of this process: filled in
- * each way, looked at, kept, evicted, destroyed; and what scenarios share.
+ * scenario-units.c - units of all kinds in a cache of this process: filled in each
+ * way, inspected, kept, evicted, destroyed; and code that scenarios share.
  */
 #include "scenario.h"
 
@@ -94,7 +94,7 @@ void take_bytes(int socket, size_t *at, size_t size)
 	}
 }
 
-/* From a pipe, as far as it goes. */
+/* From a pipe, as much as possible. */
 static bool fill_by_reading(NC_handle *handle, const unsigned char *bytes, size_t at, size_t length)
 {
 	bool good = true;
@@ -117,7 +117,7 @@ static bool fill_by_reading(NC_handle *handle, const unsigned char *bytes, size_
 	return good && length == 0;
 }
 
-/* By a stream of stdio, which the caller closes. */
+/* Through a stdio stream, which the caller closes. */
 static bool fill_by_stream(NC_handle *handle, const unsigned char *bytes, size_t length)
 {
 	bool good;
@@ -135,7 +135,7 @@ static bool fill_by_stream(NC_handle *handle, const unsigned char *bytes, size_t
 
 static bool fill(NC_handle *handle, const unsigned char *bytes, size_t size)
 {
-	/* A quarter each: copied, read, by a stream, and a last one straight into the memory. */
+	/* A quarter each: copied, read, through a stream, and the last one directly in memory. */
 	size_t part = size / 4 < 4096 ? size / 4 : 4096, at, length;
 	char *place;
 
@@ -167,7 +167,7 @@ size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size, unsigned flags
 		good = fill(&handle, bytes, size);
 		if (good) {
 			good = OK(NC_insert(&handle));
-			/* What could not be inserted can be the next time. */
+			/* A failed insert may succeed the next time. */
 			if (!good)
 				good = OK(NC_insert(&handle));
 		}
@@ -209,7 +209,7 @@ static void look_at(NC_cache *cache, size_t id, size_t size)
 	(void)OK(NC_release(&hold));
 }
 
-/* Where there can be no other segment, it may have been evicted. */
+/* If no other segment is possible, it may have been evicted. */
 static void destroy(NC_cache *cache, size_t id)
 {
 	bool good;
@@ -219,7 +219,7 @@ static void destroy(NC_cache *cache, size_t id)
 	(void)call_end("NC_destroy", good);
 }
 
-/* More than there is room for. */
+/* More than fits. */
 static void overfill(NC_cache *cache)
 {
 	struct NC_cache_stat stat;
@@ -271,7 +271,7 @@ static void round_of_units(void)
 			destroy(cache, ids[i]);
 	if (ids[0])
 		(void)REFUSED(NC_destroy(cache, ids[0]), ENOENT);
-	/* One that is begun and given up. */
+	/* One that is begun and abandoned. */
 	if (OK(NC_alloc(&handle, 100000, 1448)))
 		(void)OK(NC_free(&handle));
 	overfill(cache);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenario-worker.c - requests and answers between two processes: this one is
- * the server and meets the faults, with this program as a worker; or it is the
- * worker of a server that has none.
- *
- * Each round has four requests, by what they say in DO.
+ * scenario-worker.c - requests and responses between two processes: this one is the
+ * server and meets the faults, with this program as a worker; or it is the worker of a
+ * server without faults.  Each round has four requests, which differ in DO.
  */
 #include "scenario.h"
 
@@ -30,13 +28,13 @@ static bool has_body(unsigned number)
 	return strcmp(orders[number], "DO=echo") == 0;
 }
 
-/* How long the body of an answer is. */
+/* Returns the length of a response's body. */
 static size_t length_of(unsigned number)
 {
 	return number == 3 ? 0 : SIZE;
 }
 
-/* --- a worker that meets nothing ------------------------------------------------------------- */
+/* --- a worker without faults ------------------------------------------------------------------ */
 
 static size_t make_plainly(void)
 {
@@ -97,7 +95,7 @@ static void become_worker(int socket, char *const *environment)
 	_exit(127);
 }
 
-/* One that tells later which process it is. */
+/* A start that reports its process later. */
 static int start(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
 {
 	(void)context, (void)pidfd;
@@ -110,7 +108,7 @@ static int start(void *context, int socket, char *const *environment, pid_t *pid
 	return 0;
 }
 
-/* What an answer has; *at: bytes of it so far. */
+/* Checks the content of a response; *at: its bytes so far. */
 static void check_answer(const struct NC_response *response, size_t *at)
 {
 	const unsigned char *bytes = response->data;
@@ -132,13 +130,13 @@ static void check_answer(const struct NC_response *response, size_t *at)
 		DO(NC_backend_data_free(response->data));
 }
 
-/* Until something has come; false: the worker has ended, or says nothing. */
+/* Waits for a response; returns false if the worker has exited, or is silent. */
 static bool await_answer(NC_backend *backend, NC_cache *cache, bool posix)
 {
 	struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
 	uint64_t count;
 
-	/* Each of which cannot fail. */
+	/* None of these can fail. */
 	fds[0].fd = NC_backend_fd(backend, 0);
 	fds[1].fd = NC_cache_fd(cache);
 	fds[2].fd = NC_backend_pidfd(backend);
@@ -194,7 +192,7 @@ static bool give_body(NC_backend *backend, NC_cache *cache, uint64_t tag, size_t
 	if (id && OK(NC_grant(cache, id, NC_USER, getuid())) &&
 	    OK(NC_backend_body(backend, 0, tag, &piece, NC_BODY_LAST)))
 		return true;
-	/* Or there is none, which has to be said. */
+	/* Or there is none, which must be reported. */
 	return OK(NC_backend_body(backend, 0, tag, NULL, NC_BODY_LAST));
 }
 

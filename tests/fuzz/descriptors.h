@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * descriptors.h - whether a target leaves any descriptor open.
- */
+/* descriptors.h - checks that a target leaves no descriptor open. */
 #ifndef FUZZ_DESCRIPTORS_H
 #define FUZZ_DESCRIPTORS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-accept.c - what a client would rather have (sweet/http/accept.c): each coding
- * at most once, and none that it did not name unless by a star.
+ * fuzz-accept.c - the encodings that a client prefers (sweet/http/accept.c): each
+ * coding at most once, and only if the client named it or sent a star.
  */
 #include "http/accept.h"
 #include <strings.h>
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < count; i++) {
 		MUST((unsigned)order[i] < CODINGS && !(seen >> order[i] & 1));
 		seen |= 1u << order[i];
-		/* x-gzip is gzip by another name, which has it in it. */
+		/* x-gzip is an alias that contains the name gzip. */
 		MUST(names(&head.request, coding_token(order[i])));
 	}
 	if (accept_prefers_json(&head.request))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-access.c - addresses as operators write them: what is listened on
- * (sweet/base/address.c) and who may ask (ip-acl.c), each line of the input both.
- * An address that was read is written so that it is read as the same one; one
- * that a rule names alone is decided by that rule.
+ * fuzz-access.c - addresses as operators write them: listening addresses
+ * (sweet/base/address.c) and client rules (ip-acl.c), each line of the input as both.
+ * The text of an accepted address is read as the same address; a rule for a single
+ * address applies to it.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,7 +28,7 @@ static void check_listen(const char *text)
 	address_write(&address);
 	MUST(memchr(address.text, '\0', sizeof(address.text)));
 	MUST(address_equal(&address, &address));
-	/* Of a socket's file the text is the name alone, which may look like more. */
+	/* The text of a socket's file is only the name, which may look like options. */
 	if (strstr(address.text, ",mode="))
 		return;
 	MUST(address_parse(address.text, &again));
@@ -66,7 +66,7 @@ static void check_rules(char **lines)
 	struct ip_acl *allow = make(lines, NULL), *deny = make(NULL, lines);
 	struct ip_acl *both = make(lines, lines), *open = make(all, lines);
 
-	/* A list is good or not, whatever it is for. */
+	/* A list is valid or not, for either purpose. */
 	MUST(!allow == !deny && !allow == !both && !allow == !open);
 	for (unsigned i = 0; allow && lines[i]; i++) {
 		struct sockaddr_storage address;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-backend-racing.c - a worker that writes its queue and its table in the
- * very moment in which the server reads them, and the number of requests that it
- * has begun with.  The input is what it writes; the server takes answers
- * meanwhile, of which some are good ones, and submits and withdraws requests.
+ * fuzz-backend-racing.c - a worker that writes to its queue, to its table and to the
+ * number of begun requests at the very moment when the server reads them.  The input
+ * is what it writes; meanwhile the server takes responses, some of which are valid,
+ * and submits and withdraws requests.
  */
 #include <limits.h>
 
@@ -12,7 +12,7 @@
 
 #define ROUNDS 30u
 
-/* A place in the queue of responses or in the table, and a word for it. */
+/* Adds a place in the queue of responses or in the table, and a word for it. */
 static void add_write(struct input *input)
 {
 	unsigned where = (unsigned)input_number(input, 1), place = (unsigned)input_number(input, 1);
@@ -66,7 +66,7 @@ static void push(unsigned round)
 	(void)nc_queue_push(&server_channel.responses, &record, sizeof(record), NULL, 0);
 }
 
-/* False: the server would end it. */
+/* Returns false if the server would kill the worker. */
 static bool take(void)
 {
 	struct NC_response response;
@@ -81,7 +81,7 @@ static bool take(void)
 	return result >= 0;
 }
 
-/* Of every two one has a body.  False: the server would end it. */
+/* Every second request has a body.  Returns false if the server would kill the worker. */
 static bool submit_and_withdraw(unsigned round)
 {
 	unsigned left = UINT_MAX;

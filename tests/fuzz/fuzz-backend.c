@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-backend.c - a worker that answers what it likes (libnabc/worker/backend.c,
- * backend-requests.c, send-window.c, queue.c): what the server takes from it can be read
- * and sent, are bytes of that worker's own, and is all let go of in the end.
- * Whatever the worker writes as the number of requests that it has begun with,
- * the server withdraws requests that it has submitted, and no other.
+ * fuzz-backend.c - a worker that sends arbitrary responses (libnabc/worker/backend.c,
+ * backend-requests.c, send-window.c, queue.c): the server can read and send what it
+ * accepts, these are bytes of that worker, and all is released in the end.  For any
+ * number of begun requests that the worker writes, the server withdraws only requests
+ * that it has submitted.
  */
 #include "server.h"
 #include "withdraw.h"
@@ -18,7 +18,7 @@ static struct {
 } kept[KEPT];
 static unsigned kept_count;
 static unsigned named[SERVER_SLOTS]; /* generation */
-static bool broken;		     /* the worker would be ended */
+static bool broken;		     /* the worker would be killed */
 
 static void publish(struct input *input, uint32_t slot)
 {
@@ -43,7 +43,7 @@ static size_t choose_id(struct input *input)
 	return choice < 240 ? server_unit : input_number(input, 8);
 }
 
-/* A response that is nearly right. */
+/* Adds a response that is almost valid. */
 static void push(struct input *input)
 {
 	unsigned how = (unsigned)input_number(input, 1);
@@ -78,7 +78,7 @@ static void push(struct input *input)
 			    record.wire.headers_length);
 }
 
-/* Bytes of the queues, as they are; the positions are what matters most. */
+/* Overwrites bytes of the queues; the positions matter most. */
 static void scribble(struct input *input)
 {
 	size_t at = input_number(input, 2), length = 1 + input_number(input, 1) % 16;
@@ -131,7 +131,7 @@ static void take(void)
 		release_response(0);
 }
 
-/* The worker begins with its next request, or writes another number. */
+/* The worker begins its next request, or writes another number. */
 static void claim(struct input *input, unsigned how)
 {
 	struct nc_queue *requests = &server_channel.requests;
@@ -180,7 +180,7 @@ static void tell(struct input *input, unsigned how)
 	}
 }
 
-/* Word by which the rest of this is the same again. */
+/* A word after which the rest of this is the same again. */
 static void act(struct input *input)
 {
 	unsigned choice = (unsigned)input_number(input, 1);

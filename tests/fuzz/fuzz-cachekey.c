@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-cachekey.c - what tells kept responses apart (sweet/http/cachekey.c,
- * cachecontrol.c): a request's key is that of its URL, and its values of the
- * fields that Vary names match itself.  The input is Vary's value, a zero
- * byte, and a request behind its method.
+ * fuzz-cachekey.c - the keys of cached responses (sweet/http/cachekey.c,
+ * cachecontrol.c): a request's key is that of its URL, and its values of the fields
+ * that Vary names match itself.  The input is Vary's value, a zero byte, and a request
+ * without its method.
  */
 #include "http/cachecontrol.h"
 #include "http/cachekey.h"
@@ -32,7 +32,7 @@ static void check_key(const struct request *request)
 		at += request->query.length;
 	}
 	second = cachekey_of_url((struct slice){url, at}, again, &prefix);
-	/* A star at its end would be for many. */
+	/* A star at its end would match many. */
 	MUST(prefix == (url[at - 1] == '*'));
 	MUST(second == length - prefix && memcmp(key, again, second) == 0);
 }
@@ -64,7 +64,7 @@ static void check_control(struct slice value)
 	cachecontrol_add(&control, value);
 	lifetime = cachecontrol_lifetime(&control);
 	MUST(lifetime <= CACHECONTROL_SECONDS_MAX || lifetime == CACHECONTROL_UNSAID);
-	/* Once more of the same says the same. */
+	/* Adding the same value again changes nothing. */
 	cachecontrol_add(&control, value);
 	MUST(cachecontrol_lifetime(&control) == lifetime);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-cgihead.c - the head of a program's answer (sweet/http/cgihead.c), what of it
- * a client is sent (response.c), and whether it may be kept (cacheable.c).
+ * fuzz-cgihead.c - the head of a program's response (sweet/http/cgihead.c), the part
+ * of it that a client gets (response.c), and whether it may be cached (cacheable.c).
  */
 #include "base/syntax.h"
 #include "http/cacheable.h"
@@ -43,7 +43,7 @@ static void check_fields(const struct cgihead *head)
 	MUST(head->vary.length == 0 || head->vary.names[head->vary.length - 1] == '\0');
 }
 
-/* Nothing in it ends the head, splits a line, or is not the program's to say. */
+/* Checks that nothing in it ends the head, splits a line, or is reserved for the server. */
 static void check_sent(const char *lines, size_t length)
 {
 	struct slice rest = {lines, length}, name, line;
@@ -60,7 +60,7 @@ static void check_sent(const char *lines, size_t length)
 
 static void check_filter(const struct cgihead *head)
 {
-	/* A line's end may be longer than it was. */
+	/* The end of a line may become longer. */
 	size_t room = 2 * head->lines.length + 2;
 	char *out = malloc(room);
 	struct response_facts facts;
@@ -72,7 +72,7 @@ static void check_filter(const struct cgihead *head)
 	MUST(length >= 0 && (size_t)length <= head->lines.length + head->lines.length / 3);
 	MUST(facts.has_type == head->has_type);
 	check_sent(out, (size_t)length);
-	/* In too little room nothing is cut. */
+	/* If it does not fit, nothing is cut off. */
 	MUST(length == 0 ||
 	     response_filter_headers(head->lines, out, (size_t)length - 1, &facts) == -1);
 	free(out);
@@ -89,7 +89,7 @@ static void check_cacheable(const struct cgihead *head, unsigned choice)
 	MUST(said.purge_count <= CACHEABLE_PURGES_MAX);
 	terms = cacheable_judge(&said, rule, choice & 4, NOW);
 	MUST(terms.fresh <= CACHECONTROL_SECONDS_MAX);
-	/* Nobody is served what was not to be kept. */
+	/* A response that must not be cached is never served from the cache. */
 	if (rule.mode == CACHEABLE_OFF)
 		MUST(terms.fresh == 0);
 	if (rule.mode != CACHEABLE_MARKED && head->control.no_store &&
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = exact_copy(data, length ? length : size);
 	struct cgihead head;
 
-	/* Without an end as well: those are a worker's lines. */
+	/* Without an end as well: those are the lines of a worker. */
 	if (!cgihead_parse(&head, (struct slice){text, length ? length : size})) {
 		check_fields(&head);
 		check_filter(&head);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-chunked-differential.c - bodies in the chunked coding as sweet/http/chunked.c
- * and as http-parser decode them.  Bodies that both accept have the same
- * content and the same end; one that only they accept must be of a kind that
- * is listed here.
+ * and http-parser decode them.  Bodies that both accept have the same content and the
+ * same end; one that only http-parser accepts must be of a kind that is listed here.
  */
 #include "base/syntax.h"
 #include "http/chunked.h"
@@ -13,7 +12,7 @@
 #define HEAD "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 struct decoded {
-	int status; /* 0: over; 1: more is to come; below: refused */
+	int status; /* 0: complete; 1: incomplete; negative: refused */
 	size_t end, length;
 	char *content;
 };
@@ -41,10 +40,10 @@ static struct decoded decode(const char *data, size_t length, char *content)
 	return decoded;
 }
 
-/* Of a line that is not content. */
+/* A line that is not content. */
 struct line {
 	const char *at;
-	size_t length; /* with its end; 0: there is none */
+	size_t length; /* with its end; 0: incomplete */
 };
 
 static struct line line_at(const char *data, size_t length, size_t at)
@@ -54,7 +53,7 @@ static struct line line_at(const char *data, size_t length, size_t at)
 	return (struct line){data + at, newline ? (size_t)(newline - data) + 1 - at : 0};
 }
 
-/* The size that a line begins with, and its digits. */
+/* Returns the size at the beginning of a line, and its digits. */
 static uint64_t size_of(const struct line *line, size_t *digits)
 {
 	uint64_t size = 0;
@@ -72,21 +71,21 @@ static uint64_t size_of(const struct line *line, size_t *digits)
 }
 
 /*
- * RFC 9112, section 7.1: a line ends with CRLF; bytes that are none of its
- * grammar stand in it; RFC 9110, section 5.6.3: blanks where there are none.
- * Their parser looks at a size line up to its CR only.
+ * RFC 9112, section 7.1: a line ends with CRLF; the line has bytes outside of its
+ * grammar; RFC 9110, section 5.6.3: misplaced blanks.  Their parser checks a size line
+ * up to its CR only.
  */
 static bool odd_size_line(const struct line *line)
 {
 	size_t digits;
 
 	(void)size_of(line, &digits);
-	/* Limits of a server's own: section 7.1.1, and no size of more digits. */
+	/* Limits of this server: section 7.1.1, and no size with more digits. */
 	return digits > CHUNKED_DIGITS_MAX || line->length != digits + 2 ||
 	       line->at[digits] != '\r';
 }
 
-/* Section 7.1.2: fields like any others; to them a blank may stand in a name, a line be folded. */
+/* Section 7.1.2: ordinary fields; they permit a blank in a name, and folded lines. */
 static bool odd_trailer(const struct line *line)
 {
 	size_t at = 0;
@@ -100,7 +99,7 @@ static bool odd_trailer(const struct line *line)
 	return at + 2 != line->length || line->at[at] != '\r';
 }
 
-/* Whether any line of the body is one that only they take. */
+/* Returns whether any line of the body is one that only they accept. */
 static bool is_odd(const char *data, size_t length, size_t end)
 {
 	size_t at = 0, digits, trailers = 0, extensions = 0;
@@ -109,7 +108,7 @@ static bool is_odd(const char *data, size_t length, size_t end)
 		struct line line = line_at(data, length, at);
 		uint64_t size = size_of(&line, &digits);
 
-		/* An extension is odd to them no more than a comment. */
+		/* They treat an extension like a comment. */
 		if (line.length == 0 || odd_size_line(&line))
 			return true;
 		extensions += line.length;
@@ -133,14 +132,17 @@ static bool is_odd(const char *data, size_t length, size_t end)
 	return trailers > CHUNKED_TRAILERS_MAX || extensions > CHUNKED_EXTENSIONS_MAX;
 }
 
-/* RFC 9112, section 7.1.1: before an extension's semicolon a blank may stand, a tab too. */
+/* RFC 9112, section 7.1.1: before an extension's semicolon a blank is permitted, a tab too. */
 static bool has_tab(const struct theirs *theirs, const char *data, size_t end)
 {
 	return HTTP_PARSER_ERRNO(&theirs->parser) == HPE_INVALID_CHUNK_SIZE &&
 	       memchr(data, '\t', end);
 }
 
-/* RFC 9112, section 7.1.2: a trailer must not change the framing; we drop it, they refuse. */
+/*
+ * RFC 9112, section 7.1.2: a trailer must not change the framing; we drop it, they
+ * refuse the body.
+ */
 static bool has_framing_trailer(const struct theirs *theirs)
 {
 	enum http_errno error = HTTP_PARSER_ERRNO(&theirs->parser);

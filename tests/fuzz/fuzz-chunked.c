@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-chunked.c - bodies in the chunked coding (sweet/http/chunked.c) and how they
- * are gathered (sweet/http/body.c): wherever the bytes are cut, the same content
- * comes out of the same bytes.
+ * fuzz-chunked.c - bodies in the chunked coding (sweet/http/chunked.c) and their
+ * collection (sweet/http/body.c): for any division into pieces, the content is the
+ * same.
  */
 #include "http/body.h"
 
 #include "fuzz.h"
 
 #define LIMIT 2000u /* bytes of content */
-#define KEPT 1500u  /* that all bodies together may have */
+#define KEPT 1500u  /* limit of all bodies together */
 
-/* What a body was found to be. */
+/* The result for a body. */
 struct found {
-	int status; /* 0: it is over; 1: more is to come; below: refused */
+	int status; /* 0: complete; 1: incomplete; negative: refused */
 	size_t used, length;
 	char *content;
 };
 
-/* At most step bytes at a time; 0: all there are. */
+/* At most `step` bytes at a time; 0: all at once. */
 static struct found decode(const char *data, size_t length, size_t step)
 {
 	struct found found = {.status = 1, .content = malloc(length ? length : 1)};
@@ -54,12 +54,12 @@ static struct found decode(const char *data, size_t length, size_t step)
 static void check_equal(const struct found *a, const struct found *b)
 {
 	MUST(a->status == b->status && a->length == b->length);
-	/* What is refused may have been looked at in other pieces before. */
+	/* A refused part may have been read in other pieces before. */
 	MUST(a->status < 0 || a->used == b->used);
 	MUST(memcmp(a->content, b->content, a->length) == 0);
 }
 
-/* The same body, gathered within a limit and a budget. */
+/* The same body, collected within a limit and a budget. */
 static void check_body(const char *data, size_t length, const struct found *whole, size_t step)
 {
 	struct body_budget budget = {.most = KEPT};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-conditional.c - the fields of preconditions (sweet/http/conditional.c,
- * etag.c): what is copied out of a request is what stood there, and the
- * verdicts keep the rules that hold whatever the fields say.
+ * fuzz-conditional.c - the fields of preconditions (sweet/http/conditional.c, etag.c):
+ * the copies equal the request's fields, and the verdicts obey the rules that hold for
+ * any fields.
  */
 #include "http/conditional.h"
 #include "http/etag.h"
@@ -47,14 +47,14 @@ static void check_verdicts(const struct conditions *conditions)
 	bool match = conditions->present >> CONDITION_MATCH & 1;
 	bool none_match = conditions->present >> CONDITION_NONE_MATCH & 1;
 
-	/* Of HEAD no part is sent, else both are the same. */
+	/* HEAD has no ranges, otherwise both are equal. */
 	MUST(head == (get == CONDITION_PROCEED ? CONDITION_PROCEED_WHOLE : get));
 	MUST(get != CONDITION_PROCEED || (conditions->present >> CONDITION_RANGE & 1));
 	if (match && slice_is(conditions_value(conditions, CONDITION_MATCH), "*"))
 		MUST(get != CONDITION_FAILED);
 	if (none_match && slice_is(conditions_value(conditions, CONDITION_NONE_MATCH), "*"))
 		MUST(get == CONDITION_NOT_MODIFIED || get == CONDITION_FAILED);
-	/* What strong comparison finds, weak comparison finds as well. */
+	/* Whatever matches by strong comparison also matches by weak comparison. */
 	for (unsigned which = 0; which < CONDITION_COUNT; which++) {
 		struct slice list;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-config.c - the configuration file (sweet/config/config-*.c): a configuration
- * comes of it, or what is wrong with it is told in lines that people can read.
+ * fuzz-config.c - the configuration file (sweet/config/config-*.c): the result is a
+ * configuration, or readable lines with the errors.
  */
 #include <sys/mman.h>
 #include <unistd.h>

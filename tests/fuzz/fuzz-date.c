@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-date.c - dates (sweet/base/date.c): what is read is written the same way
+ * fuzz-date.c - dates (sweet/base/date.c): an accepted date is written in the same way
  * again, and the C library agrees on the day.
  */
 #include <time.h>
@@ -11,13 +11,13 @@
 
 #define NOW 1700000000 /* November 2023 */
 
-/* A text in the form that is written today. */
+/* Checks a text in the current form. */
 static void check_fixdate(struct slice text, time_t when)
 {
 	bool leap = memcmp(text.at + 23, "60", 2) == 0;
 	char again[DATE_LENGTH];
 
-	/* The 61st second of a minute is the first one of the next to us. */
+	/* The 61st second of a minute is the first one of the next minute here. */
 	date_format(when - leap, again);
 	if (leap)
 		memcpy(again + 23, "60", 2);
@@ -32,7 +32,7 @@ static void check_day(time_t when)
 	date_format(when, ours);
 	MUST(gmtime_r(&when, &parts));
 	MUST(strftime(theirs, sizeof(theirs), "%a, %d %b %Y %H:%M:%S GMT", &parts) > 0);
-	/* The years below 1000 have no zeros in front there. */
+	/* The C library writes years below 1000 without leading zeros. */
 	if (parts.tm_year >= 1000 - 1900 && parts.tm_year <= 9999 - 1900)
 		MUST(memcmp(ours, theirs, DATE_LENGTH) == 0);
 }
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (size == DATE_LENGTH && copy[3] == ',')
 			check_fixdate(text, when);
 		check_day(when);
-		/* Of two digits none is a year more than fifty ahead. */
+		/* A year of two digits is at most fifty years ahead. */
 		if (copy[3] != ',' && copy[3] != ' ')
 			MUST(when <= NOW + (time_t)51 * 366 * 86400);
 	}

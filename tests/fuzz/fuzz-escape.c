@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-escape.c - strangers' bytes in what people and programs read: logs
- * (sweet/base/escape.c) and listings of folders (autoindex-render.c).  Nothing of them ends a
- * line, a string, a field or an element, and no byte is lost.
+ * fuzz-escape.c - bytes of clients in output for people and programs: logs
+ * (sweet/base/escape.c) and listings of folders (autoindex-render.c).  They never end
+ * a line, a string, a field or an element, and no byte is lost.
  */
 #include "base/escape.h"
 #include "http/autoindex-render.h"
@@ -14,7 +14,7 @@ static int digit(char byte)
 	return byte <= '9' ? byte - '0' : byte - 'a' + 10;
 }
 
-/* Takes back what is escaped by \x and two digits. */
+/* Decodes \x with two digits. */
 static size_t take_back(const char *text, size_t length, char *out)
 {
 	size_t count = 0;
@@ -53,7 +53,7 @@ static void check_written(struct slice text, char *(*escape)(char *to, struct sl
 	free(back);
 }
 
-/* Quotes stand in pairs of backslash and quote alone. */
+/* Every quote is preceded by a backslash. */
 static void check_json_string(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -89,7 +89,7 @@ static unsigned count_of(const char *text, const char *what)
 	return count;
 }
 
-/* A name that could be an element or a script is text; the page is the same size of tags. */
+/* A name that looks like an element or a script is text; the tags of the page do not change. */
 static void check_listing(struct slice text)
 {
 	char *name = g_strndup(text.at, text.length);

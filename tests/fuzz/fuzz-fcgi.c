@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-fcgi.c - FastCGI records (sweet/http/fcgi.c): what comes from an application
- * means the same wherever it is cut, and variables that are written can be
- * read again.
+ * fuzz-fcgi.c - FastCGI records (sweet/http/fcgi.c): the bytes of an application have
+ * the same meaning for any division into pieces, and written variables can be read
+ * again.
  */
 #include "http/fcgi.h"
 
@@ -10,9 +10,9 @@
 
 #define OUT_MAX 4096
 
-/* All that was found: content of each kind, one behind the other. */
+/* The result: content of each kind, concatenated. */
 struct found {
-	ssize_t result; /* bytes that were read, or the fault */
+	ssize_t result; /* bytes that were read, or the error */
 	size_t length[FCGI_END];
 	char *content[FCGI_END];
 	uint32_t exit_status;
@@ -80,7 +80,7 @@ static void free_found(const struct found *found)
 		free(found->content[i]);
 }
 
-/* The pairs in a block of values, as an application may send them. */
+/* Checks the pairs in a block of values, as an application may send them. */
 static void check_values(const struct found *found)
 {
 	struct slice rest = {found->content[FCGI_VALUES], found->length[FCGI_VALUES]};
@@ -95,7 +95,7 @@ static void check_values(const struct found *found)
 	}
 }
 
-/* A pair out of a record is the next string of the block. */
+/* A pair in a record is the next string of the block. */
 static void check_pairs(const char *record, size_t length, struct slice *block)
 {
 	struct slice rest = {record + FCGI_HEADER_SIZE, length - FCGI_HEADER_SIZE}, name, value;

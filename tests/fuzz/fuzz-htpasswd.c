@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-htpasswd.c - files of users (sweet/auth/htpasswd.c): a file is good or a line
- * of it is named, and who is in it is found.
+ * fuzz-htpasswd.c - files of users (sweet/auth/htpasswd.c): a file is accepted or the
+ * invalid line is reported, and each user in it is found.
  */
 #include <glib.h>
 
@@ -18,7 +18,7 @@ static unsigned lines_of(const uint8_t *data, size_t size)
 	return lines;
 }
 
-/* The name in front of the first line's colon. */
+/* Checks the name before the colon of the first line. */
 static void check_first(const struct htpasswd *file, const char *text, size_t size)
 {
 	char name[HTPASSWD_USER_MAX + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-meta.c - the variables that programs get of a request (sweet/http/meta.c):
- * whatever the client sends, each has one name, once, that no other field
- * could have taken, and fits or is refused.
+ * fuzz-meta.c - the variables of a request that programs get (sweet/http/meta.c): for
+ * any input of the client, each has a name of its own, which no other field can
+ * produce, and fits or is refused.
  */
 #include "http/meta.h"
 
@@ -42,7 +42,7 @@ static void check_name(const char *at)
 	for (size_t i = 0; i < length; i++)
 		MUST((at[i] >= 'A' && at[i] <= 'Z') || (at[i] >= '0' && at[i] <= '9') ||
 		     at[i] == '_');
-	/* A client's word is never taken for anything else. */
+	/* A field of the client is never taken for another variable. */
 	MUST(strncmp(at, "HTTP_PROXY=", 11) != 0);
 	MUST(strncmp(at, "HTTP_AUTHORIZATION=", 19) != 0);
 }
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	length = meta_write(&head.request, &context, block, sizeof(block));
 	MUST(length > 0 && length <= ROOM);
 	check_block(block, (size_t)length);
-	/* In just that room it is the same, in less it is refused. */
+	/* In memory of exactly that size the result is the same, in less it is refused. */
 	tight = malloc((size_t)length);
 	MUST(tight && meta_write(&head.request, &context, tight, (size_t)length) == length);
 	MUST(memcmp(tight, block, (size_t)length) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-mime.c - a file of content types (sweet/http/mime.c): whatever stands in it,
- * a type is one that can be sent in a header line.  The input is the file, a
- * zero byte, and the name of what is asked for.
+ * fuzz-mime.c - a file of content types (sweet/http/mime.c): for any file, a type can
+ * be sent in a header line.  The input is the file, a zero byte, and the name of a
+ * requested file.
  */
 #include <sys/mman.h>
 #include <unistd.h>

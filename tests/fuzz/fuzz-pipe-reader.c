@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-pipe-reader.c - answers that come as bytes through a pipe (libnabc/wire/pipe-reader.c):
- * however they are cut, each one that is taken is the next of the stream, with
- * just the bytes of its body.  The first byte says where to cut.
+ * fuzz-pipe-reader.c - responses that arrive as bytes through a pipe
+ * (libnabc/wire/pipe-reader.c): for any division, each accepted one is the next of the
+ * stream, with exactly the bytes of its body.  The first byte selects the division.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,10 +15,10 @@
 
 struct stream {
 	const uint8_t *bytes;
-	size_t length, at; /* at: where the next answer begins */
+	size_t length, at; /* at: where the next response begins */
 };
 
-/* An answer is what stands next in the stream. */
+/* Checks that a response is the next one in the stream. */
 static void check_next(struct stream *stream, const char *record,
 		       const struct nc_wire_response *wire, const char *data, size_t length)
 {
@@ -38,7 +38,7 @@ static void check_next(struct stream *stream, const char *record,
 	stream->at += length;
 }
 
-/* All that is there now.  0, or why nothing more is taken. */
+/* Takes all available ones.  Returns 0, or the error that stopped it. */
 static int take_all(struct nc_pipe_reader *reader, struct stream *stream)
 {
 	struct nc_wire_response wire;
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		MUST(write(ends[1], stream.bytes + sent, now) == (ssize_t)now);
 		sent += now;
-		/* What came is all taken, as by who waits until there is more. */
+		/* All received bytes are processed before the next read. */
 		do {
 			result = take_all(reader, &stream);
 		} while (result == 0 && nc_pipe_reader_ready(reader));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-proxy.c - the header of a proxy (sweet/http/proxy-protocol.c): found in the
- * same place however it comes in, in as many bytes as were promised, and the
- * addresses of version 1 are those that stand there.
+ * fuzz-proxy.c - the header of a proxy (sweet/http/proxy-protocol.c): its end is found
+ * at the same byte for any division, within the promised length, and the addresses of
+ * version 1 are those in the text.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static void check_cuts(const uint8_t *data, size_t length, ssize_t result)
 
 		if (early == 0)
 			continue;
-		/* Told earlier, but the same; only which fault it is may depend. */
+		/* Found earlier, but with the same result; only the kind of error may differ. */
 		MUST(early == result || (early < 0 && result < 0));
 		MUST(early < 0 || (size_t)early <= at);
 	}
@@ -54,7 +54,7 @@ static void check_text(const uint8_t *data, const struct proxy_header *header)
 		MUST(memcmp(data, line, (size_t)length) == 0);
 		return;
 	}
-	/* An address of IPv6 has more than one form. */
+	/* An IPv6 address has more than one form. */
 	MUST(header->from.ss_family == AF_INET6 && header->to.ss_family == AF_INET6);
 	MUST(inet_ntop(AF_INET6, &from6->sin6_addr, from, sizeof(from)));
 	MUST(inet_ntop(AF_INET6, &to6->sin6_addr, to, sizeof(to)));

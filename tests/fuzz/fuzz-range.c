@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-range.c - the Range field (sweet/http/range.c) and the body that answers it
- * (sweet/http/multipart.c): ranges lie within the file and apart from each other,
- * are those that were asked for, and the body has as many bytes as was said.
- * The first byte of the input chooses the size of the file.
+ * fuzz-range.c - the Range field (sweet/http/range.c) and the body of its response
+ * (sweet/http/multipart.c): ranges are within the file and do not overlap, were
+ * requested, and the body has the announced length.  The first byte of the input
+ * selects the size of the file.
  */
 #include "http/multipart.h"
 
@@ -30,7 +30,7 @@ static void check_set(const struct range_set *set, uint64_t size)
 	}
 }
 
-/* Of a number, as far as it matters for a small file. */
+/* Reads a number, as far as it matters for a small file. */
 static unsigned small_number(struct input *input, bool *any)
 {
 	unsigned value = 0;
@@ -45,7 +45,7 @@ static unsigned small_number(struct input *input, bool *any)
 	return value;
 }
 
-/* The bytes that an accepted field asks for, one bit each. */
+/* Returns the bytes that an accepted field requests, one bit each. */
 static uint64_t asked(struct slice value, unsigned size)
 {
 	struct input input = {(const uint8_t *)value.at + 6, value.length - 6};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-remote-member-racing.c - the same member as in fuzz-remote-member.c, which writes its
- * table in the very moment in which the owner reads it.  The input is what it
- * writes: a place, how, and a word, again and again.
+ * fuzz-remote-member-racing.c - the same member as in fuzz-remote-member.c, which
+ * writes to its table at the very moment when the owner reads it.  The input is what
+ * it writes: a place, how, and a word, repeatedly.
  */
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 
 #define ROUNDS 40u
 
-/* Words that are nearly right, so that some are taken. */
+/* Words that are almost valid, so that some are accepted. */
 static uint64_t word_of(struct input *input, unsigned place, unsigned how)
 {
 	uint64_t number = input_number(input, how & 4 ? 8 : 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-remote-member.c - a member that describes its units as it likes
- * (libnabc/cache/remote-member.c): what the owner holds lies in that member's memory, and
- * stays what it was when it was first held, whatever is written afterwards.
+ * fuzz-remote-member.c - a member that writes arbitrary descriptions of its units
+ * (libnabc/cache/remote-member.c): what the owner holds is in that member's memory,
+ * and stays as it was at the first hold, whatever is written afterwards.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@ struct hold {
 	uint32_t slot;
 	unsigned generation;
 	struct nc_unit *unit;
-	struct nc_layout layout; /* as it was */
+	struct nc_layout layout; /* at the first hold */
 	uint64_t at;
 };
 
@@ -57,7 +57,7 @@ static void take_hold(uint32_t slot, unsigned generation, bool unlinked)
 	hold->generation = generation;
 	hold->layout = hold->unit->layout;
 	hold->at = hold->unit->at;
-	/* Held already: it is the same unit still. */
+	/* Already held: it is still the same unit. */
 	for (unsigned i = 0; i < held; i++)
 		if (holds[i].slot == slot)
 			MUST(holds[i].generation == generation && holds[i].at == hold->at);
@@ -87,7 +87,7 @@ static void list(void)
 		      description.layout.extent <= STRANGER_SIZE - stranger_first));
 }
 
-/* The member is gone; another comes once nothing of the first is held. */
+/* The member exits; another one attaches once nothing of the first one is held. */
 static void detach(void)
 {
 	uint32_t before = stranger->generation;

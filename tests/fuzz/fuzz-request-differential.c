@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-request-differential.c - heads of requests as sweet/http/request.c and as
- * http-parser see them.  Where both accept one it must be the same request; a
- * head that one alone accepts must be of a kind that is listed here, with the
- * RFC's word on it.  Anything else would be a way to smuggle a request past
- * the one through the other.
- *
- * Over 500 lines, because each permitted difference is a function with its reason.
+ * fuzz-request-differential.c - heads of requests as sweet/http/request.c and
+ * http-parser parse them.  If both accept a head it must be the same request; a head
+ * that only one of them accepts must be of a kind that is listed here, with a
+ * reference to the RFC. Any other difference would permit to smuggle a request past
+ * one parser through the other.  Over 500 lines, because each permitted difference is
+ * a function with its reason.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -23,7 +22,7 @@ struct sight {
 	struct theirs theirs;
 };
 
-/* --- what stands in the bytes, by no parser's word -------------------------------- */
+/* --- content of the bytes, by neither parser -------------------------------------- */
 
 static bool has(struct slice text, bool (*is)(struct slice text, size_t at))
 {
@@ -75,7 +74,7 @@ static struct slice trim(struct slice text)
 	return text;
 }
 
-/* The fields of a name, and the last one's value. */
+/* Returns the number of fields with a name, and the value of the last one. */
 static unsigned count_of(const struct sight *sight, const char *name, struct slice *value)
 {
 	unsigned count = 0;
@@ -96,21 +95,21 @@ static bool method_is(const struct sight *sight, const char *name)
 	return strcmp(http_method_str(sight->theirs.parser.method), name) == 0;
 }
 
-/* --- what we refuse and they accept ------------------------------------------------- */
+/* --- refused by us and accepted by them --------------------------------------------- */
 
-/* RFC 9112, section 2.2: a recipient MAY take a bare LF for a line's end; it need not. */
+/* RFC 9112, section 2.2: a recipient MAY accept a bare LF as the end of a line; it need not. */
 static bool bare_newline(const struct sight *sight)
 {
 	return has(sight->head, is_bare_newline);
 }
 
-/* Section 2.2: a bare CR is invalid, or a blank. */
+/* Section 2.2: a bare CR is invalid, or counts as a blank. */
 static bool bare_return(const struct sight *sight)
 {
 	return has(sight->head, is_bare_return);
 }
 
-/* Section 2.2: at least one empty line is to be ignored; four are. */
+/* Section 2.2: at least one empty line must be ignored; we ignore up to four. */
 static bool many_empty_lines(const struct sight *sight)
 {
 	return sight->head.length >= 10 && memcmp(sight->head.at, "\r\n\r\n\r\n\r\n\r\n", 10) == 0;
@@ -136,7 +135,7 @@ static bool is_control(struct slice text, size_t at)
 	return ((unsigned char)text.at[at] < 0x20 && text.at[at] != '\t') || text.at[at] == 0x7f;
 }
 
-/* RFC 9110, section 5.5: no control characters; they let one be a value's first byte. */
+/* RFC 9110, section 5.5: no control characters; they permit one as the first byte of a value. */
 static bool no_value(const struct sight *sight)
 {
 	for (unsigned i = 0; i < sight->theirs.header_count; i++)
@@ -207,13 +206,13 @@ static bool bad_host(const struct sight *sight)
 	return host.at[name] != ':' || number > 65535;
 }
 
-/* RFC 3986: what a URI consists of; section 3.2 of RFC 9112: no fragment is sent. */
+/* RFC 3986: the characters of a URI; section 3.2 of RFC 9112: no fragment is sent. */
 static bool no_uri(const struct sight *sight)
 {
 	return has(sight->theirs.url, is_unsendable);
 }
 
-/* Sections 3.2.1 to 3.2.4: each form with its methods, and of schemes those of this server. */
+/* Sections 3.2.1 to 3.2.4: each form with its methods, and only the schemes of this server. */
 static bool other_target(const struct sight *sight)
 {
 	struct slice url = sight->theirs.url;
@@ -226,7 +225,7 @@ static bool other_target(const struct sight *sight)
 				    strncasecmp(url.at, "https://", 8) != 0);
 }
 
-/* RFC 9110, sections 4.2.1 and 4.2.4: a host, and no user in front of it. */
+/* RFC 9110, sections 4.2.1 and 4.2.4: a host, and no user before it. */
 static bool bad_authority(const struct sight *sight)
 {
 	struct slice url = sight->theirs.url;
@@ -244,7 +243,7 @@ static bool bad_authority(const struct sight *sight)
 	return stop == at || bad_host(&other);
 }
 
-/* RFC 9110, section 15.5.15 and RFC 6585, section 5: limits of a server's own. */
+/* RFC 9110, section 15.5.15 and RFC 6585, section 5: limits of this server. */
 static bool too_large(const struct sight *sight)
 {
 	return sight->theirs.url.length > REQUEST_TARGET_MAX ||
@@ -260,8 +259,8 @@ static bool other_version(const struct sight *sight)
 }
 
 /*
- * Section 6.1: HTTP/1.0 has no transfer codings, and of those there are only
- * chunked is understood; section 7: they have no parameters but by name.
+ * Section 6.1: HTTP/1.0 has no transfer codings, and the only supported one is
+ * chunked; section 7: its name has no parameters.
  */
 static bool other_coding(const struct sight *sight)
 {
@@ -272,7 +271,7 @@ static bool other_coding(const struct sight *sight)
 			     (sight->theirs.parser.http_minor == 0 || !slice_is(value, "chunked")));
 }
 
-/* RFC 9110, section 8.6: digits; none can say more than files can have. */
+/* RFC 9110, section 8.6: digits; and at most the maximum size of a file. */
 static bool bad_length(const struct sight *sight)
 {
 	struct slice value;
@@ -287,18 +286,18 @@ static bool (*const refused_by_us[])(const struct sight *sight) = {
 	bad_authority, too_large,   other_version,    other_coding, bad_length,
 };
 
-/* --- what they refuse and we accept ---------------------------------------------------- */
+/* --- refused by them and accepted by us ------------------------------------------------ */
 
-/* RFC 9110, section 9.1: a method is any token; one that is not known is answered with 501. */
+/* RFC 9110, section 9.1: a method is any token; an unknown one gets a 501. */
 static bool unknown_method(const struct sight *sight)
 {
 	return HTTP_PARSER_ERRNO(&sight->theirs.parser) == HPE_INVALID_METHOD;
 }
 
 /*
- * RFC 9110, section 5.1: a name is compared as a whole.  To them one that only
- * begins like it is a Transfer-Encoding, until they come to its value: it ends
- * what an earlier one said, and collides with a Content-Length.
+ * RFC 9110, section 5.1: a name is compared as a whole.  They take one with the same
+ * beginning for Transfer-Encoding, until they reach its value: it cancels an earlier
+ * field, and conflicts with a Content-Length.
  */
 static bool has_like_coding(const struct sight *sight)
 {
@@ -322,7 +321,7 @@ static bool like_coding(const struct sight *sight)
 	       has_like_coding(sight);
 }
 
-/* RFC 9110, section 5.6.3: tabs are blanks, around a length or a coding too. */
+/* RFC 9110, section 5.6.3: tabs are blanks, also around a length or a coding. */
 static bool tabs_beside(const struct sight *sight)
 {
 	enum http_errno error = HTTP_PARSER_ERRNO(&sight->theirs.parser);
@@ -341,7 +340,7 @@ static bool is_no_list(struct slice text, size_t at)
 	return is_no_token(text, at) && !strchr(" \t,", text.at[at]);
 }
 
-/* Two tokens with a blank between, but no comma. */
+/* Two tokens with a blank between them, but no comma. */
 static bool is_gap(struct slice text, size_t at)
 {
 	size_t next = at + 1;
@@ -367,7 +366,7 @@ static bool lists(struct slice list, const char *element)
 	return false;
 }
 
-/* Blanks to RFC 9110, section 5.6.3, also at the end; to them a byte of the element. */
+/* Blanks by RFC 9110, section 5.6.3, also at the end; they take them for a part of the element. */
 static bool has_tabs(const struct sight *sight, const char *name)
 {
 	for (unsigned i = 0; i < sight->theirs.header_count; i++) {
@@ -380,7 +379,7 @@ static bool has_tabs(const struct sight *sight, const char *name)
 	return false;
 }
 
-/* An element of nothing (RFC 9110, section 5.6.1.2: to be ignored). */
+/* An empty element (RFC 9110, section 5.6.1.2: must be ignored). */
 static bool is_missed(struct slice text, size_t at)
 {
 	if (text.at[at] != ',')
@@ -391,8 +390,8 @@ static bool is_missed(struct slice text, size_t at)
 }
 
 /*
- * An element that ends in the midst of one that they know, such as "c" of "close": they
- * pass over the one behind it too.
+ * An element that is a prefix of one that they know, such as "c" of "close": they skip
+ * the next one too.
  */
 static bool is_cut(struct slice text, size_t at)
 {
@@ -412,10 +411,10 @@ static bool is_cut(struct slice text, size_t at)
 }
 
 /*
- * RFC 9112, section 9.3: close counts more than keep-alive.  What is a list by
- * RFC 9110, section 7.6.1, we must read so; they differ where elements are
- * empty, cut, beside tabs, and for close beside keep-alive in HTTP/1.0, and obey
- * Proxy-Connection, which is no field of HTTP (RFC 9112, section C.2.2).
+ * RFC 9112, section 9.3: close overrides keep-alive.  RFC 9110, section 7.6.1, defines
+ * a list, which we must read as such; they differ for empty or truncated elements,
+ * beside tabs, and for close beside keep-alive in HTTP/1.0, and obey Proxy-Connection,
+ * which is not a field of HTTP (RFC 9112, section C.2.2).
  */
 static void check_connection(const struct sight *sight)
 {
@@ -444,7 +443,7 @@ static void check_same(const struct sight *sight)
 	const struct theirs *theirs = &sight->theirs;
 	const struct request *ours = &sight->request;
 
-	/* The end is where both see it: what follows is a body, or another request. */
+	/* Both find the same end: a body, or another request, follows. */
 	MUST(theirs->end == sight->head.length);
 	MUST(same(ours->method_name,
 		  (struct slice){http_method_str(theirs->parser.method),
@@ -459,7 +458,7 @@ static void check_same(const struct sight *sight)
 							  ? trim(theirs->headers[i].value)
 							  : (struct slice){"", 0}));
 	}
-	/* To them a tab behind a coding makes it another one. */
+	/* They take a tab after a coding for a part of its name. */
 	MUST(ours->chunked == !!(theirs->parser.flags & F_CHUNKED) ||
 	     has_tabs(sight, "Transfer-Encoding") || has_like_coding(sight));
 	if (theirs->parser.flags & F_CONTENTLENGTH)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-request.c - the head of a request (sweet/http/request.c): its end is found in
- * the same place however it is cut, and what is accepted means one thing only:
- * written again from its parts it is the same request.
+ * fuzz-request.c - the head of a request (sweet/http/request.c): its end is found at
+ * the same byte for any division, and an accepted head is unambiguous: written again
+ * from its parts it is the same request.
  */
 #include <limits.h>
 
@@ -11,7 +11,7 @@
 
 #include "fuzz.h"
 
-/* The end, found in one look and in several, cut as the bytes themselves say. */
+/* Finds the end at once and in several pieces, divided as the bytes themselves say. */
 static size_t check_cuts(const char *data, size_t length)
 {
 	size_t whole = request_head_length(data, length, 0), seen = 0, at = 0, found = 0;
@@ -83,10 +83,10 @@ static void check_parts(const struct request *request)
 	if (request->host.length)
 		check_inside(request->head, request->host);
 	MUST(request->minor <= 1 && request->content_length <= INT64_MAX);
-	/* A body's length is known in one way only. */
+	/* The length of a body is defined in one way only. */
 	MUST(!request->chunked || (request->minor == 1 && request->content_length == 0));
 	MUST(request->minor == 1 || request->expect == EXPECT_NOTHING);
-	/* And the host as well, of a client that must name it. */
+	/* And so is the host, which an HTTP/1.1 client must send. */
 	MUST(request->minor == 0 || request->host.length || request_find(request, "Host"));
 	check_headers(request);
 }
@@ -98,7 +98,7 @@ static char *put(char *to, struct slice text)
 	return to + text.length;
 }
 
-/* Each field gets a blank in front of its value, and a bare end behind it. */
+/* Each field gets a blank before its value, and a plain line end. */
 static size_t write_again(const struct request *request, char *out)
 {
 	char *at = put(out, request->method_name);
@@ -135,7 +135,7 @@ static void check_same(const struct request *a, const struct request *b)
 
 static void check_again(const struct request *request)
 {
-	/* Its own line ends, and a blank for each field that had none. */
+	/* Its own line ends, and a blank for each field without one. */
 	char *text = malloc(request->head.length + 64 + 3 * REQUEST_HEADERS_MAX), *again;
 	struct request second;
 	size_t length;
@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *head;
 	int status;
 
-	/* Without an end it is never parsed, but nothing may depend on that. */
+	/* A head without an end is never parsed, but the parser must survive it. */
 	head = exact_copy(data, length ? length : size);
 	status = request_parse(&request, head, length ? length : size);
 	MUST(status == 0 || is_answer(status));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-responder.c - a server that tells its worker what it likes
- * (libnabc/worker/responder*.c, wire/pending.c): the worker finds requests that can be read,
- * or an error, and nothing that it is told breaks it.
+ * fuzz-responder.c - a server that sends arbitrary messages to its worker
+ * (libnabc/worker/responder*.c, wire/pending.c): the worker finds readable requests,
+ * or an error, and no message breaks it.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static void make_unit(void)
 	MUST(nc_index_insert(&attached, filled, &unit) == 0);
 }
 
-/* The doorbell has no other end: a worker that would wait is told that the server is gone. */
+/* The doorbell has no other end: instead of waiting, a worker finds that the server has exited. */
 static void open_all(void)
 {
 	static const struct NC_cache_options options =
@@ -79,7 +79,7 @@ static void close_all(void)
 	nc_index_fini(&own);
 }
 
-/* A record that is nearly right. */
+/* Adds a record that is almost valid. */
 static void push(struct input *input)
 {
 	unsigned how = (unsigned)input_number(input, 1);
@@ -114,7 +114,7 @@ static void scribble(struct input *input)
 		memcpy(queues.base + at, bytes, length);
 }
 
-/* The server takes requests back, or writes another number of those that were begun. */
+/* The server withdraws requests, or writes another number of begun ones. */
 static void withdraw(struct input *input, unsigned how)
 {
 	uint64_t told = nc_queue_claims(&channel.requests), number = input_number(input, 1);
@@ -126,7 +126,7 @@ static void withdraw(struct input *input, unsigned how)
 		(void)nc_queue_claim(&channel.requests, &told, told + number % 8);
 }
 
-/* The variables of the last one are there until the next is accepted. */
+/* The variables of the last one stay until the next is accepted. */
 static void accept_one(void)
 {
 	struct NC_request request;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-rpc-client.c - a member's calls to an owner that replies with what it likes
- * (libnabc/wire/rpc-client.c): each call ends, with a reply that was checked or
- * an error, and no descriptor that came along stays open.
+ * fuzz-rpc-client.c - a member's calls to an owner with arbitrary replies
+ * (libnabc/wire/rpc-client.c): each call ends, with a valid reply or an error, and no
+ * received descriptor stays open.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@
 
 static struct nc_revocation_map map;
 
-/* Descriptors that come with replies: a revocation map, a pipe's end, and so on. */
+/* Chooses descriptors for replies: a revocation map, a pipe's end, and so on. */
 static unsigned choose_fds(unsigned choice, const int *pipe_ends, int *fds)
 {
 	unsigned count = choice & 3;
@@ -28,7 +28,7 @@ static unsigned choose_fds(unsigned choice, const int *pipe_ends, int *fds)
 	return count;
 }
 
-/* A reply with a head of its own making, or bytes as they are. */
+/* Sends a reply with an arbitrary head, or plain bytes. */
 static void reply(struct input *input, int socket, const int *pipe_ends)
 {
 	unsigned choice = (unsigned)input_number(input, 1), count;
@@ -72,7 +72,7 @@ static void call(struct nc_rpc_client *rpc, unsigned choice)
 	MUST(reply.length <= (load.room ? sizeof(room) : 0));
 	if (load.fd >= 0)
 		close(load.fd);
-	/* What is taken for a revocation map can be read. */
+	/* An accepted revocation map is readable. */
 	if (rpc->revocations.base)
 		for (unsigned slot = 0; slot < NC_REVOCATION_MAP_SLOTS; slot += 512)
 			(void)atomic_load(nc_revocation_map_slot(&rpc->revocations, slot));
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < QUESTIONS && input.left; i++) {
 		unsigned choice = (unsigned)input_number(&input, 1);
 
-		/* All that it will say is said before, the last time with an end. */
+		/* All replies are sent before, the last time followed by the end. */
 		for (unsigned k = choice >> 6; k > 0 && input.left; k--)
 			reply(&input, pair[0], ends);
 		if (i == QUESTIONS - 1 || !input.left || choice & 32)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-rpc-server.c - what members ask the owner of a cache
+ * fuzz-rpc-server.c - calls of members to the owner of a cache
  * (libnabc/membership/rpc-server.c), three of them in any order: every reply is
- * well-formed, nothing is exported without leave, and what came along is let go of.
+ * well-formed, nothing is exported without a grant, and received descriptors are
+ * closed.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,13 +29,13 @@ struct caller {
 static struct nc_index cache;
 static struct caller callers[ASKERS];
 
-/* Every id that was heard of, and who made it. */
+/* Every known id, and its creator. */
 static struct {
 	size_t id;
 	unsigned maker; /* ASKERS: the owner */
 } ids[IDS];
 static unsigned id_count;
-static bool granted; /* leave was given to somebody */
+static bool granted; /* a grant was made */
 
 static void know(size_t id, unsigned maker)
 {
@@ -98,7 +99,7 @@ static void close_all(void)
 	nc_index_fini(&cache);
 }
 
-/* A frozen segment, one that can be written, or no segment at all. */
+/* A frozen segment, a writable one, or no segment at all. */
 static int make_fd(unsigned choice)
 {
 	struct nc_segment segment;
@@ -114,7 +115,7 @@ static int make_fd(unsigned choice)
 	return fd;
 }
 
-/* What came back; the unit that was exported is looked at. */
+/* Reads the reply; checks the exported unit. */
 static void hear(unsigned number, const struct nc_wire_call *call)
 {
 	struct caller *caller = &callers[number];
@@ -133,14 +134,14 @@ static void hear(unsigned number, const struct nc_wire_call *call)
 		know(reply.head.id, number);
 	if (reply.head.error == 0 && call->op == NC_WIRE_GRANT)
 		granted = true;
-	/* Whom a unit is granted to is for its maker, and for who oversees all. */
+	/* Only the creator and operators may list the grants of a unit. */
 	for (unsigned i = 0; i < id_count && call->op == NC_WIRE_GRANTS && !reply.head.error; i++)
 		MUST(ids[i].id != call->id || ids[i].maker == number || number == OVERSEER);
 	if (reply.head.flags & NC_WIRE_HAS_UNIT) {
 		char *base = mmap(NULL, reply.head.size, PROT_READ, MAP_SHARED, fds[0], 0);
 
 		MUST(call->op == NC_WIRE_FETCH && base != MAP_FAILED);
-		/* Nobody can write it, not even through another mapping. */
+		/* No process can write it, not even through another mapping. */
 		MUST(mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, fds[0], 0) == MAP_FAILED);
 		munmap(base, reply.head.size);
 		for (unsigned i = 0; i < id_count && !granted && number != OVERSEER; i++)
@@ -187,7 +188,7 @@ static void call(struct input *input)
 		memcpy(message.behind, behind, length);
 	for (unsigned i = 0; i < count; i++)
 		fds[i] = make_fd(choice >> (2 + 2 * i) & 3);
-	/* Cut short or not, as it comes. */
+	/* Truncated or not, by chance. */
 	(void)nc_peer_send(caller->socket[1], &message,
 			   sizeof(*call) + length - (with >> 6 == 3 ? sizeof(*call) / 2 : 0), fds,
 			   count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-serve.c - processes at the door of a cache (libnabc/membership/serve.c): they
- * connect, say what they like with what descriptors they like, hang up, or
- * never read, and the owner goes on, with no descriptor and no member too many.
+ * fuzz-serve.c - processes that connect to a cache (libnabc/membership/serve.c): they
+ * send arbitrary messages with arbitrary descriptors, hang up, or never read.  The
+ * owner continues, without a descriptor or member too many.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -53,7 +53,7 @@ static void hang_up(int *client)
 	*client = -1;
 }
 
-/* Until nobody is at the door any more, who came and went before included. */
+/* Until no connection waits any more, including those that were closed again. */
 static void dispatch(void)
 {
 	int events;
@@ -62,7 +62,7 @@ static void dispatch(void)
 		MUST(events > 0 && turns < 10000);
 }
 
-/* A hello or a question that is nearly right, or any bytes. */
+/* Sends a hello or a call that is almost valid, or arbitrary bytes. */
 static void say(struct input *input, int client, unsigned how)
 {
 	struct nc_wire_hello hello = {.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-spawner.c - what the server asks of its spawner, which still may what
- * the server gave up (sweet/spawn/spawner-program.c): whatever is asked, what is
- * started is one of the operator's programs, or a file in the operator's
- * folder, with no variable that could make another of it.
+ * fuzz-spawner.c - requests of the server to its spawner, which still has the
+ * privileges that the server has dropped (sweet/spawn/spawner-program.c): for any
+ * request, it only starts programs of the operator, or files in the operator's folder,
+ * with no variable that could make them run other code.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -77,7 +77,7 @@ static void check_variables(const struct spawner_launch *launch)
 
 	for (; variables[count]; count++) {
 		MUST(count < SPAWNER_VARIABLES_MAX + 4 && strchr(variables[count], '='));
-		/* A loader's, a shell's; and what the operator has set stays. */
+		/* Variables of the loader or a shell; and those that the operator has set stay. */
 		MUST(strncmp(variables[count], "LD_", 3) != 0);
 		MUST(strncmp(variables[count], "PATH=", 5) != 0 || variables[count] == base[0]);
 		MUST(strncmp(variables[count], "HTTP_OWN=", 9) != 0 ||

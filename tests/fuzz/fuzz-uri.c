@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-uri.c - the path of a target (sweet/http/uri.c), beside a second decoder that
- * keeps a list of segments; and what redirects make of a path, which must lead
- * to the same one (sweet/http/redirect.c).
+ * fuzz-uri.c - the path of a target (sweet/http/uri.c), compared with a second decoder
+ * that keeps a list of segments; and the redirect for a path, which must lead to the
+ * same one (sweet/http/redirect.c).
  */
 #include "http/redirect.h"
 #include "http/uri.h"
@@ -21,7 +21,7 @@ static int hex(uint8_t byte)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* One segment of raw; its bytes in out, or -1. */
+/* Decodes one segment into out; returns the number of its bytes, or -1. */
 static int decode_segment(const uint8_t *raw, size_t length, char *out)
 {
 	int count = 0;
@@ -44,7 +44,7 @@ static int decode_segment(const uint8_t *raw, size_t length, char *out)
 	return count;
 }
 
-/* The same as uri_decode_path() with room for all, by a list of segments; -1: refused. */
+/* The same as uri_decode_path() with enough memory, by a list of segments; -1: refused. */
 static int decode_again(const uint8_t *raw, size_t length, char *out)
 {
 	size_t starts[SEGMENTS_MAX], depth = 0, at = 0, end = 0;
@@ -96,7 +96,7 @@ static void check_decoded(const char *path, int length)
 		MUST((unsigned char)path[i] >= 0x20 && path[i] != 0x7f);
 }
 
-/* Where a field leads to, without anything that could end its line. */
+/* Returns the target of a field, which contains nothing that ends its line. */
 static struct slice target_of(const char *field, size_t length)
 {
 	const size_t before = strlen("Location: ");
@@ -109,7 +109,7 @@ static struct slice target_of(const char *field, size_t length)
 	return target;
 }
 
-/* To the same path, as a folder. */
+/* Redirects to the same path, as a folder. */
 static void check_folder(const char *path)
 {
 	static char field[4 * PATH_ROOM], back[PATH_ROOM];
@@ -117,7 +117,7 @@ static void check_folder(const char *path)
 	struct slice target = target_of(field, length);
 	int bytes;
 
-	/* Another host is named by two slashes. */
+	/* Two slashes would name another host. */
 	MUST(target.length < 2 || target.at[1] != '/');
 	bytes = uri_decode_path(target, back, sizeof(back));
 	MUST(bytes > 0 && back[bytes - 1] == '/');
@@ -125,7 +125,7 @@ static void check_folder(const char *path)
 	MUST(redirect_write_folder(path, SLICE("q"), field, length + 1) == 0);
 }
 
-/* To the same path elsewhere, with a query. */
+/* Redirects to the same path elsewhere, with a query. */
 static void check_moved(const char *path)
 {
 	static char field[4 * PATH_ROOM], back[PATH_ROOM];
@@ -161,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (out[length - 1] != '/')
 			check_folder(out);
 		check_moved(out);
-		/* In less room it is the same, or it is said that there is too little. */
+		/* With less memory the result is the same, or an error reports the lack. */
 		tight = malloc((size_t)length);
 		MUST(tight);
 		MUST(uri_decode_path(raw, tight, (size_t)length) == -414);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-welcome.c - a worker that attaches to a server which says what it likes
- * (libnabc/membership/attach.c, responder.c): it attaches with what holds, or not at all, and
- * in both cases lets go of every descriptor.  The welcome is a good one with
- * some of its bytes written over by the input.
+ * fuzz-welcome.c - a worker that attaches to a server which sends arbitrary messages
+ * (libnabc/membership/attach.c, responder.c): it attaches with valid data, or not at
+ * all, and in both cases closes every descriptor.  The welcome is a valid one in which
+ * the input overwrites some bytes.
  */
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ static void open_segment(struct nc_segment *segment, size_t size)
 	MUST(nc_segment_create(segment, size, false, true) == 0);
 }
 
-/* Without a server at the other end nothing is waited for. */
+/* Without a server at the other end the worker does not wait. */
 static void use(struct nc_responder *responder, struct nc_index *attached)
 {
 	struct NC_request request;
@@ -32,7 +32,7 @@ static void use(struct nc_responder *responder, struct nc_index *attached)
 	nc_index_fini(attached);
 }
 
-/* A pipe whose other end is closed already. */
+/* A pipe whose other end is already closed. */
 static int open_end(void)
 {
 	int ends[2];
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fds[0] = segment.fd;
 	fds[1] = queues.fd;
 	fds[2] = open_end();
-	/* Of a channel as many as may be: they are all the same. */
+	/* The maximum for a channel: they are all the same. */
 	for (unsigned i = 3; i < NC_PEER_FDS_MAX; i++)
 		fds[i] = fds[2];
 	count = (unsigned)input_number(&input, 1);
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		((uint8_t *)&welcome)[at] = (uint8_t)input_number(&input, 1);
 	}
-	/* The right number mostly, so that more is looked at than that. */
+	/* Mostly the right number, so that further checks are reached. */
 	count = count < 240 ? nc_wire_welcome_fds(&welcome) : count - 240;
 	if (count > NC_PEER_FDS_MAX - 1)
 		count = NC_PEER_FDS_MAX - 1;

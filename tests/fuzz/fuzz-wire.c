@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-wire.c - every record that comes from another process (libnabc/wire/wire.c):
- * what is called good can be walked to its end without leaving it.  The first
- * byte says which record it is, the second how many descriptors came with it.
+ * fuzz-wire.c - every record from another process (libnabc/wire/wire.c): an accepted
+ * one can be walked to its end without leaving it.  The first byte selects the kind of
+ * record, the second the number of its descriptors.
  */
 #include "wire/wire.h"
 
@@ -19,7 +19,7 @@ static void check_welcome(const char *record, size_t length, unsigned fds)
 		return;
 	MUST(length == sizeof(welcome) && welcome.error == 0);
 	MUST(fds == nc_wire_welcome_fds(&welcome) && welcome.channels <= NC_WIRE_CHANNELS_MAX);
-	/* The table lies in the segment, and units behind it. */
+	/* The table is inside the segment, and units after it. */
 	MUST(welcome.slots == 0 || ((uint64_t)welcome.slots * NC_WIRE_SLOT <= welcome.data_offset &&
 				    welcome.data_offset < welcome.segment_size &&
 				    welcome.member > 0 && welcome.member < NC_ID_MEMBERS_MAX));
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned which = (unsigned)input_number(&input, 1) % 6;
 	unsigned fds = (unsigned)input_number(&input, 1) % 72;
 	size_t length = input.left;
-	/* Aligned as records are, whatever the input is. */
+	/* Aligned as records are, for any input. */
 	char *record = exact_copy(input.at, length);
 
 	switch (which) {

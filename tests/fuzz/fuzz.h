@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz.h - what the fuzz targets share: their entry, a way to fail, and an
- * input that is taken apart from its front.
+ * fuzz.h - shared by the fuzz targets: their entry, a way to fail, and an input that
+ * is consumed from its front.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a target is: looks at one input.  0; -1: of no use, not to be kept. */
+/* A target: checks one input.  Returns 0; -1: useless, not to be kept. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must hold whatever the input is; there is no build without it. */
+/* Must hold for any input; it exists in every build. */
 #define MUST(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -30,7 +30,7 @@ struct input {
 	size_t left;
 };
 
-/* The next bytes as a number, the first one lowest; what is not there is 0. */
+/* Returns the next bytes as a number, the first one lowest; missing bytes are 0. */
 static inline uint64_t input_number(struct input *input, unsigned bytes)
 {
 	uint64_t number = 0;
@@ -40,7 +40,7 @@ static inline uint64_t input_number(struct input *input, unsigned bytes)
 	return number;
 }
 
-/* As many of the next bytes as there are, up to length. */
+/* Returns the available next bytes, up to length. */
 static inline const uint8_t *input_bytes(struct input *input, size_t *length)
 {
 	const uint8_t *bytes = input->at;
@@ -52,7 +52,7 @@ static inline const uint8_t *input_bytes(struct input *input, size_t *length)
 	return bytes;
 }
 
-/* A copy of just that size, so that a byte read behind it is seen; to be freed. */
+/* Returns a copy of exactly that size, so that a read beyond is detected; the caller frees it. */
 static inline char *exact_copy(const void *bytes, size_t length)
 {
 	char *copy = malloc(length ? length : 1);

@@ -9,7 +9,7 @@
 #        fuzz.sh --one PROGRAM is what it runs itself by
 #
 # What a target finds worth keeping stays in $builddir/tests/fuzz/found/NAME, so
-# that the next run goes on from there; inputs that fail are in tests/fuzz/faults.
+# that the next run continues from there; inputs that fail are in tests/fuzz/faults.
 #
 # Environment: srcdir, builddir: the top of the sources and of the build;
 # FUZZ_SECONDS, FUZZ_BESIDE; FUZZ_ONLY: names of targets (default: all); FUZZ_OPTIONS: more

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * head.h - a request whose header lines, or a part of them, are the input: for
- * the targets that look at what stands in a request that was accepted.
+ * head.h - a request whose header lines, or a part of them, are the input: for targets
+ * that check the content of an accepted request.
  */
 #ifndef FUZZ_HEAD_H
 #define FUZZ_HEAD_H
@@ -12,10 +12,10 @@
 
 struct head {
 	struct request request;
-	char *text; /* that it points into */
+	char *text; /* into which it points */
 };
 
-/* before and after stand around the input; false: it is no request. */
+/* before and after surround the input; returns false if it is not a request. */
 static inline bool head_open(struct head *head, const char *before, const void *input,
 			     size_t length, const char *after)
 {

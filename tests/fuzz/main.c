@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c - runs a fuzz target without a fuzzer: over the files and folders
- * that are named, over standard input for "-", or over the target's corpus.
- *
- * So every input that was once worth keeping is looked at by each make check,
- * with any compiler and under any checker; and fuzzers that start a program
- * for an input can use it as it is.
+ * main.c - runs a fuzz target without a fuzzer: on the given files and folders, on
+ * standard input for "-", or on the target's corpus.  Thus each make check runs every
+ * stored input, with any compiler and under any checker; and fuzzers that start a
+ * program for an input can use it unchanged.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +23,7 @@ static void run_stream(FILE *stream)
 
 	MUST(all);
 	length = fread(all, 1, INPUT_MAX, stream);
-	/* In a block of its own size, so that checkers know its end. */
+	/* In a block of exactly its size, so that checkers know its end. */
 	input = (uint8_t *)exact_copy(all, length);
 	free(all);
 	(void)LLVMFuzzerTestOneInput(input, length);
@@ -78,7 +76,7 @@ static void run_path(const char *path)
 		run_folder(path);
 		return;
 	}
-	/* What is run when it fails stands last. */
+	/* The last line shows the input of a failure. */
 	printf("%s\n", path);
 	fflush(stdout);
 	stream = fopen(path, "rb");
@@ -88,7 +86,7 @@ static void run_path(const char *path)
 	fclose(stream);
 }
 
-/* Of fuzz-NAME the corpus is in the folder NAME; two opinions are of the same inputs. */
+/* The corpus of fuzz-NAME is the folder NAME; differential targets use the same inputs. */
 static void run_corpus(const char *program)
 {
 	const char *srcdir = getenv("srcdir"), *slash = strrchr(program, '/');

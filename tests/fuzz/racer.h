@@ -46,7 +46,7 @@ static inline void racer_add(void *at, uint64_t word)
 		racer.script[racer.count++] = (struct racer_write){at, word};
 }
 
-/* Returns when it is under way. */
+/* Returns when it has begun. */
 static inline void racer_start(void)
 {
 	atomic_store(&racer.running, true);
@@ -56,7 +56,7 @@ static inline void racer_start(void)
 		sched_yield();
 }
 
-/* From here on the memory is the caller's alone, and the script is empty. */
+/* From here on only the caller uses the memory, and the script is empty. */
 static inline void racer_stop(void)
 {
 	atomic_store(&racer.running, false);

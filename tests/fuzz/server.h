@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - the server's end of a backend with a worker that is no process:
- * the target writes what that would have written (libnabc/worker/backend.c).
+ * server.h - the server's end of a backend whose worker is not a process: the target
+ * writes the worker's data (libnabc/worker/backend.c).
  */
 #ifndef FUZZ_SERVER_H
 #define FUZZ_SERVER_H
@@ -22,11 +22,11 @@ static struct nc_index server_cache;
 static struct nc_serve server_attach;
 static struct NC_backend *server;
 static _Atomic unsigned server_count;
-static struct nc_channel server_channel; /* the worker's end of the only one */
+static struct nc_channel server_channel; /* the worker's end of the only channel */
 static unsigned server_descriptors;
 static size_t server_unit; /* one of the server's own */
 
-/* Somebody else starts it, later. */
+/* Another function starts it later. */
 static inline int server_start(void *context, int socket, char *const *environment, pid_t *pid,
 			       int *pidfd)
 {
@@ -78,7 +78,7 @@ static inline struct nc_unit_shared *server_entry(uint32_t slot)
 	return (struct nc_unit_shared *)(void *)server->remote->store->segment.base + slot;
 }
 
-/* Where the worker's units begin. */
+/* The offset of the worker's first unit. */
 static inline size_t server_first(void)
 {
 	return server->remote->store->first;
@@ -89,14 +89,14 @@ static inline size_t server_id(uint32_t slot, unsigned generation)
 	return nc_id(server->remote->number, slot, generation);
 }
 
-/* Reads all that a range names, as a send would. */
+/* Reads all bytes of a range, as a send would. */
 static inline void server_read(const struct NC_range *range)
 {
 	volatile char sum = 0;
 	struct nc_view view;
 	const char *base;
 
-	/* It is held: nothing that the worker does takes it away. */
+	/* It is held: nothing that the worker does invalidates it. */
 	MUST(nc_index_hold(&server_cache, range->id, true, &view) == 0);
 	MUST(view.remote == server->remote);
 	MUST(range->offset <= view.unit->layout.size &&
@@ -126,7 +126,7 @@ static inline void server_check(const struct NC_response *response)
 
 static inline void server_release(const struct NC_response *response)
 {
-	/* Released as it was taken: by then the worker may have written there. */
+	/* Released as it was received: by then the worker may have overwritten the record. */
 	for (unsigned i = 0; i < response->range_count; i++)
 		MUST(nc_index_release(&server_cache, response->ranges[i].id) == 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stranger.h - the owner's view of a member whose table of units anybody may
- * write: for the targets of libnabc/cache/remote-member.c.
+ * stranger.h - the owner's view of a member whose table of units the target writes:
+ * for the targets of libnabc/cache/remote-member.c.
  */
 #ifndef FUZZ_STRANGER_H
 #define FUZZ_STRANGER_H
@@ -35,7 +35,7 @@ static inline struct nc_unit_shared *stranger_entry(uint32_t slot)
 	return (struct nc_unit_shared *)(void *)stranger->store->segment.base + slot;
 }
 
-/* What the owner has copied lies where units may; all of it can be read. */
+/* The owner's copy is inside the area of units; all of it is readable. */
 static inline void stranger_check(const struct nc_unit *unit)
 {
 	volatile char sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * theirs.h - a request as the parser of Node.js sees it (libhttp-parser): the
- * other opinion of the differential targets.
+ * theirs.h - a request as the parser of Node.js sees it (libhttp-parser): the other
+ * parser of the differential targets.
  */
 #ifndef FUZZ_THEIRS_H
 #define FUZZ_THEIRS_H
@@ -15,21 +15,21 @@
 #define THEIRS_HEADERS_MAX 1024u
 
 struct theirs {
-	bool complete; /* the head is, and was not refused */
+	bool complete; /* the head is, and was accepted */
 	size_t end;    /* bytes up to the head's end, or the body's */
-	bool over;     /* the message is */
+	bool over;     /* the message is complete */
 	http_parser parser;
 	struct slice url;
 	unsigned header_count;
 	struct {
-		struct slice name, value; /* with blanks behind it */
+		struct slice name, value; /* including trailing blanks */
 	} headers[THEIRS_HEADERS_MAX];
 	bool in_value;
 	char *body;
 	size_t body_length;
 };
 
-/* Of one run over one buffer the pieces of a part lie side by side, but for folded lines. */
+/* In one run over one buffer the pieces of a part are adjacent, except for folded lines. */
 static inline void theirs_add(struct slice *part, const char *at, size_t length)
 {
 	if (!part->at)
@@ -99,7 +99,7 @@ static inline int theirs_over(http_parser *parser)
 	return 0;
 }
 
-/* Up to the end of the head; with room for it (body) to the end of the body. */
+/* Parses to the end of the head; with memory for it (body) to the end of the body. */
 static inline void theirs_parse(struct theirs *theirs, const char *data, size_t length, char *body)
 {
 	static const http_parser_settings settings = {
@@ -119,7 +119,7 @@ static inline void theirs_parse(struct theirs *theirs, const char *data, size_t 
 	http_parser_init(&theirs->parser, HTTP_REQUEST);
 	theirs->parser.data = theirs;
 	theirs->end = http_parser_execute(&theirs->parser, &settings, data, length);
-	/* Paused at the end of a head, it stops in front of its last byte. */
+	/* Paused at the end of a head, it stops before the last byte. */
 	if (!body)
 		theirs->end++;
 }

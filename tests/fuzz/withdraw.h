@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * withdraw.h - what must hold when a server takes requests back, whatever
- * number of begun requests it finds in the memory that the worker writes.
+ * withdraw.h - what must hold when a server withdraws requests, for any number of
+ * begun requests in the memory that the worker writes.
  */
 #ifndef FUZZ_WITHDRAW_H
 #define FUZZ_WITHDRAW_H
@@ -15,7 +15,7 @@
 
 #include "server.h"
 
-/* Those that the number leaves; or -EPROTO. */
+/* Returns the number of waiting requests; or -EPROTO. */
 static inline int64_t withdraw_waiting(uint64_t told)
 {
 	uint64_t submitted = server->channel[0].submitted, begun = told - NC_CHANNEL_CLAIMS;
@@ -24,7 +24,7 @@ static inline int64_t withdraw_waiting(uint64_t told)
 								: (int64_t)(submitted - begun);
 }
 
-/* Flows of bodies of the requests from the first to the last; all of them: 1, UINT64_MAX. */
+/* Returns the body windows of the requests from the first to the last; of all: 1, UINT64_MAX. */
 static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 {
 	const struct nc_send_windows *windows = &server->channel[0].windows;
@@ -36,7 +36,7 @@ static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 	return count;
 }
 
-/* While nobody else writes.  False: the server would end the worker. */
+/* While nothing else writes.  Returns false if the server would kill the worker. */
 static inline bool withdraw_checked(unsigned most)
 {
 	const struct nc_send_windows *windows = &server->channel[0].windows;
@@ -62,7 +62,7 @@ static inline bool withdraw_checked(unsigned most)
 	return true;
 }
 
-/* A process that has ended, for good: its pidfd. */
+/* Returns the pidfd of a process that has exited. */
 static inline int withdraw_ended_process(void)
 {
 	static int ended = -1;
@@ -76,12 +76,12 @@ static inline int withdraw_ended_process(void)
 		_exit(0);
 	ended = nc_identity_open(pid);
 	MUST(ended >= 0 && waitpid(pid, NULL, 0) == pid);
-	/* Not one that the target has left open. */
+	/* It does not count as a descriptor that the target has left open. */
 	server_descriptors++;
 	return ended;
 }
 
-/* What a worker that has ended never began with is the same number. */
+/* A worker that has exited shows the same number of requests that it never began. */
 static inline void withdraw_check_pending(void)
 {
 	server->process.pidfd = withdraw_ended_process();

@@ -13,6 +13,6 @@ mkdir -p "$to" &&
 	cp "$srcdir"/kernel-shim/*.[ch] "$srcdir"/kernel-shim/Kbuild \
 		"$srcdir"/kernel-shim/Makefile "$to" &&
 	rm -f "$to"/*.mod.c || exit
-# Type information would want pahole and the whole of vmlinux.
+# Type information would require pahole and the whole vmlinux.
 make -s -C "$to" KDIR="$kernel/headers" CC=gcc-12 CONFIG_DEBUG_INFO_BTF_MODULES= &&
 	strip --strip-debug "$to/nabc.ko"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-kernel.sh - builds nabc.ko for Debian 12's kernels and tests it in
-# guests of QEMU, a processor emulated, so that any user can and the machine's
-# own kernel is never touched.
+# check-kernel.sh - builds nabc.ko for Debian 12's kernels and tests it in guests of
+# QEMU with full emulation, so that any user can run it and the machine's own kernel
+# is never touched.
 #
-# Good is a guest that says so by its exit status and by its last line, and
-# whose kernel complained of nothing.
+# A guest succeeds if its exit status and its last line say so, and its kernel
+# reported no error.
 # Arguments: programs by name (test-calls), instead of all of them.
 # Environment: srcdir and builddir, the tops of sources and build; CC; KERNELS,
 # words of "6.1 6.12"; FUZZ_SECONDS, how long a guest's test-fuzz runs (60),
@@ -44,7 +44,7 @@ for pair in $wants; do
 	command -v "${pair%=*}" >/dev/null ||
 		missing "no ${pair%=*}; on Debian: apt-get install ${pair#*=}"
 done
-# The dynamic busybox would want a loader before there is one.
+# The dynamic busybox needs a loader, which does not exist yet.
 ldd "$(command -v busybox)" >/dev/null 2>&1 &&
 	missing "busybox is not linked statically; on Debian: apt-get install busybox-static"
 
@@ -56,7 +56,7 @@ if [ $# = 0 ]; then
 fi
 tests=$(echo "$*" | tr ' ' ',')
 
-# Those that use libnabc, out of the sources: a build may have made only the shared one.
+# Those that use libnabc, compiled from the sources: a build may contain only the shared library.
 of_library="test-library test-worker"
 
 # build_library TO
@@ -98,12 +98,12 @@ build_tests()
 	done
 }
 
-# All that Debian's kernels have to watch themselves with: red zones and poison
-# about every object of the slab allocator, who had it last, poison in free
-# pages, guard pages, and checked copies to and from user memory.
+# All debug features of Debian's kernels: red zones and poison around every slab
+# object, its last user, poison in free pages, guard pages, and checked copies to
+# and from user memory.
 debug="slub_debug=FZPU page_poison=1 kfence.sample_interval=5 hardened_usercopy=on"
 
-# What a kernel says when it found something wrong with itself.
+# Messages of a kernel that has found an error.
 wrong='BUG|WARNING:|WARN_ON|Oops|Bad page|Bad rss|bad pmd|refcount_t|general protection|page fault for|Call Trace|stack-protector|pagealloc:|KFENCE|KASAN|leak|list_(add|del) corruption|Redzone|Poison overwritten|Objects remaining|scheduling while atomic|hung_task|unregister_netdevice|Out of memory'
 
 judge()
@@ -127,7 +127,7 @@ modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_gen
 	seqiv echainiv authenc crypto_null
 	8021q bridge ipip sit"
 
-# Of the project's own, for test-sweet.
+# Programs of the project, for test-sweet.
 programs="sweet/sweet nabcctl/nabcctl cgi-examples/generate"
 for program in $programs; do
 	[ -x "$builddir/$program" ] || fail "no $builddir/$program; make it first"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * device.c - what device.h promises.
- */
+/* device.c - implements device.h. */
 #include <fcntl.h>
 #include <sys/mman.h>
 

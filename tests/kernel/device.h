@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * device.h - /dev/nabc for the guest's programs: each of its calls as a C
- * function that returns what ioctl() does, and units with bytes that
- * guest_holds() knows.
+ * device.h - /dev/nabc for the guest's programs: each of its calls as a C function
+ * that returns the result of ioctl(), and units with bytes that guest_holds() knows.
  */
 #ifndef NC_TEST_DEVICE_H
 #define NC_TEST_DEVICE_H
@@ -22,10 +21,10 @@ struct device {
 void device_open(struct device *device);
 void device_close(struct device *device);
 
-/* A unit to be filled, and where its bytes are; ends the program on failure. */
+/* Allocates a unit to fill, and returns the address of its bytes; ends the program on failure. */
 uint64_t device_alloc(struct device *device, uint64_t size, unsigned char **bytes);
 
-/* An inserted unit with the bytes of a seed; ends the program on failure. */
+/* Inserts a unit with the bytes of a seed; ends the program on failure. */
 uint64_t device_unit(struct device *device, uint64_t seed, uint64_t size);
 
 /* As ioctl(). */
@@ -40,7 +39,7 @@ int nabc_grant(int fd, uint64_t id, uint32_t principal, uint32_t who, uint32_t r
 int nabc_revoke(int fd, uint64_t id, uint32_t principal, uint32_t who);
 int nabc_stat(int fd, uint64_t id, struct nabc_stat *stat);
 
-/* Bytes, or -1. */
+/* Returns the number of bytes, or -1. */
 ssize_t nabc_read(int fd, uint64_t id, uint64_t offset, uint64_t length, int from,
 		  int64_t position);
 ssize_t nabc_socksend(int fd, int socket, uint64_t id, uint64_t offset, uint64_t length,
@@ -49,22 +48,22 @@ ssize_t nabc_socksendv(int fd, int socket, const void *header, size_t header_len
 		       const struct nabc_range *ranges, unsigned int range_count, uint64_t skip,
 		       uint32_t flags);
 
-/* A sum, or -1. */
+/* Returns a sum, or -1. */
 long nabc_sum(int fd, uint64_t id, uint64_t offset, uint64_t length);
 
 struct nabc_statistics device_statistics(int fd);
 
-/* All of a range; ends the program when the socket takes no more. */
+/* Sends all of a range; ends the program when the socket accepts no more. */
 void device_send(struct device *device, int socket, uint64_t id, uint64_t offset, uint64_t length,
 		 uint32_t flags);
 
-/* A gauge or counter by its place. */
+/* Returns a gauge or counter by its place. */
 uint64_t device_gauge(int fd, size_t gauge);
 
-/* Waits until a gauge is a number, at most a minute; whether it is. */
+/* Waits until a gauge has a value, at most a minute; returns whether it has. */
 bool device_wait(int fd, size_t gauge, uint64_t wanted);
 
-/* Waits until a counter is more than now, at most a minute; whether it is. */
+/* Waits until a counter has grown, at most a minute; returns whether it has. */
 bool device_wait_more(int fd, size_t counter);
 
 #define GAUGE(name) offsetof(struct nabc_statistics, name)

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: MIT
 #
 # fetch-kernel.sh - brings a kernel of Debian 12 into a folder: its image, the
-# modules that a guest with a network wants, and the headers that modules are
-# built against.  Nothing is installed: apt works with lists of its own, whoever
-# runs it, and the packages are only unpacked.
+# modules that a guest with a network needs, and the headers that modules are built
+# against.  Nothing is installed: apt uses its own lists here, as any user, and the
+# packages are only unpacked.
 #
-# Arguments: 6.1 or 6.12, and the folder.  What is there is good; else the newest
-# of that series is fetched, 6.12 from bookworm-security or bookworm-backports,
-# whichever is ahead.
+# Arguments: 6.1 or 6.12, and the folder.  An existing kernel is used; otherwise the
+# newest of that series is fetched, 6.12 from bookworm-security or
+# bookworm-backports, whichever is ahead.
 # In the folder: image, release (the kernel's name), lib/modules, headers.
 # Environment: DEBIAN_MIRROR, an address below which there are debian and
 # debian-security (else what this machine's apt has for them); DEBIAN_KEYRING.
-# Exit status: 0; 77 when apt or the packages are not to be had; 1.
+# Exit status: 0; 77 when apt or the packages are unavailable; 1.
 
 me=fetch-kernel
 series=$1
@@ -93,7 +93,7 @@ headers=$(apt-cache depends "linux-headers-$release" |
 for package in "$where"/packages/linux-headers-* "$where"/packages/linux-kbuild-*; do
 	dpkg-deb -x "$package" "$where/unpacked" || exit 1
 done
-# All drivers would be half a gigabyte.
+# All drivers would need half a gigabyte.
 modules="./lib/modules/*/kernel"
 dpkg-deb --fsys-tarfile "$where/packages/$image"_* |
 	tar -x -C "$where/unpacked" --wildcards './boot/*' './lib/modules/*/modules.*' \
@@ -102,7 +102,7 @@ dpkg-deb --fsys-tarfile "$where/packages/$image"_* |
 		"$modules/drivers/net/virtio_net.ko*" "$modules/drivers/net/net_failover.ko*" || exit 1
 find "$where/unpacked/lib/modules" -name '*.ko.xz' -exec xz -d {} + || exit 1
 
-# Where they are now, not where they would be installed.
+# Their current path, not the one of an installation.
 sed -i "s|/usr/src/|$where/unpacked/usr/src/|" \
 	"$where/unpacked/usr/src/linux-headers-$release/Makefile" || exit 1
 ln -s "unpacked/usr/src/linux-headers-$release" "$where/headers" &&

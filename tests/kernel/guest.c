@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guest.c - what guest.h promises.  Single-threaded but for guest_random(),
- * guest_byte() and what is built on them, which any thread may call.
+ * guest.c - implements guest.h.  Single-threaded except guest_random(), guest_byte()
+ * and functions based on them, which any thread may call.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -162,7 +162,7 @@ uint64_t guest_random(uint64_t *state)
 	return *state;
 }
 
-/* The number after a name at the beginning of one of a file's lines. */
+/* Returns the number after a name at the start of one of a file's lines. */
 static long counter(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "re");
@@ -242,7 +242,7 @@ bool guest_holds(const void *from, uint64_t seed, uint64_t place, size_t length)
 	return true;
 }
 
-/* A listening socket of the peer's; port 0 finds a free one and stores it in address. */
+/* Opens a listening socket of the peer; port 0 selects a free one and stores it in address. */
 static int listening(struct sockaddr_storage *address, socklen_t length)
 {
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

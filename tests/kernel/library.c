@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * library.c - what library.h promises.
- */
+/* library.c - implements library.h. */
 #include <fcntl.h>
 #include <poll.h>
 

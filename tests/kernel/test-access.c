@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-access.c - who may open the device, and who may do what to whose unit:
- * the maker, other users, those granted by process, pidfd, user and group,
- * after revoking, after the next program, and when a pid comes again.
+ * test-access.c - who may open the device, and who may do what with which unit: the
+ * creator, other users, grantees by process, pidfd, user and group, after revoking,
+ * after exec, and when a pid is reused.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -12,12 +12,12 @@
 
 #include "device.h"
 
-/* What a stranger tries. */
+/* What another process tries. */
 struct attempt {
 	uint64_t id;
 	uid_t uid;
 	gid_t gid, group;  /* effective, supplementary */
-	int copy, destroy; /* errno wanted; 0: it works; -1: not tried */
+	int copy, destroy; /* expected errno; 0: it works; -1: not tried */
 	int go;		   /* read before it begins */
 };
 
@@ -30,7 +30,7 @@ static int attempting(void *context)
 	struct nabc_stat stat;
 	int fd = open(NABC_DEVICE, O_RDWR | O_CLOEXEC);
 
-	/* The device is open before it becomes another, as by its group. */
+	/* The device is opened before the change of user, as if by its group. */
 	must(fd >= 0);
 	must(setgroups(attempt->group ? 1 : 0, &attempt->group) == 0);
 	must(setresgid(attempt->gid, attempt->gid, attempt->gid) == 0);
@@ -50,7 +50,7 @@ static int attempting(void *context)
 		must_fail(nabc_hold(fd, attempt->id), attempt->copy);
 		must_fail(nabc_sum(fd, attempt->id, 0, 10), attempt->copy);
 	}
-	/* Never another's to give away. */
+	/* Another's unit can never be granted. */
 	must_fail(nabc_grant(fd, attempt->id, NABC_PRINCIPAL_USER, attempt->uid, NABC_RIGHT_SEND),
 		  EACCES);
 	must_fail(nabc_revoke(fd, attempt->id, NABC_PRINCIPAL_USER, attempt->uid), EACCES);
@@ -94,7 +94,7 @@ static void test_strangers(void)
 	uint64_t id = device_unit(&device, 1, 100);
 
 	guest_join(guest_fork(opening, NULL));
-	/* Not even root, nor the same user: only processes that were told. */
+	/* Not even root, nor the same user: only processes with a grant. */
 	try((struct attempt){
 		.id = id, .uid = 1000, .gid = 1000, .copy = EACCES, .destroy = EACCES});
 	try((struct attempt){.id = id, .copy = EACCES, .destroy = EACCES});
@@ -109,7 +109,7 @@ static void test_users(void)
 	must(nabc_grant(device.fd, id, NABC_PRINCIPAL_USER, 1000, NABC_RIGHT_SEND) == 0);
 	try((struct attempt){.id = id, .uid = 1000, .gid = 5, .copy = 0, .destroy = EACCES});
 	try((struct attempt){.id = id, .uid = 1001, .gid = 5, .copy = EACCES, .destroy = EACCES});
-	/* A group is no user. */
+	/* A group is not a user. */
 	try((struct attempt){
 		.id = id, .uid = 1001, .gid = 1000, .copy = EACCES, .destroy = EACCES});
 	must(nabc_revoke(device.fd, id, NABC_PRINCIPAL_USER, 1000) == 0);
@@ -124,7 +124,7 @@ static void test_users(void)
 		.id = id, .uid = 50, .gid = 5, .group = 51, .copy = EACCES, .destroy = EACCES});
 	must(nabc_revoke(device.fd, id, NABC_PRINCIPAL_GROUP, 50) == 0);
 
-	/* The last grant counts; destroy is no right to read. */
+	/* The last grant counts; the right to destroy does not include reading. */
 	must(nabc_grant(device.fd, id, NABC_PRINCIPAL_USER, 1000, NABC_RIGHT_SEND) == 0);
 	must(nabc_grant(device.fd, id, NABC_PRINCIPAL_USER, 1000, NABC_RIGHT_DESTROY) == 0);
 	try((struct attempt){.id = id, .uid = 1000, .gid = 5, .copy = EACCES, .destroy = 0});
@@ -132,7 +132,7 @@ static void test_users(void)
 	guest_tested("users and groups");
 }
 
-/* A child that waits at a pipe; returns where to write when it may go on. */
+/* A child that waits at a pipe; returns the end whose data lets it continue. */
 static pid_t waiting(struct attempt attempt, int *go)
 {
 	int ends[2];
@@ -180,7 +180,7 @@ static void test_processes(void)
 	guest_tested("processes by pid and pidfd");
 }
 
-/* The same number, another process. */
+/* The same pid, another process. */
 static void test_pid_again(void)
 {
 	uint64_t id = device_unit(&device, 1, 100);
@@ -239,7 +239,7 @@ static void test_bad(void)
 	guest_tested("bad grants");
 }
 
-/* Passed on over fork, and over exec to this program itself. */
+/* Passed on by fork, and by exec of this program itself. */
 static int passed(void *context)
 {
 	char number[20], id[30];
@@ -263,8 +263,10 @@ static int after_exec(char **arguments)
 	return 0;
 }
 
-/* The same process runs another program: its file serves it no more, and its
- * units go with the file. */
+/*
+ * The same process executes another program: its file is no longer usable, and its
+ * units end with the file.
+ */
 static int next_program(void *context)
 {
 	device_open(&device);
@@ -285,7 +287,10 @@ static void test_passed(void)
 	guest_tested("a descriptor passed on serves nobody");
 }
 
-/* A process's other file does not see what is being filled, and fills nothing afterwards. */
+/*
+ * Another file of the same process cannot access a unit that is being filled, and
+ * cannot fill it afterwards.
+ */
 static void test_other_file(void)
 {
 	struct nabc_stat stat;
@@ -315,7 +320,7 @@ static void test_other_file(void)
 	must(nabc_grant(other.fd, id, NABC_PRINCIPAL_USER, 1, NABC_RIGHT_SEND) == 0);
 	must(nabc_revoke(other.fd, id, NABC_PRINCIPAL_USER, 1) == 0);
 
-	/* Held, it is known of where it is destroyed, but to no more than was told. */
+	/* After a hold its destruction is visible, but only as far as the grant permits. */
 	must(nabc_hold(other.fd, id) == 0);
 	must(nabc_destroy(other.fd, id) == 0);
 	must(nabc_copy(other.fd, id, 0, 1, &byte) == 0);
@@ -329,7 +334,7 @@ static void test_other_file(void)
 	guest_tested("two files of a process");
 }
 
-/* What one may not use, one is not told of. */
+/* Units without a grant are not listed. */
 static int listing(void *context)
 {
 	struct nabc_stat units[10];
@@ -421,7 +426,7 @@ static int second_program(char **arguments)
 	return 0;
 }
 
-/* The next program of a process has no right of the one before; it can be granted its own. */
+/* After exec, a process has no right of its previous program; it can be granted its own. */
 static void test_next_program(void)
 {
 	struct succession succession = {.granted = device_unit(&device, 1, 100)};
@@ -435,7 +440,7 @@ static void test_next_program(void)
 	succession.told = told[1];
 	succession.go = go[0];
 	child = guest_fork(first_program, &succession);
-	/* So that its failure is the end of what is read. */
+	/* So that its failure ends the read. */
 	close(told[1]);
 	close(go[0]);
 	must(read(told[0], &id, sizeof(id)) == sizeof(id));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-arena.c - the mapping: what may be mapped, what is seen where, and that
- * nothing keeps a way to the bytes of a unit after its insert.
+ * test-arena.c - the mapping: what may be mapped, what is visible where, and that no
+ * access to the bytes of a unit remains after its insert.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static void catch (int signal)
 	siglongjmp(back, 1);
 }
 
-/* The signal that reading a byte raises, 0 for none; writing it, too. */
+/* Returns the signal that reading a byte raises, 0 for none; the same for writing. */
 static int reading(const volatile unsigned char *byte)
 {
 	caught = 0;
@@ -68,7 +68,7 @@ static void test_faults(void)
 	unsigned char *bytes;
 	uint64_t id = device_alloc(&device, 100000, &bytes);
 
-	/* The unit's last page is whole; what follows is nobody's. */
+	/* The unit's last page is complete; the following page is inaccessible. */
 	must(writing(bytes) == 0 && writing(bytes + 99999) == 0);
 	must(nabc_insert(device.fd, id, 0, 0, 0) == 0);
 	must(reading(bytes) == SIGBUS && writing(bytes + 99999) == SIGBUS);
@@ -113,7 +113,7 @@ static void test_fork(void)
 	guest_tested("a child inherits neither mapping nor calls");
 }
 
-/* Nothing may hold a page over an insert. */
+/* No reference to a page may survive an insert. */
 static void test_pins(void)
 {
 	struct iovec piece, got;
@@ -134,7 +134,7 @@ static void test_pins(void)
 	must(memory >= 0);
 	must(pread(memory, buffer, sizeof(buffer), (off_t)(uintptr_t)bytes) == -1);
 	close(memory);
-	/* Copying in and out of it is no pin. */
+	/* Copying into and out of it pins nothing. */
 	must(write(ends[1], bytes, 100) == 100);
 	must(read(ends[0], bytes + 4096, 100) == 100);
 	must(guest_holds(bytes + 4096, 4, 0, 100));
@@ -159,7 +159,7 @@ static void test_split(void)
 	guest_tested("the mapping is one piece");
 }
 
-/* Moved as a whole or mapped twice: insert reaches every mapping. */
+/* Moved as a whole or mapped twice: insert affects every mapping. */
 static void test_second(void)
 {
 	unsigned char *second =
@@ -167,7 +167,7 @@ static void test_second(void)
 	unsigned char *bytes;
 	uint64_t id;
 
-	/* Once per process: more may be refused. */
+	/* One mapping per process: more may be refused. */
 	if (second == MAP_FAILED) {
 		guest_tested("one mapping only");
 		return;
@@ -195,7 +195,7 @@ static void test_files(void)
 	*bytes = 1;
 	*others = 2;
 	must(*bytes == 1 && *others == 2);
-	/* Of the same process, but not its to fill. */
+	/* Of the same process, but this file cannot fill it. */
 	must_fail(nabc_insert(other.fd, id, 0, 0, 0), ENOENT);
 	must(nabc_destroy(other.fd, foreign) == 0);
 	device_close(&other);

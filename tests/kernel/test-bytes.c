@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-bytes.c - the exact bytes arrive: over devices with and without checksum
- * offload, with MTUs of 1500 and 9000, with kept checksums and without, over
- * IPv4 and IPv6, on a clean line and on one that loses, reorders and
- * duplicates packets.  A stream is made of messages with a header, ranges at
- * any offsets, bytes written between them, and units that are destroyed while
- * they are still under way.
+ * offload, with MTUs of 1500 and 9000, with and without kept checksums, over IPv4 and
+ * IPv6, on a clean line and on one that loses, reorders and duplicates packets.  A
+ * stream consists of messages with a header, ranges at any offsets, bytes written
+ * between them, and units that are destroyed while they are in flight.
  */
 #include <sys/socket.h>
 
@@ -13,7 +12,7 @@
 
 enum { UNITS = 8, UNIT_SIZE = 150001, MESSAGES = 12 };
 
-/* A message: both ends make the same ones from a state. */
+/* A message: both ends derive the same ones from a state. */
 struct message {
 	size_t header, plain; /* bytes before and after, of the seed 1000 */
 	unsigned int ranges;
@@ -104,7 +103,7 @@ static void send_stream(struct device *device, struct stream *stream, uint32_t f
 		}
 		if (message.plain)
 			write_plain(stream->socket, message.plain);
-		/* What was sent goes, while it is under way; its memory is for the next. */
+		/* A sent unit is destroyed while it is in flight; its memory is reused. */
 		for (unsigned int j = 0; j < message.ranges; j++) {
 			unsigned int unit = message.range[j].unit;
 

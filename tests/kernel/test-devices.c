@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-devices.c - units through devices upon devices (VLAN, bridge, tunnels),
- * through the parameter that says when kept sums are used, and devices and
- * namespaces that go while the module watches over them.
+ * test-devices.c - units through stacked devices (VLAN, bridge, tunnels), with the
+ * parameter that selects when kept sums are used, and devices and namespaces that are
+ * removed while the module watches them.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -13,7 +13,10 @@ enum { SIZE = 300000 };
 
 static struct device device;
 
-/* A unit by one connection, in pieces of any size; bytes whose kept sums were used. */
+/*
+ * Sends a unit over one connection, in pieces of any size; returns the bytes whose
+ * kept sums were used.
+ */
 static uint64_t pass(int family, const char *to, uint32_t flags)
 {
 	struct guest_pair pair = guest_connect_to(family, to);
@@ -76,7 +79,7 @@ static void test_parameter(void)
 	guest_tested("the parameter sums");
 }
 
-/* Devices that come and go, with their namespace or alone, with bytes under way. */
+/* Devices that are added and removed, with their namespace or alone, with bytes in flight. */
 static void test_gone(void)
 {
 	for (int i = 0; i < 10; i++) {
@@ -89,7 +92,7 @@ static void test_gone(void)
 			" /sbin/ip -n peer addr add 10.9.7.2/24 dev other &&"
 			" /sbin/ip -n peer link set other up");
 		pair = guest_connect_to(AF_INET, "10.9.7.2");
-		/* Without offload, so that the module has to do with it. */
+		/* Without offload, so that the module handles it. */
 		guest_offload_of("brief", false);
 		guest_run("/sbin/tc qdisc add dev brief root netem delay 50ms");
 		must(nabc_socksend(device.fd, pair.near, id, 0, SIZE,
@@ -104,7 +107,7 @@ static void test_gone(void)
 	guest_tested("devices that go");
 }
 
-/* The sending namespace itself goes. */
+/* The sending namespace itself is removed. */
 static int in_brief_namespace(void *context)
 {
 	const struct device *parent = context;
@@ -139,13 +142,13 @@ static void test_namespace(void)
 		guest_run("/sbin/tc -n brief qdisc add dev near root netem delay 50ms");
 		guest_join(guest_fork(in_brief_namespace, &device));
 		guest_run("/sbin/ip netns del brief");
-		/* It goes in the background, once its sockets are gone. */
+		/* It is removed in the background, after its sockets were closed. */
 		must(guest_wait(link_is_gone, NULL));
 	}
 	guest_tested("namespaces that go");
 }
 
-/* Unloading and loading while devices are as they are. */
+/* The module is unloaded and loaded while devices stay. */
 static void test_hooks(void)
 {
 	uint64_t hooks;

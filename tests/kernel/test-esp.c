@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-esp.c - units over IPsec, which encrypts packets where they lie when it
- * takes them for its own: the bytes arrive, and those of the unit stay as they
- * are.
+ * test-esp.c - units over IPsec, which encrypts packets in place if it considers them
+ * its own: the bytes arrive, and those of the unit do not change.
  */
 #include <sys/socket.h>
 
@@ -20,7 +19,7 @@ static const char *const ciphers[] = {
 	"101112131415161718191a1b1c1d1e1f 128",
 };
 
-/* Data goes encrypted from here to the peer, acknowledgements as ever. */
+/* Data is encrypted from here to the peer, acknowledgements are not. */
 static void encrypt(int family, const char *cipher)
 {
 	const char *near = family == AF_INET ? "10.9.0.1" : "fd09::1";
@@ -68,7 +67,7 @@ static void test_cipher(struct device *device, int family, const char *cipher, u
 			done += (uint64_t)sent;
 		}
 	}
-	/* As many packets as that went encrypted. */
+	/* That many packets were encrypted. */
 	guest_run("/sbin/ip -n peer -s xfrm state | grep -q '[1-9][0-9][0-9](packets)'");
 	must(nabc_copy(device->fd, id, 0, SIZE, bytes) == 0);
 	must(guest_holds(bytes, 21, 0, SIZE));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-flight.c - bytes that are still in the socket or on the line when their
- * unit is destroyed, its memory filled anew, its process killed or the module
- * unloaded: they arrive as they were.
+ * test-flight.c - bytes that are still in the socket or in flight when their unit is
+ * destroyed, its memory is reused, its process is killed or the module is unloaded:
+ * they arrive unchanged.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "device.h"
 
-/* The line is slow, so what is sent stays here for a while. */
+/* The line is slow, so sent bytes stay here for a while. */
 static void slow_line(bool slow)
 {
 	if (slow)
@@ -21,7 +21,7 @@ static void slow_line(bool slow)
 		guest_run("/sbin/tc qdisc del dev near root");
 }
 
-/* As much of a unit as the socket takes at once. */
+/* Sends as much of a unit as the socket accepts at once. */
 static uint64_t stuff(struct device *device, int socket, uint64_t id, uint64_t size, uint32_t flags)
 {
 	const int buffer = 600000;
@@ -51,7 +51,7 @@ static void test_destroy(int family, uint32_t flags)
 	id = device_unit(&device, 1, size);
 	sent = stuff(&device, pair.near, id, size, flags);
 	must(nabc_destroy(device.fd, id) == 0);
-	/* Other bytes, in whatever memory there is. */
+	/* Overwrites all reusable memory with other bytes. */
 	for (uint64_t i = 0; i < 30; i++) {
 		uint64_t other = device_unit(&device, 100 + i, i % 2 ? size : 40000);
 
@@ -118,7 +118,7 @@ static void test_death(bool killed, bool unload, uint32_t flags)
 		     unload ? ", module unloaded and loaded" : "", flags, (unsigned long long)sent);
 }
 
-/* In use it does not unload. */
+/* A module in use cannot be unloaded. */
 static void test_busy(void)
 {
 	struct device device;
@@ -130,7 +130,7 @@ static void test_busy(void)
 	guest_tested("a module in use stays");
 }
 
-/* The other end goes while bytes are under way. */
+/* The other end closes while bytes are in flight. */
 static void test_reset(void)
 {
 	struct device device;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-fuzz.c - calls with random and with mutated structures, by two processes
- * of other users, for $FUZZ_SECONDS: whatever they do is answered, a
- * bystander's units stay as they are and out of their reach, and when they end
- * all is given back.
- *
- * Over 500 lines, because a guest's program is one source.
+ * test-fuzz.c - calls with random and with mutated structures, by two processes of
+ * other users, for $FUZZ_SECONDS: every call returns, the units of another process
+ * stay unchanged and out of their reach, and when they exit all is released.  Over 500
+ * lines, because a guest's program is one source.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -48,9 +46,9 @@ static const struct {
 struct fuzzer {
 	uint64_t state, seconds;
 	uint64_t bystanders[BYSTANDERS];
-	uint64_t known[KNOWN]; /* ids that were once given */
+	uint64_t known[KNOWN]; /* ids that existed once */
 	int device, file, pipe[2], sockets[6];
-	unsigned char *arena, *buffer; /* after the buffer is no memory */
+	unsigned char *arena, *buffer; /* no memory follows the buffer */
 	size_t arena_size;
 	unsigned long tried, refused, worked[CALLS];
 };
@@ -60,7 +58,7 @@ static uint64_t pick(struct fuzzer *fuzzer, uint64_t count)
 	return guest_random(&fuzzer->state) % count;
 }
 
-/* Numbers where mistakes live. */
+/* Returns a number at which errors are likely. */
 static uint64_t number(struct fuzzer *fuzzer)
 {
 	uint64_t edge = (uint64_t)1 << pick(fuzzer, 64);
@@ -136,7 +134,7 @@ static uint32_t some_flags(struct fuzzer *fuzzer)
 	return (uint32_t)(pick(fuzzer, 8) ? pick(fuzzer, 32) & pick(fuzzer, 32) : number(fuzzer));
 }
 
-/* A structure of a call that sends, as sensible(). */
+/* A valid structure of a call that sends, like sensible(). */
 static void sensible_send(struct fuzzer *fuzzer, unsigned long request, unsigned char *to)
 {
 	uint64_t id = an_id(fuzzer), small = 1 + pick(fuzzer, 3000);
@@ -163,7 +161,7 @@ static void sensible_send(struct fuzzer *fuzzer, unsigned long request, unsigned
 					.flags = some_flags(fuzzer)};
 }
 
-/* A structure that could be meant. */
+/* A valid structure. */
 static void sensible(struct fuzzer *fuzzer, unsigned long request, unsigned char *to)
 {
 	uint64_t id = an_id(fuzzer), small = 1 + pick(fuzzer, 3000);
@@ -231,12 +229,12 @@ static void sensible(struct fuzzer *fuzzer, unsigned long request, unsigned char
 					   .count = 1 + (uint32_t)pick(fuzzer, 50)};
 		break;
 	default:
-		/* Those that begin with an id and have no more. */
+		/* Those that begin with an id and have nothing else. */
 		*(uint64_t *)to = id;
 	}
 }
 
-/* Bits, words and numbers that are not meant. */
+/* Changes bits, words and numbers. */
 static void mutate(struct fuzzer *fuzzer, unsigned char *bytes, size_t size)
 {
 	for (uint64_t i = pick(fuzzer, 3); i > 0; i--) {
@@ -299,7 +297,7 @@ static void new_sockets(struct fuzzer *fuzzer)
 	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 }
 
-/* What is no ioctl: mappings of any kind. */
+/* Calls other than ioctl: mappings of any kind. */
 static void map_something(struct fuzzer *fuzzer)
 {
 	size_t length = pick(fuzzer, 2) ? 4096 * (1 + pick(fuzzer, 100)) : number(fuzzer);
@@ -326,7 +324,7 @@ static void map_something(struct fuzzer *fuzzer)
 		must(errno == EINVAL);
 }
 
-/* A new unit takes the place of another, which goes as a rule. */
+/* A new unit replaces another, which is usually destroyed. */
 static void remember(struct fuzzer *fuzzer, uint64_t id)
 {
 	size_t slot = pick(fuzzer, KNOWN);
@@ -362,7 +360,7 @@ static void call(struct fuzzer *fuzzer)
 			memcpy(bytes + at, &value, 8);
 		}
 	}
-	/* At the end of memory, so that a byte too many is a fault. */
+	/* At the end of memory, so that a read beyond is a fault. */
 	argument = fuzzer->buffer + BUFFER - size;
 	memcpy(argument, bytes, size);
 	switch (pick(fuzzer, 40)) {
@@ -406,7 +404,7 @@ static void open_device(struct fuzzer *fuzzer)
 	fuzzer->refused = 0;
 }
 
-/* Where it lost too many units to get more: all goes. */
+/* If it has lost too many units to get more: closes all. */
 static void open_again(struct fuzzer *fuzzer)
 {
 	must(munmap(fuzzer->arena, fuzzer->arena_size) == 0);
@@ -428,7 +426,7 @@ static int fuzzing(void *context)
 	uint64_t until = guest_now() + 1000 * fuzzer->seconds;
 	uid_t uid = (uid_t)(1000 + fuzzer->state % 50000);
 
-	/* Whatever blocks is interrupted. */
+	/* A timer interrupts calls that block. */
 	sigaction(SIGALRM, &action, NULL);
 	connect_all(fuzzer);
 	open_device(fuzzer);
@@ -484,7 +482,7 @@ int main(void)
 	struct nabc_stat stat;
 	pid_t children[2];
 
-	/* Any user opens it here. */
+	/* All users may open it here. */
 	must(chmod(NABC_DEVICE, 0666) == 0);
 	guest_tested("seed %llu", (unsigned long long)start);
 	device_open(&device);

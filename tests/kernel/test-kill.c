@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-kill.c - processes that are killed anywhere: their memory is back within
- * a second, but for units that linger or that another holds.
+ * test-kill.c - processes that are killed anywhere: their memory is free again within
+ * a second, except units that linger or that another process holds.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ static void test_kill(void)
 	guest_tested("40 processes killed anywhere");
 }
 
-/* Units, and a child that keeps the descriptor. */
+/* Makes units, and a child that keeps the descriptor. */
 static int parting(void *context)
 {
 	int *told = context;
@@ -80,7 +80,7 @@ static int parting(void *context)
 	child = fork();
 	must(child >= 0);
 	if (child == 0) {
-		/* It gets nothing of what is its parent's. */
+		/* It cannot use units of its parent. */
 		pause();
 		_exit(0);
 	}
@@ -108,14 +108,14 @@ static void test_kept_descriptor(void)
 	guest_tested("a process killed whose child has its descriptor");
 }
 
-/* The process is its threads: it goes on when its first one ends. */
+/* A process consists of its threads: it continues when its first one ends. */
 static void *going_on(void *context)
 {
 	struct device *own = context;
 	static unsigned char bytes[100000];
 	uint64_t id = device_unit(own, 9, sizeof(bytes));
 
-	/* What is not used goes at the collector's eighth round or later: it has looked here. */
+	/* Unused units are freed in the collector's eighth round or later: it has run here. */
 	must(nabc_destroy(own->fd, device_unit(own, 1, 30000)) == 0);
 	must(device_wait_more(own->fd, GAUGE(aged)));
 	must(nabc_copy(own->fd, id, 0, sizeof(bytes), bytes) == 0);
@@ -199,7 +199,7 @@ static void test_linger(void)
 	must(guest_now() - began >= 1500);
 	must(device_statistics(device.fd).orphan_memory == 0);
 
-	/* Held, it outlives that; and its holder may destroy it. */
+	/* A held unit outlives that; and its holder may destroy it. */
 	id = left_behind(300);
 	must(nabc_hold(device.fd, id) == 0);
 	must(device_wait(device.fd, GAUGE(orphans), 0));

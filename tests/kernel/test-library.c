@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-library.c - libnabc with the module: an owner's units of all sizes over
- * IPv4 and IPv6, mixed messages, sockets that the module refuses, bytes in
- * flight, little memory, and users who may not open the device.
+ * test-library.c - libnabc with the module: an owner's units of all sizes over IPv4
+ * and IPv6, mixed messages, sockets that the module refuses, bytes in flight, little
+ * memory, and users who may not open the device.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -65,7 +65,7 @@ static void test_units(int family)
 	guest_tested("an owner's units, IPv%d", family == AF_INET ? 4 : 6);
 }
 
-/* From a file: through the mapping with sums, and without straight into the unit. */
+/* From a file: with sums through the mapping, without sums directly into the unit. */
 static void test_read(void)
 {
 	static unsigned char bytes[100000], got[100000];
@@ -149,7 +149,7 @@ static void test_mixed(void)
 	guest_tested("mixed messages");
 }
 
-/* The module refuses; the bytes come all the same. */
+/* The module refuses; the bytes arrive all the same. */
 static void test_refused(void)
 {
 	NC_cache *cache = open_cache(64 * MIB);
@@ -165,7 +165,7 @@ static void test_refused(void)
 	library_send(pair.near, pair.far, id, 4, 0, 300000, 0, NULL);
 	must(library_stat().kernel_copies == 1);
 	must(library_stat().by_kernel.bytes == 0);
-	/* These sockets are known by now. */
+	/* The library has remembered these sockets by now. */
 	asked = library_module().refused;
 	library_send(ends[0], ends[1], id, 4, 0, 300000, 0, NULL);
 	library_send(pair.near, pair.far, id, 4, 0, 300000, 0, NULL);
@@ -181,7 +181,7 @@ static void test_refused(void)
 	guest_tested("Unix sockets, and TLS in the kernel");
 }
 
-/* Destroyed, evicted and replaced while nobody reads: what was sent stays. */
+/* Destroyed, evicted and replaced while no process reads: sent bytes stay. */
 static void test_flight(void)
 {
 	NC_cache *cache = open_cache(8 * MIB);
@@ -212,7 +212,7 @@ static int read_ring(void *context)
 	return 0;
 }
 
-/* By the library's ring, which never blocks. */
+/* Through the library's ring, which never blocks. */
 static void test_ring(void)
 {
 	NC_cache *cache = open_cache(64 * MIB);
@@ -260,7 +260,7 @@ static void become(uid_t user, rlim_t locked)
 	must(setgid(user) == 0 && setuid(user) == 0);
 }
 
-/* More than an ordinary user may lock lies elsewhere. */
+/* Units beyond the limit on locked memory of an ordinary user fall back to other memory. */
 static int with_little_memory(void *context)
 {
 	struct guest_pair *pair = context;
@@ -281,7 +281,7 @@ static int with_little_memory(void *context)
 	return 0;
 }
 
-/* Who may not open it gets the same bytes, and the reason. */
+/* A user who may not open it gets the same bytes, and the reason. */
 static int as_stranger(void *context)
 {
 	struct guest_pair *pair = context;
@@ -324,7 +324,7 @@ static void test_users(void)
 	guest_tested("little memory, no permission, no wish");
 }
 
-/* A process that is killed takes all with it within a second. */
+/* All memory of a killed process is free within a second. */
 static int fill_and_wait(void *context)
 {
 	const int *ready = context;

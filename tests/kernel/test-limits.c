@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-limits.c - memory counts against RLIMIT_MEMLOCK and memory_limit until
- * its last user is gone: what lingers of a file that is closed, and what sockets
- * refer to, however little of it is to be sent, while the process lives and
- * after.
+ * test-limits.c - memory counts against RLIMIT_MEMLOCK and memory_limit until its last
+ * user has released it: lingering units of a closed file, and memory that sockets
+ * refer to, however few bytes of it are unsent, while the process lives and
+ * afterwards.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -12,12 +12,12 @@
 
 #include "device.h"
 
-/* Of two units one is within the limit. */
+/* One unit is within the limit, two are not. */
 enum { UNIT = 3 << 20, LIMIT = 4 << 20, OWNER = 1000, OTHER = 1001 };
 
 static struct device device;
 
-/* From now on another user, of the device's group, for whom RLIMIT_MEMLOCK counts. */
+/* Becomes another user, of the device's group, to whom RLIMIT_MEMLOCK applies. */
 static void become(uid_t uid)
 {
 	const struct rlimit limit = {LIMIT, LIMIT};
@@ -27,7 +27,7 @@ static void become(uid_t uid)
 	must(setresuid(uid, uid, uid) == 0);
 }
 
-/* Nothing leaves that is sent from now on, and so nothing is acknowledged. */
+/* From now on sent data does not leave, and so is not acknowledged. */
 static struct guest_pair connect_in_vain(void)
 {
 	struct guest_pair pair = guest_connect(AF_INET);
@@ -36,7 +36,7 @@ static struct guest_pair connect_in_vain(void)
 	return pair;
 }
 
-/* The socket forgets what it has not sent; the collector finds that out. */
+/* The socket drops its unsent data; the collector notices that. */
 static void disconnect(struct guest_pair *pair)
 {
 	const struct linger at_once = {.l_onoff = 1};
@@ -71,7 +71,7 @@ static uint64_t lingering(int fd)
 	return id;
 }
 
-/* What a process of that user can have. */
+/* The limits of a process of that user. */
 struct trial {
 	uid_t uid;
 	bool can;
@@ -91,7 +91,7 @@ static int trying(void *context)
 	} else {
 		must(device_statistics(own.fd).file_left >= UNIT);
 		must_fail(nabc_alloc(own.fd, UNIT, &id), ENOMEM);
-		/* Less than was left behind, there still is. */
+		/* Less than what was left behind still fits. */
 		must(nabc_alloc(own.fd, 65536, &id) == 0);
 	}
 	must(nabc_destroy(own.fd, id) == 0);
@@ -105,7 +105,7 @@ static void try(uid_t uid, bool can)
 	guest_join(guest_fork(trying, &trial));
 }
 
-/* To close the file makes no room. */
+/* Closing the file frees no memory. */
 static int closing(void *context)
 {
 	struct device own;
@@ -125,11 +125,11 @@ static int closing(void *context)
 	return 0;
 }
 
-/* Makes a unit for the parent, who is told its id, and exits. */
+/* Makes a unit for the parent, which gets its id, and exits. */
 struct leaving {
 	uint32_t linger;
 	int told;
-	int go; /* read before it goes, unless -1 */
+	int go; /* read before it exits, unless -1 */
 };
 
 static int leaving(void *context)
@@ -171,7 +171,7 @@ static void test_linger(void)
 	guest_tested("what lingers counts against its maker's user");
 }
 
-/* To send a byte of each chunk, and to destroy, makes no room. */
+/* Sending a byte of each chunk, and destroying the unit, frees no memory. */
 static int pinning(void *context)
 {
 	struct guest_pair *pair = context;
@@ -195,7 +195,7 @@ static void test_sockets(void)
 {
 	struct guest_pair pair = connect_in_vain();
 
-	/* While the process lives, then for the next one of that user. */
+	/* While the process lives, then for the next process of that user. */
 	guest_join(guest_fork(pinning, &pair));
 	must(device_statistics(device.fd).units == 0);
 	try(OWNER, false);
@@ -205,7 +205,10 @@ static void test_sockets(void)
 	guest_tested("what sockets refer to counts against its maker");
 }
 
-/* Who holds pays alone for what has no maker; but sockets keep what is the maker's. */
+/*
+ * Only the holder is charged for a unit without a creator; but sockets keep the charge
+ * of the creator.
+ */
 static void test_holder(void)
 {
 	struct leaving left = {0};
@@ -219,7 +222,7 @@ static void test_holder(void)
 	left.told = told[1];
 	left.go = go[0];
 	child = guest_fork(leaving, &left);
-	/* So that its failure is the end of what is read. */
+	/* So that its failure ends the read. */
 	close(told[1]);
 	close(go[0]);
 	must(read(told[0], &id, sizeof(id)) == sizeof(id));
@@ -247,7 +250,7 @@ static void limit(unsigned int mib)
 	guest_run("echo %u >/sys/module/nabc/parameters/memory_limit", mib);
 }
 
-/* No rlimit is in this process's way. */
+/* No rlimit applies to this process. */
 static void test_machine(void)
 {
 	struct guest_pair pair = connect_in_vain();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-pressure.c - when memory runs out: allocations fail and say why, nothing
- * is killed for them, and what the module keeps for later goes to those who
- * want it now.
+ * test-pressure.c - when memory runs out: allocations fail and report why, no process
+ * is killed for them, and memory that the module keeps in its pool is returned on
+ * demand.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -13,7 +13,7 @@ enum { UNIT = 1 << 20, MOST = 4096 };
 
 static struct device device;
 
-/* Units until there is no more. */
+/* Makes units until that fails. */
 static unsigned int fill_up(uint64_t *ids)
 {
 	unsigned int count = 0;
@@ -39,7 +39,7 @@ static void test_limit(void)
 	must(memory <= device.info.memory_limit);
 	if (full)
 		must(memory + UNIT > device.info.memory_limit);
-	/* Sending wants no memory of the cache's. */
+	/* Sending needs no memory of the cache. */
 	pair = guest_connect(AF_INET);
 	must(nabc_socksend(device.fd, pair.near, ids[0], 0, 1000, 0) == 1000);
 	guest_disconnect(&pair);
@@ -54,7 +54,7 @@ static void test_limit(void)
 		     again);
 }
 
-/* Units that were destroyed, whose memory is kept for the next. */
+/* Destroyed units, whose memory is kept for later ones. */
 static void keep(void)
 {
 	uint64_t ids[30];
@@ -65,7 +65,7 @@ static void keep(void)
 		must(nabc_destroy(device.fd, ids[i]) == 0);
 }
 
-/* Memory that is written to, a MiB at a time, until the kernel has little left. */
+/* Writes to memory, a MiB at a time, until the kernel has little left. */
 static void test_shrink(void)
 {
 	struct nabc_statistics before, now;
@@ -76,20 +76,20 @@ static void test_shrink(void)
 	before = now = device_statistics(device.fd);
 	must(before.pooled_memory > 0);
 	while (now.shrunk == before.shrunk && count < 1024) {
-		/* What is not used goes of itself, after a time. */
+		/* Unused memory is freed after a time. */
 		if (now.pooled_memory == 0)
 			keep();
 		eaten[count] = mmap(NULL, UNIT, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		must(eaten[count] != MAP_FAILED);
 		count++;
-		/* The kernel takes back in the background. */
+		/* The kernel reclaims in the background. */
 		if (guest_meminfo("MemFree") < 20000)
 			usleep(20000);
 		now = device_statistics(device.fd);
 	}
 	must(now.shrunk > before.shrunk);
-	/* A unit of what is left. */
+	/* A unit in the remaining memory. */
 	must(nabc_destroy(device.fd, device_unit(&device, 1, 100000)) == 0);
 	for (int i = 0; i < count; i++)
 		munmap(eaten[i], UNIT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-put.c - units made from memory in one call: their bytes, who may use
- * them, how long they stay, and that nothing is left of what is refused.
+ * test-put.c - units made from memory in one call: their bytes, who may use them, how
+ * long they stay, and that a refused call leaves nothing behind.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -35,7 +35,7 @@ static void test_bytes(void)
 		must(nabc_put(device.fd, bytes, sizes[i], &id) == 0);
 		must(id > last);
 		last = id;
-		/* They are the unit's own from now on. */
+		/* From now on the unit has its own copy. */
 		memset(bytes, 0xee, sizes[i]);
 		must(nabc_copy(device.fd, id, 0, sizes[i], got) == 0);
 		must(guest_holds(got, i, 0, sizes[i]));
@@ -73,7 +73,7 @@ static void test_send(void)
 	guest_fill(bytes, 7, 0, 20000);
 	must(nabc_put(device.fd, bytes, 20000, &id) == 0);
 	device_send(&device, pair.near, id, 0, 20000, NABC_SEND_DESTROY);
-	/* The next unit must not have the pages of bytes on their way. */
+	/* The next unit must not reuse pages of bytes in flight. */
 	guest_fill(bytes, 8, 0, 20000);
 	for (int i = 0; i < 20; i++) {
 		uint64_t other;
@@ -87,12 +87,12 @@ static void test_send(void)
 	guest_tested("send");
 }
 
-/* Another process, of a user and a group, which may copy the unit or may not. */
+/* Another process, of a user and a group, which may or may not copy the unit. */
 struct other {
 	uint64_t id;
 	uid_t uid;
 	gid_t gid;
-	int copy, destroy; /* errno wanted, or 0 */
+	int copy, destroy; /* expected errno, or 0 */
 	int go;		   /* read before it begins */
 };
 
@@ -120,7 +120,7 @@ static int trying(void *context)
 	return 0;
 }
 
-/* Two processes before the unit is: a grant to a process is to the second. */
+/* Two processes exist before the unit: a grant to a process is for the second. */
 static void try_two(uint32_t principal, uint32_t who, uint32_t rights, struct other third,
 		    struct other meant)
 {
@@ -246,7 +246,7 @@ static void test_refused(void)
 	guest_tested("what is refused");
 }
 
-/* Memory of which only a part is there; a result that cannot be told of. */
+/* Memory of which only a part is mapped; a result that cannot be written. */
 static void test_faults(void)
 {
 	unsigned char *half =
@@ -270,7 +270,7 @@ static void test_faults(void)
 	guest_tested("memory that is not there");
 }
 
-/* As another user, for whom RLIMIT_MEMLOCK counts. */
+/* As another user, to whom RLIMIT_MEMLOCK applies. */
 static int locked_memory(void *context)
 {
 	const struct rlimit limit = {1 << 20, 1 << 20};
@@ -320,7 +320,7 @@ int main(void)
 	test_refused();
 	test_faults();
 	test_limits();
-	/* Of all that was refused nothing is left. */
+	/* Refused calls have left nothing behind. */
 	must(device_wait(device.fd, GAUGE(units), 0));
 	must(device_statistics(device.fd).unit_memory == 0);
 	must(device_statistics(device.fd).file_units == 0);

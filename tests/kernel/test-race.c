@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-race.c - calls against each other on several processors: inserts while
- * a thread stores into the very unit, and all calls at once on the same units.
+ * test-race.c - concurrent calls on several processors: inserts while a thread writes
+ * to the same unit, and all calls concurrently on the same units.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ enum { INSERTS = 3000, SIZE = 20000, SHARED = 16, STORM_MS = 5000 };
 
 static struct device device;
 
-/* Where the storing thread stores; NULL: it is to end. */
+/* Where the writing thread writes; NULL: it must stop. */
 static unsigned char *_Atomic target;
 static _Atomic bool stop;
 static _Atomic unsigned long stores, faults;
@@ -114,7 +114,7 @@ static void *making(void *context)
 	return NULL;
 }
 
-/* Whatever is still there has its own bytes. */
+/* Every existing unit has its own bytes. */
 static void *using(void *context)
 {
 	uint64_t state = 100 + (uintptr_t)context;
@@ -165,7 +165,7 @@ static void *sending(void *context)
 	return (void *)seen;
 }
 
-/* Files that come and go meanwhile. */
+/* Files that are opened and closed meanwhile. */
 static void *opening(void *context)
 {
 	unsigned long seen = 0;
@@ -182,7 +182,7 @@ static void *opening(void *context)
 	return (void *)seen;
 }
 
-/* Faults anywhere, in mappings that come and go. */
+/* Page faults anywhere, in mappings that are made and removed. */
 static void *looking(void *context)
 {
 	uint64_t state = 300 + (uintptr_t)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-reload.c - loads, uses and unloads the module 100 times; then the kernel
- * has the memory that it had, but for what any program moves.
+ * test-reload.c - loads, uses and unloads the module 100 times; then the kernel has as
+ * much free memory as before, except for normal variation.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -9,8 +9,8 @@
 #include "device.h"
 
 /*
- * What the rest of the system holds on to moves by 1.5 MiB; one chunk of 32 KiB
- * lost in each of 90 rounds would be 2,880 KiB.
+ * The memory of the rest of the system varies by 1.5 MiB; a leak of one chunk of 32
+ * KiB in each of 90 rounds would be 2,880 KiB.
  */
 enum { ROUNDS = 100, SLACK_KIB = 2400, TRIES = 5 };
 
@@ -33,7 +33,7 @@ static void use(struct guest_pair *pair, uint64_t round)
 	must(guest_receive(pair->far, round, 1, 30000));
 }
 
-/* KiB that are free or can be had at once. */
+/* KiB that are free or can be reclaimed at once. */
 static long settled(void)
 {
 	long most = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-send.c - socksend and socksendv over IPv4 and IPv6: what arrives, the
- * flags, partial sends, sockets that are refused, and every bad argument.
+ * test-send.c - socksend and socksendv over IPv4 and IPv6: the received bytes, the
+ * flags, partial sends, refused sockets, and every bad argument.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -88,7 +88,7 @@ static void test_message(int family)
 	must(guest_receive(pair.far, 2, 7, 20001));
 	must(guest_receive(pair.far, 1, 0, 1));
 
-	/* As after a partial send: in the header, in each range, at their borders. */
+	/* As after a partial send: in the header, in each range, at their boundaries. */
 	for (size_t skip = 1; skip < all; skip += skip < head + 2 ? 7 : 3331) {
 		size_t left = all - skip, from = skip;
 
@@ -168,7 +168,7 @@ static void test_most_ranges(void)
 	must_fail(nabc_socksendv(device.fd, pair.near, NULL, 0, ranges, 1, 0,
 				 NABC_SEND_MORE | NABC_SEND_CLOSE),
 		  EINVAL);
-	/* Nothing of what was refused was sent. */
+	/* Refused calls have sent nothing. */
 	must(nabc_socksendv(device.fd, pair.near, NULL, 0, ranges, 1, 0,
 			    NABC_SEND_CLOSE | NABC_SEND_DESTROY) == 100);
 	must(guest_receive(pair.far, 3, 0, 100));
@@ -213,7 +213,7 @@ static void test_bad(void)
 	guest_tested("socksend's bad arguments");
 }
 
-/* Sockets that are no plain TCP. */
+/* Sockets that are not plain TCP. */
 static void test_refused(void)
 {
 	static const struct {
@@ -274,7 +274,7 @@ static void test_refused(void)
 	guest_tested("sockets that are not plain TCP, or not connected");
 }
 
-/* A socket that is full: part, then EAGAIN; the rest arrives. */
+/* A full socket: a part, then EAGAIN; the rest arrives. */
 static void test_full(int family)
 {
 	struct guest_pair pair = guest_connect(family);
@@ -299,7 +299,7 @@ static void test_full(int family)
 	must(full);
 	must(guest_receive(pair.far, 13, received, size - received));
 
-	/* A limited time, by the socket. */
+	/* With a timeout of the socket. */
 	must(setsockopt(pair.near, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){0, 100000},
 			sizeof(struct timeval)) == 0);
 	done = 0;
@@ -314,7 +314,7 @@ static void test_full(int family)
 	must(errno == EAGAIN);
 	must(guest_receive(pair.far, 13, 0, done));
 
-	/* CLOSE and DESTROY of a send that is cut off do nothing. */
+	/* CLOSE and DESTROY have no effect if the send is incomplete. */
 	done = (uint64_t)nabc_socksend(device.fd, pair.near, id, 0, size,
 				       NABC_SEND_CLOSE | NABC_SEND_DESTROY);
 	must(done > 0 && done < size);
@@ -331,7 +331,7 @@ static void interrupt(int signal)
 	(void)signal;
 }
 
-/* A signal while it waits: what was sent, or EINTR. */
+/* A signal during the wait: the number of sent bytes, or EINTR. */
 static void test_signal(void)
 {
 	struct sigaction action = {.sa_handler = interrupt};
@@ -355,7 +355,7 @@ static void test_signal(void)
 	guest_tested("a signal while the socket is full");
 }
 
-/* A result that cannot be written: whatever happens, no crash. */
+/* A result that cannot be written: any outcome, but no crash. */
 static void test_result_fault(void)
 {
 	struct nabc_socksend *call =

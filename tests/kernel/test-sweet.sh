@@ -72,7 +72,7 @@ serve()
 	await "no server: $*" listening
 }
 
-# refused AS OPTION...: the module was asked for, and cannot be had; $told says why.
+# refused AS OPTION...: the module was requested, and is unavailable; $told says why.
 refused()
 {
 	start "$@"
@@ -82,7 +82,7 @@ refused()
 		die "not refused for \"$told\": $*"
 }
 
-# It finishes what it has, and says that it went well.
+# It completes pending work, and exits with success.
 end()
 {
 	kill -TERM $server
@@ -98,7 +98,7 @@ peer()
 # get ARGUMENT...: curl's, at the other end of the devices.
 get()
 {
-	# Its meter of parallel transfers knows no --silent.
+	# The progress meter of parallel transfers ignores --silent.
 	peer curl --silent --show-error --fail --globoff --max-time 60 "$@" 2>$said ||
 		die "curl $* ends with $?"
 }
@@ -108,7 +108,7 @@ same()
 	cmp "$1" "$2" || die "$3: other bytes"
 }
 
-# What generate.c says that it answers.
+# The expected page of generate.c.
 page()
 {
 	yes 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-' | head -c "$1"
@@ -163,13 +163,13 @@ fetch()
 	fetch_parts "http://$here6:$port"
 }
 
-# The value of a counter of the cache's.
+# The value of a counter of the cache.
 counter()
 {
 	nabcctl stat | sed -n "s/^$1  *//p"
 }
 
-# used BYTES: so many at least left by the module, and nothing that lay there had to be copied.
+# used BYTES: the module sent at least that many, and nothing in a unit had to be copied.
 used()
 {
 	local bytes metric
@@ -184,7 +184,7 @@ used()
 		die "units of the module were copied"
 }
 
-# unused WHY: the module had no part in it.
+# unused WHY: the module was not used.
 unused()
 {
 	[ "$(counter bytes.kernel)" = 0 ] || die "bytes left by the module"
@@ -210,12 +210,12 @@ files=0 pages=0
 for size in $small $large; do
 	head -c $size /dev/urandom >$site/$size
 	page $size >$work/page-$size
-	# The library's limits for what is worth it, of its owner and of workers.
+	# The library's minimum sizes, for its owner and for workers.
 	[ $size -lt 8192 ] || files=$((files + size))
 	[ $size -lt 49152 ] || pages=$((pages + size))
 done
 
-# As the rule for udev does.
+# Like the rule for udev.
 allow()
 {
 	chgrp nabc /dev/nabc
@@ -231,7 +231,7 @@ for io in uring epoll; do
 	tested "files and pages by $io"
 done
 
-# An ordinary user's 8 MiB would not do.
+# The limit of an ordinary user, 8 MiB, is too small.
 ulimit -l unlimited
 serve root --user web --read-only on --send-method auto
 fetch_all "http://$here6:$port" --parallel
@@ -269,7 +269,7 @@ unloaded()
 	rmmod nabc 2>/dev/null
 }
 
-# What it has is gone with it.
+# Its units end with it.
 serve root
 peer curl --silent --limit-rate 100K --output /dev/null http://$here4:$port/$huge &
 await "no bytes leave" sending

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-unit.c - filling, inserting, copying, summing, holding, listing and
- * destroying units, each call with everything that it must refuse.
+ * test-unit.c - filling, inserting, copying, summing, holding, listing and destroying
+ * units, each call with everything that it must refuse.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -61,7 +61,7 @@ static void test_alloc(void)
 	guest_tested("alloc");
 }
 
-/* A result that cannot be told of must not leave a unit behind. */
+/* A result that cannot be written must not leave a unit behind. */
 static void test_alloc_fault(void)
 {
 	uint64_t units = device_statistics(device.fd).units;
@@ -104,7 +104,7 @@ static void test_fill(void)
 	guest_tested("fill by the arena and copy");
 }
 
-/* What a fresh unit holds is zeroes or this file's own: never another's. */
+/* A new unit contains zeroes or bytes of this file: never those of others. */
 static int leave_secrets(void *context)
 {
 	struct device own;
@@ -233,7 +233,7 @@ static void test_insert(void)
 	guest_tested("insert, stat");
 }
 
-/* RFC 1071 by the book. */
+/* RFC 1071, directly implemented. */
 static unsigned int sum_of(const unsigned char *bytes, size_t length)
 {
 	uint32_t sum = 0;
@@ -374,7 +374,7 @@ static long ioctl_32(int fd, unsigned long request, void *argument)
 
 static void test_32_bits(void)
 {
-	/* All of it where 32 bits reach. */
+	/* All of it at addresses below 32 bits. */
 	unsigned char *low = mmap(NULL, 20000, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	struct nabc_alloc *alloc = (struct nabc_alloc *)low;
@@ -401,8 +401,8 @@ static void test_32_bits(void)
 }
 
 /*
- * A user without privileges, so that RLIMIT_MEMLOCK applies.  No other test uses
- * this one: memory that its processes left in sockets would count as well.
+ * A user without privileges, so that RLIMIT_MEMLOCK applies.  No other test uses this
+ * one: memory of earlier processes in sockets would count as well.
  */
 enum { USER = 64000 };
 
@@ -423,7 +423,7 @@ static int locked_memory(void *context)
 	must(count >= 14 && count <= 16);
 	must(device_statistics(own.fd).file_charged <= 1 << 20);
 	must_fail(nabc_alloc(own.fd, 2 << 20, &id), ENOMEM);
-	/* What is given back can be had again. */
+	/* Returned memory can be allocated again. */
 	must(nabc_destroy(own.fd, id) == 0);
 	must(nabc_alloc(own.fd, 65536, &id) == 0);
 	return 0;

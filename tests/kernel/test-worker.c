@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-worker.c - workers of libnabc with the module: processes of their own,
- * also of another user, whose answers a server sends from there; one that is
- * killed meanwhile, sockets that the module refuses, and users and servers
- * that have no device.
- *
+ * test-worker.c - workers of libnabc with the module: processes of their own, also of
+ * another user, whose responses a server sends from there; one that is killed
+ * meanwhile, sockets that the module refuses, and users and servers without a device.
  * With an argument this program is the worker.
  */
 #include <fcntl.h>
@@ -60,7 +58,7 @@ static int serve(void)
 static NC_backend *backend;
 static uid_t worker_user;
 
-/* As a starter of programs: for another user, told of once it runs as that. */
+/* Like a spawner: for another user, reported once it runs as that user. */
 static int start_as(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
 {
 	char *argv[] = {"test-worker", "worker", NULL};
@@ -75,7 +73,7 @@ static int start_as(void *context, int socket, char *const *environment, pid_t *
 		if (setgroups(0, NULL) || setgid(worker_user) || setuid(worker_user) ||
 		    dup2(socket, 3) < 0 || fcntl(3, F_SETFD, 0) < 0)
 			_exit(1);
-		/* The socket may have been number 3, or the pipe. */
+		/* The socket may have been descriptor 3, or the pipe. */
 		execve(SELF, argv, environment);
 		_exit(127);
 	}
@@ -164,7 +162,7 @@ static void end(NC_cache *cache)
 	must(library_module().units == 0);
 }
 
-/* Answers of all sizes, one after the other: the module keeps none of them. */
+/* Responses of all sizes, one after the other: the module keeps none of them. */
 static void test_answers(uid_t user, int family)
 {
 	static const size_t sizes[] = {100, 10000, 49152, 100000, 1000000};
@@ -195,7 +193,7 @@ static bool are_units(void *context)
 	return library_module().units == *(uint64_t *)context;
 }
 
-/* What was taken is sent to its end; the rest is gone within a second. */
+/* Accepted responses are sent completely; the others are gone within a second. */
 static void test_killed(uid_t user)
 {
 	NC_cache *cache = open_cache(0);
@@ -238,7 +236,7 @@ static void test_refused(void)
 	guest_tested("a worker's answers to a Unix socket");
 }
 
-/* The worker may not, or the server does not: its segment, as without the module. */
+/* The worker may not use it, or the server does not: its segment, as without the module. */
 static void test_without(uid_t user, unsigned flags)
 {
 	NC_cache *cache = open_cache(flags);
@@ -260,7 +258,7 @@ struct attached {
 	int ready, over;
 };
 
-/* By itself, not started by the server. */
+/* It attaches by itself; the server has not started it. */
 static int attach(void *context)
 {
 	const struct attached *ends = context;
@@ -316,7 +314,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return serve();
 	must(chown(NABC_DEVICE, 0, LIBRARY_USER) == 0);
-	/* For others to run this program. */
+	/* So that other users can run this program. */
 	must(chmod("/tests", 0755) == 0);
 	test_answers(0, AF_INET);
 	test_answers(LIBRARY_USER, AF_INET6);

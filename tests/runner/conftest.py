@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tests of what runs the tests: without a build."""
+"""The tests of the test runner: they need no build."""
 
 import os
 import sys

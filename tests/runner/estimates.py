@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How long tests take: tests/times.txt, which says it of each file of the system
-tests and of each suite, and what a run adds to the history of its build.
+"""The durations of tests: tests/times.txt, for each file of the system tests and for
+each suite, and the lines that a run adds to the history of its build.
 
 Lines of tests/times.txt: "file NAME SECONDS" and "suite NAME TESTS SECONDS"; the
 seconds are those of all tests added up, not of the clock.
@@ -34,7 +34,7 @@ class Times:
         return self.files.get(name, UNKNOWN)
 
     def set_files(self, tests):
-        """From tests of the system with one backend; of one that ran twice, the longer."""
+        """From system tests with one backend; if a file ran twice, the longer time."""
         longest = {}
         for test in tests:
             longest[test.name] = max(longest.get(test.name, 0), test.seconds)
@@ -55,7 +55,7 @@ class Times:
 
 
 def remember(path, rows):
-    """Adds a line for each suite: when it was, its name, its tests, their seconds."""
+    """Adds a line for each suite: time, name, number of tests, their seconds."""
     with open(path, "a") as history:
         for name, tests, seconds in rows:
             history.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')}\t{name}\t{tests}\t{seconds:.1f}\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A busy machine: every processor computes, memory is touched and a file is written
-and synced, until the process that wanted it ends or says so."""
+and synced, until the process that started it exits or stops it."""
 
 import contextlib
 import ctypes
@@ -9,7 +9,7 @@ import os
 import signal
 import tempfile
 
-MEMORY = 8  # the share of all memory that is touched: one eighth
+MEMORY = 8  # the touched share of all memory: one eighth
 PIECE = 4 << 20
 FILE = 256 << 20
 PR_SET_PDEATHSIG = 1
@@ -42,7 +42,7 @@ def store(folder):
 
 
 def begin(function, *arguments):
-    """A process of its own, which does not outlive this one."""
+    """Starts a process that does not outlive this one."""
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -60,7 +60,7 @@ def begin(function, *arguments):
 
 @contextlib.contextmanager
 def busy(folder):
-    """For as long as a with statement lasts; files are in folder."""
+    """For the duration of a with statement; files are in folder."""
     pids = [begin(compute) for _ in os.sched_getaffinity(0)]
     pids += [begin(touch), begin(store, folder)]
     try:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs the suites of a tier by one pool of jobs, and says what became of them.
-
-./run-tests is what users call; it sees to the packages first.
+"""Runs the suites of a tier with one pool of jobs, and reports the results.  Users
+call ./run-tests, which installs the packages first.
 """
 
 import argparse
@@ -19,8 +18,8 @@ from pool import Pool
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-ROOM = 2 << 30  # bytes that the tests want in the folder of temporary files
-PROGRESS = 60  # seconds from one line about what is running to the next
+ROOM = 2 << 30  # free bytes that the tests require in the folder of temporary files
+PROGRESS = 60  # seconds between two progress lines
 
 
 ABOUT = """\
@@ -34,7 +33,7 @@ temporary files.  Missing Debian packages are installed if you are root."""
 
 
 class Refused(Exception):
-    """The tests cannot run here; what to do about it."""
+    """The tests cannot run here; the text says what to do."""
 
 
 def parse(arguments):
@@ -68,7 +67,7 @@ def known(name):
 
 
 def chosen(given):
-    """(the suites to be run, those of the summary)."""
+    """Returns (the suites to run, those of the summary)."""
     if given.only:
         wanted = [known(name) for name in given.only.split(",")]
         return wanted, wanted
@@ -140,14 +139,14 @@ class Run:
                  f"processors; logs are in {os.path.relpath(self.logs)}/")
 
     def prepare(self, job, number):
-        """Its files: nothing of an earlier run, and a folder of its own."""
+        """Prepares its files: nothing of an earlier run, and a folder of its own."""
         for stale in filter(os.path.exists, filter(None, (job.log, job.results))):
             os.remove(stale)
         if job.results:
-            # Some jobs are another user's.
+            # Some jobs run as another user.
             open(job.results, "w").close()
             os.chmod(job.results, 0o666)
-        # Short: sockets lie there, whose paths must be.
+        # Short, because it contains sockets, whose paths must be short.
         job.own(os.path.join(self.scratch, str(number)))
 
     def told(self, job):
@@ -180,7 +179,7 @@ class Run:
         return self.finish()
 
     def earlier(self):
-        """Lines of the suites that an earlier run has left."""
+        """Lines of suites from an earlier run."""
         for suite in self.to_show:
             if suite not in self.to_run:
                 row = report.load(self.logs, suite.name)
@@ -228,7 +227,7 @@ class Run:
         for result in results:
             if result.name != "build":
                 self.times.suites[result.name] = (len(result.tests), result.seconds)
-        # The second has what the first may skip.
+        # The second one runs tests that the first one may skip.
         self.times.set_files(test for result in results if result.name in ("system", "needs")
                              for test in result.tests)
         self.times.write()
@@ -236,7 +235,7 @@ class Run:
 
 def main():
     given = parse(sys.argv[1:])
-    # Ended from outside, it ends its jobs like when it is interrupted.
+    # On SIGTERM, it stops its jobs as on an interrupt.
     signal.signal(signal.SIGTERM, lambda *unused: sys.exit(1))
     try:
         if given.packages:

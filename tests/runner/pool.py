@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Jobs beside each other: a pool that keeps the processors busy.
-
-A job is a command with a log, a weight (how many processors it uses) and a
-deadline.  It starts when the jobs that it names have ended well and its weight
-is free; of those that can start, the one of the highest rank does.  A job that
-is over its deadline is ended with all that it started, and its log says what
-was running.
+"""Parallel jobs: a pool that keeps the processors busy.  A job is a command with a
+log, a weight (how many processors it uses) and a deadline.  It starts when the jobs
+that it names have succeeded and its weight is free; of several such jobs, the one
+of the highest rank starts.  A job beyond its deadline is killed with all its
+processes, and its log says what was running.
 """
 
 import dataclasses
@@ -36,14 +34,14 @@ class Job:
     results: str = ""  # a file with a line of JSON for each test, which the job writes
     scratch: str = ""  # its folder of temporary files
 
-    # What became of it:
+    # The result:
     status: int | None = None  # of the command; None: it has not run
     seconds: float = 0
-    fault: str = ""  # why it failed, where its status does not say so
-    done: bool = False  # nothing of it is left, or it will not run
+    fault: str = ""  # why it failed, if its status does not show that
+    done: bool = False  # none of its processes is left, or it will not run
 
     def own(self, folder):
-        """Makes its folder of temporary files; the job may run as another user."""
+        """Creates its folder of temporary files; the job may run as another user."""
         self.scratch = folder
         os.mkdir(folder)
         os.chmod(folder, 0o1777)
@@ -55,14 +53,14 @@ class Job:
 
 
 class Running:
-    """A job's processes."""
+    """The processes of a job."""
 
     def __init__(self, job, tag):
         self.job = job
         self.tag = f"{TAG}={tag}".encode()
         self.began = time.monotonic()
         self.killed = 0
-        self.looks = 0  # how often nothing was left of it
+        self.looks = 0  # how many checks found no process
         with open(job.log, "wb") as log:
             self.process = subprocess.Popen(
                 job.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -72,12 +70,12 @@ class Running:
         self.pidfd = os.pidfd_open(self.process.pid)
 
     def left(self):
-        """Seconds until something is to be done about it."""
+        """Seconds until the next action is due."""
         limit = self.job.deadline + (GRACE if self.killed else 0)
         return self.began + limit - time.monotonic()
 
     def group(self):
-        """The numbers of all processes that are the job's."""
+        """The pids of all processes of the job."""
         found = []
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -85,7 +83,7 @@ class Running:
                     if self.tag in environ.read().split(b"\0"):
                         found.append(int(name))
             except OSError:
-                pass  # it has ended, or is another user's
+                pass  # it has exited, or belongs to another user
         return found
 
     def signal(self, number, pids):
@@ -94,7 +92,7 @@ class Running:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
                 pass
-        # Once it has been waited for, the number may be another's.
+        # After it was reaped, its pid may belong to another process.
         if self.process.returncode is None:
             try:
                 os.killpg(self.process.pid, number)
@@ -102,7 +100,7 @@ class Running:
                 pass
 
     def overdue(self):
-        """First ABRT to the job itself, of which Python tells where it was; then KILL to all."""
+        """First ABRT to the job itself, on which Python prints its stack; then KILL to all."""
         if not self.killed:
             self.job.fault = f"was not done after {self.job.deadline:.0f} s"
             with open(self.job.log, "ab") as log:
@@ -124,10 +122,10 @@ class Running:
         os.close(self.pidfd)
 
     def is_clear(self, patience):
-        """Whether nothing is left of it; what is still there after that time is ended, and a
-        fault of the job."""
+        """Whether no process is left; processes that remain longer are killed, and the job has
+        failed."""
         left = self.group()
-        # What is about to become another program has no environment for a moment.
+        # A process during exec has no environment for a moment.
         self.looks = 0 if left else self.looks + 1
         if self.looks == 1:
             return False
@@ -149,7 +147,7 @@ def command_of(pid):
 
 class Pool:
     """run() runs all jobs; told(job) is called as each one ends, or cannot start, and
-    tick(jobs that run, number of those that wait) whenever that many seconds have passed."""
+    tick(running jobs, number of waiting ones) whenever that many seconds have passed."""
 
     def __init__(self, processors, told=lambda job: None, tick=None, every=60):
         self.free = float(processors)
@@ -160,9 +158,9 @@ class Pool:
         self.jobs = {}
         self.waiting = []  # (-rank, number, job)
         self.running = {}  # by pidfd
-        self.ending = []  # whose processes may not all be gone
+        self.ending = []  # whose processes may not all have exited
         self.poll = select.poll()
-        self.busy = 0.0  # processor seconds that were given out
+        self.busy = 0.0  # used processor seconds
 
     def add(self, job):
         assert job.name not in self.jobs, job.name
@@ -170,7 +168,7 @@ class Pool:
         heapq.heappush(self.waiting, (-job.rank, len(self.jobs), job))
 
     def blocked(self, job):
-        """Whether it has to wait for another; when that fails it will not run."""
+        """Whether it has to wait for another job; if that one fails, it will not run."""
         for name in job.after:
             before = self.jobs[name]
             if not before.done:
@@ -180,8 +178,8 @@ class Pool:
         return False
 
     def start_some(self):
-        """The highest rank first.  No lighter job passes one that does not fit: that would wait
-        until the end, and then the other processors with it."""
+        """The highest rank first.  No lighter job passes one that does not fit: otherwise that
+        one would wait until the end, and then leave the other processors idle."""
         passed = []
         room = self.free
         while self.waiting and room > 1e-9:
@@ -230,7 +228,7 @@ class Pool:
         self.ending.append(one)
 
     def settle(self):
-        """Jobs whose last process is gone have ended."""
+        """Jobs whose last process has exited have ended."""
         for one in list(self.ending):
             if one.is_clear(0 if one.killed else PATIENCE):
                 self.ending.remove(one)
@@ -238,7 +236,7 @@ class Pool:
                 self.told(one.job)
 
     def run(self, until=float("inf")):
-        """Until all jobs have ended, or until that time of the monotonic clock."""
+        """Runs until all jobs have ended, or until that time of the monotonic clock."""
         next_tick = time.monotonic() + self.every
         try:
             while True:
@@ -263,7 +261,7 @@ class Pool:
                 one.signal(signal.SIGKILL, one.group())
 
     def stop(self, why):
-        """What has not started will not."""
+        """Jobs that have not started will not."""
         waiting, self.waiting = self.waiting, []
         for _, _, job in waiting:
             job.fault = f"not run: {why}"
@@ -276,7 +274,7 @@ class Pool:
             self.told(job)
 
     def enforce(self, until):
-        """Deadlines: of each job, and of all of them."""
+        """Deadlines: of each job, and of the whole run."""
         now = time.monotonic()
         if now > until:
             self.refuse("there was no time left")

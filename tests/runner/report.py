@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What became of jobs: counts, skips that are allowed and those that are not, the
-slowest tests, and the lines that say all that."""
+"""The results of jobs: counts, permitted and other skips, the slowest tests, and the
+output lines."""
 
 import collections
 import dataclasses
@@ -9,7 +9,7 @@ import json
 import os
 import re
 
-TAIL = 100  # lines of a log that are shown of a job that failed
+TAIL = 100  # lines of the log that are printed for a failed job
 SLOWEST = 20
 
 
@@ -19,7 +19,7 @@ class Test:
     outcome: str  # passed, failed, skipped
     seconds: float = 0
     reason: str = ""
-    count: int = 1  # a unit's program has many
+    count: int = 1  # a unit test program contains many
 
 
 class Allowed:
@@ -51,10 +51,10 @@ def text_of(path):
 
 
 def tests_of(job):
-    """What a job's tests did; a job that says nothing of tests is one."""
+    """Returns the tests of a job; a job that reports no tests counts as one."""
     if job.results:
         found = list(tests_of_results(job.results))
-        # A job that ended badly without a test that failed has failed as a whole.
+        # A job that failed without a failed test has failed as a whole.
         if not job.good and not any(test.outcome == "failed" for test in found):
             found.append(Test(job.name, "failed", 0, why(job)))
         return found
@@ -105,12 +105,12 @@ def tail(path, lines=TAIL):
 
 @dataclasses.dataclass
 class Result:
-    """Of one suite."""
+    """The result of one suite."""
     name: str
     tests: list = dataclasses.field(default_factory=list)
     jobs: int = 0
     failed: list = dataclasses.field(default_factory=list)  # (job's name, log, why)
-    unlisted: list = dataclasses.field(default_factory=list)  # tests that no list lets skip
+    unlisted: list = dataclasses.field(default_factory=list)  # unlisted skipped tests
     began: float = float("inf")
     ended: float = 0
 
@@ -162,7 +162,7 @@ def skips(results):
 
 
 def growth(results, times):
-    """Seconds of tests beside those of tests/times.txt."""
+    """Compares the seconds of tests with those in tests/times.txt."""
     for result in results:
         if result.name in times.suites:
             tests, seconds = times.suites[result.name]
@@ -176,13 +176,13 @@ def save(folder, result):
 
 
 def forget(folder, name):
-    """So that a run that is interrupted leaves nothing of one before."""
+    """So that an interrupted run leaves nothing of an earlier one."""
     path = os.path.join(folder, f"{name}.json")
     if os.path.exists(path):
         os.remove(path)
 
 
 def load(folder, name):
-    """What an earlier run left of a suite, or None."""
+    """Returns the result of a suite in an earlier run, or None."""
     text = text_of(os.path.join(folder, f"{name}.json"))
     return json.loads(text) if text else None

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The suites: what there is to run, and in which tier.
-
-A suite is a function that makes jobs; SUITES says of each its tiers, the packages
-that it wants beside those of the build, and what it is.  The order is that in which
-they begin.
+"""The suites: all of them, and their tiers.  A suite is a function that makes jobs;
+SUITES contains for each its tiers, the packages that it requires besides those of
+the build, and a description.  They start in this order.
 """
 
 import dataclasses
@@ -19,29 +17,29 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TESTS, "system", "support"))
 
 QUICK, MORE, ALL = "quick", "more", "all"
-# Each tier: what it is, and the seconds after which it has failed, whatever still runs.
+# Each tier: its description, and the seconds after which it has failed, whatever still runs.
 TIERS = {
     QUICK: ("what everyone runs, within 12 minutes on two processors (default)", 1800),
     MORE: ("what a merge needs beside that; both within 40 minutes", 3300),
     ALL: ("everything, within 90 minutes", 7200),
 }
-BUNDLE = 8  # seconds of system tests that one process of pytest runs, if it can be so few
-SLICE = 20  # seconds from which a file is cut
+BUNDLE = 8  # target seconds of system tests for one process of pytest
+SLICE = 20  # seconds above which a file is divided
 # A system test waits more than it computes.
 SYSTEM_WEIGHT = 0.4
-HARDLY_ANY = 65536  # bytes of memory that nobody may lock
+HARDLY_ANY = 65536  # bytes of memory that may be locked
 USUAL = 8 << 20
 
-# Trees: their folders and how they are configured.
+# Trees: their folders and configurations.
 TREES = {
     "build": ["--enable-werror"],
     "build-asan": ["--enable-werror", "--enable-asan"],
     "build-tsan": ["--enable-werror", "--enable-tsan"],
 }
-# What sanitizers do not look at: tools of the benchmarks.
+# Not run with sanitizers: tools of the benchmarks.
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
-# Units that send from pinned memory or by an io_uring themselves: as much as users usually have.
+# Unit tests that use pinned memory or an io_uring themselves: they get the usual limit of a user.
 PINNING = {"test-async", "test-async-end", "test-access-log", "test-ring", "test-send-op",
            "test-send-op-end", "test-transmit-hold", "test-transmit-learn", "test-transmit-reasons",
            "test-transmit-wire"}
@@ -60,7 +58,7 @@ class Suite:
 
 @dataclasses.dataclass
 class Context:
-    """What jobs are made with."""
+    """The input of the functions that make jobs."""
     top: str
     logs: str
     times: object
@@ -92,7 +90,7 @@ def builds(context, trees):
     for number, tree in enumerate(trees):
         yield context.job(
             suite, tree, ["sh", "-c", shell + 'build_all "$@"', "sh", tree, *TREES[tree]],
-            # Not all of it, so that tests that wait run meanwhile.
+            # Not all processors, so that tests that wait run meanwhile.
             weight=max(1, context.processors * 0.7), rank=2000 - number,
             after=("build/bootstrap",))
 
@@ -113,7 +111,7 @@ def checks(context, suite):
 
 def runner(context, suite):
     results = os.path.join(context.logs, "runner:runner.json")
-    # ./run-tests has chosen the Python that Debian's pytest belongs to.
+    # ./run-tests has chosen the Python to which Debian's pytest belongs.
     command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
                context.script("tests", "runner")]
     yield context.job(suite, "runner", ["sh", "-c", WITH_PYTEST, "sh", *command],
@@ -136,7 +134,7 @@ def unit_names(folder="unit", pattern="test-*.c"):
 
 
 def unit_path(name):
-    """Of the program in a build; it lies in a folder as its source does."""
+    """The path of the program in a build; its folder corresponds to that of its source."""
     found = glob.glob(os.path.join(TESTS, "unit", "**", f"{name}.c"), recursive=True)
     if not found:
         sys.exit(f"{name}: there is no such unit test")
@@ -155,7 +153,8 @@ def units(tree, fuzz=True, bench=False, **environment):
     return make
 
 
-# program CONDITION PACKAGE: a program that is not built without a library, as the build says.
+# program CONDITION PACKAGE: a program that is not built if a library is missing, according to the
+# build.
 UNLESS_WITHOUT = """[ -x "$1" ] || ! grep -q "^$2_TRUE = *#" Makefile || {
 	echo "built without $3; on Debian: apt-get install $3"
 	exit 77
@@ -190,7 +189,7 @@ def unit_memory(name):
 
 
 def is_open(folder):
-    """Whether other users can get there."""
+    """Whether other users can access it."""
     while folder != "/":
         if not os.stat(folder).st_mode & 0o001:
             return False
@@ -219,8 +218,8 @@ def system_files(tests):
 
 
 def bundles(context, factor, marks):
-    """[(name, files, slice, seconds)]: what one process of pytest runs each; factor: how many
-    times longer than listed it takes here."""
+    """[(name, files, slice, seconds)]: the tests for each process of pytest; factor: how many
+    times longer than listed they take here."""
     files = system_files(context.script("tests"))
     if marks == "needs":
         files = [path for path in files if "mark.needs(" in report.text_of(path)]
@@ -248,11 +247,11 @@ def bundles(context, factor, marks):
 
 
 def system_environment(context, tree):
-    """What the system tests of a tree are run with."""
-    # Installing it links anew, which must not happen beside other tests.
+    """The environment for the system tests of a tree."""
+    # Installation links again, which must not happen while other tests run.
     found = {"NABC_INSTALLED": os.path.join(context.top, tree, "installed")}
     if tree == "build-tsan":
-        # It does not see what GLib's slices lock.
+        # TSan does not see the locks of GLib's slices.
         found["G_SLICE"] = "always-malloc"
         found["TSAN_OPTIONS"] = "suppressions=" + os.path.join(TESTS, "tsan-exceptions.txt")
     return found
@@ -340,7 +339,7 @@ SUITES = [
           system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), trees=("build-asan",)),
     Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
           trees=("build-tsan",)),
-    # It sees no descriptor that io_uring opens and takes it for another's.
+    # TSan does not see descriptors that io_uring opens and reports them as errors.
     Suite("tsan-system", (MORE,), "each system test with it, by epoll or without io_uring",
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
                  choose="not takes_io_uring"),

@@ -31,7 +31,7 @@ def test_load_ends(tmp_path):
 
 
 def used(pid):
-    """Whether a process has computed."""
+    """Whether a process has used CPU time."""
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12]) > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs beside each other: what starts when, and that nothing hangs or is left."""
+"""Parallel jobs: which ones start when, and that none hangs or leaves processes."""
 
 import os
 import time
@@ -42,7 +42,7 @@ def test_rank_decides(run, job):
 
 
 def test_weights(run, job, tmp_path):
-    """Two halves and a whole on one processor: never more than one processor's worth."""
+    """Two halves and a whole on one processor: at most the weight of one processor."""
     text = ('mkdir {0} && ls -d whole half-a half-b 2>/dev/null | tr "\\n" " " >>seen; echo >>seen; '
             "sleep 0.2; rmdir {0}")
     run([job("whole", text.format("whole")), job("half-a", text.format("half-a"), weight=0.5),
@@ -53,7 +53,7 @@ def test_weights(run, job, tmp_path):
 
 @pytest.mark.parametrize("weight", [1.5, 2])
 def test_heavy_job_is_not_passed_for_ever(run, job, weight):
-    """It has come second; what could start before it does not."""
+    """It is the second; jobs that could start before it do not."""
     jobs = [job("first", "sleep 0.3", rank=3), job("heavy", "sleep 0.1", weight=weight, rank=2),
             *(job(f"light-{number}", "sleep 0.2", weight=0.5, rank=1) for number in range(4))]
     assert [one.name for one in run(jobs)][:2] == ["first", "heavy"]
@@ -85,7 +85,7 @@ def test_after_each_other(run, job):
 
 
 def test_deadline(run, job, tmp_path):
-    """All that it started is ended, whatever it ignores; the log says what ran."""
+    """All its processes are killed, whatever they ignore; the log says what ran."""
     text = f"trap '' ABRT TERM; setsid sleep {FOR_EVER} & echo $! >pid; sleep {FOR_EVER}"
     slow = job("slow", text, deadline=0.5)
     began = time.monotonic()
@@ -99,7 +99,7 @@ def test_deadline(run, job, tmp_path):
 
 
 def is_alive(pid):
-    """A zombie that another has not waited for is none; a kill takes a moment."""
+    """A zombie does not count as alive; a kill takes a moment."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:

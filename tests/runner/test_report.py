@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said of jobs: counts of tests, failures, and skips that no list allows."""
+"""The report on jobs: counts of tests, failures, and skips that no list permits."""
 
 import json
 

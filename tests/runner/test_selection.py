@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which tests are chosen, by which backends, and what is said of those that run."""
+"""Which tests are chosen, with which backends, and what is reported of those that run."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_thin_takes_backends_in_turn():
     many = [Item(f"test_{number}", kind=kind) for number in range(60) for kind in KINDS]
     chosen = [selection.backend_of(item) for item in selection.choose(Config(thin=True), many)]
     assert len(chosen) == 60 and all(chosen.count(kind) >= 10 for kind in KINDS)
-    # Whichever others are there.
+    # Whichever other tests there are.
     few = [selection.backend_of(item) for item in selection.choose(Config(thin=True), many[90:])]
     assert few == chosen[30:]
 
@@ -152,14 +152,14 @@ def test_it(never): pass
 """
     run(tmp_path, text, PATH=str(tmp_path / "none"))
     (row,) = (row for row in rows(tmp_path) if "test" in row)
-    # Debian has it in a folder that is always looked into.
+    # Debian installs it in a folder that is always searched.
     if not os.path.exists("/usr/sbin/nginx"):
         assert row["outcome"] == "skipped"
         assert row["reason"] == "nginx is missing; on Debian: apt-get install nginx-light"
 
 
 def test_what_is_said_of_a_failure(tmp_path):
-    """The server's command, end, log and status, the requests: within a hundred lines."""
+    """The server's command, exit, log and status, the requests: within a hundred lines."""
     done = run(tmp_path, """
 import collections, types, time
 import client, postmortem, server

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tiers: that nothing is left out of them, and that each pair of a test and a
-backend, and of a backend and a sanitizer, is in what a merge needs."""
+"""The tiers: no test is missing from them, and each pair of a test and a backend, and
+of a backend and a sanitizer, is in those that a merge requires."""
 
 import glob
 import os
@@ -43,7 +43,7 @@ def test_jobs_wait_for_builds_that_are_made(context):
 
 @pytest.mark.parametrize("tier", suites.TIERS)
 def test_all_has_what_the_others_have(tier):
-    """But for what is a part of another suite of it."""
+    """Except those that are a part of another suite."""
     parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring", "tsan-system": "tsan-epoll"}
     every = {suite.name for suite in suites.SUITES if suites.ALL in suite.tiers}
     assert {parts.get(suite.name, suite.name) for suite in suites.SUITES if tier in suite.tiers} <= every
@@ -69,7 +69,7 @@ def test_pairs_of_a_merge(context):
     found = pairs(context, suites.QUICK, suites.MORE)
     for backend in ("first", "no-uring", "none"):
         assert found["build", backend], backend
-    # By epoll all but the tools of the benchmarks.
+    # With epoll all except the tools of the benchmarks.
     assert ("build-asan", "epoll") in found
     assert {("build-asan", "uring"), ("build-asan", "no-uring"), ("build-tsan", "epoll"),
             ("build-tsan", "no-uring")} <= set(found)
@@ -97,7 +97,7 @@ def test_every_file_is_in_one_bundle(context, monkeypatch, slice_):
 
 
 def test_release_has_every_system_test():
-    """make distcheck finds what it lacks, too, in the tier that is run least."""
+    """make distcheck also detects a missing file, in the tier that runs least often."""
     named = set()
     for path in glob.glob(os.path.join(TOP, "tests", "**", "local.mk"), recursive=True):
         with open(path) as makefile:

@@ -7,7 +7,7 @@
  * MODE (octal) is the socket's, SIZE the cache's in bytes.  Inserts a unit of
  * each LENGTH, writes their ids to standard output, one a line, and then an
  * empty line; ends with its standard input.  Byte i of unit n is 7 * i + n,
- * counted from 0.  It forgets units by their lengths.
+ * counted from 0.  Purging by name takes the length of a unit as its name.
  */
 #include <err.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Shared by all tests: which of them run (support/selection.py), what is recorded of each
-(support/results.py, support/postmortem.py), and the servers that they use."""
+"""Shared by all tests: which of them run (support/selection.py), what is recorded of
+each (support/results.py, support/postmortem.py), and the servers that they use."""
 
 import os
 import random
@@ -44,8 +44,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """If nothing is selected from some files, that is no error; if a person selected nothing, it
-    is."""
+    """It is no error if some files have no selected test, unless a person selected the tests."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and results.are_wanted():
         session.exitstatus = pytest.ExitCode.OK
 
@@ -76,7 +75,7 @@ def kind(request):
 
 @pytest.fixture
 def start(kind):
-    """start(root, options...): a server for one test, ended and checked after it."""
+    """start(root, options...): a server for one test, stopped and checked after it."""
     started = []
 
     def begin(root, *options, **how):

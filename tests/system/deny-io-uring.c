@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deny-io-uring.c - runs a program to which the kernel refuses io_uring.
+ * deny-io-uring.c - runs a program for which io_uring is unavailable.
  *
  *	deny-io-uring ENOSYS|EPERM PROGRAM [ARGUMENT...]
  *
- * io_uring_setup fails with that error in the program and in all that it
- * starts: ENOSYS as on a kernel without it, EPERM as in a container.
+ * io_uring_setup fails with that error in the program and in all its child processes:
+ * ENOSYS as on a kernel without it, EPERM as in a container.
  */
 #include <errno.h>
 #include <stddef.h>

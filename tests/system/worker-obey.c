@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-obey.c - a worker that does what the end of the path says, good or
- * bad:
+ * worker-obey.c - a worker that does what the end of the path says, right or wrong:
  *
  *	/pid       its process id            /kept      the same unit each time
  *	/hang      says so, never answers    /exit      ends without an answer
- *	/garbage   header lines that are none           /header    a good one
+ *	/garbage   invalid header lines                /header    a good one
  *	/list      three units, the first and the last one the same
- *	/stray     names a unit that is none            /variable  PATH_INFO etc.
+ *	/stray     names an invalid unit               /variable  PATH_INFO etc.
  *	/upload    method, length, MD5, id of the body  /echo      the body
  *	/read      tries to read the unit whose id the query is
  *	/who       user, groups, limit, folder, and the variable that the query names
- *	/forbidden tries what no such program needs, and tells of each what became of it
+ *	/forbidden tries system calls that no worker needs, and reports each result
  *	/long      as many bytes of header lines as the query says, and perhaps a body:
  *	           "20000+body"
- *	/eat       takes memory until there is no more
+ *	/eat       allocates memory until that fails
  *	/again     tells the server that it never had this request, and ends
  *	/forget    the same of all requests that it ever had
- *	/deny      the same of one to which it has begun to answer
- *	/back      begins to answer, tells the server that it never had this request, and
- *	           goes on as /wait
+ *	/deny      the same of one whose response it has begun
+ *	/back      begins a response, tells the server that it never had this request, and
+ *	           continues as /wait
  *	/wait      says so, reads a byte from the FIFO that the query names; then as /pid
  *
  * Single-threaded; ends when its server does.
@@ -62,7 +61,7 @@ static struct NC_range unit_of_bytes(const char *bytes, size_t length)
 	return body;
 }
 
-/* A unit that holds text. */
+/* A unit that contains text. */
 static struct NC_range unit_of(const char *text)
 {
 	return unit_of_bytes(text, strlen(text));
@@ -85,7 +84,7 @@ static struct NC_range variables(const struct NC_request *request)
 	return unit_of(text);
 }
 
-/* All of the request's body, whatever it came in; NULL with errno. */
+/* Returns the whole body of the request, received in any form; NULL with errno. */
 static GByteArray *gather(NC_worker *worker, struct NC_request *request)
 {
 	GByteArray *body = g_byte_array_new();
@@ -106,7 +105,7 @@ static GByteArray *gather(NC_worker *worker, struct NC_request *request)
 	return NULL;
 }
 
-/* The request's body, or the reason why it cannot be read. */
+/* Returns the request's body, or the reason why it cannot be read. */
 static struct NC_response upload(NC_worker *worker, struct NC_request *request, bool echo)
 {
 	const char *method = NC_request_variable(request, "REQUEST_METHOD");
@@ -137,7 +136,7 @@ static struct NC_response upload(NC_worker *worker, struct NC_request *request, 
 	return response;
 }
 
-/* What is not granted, or not any more, is none of this process's business. */
+/* This process cannot read a unit without a grant, or after its grant was revoked. */
 static struct NC_response read_other(const struct NC_request *request)
 {
 	const char *id = NC_request_variable(request, "QUERY_STRING");
@@ -175,7 +174,7 @@ static struct NC_response who(const struct NC_request *request)
 	return response;
 }
 
-/* With arguments that would do nothing bad. */
+/* With arguments that would be harmless. */
 static struct NC_response forbidden(void)
 {
 	static const struct {
@@ -203,7 +202,7 @@ static struct NC_response forbidden(void)
 	return response;
 }
 
-/* Ends it. */
+/* Ends the process. */
 static void eat(void)
 {
 	for (;;)
@@ -211,8 +210,8 @@ static void eat(void)
 }
 
 /*
- * Spoils the count of requests that the server may read in memory shared with
- * it: one less, or none.  With one channel alone.
+ * Corrupts the count of requests in memory that it shares with the server: one less,
+ * or none.  For a single channel only.
  */
 static void lie(bool all)
 {
@@ -246,7 +245,7 @@ static void await(const struct NC_request *request)
 		close(fd);
 }
 
-/* Lines of 1000 bytes, and a last one of up to 1999; the least is 10. */
+/* Lines of 1000 bytes, and a last one of up to 1999; at least 10 bytes in total. */
 static struct NC_response with_long_head(const struct NC_request *request)
 {
 	static char lines[NC_BLOCK_MAX];

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-stream.c - a worker that answers in pieces, and takes bodies in
- * pieces, well or badly, as the end of the path says; numbers stand in the
- * query, with colons between:
+ * worker-stream.c - a worker that responds in pieces, and reads bodies in pieces,
+ * rightly or wrongly, as the end of the path says; the query contains numbers, with
+ * colons between:
  *
  *	/pieces?COUNT:SIZE[:LENGTH]  pieces, each with its number in front; LENGTH
  *	                             is announced
  *	/list      a head that is kept, a fresh middle, the head again
- *	/endless   pieces of 64 KB until nobody wants them
- *	/empty     pieces without a byte until they are refused, which it says
- *	/abort?N   gives up behind N pieces; 0: without an answer
- *	/die?N     ends behind N pieces
- *	/hang?N    does nothing more behind N pieces, whatever happens
- *	/await     begins, and gives up when the client has gone
+ *	/endless   pieces of 64 KB until the request is cancelled
+ *	/empty     pieces without a byte until they are refused, which it reports
+ *	/abort?N   aborts after N pieces; 0: without a response
+ *	/die?N     exits after N pieces
+ *	/hang?N    hangs after N pieces
+ *	/await     begins, and aborts when the client has disconnected
  *	/sum       of a body: pieces, bytes, MD5
- *	/early?N   answers when it has had N pieces of a body
- *	/take?N    takes N pieces, and the next one when the client has gone
- *	/leave?N   takes N pieces and ends
- *	/both      begins to answer and goes on with the body
- *	/notes     how many of the others ended since nobody waited for them
+ *	/early?N   responds after N pieces of a body
+ *	/take?N    reads N pieces, and the next one when the client has disconnected
+ *	/leave?N   reads N pieces and exits
+ *	/both      begins a response and continues to read the body
+ *	/notes     how many of the others were cancelled
  *
  * Single-threaded; ends when its server does.
  */
@@ -90,7 +90,7 @@ static void begin(const struct NC_request *request, uint64_t length)
 		die("worker-stream: cannot begin");
 }
 
-/* 0, or -1 when nobody wants it. */
+/* Returns 0, or -1 when the request was cancelled. */
 static int send_piece(const struct NC_request *request, struct NC_range range, unsigned flags)
 {
 	int result = NC_worker_send(worker, request, &range, 1, flags);
@@ -103,7 +103,7 @@ static int send_piece(const struct NC_request *request, struct NC_range range, u
 	return result;
 }
 
-/* -1: nobody wants any more. */
+/* Returns -1 when the request was cancelled. */
 static int send_pieces(const struct NC_request *request, uint64_t count, size_t size, unsigned last)
 {
 	int result = 0;
@@ -128,7 +128,7 @@ static void list(const struct NC_request *request)
 {
 	static struct NC_range ranges[3];
 
-	/* The one before; if it is not sent yet, the server holds it. */
+	/* The previous one; if it is not sent yet, the server holds it. */
 	if (ranges[1].id)
 		(void)NC_destroy(NULL, ranges[1].id);
 	else
@@ -175,7 +175,10 @@ static void await_gone(const struct NC_request *request)
 		die("worker-stream: cannot abort");
 }
 
-/* Up to most pieces of the body into sum (may be NULL); how many, or -1: the client has gone. */
+/*
+ * Reads up to `most` pieces of the body into sum (may be NULL); returns how many, or
+ * -1: the client has disconnected.
+ */
 static int take(struct NC_request *request, uint64_t most, GChecksum *sum, uint64_t *length)
 {
 	static char bytes[2 << 20];
@@ -192,7 +195,7 @@ static int take(struct NC_request *request, uint64_t most, GChecksum *sum, uint6
 		if (piece.length > sizeof(bytes) ||
 		    NC_pread(NULL, piece.id, bytes, piece.length, piece.offset) !=
 			    (ssize_t)piece.length) {
-			/* It goes with its client, and the next call tells. */
+			/* The unit is destroyed with its request; the next call reports that. */
 			if (errno == EACCES || errno == ENOENT)
 				continue;
 			die("worker-stream: cannot read a piece");

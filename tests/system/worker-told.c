@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-told.c - a worker whose answers the query makes: pieces between '&',
+ * worker-told.c - a worker whose responses the query describes: pieces between '&',
  * '+' for a blank.
  *
  *	Name:value      a header line          status=N   the status
- *	wait=FIFO       answers when it has read a byte from there
+ *	wait=FIFO       responds when it has read a byte from there
  *	size=N          bytes of the body that follow its first line
  *	pieces=N        the body and N more of that size, one after the other
  *	abort           in the middle of those
- *	end             comes by itself, behind the last of them
+ *	end             is sent separately, after the last of them
  *	keep            the same unit each time, until
  *	destroy         ends it
- *	mixed           that one, and behind it a fresh one
+ *	mixed           that one, followed by a fresh one
  *
  * The body's first line is the number of the call, method, Accept-Language,
  * If-None-Match and Range as they came.  Single-threaded; ends when its
@@ -141,7 +141,7 @@ static void answer(NC_worker *worker, const struct NC_request *request)
 
 		if (told.abort && i + 1 == told.pieces)
 			(void)NC_worker_abort(worker, request);
-		/* The client may be gone. */
+		/* The client may have disconnected. */
 		else if (NC_worker_send(worker, request, &piece, 1,
 					i + 1 < told.pieces || told.end ? NC_RESPONSE_MORE : 0) < 0)
 			break;

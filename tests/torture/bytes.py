@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Every body that anybody receives is one version of its document, whole.
-
-Clients of all manners (client.c), some behind a link that loses, repeats and
-disorders packets, ask for files that change all the time (files.c) and for pages
-of workers that destroy what they have named, and are killed (pages.c).  The
-cache is far too small.  In turn by each kind of event loop, each way of sending
-and each data path.
+"""Every received body is one complete version of its document.  Clients of all kinds
+(client.c), some behind a link that loses, repeats and reorders packets, request
+files that change all the time (files.c) and pages of workers that destroy units
+they have named, and are killed (pages.c).  The cache is far too small.  In turn
+with each kind of event loop, each method of sending and each data path.
 """
 
 import contextlib
@@ -26,12 +24,12 @@ WAYS = (["--send-method", "auto"], ["--send-method", "copy"], ["--send-method", 
 URING_WAYS = (["--send-method", "zerocopy"],)
 MODULE_WAYS = (["--send-method", "kernel"],)
 CACHES = "2M", "8M", "24M"
-# Threads or processes; of mt and mp each has one connection, and of mp a cache and workers.
+# Threads or processes; in mt and mp each has one connection, and in mp a cache and workers.
 THREADS = {"amped": (1, 2), "sped": (1, 2), "mt": (64,), "mp": (12,)}
 ARCHS = "amped", "amped", "sped", "mt", "mp"
 CONNECTIONS = {"mp": 6}  # of each client; of the others:
 MANY = 32
-# Now and then.
+# Used from time to time.
 SWITCHES = (["--content-cache", "off"], ["--path-cache", "off"], ["--header-cache", "off"],
             ["--page-cache", "drop"], ["--header-align", "64"], ["--header-option", "off"],
             ["--close-option", "off"], ["--linger", "off"])
@@ -48,11 +46,12 @@ NAMES = {"responses": "responses", "ranges": "with ranges", "parts": "ranges", "
 
 
 def ways(torture):
-    """(kind, options) of each server, in any order; what this machine cannot do is said."""
+    """Returns (kind, options) of each server, in any order; prints what this machine does not
+    support."""
     found = [("epoll", way) for way in WAYS]
     torture.random.shuffle(found)
     if servers.VALGRIND:
-        return found  # it stands still in io_uring
+        return found  # it hangs in io_uring
     try:
         with servers.running("uring", torture.scratch):
             found += [("uring", way) for way in WAYS + URING_WAYS]
@@ -72,7 +71,7 @@ def program(torture, name):
 
 @contextlib.contextmanager
 def ended(popen):
-    """A process that is ended by SIGTERM, and in any case."""
+    """A process that is stopped by SIGTERM at the end, in any case."""
     try:
         yield popen
     finally:
@@ -104,7 +103,7 @@ def changing(torture):
 
 
 class Loopback:
-    """In place of a link, for who may make none."""
+    """Replaces a link if the user may not create one."""
 
     server = client = None
 
@@ -121,7 +120,7 @@ def join(torture):
         return Loopback()
     context = types.SimpleNamespace(build=str(torture.build), directory=str(torture.scratch),
                                     client_cpu=os.sched_getaffinity(0))
-    # To see that it is found.
+    # To verify that the client detects it.
     more = {"spoil": os.environ["TORTURE_SPOIL"]} if "TORTURE_SPOIL" in os.environ else {}
     return Wan(context, **LINK, **more, seed=torture.random.randrange(1 << 32))
 
@@ -138,7 +137,7 @@ def client(torture, space, address, port, *options):
 
 
 def options_of(torture, arch, way):
-    """What else the server is told."""
+    """Returns further options of the server."""
     draw = torture.random
     options = [*way, "--arch", arch, "--threads", draw.choice(THREADS[arch]),
                "--cache-size", draw.choice(CACHES), "--worker-memory", "8M",
@@ -154,13 +153,13 @@ def options_of(torture, arch, way):
 
 
 def has_units(arch, way):
-    """One cache, with units in it that somebody else can destroy."""
+    """One cache, with units that another process can destroy."""
     return arch != "mp" and "posix" not in way
 
 
 @contextlib.contextmanager
 def destroying(torture):
-    """Units of the cache."""
+    """Destroys units of the cache."""
     argv = [program(torture, "destroyer"), torture.scratch / "cache", DESTROYS,
             torture.random.randrange(1 << 32)]
     with ended(subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE)) as destroyer:
@@ -173,7 +172,7 @@ def destroying(torture):
 
 
 def pages_of(server):
-    """The workers' processes."""
+    """Returns the processes of the workers."""
     pids = []
     for pid in process.tree([server.pid]):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
@@ -191,7 +190,7 @@ def kill_one(torture, server):
 
 
 def judge(torture, popen, way):
-    """Adds up what a client counted when it has ended."""
+    """Adds the counts of a client when it has exited."""
     said = popen.communicate(timeout=WAIT)[0].decode()
     figures = {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", said)}
     for name, figure in NAMES.items():
@@ -205,7 +204,7 @@ def judge(torture, popen, way):
 
 
 def serve(torture, link, seconds, kind, way):
-    """One server, its clients and who kills its workers, for a while."""
+    """Runs one server, its clients and the process that kills its workers, for a while."""
     dying = torture.random.random() < 0.7
     arch = torture.random.choice(ARCHS)
     options = options_of(torture, arch, way)
@@ -222,7 +221,7 @@ def serve(torture, link, seconds, kind, way):
             clients.append(client(torture, link.client, SERVER, server.port, *told))
         for one in clients:
             stack.enter_context(ended(one))
-        # The first client's end is that of all.
+        # The exit of the first client ends all.
         while True:
             try:
                 clients[0].wait(torture.random.uniform(0.2, 1.2))

@@ -53,7 +53,7 @@ void check_all(struct check *check)
 	check->ranged = false;
 }
 
-/* The newest version that there may be. */
+/* Returns the newest version that is possible. */
 static uint32_t most(const struct check *check)
 {
 	struct content_state *state =
@@ -64,7 +64,7 @@ static uint32_t most(const struct check *check)
 	return state ? atomic_load(&state->most) : UINT32_MAX;
 }
 
-/* Whether so many bytes are all that there has to be if they are of a version. */
+/* Whether that many bytes are the complete document of this version. */
 static bool is_all(const struct check *check, uint32_t version)
 {
 	size_t size = content_size(check->kind, check->number, version);
@@ -74,7 +74,7 @@ static bool is_all(const struct check *check, uint32_t version)
 	return check->size == size && check->done == check->to + 1 - check->from;
 }
 
-/* Whose word that is, for who looks for the mistake. */
+/* Writes to which document the word belongs, to help find the bug. */
 static void find_owner(const char *bytes, char *text, size_t size)
 {
 	static const char kinds[] = CONTENT_FILE_KINDS CONTENT_WORKER_KINDS;
@@ -86,7 +86,10 @@ static void find_owner(const char *bytes, char *text, size_t size)
 		for (unsigned i = 0; i < CONTENT_DOCUMENTS; i++) {
 			uint64_t number = content_unscramble(word) ^ content_key(*kind, i);
 
-			/* No document has more bytes; by chance it is of some other's 10^9th version. */
+			/*
+			 * No document is larger; by chance the word fits version 10^9 of another
+			 * one.
+			 */
 			if ((uint32_t)number >= 1u << 20 || number >= least)
 				continue;
 			least = number;
@@ -118,7 +121,7 @@ static bool match(struct check *check, const char *bytes, size_t length)
 	return same == length || wrong_bytes(check, at + same, bytes + same, length - same);
 }
 
-/* From the first bytes, once there is a whole word among them. */
+/* Learns the version from the first bytes, once they contain a whole word. */
 static bool learn(struct check *check)
 {
 	size_t skip = (8 - check->from % 8) % 8, had = check->done;
@@ -159,7 +162,7 @@ static bool wrong_end(struct check *check, const char *what, uint32_t newest)
 	return false;
 }
 
-/* Too short to say its version: any that there was. */
+/* Too short to show its version: any existing one. */
 static bool is_any(const struct check *check, uint32_t newest)
 {
 	for (uint32_t version = check->least; version <= newest; version++)
@@ -174,7 +177,7 @@ bool check_end(struct check *check)
 {
 	uint32_t newest = most(check);
 
-	/* One that is written to where it is may have been empty for a moment. */
+	/* A file that is written in place may have been empty for a moment. */
 	if (check->kind == CONTENT_WRITTEN && !check->ranged && !check->done)
 		return true;
 	if (!check->known)

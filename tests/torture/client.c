@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client.c - asks a server for the documents of content.h, in all ways that
- * clients have, and looks at every byte of the answers.
- *
- * Some connections read as fast as they can, some slowly or with pauses, some go
- * away in the middle; requests come one by one or several at once, some for a
- * range, on connections that are kept or closed.  The first thing that is wrong
- * ends it with status 1 and a line that says what; else the last line has the
- * figures.  What may fail is said by options: nothing but what --dying and the
- * kinds of documents allow.  One thread, epoll.
- *
- * Over 500 lines: one state machine, from a request to the last byte of its answer.
+ * client.c - requests the documents of content.h, in all ways that clients use, and
+ * checks every byte of the responses.  Some connections read as fast as they can, some
+ * slowly or with pauses, some close in the middle; requests are sent one by one or
+ * several at once, some for a range, on connections that are kept or closed.  The
+ * first error ends it with status 1 and a line that describes it; otherwise the last
+ * line has the figures.  Options say what may fail: only what --dying and the kinds of
+ * documents permit.  One thread, epoll.  Over 500 lines: one state machine, from a
+ * request to the last byte of its response.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -30,7 +27,7 @@
 
 #include "parts.h"
 
-#define DEPTH 8u      /* requests under way on a connection */
+#define DEPTH 8u      /* pending requests on a connection */
 #define REQUESTS 100u /* of a connection, at most */
 #define SECOND UINT64_C(1000000000)
 #define MILLISECOND UINT64_C(1000000)
@@ -41,18 +38,18 @@ enum manner { FAST, SLOW, PAUSING, LEAVING, MANNERS };
 struct connection {
 	int fd;
 	enum manner manner;
-	struct check checks[DEPTH]; /* a ring: what was asked for */
+	struct check checks[DEPTH]; /* a ring: the requests */
 	bool ends[DEPTH];	    /* and whether to close then */
 	unsigned first, count;
-	unsigned requests; /* still to be made */
+	unsigned requests; /* not yet sent */
 	unsigned depth;
 	struct answer answer;
-	struct parts parts; /* of the answer that comes */
+	struct parts parts; /* of the current response */
 	bool in_body, reset;
 	bool mixed;	/* it has bytes of two versions: it must be cut off */
-	uint64_t leave; /* bytes after which it goes away */
+	uint64_t leave; /* bytes after which it closes */
 	uint64_t wake;	/* when it reads again; 0: now */
-	uint64_t moved; /* when something came */
+	uint64_t moved; /* time of the last progress */
 };
 
 struct counts {
@@ -94,7 +91,7 @@ static void report(void)
 	fflush(stdout);
 }
 
-/* To find the connection in what the server has written. */
+/* To find the connection in the output of the server. */
 static unsigned port_of(const struct connection *connection)
 {
 	struct sockaddr_in own = {0};
@@ -120,7 +117,7 @@ static void wrong(const struct connection *connection, const char *what)
 	exit(1);
 }
 
-/* --- asking ------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------- */
 
 static bool by_worker(char kind)
 {
@@ -138,7 +135,7 @@ static unsigned draw_number(char kind)
 	}
 }
 
-/* One or some, that neither touch nor overlap. */
+/* One or several, which neither touch nor overlap. */
 static void add_ranges(struct check *check, char *text, size_t room)
 {
 	size_t size = content_size(check->kind, check->number, check->least), from = 0, used;
@@ -181,7 +178,7 @@ static size_t add_request(struct connection *connection, char *text, size_t room
 	return (size_t)length;
 }
 
-/* As many as it makes at once. */
+/* Sends as many as it sends at once. */
 static void ask(struct connection *connection)
 {
 	char text[DEPTH * 300];
@@ -189,12 +186,12 @@ static void ask(struct connection *connection)
 
 	while (connection->count < connection->depth && connection->requests)
 		length += add_request(connection, text + length, sizeof(text) - length);
-	/* So little always fits: nothing else is in the socket. */
+	/* This little always fits: nothing else is in the socket. */
 	if (!length || send(connection->fd, text, length, MSG_NOSIGNAL) == (ssize_t)length)
 		return;
 	if (errno != ECONNRESET && errno != EPIPE)
 		err(2, "send");
-	/* Who reads is not told again. */
+	/* A connection that still reads learns of the reset only once. */
 	connection->reset = true;
 }
 
@@ -242,27 +239,27 @@ static void reopen(struct connection *connection, bool rudely)
 	open_connection(connection);
 }
 
-/* --- what comes --------------------------------------------------------------- */
+/* --- responses ---------------------------------------------------------------- */
 
-/* An error that the document may have: what makes it is killed, or it changes all the time. */
+/* Whether the document may have an error: its generator is killed, or it changes all the time. */
 static bool may_refuse(const struct check *check, unsigned status)
 {
-	/* What an answer names may have been evicted or destroyed when the server takes it. */
+	/* A named unit may have been evicted or destroyed before the server uses it. */
 	if (by_worker(check->kind))
 		return status == 503 || status == 502 || (dying && status == 504);
 	return status == 503 && check->kind != CONTENT_STEADY;
 }
 
 /*
- * Who is slow gets the rest of a file from the page cache itself, which a writer
- * changes while the socket has it; the server compares before the last bytes.
+ * A slow client gets the rest of a file from the page cache itself, which a writer
+ * changes while the socket refers to it; the server compares before the last bytes.
  */
 static bool may_mix(const struct check *check)
 {
 	return check->kind == CONTENT_WRITTEN;
 }
 
-/* True: the connection goes on. */
+/* Returns true if the connection continues. */
 static bool end_answer(struct connection *connection)
 {
 	struct check *check = &connection->checks[connection->first];
@@ -316,7 +313,7 @@ static void take_body(struct connection *connection, const char *bytes, size_t l
 	answer_drop(&connection->answer, length);
 }
 
-/* False: the connection is at its end. */
+/* Returns false at the end of the connection. */
 static bool take(struct connection *connection, const char *bytes, size_t length)
 {
 	while (length) {
@@ -329,7 +326,7 @@ static bool take(struct connection *connection, const char *bytes, size_t length
 			part = body < length ? (size_t)body : length;
 			take_body(connection, bytes, part);
 		} else {
-			/* Line by line: a body begins behind one. */
+			/* Line by line: a body begins after one. */
 			const char *end = memchr(bytes, '\n', length);
 
 			part = end ? (size_t)(end - bytes) + 1 : length;
@@ -355,8 +352,8 @@ static bool may_cut(const struct check *check)
 }
 
 /*
- * The server has closed; whether it may.  What it cuts while requests wait resets
- * the connection, and takes answers with it that were still to be read.
+ * The server has closed; checks whether it may.  If it closes while requests wait, it
+ * resets the connection, and unread responses are lost.
  */
 static void end_connection(struct connection *connection, int error)
 {
@@ -377,7 +374,7 @@ static size_t appetite(const struct connection *connection)
 	return connection->manner == SLOW ? 1 + (size_t)draw(3000) : sizeof(buffer);
 }
 
-/* Maybe does not read for a while. */
+/* Sometimes stops reading for a while. */
 static void rest(struct connection *connection, uint64_t now)
 {
 	if (connection->manner == SLOW)
@@ -413,13 +410,13 @@ static void receive(struct connection *connection)
 		reopen(connection, false);
 		return;
 	}
-	/* One at a time, or whenever there is room. */
+	/* One at a time, or whenever there is space. */
 	if (!connection->count || draw(2))
 		ask(connection);
 	rest(connection, connection->moved);
 }
 
-/* Those whose pause is over; the time of the next, at most a while away. */
+/* Continues those whose pause is over; returns the time of the next, limited to a while. */
 static uint64_t wake(uint64_t now)
 {
 	uint64_t next = now + 100 * MILLISECOND;
@@ -462,7 +459,7 @@ static void run(double seconds)
 	}
 }
 
-/* --- beginning ------------------------------------------------------------------ */
+/* --- start ---------------------------------------------------------------------- */
 
 static struct content_board *map_board(const char *path)
 {

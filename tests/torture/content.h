@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content.h - bytes that tell what they are: of which document, which version
- * of it and which place.  Each word of 8 bytes is a scrambled number that can be
- * unscrambled again, so whoever has one whole word of an answer knows the version
- * that all the others have to be of.  Pure.
+ * content.h - bytes that identify themselves: their document, its version and their
+ * offset.  Each word of 8 bytes is a scrambled number that can be unscrambled.
+ * Therefore one complete word of a response shows which version all the others must
+ * have.  Pure.
  *
- * Also the board where who changes files says what it has done, in memory that
- * it shares with who asks for them.
+ * Also the shared memory in which the process that changes files tells its clients
+ * what it has done.
  */
 #ifndef CONTENT_H
 #define CONTENT_H
@@ -17,16 +17,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Documents are told apart by a letter, which their paths begin with, and a number. */
+/* Documents are identified by a letter, with which their paths begin, and a number. */
 enum content_kind {
 	CONTENT_STEADY = 's',  /* files that never change */
 	CONTENT_RENAMED = 'r', /* files that others are renamed over */
-	CONTENT_WRITTEN = 'w', /* files that are written to where they are */
-	CONTENT_ONCE = 'o',    /* pages of a worker, made for one answer ... */
+	CONTENT_WRITTEN = 'w', /* files that are written in place */
+	CONTENT_ONCE = 'o',    /* pages of a worker, made for one response ... */
 	CONTENT_KEPT = 'k',    /* ... kept by it, and destroyed at any time ... */
 	CONTENT_PARTS = 'l',   /* ... in several units, of which some stay ... */
 	CONTENT_PIECES = 'p',  /* ... in pieces, one after the other ... */
-	CONTENT_CACHED = 'c',  /* ... which the server keeps */
+	CONTENT_CACHED = 'c',  /* ... which the server caches */
 	CONTENT_CGI = 'g',     /* pages of CGI programs, sealed, or through a pipe */
 };
 
@@ -56,7 +56,7 @@ static inline uint64_t content_unscramble(uint64_t word)
 	return word ^ word >> 30 ^ word >> 60;
 }
 
-/* What the numbers of a document are scrambled with. */
+/* Returns the key that scrambles the numbers of a document. */
 static inline uint64_t content_key(char kind, unsigned number)
 {
 	return content_scramble((uint64_t)(unsigned char)kind << 32 | (number + 1));
@@ -67,7 +67,7 @@ static inline uint64_t content_word(uint64_t key, uint32_t version, uint64_t pla
 	return content_scramble(key ^ ((uint64_t)version << 32 | place));
 }
 
-/* Which version has such a word at that place.  False: none of this document. */
+/* Finds the version that has such a word at that offset.  Returns false if there is none. */
 static inline bool content_version(uint64_t key, uint64_t word, uint64_t place, uint32_t *version)
 {
 	uint64_t number = content_unscramble(word) ^ key;
@@ -76,7 +76,7 @@ static inline bool content_version(uint64_t key, uint64_t word, uint64_t place, 
 	return (uint32_t)number == place;
 }
 
-/* The bytes from an offset on. */
+/* Writes the bytes from an offset on. */
 static inline void content_fill(uint64_t key, uint32_t version, size_t offset, void *bytes,
 				size_t length)
 {
@@ -94,7 +94,7 @@ static inline void content_fill(uint64_t key, uint32_t version, size_t offset, v
 	}
 }
 
-/* How many of the bytes from an offset on are those of the version. */
+/* Returns how many of the bytes from an offset on belong to the version. */
 static inline size_t content_match(uint64_t key, uint32_t version, size_t offset, const void *bytes,
 				   size_t length)
 {
@@ -119,7 +119,7 @@ static inline size_t content_match(uint64_t key, uint32_t version, size_t offset
 	return (size_t)(at - start);
 }
 
-/* The length of a version. */
+/* Returns the length of a version. */
 static inline size_t content_size(char kind, unsigned number, uint32_t version)
 {
 	static const size_t sizes[] = {0,      1,	7,	 8,	  100,	   1000,
@@ -132,18 +132,18 @@ static inline size_t content_size(char kind, unsigned number, uint32_t version)
 	case CONTENT_STEADY:
 		return size;
 	case CONTENT_WRITTEN:
-		/* But every 24th, which is too large for the cache. */
+		/* Except every 24th, which is too large for the cache. */
 		return size <= CONTENT_WRITTEN_MAX || size == 5000000 ? size : size % 60000 + 1;
 	case CONTENT_RENAMED:
 		return size + content_scramble(version) % (size / 8 + 3);
 	default:
-		/* At least a word, which tells the version. */
+		/* At least a word, which shows the version. */
 		return 8 + (size <= CONTENT_PAGE_MAX ? size : size / 16) +
 		       content_scramble(version) % (size / 8 + 3);
 	}
 }
 
-/* Any document; each third time one of a few, of which most changes are seen. */
+/* Returns any document; each third time one of a few, whose changes are mostly noticed. */
 static inline unsigned content_draw(uint64_t random)
 {
 	if (random % 3)
@@ -151,7 +151,7 @@ static inline unsigned content_draw(uint64_t random)
 	return ((unsigned)(random >> 8) % 6 * 13 + 9) % CONTENT_DOCUMENTS;
 }
 
-/* What a file has been: each version from `least` to `most` may be seen now. */
+/* The states of a file: each version from `least` to `most` is possible now. */
 struct content_state {
 	_Atomic uint32_t least, most;
 };
@@ -161,7 +161,7 @@ struct content_board {
 	struct content_state states[3][CONTENT_DOCUMENTS]; /* as in CONTENT_FILE_KINDS */
 };
 
-/* NULL: not a file's kind. */
+/* Returns NULL if it is not a kind of file. */
 static inline struct content_state *content_state(struct content_board *board, char kind,
 						  unsigned number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * destroyer.c - joins a cache as its operator and destroys units of it, any,
- * while they are in use: "destroyer SOCKET PER-SECOND SEED".  SIGTERM ends it,
- * with their number; so does the end of the cache.  One thread.
+ * destroyer.c - attaches to a cache as its operator and destroys any of its units,
+ * while they are in use: "destroyer SOCKET PER-SECOND SEED". It stops on SIGTERM, and
+ * prints their number; so it does at the end of the cache.  One thread.
  */
 #include <err.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "content.h"
 
-#define LISTED 64 /* units at once, one of which goes */
+#define LISTED 64 /* units in a list, one of which is destroyed */
 
 static volatile sig_atomic_t over;
 
@@ -25,7 +25,7 @@ static void on_end(int number)
 	over = 1;
 }
 
-/* One of the next in the list.  False: the cache is gone. */
+/* Destroys one of the next in the list.  Returns false if the cache is closed. */
 static bool destroy_one(NC_cache *cache, size_t *cursor, uint64_t random, unsigned long long *done)
 {
 	struct NC_stat units[LISTED];

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Faults: calls of a server fail at random, one by one and in rows, while it does all
-that it can do, and while it starts; its clocks jump.  After each, all must be answered
-well.  And all calls that the library makes in a program of its own, in their order."""
+kinds of work, and while it starts; its clocks jump.  After each, all requests must
+get the right response.  And all calls that the library makes in a program of its
+own, in their order."""
 
 import fault_library
 import fault_walk
@@ -16,7 +17,7 @@ YEAR = 365 * 86400 * 10**9  # nanoseconds
 
 
 def random_fault(torture, kinds):
-    """(kind, number, error, times): kinds have their counts of calls."""
+    """(kind, number, error, times); kinds maps each kind to its number of calls."""
     kind = torture.random.choice(sorted(kinds))
     calls, errors = kinds[kind]
     return (kind, torture.random.randrange(calls), torture.random.choice(errors),
@@ -24,7 +25,8 @@ def random_fault(torture, kinds):
 
 
 def jump(torture, walk):
-    """A clock that is put right, within 30 years of now; or one of a machine that stood still."""
+    """A clock that is corrected, within 30 years of now; or that of a machine that was
+    suspended."""
     if torture.random.random() < 0.5:
         walk.jump("monotonic", int(torture.random.uniform(0, 1) ** 8 * YEAR))
     else:
@@ -32,7 +34,7 @@ def jump(torture, walk):
 
 
 def descriptors_rest(torture, walk, most):
-    """A fault may cost no descriptor; connections to programs are kept, so a few come and go."""
+    """A fault may leak no descriptor; connections to programs are kept, so a few vary."""
     now = walk.descriptors()
     if now > most:
         raise torture.Wrong(f"{now} descriptors after {walk.counts['faults']} faults")
@@ -44,7 +46,7 @@ def walk_server(torture, walk, until):
         calls = walk.calls_of_a_round()
         kinds = {kind: (count, walk.plan.kinds[kind][1]) for kind, count in calls.items()}
         most = walk.descriptors() + 100
-        # A server is kept for many faults, which may add up.
+        # A server is kept for many faults, whose effects may accumulate.
         for _ in range(200):
             if torture.left() <= until:
                 break
@@ -56,7 +58,7 @@ def walk_server(torture, walk, until):
 
 
 def walk_starts(torture, walk):
-    """Of calls of the first start, which the plan counts until the server is ready."""
+    """Calls of the first start, which the plan counts until the server is ready."""
     walk.start()
     calls = {kind: (count, walk.plan.kinds[kind][1])
              for kind, count in walk.plan.all_calls().items() if count}
@@ -72,7 +74,7 @@ def walk_starts(torture, walk):
 def walk_library(torture, until):
     for first in torture.random.sample(range(PASSES), PASSES):
         for number, scenario in enumerate(fault_library.SCENARIOS):
-            # The last ones have their share of what is left too.
+            # The last ones have their share of the remaining time too.
             seconds = (torture.left() - until) / (len(fault_library.SCENARIOS) - number)
             if seconds <= 0:
                 return

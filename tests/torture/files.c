@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files.c - makes the files of the torture of bytes and changes them, each
- * time to the next version: "files FOLDER BOARD PER-SECOND SEED".
- *
- * Some are replaced by rename(2), others written to where they are, by one
- * write, or emptied before that.  The board, a file that is mapped, tells which
- * versions there may be: `most` is raised before a change, `least` after it.
- * Says "files: ready" when all are there; SIGTERM ends it.  One thread.
+ * files.c - creates the files for the stage "bytes" and changes them, each time to the
+ * next version: "files FOLDER BOARD PER-SECOND SEED". Some are replaced by rename(2),
+ * others written in place, by one write, or truncated before that.  A shared mapped
+ * file contains the possible versions: `most` is raised before a change, `least` after
+ * it.  Prints "files: ready" when all exist; SIGTERM stops it.  One thread.
  */
 #include <err.h>
 #include <errno.h>
@@ -54,7 +52,7 @@ static void put(const char *name, int flags, size_t length)
 		err(1, "%s", name);
 }
 
-/* Written whole under another name, then renamed. */
+/* Written completely with another name, then renamed. */
 static void replace(const char *name, size_t length)
 {
 	put("new", O_TRUNC, length);

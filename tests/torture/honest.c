@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * honest.c - clients that mean well: they ask for what they know, at a rate,
- * and compare every byte of it.
+ * honest.c - honest clients: they request known documents, at a rate, and compare
+ * every byte.
  *
  *	honest PORT RATE FIGURES TARGET=FILE...
  *
@@ -107,7 +107,7 @@ static void ask(struct client *client, const struct target *target, uint64_t due
 {
 	uint64_t now = now_ns();
 
-	/* As browsers do: what has rested for long may just be given up by the server. */
+	/* As browsers do: the server may just be closing a connection that was idle for long. */
 	if (client->fd >= 0 && now - client->since_ns > RESTED_NS)
 		leave(client);
 	client->target = target;
@@ -135,7 +135,7 @@ static void connected(struct client *client)
 		say(client);
 }
 
-/* The answer is whole; it is right if it is what the file holds. */
+/* The response is complete; it is right if it equals the file. */
 static void judge(struct client *client)
 {
 	const struct target *target = client->target;
@@ -167,7 +167,7 @@ static void take(struct client *client)
 
 	if (got < 0 && errno == EAGAIN)
 		return;
-	/* Kept for nothing since a burst, and the server gives it up. */
+	/* Unused since a burst, and the server closes it. */
 	if (got == 0 && !client->target) {
 		leave(client);
 		return;
@@ -216,7 +216,7 @@ static void add_target(char *text)
 		 "GET %s HTTP/1.1\r\nHost: test\r\nUser-Agent: honest\r\n\r\n", text);
 }
 
-/* Starts what is due; how long to wait for the next. */
+/* Starts due requests; returns how long to wait for the next. */
 static int start_due(uint64_t started_ns, double rate)
 {
 	static uint64_t begun, skipped_ns;

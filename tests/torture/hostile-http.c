@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile-http.c - clients that mean harm, in one of the ways of a table:
+ * hostile-http.c - hostile clients, of one kind of a table:
  *
  *	hostile-http KIND PORT HOLD ADDRESSES CPU SEED FIGURES
  *
- * It keeps up to HOLD connections, from so many addresses, 127.0.1.1 and
- * following, in segments like those of a network, and never uses more than CPU of one processor (0.1, say).  A connection
- * writes, reads and ends as its kind says, then another takes its place.
+ * It keeps up to HOLD connections, from ADDRESSES addresses, 127.0.1.1 and
+ * following, in segments like those of a network, and never uses more than the share
+ * CPU of one processor (for example 0.1).  A connection writes, reads and ends as
+ * its kind says, then another takes its place.
  * Figures: 0 connections, 1 requests or parts of them that were sent, 2 ended
  * by the server, 3 answers' bytes, 4 could not connect, 5 open now.
  * Single-threaded, by non-blocking calls on one connection after the other;
@@ -25,7 +26,7 @@
 #define SEGMENT 1460 /* a loopback's are of 64 KB, and buffers grow with them */
 #define ROOM (256 << 10)
 #define STEP_NS 2000000u
-#define SOME 64 /* steps until it is seen to how much of the CPU was used */
+#define SOME 64 /* steps between two checks of the CPU time used */
 
 enum { CONNECTED, SENT, CUT, RECEIVED, FAILED, OPEN };
 
@@ -43,11 +44,11 @@ struct connection {
 struct kind {
 	const char *name;
 	size_t (*begin)(char *text); /* what is sent first */
-	const char *more;	     /* what is sent on and on */
+	const char *more;	     /* what is sent repeatedly */
 	enum writing writing;
 	enum reading reading;
 	enum ending ending;
-	unsigned pause_ms, life_ms; /* between two steps; of a connection: 0, until it is cut */
+	unsigned pause_ms, life_ms; /* between two steps; of a connection: 0, until it is closed */
 };
 
 static uint64_t seed;
@@ -83,7 +84,7 @@ static size_t begin_chunks(char *to)
 				   "Transfer-Encoding: chunked\r\n\r\n");
 }
 
-/* Names that a hash without a key takes for one, each with the same value. */
+/* Names that collide in a hash without a key, each with the same value. */
 static size_t begin_flood(char *to)
 {
 	uint64_t number = draw(&seed);
@@ -100,7 +101,7 @@ static size_t begin_flood(char *to)
 	return length + (size_t)sprintf(to + length, "\r\n");
 }
 
-/* Not one of them overlaps another; as many as a head may hold. */
+/* No two of them overlap; as many as a head may contain. */
 static size_t begin_ranges(char *to)
 {
 	size_t length = (size_t)sprintf(to, "GET /big HTTP/1.1\r\nHost: test\r\nRange: bytes=0-0");
@@ -177,7 +178,7 @@ static void enter(struct connection *connection, const struct kind *kind, uint64
 	if (kind->reading != READ_ALL)
 		(void)setsockopt(connection->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	(void)setsockopt(connection->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment));
-	/* The port is chosen with the peer's address known, so that 60,000 are not all. */
+	/* The port is chosen for the peer's address, so that 60,000 per peer are possible. */
 	(void)setsockopt(connection->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	if (bind(connection->fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
 	    (connect(connection->fd, (struct sockaddr *)&server, sizeof(server)) < 0 &&
@@ -195,7 +196,7 @@ static void enter(struct connection *connection, const struct kind *kind, uint64
 	connection->shut = false;
 }
 
-/* False: the connection is over. */
+/* Returns false at the end of the connection. */
 static bool put(struct connection *connection, const char *data, size_t length)
 {
 	ssize_t sent = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);

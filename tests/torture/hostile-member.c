@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile-member.c - a process of another user's at the door of a cache, which
- * does all that a member should not:
+ * hostile-member.c - a process of another user that connects to a cache and does all
+ * that a member should not:
  *
  *	hostile-member SOCKET CPU SEED FIGURES [ID...]
  *
- * It joins and is silent, says half a sentence or nonsense, hands over
- * descriptors that nobody wanted, asks for units that are not its own (the
- * IDs), asks on and on without reading, writes over the memory that it was
- * given, and goes in the middle of it.  Figures: 0 connections, 1 messages,
- * 2 refusals, 3 operator's rights that it got, 4 answers it should not have
- * had, 5 thrown out.  Single-threaded; owns its sockets.
+ * It attaches and is silent, sends incomplete or invalid messages, passes unwanted
+ * descriptors, requests units that are not its own (the IDs), sends requests without
+ * reading, overwrites the memory that it received, and exits in the middle of it.
+ * Figures: 0 connections, 1 messages, 2 refusals, 3 operator's rights that it got, 4
+ * answers it should not have had, 5 thrown out.  Single-threaded; owns its sockets.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,7 +44,7 @@ static bool say(int socket, const void *data, size_t length, unsigned fds)
 	return error == 0;
 }
 
-/* All that it has said so far is nonsense to the answer that came. */
+/* Returns whether the reply contains something that no call of this member permits. */
 static bool is_theft(const struct nc_wire_reply *reply, uint32_t op)
 {
 	switch (op) {
@@ -85,7 +84,7 @@ static void spoil(int segment)
 	(void)fallocate(segment, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
 }
 
-/* Joins as the protocol has it; true: the welcome is there. */
+/* Attaches by the protocol; returns true if the welcome has arrived. */
 static bool join(int socket, uint32_t flags, struct nc_wire_welcome *welcome)
 {
 	struct nc_wire_hello hello = {NC_WIRE_MAGIC, NC_WIRE_VERSION, flags, 0};
@@ -113,7 +112,7 @@ static uint64_t some_id(void)
 {
 	uint64_t id = id_count ? ids[draw(&seed) % id_count] : draw(&seed);
 
-	/* The one that is there, or one beside it. */
+	/* An existing one, or one beside it. */
 	return draw(&seed) % 2 ? id : id ^ UINT64_C(1) << draw(&seed) % 64;
 }
 
@@ -165,7 +164,7 @@ static void be_hostile(int socket)
 		noise[i] = (unsigned char)draw(&seed);
 	switch (draw(&seed) % 8) {
 	case 0:
-		break; /* says nothing */
+		break; /* sends nothing */
 	case 1:
 		say(socket, noise, draw(&seed) % sizeof(noise), 0);
 		break;

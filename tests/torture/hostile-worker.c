@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile-worker.c - a worker that has been taken over.  Some of its answers
- * are good ones; for others it names units that are not its own or none,
- * writes over all memory that it shares while the server reads it, abuses
- * every descriptor that it has, says nothing, or ends.
+ * hostile-worker.c - a compromised worker.  Some of its responses are valid; in
+ * others it names units that are not its own or invalid, overwrites all memory that
+ * it shares while the server reads it, abuses every descriptor that it has, sends
+ * nothing, or exits.
  *
  *	hostile-worker SEED
  *
@@ -26,7 +26,7 @@
 
 static uint64_t seed;
 
-/* What stray or clever writes are made of. */
+/* Values for random or targeted writes. */
 static uint64_t some_value(uint64_t *state)
 {
 	uint64_t value = draw(state);
@@ -47,7 +47,7 @@ static uint64_t some_value(uint64_t *state)
 	}
 }
 
-/* Over every mapping that it shares and may write, for a moment. */
+/* Writes to every shared writable mapping, for a moment. */
 static void *scribble(void *unused)
 {
 	uint64_t until = now_ns() + SCRIBBLE_NS, state = now_ns() | 1;
@@ -66,7 +66,7 @@ static void *scribble(void *unused)
 			continue;
 		if (strncmp(rights, "rw-s", 4) != 0)
 			continue;
-		/* What stands in the file is an address. */
+		/* The text in the file is an address. */
 		memcpy(&shared[count].at, &start, sizeof(start));
 		shared[count++].size = end_at - start;
 	}
@@ -75,7 +75,7 @@ static void *scribble(void *unused)
 	while (count && now_ns() < until) {
 		for (unsigned i = 0; i < 100; i++) {
 			unsigned which = (unsigned)(draw(&state) % count);
-			/* The heads of queues and tables lie at the beginnings of pages. */
+			/* The heads of queues and tables are at the start of pages. */
 			size_t at = draw(&state) % shared[which].size & ~(size_t)7;
 			uint64_t value = some_value(&state);
 
@@ -89,7 +89,7 @@ static void *scribble(void *unused)
 	return NULL;
 }
 
-/* All that one can do to what a descriptor stands for. */
+/* Does everything possible to the object of a descriptor. */
 static void abuse(int fd)
 {
 	union {
@@ -120,7 +120,7 @@ static void abuse(int fd)
 		(void)!ftruncate(fd, (off_t)(draw(&seed) % 3 * 4096));
 		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
 	} else {
-		/* The flag is everyone's who holds it. */
+		/* The flag is shared by all holders of the descriptor. */
 		(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 		(void)!write(fd, words, 8);
 		if (draw(&seed) % 2)
@@ -149,13 +149,13 @@ static void answer(NC_worker *worker, struct NC_request *request)
 
 	response.body = (struct NC_range){.id = last = page(), .length = 15};
 	switch (what) {
-	case 0: /* another's, perhaps */
+	case 0: /* possibly of another */
 		response.body.id = last ^ (size_t)1 << draw(&seed) % 64;
 		break;
 	case 1:
 		response.body.id = (size_t)draw(&seed);
 		break;
-	case 2: /* more than there is */
+	case 2: /* more than exists */
 		response.body.length = (size_t)some_value(&seed);
 		response.body.offset = (size_t)some_value(&seed);
 		break;
@@ -200,10 +200,10 @@ int main(int argc, char **argv)
 
 	if (!worker)
 		err(1, "no server started me");
-	/* What it breaks of its own is no news, nor what a sanitizer says of that. */
+	/* Errors of its own are expected, and so are reports of a sanitizer. */
 	if (dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO) < 0)
 		err(1, "/dev/null");
-	/* Another one each time that it is started. */
+	/* A different one at each start. */
 	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + ((uint64_t)getpid() << 20) + 1;
 	while (NC_worker_accept(worker, &request, sizeof(request)) == 1)
 		answer(worker, &request);

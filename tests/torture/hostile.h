@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile.h - what honest.c and hostile-*.c share: figures that hostile.py
- * reads while they run, the time, and how much of a CPU one may use.
- *
- * The figures are a file of numbers, mapped by both; each has one writer.
+ * hostile.h - shared by honest.c and hostile-*.c: figures that hostile.py reads while
+ * they run, the time, and a limit for the CPU time that one may use.  The figures are
+ * a file of numbers, mapped by both; each has one writer.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -30,7 +29,7 @@ static inline void end(int number)
 	ended = 1;
 }
 
-/* Until SIGTERM, or the end of who started it. */
+/* Runs until SIGTERM, or until its parent exits. */
 static inline void begin(const char *path)
 {
 	struct sigaction action = {.sa_handler = end};
@@ -69,7 +68,7 @@ static inline void nap(uint64_t ns)
 	(void)nanosleep(&time, NULL);
 }
 
-/* Sleeps as long as more than that part of a CPU was used since the start. */
+/* Sleeps as long as more than that share of a CPU was used since the start. */
 static inline void keep_to(double share, uint64_t started_ns)
 {
 	double used = (double)clock_of(CLOCK_PROCESS_CPUTIME_ID);

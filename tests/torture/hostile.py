@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The stage hostile: clients, workers and members that mean ill, and honest
-clients that must not suffer from them.
+"""The stage hostile: hostile clients, workers and members, and honest clients that
+must not suffer from them.
 
 Four parts, each with a share of the time:
 
@@ -13,23 +13,23 @@ Four parts, each with a share of the time:
   users, beside honest clients.
 
 What is fair to ask of the rates.  Everything runs on one machine, so attackers
-take CPU time from whom they attack by being there at all.  Therefore the server
-has a CPU of its own, and honest clients and attackers share the other, of which
-all attackers together may use 0.4 (they see to it themselves).  The honest
-clients ask for 0.3 of what was possible at the beginning, which leaves a rest
-of that CPU: were it full, attackers would take from the clients what they need
-before they ever met the server.  So the server has 0.7 of its own CPU left to
-resist with, and what it loses shows as soon as an attack costs it about twice
-what it costs the attackers, or fills a table, a queue or a limit that is for
-all.  What it used is told too.  They come from 16 addresses, each of which may
-have what the limits give a client: from any number of addresses that would be
-no attack but many visitors.  The honest clients come before the attackers where
-CPU time is short, as do other machines, which have their own.  Turns with and
-without attackers alternate, so that other loads of the machine meet both, and
-medians are compared; turns in which honest clients did not have their rate when
-they were alone, or waited for a CPU of their own for long, show those loads and
-are left out.  Limits are those of sweet/sweet.conf, so that they are shown to be
-good ones; only the number of connections is that of the available descriptors.
+take CPU time from their victims by merely running.  Therefore the server has a
+CPU of its own, and honest clients and attackers share the other, of which all
+attackers together may use 0.4 (they see to it themselves).  The honest clients
+ask for 0.3 of what was possible at the beginning, which leaves a rest of that
+CPU: were it full, attackers would take from the clients what they need before
+they ever met the server.  So the server has 0.7 of its own CPU left to resist
+with, and what it loses shows as soon as an attack takes twice as much of its CPU
+time as of the attackers', or fills a table, a queue or a limit that is for all.
+What it used is told too.  They come from 16 addresses, each of which may have
+what the limits give a client: from any number of addresses that would be no
+attack but many visitors.  The honest clients come before the attackers where CPU
+time is short, as do other machines, which have their own.  Turns with and without
+attackers alternate, so that other loads of the machine meet both, and medians are
+compared; turns in which honest clients did not have their rate when they were
+alone, or waited for a CPU of their own for long, show those loads and are left
+out.  Limits are those of sweet/sweet.conf, so that they are shown to be good
+ones; only the number of connections is that of the available descriptors.
 """
 
 import collections
@@ -55,23 +55,23 @@ from test_protocol import CASES, check
 SHARE = 0.2
 
 KEPT = 0.8  # of the honest clients' rate
-PART = 0.3  # that this rate is of what server and clients are able to at most
+PART = 0.3  # share of the maximum that server and clients can reach
 ATTACKERS_CPU = 0.4  # of one processor, of all together
 # Connections that each kind holds.
 KINDS = {"slowloris": 1000, "slow-read": 500, "slow-body": 500, "header-bomb": 50, "body-bomb": 50,
          "pipeline": 50, "reset": 50, "half-close": 50, "ranges": 50, "flood": 50, "garbage": 50,
          "connects": 1500}
-ADDRESSES, CROWD = 16, 250  # that attackers come from; that they come from in a crowd
+ADDRESSES, CROWD = 16, 250  # addresses of attackers; the same in a crowd
 GOOD, ERRORS, CONNECTIONS, SLOWEST, _, REASON, ALL_US = range(7)  # honest.c
 SECRET = b"nobody outside may read this"
 NOBODY = 65534
-ALONE = 0.9  # of their rate that honest clients have alone, or others disturb
-WAITED = 0.5  # of the time, by honest clients for a CPU: it shows who has that, not the server
-ASKERS = 8  # who ask a worker that lies
+ALONE = 0.9  # share of their rate that honest clients reach alone, unless others disturb
+WAITED = 0.5  # maximum share of the time that honest clients may wait for a CPU in a valid turn
+ASKERS = 8  # clients of a compromised worker
 
 
 class Figures:
-    """What a program counts, while it runs."""
+    """Counts of a program, while it runs."""
 
     def __init__(self, folder, name):
         self.path = folder / f"figures-{name}"
@@ -85,7 +85,7 @@ class Figures:
 
 
 class Program:
-    """One that runs until its end is wanted; pinned to the CPU of clients."""
+    """A program that runs until it is stopped; pinned to the CPU of clients."""
 
     numbers = itertools.count()
 
@@ -127,7 +127,7 @@ class Stage:
             ("/large", self.root / "large"), ("/work?size=2000", self.scratch / "work"))]
 
     def make_root(self):
-        """Files, and what lies beside their folder."""
+        """Files in a folder, and others outside of it."""
         self.scratch.chmod(0o755)
         root = self.scratch / "root"
         write(root / "index.html", b"here\n")
@@ -146,11 +146,11 @@ class Stage:
         return root
 
     def priority(self, name):
-        """Honest clients would be other machines: attackers do not take their CPU from them."""
+        """Honest clients stand for other machines: attackers must not take their CPU time."""
         return (-15 if os.geteuid() == 0 else 0) if name == "honest" else 4
 
     def limits(self):
-        """Those of the example that users find, with the connections that can be had."""
+        """Those of the example that users find, with the number of available connections."""
         text = (self.torture.source / "sweet" / "sweet.conf").read_text()
         block = re.search(r"^# Against clients.*\n((?:#.*\n)+)", text, re.MULTILINE)[1]
         keys = dict(re.findall(r"^#([a-z-]+)=(.*)$", block, re.MULTILINE))
@@ -183,7 +183,7 @@ class Stage:
 
     @contextlib.contextmanager
     def honest(self, server, rate):
-        """Honest clients; an error of theirs is one of the server's."""
+        """Honest clients; their errors are errors of the server."""
         program = Program(self, "honest", server.port, rate, Figures, *self.targets)
         try:
             yield program
@@ -203,7 +203,7 @@ class Stage:
 
     @contextlib.contextmanager
     def attack(self, server, kinds):
-        """Attackers of some kinds at once, with what they may use of the CPU divided."""
+        """Attackers of some kinds together, which share their CPU time."""
         programs = {}
         with contextlib.ExitStack() as ends:
             for kind in kinds:
@@ -232,7 +232,7 @@ def cpu_seconds(pid):
 
 
 def in_segments(random):
-    """A way to send: cut at random, each piece a segment of its own mostly."""
+    """A way to send: divided at random, mostly each piece in a segment of its own."""
     def send(client, data):
         cuts = sorted(random.randrange(len(data) + 1) for _ in range(random.randrange(4)))
         for start, stop in zip([0, *cuts], [*cuts, len(data)]):
@@ -277,11 +277,12 @@ def words(stage, kind, until):
                 if turns and time.monotonic() > until:
                     break
                 try:
-                    # A body that comes late is asked for (100), one that is there is not.
+                    # A late body is requested (100), an early one is not.
                     whole = b"100-continue" in case.pieces[0].lower()
                     check(server.port, case, Client.send if whole else in_segments(random))
                 except (BrokenPipeError, ConnectionResetError):
-                    # Who is answered before he has said all is not heard to the end.
+                    # A client that gets a response before the end of its request is not read to
+                    # the end.
                     if case.fate == "kept":
                         raise
                 except AssertionError as error:
@@ -303,15 +304,15 @@ def capacity(stage, server, seconds):
 
 
 def waited_seconds(pid):
-    """That the process could have run, and others did."""
+    """Seconds for which the process was ready, but others ran."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/schedstat") as file:
         return int(file.read().split()[1]) / 1e9
     return 0
 
 
 class Window:
-    """Some time: good answers in a second, the part of a CPU that the server used, and the part
-    of the time that the honest clients waited for one."""
+    """A period: good responses per second, the share of a CPU that the server used, and the
+    share of the time that the honest clients waited for one."""
 
     def __init__(self, server, honest, seconds):
         pid = honest.process.pid
@@ -325,7 +326,7 @@ class Window:
 
 
 def groups_of(stage, seconds):
-    """What attacks at once: each kind alone and all; in little time some together."""
+    """Groups of attackers: each kind alone and all together; in little time some together."""
     kinds = list(KINDS)
     if seconds > 120:
         return [(kind,) for kind in kinds] + [tuple(kinds)]
@@ -357,7 +358,7 @@ def rates(stage, kind, until):
 
 
 def judge(stage, kind, name, pairs):
-    """What honest clients keep, by the turns in which the machine let that be seen."""
+    """Checks the rate of honest clients, in the turns in which the machine permits a judgement."""
     good = [(alone, beside) for alone, beside, disturbed in pairs if not disturbed]
     stage.torture.count("turns with attackers and without", len(pairs))
     stage.torture.count("of them disturbed by others", len(pairs) - len(good))
@@ -379,7 +380,7 @@ def judge(stage, kind, name, pairs):
 
 
 def crowd(stage, kind, until):
-    """Whatever the number, who is honest is served."""
+    """For any number of connections, honest clients are served."""
     goal = stage.descriptors - 1500
     with stage.serving(kind, "--header-timeout", "2s", "--connections-per-client", "0") as server:
         with stage.honest(server, 300):
@@ -401,7 +402,7 @@ def crowd(stage, kind, until):
 
 
 def unit_ids(stage, server):
-    """Of what the server keeps: for members to ask for."""
+    """Ids of units of the server: members try to get them."""
     for name in ("small", "page", "large", "folder/file"):
         fetch(server.port, "/" + name)
     done = subprocess.run([stage.build / "nabcctl" / "nabcctl", "--cache", stage.scratch / "cache",
@@ -410,7 +411,7 @@ def unit_ids(stage, server):
 
 
 def ask_taken_over(stage, server):
-    """One request to the worker that lies: any answer or none, but no secret."""
+    """Sends one request to the compromised worker: any response or none, but no secret."""
     with Client(server.port) as client:
         client.send(request("/taken-over", fields="Connection: close\r\n"))
         data = b""
@@ -439,7 +440,7 @@ def inside(stage, kind, until):
     user = NOBODY if os.geteuid() == 0 else None
     with stage.serving(kind) as server:
         ids = unit_ids(stage, server)
-        # The server would let nobody in; what is tested is the door behind that.
+        # The server would admit nobody; this tests the checks behind the file mode.
         (stage.scratch / "cache").chmod(0o666)
         members = []
         with stage.honest(server, 500):
@@ -486,7 +487,7 @@ def run(torture):
     done = 0
     kinds = list(servers.KINDS)[:2]
     torture.random.shuffle(kinds)
-    # Both ways to talk to the kernel, and in a short time one for each part.
+    # Both kernel interfaces, and in a short time one for each part.
     for number, (part, share) in enumerate(PARTS):
         turns = kinds if share * torture.seconds > 60 else [kinds[number % len(kinds)]]
         for kind in turns:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Kills workers, CGI programs, FastCGI applications, members, processes that start
-programs, and processes of arch mp at random while clients go on, and then the
+programs, and processes of arch mp at random while clients continue, and then the
 server itself.
 
 Each process that ends may cost one request of the same pool; all other answers
 are right.
-Afterwards all is as before: processes, descriptors, memory, members.  A server
-that was killed is started anew at once, by what it left.
+Afterwards processes, descriptors, memory and members are as before.  A killed
+server is started again at once, with the files that it left.
 """
 
 import collections
@@ -28,23 +28,23 @@ SHARE = 0.2
 ARCHS = ("amped", "sped", "mt", "mp")
 SLOT = 14  # seconds of a server, at least
 RATE = 12  # kills a second that are tried
-OLD = 1.1  # seconds; who dies younger is replaced after a pause
+OLD = 1.1  # seconds; a younger process that dies is replaced after a pause
 CLIENTS = 6
 MEMBERS = 3
-RESTARTED = 5.0  # seconds to the first answer that are too many on any machine
+RESTARTED = 5.0  # seconds to the first response that are too long on any machine
 
-FILES = 5  # units that the site's files are at most
-SLACK = {"descriptors beside units": 4}  # connections that come and go
+FILES = 5  # maximum of units for the site's files
+SLACK = {"descriptors beside units": 4}  # connections that vary
 WORKERS = ("page", "obey", "stream", "confined")
 
-# What a server that was started anew is asked for first.
+# The first requests to a restarted server.
 FIRST = ("/small", "/page?size=1", "/confined?size=1", "/application?size=1", "/obey/kept",
          "/cgi/slow", "/stream/pieces?5:1000")
 
-# What falls to whom, of a hundred; mp alone has processes, the others alone members.
+# The share of each victim, in percent; only mp has processes, only the others have members.
 CHANCES = {"page": 15, "obey": 15, "stream": 15, "confined": 10, "application": 8, "cgi": 20,
            "process": 10, "member": 6, "starter": 8}
-STARTED = ("confined", "application", "cgi")  # by the starter
+STARTED = ("confined", "application", "cgi")  # by the spawner
 
 
 def run(torture):
@@ -61,7 +61,7 @@ def run(torture):
 
 
 def usable(torture, kind):
-    """False: this kernel has no io_uring for us."""
+    """Returns false if this kernel has no io_uring for us."""
     try:
         with servers.running(kind, torture.scratch):
             return True
@@ -79,7 +79,7 @@ def free_port():
 
 
 class Members:
-    """Programs that are attached to the cache; those that were killed are replaced."""
+    """Programs that are attached to the cache; killed ones are replaced."""
 
     def __init__(self, site, count):
         self.command = [os.path.join(servers.BUILD, "nabcctl", "nabcctl"), "--cache",
@@ -107,7 +107,7 @@ class Members:
 
 
 class Slot:
-    """One kind of server, for so many seconds."""
+    """One kind of server, for that many seconds."""
 
     def __init__(self, torture, kind, arch, number, seconds, times):
         self.torture, self.kind, self.arch, self.times = torture, kind, arch, times
@@ -115,7 +115,7 @@ class Slot:
         self.until = time.monotonic() + seconds
         self.seconds = seconds
         self.site = mixed.Site(torture.scratch / str(number), torture.random)
-        # Sealed units outlive the program that made them; every second slot is without.
+        # Sealed units outlive their creator; every second slot has none.
         self.sealed = number % 2 == 1
         if not self.sealed:
             self.site.pages = [page for page in self.site.pages if not page.sealed]
@@ -123,8 +123,8 @@ class Slot:
         self.port = free_port()
         self.site.configure(f"127.0.0.1:{self.port}", arch, self.threads,
                             2 if arch == "mp" else 4)
-        self.kills = collections.Counter()  # by role; those that died with another count as well
-        self.born = {}  # when a process was seen first
+        self.kills = collections.Counter()  # by role; those that died with another one count, too
+        self.born = {}  # when a process was first noticed
 
     def wrong(self, what):
         raise self.torture.Wrong(f"{self.kind}, {self.arch}: {what}")
@@ -141,7 +141,7 @@ class Slot:
         self.look_for_leftovers("a server that has ended", alive=False)
         self.kill_servers()
 
-    # --- what it has started ------------------------------------------------------------
+    # --- child processes ----------------------------------------------------------------
 
     def kill_all_sorts(self, members):
         self.settled_visit(0.1 * self.seconds, None)
@@ -151,7 +151,7 @@ class Slot:
             if entry.role in WORKERS:
                 self.kill(entry, [])
         after = self.settle(members)
-        # The units of the dead are gone, also those that they meant to keep.
+        # Units of dead processes are gone, also those that they wanted to keep.
         before["units"] = FILES * (self.threads if self.arch == "mp" else 1)
         if self.sealed:
             del before["units"]
@@ -160,7 +160,7 @@ class Slot:
                 self.wrong(f"{what}: {most} before the kills, {after[what]} after")
 
     def settled_visit(self, seconds, members):
-        """Clients for that long; with members, kills."""
+        """Runs clients for that long; with members, kills."""
         killing = members is not None
         visitors = Visitors(self.port, self.site.pages, self.random, CLIENTS,
                             lambda page: killing and (page.pool or self.arch == "mp"),
@@ -176,13 +176,14 @@ class Slot:
         self.account(visitors.failures)
 
     def account(self, failures):
-        """A kill may cost the request that each process that it ends was at, and no other."""
+        """A kill may cost the current request of each process that it ends, and no other."""
         lost = collections.Counter(failure.page.pool for failure in failures)
         self.torture.count("lost requests", len(failures))
         for pool, count in lost.items():
             paid = self.kills[pool] + self.kills["process"]
             if pool in STARTED:
-                # What is started between the look and the kill, by as many as may ask at once.
+                # Processes that started between the check and the kill, at most one for each
+                # client.
                 paid += self.kills["starter"] * CLIENTS
             if count > paid:
                 status = collections.Counter(failure.status for failure in failures
@@ -209,7 +210,8 @@ class Slot:
             members.kill(self.random)
             self.count_kill(role)
             return
-        # With a starter all of its pools end; again and again, they would be taken for useless.
+        # With a spawner all of its pools end; if that happens repeatedly, they would count as
+        # useless.
         young_too = role == "cgi" or (role != "starter" and self.random.random() < 0.1)
         victims = [entry for entry in by_role[role]
                    if young_too or now - self.born[entry.pid] >= OLD]
@@ -217,10 +219,10 @@ class Slot:
             self.kill(self.random.choice(victims), entries)
 
     def kill(self, entry, entries):
-        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+        with contextlib.suppress(ProcessLookupError):  # it may have exited by itself
             process = servers.Process(entry.pid)
             try:
-                # Its number may be another's by now.
+                # Another process may have its pid by now.
                 if any(now.pid == entry.pid and now.role == entry.role
                        for now in tree.below(self.server.pid)):
                     process.kill()
@@ -238,17 +240,17 @@ class Slot:
     # --- afterwards ------------------------------------------------------------------------
 
     def settle(self, members):
-        """Figures when all processes are there again and nothing is under way."""
+        """Returns the figures when all processes exist again and nothing is pending."""
         deadline = time.monotonic() + servers.TIMEOUT
         bad, statuses = "no status", {}
         while bad and time.monotonic() < deadline:
-            with contextlib.suppress(OSError, ValueError):  # of arch mp one may just be going
+            with contextlib.suppress(OSError, ValueError):  # one of arch mp may just be exiting
                 status = self.server.status()
                 statuses[status["pid"]] = status
             present = {entry.pid for entry in tree.below(self.server.pid)} | {self.server.pid}
             statuses = {pid: one for pid, one in statuses.items() if pid in present}
             bad = self.unsettled(statuses.values(), members)
-            threading.Event().wait(0.02)  # a status is a question, and tells of nothing by itself
+            threading.Event().wait(0.02)  # polls the status, which announces nothing by itself
         if bad:
             self.wrong(f"not as before the kills: {bad}")
         # A unit of a member is a descriptor as long as it is kept.
@@ -261,7 +263,7 @@ class Slot:
         }
 
     def unsettled(self, statuses, members):
-        """What is missing still, or None."""
+        """Returns what is still missing, or None."""
         wanted = self.threads if self.arch == "mp" else 1
         if len(statuses) != wanted:
             return f"{len(statuses)} of {wanted} processes serve"
@@ -296,7 +298,7 @@ class Slot:
     # --- the server itself --------------------------------------------------------------------
 
     def kill_servers(self):
-        """Again and again; each starts with what the one before has left."""
+        """Repeatedly; each start uses the files that the previous one has left."""
         self.shared = set(os.listdir("/dev/shm"))
         times, old, last = [], [], False
         killed = time.monotonic()
@@ -352,7 +354,7 @@ class Slot:
                 self.wrong(f"process {process.pid} outlives its server that was killed")
             process.close()
         self.look_for_leftovers("a server that was killed", alive=True)
-        # Other programs' come and go.
+        # Programs of other users vary.
         deadline = time.monotonic() + servers.TIMEOUT
         while set(os.listdir("/dev/shm")) - self.shared:
             if time.monotonic() > deadline:
@@ -360,7 +362,7 @@ class Slot:
             time.sleep(0.1)
 
     def kill_busy(self, server):
-        """Asks for a bit of everything; the processes that must end with the server."""
+        """Requests all kinds of content; returns the processes that must end with the server."""
         asked = [page for page in self.site.pages if page.pool]
         clients = []
         for page in self.random.sample(asked, 2 * len(mixed.POOLS)):

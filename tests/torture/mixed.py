@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A server with a bit of everything, for the stages that let it work for long:
-files, workers, CGI, FastCGI, and what each of its pages must be.
+"""A server with all kinds of content, for the stages that run it for long: files, workers,
+CGI, FastCGI, and what each of its pages must contain.
 
-Each pool has a program of its own name, so that a process tells whose it is.
+The program of each pool has a name of its own, which shows the pool of a process.
 """
 
 import os
@@ -17,8 +17,8 @@ LINE = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 THIN_AIR = LINE * (512 * KB // len(LINE))  # what generate.c makes, any size of it from the start
 PIECE_DIGITS = 12  # at the start of each piece of worker-stream.c; the rest is not said
 
-# One connection at a time, and bodies like those of generate.c.  It finishes what it has begun
-# to answer when it is to end.
+# One connection at a time, and bodies like those of generate.c.  It completes
+# pending responses when it is stopped.
 PROGRAM = APPLICATION + r'''
 LINE = %r
 busy = ending = False
@@ -64,9 +64,8 @@ COMMANDS = {"page": GENERATE, "obey": OBEY, "stream": STREAM, "confined": GENERA
 
 
 class Page:
-    """What to ask for, and what is right: a status and a body, or a check of the body.
-
-    pool: who makes it; None: the server alone.  sealed: it is a unit that outlives its maker.
+    """A path, and its right result: a status and a body, or a check of the body. pool: the pool
+    that makes it; None: the server itself. sealed: it is a unit that outlives its creator.
     """
 
     def __init__(self, target, body, status=200, pool=None, method="GET", fields="", send=b"",
@@ -87,7 +86,7 @@ class Page:
 
 
 def pieces(count, size):
-    """A check: so many pieces, each with its number in front."""
+    """A check: that many pieces, each with its number in front."""
     def check(body):
         return len(body) == count * size and all(
             body[number * size:number * size + PIECE_DIGITS] == b"%012d" % number
@@ -100,7 +99,7 @@ def anything(unused):
 
 
 class Site:
-    """In an empty folder: the root, the programs and the configuration."""
+    """Uses an empty folder: the root, the programs and the configuration."""
 
     def __init__(self, folder, rng):
         self.folder = folder
@@ -153,7 +152,7 @@ class Site:
 
     def configure(self, listen, arch="amped", threads=2, processes=2, more="", environment="",
                   cache=64 * MB):
-        """Replaced whole, as an editor does it."""
+        """Replaced as a whole, as an editor does it."""
         command = {name: str(self.programs / name) for name in COMMANDS}
         command["application"] = f"{sys.executable} -S -E {self.programs}/application"
         groups = []

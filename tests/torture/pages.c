@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.c - a worker, or CGI program, whose pages tell what they are (content.h); the end of the
- * path, /KIND/NUMBER, says which page and how it is made.  Each answer is a new
- * version, but of those pages that are kept: these stay for some answers, and
- * are destroyed while others are still being sent.
- *
- * Single-threaded; ends when its server does, or is killed.
+ * pages.c - a worker, or CGI program, whose pages identify themselves (content.h); the
+ * end of the path, /KIND/NUMBER, selects the page and how it is made.  Each response
+ * is a new version, except for kept pages: these stay for some responses, and are
+ * destroyed while others are still being sent.  Single-threaded; exits when its server
+ * does, or is killed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@
 
 #define PARTS 5u
 #define STANDING 16u /* parts that are destroyed later */
-#define STAYS 6u     /* answers by a page that is kept, on average */
+#define STAYS 6u     /* average number of responses with a kept page */
 
 static const char cached[] = "X-NABC-Max-Age: 2\r\n";
 static char buffer[2 << 20];
@@ -45,7 +44,7 @@ static struct page page_of(char kind, unsigned number)
 	return page;
 }
 
-/* A part of a page as a unit; id 0: there is no room. */
+/* A part of a page as a unit; id 0: no memory. */
 static struct NC_range unit_of(const struct page *page, size_t offset, size_t length)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_AUTO, NC_KIND_AUTO, NC_KIND_RECYCLED,
@@ -78,7 +77,7 @@ static struct NC_response whole(char kind, unsigned number)
 	return response;
 }
 
-/* The same unit again and again, for a while. */
+/* The same unit repeatedly, for a while. */
 static struct NC_response kept(unsigned number)
 {
 	static struct NC_range units[CONTENT_DOCUMENTS];
@@ -98,13 +97,13 @@ static struct NC_response kept(unsigned number)
 						    .body = *unit);
 }
 
-/* A unit that was evicted: of some it is not even told that there was one. */
+/* The unit was evicted; the error may hide that it ever existed. */
 static bool is_gone(int error)
 {
 	return error == ENOENT || error == EACCES;
 }
 
-/* Or says that it cannot: a unit of the answer may have been evicted. */
+/* Responds, or reports a failure: a unit of the response may have been evicted. */
 static int respond(NC_worker *worker, const struct NC_request *request,
 		   const struct NC_response *response)
 {
@@ -116,7 +115,7 @@ static int respond(NC_worker *worker, const struct NC_request *request,
 	return result;
 }
 
-/* Behind so many others, or at once. */
+/* After a number of others, or at once. */
 static void destroy_soon(size_t id, bool now)
 {
 	static size_t recent[STANDING];
@@ -132,7 +131,7 @@ static void destroy_soon(size_t id, bool now)
 		(void)NC_destroy(NULL, id);
 }
 
-/* In units of any lengths; every other one stays, and is destroyed a little later. */
+/* In units of any lengths; every other one is kept, and is destroyed a little later. */
 static int answer_in_parts(NC_worker *worker, const struct NC_request *request, unsigned number)
 {
 	struct page page = page_of(CONTENT_PARTS, number);
@@ -159,7 +158,7 @@ static int answer_in_parts(NC_worker *worker, const struct NC_request *request, 
 	else
 		result = NC_worker_respond(worker, request,
 					   &(struct NC_response)NC_RESPONSE_INIT(.status = 503));
-	/* The server has them by their ids alone: it may have to do without. */
+	/* The server knows them only by their ids: some may be missing. */
 	for (unsigned i = 0; i < response.range_count; i++)
 		if (!room || i % 2)
 			destroy_soon(parts[i].id, !room || draw() % 16 == 0);
@@ -203,8 +202,8 @@ static bool read_path(const char *path, char *kind, unsigned *number)
 }
 
 /*
- * Leaves the page in the server's cache and ends, before it is sent; through
- * the pipe if there is no such cache, or no room.
+ * Puts the page into the server's cache and exits, before it is sent; through the pipe
+ * if there is no such cache, or no memory.
  */
 static int answer_as_cgi(void)
 {

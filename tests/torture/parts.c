@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parts.c - see parts.h.  Which line is the last one cannot be told by its own
- * end: a boundary may well end with "--".
+ * parts.c - see parts.h.  The end of a line does not show whether it is the last one:
+ * a boundary may well end with "--".
  */
 #include <stdio.h>
 #include <strings.h>
@@ -31,7 +31,10 @@ static void read_field(struct parts *parts)
 		parts->multipart = true;
 }
 
-/* Up to the end of a line, which is kept without it; how many bytes.  True in whole: it came. */
+/*
+ * Reads up to the end of a line, which is stored without it; returns how many bytes.
+ * Sets *whole if the end was read.
+ */
 static size_t take_line(struct parts *parts, const char *bytes, size_t length, bool *whole)
 {
 	const char *end = memchr(bytes, '\n', length);
@@ -63,7 +66,7 @@ void parts_head(struct parts *parts, const char *bytes, size_t length)
 	}
 }
 
-/* A part begins, of the document that is told. */
+/* Begins a part, of the announced range. */
 static bool begin_part(struct parts *parts)
 {
 	if (!parts->told || parts->last >= parts->size || parts->first > parts->last)
@@ -76,7 +79,7 @@ static bool begin_part(struct parts *parts)
 	return true;
 }
 
-/* A line between the parts. */
+/* Handles a line between the parts. */
 static bool read_line(struct parts *parts)
 {
 	size_t boundary = strlen(parts->boundary);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parts.h - an answer that has parts of a document (206): which they are, by the
- * lines of its head or by those of multipart/byteranges within its body, and
- * whether they are those that were asked for.  Pure, but for the board.
+ * parts.h - a response with parts of a document (206): reads the ranges from the
+ * fields of its head or from multipart/byteranges in its body, and checks that they
+ * were requested.  Pure, except for the shared memory.
  */
 #ifndef PARTS_H
 #define PARTS_H
@@ -12,26 +12,26 @@
 struct parts {
 	struct check *check;
 	bool multipart;
-	bool told; /* first, last and size are of this answer or part */
-	bool over; /* the line behind the last part has come */
+	bool told; /* first, last and size are those of this response or part */
+	bool over; /* the line after the last part was read */
 	size_t first, last, size;
-	size_t left;	/* bytes of this part that are still to come */
-	unsigned count; /* parts that came */
+	size_t left;	/* remaining bytes of this part */
+	unsigned count; /* received parts */
 	char boundary[71];
-	char line[256]; /* as far as it has come */
+	char line[256]; /* as far as it was received */
 	unsigned length;
 };
 
-/* Of the next answer. */
+/* Starts the next response. */
 void parts_begin(struct parts *parts, struct check *check);
 
-/* Bytes of the head, in any pieces. */
+/* Reads bytes of the head, in any pieces. */
 void parts_head(struct parts *parts, const char *bytes, size_t length);
 
-/* Bytes of the body.  False: check->why says what is wrong. */
+/* Reads bytes of the body.  Returns false if they are wrong: check->why says why. */
 bool parts_body(struct parts *parts, const char *bytes, size_t length);
 
-/* No more come.  False: there had to. */
+/* No more bytes follow.  Returns false if some are missing. */
 bool parts_end(struct parts *parts);
 
 #endif

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Lets servers work for long with a bit of everything, while the configuration is
-read again every few seconds and all workers are replaced by that.
-
-No answer is wrong or missing, no line of the log complains, and what the server
-holds does not grow: descriptors, threads, processes, memory, pages pinned or
-locked, units.
+"""Runs servers for long with all kinds of content, while the configuration is read
+again every few seconds, which replaces all workers.  No response is wrong or
+missing, the log has no error, and the resources of the server do not grow:
+descriptors, threads, processes, memory, pinned or locked pages, units.
 """
 
 import collections
@@ -27,16 +25,17 @@ CLIENTS = 6
 SLOW = 1
 PROCESSES = 2  # of a pool
 RELOAD = 1.0  # seconds from the end of one to the next
-ROUNDS, ROUND_LEAST, ROUND_MOST = 12, 3.0, 20.0  # seconds of load between two looks at it
+ROUNDS, ROUND_LEAST, ROUND_MOST = 12, 3.0, 20.0  # seconds of load between two samples
 SAMPLE = 0.25
 VARIANTS = (("epoll", "amped"), ("uring", "mt"), ("uring", "amped"), ("epoll", "mp"))
-SLOT = 60.0  # seconds of a server, if there are so many
+SLOT = 60.0  # seconds of a server, if that many are left
 CACHE = 24 * mixed.MB  # full soon
 
 MB = 1 << 20
-# What more may be at the end than in the second quarter: a number, and a part of what was there.
-# Of memory that is what the arenas of malloc() move by; small leaks are for the sanitizers.
-# Besides, of what is counted a half for each reload between: who loses one each time is found.
+# The permitted growth from the second quarter to the end: a number, and a share
+# of the previous value.  For memory that is the variation of malloc()'s arenas;
+# sanitizers find small leaks.  In addition, half an object for each reload
+# between them: this detects a leak of one for each reload.
 SLACK = {"descriptors": (3, 0), "threads": (1, 0), "processes": (3, 0), "memory": (6 * MB, 0.1),
          "pinned": (0, 0), "locked": (0, 0), "shared descriptors": (8, 0.1),
          "cache": (MB, 0.05), "members": (1, 0)}
@@ -70,7 +69,7 @@ class Soak:
         self.threads = {"amped": 2, "mt": 12, "mp": 8}[arch]
         self.cache = CACHE * (self.threads if arch == "mp" else 1)
         self.reloads = self.lost = 0
-        # Sealed units stay for a minute behind their makers, or until the cache is full.
+        # Sealed units outlive their creators by a minute, or until the cache is full.
         self.site.pages = [page for page in self.site.pages if not page.sealed]
         self.configure()
 
@@ -79,10 +78,11 @@ class Soak:
         raise self.torture.Wrong(f"{self.kind}, {self.arch}, {self.reloads} reloads: {what}")
 
     def configure(self):
-        """Every second time the pools of workers are other ones, else the same are renewed."""
+        """Every second time the pools of workers are different ones, otherwise the same are
+        renewed."""
         self.site.configure(f"127.0.0.1:{self.port}", self.arch, self.threads,
                             1 if self.arch == "mp" else PROCESSES,
-                            # Old processes of mp wait for who reads slowly.
+                            # Old processes of mp wait for slow clients.
                             f"error-log={self.log}\nstop-timeout=60s",
                             str(self.reloads // 2), self.cache)
 
@@ -101,7 +101,7 @@ class Soak:
         self.judge_log()
 
     def round(self, seconds):
-        """Clients and reloads for so long."""
+        """Clients and reloads for that long."""
         visitors = Visitors(self.port, self.site.pages, self.torture.random, CLIENTS,
                             lambda page: page.pool == "application", slow=SLOW,
                             may_close=self.arch == "mp", kept=4 if self.arch == "mp" else 20)
@@ -115,7 +115,7 @@ class Soak:
         self.torture.count("MB", visitors.bytes // MB)
         if said:
             self.wrong(said)
-        # A FastCGI application that is replaced may cost the request that it was at (sweet(8)).
+        # The replacement of a FastCGI application may cost its current request (sweet(8)).
         self.lost += len(visitors.failures)
         self.torture.count("lost by FastCGI", len(visitors.failures))
         if self.lost > self.reloads * PROCESSES * (self.threads if self.arch == "mp" else 1):
@@ -126,7 +126,7 @@ class Soak:
         self.configure()
         self.server.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + servers.TIMEOUT
-        # It is told to the log alone.
+        # It is reported only in the log.
         while self.log.read_text(errors="replace").count("] reloaded") < self.reloads:
             if visitors.ending.wait(SAMPLE):
                 return
@@ -134,19 +134,19 @@ class Soak:
                 self.wrong("a reload does not come to its end")
 
     def settled(self):
-        """Figures, as soon as nothing moves any more."""
+        """Returns the figures as soon as they are stable."""
         deadline = time.monotonic() + servers.TIMEOUT
         before, now = None, self.sample()
         while time.monotonic() < deadline:
             if before and all(now[what] == before[what] for what in SLACK if what != "memory"):
                 return now
-            threading.Event().wait(SAMPLE)  # nothing tells that it is quiet
+            threading.Event().wait(SAMPLE)  # no event announces that
             before, now = now, self.sample()
         self.wrong(f"does not come to rest: {dict(before)}, {dict(now)}")
         return None
 
     def sample(self):
-        """What the server and its processes hold."""
+        """Returns the resources of the server and its processes."""
         figures = collections.Counter()
         entries = tree.below(self.server.pid)
         figures["processes"] = sum(entry.role != "cgi" for entry in entries)

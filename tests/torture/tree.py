@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processes below a server, as /proc has them, and what each of them is."""
+"""The processes below a server, as listed in /proc, and the role of each."""
 
 import collections
 import contextlib
@@ -16,9 +16,8 @@ def words(pid):
 
 
 def role_of(pid, name, parent):
-    """What it is; None: it has not become anybody yet, or is a program's program.
-
-    parent: its entry; None: the server itself.
+    """The role of a process; None: it has none yet, or is a child of a program. parent: its
+    entry; None: the server itself.
     """
     if name.startswith("sweet: "):
         return None if parent and parent.name == name else name.partition(" ")[2]
@@ -32,7 +31,7 @@ def role_of(pid, name, parent):
 
 
 def below(server):
-    """Entries of all that the server and its processes have started, parents first."""
+    """Entries of all processes that the server and its children have started, parents first."""
     seen = collections.defaultdict(list)
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
@@ -53,7 +52,7 @@ def below(server):
 
 
 def under(entries, pid):
-    """Those of entries that pid or its processes have started."""
+    """Those of entries that descend from pid."""
     numbers = {pid}
     found = []
     for entry in entries:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Clients that ask for the pages of a site at random, each in a thread, and look
-at every byte that comes."""
+"""Clients that request the pages of a site at random, each in a thread, and check
+every received byte."""
 
 import collections
 import contextlib
@@ -16,18 +16,18 @@ Failure = collections.namedtuple("Failure", "page status began ended")  # status
 
 
 class Cut(Exception):
-    """The connection has ended within an answer, or before it."""
+    """The connection was closed within a response, or before it."""
 
 
 class Connection(Client):
-    """Answers of any length, chunked ones too; slow: in small pieces, with pauses."""
+    """Responses of any length, chunked ones too; slow: in small pieces, with pauses."""
 
     def __init__(self, port, slow=False):
         self.slow = slow
         super().__init__(port, buffer=4096 if slow else None)
 
     def part(self):
-        """What has come, at least a byte."""
+        """Returns received data, at least a byte."""
         if self.slow:
             threading.Event().wait(SLOW_PAUSE)
         try:
@@ -62,9 +62,9 @@ class Connection(Client):
         return b"".join(body)
 
     def ask(self, page, close=False):
-        """Status, body, and whether the connection stays."""
+        """Returns status, body, and whether the connection stays open."""
         self.answered = False
-        with contextlib.suppress(ConnectionError):  # an answer may be there all the same
+        with contextlib.suppress(ConnectionError):  # there may be a response all the same
             self.send(page.request(close))
         lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
         self.answered = True
@@ -81,11 +81,10 @@ class Connection(Client):
 
 
 class Visitors:
-    """count threads that ask until they are told to end.
-
-    may_fail(page): whether a bad gateway or a cut answer is noted in failures; all else
-    that is not right is wrong, and ends them.  may_close: a connection that waits for a
-    request may be closed at any time, as by the old processes of mp.
+    """`count` threads that send requests until they are told to stop. may_fail(page): whether a
+    bad gateway or a cut-off response is recorded in failures; any other error is wrong, and
+    stops them. may_close: an idle connection may be closed at any time, as by the old
+    processes of mp.
     """
 
     def __init__(self, port, pages, rng, count, may_fail, kept=20, slow=0, may_close=False):
@@ -106,7 +105,7 @@ class Visitors:
             thread.start()
 
     def end(self):
-        """Awaits the answers under way; what was wrong, in words, or None."""
+        """Awaits pending responses; returns a description of the error, or None."""
         self.ending.set()
         for thread in self.threads:
             thread.join(2 * TIMEOUT)
@@ -118,7 +117,7 @@ class Visitors:
         try:
             while not self.ending.is_set():
                 self.connected(rng, slow)
-        except Exception as error:  # for the stage to tell
+        except Exception as error:  # reported by the stage
             self.complain(f"{type(error).__name__}: {error}")
 
     def complain(self, what):

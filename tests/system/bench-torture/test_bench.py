@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What bench computes and writes: ratios, tables, CSV, RESULTS.md; and what it
-reads of its load generators.  It measures nothing here: tests/check-bench.sh does that."""
+"""The values that bench computes and writes: ratios, tables, CSV, RESULTS.md; and how
+it reads the output of its load generators.  It measures nothing here:
+tests/check-bench.sh does that."""
 
 import csv
 import importlib.machinery
@@ -116,7 +117,7 @@ def test_section_is_woven(content):
 
 
 def test_disturbed_runs_are_told(content):
-    """Under the command of a section, as bench itself warns of them."""
+    """Listed under the command of a section, as bench itself warns of them."""
     assert "Disturbed" not in weave.section("{{command}}\n", content, "fixed")
     content["cases"][0]["runs"]["nginx"][2]["other_percent"] = 9.4
     content["cases"][1]["runs"]["sweet"][0]["other_percent"] = 5.6
@@ -302,7 +303,7 @@ def test_all_goes_on_after_failures(monkeypatch, tmp_path, capfd):
     (tmp_path / "bench").write_text(FAKE)
     monkeypatch.setattr(results, "find_missing", lambda: [])
     monkeypatch.setattr(results, "LIMIT_SECONDS", 2)
-    # Children that bench has beside this one are other tests' servers here.
+    # Other children of this process are servers of other tests.
     monkeypatch.setattr(results.process, "end_all", lambda: None)
     os.makedirs(tmp_path / "results")
     (tmp_path / "results/bad.json").write_text("of yesterday")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What bench says of the targets: ratios, limits, and figures of guests."""
+"""What bench says about its targets: ratios, limits, and figures of guests."""
 
 import contextlib
 import json
@@ -23,11 +23,11 @@ from test_bench import case, cases, content  # noqa: E402
 pytestmark = pytest.mark.bench
 
 
-# --- bars ------------------------------------------------------------------------
+# --- targets ---------------------------------------------------------------------
 
 
 def costs(parameters, **rows):
-    """A case whose rows took so many us of CPU for a request, run by run."""
+    """A case whose rows used that many us of CPU for a request, run by run."""
     one = case(parameters, **rows)
     for row, values in rows.items():
         for run, value in zip(one["runs"][row], values):
@@ -63,7 +63,7 @@ def test_missed_bar_of_fixed_tells_the_limit():
 
 
 def test_bars_of_tux_are_of_replies_on_single_connections(content):
-    """Not of CPU time on kept ones; and httperf's own errors are not the server's."""
+    """Not of CPU time on kept ones; and errors of httperf are not errors of the server."""
     def rising(rate, sweet, apache, failed, own):
         one = case({"rate": rate, "size": 1024}, sweet=sweet, apache=apache)
         for runs in one["runs"].values():
@@ -125,7 +125,7 @@ def test_bars_of_trace_are_of_warm_files_and_the_whole_log():
         for row, runs in one["runs"].items():
             for run in runs:
                 run["mb_per_s"] = run["requests_per_s"]
-                if row == "nginx":  # as much CPU time and as many bytes by twice the requests
+                if row == "nginx":  # as much CPU time and as many bytes for twice the requests
                     run["cpu_us_per_request"] /= 2
                     run["requests_per_s"] *= 2
     found = outcomes(EXPERIMENTS["trace"].verdicts(some))
@@ -178,7 +178,7 @@ def test_bars_of_a_pipe():
 
 @pytest.fixture
 def page():
-    """page(answer): the port of a server that says that again and again, whatever it is asked."""
+    """page(answer): the port of a server that sends these bytes for every request."""
     listener = socket.create_server(("127.0.0.1", 0))
     ending = threading.Event()
 
@@ -242,7 +242,7 @@ def test_kernel_bars():
                    **{"module_kept sums": [91]}) == [(1.5, 1.5, True), (9, 10, False)]
     assert reached("static", "veth-1500", kernel.MB, module=[2], sendfile=[3]) == [(1.5, 1.5, True)]
     assert reached("static", "veth-1500-offload", kernel.KB, module=[1]) == []
-    # Small documents by the way that is made for them.
+    # Small documents by the method for small ones.
     assert reached("dynamic", "virtio-1500", 10 * kernel.KB, module=[20], module_put=[10],
                    pipe_write=[11]) == [(1.1, 1.2, False)]
     assert reached("dynamic", "virtio-1500", 100 * kernel.KB, module=[10], module_put=[20],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The benchmarks' own client, bench/client: against the server, and against
-sockets that answer as no server should."""
+"""The benchmarks' own client, bench/client: against the server, and against sockets
+that respond as no server should."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ SIZES = {"/small": 1 * KB, "/empty": 0, "/middle": 40 * KB, "/large": 3 * MB}
 
 
 def run(port, lines, *options, seconds=TIMEOUT):
-    """What the client printed, as numbers."""
+    """Returns the output of the client, as numbers."""
     argv = [*UNDER, CLIENT, "--list", "-", "--seconds", str(seconds), *map(str, options),
             f"127.0.0.1:{port}"]
     done = subprocess.run(argv, input="".join(f"{line}\n" for line in lines), text=True,
@@ -91,7 +91,8 @@ def test_other_answers_than_the_list_tells_of(server):
 
 
 def test_chunked(server):
-    """The worker does not tell how long its answer is; HTTP/1.0 has it until the end."""
+    """The worker does not announce the length of its response; with HTTP/1.0 it lasts until the
+    end."""
     length = 5 * 100 * KB
     for options in ([], ["--close"]):
         got = run(server.port, [f"/stream/pieces?5:{100 * KB} {length}"], "--clients", 2,
@@ -117,7 +118,7 @@ def test_surge(server, tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--close"]])
 def test_rate(server, options):
-    """Neither more than are due nor less; by chance, but always by the same."""
+    """Exactly as many as are due; at random times, but always the same ones."""
     got = run(server.port, lines(), "--clients", 8, "--rate", 200 // SCALE, *options, seconds=2)
     assert errors(got) == {}
     assert 0.8 * 400 // SCALE < got["requests"] + got["late"] < 1.2 * 400 // SCALE + 10
@@ -130,11 +131,11 @@ def test_rate_ends_with_the_requests(server):
     assert (got["requests"], got["late"]) == (100, 0)
 
 
-# --- answers of a script -------------------------------------------------------
+# --- responses of a script -----------------------------------------------------
 
 
 class Script:
-    """A thread that answers each connection by a function of its socket."""
+    """A thread that responds to each connection by a function of its socket."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -180,7 +181,7 @@ def script():
 
 
 def request(connection):
-    """The next head of a request, or b"" at the end."""
+    """Returns the next head of a request, or b"" at the end."""
     data = b""
     while not data.endswith(b"\r\n\r\n"):
         more = connection.recv(1)
@@ -191,7 +192,7 @@ def request(connection):
 
 
 def always(text, keep=True, pieces=None):
-    """Answers each request with the same bytes."""
+    """Sends the same bytes to each request."""
 
     def answer(connection):
         while request(connection):
@@ -231,7 +232,7 @@ def test_connection_that_is_told_to_end(script):
 
 
 def test_kept_connection_that_ends_untold(script):
-    """The request may cross the end of the connection: it is asked again, and told."""
+    """The request may cross the close of the connection: it is sent again, and counted."""
     got = run(script(always(GOOD, keep=False)), ["/ 5"], "--requests", 10)
     assert errors(got) == {}
     assert got["requests"] == 10
@@ -272,7 +273,7 @@ def test_silence(script):
 
 
 def test_server_that_never_closes(script):
-    """A whole answer, but a connection that was to end does not."""
+    """A complete response, but the server does not close the connection as announced."""
     got = run(script(always(GOOD)), ["/ 5"], "--requests", 1, "--close", "--timeout", 0.2)
     assert errors(got) == {"timeout": 1}
 
@@ -288,7 +289,7 @@ def test_reset(script):
 
 
 def test_times_count_from_when_a_request_was_due(script):
-    """One client, answers that take longer than the time between two requests."""
+    """One client; responses take longer than the time between two requests."""
     def slow(connection):
         while request(connection):
             time.sleep(0.05)
@@ -298,7 +299,7 @@ def test_times_count_from_when_a_request_was_due(script):
     closed = run(port, ["/ 5"], seconds=1)
     got = run(port, ["/ 5"], "--rate", 100, seconds=1)
     assert errors(got) == errors(closed) == {}
-    # About 80 of 100 are not answered in time, and count.
+    # About 80 of 100 are late, and count.
     assert got["late"] > got["requests"] > 0 == closed["late"]
     assert got["p50"] > 3 * closed["p50"]
     assert got["max"] > 500000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What bench makes of logs, and the files it makes for them."""
+"""How bench evaluates logs, and the files that it makes for them."""
 
 import gzip
 import os
@@ -29,7 +29,7 @@ BAD = ("words", '10.0.0.1 - - [x] "GET / HTTP/1.0" 200', '10.0.0.1 - - [x] "GET 
 def test_common_and_combined():
     log = weblog.parse([COMMON, COMBINED, COMMON.replace("2326", "4000"), COMMON, *OTHERS], "x")
     assert log.order == [0, 1, 0, 0]
-    assert log.sizes == [4000, 10]  # the largest that was seen
+    assert log.sizes == [4000, 10]  # the largest size in the log
     assert log.words.startswith("x: 4 of 9 requests, 2 documents")
     assert "no requests" not in log.words
 
@@ -86,7 +86,7 @@ def test_documents(tmp_path):
     assert documents.body(1000, 1) != documents.body(1000, 2)
     assert made.resident() == 1
     kept = made.drop()
-    assert kept in (0, 1)  # on a disk, or in memory for ever
+    assert kept in (0, 1)  # on a disk, or in memory forever
     assert made.resident() == kept
 
 
@@ -101,7 +101,7 @@ def test_specweb_shares():
     first, second = (sum(share for path, _, share in pages if f"dir{number:05d}/" in path)
                      for number in range(2))
     assert first / second == pytest.approx(2)
-    # Within a class the fifth file has most: 35.3 %.
+    # Within a class the fifth file has the largest share: 35.3 %.
     middle = sum(share for path, _, share in pages if path.endswith("class1_4"))
     assert middle == pytest.approx(0.5 * 0.3535, rel=1e-3)
     assert {size for path, size, _ in pages if "class0_" in path} \

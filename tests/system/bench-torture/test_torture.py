@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tests/torture/torture itself: what it says, writes and ends with, by stages made for that."""
+"""tests/torture/torture itself: its output, its files and its exit status, with stages
+made for this test."""
 
 import json
 import os
@@ -39,7 +40,7 @@ SHARE = 0.1
 def run(torture):
     assert 1 + 1 == 3
 """,
-    # An orphan: its parent has ended.
+    # An orphan: its parent has exited.
     "leaving": """
 import subprocess
 SHARE = 0.1
@@ -58,7 +59,7 @@ def run(torture):
 
 @pytest.fixture
 def torture(tmp_path):
-    """torture(arguments...): what it has said, its exit status in `returncode`."""
+    """torture(arguments...): returns its output, its exit status in `returncode`."""
     for name, text in STAGES.items():
         (tmp_path / f"{name}.py").write_text(text)
 
@@ -83,7 +84,7 @@ def test_passes(torture, tmp_path):
 
 
 def test_a_stage_that_fails(torture, tmp_path):
-    """The others run all the same."""
+    """The other stages run all the same."""
     results = tmp_path / "results.json"
     done = torture("--seconds", 10, "--seed", 7, "--results", results, "bad", "broken", "good")
     assert done.returncode == 1

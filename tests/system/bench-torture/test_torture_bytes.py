@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The client of tests/torture, stage "bytes", finds what is wrong: by a server
-that answers rightly, or not quite."""
+"""The client of tests/torture, stage "bytes", detects errors: with a server that
+responds rightly, or almost."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ def scramble(word):
 
 @functools.lru_cache(128)
 def content(number, version=1, kind="s"):
-    """A steady file, said a second time, apart from content.h."""
+    """A steady file, by an implementation independent of content.h."""
     size = SIZES[number % len(SIZES)]
     key = scramble(ord(kind) << 32 | number + 1)
     words = (scramble(key ^ (version << 32 | place)) for place in range((size + 7) // 8))
@@ -53,7 +53,7 @@ def flipped(body, number, first, last):
 
 
 def mixed(body, number, first, last):
-    """From the middle on another version."""
+    """Another version from the middle on."""
     half = len(body) // 2
     return body[:half] + content(number, 2)[first:last][half:]
 

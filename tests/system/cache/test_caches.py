@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The three caches of files, each on and off, all eight ways: the same answers
-by all of them.  And what pads the heads."""
+"""The three caches of files, each on and off, in all eight combinations: the same
+responses from all of them.  And padding of heads."""
 
 import contextlib
 import gzip
@@ -144,7 +144,7 @@ def test_deleted_while_sent(served):
 
 
 def test_many_at_once(served):
-    """Clients that ask for a file while it is replaced: one version or another."""
+    """Clients that request a file while it is replaced: one version or another."""
     path = served.root / "file.bin"
     versions = [pattern(20 * KB, seed) for seed in (1, 2)]
     write(path, versions[0])
@@ -171,7 +171,7 @@ def test_many_at_once(served):
 
 @pytest.mark.parametrize("switch", ["path-cache", "header-cache", "content-cache"])
 def test_reload(kind, tmp_path, switch):
-    """A switch holds from the next reading of the configuration on."""
+    """A changed switch takes effect when the configuration is read again."""
     write(tmp_path / "root" / "file", b"file\n")
     config = write(tmp_path / "sweet.conf", b"[sweet]\n")
     with running(kind, tmp_path / "root", "--config", config) as server:
@@ -198,7 +198,7 @@ def padded(kind, tmp_path, *more):
 
 
 def lengths(client):
-    """Bytes of the heads of answers of every kind, and their Server fields."""
+    """Returns the lengths of the heads of responses of every kind, and their Server fields."""
     for target, field in [("/file.txt", None), ("/file.html", None), ("/none", None),
                           ("/.sweet/status", None), ("/file.txt", "Range: bytes=1-5"),
                           ("/file.txt", "Range: bytes=1-2,5-"), ("/file.txt", 'If-Match: "x"')]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Clients that stop reading hold no more of the cache than a part of it: their
-answers go on from the file, or from the spool, and no byte of them is wrong."""
+"""Clients that stop reading hold at most a part of the cache: their responses continue
+from the file, or from the spool, and all bytes are right."""
 
 import contextlib
 import os
@@ -13,14 +13,14 @@ from server import GENERATE, running
 from test_generate import page
 
 CACHE = 16 * MB
-SIZE = 3 * MB  # less than a quarter of the cache, and more than a socket takes
-COUNT = 12  # of them are more than the cache
+SIZE = 3 * MB  # less than a quarter of the cache, and more than a socket buffers
+COUNT = 12  # that many are larger than the cache
 SMALL_BUFFER = 4096
 
 
 @pytest.fixture
 def slow():
-    """Clients that ask and do not read."""
+    """Clients that send a request and do not read."""
     clients = []
 
     def ask(server, target):
@@ -56,7 +56,8 @@ def files(folder):
 
 
 def test_files(kind, tmp_path, slow):
-    """They go on from the file; who reads then has all of it, and others are served meanwhile."""
+    """They continue from the file; clients that read later get all of it, and others are served
+    meanwhile."""
     paths = files(tmp_path)
     write(tmp_path / "small", b"small\n")
     with serve(kind, tmp_path) as server:
@@ -72,7 +73,7 @@ def test_files(kind, tmp_path, slow):
 
 
 def test_ranges(kind, tmp_path, slow):
-    """Parts of a file with texts between: also behind the part that is being sent."""
+    """Parts of a file with texts between: also after the part that is being sent."""
     write(tmp_path / "file", pattern(SIZE))
     first, last = 5, SIZE - 7
     fields = b"Range: bytes=%d-%d,%d-%d\r\n" % (first, last - 100, last, last + 3)
@@ -92,7 +93,7 @@ def test_ranges(kind, tmp_path, slow):
 
 @pytest.mark.parametrize("how", ["replaced", "rewritten", "gone"])
 def test_version_is_gone(kind, tmp_path, slow, how):
-    """The unit's own version is not there any more: its rest is spooled."""
+    """The version of the unit no longer exists: its rest is spooled."""
     paths = files(tmp_path)
     with serve(kind, tmp_path, "--threads", 1) as server:
         first = slow(server, "/file0")
@@ -121,7 +122,7 @@ def pages(kind, folder, slow, check, **options):
 
 
 def test_pages(kind, tmp_path, slow):
-    """A program has the memory of its pages back, and goes on answering."""
+    """A program gets the memory of its pages back, and continues to respond."""
     def check(server):
         clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]
         wait_slow(server, to_spool=1)
@@ -136,7 +137,8 @@ def test_pages(kind, tmp_path, slow):
 
 
 def test_spool_is_full(kind, tmp_path, slow):
-    """Who has no place there is reset, counted and logged; the others are served."""
+    """A client whose data does not fit there is reset, counted and logged; the others are
+    served."""
     def check(server):
         clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]
         wait_slow(server, reset=1)
@@ -155,12 +157,12 @@ def test_spool_is_full(kind, tmp_path, slow):
 
 
 def test_memory_of_a_program(kind, tmp_path, slow):
-    """Of one that has less than the cache a part is held, too."""
+    """For a program with less memory than the cache, a part of that can be held, too."""
     def check(server):
         clients = []
         for number in range(COUNT):
             clients.append(slow(server, f"/app?size={SIZE}"))
-            # It has memory for five at once, and may hold two.
+            # Its memory fits five concurrent ones; two may be held.
             if number % 3 == 2:
                 server.wait_status(lambda status, least=number - 1:
                                    status["slow"]["to_spool"] >= least)
@@ -174,7 +176,8 @@ def test_memory_of_a_program(kind, tmp_path, slow):
 
 
 def test_burst_of_pages(kind, tmp_path, slow):
-    """Many at once, of clients that read nothing: requests wait until pages are spooled."""
+    """Many concurrent requests of clients that read nothing: requests wait until pages are
+    spooled."""
     def check(server):
         clients = [slow(server, f"/app?size={MB}&number={number}") for number in range(100)]
         for client in clients:
@@ -190,9 +193,9 @@ def test_burst_of_pages(kind, tmp_path, slow):
 
 
 def test_pages_as_large_as_the_memory(kind, tmp_path, slow):
-    """Of which a second has no place: who reads nothing keeps others only for a while."""
+    """Memory for one page only: a client that reads nothing delays others only for a while."""
     def check(server):
-        # Before, nobody knows how large they are.
+        # Before the first page, the size is unknown.
         with Client(server.port) as client:
             assert client.get(f"/app?size={10 * MB}").body == page(10 * MB)
         clients = [slow(server, f"/app?size={10 * MB}") for _ in range(3)]
@@ -206,7 +209,7 @@ def test_pages_as_large_as_the_memory(kind, tmp_path, slow):
 
 
 def test_idle_sockets(kind, tmp_path):
-    """What a client has read since its answer left is not counted for long."""
+    """Bytes that a client has read since its response left are soon not counted any more."""
     write(tmp_path / "file", pattern(48 * KB))
     with serve(kind, tmp_path) as server, Client(server.port, SMALL_BUFFER) as client:
         client.send(request("/file"))
@@ -217,7 +220,7 @@ def test_idle_sockets(kind, tmp_path):
 
 
 def test_sockets_take_little(kind, tmp_path, slow):
-    """Of a client that has not read anything: what its window allows, and a bound."""
+    """For a client that has not read anything: the size of its window, and a limit."""
     files(tmp_path)
     with serve(kind, tmp_path) as server:
         clients = [slow(server, f"/file{number}") for number in range(COUNT)]
@@ -231,7 +234,7 @@ def test_sockets_take_little(kind, tmp_path, slow):
 
 
 def test_readers_that_stop(kind, tmp_path, slow):
-    """What was lent to them stays as it was until it is acknowledged."""
+    """Lent pages stay unchanged until they are acknowledged."""
     paths = files(tmp_path)
     with serve(kind, tmp_path) as server:
         clients = [slow(server, "/" + path.name) for path in paths]
@@ -249,7 +252,7 @@ def test_readers_that_stop(kind, tmp_path, slow):
 
 
 def test_socket_memory(kind, tmp_path, slow):
-    """Beyond it the slowest are reset, and who reads is not."""
+    """Beyond it the slowest clients are reset, and those that read are not."""
     most, count = 4 * MB, 16 * COUNT
     files(tmp_path)
     with serve(kind, tmp_path, "--threads", 1, "--socket-memory", most) as server:
@@ -268,7 +271,7 @@ def test_socket_memory(kind, tmp_path, slow):
 
 
 def test_clients_go_away(kind, tmp_path, slow):
-    """In the middle of all that: nothing is left."""
+    """In the middle of all that: nothing leaks."""
     def check(server):
         for number in range(3):
             clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]

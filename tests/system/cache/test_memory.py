@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the server needs besides its cache, with the defaults."""
+"""The memory that the server needs besides its cache, with the defaults."""
 
 import contextlib
 import os
@@ -52,7 +52,8 @@ def test_clients_that_went_leave_nothing(start, tmp_path):
 
 @contextlib.contextmanager
 def limited(limit):
-    """A cgroup of so many bytes, of either version; yields how to start something in it."""
+    """A cgroup with a limit of that many bytes, of either version; yields how to start
+    something in it."""
     for parent, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
                          ("/sys/fs/cgroup", "memory.max")):
         folder = f"{parent}/sweet-test-{os.getpid()}"
@@ -74,7 +75,8 @@ def limited(limit):
 
 
 def test_default_size_in_a_cgroup(kind, tmp_path):
-    """Of 128 MB it is a quarter: more files than that, and clients that do not read, kill nothing."""
+    """A quarter of 128 MB: more files than that, and clients that do not read, do not cause an
+    OOM kill."""
     count, body = 160, pattern(MB)
     for number in range(count):
         write(tmp_path / str(number), body)
@@ -94,7 +96,7 @@ def test_default_size_in_a_cgroup(kind, tmp_path):
 
 
 def test_more_than_there_is(tmp_path):
-    """A size that is given is taken, with a warning if it cannot be had."""
+    """A configured size is used, with a warning if it is not available."""
     more = r"a cache of 256M and workers with 64M may take more memory than there is: .* 128M"
     options = ["--worker", f"/generate={GENERATE}", "--worker-memory", "32M", "--cache-size"]
     with limited(128 * MB) as prefix:
@@ -104,7 +106,7 @@ def test_more_than_there_is(tmp_path):
 
 
 def test_in_a_cgroup(kind, tmp_path):
-    """Of 96 MB a cache of 32 leaves enough for the rest: nothing is killed."""
+    """Of 96 MB a cache of 32 leaves enough for the rest: there is no OOM kill."""
     for number in range(150):
         write(tmp_path / str(number), pattern(MB, number))
     with limited(96 * MB) as prefix, \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the cache holds, and the page cache too: page-cache=keep and =drop, as
-mincore(2) sees it."""
+"""The content of the cache, and of the page cache: page-cache=keep and =drop, checked
+with mincore(2)."""
 
 import ctypes
 import mmap
@@ -25,7 +25,7 @@ libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
 def resident(path):
-    """Pages of a file that are in the page cache, and pages that it has."""
+    """Returns the pages of a file in the page cache, and all its pages."""
     size = path.stat().st_size
     pages = (size + PAGE - 1) // PAGE
     fd = os.open(path, os.O_RDONLY)
@@ -77,7 +77,7 @@ def test_what_the_cache_holds(root, what):
 
 
 def test_what_it_does_not_hold_stays(root):
-    """A file that is streamed is nowhere else."""
+    """The page cache keeps a streamed file, of which there is no other copy in memory."""
     options = ["--cache-size", "16M", "--page-cache", "drop"]
     with running("epoll", root, *options) as server, Client(server.port) as client:
         assert client.get(f"/{LARGE}").body == pattern(LARGE, len(SIZES))

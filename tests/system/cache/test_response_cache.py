@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Answers of programs that are kept: which, for how long and for whom."""
+"""Cached responses of programs: which, for how long and for which clients."""
 
 import email.utils
 import http.client
@@ -22,7 +22,7 @@ NABCCTL = os.path.abspath(os.path.join(BUILD, "nabcctl", "nabcctl"))
 
 
 class Site:
-    """A server with a worker in one process, below paths with rules of their own."""
+    """A server with a worker in one process, under paths with rules of their own."""
 
     def __init__(self, server, folder):
         self.server = server
@@ -33,7 +33,7 @@ class Site:
         return fetch(self.port, target, method, fields)
 
     def call(self, target, fields="", method="GET"):
-        """The number of the call that the answer came from."""
+        """Returns the number of the call that generated the response."""
         got = self.get(target, fields, method)
         assert got.status == 200, got.head
         return int(got.body.split()[0])
@@ -73,7 +73,7 @@ cache=off
 
 
 class Gate:
-    """A FIFO at which the worker waits; who was let before need not."""
+    """A FIFO at which the worker waits; not if it was released before."""
 
     def __init__(self, path):
         os.mkfifo(path)
@@ -84,7 +84,7 @@ class Gate:
         os.write(self.end, calls * b"x")
 
     def await_comer(self, pids):
-        """Until one of the processes stands at it."""
+        """Waits until one of the processes waits there."""
         deadline = time.monotonic() + TIMEOUT
         while not any(map(self.has_come, pids)):
             assert time.monotonic() < deadline
@@ -109,7 +109,7 @@ def gate(tmp_path):
 
 
 def whole(site, target):
-    """A body in the chunked coding, or of a known length; b"" when it is broken off."""
+    """A body in the chunked coding, or of a known length; b"" when it is cut off."""
     connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=TIMEOUT)
     try:
         connection.request("GET", target, headers={"Host": "test"})
@@ -120,7 +120,7 @@ def whole(site, target):
         connection.close()
 
 
-# --- which are kept --------------------------------------------------------------------------
+# --- which are cached ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target, kept", [
@@ -216,8 +216,8 @@ cache=response
 
 
 def test_places_tell_apart(kind, tmp_path):
-    """Nothing is given to others than those for whom it was made: neither by another address,
-    host or scope, nor when a reload gives the path to another pool."""
+    """A response is never used for other requests: neither for another address, host or scope,
+    nor when a reload gives the path to another pool."""
     config = tmp_path / "sweet.conf"
 
     def write_config(pool):
@@ -239,7 +239,7 @@ def test_places_tell_apart(kind, tmp_path):
         one, other = call("127.0.0.1"), call("127.0.0.2")
         assert one != other
         assert (call("127.0.0.1"), call("127.0.0.2")) == (one, other)
-        # A program sees whether a host was named.
+        # A program sees whether the request named a host.
         named = f"127.0.0.1:{ports['127.0.0.1']}"
         bare = call("127.0.0.1", host=None)
         assert call("127.0.0.1", host=None) == bare != call("127.0.0.1", host=named)
@@ -291,14 +291,14 @@ def test_large(site):
     target = f"/w/r/large?Cache-Control:max-age=30&size={3 * MB}"
     one, other = site.get(target), site.get(target)
     assert one.body == other.body
-    # Too large to be copied: not kept, but whole.
+    # Too large to be copied: not cached, but complete.
     target = f"/w/r/large?Cache-Control:max-age=30&size={6 * MB}"
     one, other = site.get(target), site.get(target)
     assert one.body != other.body and len(one.body) == len(other.body)
 
 
 def test_long_head(site):
-    """All that a head has room for is passed on; what a hit can add its lines to is kept."""
+    """Any head that fits is passed on; it is cached if there is space for the lines of a hit."""
     def ask(length):
         target = "/w/r/long?Cache-Control:max-age=30&X-A:"
         return site.get(target + "a" * (length - len("Cache-Control: max-age=30\r\nX-A: \r\n")))
@@ -331,9 +331,9 @@ def test_conditions(site):
     assert "Content-Type" not in got and "Age" in got
     assert site.call(target, 'If-None-Match: "v2"\r\n') == first
     assert site.get(target, 'If-Match: "v2"\r\n').status == 412
-    # There is no date to compare.
+    # Without a date there is nothing to compare.
     assert site.call(target, "If-Modified-Since: Fri, 31 Dec 9999 23:59:59 GMT\r\n") == first
-    # The program is not told what this one client has, or its 304 would be kept.
+    # The program does not get the conditions of this client, or its 304 would be cached.
     site.purge("/w/r/etag*")
     got = site.get(target, 'If-None-Match: "v1"\r\n')
     assert (got.status, got.body.split()[3]) == (200, b"-")
@@ -342,7 +342,7 @@ def test_conditions(site):
 
 def test_range(site):
     target = "/w/r/range?Cache-Control:max-age=30&size=1000"
-    # Of what is not there the program is asked for the part.
+    # If nothing is cached, the program gets the range.
     assert site.get(target, "Range: bytes=0-3\r\n").body.split()[4] == b"bytes=0-3"
     whole = site.get(target)
     got = site.get(target, "Range: bytes=-100\r\n")
@@ -350,7 +350,7 @@ def test_range(site):
     assert (got.status, got.body) == (206, whole.body[-100:])
     assert got["Content-Range"] == f"bytes {length - 100}-{length - 1}/{length}"
     assert site.get(target, "Range: bytes=1-2,4-5\r\n").body == whole.body
-    # Nothing of it, as with a file.
+    # An unsatisfiable range, as with a file.
     for fields in (f"Range: bytes={length}-\r\n", "Range: bytes=9999-10000,5000-\r\n"):
         got = site.get(target, fields)
         assert (got.status, got["Content-Range"]) == (416, f"bytes */{length}")
@@ -362,8 +362,8 @@ def test_range(site):
 
 @pytest.mark.parametrize("what", ['ETag:W/"v"', "mixed", "status=404"])
 def test_range_of_others(site, what):
-    """A weak tag does not stand in the way of a range, but it is no condition of one; what is
-    no representation has no ranges."""
+    """A weak tag does not prevent a range, but cannot be a condition of one; a response other
+    than 200 has no ranges."""
     target = f"/w/r/others?Cache-Control:max-age=30&size=1000&{what}"
     whole = site.get(target)
     beyond = site.get(target, "Range: bytes=99999-\r\n")
@@ -388,7 +388,8 @@ def date_of(answer):
 
 
 def test_date_stays(site):
-    """Age counts from the Date beside it: a cache behind this one would count twice."""
+    """Age is relative to the Date beside it: otherwise a cache behind this one would count
+    twice."""
     target = '/w/r/date?Cache-Control:max-age=600&ETag:"v"'
     site.get(target)
     one = site.get(target)
@@ -398,7 +399,7 @@ def test_date_stays(site):
         time.sleep(0.05)
     for fields in ("", "Range: bytes=0-1\r\n", 'If-None-Match: "v"\r\n'):
         assert site.get(target, fields)["Date"] == one["Date"]
-    # An answer of the server's own has a date of its own.
+    # A response of the server itself has a current date.
     while date_of(site.get(target, "If-Match: x\r\n")) <= date_of(one):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -416,7 +417,7 @@ OLD = "Sun, 06 Nov 1994 08:49:37 GMT"
     (f"{OLD}&Date:{OLD}", None),
 ])
 def test_own_date(site, date, sent):
-    """A program's own Date is passed on and counts as the age, in any form that is one."""
+    """A Date of the program is passed on and counts for the age, in any valid form."""
     # Thirty years are more than ten minutes.
     target = f"/w/r/own?Cache-Control:max-age=600&Date:{date}".replace(" ", "+")
     assert (site.get(target)["Date"] == OLD) == (sent is not None)

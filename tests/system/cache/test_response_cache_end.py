@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kept answers of programs: one call for many clients, an old one while a new one is fetched, and what
-ends them."""
+"""Cached responses of programs: one call for many clients, a stale one while a new one
+is fetched, and what drops them."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ from test_response_cache import NABCCTL, TOLD, Site, gate, site, whole
 
 
 def ask_all(site, target, count, fields=""):
-    """That many clients that have asked and wait."""
+    """That many clients that have sent a request and wait."""
     clients = [Client(site.port) for _ in range(count)]
     for client in clients:
         client.send(request(target, "GET", fields))
@@ -58,7 +58,7 @@ def test_what_is_not_kept_is_asked_for_by_each(site, gate):
 
 
 def test_the_fetcher_goes(site, gate):
-    """Its worker answers all the same, for those who wait."""
+    """Its worker responds all the same, for the waiting clients."""
     target = f"/w/r/goes?Cache-Control:max-age=30&wait={gate.path}"
     before = site.counters()
     fetcher = ask_all(site, target, 1)[0]
@@ -82,7 +82,7 @@ def test_one_who_waits_goes(site, gate):
 
 
 def test_the_worker_ends(kind, tmp_path, gate):
-    """Nobody is left behind when the fetcher's worker dies."""
+    """No client is forgotten when the fetcher's worker dies."""
     config = tmp_path / "sweet.conf"
     write(config, f"[sweet]\nworker=/w={TOLD}\nworkers=1\ncache=response\n".encode())
     with running(kind, tmp_path, "--config", config) as server:
@@ -93,11 +93,11 @@ def test_the_worker_ends(kind, tmp_path, gate):
         clients += ask_all(site, target, 2)
         await_waiting(site, 2, 0)
         workers = server.workers()
-        # What a worker has not begun with goes to the next.
+        # Requests that a worker has not begun go to the next one.
         gate.await_comer(workers)
         for process in workers.values():
             process.kill()
-        # The first is told so; the others ask by themselves, of the next worker.
+        # The first gets an error; the others send their own requests, to the next worker.
         assert clients[0].response().status == 502
         gate.let(2)
         assert [client.response().status for client in clients[1:]] == [200, 200]
@@ -106,7 +106,7 @@ def test_the_worker_ends(kind, tmp_path, gate):
 
 
 def test_the_server_ends(kind, tmp_path, gate):
-    """While one is fetched in front of a client, one behind its back, and others wait."""
+    """While one response is fetched for a client, one in the background, and others wait."""
     config = tmp_path / "sweet.conf"
     write(config, f"[sweet]\nworker=/w={TOLD}\nworkers=2\ncache=response\nstop-timeout=0s\n"
                   .encode())
@@ -126,7 +126,7 @@ def test_the_server_ends(kind, tmp_path, gate):
         client.close()
 
 
-# --- an old one meanwhile -----------------------------------------------------------------------
+# --- a stale one meanwhile ----------------------------------------------------------------------
 
 
 def test_stale_while_revalidate(site, gate):
@@ -140,7 +140,7 @@ def test_stale_while_revalidate(site, gate):
         assert site.get(target).body == first.body
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    # The worker is at it, and nobody waits for it.
+    # The worker is busy with it, and no client waits for it.
     for _ in range(5):
         assert site.get(target).body == first.body
     gate.let()
@@ -148,14 +148,14 @@ def test_stale_while_revalidate(site, gate):
     assert site.get(target).body != first.body
 
 
-# --- what ends them -------------------------------------------------------------------------------
+# --- what drops them ------------------------------------------------------------------------------
 
 
 def test_destroyed_by_its_worker(site):
     target = "/w/r/kept?X-NABC-Max-Age:600&keep&size=300000"
     first = site.call(target)
     assert site.call(target) == first
-    # One reads it slowly, so that the server holds it all the time.
+    # One client reads it slowly, so that the server holds it all the time.
     with Client(site.port, buffer=4096) as slow:
         slow.send(request(target))
         slow.head()
@@ -167,11 +167,11 @@ def test_destroyed_by_its_worker(site):
 
 
 def test_one_unit_of_two_stays(site):
-    """What does not stay is copied, and what does ends the answer all the same."""
+    """One-shot units are copied; a kept one ends the response when it is destroyed."""
     target = "/w/r/mixed?X-NABC-Max-Age:600&mixed&size=100"
     first = site.get(target).body
     assert len(first.split(b"GET")) == 3
-    # The worker has its memory back and writes over it.
+    # The worker has its memory back and overwrites it.
     for number in range(20):
         site.get(f"/w/other?{number}")
     assert site.get(target).body == first
@@ -263,7 +263,7 @@ def test_purge_is_for_operators(site):
         assert done.returncode == 1 and b"permission denied" in done.stderr
 
 
-# --- answers in pieces ---------------------------------------------------------------------------
+# --- responses in pieces -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [0, 1000, 70000])
@@ -276,7 +276,7 @@ def test_pieces(site, size):
 
 
 def test_pieces_of_a_known_length(site):
-    """What is more than that is neither sent nor kept."""
+    """Bytes beyond the length are neither sent nor cached."""
     for length in (20, 3000, 6012):
         target = (f"/w/r/pieces?Cache-Control:max-age=600&pieces=5&size=1000"
                   f"&Content-Length:{length}")
@@ -311,11 +311,11 @@ def test_too_many_pieces(site):
     assert site.counters()["stored"] == before
 
 
-# --- programs that have ended --------------------------------------------------------------------
+# --- programs that have exited -------------------------------------------------------------------
 
 
 def test_unit_of_a_script(kind, tmp_path):
-    """It is used where it lies, and destroying it is enough."""
+    """It is used without a copy, and destroying it is enough."""
     script = tmp_path / "cgi" / "page"
     write(script, f"""#!/bin/sh
 echo x >>{tmp_path}/calls

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Answers that come as bytes, from a FastCGI application: kept when they are
-whole, however they came; and what becomes of those that are not."""
+"""Responses that arrive as bytes, from a FastCGI application: cached when they are
+complete, in whatever pieces they arrived; and the fate of incomplete ones."""
 
 import socket
 import struct
@@ -18,7 +18,7 @@ HEAD = b"Content-Type: text/plain\r\nCache-Control: max-age=600\r\n\r\n"
 
 
 class Application:
-    """An application on a thread; answer(number, send) makes one answer."""
+    """An application on a thread; answer(number, send) makes one response."""
 
     def __init__(self, path):
         self.calls = 0
@@ -144,7 +144,7 @@ def test_pieces(server, application, pieces):
 
 
 def test_known_length(server, application):
-    """Kept with the last byte, whether or not the application ends."""
+    """Cached with the last byte, whether or not the application ends the request."""
     def answer(number, send):
         send(b"Content-Length: 5\r\n" + HEAD + b"%05d" % number)
         application.goes.wait(TIMEOUT)
@@ -168,7 +168,7 @@ def test_too_large(server, application):
 
 
 def test_broken_off(server, application):
-    """Who waits is not given half of it."""
+    """Waiting clients do not get half of it."""
     def answer(number, send):
         send(HEAD + b"%d" % number)
         if number == 1:
@@ -191,11 +191,11 @@ def test_broken_off(server, application):
 
 
 def test_the_fetcher_goes(server, application):
-    """One of those who wait asks in its place, and the others wait for that."""
+    """One of the waiting clients fetches in its place, and the others wait for that."""
     def answer(number, send):
         send(HEAD + b"%d" % number)
         if number == 1:
-            # Until the server lets go of the connection.
+            # Until the server closes the connection.
             while not application.goes.is_set():
                 send(b"x" * 1000)
                 time.sleep(0.01)
@@ -216,7 +216,7 @@ def test_the_fetcher_goes(server, application):
 
 
 def test_refreshed(server, application):
-    """Nobody takes what comes of a refresh, and yet all of it is kept."""
+    """No client receives the result of a refresh, and yet all of it is cached."""
     def answer(number, send):
         send(b"Cache-Control: max-age=1, stale-while-revalidate=600\r\n\r\n")
         for _ in range(20):

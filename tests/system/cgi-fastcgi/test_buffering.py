@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Bodies that wait on the disk: of requests, so that slow clients hold no program, and
-of programs' answers, so that programs need not wait for slow clients.  Each pool here
-has one process, which does one thing at a time."""
+"""Bodies that are spooled to disk: of requests, so that slow clients occupy no
+program, and of programs' responses, so that programs need not wait for slow
+clients.  Each pool here has one process, which does one thing at a time."""
 
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ from test_upload_programs import answer, head
 
 CACHE = 16 * MB
 LARGE = 32 * MB // SCALE
-ANSWER = 16 * MB  # more than sockets take
+ANSWER = 16 * MB  # more than sockets buffer
 PART = 3 * MB  # more than is kept in memory
 CLIENTS = 8
 TEXT = "printf 'Content-Type: text/plain\\r\\n\\r\\n'\n"
@@ -32,8 +32,8 @@ def sum_of(data):
 
 
 class Programs:
-    """Of one protocol; /app/sum is the length and sum of a body, /app/small is small,
-    /app/large has as many bytes of the pattern as its query says."""
+    """Programs of one protocol; /app/sum responds with the length and sum of a body, /app/small
+    is small, /app/large has as many bytes of the pattern as its query says."""
 
     def __init__(self, protocol, folder, start):
         self.protocol = protocol
@@ -72,12 +72,12 @@ class Programs:
         return f"processes=1\nfolder={self.folder}/cgi"
 
     def when_asked(self, begins, begun, go):
-        """/app/lost tells by a pipe that it has begun, perhaps with its answer, and reads
-        its body when it is told to."""
+        """/app/lost reports through a pipe that it has begun, perhaps with its response, and
+        reads its body when it is told to."""
         self.lost = begins, begun, go
 
     def fastcgi(self):
-        # As one process would: a request begins when the one before is over.
+        # As one process would: a request begins when the previous one is complete.
         one = threading.Lock()
 
         def handle(asked):
@@ -102,7 +102,7 @@ class Programs:
         return f"upstream={self.application.address}\nin-flight=1\nscript-suffix="
 
     def small(self):
-        """The status of an answer that needs the one process."""
+        """Returns the status of a response that needs the one process."""
         with Client(self.server.port) as client:
             client.send(request("/app/small"))
             said = Response(client.head(), b"")
@@ -142,7 +142,7 @@ def chunk(data):
 
 
 def test_slow_uploads_hold_no_program(programs):
-    """As many as stop in the middle: everybody else is answered meanwhile."""
+    """Many clients stop in the middle: all other requests are served meanwhile."""
     server = programs.serve()
     data = pattern(PART)
     clients = [Client(server.port) for _ in range(CLIENTS)]
@@ -151,7 +151,7 @@ def test_slow_uploads_hold_no_program(programs):
             client.send(head("/app/sum", None) + chunk(data[: 2 * MB]))
         else:
             client.send(head("/app/sum", len(data)) + data[: 2 * MB])
-    # All that came but what is too little for a piece yet.
+    # All received bytes except the last incomplete piece.
     server.wait_status(lambda status: spooled(status) > CLIENTS * MB)
     assert programs.small() == 200
     for number, client in enumerate(clients):
@@ -163,7 +163,7 @@ def test_slow_uploads_hold_no_program(programs):
 
 
 def test_large_chunked_upload(programs):
-    """Larger than any unit can be; its program is told the length."""
+    """Larger than any unit; its program gets the length."""
     server = programs.serve()
     data = pattern(LARGE)
     with Client(server.port) as client:
@@ -172,7 +172,7 @@ def test_large_chunked_upload(programs):
             client.send(chunk(data[at : at + 4 * MB]))
         client.send(b"0\r\n\r\n")
         summed(client, data)
-        # The connection goes on behind it.
+        # The connection is still usable after it.
         client.send(head("/app/sum", None) + chunk(data[:PART]) + b"0\r\n\r\n")
         summed(client, data[:PART])
     assert server.status()["spool"]["written_bytes"] >= LARGE
@@ -180,7 +180,7 @@ def test_large_chunked_upload(programs):
 
 
 def test_large_uploads_at_once(programs):
-    """Beyond what memory would have room for."""
+    """More than fits into memory."""
     server = programs.serve()
     data = pattern(LARGE // 2)
     answers = []
@@ -215,7 +215,7 @@ def test_sizes(programs, size, chunked):
 
 
 def test_many_small_uploads(programs):
-    """More of them than memory is for: what has come goes to the disk, too."""
+    """More of them than fit into memory: received data is spooled, too."""
     server = programs.serve()
     data = pattern(MB)
     clients = [Client(server.port) for _ in range(CLIENTS)]
@@ -231,7 +231,7 @@ def test_many_small_uploads(programs):
 
 
 def test_refused_closes_nothing(programs):
-    """A request that no program has had leaves the server's descriptors as they are."""
+    """A request that no program has received leaves the server's descriptors unchanged."""
     server = programs.serve("spool-size=4M")
     path = f"{inside(server.process.pid, 'fd')}/0"
     before = os.readlink(path)
@@ -243,7 +243,7 @@ def test_refused_closes_nothing(programs):
 
 
 def test_no_room(programs):
-    """Of the limit, for one alone and for all; each is told, and counted."""
+    """The limit, for one body alone and for all; each refusal is logged, and counted."""
     server = programs.serve("spool-size=4M")
     data = pattern(PART)
     with Client(server.port) as first, Client(server.port) as second, \
@@ -256,7 +256,7 @@ def test_no_room(programs):
         assert answer(second)[0] == 503
         assert server.errors.wait(r"127\.0\.0\.1: pool app: request body, at byte \d+: disk error: "
                                   "spool-size is reached")
-        # What the second had is given back, then there is room again.
+        # The second one releases its part, then there is space again.
         server.wait_status(lambda status: status["spool"]["files"] == 1)
         first.send(data[5 * MB // 2 :])
         summed(first, data)
@@ -279,7 +279,7 @@ def test_full_disk(programs):
 
 @pytest.mark.parametrize("sent", [2 * MB, PART])
 def test_client_goes(programs, sent):
-    """In the middle of its body, or before the answer: nothing of it is left."""
+    """In the middle of its body, or before the response: nothing of it is left."""
     server = programs.serve()
     with Client(server.port) as client:
         client.send(head("/app/sum", PART) + pattern(sent))
@@ -289,7 +289,7 @@ def test_client_goes(programs, sent):
 
 
 def test_end(programs):
-    """A server that ends has no use for what waits."""
+    """A server that exits drops waiting bodies."""
     server = programs.serve("stop-timeout=0s")
     with Client(server.port) as client:
         client.send(head("/app/sum", PART) + pattern(2 * MB))
@@ -309,7 +309,7 @@ def spool_files(server, folder):
 
 @pytest.mark.parametrize("keys", ["", "read-only=on"])
 def test_files(programs, keys):
-    """Nobody else can open them, by a name or by their mode; a sandbox lets them be made."""
+    """No other process can open them, by name or by mode; they can be created in a sandbox."""
     server = programs.serve(keys)
     folder = f"{programs.folder}/spool/"
     data = pattern(PART)
@@ -327,7 +327,7 @@ def test_files(programs, keys):
 
 @pytest.mark.parametrize("begins", [False, True])
 def test_lost(programs, begins):
-    """What cannot be read from the disk is not replaced by anything: the request fails."""
+    """Data that cannot be read from the disk is not replaced: the request fails."""
     begun, go = programs.folder / "begun", programs.folder / "go"
     for fifo in (begun, go):
         os.mkfifo(fifo)
@@ -338,7 +338,7 @@ def test_lost(programs, begins):
         begun.read_text()
         files = spool_files(server, f"{programs.folder}/spool/")
         os.truncate(files[0], 0)
-        # The program may have been ended already: the server reads ahead.
+        # The program may have been killed already: the server reads ahead.
         told.write(b"go\n")
         if begins:
             assert b" 200 " in client.head()
@@ -352,7 +352,7 @@ def test_lost(programs, begins):
     programs.await_empty()
 
 
-# --- answers --------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------
 
 
 def read_slowly(client, size):
@@ -376,7 +376,7 @@ def read_slowly(client, size):
 
 
 def test_slow_readers_hold_no_program(programs):
-    """The answer waits, whole, and is exact in the end, whenever that is."""
+    """The complete response waits, and arrives unchanged, however late."""
     server = programs.serve()
     clients = [Client(server.port, buffer=64 * KB) for _ in range(2)]
     for client in clients:
@@ -391,7 +391,8 @@ def test_slow_readers_hold_no_program(programs):
 
 
 def test_answer_without_room(programs):
-    """A part is for uploads: beyond it the program waits for its client, as without."""
+    """A part is reserved for uploads: beyond it the program waits for its client, as without
+    spooling."""
     size = ANSWER
     server = programs.serve("spool-size=4M", "stream-ahead=0")
     with Client(server.port, buffer=64 * KB) as client:
@@ -404,7 +405,7 @@ def test_answer_without_room(programs):
 
 
 def test_answer_on_full_disk(programs):
-    """It is cut off so that the client sees it, and its program goes on."""
+    """It is cut off in a way that the client detects, and its program continues."""
     size = ANSWER
     server = programs.serve(pool="stream-ahead=0", prefix=LIMITED)
     with Client(server.port, buffer=64 * KB) as client:
@@ -425,7 +426,7 @@ def test_reader_goes(programs):
 
 
 def test_off(programs):
-    """By keys of the pool nothing of it touches the disk."""
+    """Options of the pool disable spooling completely."""
     server = programs.serve(pool="request-buffering=off\nresponse-buffering=off\n")
     data = pattern(PART)
     with Client(server.port) as client:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CGI programs (RFC 3875) in a folder: what they are told, and what comes of what they say."""
+"""CGI programs (RFC 3875) in a folder: what they receive, and the results of their output."""
 
 import hashlib
 import http.client
@@ -70,7 +70,7 @@ def ask(server, target, method="GET", body=None, fields=None):
 
 
 def until(good):
-    """Waits for what is announced by nothing else."""
+    """Polls for a condition without any event."""
     deadline = time.monotonic() + TIMEOUT
     while not good() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -78,7 +78,7 @@ def until(good):
 
 
 def gone(pid):
-    """Waits until no process has that number, or only what is left of one."""
+    """Waits until no process has that pid, or only a zombie."""
     def is_gone():
         try:
             with open(f"/proc/{pid}/stat") as stat:
@@ -89,7 +89,7 @@ def gone(pid):
     return until(is_gone)
 
 
-# --- what a program is told ------------------------------------------------------------
+# --- what a program receives -----------------------------------------------------------
 
 
 def test_variables(folder):
@@ -123,7 +123,7 @@ def test_variables(folder):
 
 
 def test_example(folder):
-    """cgi-examples/hello.sh with what the server gives it."""
+    """cgi-examples/hello.sh with the variables of the server."""
     with open(os.path.join(SOURCES, "hello.sh")) as example:
         folder.script("hello.sh", example.read(), shell="")
     path = os.path.dirname(NABCCTL) + ":" + os.environ["PATH"]
@@ -144,7 +144,7 @@ def test_relative_folder(folder):
 def test_descriptors(folder):
     folder.script("show.sh", TEXT + "for i in $(seq 0 99); do [ -e /proc/$$/fd/$i ] && echo $i; "
                                     "done; cat\n")
-    # The shell itself may have the script as its 10.
+    # The shell itself may use descriptor 10 for the script.
     assert ask(folder.serve(), "/cgi/show.sh").text.split()[:4] in [["0", "1", "2"],
                                                                     ["0", "1", "2", "10"]]
 
@@ -185,14 +185,14 @@ def test_not_to_be_run(folder):
         ("/cgi/.hidden.sh", 404), ("/cgi/out/true", 403), ("/cgi/%2e%2e/root/index.html", 404),
         ("/cgi/sub/page.sh", 200),
     ]:
-        # Valgrind does not survive an interpreter that is not there.
+        # Valgrind crashes if an interpreter does not exist.
         if not VALGRIND or "lost" not in target:
             assert ask(server, target).status == status, target
     assert server.errors.wait(r"script /cgi/plain\.sh: cannot be run: Permission denied")
     assert server.errors.wait(r"script /cgi/text: cannot be run: Exec format error")
 
 
-# --- what it says --------------------------------------------------------------------------
+# --- its output ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_not_to_be_run(folder):
         ("X-Own: 1\\nX-Nabc-Tag: t\\nContent-Type: a/b\\n\\n", 200,
          {"X-Own": "1", "X-NABC-Tag": None}, b""),
         ("Status: 204\\n\\n", 204, {}, b""),
-        # What is no answer.
+        # Invalid responses.
         ("", 502, {}, None),
         ("no header at all\\n", 502, {}, None),
         ("Content-Type: text/x\\n", 502, {}, None),
@@ -241,7 +241,7 @@ def test_local_redirect(folder):
 
 
 def test_local_redirect_of_the_same_request(folder):
-    """The redirected request has the version and the host of the one that was sent."""
+    """The redirected request has the version and the host of the original one."""
     folder.script("there.sh", "printf 'Location: /cgi/here.sh\\n\\n'\n")
     folder.script("here.sh", TEXT + 'echo "$SERVER_PROTOCOL $SERVER_NAME $SERVER_PORT"')
     server = folder.serve()
@@ -299,14 +299,14 @@ def test_ends_of_programs(folder):
     try:
         assert ask(server, "/cgi/kill.sh").status == 502
     except http.client.IncompleteRead:
-        pass  # its half had left
+        pass  # half of it was sent
     assert server.errors.wait(r"kill\.sh \(pid \d+\): was ended by signal 9")
     assert ask(server, "/cgi/before.sh").status == 502
     assert server.errors.wait(r"before\.sh \(pid \d+\): ended without a response")
 
 
 def read_to_end(client, data=b""):
-    """What comes, and whether that is all of it, as far as the connection tells."""
+    """Returns what arrives, and whether that is complete, as far as the connection shows."""
     try:
         while more := client.recv(65536):
             data += more
@@ -320,7 +320,7 @@ def read_to_end(client, data=b""):
     ("true", True), ("exit 9", True), ("kill -KILL $$", False), ("kill -TERM $$", False),
 ])
 def test_end_of_unknown_length(folder, version, end, good):
-    """Of a program that is killed the end of its output is not that of its answer."""
+    """If a program is killed, the end of its output is not the end of its response."""
     os.mkfifo(folder.path / "go")
     folder.script("end.sh", TEXT + f"echo half; read x < {folder.path}/go; {end}\n")
     server = folder.serve()
@@ -339,7 +339,7 @@ def test_end_of_unknown_length(folder, version, end, good):
 
 
 def test_output_that_is_closed(folder):
-    """Who closes it and goes on has said all."""
+    """A program that closes its output and continues has completed its response."""
     os.mkfifo(folder.path / "go")
     folder.script("close.sh", TEXT + f"echo all; exec 1>&-; read x < {folder.path}/go\n"
                                      f"echo done > {folder.path}/done\nkill -KILL $$\n")
@@ -355,7 +355,7 @@ def test_output_that_is_closed(folder):
 
 
 def test_unit(folder):
-    """The page crosses no pipe; whoever made it has ended by then."""
+    """The page passes through no pipe; the program that made it has exited by then."""
     data = pattern(200000)
     write(folder.path / "page", data)
     folder.script("unit.sh", f"id=$({NABCCTL} put --ttl 60 {folder.path}/page) || exit 1\n"
@@ -374,7 +374,7 @@ def test_unit(folder):
 
 
 def test_unit_in_a_full_cache(folder):
-    """It is there when its program tells of it, though the cache makes room all the time."""
+    """The unit exists when its program names it, though the cache evicts all the time."""
     data = pattern(300000)
     write(folder.path / "page", data)
     for number in range(40):
@@ -416,7 +416,7 @@ def test_work_after_the_answer(folder, said, method):
 
 
 def test_unit_of_another(folder):
-    """What somebody else has made is not sent, though it is there."""
+    """An existing unit of another process is not sent."""
     write(folder.path / "page", b"a secret page\n")
     folder.script("make.sh", TEXT + f"{NABCCTL} put --ttl 60 {folder.path}/page\n")
     folder.script("name.sh", "printf \"X-NABC-Cache-Id: $QUERY_STRING\\n\\n\"\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""CGI programs: limits of time and number, users, reloads, and that none of them holds up the server."""
+"""CGI programs: limits of time and number, users, reloads, and that none of them
+blocks the server."""
 
 import contextlib
 import functools
@@ -26,14 +27,14 @@ def test_too_late(folder, clock):
     os.mkfifo(folder.path / "begun")
     folder.script("hang.sh", f"trap '' TERM; echo $$ > {folder.path}/begun\n"
                              "while :; do sleep 1000 & wait; done\n")
-    # Not moved until then: what starts programs must have told the program's number.
+    # Not moved until then: the spawner must have reported the pid of the program.
     server = folder.configured(f"timeout={SOON}s", "threads=1", clock=clock)
     with Client(server.port) as client:
         client.send(request("/cgi/hang.sh"))
         pid = int((folder.path / "begun").read_text())
         assert client.response().status == 504
     assert server.errors.wait(r"hang\.sh \(pid \d+\): took too long to answer: ending it")
-    # It has 2 s to end by itself.
+    # It has 2 s to exit by itself.
     server.forward(2.1)
     assert gone(pid)
     assert server.errors.wait(r"hang\.sh \(pid \d+\): does not end after SIGTERM: killing it")
@@ -49,7 +50,7 @@ def test_silence_in_the_middle(folder):
 
 
 def test_client_goes(folder):
-    """Before the answer, and while it comes: the program ends too."""
+    """Before the response, and in the middle: the program is stopped, too."""
     os.mkfifo(folder.path / "begun")
     begun = f"echo $$ > {folder.path}/begun\n"
     folder.script("silent.sh", begun + "exec sleep 1000\n")
@@ -61,13 +62,13 @@ def test_client_goes(folder):
             pid = int((folder.path / "begun").read_text())
             if name == "endless.sh":
                 assert client.recv(1000)
-            # Gone, and not only silent.
+            # Disconnected, not only silent.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         assert gone(pid), name
 
 
 def test_slow_client(folder):
-    """Little is read ahead for who reads nothing, and others are served meanwhile."""
+    """Little is read ahead for a client that reads nothing, and others are served meanwhile."""
     folder.script("endless.sh", TEXT + "exec cat /dev/zero\n")
     folder.script("fast.sh", TEXT + "echo fast\n")
     server = folder.serve("--cache-size", "8M")
@@ -79,7 +80,7 @@ def test_slow_client(folder):
 
 
 def test_many_at_once(folder):
-    """No more run than may; the others wait, and too many are refused."""
+    """At most the limit of them runs; the others wait, and requests beyond that are refused."""
     os.mkfifo(folder.path / "go")
     write(folder.path / "begun", b"")
     folder.script("wait.sh", f"echo x >> {folder.path}/begun\n" + TEXT
@@ -102,7 +103,7 @@ def test_many_at_once(folder):
 
 
 def test_waiting_costs_nothing(folder):
-    """Whoever waits for room is told of it, and does not ask over and over."""
+    """A waiting request is notified of free capacity, and does not poll."""
     os.mkfifo(folder.path / "go")
     folder.script("wait.sh", TEXT + f"cat {folder.path}/go; echo done\n")
     server = folder.configured("processes=1\nqueue=10", "threads=1")
@@ -118,7 +119,7 @@ def test_waiting_costs_nothing(folder):
         thread.start()
     server.wait_status(lambda status: status["workers"]["pools"][0]["waiting"] == 1)
     before, began = used(), time.monotonic()
-    time.sleep(0.5)  # nothing happens, which is what is looked at
+    time.sleep(0.5)  # nothing happens; the test checks that
     share = (used() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began)
     for count in (1, 2):
         (folder.path / "go").write_bytes(b"well ")
@@ -130,7 +131,7 @@ def test_waiting_costs_nothing(folder):
 
 
 def test_waiting_for_descriptors(folder):
-    """A program that cannot be started is when it can be, though no other gives room back."""
+    """A program whose start failed starts as soon as it can, though no other program exits."""
     folder.script("page.sh", TEXT + "echo page\n")
     folder.start = functools.partial(folder.start, prefix=("prlimit", "--nofile=100:100"))
     server = folder.configured("", "threads=1")
@@ -139,7 +140,7 @@ def test_waiting_for_descriptors(folder):
     try:
         connection.request("GET", "/index.html")
         connection.getresponse().read()
-        # Each is served or turned away before the next comes.
+        # Each one is served or rejected before the next one arrives.
         while not server.errors.count("accepting connections: Too many open files"):
             clients.append(Client(server.port))
             with contextlib.suppress(AssertionError, ConnectionError):
@@ -157,7 +158,7 @@ def test_waiting_for_descriptors(folder):
 
 
 def test_waiting_is_over_threads(folder):
-    """Room that one thread gives back is another's who waits."""
+    """Capacity that one thread frees goes to another thread that waits."""
     folder.script("short.sh", TEXT + "sleep 0.02; echo done\n")
     server = folder.configured("processes=1\nqueue=100", "threads=2")
     statuses = []
@@ -174,7 +175,7 @@ def test_waiting_is_over_threads(folder):
     assert set(statuses) == {200}
 
 
-# --- users, configurations, ends --------------------------------------------------------------
+# --- users, configurations, exits -------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become others")
@@ -196,7 +197,7 @@ def test_environment_and_limits(folder):
 
 
 def test_reload(folder):
-    """The programs are the first configuration's; what is the same goes on."""
+    """Programs belong to the first configuration; unchanged ones continue."""
     folder.script("show.sh", TEXT + "echo $COLOUR\n")
     server = folder.configured("environment=COLOUR=blue")
     config = folder.path / "sweet.conf"
@@ -221,7 +222,7 @@ def test_reload(folder):
 
 
 def test_pool_ends(folder):
-    """A reload that has no use for the programs ends those that still run, in the end."""
+    """A reload that removes the programs stops the running ones, in the end."""
     os.mkfifo(folder.path / "begun")
     folder.script("page.sh", f"echo $$ > {folder.path}/begun\n" + TEXT
                   + "echo half; exec >&-; exec sleep 1000\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""FastCGI applications: what they are told, and what becomes of their answers."""
+"""FastCGI applications: what they receive, and the results of their responses."""
 
 import hashlib
 import http.client
@@ -19,7 +19,7 @@ HEAD = b"Content-Type: text/plain\r\n"
 
 
 class Applications:
-    """What a path of the applications of this module means."""
+    """The meaning of the paths of the applications in this module."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -55,7 +55,7 @@ def server(kind, apps):
 
 
 class Client(clients.Client):
-    """One that knows of chunks: an application's answer has a length if it came at once."""
+    """A client that supports chunks: a response has a length only if all of it arrived at once."""
 
     def response(self, method="GET"):
         answer = clients.Response(self.head(), b"")
@@ -82,7 +82,7 @@ def fetch(port, target, method="GET", fields=""):
 
 
 def ask(port, target, method="GET", body=None, headers=None):
-    """By a client that others wrote, who knows of chunks."""
+    """With a client of another project, which supports chunks."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     client.request(method, target, body, headers or {})
     answer = client.getresponse()
@@ -91,7 +91,7 @@ def ask(port, target, method="GET", body=None, headers=None):
     return answer
 
 
-# --- what they are told --------------------------------------------------------------
+# --- what they receive ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prefix", ["/app", "/tcp"])
@@ -118,8 +118,8 @@ def test_variables(server, apps, prefix):
 
 
 def test_script_in_front_of_an_alias(kind, tmp_path):
-    """An alias's folder is all that its programs are told of: neither a script of the section
-    above, nor what an earlier request has left in memory."""
+    """Programs under an alias see only its folder: neither a script of the section above, nor
+    data of an earlier request in memory."""
 
     def variables(asked):
         asked.body()
@@ -150,7 +150,7 @@ def test_script_in_front_of_an_alias(kind, tmp_path):
 
 
 def test_many_variables(server, apps):
-    """Names and values of both kinds of length."""
+    """Names and values with short and long length fields."""
 
     @apps.on
     def many(asked):
@@ -190,7 +190,8 @@ def test_chunked_upload(server, apps):
 
 
 def test_answer_before_the_body_is_read(server, apps):
-    """The rest of a body is not sent to who has answered; the connection is not used again."""
+    """The rest of a body is not sent to an application that has responded; the connection is
+    not used again."""
 
     @apps.on
     def early(asked):
@@ -203,12 +204,12 @@ def test_answer_before_the_body_is_read(server, apps):
     assert fetch(server.port, "/file").body == b"a file\n"
 
 
-# --- answers --------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size, padding", [(1, 0), (7, 1), (100, 255), (8184, 0), (65535, 7)])
 def test_records(server, apps, size, padding):
-    """Whatever records a body comes in, it is the same body."""
+    """A body is the same, in whatever records it arrives."""
     body = pattern(min(size * 3000, 5 * MB) // SCALE)
 
     @apps.on
@@ -241,7 +242,7 @@ def test_head_in_pieces(server, apps):
 
 
 def test_stream(server, apps):
-    """What is there is sent, though more is to come."""
+    """Available data is sent, though more follows."""
     apps.go_on.clear()
 
     @apps.on
@@ -263,7 +264,7 @@ def test_stream(server, apps):
 
 
 def test_old_client(server, apps):
-    """HTTP/1.0 has no chunks: the end of the connection ends the body."""
+    """HTTP/1.0 has no chunks: the close of the connection ends the body."""
 
     @apps.on
     def old(asked):
@@ -354,7 +355,7 @@ def test_head_method(server, apps):
 
 
 def test_slow_client(server, apps):
-    """More than is read ahead for it: the application waits, and the body is whole."""
+    """More than is read ahead for it: the application waits, and the body is complete."""
     body = pattern(4 * MB)
 
     @apps.on

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""FastCGI applications that answer badly, late or not at all."""
+"""FastCGI applications that respond wrongly, late or not at all."""
 
 import http.client
 import socket
@@ -67,7 +67,7 @@ def test_endless_head(one):
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("how", ["closes", "garbage"])
 def test_broken_off(one, known, how):
-    """Behind a head that has left, only the end of the connection can tell."""
+    """After the head was sent, only the close of the connection can show it."""
 
     def broken(asked):
         asked.body()
@@ -159,7 +159,7 @@ def test_too_late(kind, tmp_path):
 
 @pytest.mark.parametrize("begun", [True, False])
 def test_client_goes(one, begun):
-    """The application hears of it, and the server goes on."""
+    """The application is told, and the server continues."""
     heard, at_work = threading.Event(), threading.Event()
 
     def working(asked):
@@ -178,14 +178,14 @@ def test_client_goes(one, begun):
         assert at_work.wait(TIMEOUT)
         if begun:
             client.head()
-        # A reset: the end of its stream alone would leave it waiting for the answer.
+        # A reset: after a mere end of its stream, the client might still wait for the response.
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert heard.wait(TIMEOUT)
     assert fetch(app.server.port, "/app?good").body == b"plain"
 
 
 def test_end_of_the_server(kind, tmp_path):
-    """With requests at work and connections kept."""
+    """With pending requests and kept connections."""
     at_work = threading.Event()
 
     def working(asked):

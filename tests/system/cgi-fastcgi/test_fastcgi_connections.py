@@ -21,7 +21,7 @@ def plain(asked):
 
 
 def is_good(asked):
-    """Answers a request that only asks whether all is well."""
+    """Responds to a simple request that checks the application."""
     asked.body()
     if asked.variables["QUERY_STRING"] != "good":
         return False
@@ -34,7 +34,7 @@ def test_kept(one):
     with Client(app.server.port) as client:
         for _ in range(50):
             assert client.get("/app").body == b"plain"
-    # Not for ever, but for many.
+    # Kept not forever, but for many requests.
     assert app.requests == 50 and app.connections < 25
 
 
@@ -55,7 +55,7 @@ def test_kept_as_configured(kind, tmp_path, keep, connections):
 
 
 def test_not_kept(one):
-    """An application that closes each connection, whatever it was asked."""
+    """An application that closes each connection after a response."""
 
     def closing(asked):
         asked.body()
@@ -70,7 +70,7 @@ def test_not_kept(one):
 
 
 def test_closed_when_used_again(one):
-    """A kept connection that ends with the next request: what may be repeated is."""
+    """A kept connection that closes at the next request: idempotent requests are repeated."""
     seen, methods = set(), []
 
     def once(asked):
@@ -87,7 +87,7 @@ def test_closed_when_used_again(one):
         for _ in range(5):
             assert client.get("/app").body == b"once"
     assert methods.count("GET") >= 5
-    # What may not be repeated is asked for once, and told about.
+    # Other requests are sent once, and the failure is logged.
     fetch(app.server.port, "/app")
     assert ask(app.server.port, "/app", "POST", b"x").status in (200, 502)
     assert methods.count("POST") == 1
@@ -95,7 +95,7 @@ def test_closed_when_used_again(one):
 
 
 def nobody(folder):
-    """An address where nobody listens any more."""
+    """An address on which no process listens any more."""
     with socket.socket(socket.AF_UNIX) as taken:
         taken.bind(str(folder / "nobody.sock"))
     return f"unix:{folder / 'nobody.sock'}"
@@ -107,7 +107,7 @@ def test_one_of_two_is_away(one, tmp_path):
         for _ in range(6):
             assert ask(app.server.port, "/app", method, b"" if method == "POST" else None) \
                 .data == b"plain"
-    # Told once, not with each request, though it may be tried again.
+    # Logged once, not with each request, though it may be tried again.
     assert app.server.errors.wait("nobody.sock: cannot be reached: Connection refused")
     assert app.server.errors.count("nobody.sock: cannot be reached: Connection refused") == 1
 
@@ -121,7 +121,7 @@ def test_all_are_away(one, tmp_path):
         assert got.status == 503 and got["Retry-After"] == "1"
     assert app.server.errors.wait("app.sock: cannot be reached: No such file")
     assert app.server.errors.count("app.sock: cannot be reached: No such file") == 1
-    # It comes back: at once.
+    # It is used at once when it returns.
     again = Application(plain, tmp_path / "app.sock")
     assert fetch(app.server.port, "/app").body == b"plain"
     assert app.server.errors.wait("app.sock: answers again")
@@ -140,7 +140,8 @@ def test_refused_by_tcp(kind, tmp_path):
 
 @pytest.mark.parametrize("how", ["closes", "overloaded"])
 def test_next_address(one, tmp_path, how):
-    """Who closes without an answer, or takes none, has others asked if that can do no harm."""
+    """If an application closes without a response, or accepts no connection, the next address
+    is used if a repetition is harmless."""
     asked_there = []
 
     def bad(asked):
@@ -171,7 +172,7 @@ def test_overloaded_alone(one):
 
 
 def test_too_many(kind, tmp_path):
-    """in-flight bounds what an application gets, the queue what waits."""
+    """in-flight limits the requests of an application, the queue limits the waiting ones."""
     go_on = threading.Event()
 
     def wait(asked):
@@ -187,7 +188,7 @@ def test_too_many(kind, tmp_path):
         clients = [Client(server.port) for _ in range(4)]
         for number, client in enumerate(clients):
             client.send(request("/app"))
-            # The third waits in the queue, for the fourth there is no room.
+            # The third waits in the queue, the fourth does not fit.
             if number < 2:
                 while app.requests <= number:
                     time.sleep(0.01)

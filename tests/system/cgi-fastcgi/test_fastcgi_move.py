@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""FastCGI requests go to any idle process, whichever event loop has them: connections move
-from loop to loop, and none is lost or made on the way."""
+"""FastCGI requests go to any idle process, whichever event loop has them: connections
+move from loop to loop, and none is lost or duplicated meanwhile."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from responder import Application
 from server import TIMEOUT, Process, running
 from test_fastcgi import Client
 
-# /hold/X goes on when the FIFO X says so; /work takes a moment.
+# /hold/X continues when the FIFO X says so; /work takes a moment.
 PROGRAM = APPLICATION + r"""
 def answer(params):
     held = re.search(rb"PATH_INFO/hold/(.)", params)
@@ -35,12 +35,12 @@ def answer(params):
 serve(answer)
 """
 
-TELLING = 40  # requests that tell which loop a client's is: more than those for the status
+TELLING = 40  # requests that show which loop a client is on: more than those for the status
 
 
 class Held:
-    """A server whose clients are known by their loops, and a pool of processes that can be held
-    up."""
+    """A server whose clients are known by their loops, and a pool of processes that the test
+    can block."""
 
     def __init__(self, server, folder, loops):
         self.server, self.folder = server, folder
@@ -52,7 +52,7 @@ class Held:
         return [thread["requests"] for thread in self.server.status()["each_thread"]]
 
     def clients(self, loop, count):
-        """So many of the loop; which one has a connection is the kernel's choice."""
+        """That many clients of the loop; the kernel chooses the loop of a connection."""
         while len(self.loops[loop]) < count:
             client = Client(self.server.port)
             self.all.append(client)
@@ -65,15 +65,15 @@ class Held:
         return taken
 
     def hold(self, client, name):
-        """Once a process is at it."""
+        """Returns when a process has begun with it."""
         os.mkfifo(self.folder / name)
-        # Open already, so that no byte is lost on who opens it later.
+        # Opened before, so that no byte is lost if the process opens it later.
         self.fifos[name] = os.open(self.folder / name, os.O_RDWR)
         client.send(request(f"/app/hold/{name}"))
         assert self.server.errors.wait(f"program: holds {name}")
 
     def release(self, client, name):
-        """The pid of the process that was held up."""
+        """Returns the pid of the process that was blocked."""
         os.write(self.fifos[name], b"x")
         got = client.response()
         assert got.status == 200
@@ -123,8 +123,8 @@ def ask(clients, path="/app"):
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("loop", [0, 1])
 def test_requests_move(held, loop, warm):
-    """Those that wait behind a long one are answered by the process that is idle, whether the
-    other loop has a connection to it or has none."""
+    """Requests that wait behind a long one go to the idle process, whether the other loop has a
+    connection to it or has none."""
     pool = held(2)
     long, *others = pool.clients(loop, 9)
     if warm:
@@ -134,7 +134,7 @@ def test_requests_move(held, loop, warm):
         ask(others)
         free = pids(others)
         assert len(free) == 1
-    # The other loop has it when it needs it, and it comes back.
+    # The other loop has it when it needs it, and it is returned.
     neighbours = pool.clients(1 - loop, 4)
     for _ in range(3):
         for some in (neighbours, others):
@@ -172,7 +172,7 @@ def test_fewer_processes_than_loops(held, processes):
 
 
 def test_loop_that_is_always_busy(held):
-    """It does not keep the only process that is not held up."""
+    """It does not monopolise the only process that is not blocked."""
     pool = held(2)
     (long, *others), busy = pool.clients(0, 7), pool.clients(1, 4)
     pool.hold(long, "a")
@@ -202,7 +202,7 @@ def test_loop_that_is_always_busy(held):
 
 
 def test_bounded_connections_move(held, tmp_path):
-    """The same of an application that somebody else has started, whose connections are kept."""
+    """The same for an application that another program has started, whose connections are kept."""
     go_on, lock, most = threading.Event(), threading.Lock(), []
     begun = threading.Semaphore(0)
     present = 0
@@ -239,8 +239,8 @@ def test_bounded_connections_move(held, tmp_path):
 
 @pytest.mark.parametrize("what", ["client", "late", "die", "kill", "reload"])
 def test_nothing_is_lost(held, what):
-    """Whatever becomes of requests, their clients and their processes: there is a connection
-    for each process, and no more, for either loop."""
+    """Whatever happens to requests, their clients and their processes: there is exactly one
+    connection for each process, for either loop."""
     pool = held(2, keys="timeout=1s" if what == "late" else "")
     for loop, name in ((0, "a"), (1, "b")):
         long, *others = pool.clients(loop, 6)
@@ -248,7 +248,7 @@ def test_nothing_is_lost(held, what):
         pool.hold(long, name)
         ask(others + neighbours)
         if what == "client":
-            # Of requests that wait, and of the one that a process is at.
+            # Some wait, and one is in a process.
             for client in (*others[::2], *neighbours[::2]):
                 client.close()
             long.close()
@@ -270,7 +270,7 @@ def test_nothing_is_lost(held, what):
             pool.server.send_signal(signal.SIGHUP)
             assert pool.server.errors.wait("reloaded", 1 + loop)
         if what == "reload":
-            # Its process may have been told to end before.
+            # Its process may have been stopped before.
             os.write(pool.fifos[name], b"x")
             assert long.response().status in (200, 502)
             assert pool.server.errors.wait("starting again", 2 + 2 * loop)
@@ -292,7 +292,7 @@ def test_nothing_is_lost(held, what):
 
 
 def test_end_of_a_loop(held):
-    """What a loop that has ended had is the others', who are still at their last requests."""
+    """Connections of a loop that has ended go to the others, which complete their last requests."""
     pool = held(2)
     long, late = pool.clients(0, 2)
     ask(neighbours := pool.clients(1, 1))

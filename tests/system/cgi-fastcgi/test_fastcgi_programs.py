@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""FastCGI applications that others wrote: PHP's, and those of libfcgi, one of
-which attaches to the server's cache."""
+"""FastCGI applications of other projects: PHP, and programs with libfcgi, one of which
+attaches to the server's cache."""
 
 import hashlib
 import re
@@ -57,7 +57,7 @@ uses_php = pytest.mark.needs("php-fpm8.2")
 
 @pytest.fixture(scope="module")
 def php(tmp_path_factory):
-    """php-fpm with a folder of scripts; the folder of its socket."""
+    """php-fpm with a folder of scripts; returns the folder of its socket."""
     program = find("php-fpm8.2")
     folder = tmp_path_factory.mktemp("php")
     for name, text in SCRIPTS.items():
@@ -113,7 +113,7 @@ def test_upload(server, tmp_path, how):
 
 @uses_php
 def test_large_upload(kind, php, tmp_path):
-    """One that the cache has no room for."""
+    """An upload that does not fit into the cache."""
     size = 64 * MB // SCALE
     data = pattern(size)
     path = write(tmp_path / "file", data)
@@ -166,7 +166,7 @@ def test_generate(kind, tmp_path, size):
 
 @needs_libfcgi
 def test_attached(kind, tmp_path):
-    """Its pages do not pass through its socket: a unit is named instead of a body."""
+    """Its pages do not pass through its socket: it names a unit instead of a body."""
     cache = tmp_path / "cache"
     with application(tmp_path, *UNDER, ATTACH, NABC_CACHE=str(cache), PATH="/usr/bin:/bin",
                      LD_LIBRARY_PATH=LIBRARY) as attach, \

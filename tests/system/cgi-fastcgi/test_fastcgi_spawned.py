@@ -50,7 +50,7 @@ def begin(kind, tmp_path, monkeypatch):
     yield start
     for context in contexts:
         context.__exit__(None, None, None)
-    # Neither sockets nor their folders are left.
+    # No sockets and no folders are left behind.
     assert not glob.glob(str(tmp_path / "sweet-*"))
 
 
@@ -67,7 +67,7 @@ def test_told(begin, tmp_path):
 
 
 def test_each_has_one_request(begin):
-    """As many at a time as there are processes; the others wait for their turn."""
+    """At most one request for each process; the others wait for their turn."""
     server = begin("processes=3")
     clients = [Client(server.port) for _ in range(9)]
     for client in clients:
@@ -79,7 +79,7 @@ def test_each_has_one_request(begin):
 
 
 def test_their_socket_has_no_name(begin, tmp_path):
-    """So a server that is killed leaves none."""
+    """Therefore a server that is killed leaves none."""
     server = begin("processes=1")
     assert pid(server)
     assert not glob.glob(str(tmp_path / "sweet-*"))
@@ -105,7 +105,7 @@ def test_killed_and_dying(begin):
     assert server.errors.wait(rf"app\[0\] \(pid {first}\) has ended by signal 9 \(Killed\)$")
     second = pid(server)
     assert second != first
-    # What it takes with it may be asked again, or not.
+    # The interrupted request may be repeated, or not.
     got = ask(server.port, "/app/die", "POST", b"x")
     assert got.status == 502
     assert server.errors.wait(rf"app\[0\] \(pid {second}\) has ended with status 3$")
@@ -114,7 +114,8 @@ def test_killed_and_dying(begin):
 
 
 def test_status_has_no_figures_of_their_requests(begin):
-    """They take them from the socket; only of workers the server knows who has which."""
+    """Processes accept from the socket; the server knows only for workers which process has
+    which request."""
     server = begin("processes=3")
     for _ in range(5):
         pid(server)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Units that FastCGI applications name: sent only if the kernel says that the
-application made them or that they were granted to it, or if the operator trusts it."""
+"""Units that FastCGI applications name: sent only if the kernel confirms that the
+application created them or that they were granted to it, or if the operator trusts
+it."""
 
 import contextlib
 import os
@@ -23,11 +24,11 @@ from test_nabc_py import python
 
 SECRET = b"a page of another member\n"
 
-# In a session of its own: what the tests' process starts may be in the one that it leads.
+# In a session of its own: children of the test process might be in the session that it leads.
 PUT = "os.setsid()\nunit = nabc.put(sys.argv[1].encode(), lifetime=60)\n"
 TELL = "print(unit)\n"
 
-# A process that listens, and two that it has forked: the first makes a unit, the other names it.
+# A process that listens, and two forked children: the first makes a unit, the other names it.
 FORKED = APPLICATION.replace("listener = socket.socket(fileno=0)", """
 import nabc
 listener = socket.socket(socket.AF_UNIX)
@@ -48,7 +49,7 @@ respond(connection, b"X-NABC-Cache-Id: %s\r\n\r\n" % unit)
 signal.pause()
 """
 
-# What the server starts: names the unit of the path, or one that it makes.
+# An application that the server starts: names the unit in the path, or one that it makes.
 SPAWNED = APPLICATION.replace("import os,", "import nabc, os,") + r"""
 def answer(params):
     asked = re.search(rb"/name/(\d+)/", params)
@@ -62,12 +63,12 @@ serve(answer)
 
 
 def surroundings():
-    """For a program that uses nabc.py."""
+    """The environment of a program that uses nabc.py."""
     return {**library_environment(), "PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def naming(asked):
-    """Answers with the unit that the query names."""
+    """Responds with the unit that the query names."""
     asked.body()
     unit = asked.variables["QUERY_STRING"].encode()
     asked.answer(b"", b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n" % unit)
@@ -97,7 +98,7 @@ def serve(kind, tmp_path):
 
 
 def put(server, *, more="", arguments=()):
-    """The id of a unit that another process has made, and granted if `more` says so."""
+    """Returns the id of a unit that another process has created, and granted if `more` says so."""
     return python(PUT + more + TELL, SECRET.decode(), *arguments, NABC_CACHE=server.cache).strip()
 
 
@@ -118,7 +119,7 @@ def test_guessed(serve, address):
 
 @pytest.mark.parametrize("address", ["unix", "tcp"])
 def test_trusted(serve, address):
-    """By the operator; what is the server's own stays its own."""
+    """By the operator; the server's own units stay private."""
     server = serve(address, "trust-cache-ids=on\n")
     assert fetch(server.port, f"/app?{put(server)}").body == SECRET
     assert is_refused(server, "77", "no member of the cache made it")
@@ -144,7 +145,7 @@ def test_granted_to_another(serve):
 
 
 def test_granted_over_tcp(serve):
-    """Nobody can say to whom."""
+    """The grantee is unknown."""
     server = serve("tcp")
     unit = put(server, more="nabc.grant(unit, nabc.USER, int(sys.argv[2]))\n",
                arguments=[os.geteuid()])
@@ -155,14 +156,14 @@ def test_granted_over_tcp(serve):
 @pytest.mark.parametrize("length, first", [(1048000, 1048000), (3 * MB, 2 * MB)],
                          ids=["whole", "pieces"])
 def test_answer_before_the_body(serve, may, length, first):
-    """The application answers and reads no body.  The server has the whole answer, and has
-    detached the connection, before it looks at the unit; of "pieces" the client sends the
-    rest of the body after the answer only."""
+    """The application responds and reads no body.  The server has the complete response, and
+    has detached the connection, before it checks the unit; with "pieces" the client sends
+    the rest of the body only after the response."""
     answered, over = threading.Event(), threading.Event()
 
     def early(asked):
         unit = asked.variables["QUERY_STRING"].encode()
-        # At once: the server may close the connection of one that it refuses.
+        # In one write: the server may close the connection if it refuses the unit.
         asked.send(record(STDOUT, b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n\r\n" % unit)
                    + record(STDOUT) + end())
         answered.set()
@@ -186,7 +187,7 @@ def test_answer_before_the_body(serve, may, length, first):
 
 @pytest.mark.parametrize("leads", [True, False])
 def test_made_by_a_process_of_the_listening_one(serve, tmp_path, leads):
-    """All of a session are its leader's descendants; else nothing says whose they are."""
+    """All processes of a session descend from its leader; otherwise nothing shows their origin."""
     server = serve(f"unix:{tmp_path}/forked.sock")
     program = write(tmp_path / "forked.py", FORKED.encode())
     app = subprocess.Popen([sys.executable, program, tmp_path / "forked.sock"],
@@ -207,7 +208,7 @@ def test_made_by_a_process_of_the_listening_one(serve, tmp_path, leads):
 
 
 def test_spawned(kind, tmp_path):
-    """Processes of a pool share their units, and have those that they were granted."""
+    """Processes of a pool share their units, and those that were granted to one of them."""
     program = write(tmp_path / "spawned.py", SPAWNED.encode())
     command = shlex.join([sys.executable, str(program)])
     environment = ";".join(f"{name}={value}" for name, value in surroundings().items())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Heads of programs' answers that are long: by CGI, FastCGI and workers, up to the
-limit of the pool, and beyond it."""
+"""Long heads of programs' responses: by CGI, FastCGI and workers, up to the limit of
+the pool, and beyond it."""
 
 import contextlib
 
@@ -16,7 +16,7 @@ PROTOCOLS = ["cgi", "fastcgi", "worker"]
 
 
 def lines(length):
-    """Header lines of so many bytes, as worker-obey.c makes them."""
+    """Header lines of that many bytes, as worker-obey.c makes them."""
     made = []
     while length:
         line = length if length < 2000 else 1000
@@ -31,7 +31,7 @@ def head_of(length, ending=b"\r\n"):
 
 
 def asked_for(target):
-    """What the query says: bytes of the head, and whether there is a body."""
+    """The values of the query: bytes of the head, and whether there is a body."""
     length, _, body = target.partition("+")
     return head_of(int(length)) + (b"the body\n" if body else b"")
 
@@ -63,7 +63,7 @@ def serve(kind, tmp_path):
             server = stack.enter_context(running(kind, None, "--config", config, *options))
 
             def get(client, length, body=True, method="GET"):
-                # Of workers the lines alone count, which have no empty line.
+                # For workers only the lines count, without an empty line.
                 query = f"{length}{'+body' if body else ''}"
                 write(tmp_path / "said" / query, asked_for(query))
                 return client.get(f"/app/long?{query}", method)
@@ -79,7 +79,7 @@ def sent(length, protocol):
 
 
 def is_whole(got, length, protocol):
-    """All lines have come, as they were written."""
+    """All lines have arrived unchanged."""
     assert got.status == 200
     assert sent(length, protocol) in got.head + b"\r\n"
     assert got.body == b"the body\n"
@@ -87,7 +87,8 @@ def is_whole(got, length, protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_default(serve, protocol):
-    """Also what follows on the same connection; a head of the usual length is kept, others not."""
+    """Also the next response on the same connection; a head of the usual length is cached,
+    others are not."""
     server = serve(protocol)
     with ChunkedClient(server.port) as client:
         for length in (20000, LEAST, 8064, 8065, 8192, 8193, 32 * KB - 1, 32 * KB, LEAST):
@@ -144,7 +145,7 @@ def test_no_body(serve, protocol):
 
 
 def test_kept_or_not(one):
-    """A head that is too long to be kept is fetched each time, and known to the cache as that."""
+    """A head that is too long to be cached is fetched each time, and the cache remembers that."""
     asked_for = []
 
     def answer(asked):

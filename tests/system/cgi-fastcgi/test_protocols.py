@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""generate and attach-fcgi by CGI and FastCGI, asked without a web server: what
-they say, with a cache and without, to good and bad requests."""
+"""generate and attach-fcgi by CGI and FastCGI, called without a web server: their
+output, with and without a cache, for valid and invalid requests."""
 
 import contextlib
 import http.client
@@ -38,7 +38,7 @@ def owner(tmp_path):
 
 @pytest.fixture(params=PROTOCOLS)
 def generate(request, tmp_path):
-    """generate(cache, variables...): head and body, by one of the protocols."""
+    """generate(cache, variables...): returns head and body, by one of the protocols."""
     applications = {}
 
     def by_cgi(cache, **variables):
@@ -118,7 +118,7 @@ def test_cache_that_is_not_there(generate, tmp_path):
 
 
 def test_larger_than_a_unit(generate, owner):
-    """Not by the pipe instead: what is too large there has been refused."""
+    """It does not fall back to the pipe: a size that is too large was refused."""
     assert generate(owner.path, QUERY_STRING="size=70000000")[0][b"Status"] == b"400 Bad Request"
 
 
@@ -133,7 +133,8 @@ def test_started_by_nobody():
 
 
 def asked(app, owner=None, **variables):
-    """Number of the page, which lies in the owner's cache or has come with the head; and its id."""
+    """Returns the number of the page, which is in the owner's cache or has arrived with the
+    head; and its id."""
     head, body = app.ask(**variables)
     unit = head.get(b"X-NABC-Cache-Id", b"").decode()
     assert bool(unit) == bool(owner)
@@ -144,7 +145,7 @@ def asked(app, owner=None, **variables):
 
 
 def until(good):
-    """What changes by the clock alone cannot be waited for otherwise."""
+    """Polls for a change that depends only on the clock."""
     deadline = time.monotonic() + TIMEOUT
     while not good():
         assert time.monotonic() < deadline
@@ -153,7 +154,7 @@ def until(good):
 
 @needs_libfcgi
 def test_attach(owner, tmp_path):
-    """One unit for all who ask within a second, and not many at any time."""
+    """One unit for all requests within a second, and never many at a time."""
     with application(tmp_path, *UNDER, ATTACH, NABC_CACHE=owner.path) as app:
         pages = [asked(app, owner) for _ in range(40)]
         numbers = [number for number, _ in pages]
@@ -174,7 +175,7 @@ def test_attach_without_a_cache(tmp_path):
 
 @needs_libfcgi
 def test_attach_again(tmp_path):
-    """The owner goes and another comes: pages go by the socket meanwhile."""
+    """The owner exits and another one starts: meanwhile pages are sent through the socket."""
     path = tmp_path / "cache"
     with application(tmp_path, *UNDER, ATTACH, NABC_CACHE=str(path)) as app:
         for _ in range(2):
@@ -197,7 +198,8 @@ def test_attach_started_by_nobody():
 
 @pytest.fixture
 def behind(kind, tmp_path):
-    """behind(program, cache): a server for an application, which joins its cache if it is to."""
+    """behind(program, cache): a server for an application, which attaches to its cache if
+    requested."""
     def begin(program, cache=True):
         app = stack.enter_context(application(
             tmp_path, *UNDER, program, **({"NABC_CACHE": str(tmp_path / "cache")} if cache else {})))
@@ -229,7 +231,7 @@ def test_generate_behind_the_server(behind, cache):
 
 @needs_libfcgi
 def test_generate_for_many(behind):
-    """Units that answers have named are there until these answers are sent."""
+    """Units in responses exist until these responses are sent."""
     _, server = behind(GENERATE)
     wrong = []
 
@@ -266,7 +268,7 @@ def test_attach_behind_the_server(behind, cache):
 
 @needs_libfcgi
 def test_attach_when_the_server_comes_back(kind, tmp_path):
-    """Pages of the old cache are no good in the new one, for a second at most."""
+    """Pages of the old cache are invalid in the new one, for a second at most."""
     with application(tmp_path, *UNDER, ATTACH, NABC_CACHE=str(tmp_path / "cache")) as app:
         for _ in range(2):
             with running(kind, tmp_path, "--cache-socket", tmp_path / "cache",
@@ -281,13 +283,13 @@ def test_attach_when_the_server_comes_back(kind, tmp_path):
 
 @pytest.fixture(params=[True, False], ids=["by-unit", "plain"])
 def programs(request, kind, tmp_path):
-    """A server for the CGI programs, with a cache that they can join or without."""
+    """A server for the CGI programs, with or without a cache that they can attach to."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for path in (GENERATE, *(os.path.join(SOURCES, name)
                              for name in ("hello.sh", "hello_cgi.py", "nabc.py"))):
         shutil.copy(path, folder)
-    # What they start has the server's PATH and nothing else of its environment.
+    # Programs inherit the server's PATH and nothing else of its environment.
     known = " ".join(f"{name}={value}" for name, value in library_environment().items())
     python = f"#!/bin/sh\nexec env {known} {shutil.which('python3')} -B \"$@\"\n"
     write(tmp_path / "bin" / "python3", python.encode()).chmod(0o755)
@@ -299,7 +301,7 @@ def programs(request, kind, tmp_path):
 
 
 def asked_by_http(server, target, method="GET"):
-    """Status, type and body, however the end of that is told."""
+    """Returns status, type and body, in whatever way its end is marked."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
     with contextlib.closing(connection):
         connection.request(method, target)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Clients that take, or send, next to nothing: they hold back no program.  Each
-pool here has one process, which does one thing at a time."""
+"""Clients that read, or send, almost nothing: they occupy no program.  Each pool here
+has one process, which does one thing at a time."""
 
 import contextlib
 import threading
@@ -14,12 +14,12 @@ from server import STREAM, TIMEOUT
 
 PIECE = 64 * KB
 MANY = 64 * MB
-SHOWN = 512 * KB  # of an endless answer
-SHORT = 0.2  # seconds, for who is to be given up
+SHOWN = 512 * KB  # of an endless response
+SHORT = 0.2  # seconds, for clients that are to be disconnected
 
 
 def flood(asked):
-    """As much as is announced, and then for ever what is sent to nobody."""
+    """The announced number of bytes, and then an endless excess."""
     asked.send(record(STDOUT, b"Content-Length: %d\r\n\r\n" % SHOWN))
     data = record(STDOUT, bytes(32768)) * 64 + record(STDERR, bytes(32768)) * 64
     with contextlib.suppress(OSError):
@@ -28,7 +28,8 @@ def flood(asked):
 
 
 class Programs:
-    """Of one protocol; each answers /pieces?COUNT:SIZE, /small, and /sum for a body."""
+    """Programs of one protocol; each responds to /pieces?COUNT:SIZE, /small, and /sum for a
+    body."""
 
     def __init__(self, protocol, folder, start):
         self.protocol = protocol
@@ -38,9 +39,9 @@ class Programs:
         self.server = None
 
     def serve(self, clock=None, **keys):
-        """By a clock that is moved only slow-client has an end."""
+        """With a clock that stands unless moved, only slow-client expires."""
         how = {"worker": self.worker, "cgi": self.cgi, "fastcgi": self.fastcgi}[self.protocol]()
-        # Else nobody waits for a slow client; test_buffering.py has that.
+        # Otherwise no program waits for a slow client; test_buffering.py tests that.
         keys = {"request_buffering": "off", "response_buffering": "off", **keys}
         if clock:
             keys["timeout"] = "1h"
@@ -84,8 +85,8 @@ class Programs:
         return f"upstream={self.application.address}\nscript-suffix="
 
     def small(self):
-        """An answer that needs the one process."""
-        # The stream's worker has nothing smaller.
+        """A response that needs the one process."""
+        # The stream worker has nothing smaller.
         name = "list" if self.protocol == "worker" else "small"
         with Client(self.server.port) as client:
             client.send(request(f"/app/{name}"))
@@ -97,7 +98,7 @@ class Programs:
         return self.server.status()["workers"]["slow_clients"]
 
     def await_taken(self):
-        """An application that takes no request is given up, at a time of its own."""
+        """An application that does not read a request is given up, after a timeout of its own."""
         self.server.wait_status(lambda _: not self.application or self.application.requests)
 
     def await_idle(self):
@@ -123,7 +124,7 @@ def ask(client, count, size):
 
 
 def whole(client, answer):
-    """The body of an answer whose head was read; how many bytes."""
+    """Reads the body of the response whose head was read; returns its length."""
     if "Content-Length" in answer:
         return len(client.take(int(answer["Content-Length"])))
     bytes = 0
@@ -162,7 +163,7 @@ def test_slow_reader(programs, reads, ahead):
         ended.set()
         if reads == "crumbs":
             reader.join()
-        # What was on its way, and the end.
+        # The bytes in flight, and the end.
         with pytest.raises((AssertionError, ConnectionResetError)):
             slow.take(MANY)
     assert programs.slow() == 1
@@ -175,8 +176,8 @@ def test_slow_reader(programs, reads, ahead):
 
 @pytest.mark.parametrize("size,keys", [(3 * MB, {}), (14 * MB, {"stream_ahead": "16M"})])
 def test_program_is_free_at_once(programs, size, keys):
-    """Its answer waits in the server, for ever; and is whole in the end.  A socket
-    alone may take some MB."""
+    """Its response waits in the server, forever; and is complete in the end.  A socket alone
+    may buffer some MB."""
     server = programs.serve(slow_client="0s", **keys)
     with Client(server.port, buffer=PIECE) as slow:
         ask(slow, size // PIECE, PIECE)
@@ -189,8 +190,8 @@ def test_program_is_free_at_once(programs, size, keys):
 
 
 def test_more_than_was_announced(programs):
-    """A program that writes as fast as it is read, which no client takes, leaves the one loop
-    to the others."""
+    """A program that writes as fast as it is read, without a client, lets the others use the
+    one loop."""
     server = programs.serve(slow_client="0s", stream_ahead="4M")
     query = f"pieces?{10 ** 9}:{PIECE}:{SHOWN}" if programs.protocol == "worker" else "flood"
     with Client(server.port, buffer=PIECE) as slow, Client(server.port) as other:
@@ -204,8 +205,8 @@ def test_more_than_was_announced(programs):
 
 
 def test_steady_reader_is_served(programs, clock):
-    """Slowly, but more than nothing, pieces that take longer than the limit."""
-    # What the server is told of at once may be a third of what a socket takes: a period is more.
+    """Slowly, but steadily, pieces that take longer than the limit."""
+    # The server may learn of a third of a full socket at once: a period is more than that.
     count, size, steps = 12, 4 * MB, 30
     server = programs.serve(clock, slow_client=f"{clock.limit}s", stream_ahead="64K")
     with Client(server.port, buffer=PIECE) as slow:
@@ -227,14 +228,14 @@ def test_steady_reader_is_served(programs, clock):
 
 
 def test_slow_uploader(programs):
-    """One whose body comes in pieces is given up."""
+    """A client whose body arrives in pieces is disconnected."""
     server = programs.serve(slow_client=f"{int(1000 * SHORT)}ms")
     length = 4 * MB
     with Client(server.port) as slow:
         slow.send(f"POST /app/sum HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()
                   + pattern(MB))
         if programs.protocol == "worker":
-            # It has begun; on a busy machine it may be over as well.
+            # It has begun; on a busy machine it may have ended as well.
             server.wait_status(lambda status: status["workers"]["slow_clients"] == 1
                                or status["workers"]["pools"][0]["processes"][0]["in_flight"] == 1)
         assert programs.small() == 200
@@ -244,12 +245,12 @@ def test_slow_uploader(programs):
 
 
 def test_slow_uploader_of_little(programs, clock):
-    """Of what is gathered before a program is asked nothing waits."""
+    """While the body is collected before the program gets it, no program waits."""
     server = programs.serve(clock, slow_client=f"{clock.limit}s")
     with Client(server.port) as slow:
         slow.send(f"POST /app/sum HTTP/1.1\r\nHost: x\r\nContent-Length: {MB}\r\n\r\n".encode()
                   + pattern(MB // 2))
-        # What has come is gathered, and more is waited for.
+        # The received part is collected, and more is expected.
         server.wait_status(lambda status: status["connections"]["reading"] == 1)
         server.forward(1.5 * clock.limit)
         assert programs.small() == 200

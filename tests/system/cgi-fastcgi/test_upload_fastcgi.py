@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bodies of requests that are larger than what may be gathered, on their way to FastCGI applications."""
+"""Bodies of requests above the limit for collection, sent to FastCGI applications."""
 
 import hashlib
 import socket
@@ -19,7 +19,7 @@ from test_upload_programs import (GB, KEPT, LARGE, answer, begin, head, judge, p
 def test_fastcgi(begin):
     app = begin(summed)
     judge(app.server, "/app", LARGE)
-    # It is kept for the next.
+    # The connection is kept for the next request.
     assert app.connections < 4
     for size in (MB + 1, MB + 2, 5 * 256 * KB - 1, 5 * 256 * KB, 5 * 256 * KB + 1):
         assert upload(app.server.port, "/app", pattern(size)) == (200, sum_of(pattern(size)))
@@ -77,7 +77,7 @@ def test_fastcgi_redirect(begin):
 
 @pytest.mark.parametrize("count", [0, 1, 30])
 def test_fastcgi_ends(begin, count):
-    """One that is gone after so many records."""
+    """An application that exits after that many records."""
     def dies(asked):
         for _, _ in zip(range(count), pieces(asked)):
             pass
@@ -89,7 +89,7 @@ def test_fastcgi_ends(begin, count):
 
 
 def test_fastcgi_next_address(begin, tmp_path):
-    """Nobody else is asked once a piece is given away, whatever the method."""
+    """After the first piece was sent no other application is tried, for any method."""
     records = 1
     seen = []
 
@@ -172,7 +172,7 @@ def test_fastcgi_filter(begin):
 
 
 def test_fastcgi_large_early_answer(begin):
-    """Of one that closes without having read: there is more of it than can be held."""
+    """An application that closes without reading: more is left than can be held."""
     body = pattern(3 * MB)
 
     def early(asked):

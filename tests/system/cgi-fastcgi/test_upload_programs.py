@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Bodies of requests that are larger than what may be gathered, on their way to
-CGI programs and FastCGI applications: piece by piece, as fast as those read.  So it
-is without request-buffering; test_buffering.py has what is otherwise."""
+"""Bodies of requests above the limit for collection, sent to CGI programs and FastCGI
+applications: piece by piece, as fast as these read.  This is without
+request-buffering; test_buffering.py tests the other case."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from server import SCALE, TIMEOUT, UNDER, sanitized
 from test_cgi import TEXT, Folder, gone
 
 CACHE = 16 * MB
-KEPT = CACHE // 4  # of a body, if it must be
+KEPT = CACHE // 4  # of a body, if necessary
 LARGE = 64 * MB // SCALE
 GB = 1 << 30
 
@@ -53,7 +53,7 @@ def head(path, length, fields=b"", method=b"POST"):
 
 
 def answer(client):
-    """The next one, of a known length or in chunks."""
+    """The next response, of known length or in chunks."""
     first = client.head()
     status = int(first.split()[1])
     length = re.search(rb"(?i)\r\nContent-Length: (\d+)", first)
@@ -72,13 +72,13 @@ def answer(client):
 
 
 def upload(port, path, data, **how):
-    """Status and body of what is said to it; what cannot be sent is not."""
+    """Returns status and body of the response; unwanted data is not sent."""
     with Client(port) as client:
         def send():
             try:
                 client.send(head(path, len(data), **how) + data)
             except OSError:
-                pass  # it is not wanted
+                pass  # the server does not want it
 
         sender = threading.Thread(target=send)
         sender.start()
@@ -94,14 +94,14 @@ def sum_of(data):
 
 
 def memory(server):
-    """Bytes that the server has, of its own and of its cache."""
+    """Returns the bytes of the server's memory and of its cache."""
     with open(f"/proc/{server.pid}/status") as status:
         anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", status.read())[1]) * KB
     return anonymous + server.status()["cache"]["used"]
 
 
 def upload_and_watch(server, path, size):
-    """A body of size bytes; what is said to it, its sum, and the most memory meanwhile."""
+    """Uploads `size` bytes; returns the response, the sum, and the maximum memory meanwhile."""
     block, sum, most = pattern(MB), hashlib.md5(), 0
     with Client(server.port) as client:
         client.send(head(path, size))
@@ -114,7 +114,7 @@ def upload_and_watch(server, path, size):
 
 
 def judge(server, path, size, body=lambda body: body):
-    """The sum is what it must be, and no more than some pieces was there at a time."""
+    """The sum must be right, and at most some pieces were in memory at a time."""
     upload_and_watch(server, path, 2 * MB)
     before = memory(server) if not UNDER and not sanitized() else 0
     (status, said), sum, most = upload_and_watch(server, path, size)
@@ -149,7 +149,7 @@ def summed(asked):
 
 @pytest.mark.parametrize("first", ["reads", "writes"])
 def test_cgi(folder, first):
-    """One that reads before it writes, and, as most of a shell's do, the other way round."""
+    """A program that reads before it writes, and, like most shell scripts, the other way round."""
     folder.script("reads.sh", f"sum=$(md5sum)\n{TEXT}echo $CONTENT_LENGTH $sum\n")
     folder.script("writes.sh", f"{TEXT}echo $CONTENT_LENGTH $(md5sum)\n")
     server = serve(folder)
@@ -171,7 +171,7 @@ def test_cgi_gigabyte(folder):
 
 
 def test_cgi_next_request(folder):
-    """The connection goes on behind such a body."""
+    """The connection is still usable after such a body."""
     folder.script("sum.sh", f"{TEXT}md5sum\n")
     data = pattern(2 * MB)
     with Client(serve(folder).port) as client:
@@ -183,7 +183,7 @@ def test_cgi_next_request(folder):
 
 
 def test_cgi_chunks(folder):
-    """Without a length it is gathered, as far as it can be."""
+    """Without a length it is collected, up to the limit."""
     folder.script("sum.sh", f"{TEXT}echo $CONTENT_LENGTH $(md5sum)\n")
     data = pattern(MB)
     chunk = b"%x\r\n%s\r\n" % (MB, data)
@@ -197,7 +197,7 @@ def test_cgi_chunks(folder):
 
 
 def test_cgi_early_answer(folder):
-    """The rest of a body that its program does not read is not waited for."""
+    """The server does not wait for the rest of a body that its program does not read."""
     folder.script("deaf.sh", TEXT + "echo no thanks\n")
     folder.script("half.sh", TEXT + "head -c 400000 >/dev/null\necho enough\n")
     folder.script("closes.sh", "exec <&-\n" + TEXT + "echo none\n")
@@ -212,7 +212,7 @@ def test_cgi_early_answer(folder):
 
 
 def test_cgi_redirect(folder):
-    """To a file, and to a program, which gets no body; the old one is still coming in."""
+    """To a file, and to a program, which gets no body; the old one is still arriving."""
     folder.script("file.sh", "printf 'Location: /index.html\\r\\n\\r\\n'\n")
     folder.script("other.sh", "printf 'Location: /cgi/other2.sh\\r\\n\\r\\n'\n")
     folder.script("other2.sh", TEXT + "echo $REQUEST_METHOD ${CONTENT_LENGTH-none} $(md5sum)\n")
@@ -226,13 +226,13 @@ def test_cgi_redirect(folder):
 
 
 def test_cgi_ends(folder):
-    """One that dies before its answer, with the body in front of it."""
+    """A program that dies before its response, while its body arrives."""
     folder.script("dies.sh", "head -c 600000 >/dev/null\nkill -9 $$\n")
     folder.script("begins.sh", TEXT + "head -c 600000 >/dev/null\necho begun; kill -9 $$\n")
     server = serve(folder)
     assert upload(server.port, "/cgi/dies.sh", pattern(LARGE))[0] == 502
     assert server.errors.wait(r"dies\.sh \(pid \d+\): was ended by signal 9")
-    # What there was is no answer, and breaks off if it had left.
+    # A partial response is invalid, and is cut off if a part was sent.
     try:
         assert upload(server.port, "/cgi/begins.sh", pattern(LARGE))[0] == 502
     except (Closed, OSError):
@@ -242,7 +242,7 @@ def test_cgi_ends(folder):
 
 
 def test_cgi_client_goes(folder):
-    """Its program has had some of the body, and waits for more."""
+    """Its program has read a part of the body, and waits for more."""
     os.mkfifo(folder.path / "begun")
     folder.script("reads.sh", f"echo $$ > {folder.path}/begun\nexec cat >/dev/null\n")
     server = serve(folder)
@@ -255,7 +255,7 @@ def test_cgi_client_goes(folder):
 
 
 def takes(client, data):
-    """Bytes that the server takes until it takes no more for a while."""
+    """Sends until the server accepts no more for a while; returns the number of bytes."""
     client.socket.settimeout(0.5)
     taken = 0
     try:
@@ -268,7 +268,7 @@ def takes(client, data):
 
 
 def test_cgi_slow(folder):
-    """The client waits for a program that does; others do not."""
+    """The client waits for a program that is slow; others do not."""
     os.mkfifo(folder.path / "go")
     folder.script("slow.sh", f"read x < {folder.path}/go\n{TEXT}wc -c\n")
     folder.script("fast.sh", TEXT + "echo fast\n")
@@ -276,18 +276,18 @@ def test_cgi_slow(folder):
     with Client(server.port) as client:
         client.send(head("/cgi/slow.sh", GB))
         data = pattern(MB)
-        # Most of that is in sockets.
+        # Most of it is in sockets.
         taken = takes(client, data)
         assert taken < 32 * MB
         assert upload(server.port, "/cgi/fast.sh", b"x") == (200, b"fast\n")
         assert server.status()["cache"]["used"] < 4 * MB
         (folder.path / "go").write_text("go\n")
-        # More than a socket finds room for.
+        # More than a socket can hold.
         client.send(pattern(5 * MB))
 
 
 def test_cgi_too_slow(folder):
-    """One that reads nothing has its time."""
+    """A program that reads nothing has a time limit."""
     folder.script("stuck.sh", "exec sleep 1000\n")
     server = folder.configured("timeout=1s\nrequest-buffering=off", "max-body=0")
     with Client(server.port) as client:
@@ -296,7 +296,7 @@ def test_cgi_too_slow(folder):
 
 
 def test_cgi_filter(folder):
-    """An answer that cannot wait: the rest of the body is gathered instead, if it is small."""
+    """A response that cannot wait: the rest of the body is collected instead, if it is small."""
     folder.script("cat.sh", TEXT + "exec cat\n")
     server = serve(folder)
     data = pattern(KEPT)
@@ -307,7 +307,7 @@ def test_cgi_filter(folder):
 
 
 def test_cgi_progress(folder):
-    """Much in little pieces before the body is read: none of it is lost."""
+    """Many small pieces before the body is read: none of it is lost."""
     folder.script("dots.sh", TEXT + "i=0; while [ $i -lt 300 ]; do echo $i; i=$((i + 1)); "
                                     "head -c 5000 >/dev/null; done; md5sum\n")
     data = pattern(KEPT)
@@ -321,7 +321,7 @@ def test_cgi_progress(folder):
 
 
 def test_many(folder, tmp_path):
-    """Of both kinds, on several threads; none has another's bytes."""
+    """Of both kinds, on several threads; none gets bytes of another."""
     app = Application(summed, tmp_path / "app.sock")
     folder.script("sum.sh", f"{TEXT}md5sum\n")
     server = serve(folder, "--threads", 2, "--fastcgi", f"/app={app.address}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--check-config: what is wrong with a file, where, and what to do instead; and
-the manual has all keys that there are, with their defaults.
+"""--check-config: the errors of a file, their lines, and what to do instead; and the
+manual has all keys, with their defaults.
 """
 
 import os
@@ -13,7 +13,7 @@ from server import once
 
 SOURCES = os.environ["srcdir"]
 
-# The file (FOLDER is where it lies), and each complaint: its line and what it says.
+# The file (FOLDER is its folder), and each error: its line and its text.
 BROKEN = {
     "unknown key": ("[sweet]\nacces-log=-\n", [(2, 'unknown key "acces-log": is "access-log" meant?')]),
     "capital": ("[sweet]\nRoot=.\n", [(2, 'unknown key "Root": is "root" meant?')]),
@@ -113,7 +113,7 @@ BROKEN = {
 
 @pytest.fixture
 def check(tmp_path):
-    """What --check-config says to a file: whether it is good, and lines."""
+    """Returns the result of --check-config for a file: whether it is valid, and the error lines."""
     path = tmp_path / "sweet.conf"
 
     def run(text):
@@ -134,7 +134,7 @@ def test_broken(check, tmp_path, what):
     wanted = [f"sweet: {tmp_path}/sweet.conf:{line}: {says}".replace("FOLDER", str(tmp_path))
               for line, says in complaints]
     assert not good and len(lines) == len(wanted), lines
-    # In whatever order: a misplaced key is seen before a value is looked at.
+    # In any order: a misplaced key is reported before its value is checked.
     assert all(any(line.startswith(says) for line in lines) for says in wanted), lines
 
 
@@ -148,7 +148,7 @@ def test_good(check, tmp_path):
 
 
 def test_experiments_are_keys(check):
-    """They are no options of the product, but a file may have them."""
+    """They are no options of the product, but a file may contain them."""
     values = {"arch": "sped", "data-path": "posix", "header-align": "64"}
     assert check("[sweet]\n" + "".join(f"{key}={values.get(key, 'off')}\n" for key in keys(True)))[0]
     assert check("[path /a]\nlinger=off\n")[1][0].endswith(
@@ -162,7 +162,7 @@ def test_file_that_is_not_there(tmp_path):
 
 
 def test_nothing_is_left(check, tmp_path):
-    """Files that a start would make are not made, programs not run."""
+    """It creates no files that a start would create, and runs no programs."""
     assert check("[sweet]\naccess-log=FOLDER/log\nerror-log=FOLDER/errors\npid-file=FOLDER/pid\n"
                  "cache-socket=FOLDER/cache\nlisten=unix:FOLDER/socket\n"
                  "worker=/w=/usr/bin/touch FOLDER/run\n")[0]
@@ -173,7 +173,7 @@ def test_nothing_is_left(check, tmp_path):
 
 
 def rows():
-    """The rows of the table: pairs of a name and a row."""
+    """Returns the rows of the table: pairs of a name and a row."""
     with open(os.path.join(SOURCES, "sweet", "config", "config-key.c")) as file:
         table = file.read().partition("const struct key config_keys[] = {")[2].partition("\n};")[0]
     found = [(re.match(r'\s*\{"([a-z-]+)"', row), row) for row in re.split(r"\n\t(?=\{\")", table)]
@@ -181,7 +181,8 @@ def rows():
 
 
 def keys(experiments=None):
-    """Name to the defaults of all keys in the table, or of those that are experiments or are not."""
+    """Maps each name to the defaults of all keys in the table; only experiments, or only
+    others, if requested."""
     found = {}
     for name, row in rows():
         if experiments is None or experiments == (".experiment = true" in row):
@@ -191,7 +192,7 @@ def keys(experiments=None):
 
 
 def page(name):
-    """Name to the texts of all keys in a page of the manual."""
+    """Maps each name to the texts of all keys in a page of the manual."""
     with open(os.path.join(SOURCES, "man", name)) as file:
         items = re.split(r"^(?:\.It|\.El|\.Ss|\.Sh)\b", file.read(), flags=re.M)
     found = {}
@@ -241,20 +242,20 @@ def test_manual_has_the_default(name):
 
 
 def help_options(option):
-    """The options that --help or another one lists."""
+    """Returns the options that --help or another option lists."""
     done = once(option)
     assert (done.returncode, done.stderr) == (0, "")
     return set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", done.stdout, re.M))
 
 
 def test_every_option_is_a_key():
-    """But for those that are about the file, and for help."""
+    """Except those for the file itself, and for help."""
     assert help_options("--help-all") - set(keys()) == {
         "help", "help-all", "help-experiments", "version", "config", "check-config", "reload"}
 
 
 def test_help_has_no_experiment():
-    """It says in one line where they are."""
+    """One line says where they are documented."""
     assert not help_options("--help") & set(keys(True))
     assert help_options("--help-experiments") == set(keys(True))
     assert help_options("--help") | help_options("--help-experiments") == help_options("--help-all")

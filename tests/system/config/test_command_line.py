@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Wrong settings: one line that says what is wrong, status 1, nothing started."""
+"""Wrong settings: one line with the error, status 1, nothing started."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ def root(tmp_path):
 
 
 def complaint(*arguments, prefix=()):
-    """The one line that the server says to what it cannot do."""
+    """Returns the one line that the server prints for wrong arguments."""
     done = once(*arguments, prefix=prefix)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
@@ -112,7 +112,7 @@ def test_wrong(root, tmp_path, monkeypatch, arguments, hint):
 
 
 def test_nothing_is_started_before(root, tmp_path):
-    """A good worker beside what is wrong is never run."""
+    """A valid worker beside an invalid setting is never run."""
     for wrong in (["--threads", "0"], ["--worker", "/bad=/no/such"], ["--root", "/no/such"],
                   ["--listen", "bad"]):
         complaint("--root", root, "--worker", f"/w=/usr/bin/touch {tmp_path}/started", *wrong)
@@ -140,7 +140,7 @@ def test_port_in_use(root, threads):
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_port_of_another_sweet(start, root, threads):
-    """Two servers never share a port by mistake, whatever their threads share."""
+    """Two servers never share a port by mistake, though threads of one server do."""
     server = start(root, "--threads", threads)
     said = complaint("--root", root, "--threads", threads, "--listen", f"127.0.0.1:{server.port}")
     assert "in use" in said

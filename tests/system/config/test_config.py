@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file of --config: the same settings, the same strictness, the weaker one."""
+"""The file of --config: the same settings, equally strict, with lower priority."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_keys_are_the_options(start, root, config, tmp_path):
 
 
 def test_root_of_the_file(kind, start, root, config, tmp_path):
-    """An option counts more than the file: here only the option's root is good."""
+    """An option overrides the file: here only the option's root exists."""
     server = start(root, "--config", config("[sweet]\nroot=/no/such/folder\nthreads=2\n"),
                    "--threads", "1")
     assert fetch(server.port, "/").body == b"here\n"
@@ -54,7 +54,7 @@ def test_workers(kind, start, root, config):
     server = start(root, "--config", path)
     assert len(server.workers()) == 6
     assert len(fetch(server.port, "/g?size=7").body) == 7
-    assert fetch(server.port, "/g?size=4000000").status == 503  # has no room, ever
+    assert fetch(server.port, "/g?size=4000000").status == 503  # can never fit
     assert int(fetch(server.port, "/o/pid").body) in server.workers()
 
 

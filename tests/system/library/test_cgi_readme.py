@@ -48,7 +48,7 @@ Libs: -L{library} -Wl,-rpath,{library} -lnabc {sanitize}
 
 
 def sections():
-    """By title: pairs of a command and the lines that it answers."""
+    """Maps each title to pairs of a command and its output lines."""
     found = {}
     with open(os.path.join(SOURCES, "README.md")) as readme:
         for part in re.split(r"^## ", readme.read(), flags=re.MULTILINE)[1:]:
@@ -70,7 +70,8 @@ def matches(printed, said):
 
 
 def end_applications(folder):
-    """Those that spawn-fcgi has let loose and that no command of the session has ended."""
+    """Stops applications that spawn-fcgi has started and that no command of the session has
+    stopped."""
     for path in folder.glob("*.pid"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(path.read_text()), signal.SIGTERM)
@@ -78,12 +79,12 @@ def end_applications(folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The copy, with programs in front of those of the system."""
+    """The copy, with a PATH that finds our programs before those of the system."""
     folder = tmp_path / "cgi-examples"
     shutil.copytree(SOURCES, folder, ignore=lambda _, names: [n for n in names if n == "__pycache__"])
     os.chmod(folder, 0o755)
     port, null = free_port(), os.devnull
-    # Valgrind stops all of a process while one of its threads waits in io_uring.
+    # Valgrind stops the whole process while one of its threads waits in io_uring.
     sweet = [*UNDER, os.path.abspath(SWEET), *(["--io", "epoll"] if VALGRIND else [])]
     for name, text in {
         "sweet": SWEET_SCRIPT.format(command=" ".join(sweet), port=port),
@@ -104,7 +105,7 @@ def test_something_is_printed():
 
 
 def with_marks(title):
-    """What its commands need beside what was built."""
+    """Requirements of its commands besides the built programs."""
     links_libfcgi = any("-lfcgi" in command for command, _ in sections()[title])
     return pytest.param(title, marks=pytest.mark.needs("spawn-fcgi") if links_libfcgi else ())
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Somebody else's server (consumer/), which knows the library by its manual and
-is built from what make install leaves: every byte of many answers is right."""
+"""A server of a third party (consumer/), which uses the library as its manual
+describes it and is built against an installed tree: every byte of many responses is
+right."""
 
 import os
 import pathlib
@@ -19,12 +20,12 @@ SOURCES = os.path.join(os.path.dirname(__file__), "consumer")
 REQUESTS = 100_000 // SCALE
 PATIENCE = 600  # seconds for a build or all requests
 SIZES = (0, 1, 512, 4 * KB, 10_000, 32 * KB, 100_000, 256 * KB + 1, MB)
-# Without io_uring the library does all by plain calls; Valgrind has none.
+# Without io_uring the library uses plain system calls; Valgrind does not support io_uring.
 KINDS = {"denied": [DENY, "EPERM"]} if VALGRIND else {"uring": [], "denied": [DENY, "EPERM"]}
 
 
 def built_with(name):
-    """What the Makefile of the build sets a variable to."""
+    """Returns the value of a variable in the Makefile of the build."""
     with open(os.path.join(BUILD, "Makefile")) as makefile:
         return re.search(rf"^{name} = ?(.*)$", makefile.read(), re.MULTILINE)[1]
 
@@ -52,7 +53,7 @@ def consumer(tmp_path_factory):
         make("-C", BUILD, "install", f"DESTDIR={root}")
     (described,) = root.rglob("nabc.pc")
     library = described.parent.parent
-    # Not as a tree: the folder of a release may be one that cannot be written to.
+    # Not in the source tree: the folder of a release may be read-only.
     programs = top / "programs"
     programs.mkdir()
     for name in os.listdir(SOURCES):
@@ -65,7 +66,7 @@ def consumer(tmp_path_factory):
         "PKG_CONFIG=pkg-config" + ("" if any(library.glob("*.so")) else " --static"),
         PKG_CONFIG_PATH=str(described.parent),
         PKG_CONFIG_SYSROOT_DIR=str(root),
-        # If the prefix is /usr: below the root it is not the system's.
+        # If the prefix is /usr: below DESTDIR it is not that of the system.
         PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
         PKG_CONFIG_ALLOW_SYSTEM_LIBS="1",
     )
@@ -73,7 +74,7 @@ def consumer(tmp_path_factory):
 
 
 class Running:
-    """The server with its files; its end is good or the test has failed."""
+    """The server with its files; it must exit with success."""
 
     def __init__(self, kind, consumer, folder):
         self.programs, self.environment = consumer
@@ -104,7 +105,7 @@ class Running:
         )
 
     def statistics(self, seen=0):
-        """As it prints them; seen: how often it has done so before."""
+        """Returns what it prints; seen: how often it has printed before."""
         self.process.send_signal(signal.SIGUSR1)
         words = self.output.wait("^units ", seen + 1).split(maxsplit=17)
         return dict(zip(words[:-1:2], words[1::2]))
@@ -145,7 +146,7 @@ def test_every_byte(server, kind):
 
 
 def test_worker_that_ends(server):
-    """Who waits for it gets an error, the next request a new worker."""
+    """Its client gets an error, the next request a new worker."""
     page = b"1 of 2: 1\n2 of 2: 4\n"
     assert fetch(server.port, "/squares/2").body == page
     before = children_of(server.process.pid)
@@ -157,7 +158,7 @@ def test_worker_that_ends(server):
 
 @pytest.mark.skipif(VALGRIND, reason="Valgrind knows no pidfd_open, by which grants name processes")
 def test_another_process(server):
-    """A member gets the bytes that it was granted, and no others."""
+    """A member gets the bytes that were granted to it, and no others."""
     for size in SIZES[1:]:
         done = server.ask("fetch", server.port, f"of-{size}")
         assert (done.returncode, done.stderr) == (0, b"")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The example servers that are installed as documentation: whole bytes to
-everyone, with io_uring and without, and a good end."""
+"""The example servers that are installed as documentation: complete bodies for all
+clients, with and without io_uring, and a clean exit."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from files import write
 from server import BUILD, DENY, SCALE, TIMEOUT, UNDER, VALGRIND
 
 KB = 1024
-# What each is run through; without io_uring the ring of the library is on epoll.
+# How each one is run; without io_uring the library's ring uses epoll.
 SERVERS = {
     "epoll": ("epoll-server", []),
     "epoll-denied": ("epoll-server", [DENY, "EPERM"]),
@@ -28,12 +28,13 @@ SERVERS = {
 
 @contextlib.contextmanager
 def running(name, path):
-    """The port of an example server for one file; ends it by SIGTERM and judges."""
+    """Yields the port of an example server for one file; stops it by SIGTERM and checks its
+    exit."""
     program, prefix = SERVERS[name]
     if VALGRIND and not prefix:
         pytest.skip("Valgrind stops for ever in io_uring_enter")
     command = [*prefix, *UNDER, os.path.join(BUILD, "examples", program), "0", path]
-    # The caller's stderr shows what a sanitizer or Valgrind has to say.
+    # The caller's stderr shows messages of a sanitizer or of Valgrind.
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             line = process.stdout.readline().decode()
@@ -99,7 +100,7 @@ def test_many_clients(example, tmp_path):
 
 
 def test_clients_that_go_away(example, tmp_path):
-    """In the middle of a body, by a reset or an end; the others get theirs."""
+    """Clients disconnect in the middle of a body, by a reset or an end; the others get theirs."""
     data = os.urandom(8000 * KB)
     write(tmp_path / "body", data)
     with running(example, tmp_path / "body") as port, Client(port, buffer=4 * KB) as slow:
@@ -117,7 +118,7 @@ def test_clients_that_go_away(example, tmp_path):
 
 
 def test_end_while_sending(example, tmp_path):
-    """The server ends well although clients wait; what came is a part of the body."""
+    """The server exits cleanly although clients wait; they have received a part of the body."""
     data = os.urandom(8000 * KB)
     write(tmp_path / "body", data)
     with contextlib.ExitStack() as stack:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The examples of cgi-examples/: what each shows, and that clients who send
-what it does not expect get an answer of their own and spoil nobody else's."""
+"""The examples of cgi-examples/: what each shows; unexpected input of a client gets a
+response of its own and affects no other client."""
 
 import contextlib
 import hashlib
@@ -45,14 +45,14 @@ def post(client, path, body, method=b"POST", fields=b""):
 
 
 def moved(server, before):
-    """By how much the counters of workers have grown."""
+    """Returns by how much the counters of workers have grown."""
     after = server.status()["workers"]
     return {key: after[key] - before["workers"][key]
             for key in ("requests", "failures", "body_bytes_by_cache_id")}
 
 
 def inet(data):
-    """RFC 1071, the slow way."""
+    """RFC 1071, by a simple loop."""
     total = sum(int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big")
                 for at in range(0, len(data), 2))
     while total > 0xFFFF:
@@ -97,7 +97,7 @@ def test_upload_by_other_methods(server, method):
     with Client(server.port) as client:
         got = client.get("/upload", method)
         assert (got.status, got["Allow"]) == (405, "POST, PUT")
-        # What a client claims to have sent is no variable of the gateway's.
+        # A field of the client does not become a variable of the gateway.
         got = client.get("/upload?NABC_BODY_ID=1", method, "NABC_BODY_ID: 1\r\nNABC-Body-Id: 1\r\n")
         assert got.status in (400, 405)
 
@@ -110,9 +110,9 @@ def test_upload_leaves_nothing(server):
 
 
 def test_upload_larger_than_the_cache(kind, tmp_path):
-    """It passes through a window of units, in pieces of whatever lengths."""
+    """It passes through a window of units, in pieces of any lengths."""
     body = pattern(64 * MB // SCALE + 1)
-    # A ones' complement sum is the remainder of the number that the bytes are.
+    # A ones' complement sum is a remainder of the number that the bytes represent.
     sums = int.from_bytes(body + b"\0", "big") % 0xFFFF
     with running(kind, tmp_path, "--workers", 1, "--cache-size=16M", "--max-body=0",
                  "--worker", f"/upload={worker('upload')}",
@@ -122,7 +122,7 @@ def test_upload_larger_than_the_cache(kind, tmp_path):
                 f"{len(body)} bytes, Internet checksum {sums:#06x}\n")
             assert post(client, "/python", body).body.decode() == (
                 f"{len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}\n")
-        # In the middle of it the client goes; the next one is answered.
+        # The client disconnects in the middle; the next one gets a response.
         for path in ("/upload", "/python"):
             with Client(server.port) as client:
                 client.send(b"POST %s HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n"
@@ -136,7 +136,7 @@ def test_upload_larger_than_the_cache(kind, tmp_path):
 
 
 def report(port):
-    """Number, process, lines, words, bytes."""
+    """Returns number, process, lines, words, bytes."""
     got = fetch(port, "/report")
     assert got.status == 200 and got["Cache-Control"] == "no-cache"
     said = re.fullmatch(r"Report (\d+) of process (\d+): (\d+) lines, (\d+) words, (\d+) bytes\.\n",
@@ -161,7 +161,7 @@ def test_report_until_the_data_change(server, data):
 
 
 def test_report_by_rename(server, data):
-    """By another file of the same length and time."""
+    """Replaced by another file of the same length and time."""
     write(data, b"abc\n")
     number = report(server.port)[0]
     other = write(data.with_name("other"), b"a b\n")
@@ -173,7 +173,7 @@ def test_report_by_rename(server, data):
 
 @pytest.mark.parametrize("what", ["nothing", "folder", "fifo"])
 def test_report_of_no_file(server, data, what):
-    """404 as long as it is so; nobody waits for a writer."""
+    """404 as long as there is no file; the worker does not wait for a writer."""
     data.unlink(missing_ok=True)
     if what == "folder":
         data.mkdir()
@@ -191,14 +191,14 @@ def test_report_of_no_file(server, data, what):
 
 
 def test_report_without_a_unit_too_many(server, data):
-    """The file changes more often than the segment has pages: none is left behind."""
+    """The file changes more often than the segment has pages: no unit leaks."""
     for turn in range(300):
         write(data, b"y" * (turn + 1))
         assert report(server.port)[4] == turn + 1
 
 
 def test_report_for_many(server, data):
-    """Those who ask while it changes get one of its states, and no error."""
+    """Requests during changes get one of the file's states, and no error."""
     wrong = []
 
     def ask():
@@ -222,7 +222,7 @@ def test_report_for_many(server, data):
 
 
 def middle(page):
-    """Number, path and query; head and foot must be those of all pages."""
+    """Returns number, path and query; head and foot must be those of all pages."""
     assert page.startswith(b"<!DOCTYPE html>\n") and page.endswith(b"</body></html>\n")
     said = re.search(rb'\n<p>Page (\d+) was made for the path "(.*)" and the query "(.*)"\.</p>\n<p>',
                      page)
@@ -250,13 +250,13 @@ def test_template_is_escaped(server):
 
 @pytest.mark.parametrize("character", ["a", "%22", "%c3%a4", "%ff"])
 def test_template_of_much(server, character):
-    """As long as a target can be; what is not shown is cut between two signs."""
+    """The maximum length of a target; the rest is cut off between two characters."""
     with Client(server.port) as client:
         count = 7900 // len(character) - 100
         number, path, query = middle(client.get(f"/template/{character * count}?{'&' * 100}").body)
         assert 1400 < len(path) <= 1500 and query == "&amp;" * 100
         assert re.fullmatch(r"/(&quot;|[^&])*", path)
-        # Nothing of it is left: more middles than there are pages of memory.
+        # Nothing of it leaks: more middle parts than there are pages of memory.
         for _ in range(300):
             assert client.get("/template").status == 200
 
@@ -289,27 +289,27 @@ def test_python_body(server, size):
 
 
 def test_python_with_strange_bytes(server):
-    """Variables that are no UTF-8 and no numbers."""
+    """Variables that are neither UTF-8 nor numbers."""
     with Client(server.port) as client:
         for path in ("/python/%ff%fe", "/python/%c3%28%3c", "/python/=%3d=", "/python?a=%00&&="):
             assert HELLO.fullmatch(client.get(path, fields="X-Strange: \xff\xfe=\r\n").body)
 
 
 def test_python_many(server):
-    """Its memory is given back to it: more bytes than the segment has."""
+    """Its memory is returned to it: more bytes than the segment has."""
     with Client(server.port) as client:
         for _ in range(400):
             assert HELLO.fullmatch(client.get("/python").body)
 
 
 def one_python(kind, root, path, text):
-    """A server with one worker, of that text."""
+    """A server with one worker whose source is that text."""
     write(root / "worker.py", text.encode())
     return running(kind, root, "--workers", 1, "--worker-memory", "1M",
                    "--worker", f"{path}={run_python(root / 'worker.py')}")
 
 
-# A page of several parts; one that is refused; one without an answer, and one that fails.
+# A page of several parts; one that is refused; one without a response, and one that fails.
 PARTS = """
 import nabc
 def answer(request):
@@ -339,7 +339,7 @@ def parts(kind, tmp_path_factory):
 
 
 def test_python_list(parts):
-    """Again and again: what is fresh is given back, what is kept stays."""
+    """Repeated many times: fresh units are returned, kept ones stay."""
     with Client(parts.port) as client:
         for _ in range(400):
             assert client.get("/parts/list").body == b"kept(fresh)ep"
@@ -348,7 +348,7 @@ def test_python_list(parts):
 
 
 def test_python_errors(parts):
-    """Each is answered by 500, leaves nothing behind, and the log tells why."""
+    """Each gets a 500, leaks nothing, and the log says why."""
     with Client(parts.port) as client:
         for _ in range(100):
             for path in ("header", "many", "stranger", "nothing"):
@@ -360,7 +360,7 @@ def test_python_errors(parts):
         assert parts.errors.wait(said), said
 
 
-# Answers piece by piece, well and badly; "/told" is what came of the last one.
+# Responds piece by piece, rightly and wrongly; "/told" shows the result of the last one.
 STREAM = """
 import nabc
 told = []
@@ -400,7 +400,7 @@ def stream(kind, tmp_path_factory):
 
 @contextlib.contextmanager
 def http_client(server):
-    """Takes chunks apart."""
+    """A client that decodes chunks."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
     with contextlib.closing(connection):
         yield connection
@@ -412,7 +412,7 @@ def get(connection, path):
 
 
 def test_python_stream(stream):
-    """Again and again: what is fresh is given back, what is kept stays."""
+    """Repeated many times: fresh units are returned, kept ones stay."""
     with http_client(stream) as client:
         for _ in range(400):
             got = get(client, "/stream/pieces")
@@ -430,7 +430,7 @@ def test_python_stream_whose_client_goes(stream):
 
 
 def test_python_stream_that_fails(stream):
-    """Its client sees that it is not whole; the next one gets an answer."""
+    """Its client detects that it is incomplete; the next one gets a response."""
     for path, said in (("fails", "KeyError: 'no more'"), ("refused", r"\[Errno (2|13)\] NC_stat")):
         with http_client(stream) as client:
             got = get(client, f"/stream/{path}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""cgi-examples/nabc.py: that it sees the library's structures as the headers
-declare them, and each of its calls, good and bad."""
+"""cgi-examples/nabc.py: its structures are those of the headers; and each of its
+calls, with valid and invalid arguments."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ STRUCTURES = {"_Range": "struct NC_range", "_Stat": "struct NC_stat",
 
 
 def python(code, *arguments, status=0, **environment):
-    """What the code says, run by itself beside nabc.py."""
+    """Runs code beside nabc.py; returns its output."""
     known = {**os.environ, **library_environment(), "PYTHONPATH": SOURCES,
              "PYTHONDONTWRITEBYTECODE": "1", **{name: str(value) for name, value in environment.items()}}
     for name in ("NABC_CACHE", "NABC_SERVER_PID"):
@@ -76,12 +76,12 @@ def test_put(owner, tmp_path, size, form):
 data = open(sys.argv[1], "rb").read()
 print(nabc.put({form}(data)))
 """, tmp_path / "data", NABC_CACHE=owner.path)
-    # The process that made it has ended.
+    # The process that created it has exited.
     assert good(owner.path, "get", unit.strip()) == pattern(size)
 
 
 def test_parts_of_other_memory(owner):
-    """Neighbours of a slice stay out, and a view that is not in one piece is joined."""
+    """Bytes beside a slice are not copied, and a view with gaps is joined."""
     said = python("""
 data = bytearray(b"0123456789")
 print(nabc.get(nabc.put(memoryview(data)[3:7])), nabc.get(nabc.put(memoryview(data)[::3])),
@@ -109,7 +109,7 @@ def test_lifetime(owner):
 
 
 def test_grant_to_the_server(owner):
-    """NABC_SERVER_PID: a process of the same user that owns nothing."""
+    """NABC_SERVER_PID names a process of the same user that owns no cache."""
     said = python("""
 import subprocess
 code = ("import nabc, sys; nabc.attach(); print('ready', flush=True); "
@@ -124,7 +124,7 @@ print(reader.communicate(b"%d\\n" % unit)[0].decode())
 
 
 def test_server_that_is_not_there(owner):
-    """The unit does not stay when nobody could send it."""
+    """The unit is destroyed if no process could send it."""
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
     said = python("nabc.put(b'x')", status=1, NABC_CACHE=owner.path, NABC_SERVER_PID=gone.pid)
@@ -181,7 +181,7 @@ except OSError as error:
 
 
 def cgi(**environment):
-    """Head and body of what the program says, and its problems."""
+    """Returns head and body of the program's output, and its error messages."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("NABC_")}
     done = subprocess.run(
         ["python3", os.path.join(SOURCES, "hello_cgi.py")], capture_output=True, timeout=TIMEOUT,

@@ -92,7 +92,7 @@ def owner(folder):
 
 @pytest.fixture
 def open_owner(folder):
-    """One that lets everybody attach."""
+    """An owner that permits all users to attach."""
     with owning(folder / "cache", mode="666") as owner:
         yield owner
 
@@ -112,14 +112,14 @@ def ctl(path, *words, prefix=(), **options):
 
 
 def good(path, *words, **options):
-    """Its standard output, when all went well without a word."""
+    """Returns its standard output; it must succeed without any message."""
     done = ctl(path, *words, **options)
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
     return done.stdout
 
 
 def bad(path, *words, status=1, lines=1, **options):
-    """What it says, on one line that begins with its name."""
+    """Returns its message, on one line that begins with its name."""
     done = ctl(path, *words, **options)
     said = done.stderr.decode()
     assert done.returncode == status, (done.returncode, said)
@@ -241,13 +241,13 @@ def test_which_cache(owner, folder):
     assert "NABC_CACHE" in bad(None, "--cache", "", "list", status=2)
     for words in (["--cache", owner.path, "list"], ["list", "--cache", owner.path]):
         assert good(None, *words)
-        # What is given counts more than the environment.
+        # The argument overrides the environment.
         assert good(folder / "elsewhere", *words)
     assert good(folder / "elsewhere", "--cache", folder / "neither", "list", "--cache", owner.path)
 
 
 def test_owner_that_speaks_otherwise(folder):
-    # A welcome of version 7, whose owner names no oldest one.
+    # A welcome of version 7, without the field for the oldest version.
     old = b"NABC" + (7).to_bytes(4, "little") + bytes(56)
     for answer in (b"", b"welcome", bytes(256), old):
         path = folder / f"cache{len(answer)}"
@@ -274,7 +274,7 @@ def test_owner_that_speaks_otherwise(folder):
 
 
 def test_owner_that_is_stopped(folder):
-    """Whoever asks it waits, but not for ever, and it has lost nothing by that."""
+    """The tool waits, but not forever, and the owner has lost nothing by that."""
     with owning(folder / "cache") as owner:
         owner.process.send_signal(signal.SIGSTOP)
         try:
@@ -284,7 +284,7 @@ def test_owner_that_is_stopped(folder):
         assert ids(owner.path) == owner.ids
 
 
-# --- what is there ---------------------------------------------------------------------------
+# --- listing ---------------------------------------------------------------------------------
 
 
 def header_fields(structure):
@@ -332,7 +332,7 @@ def test_list(owner):
 
 
 def test_long_list(folder):
-    """Of more than one message of the owner, and of more than one page of the caller."""
+    """More units than one message of the owner holds, and more than one page of the caller."""
     with owning(folder / "cache", lengths=700 * [10]) as owner:
         assert ids(owner.path) == sorted(owner.ids)
         assert good(owner.path, "list").count(b"\n") == 701
@@ -352,7 +352,7 @@ def test_stat_of_units(owner):
     done = ctl(owner.path, "stat", "--json", 12345, first)
     assert done.returncode == 1 and b"unit 12345: not in the cache" in done.stderr
     assert [int(unit["id"]) for unit in json.loads(done.stdout)] == [first]
-    # A look is no use: nothing was copied or lent for it.
+    # Listing is not a use: nothing was copied or exported for it.
     assert sealed(owner.path) == []
 
 
@@ -391,7 +391,7 @@ def test_top_json(owner):
         assert block["seconds"] >= 0 and (block["rates"]["inserts"] > 0) == (more > 0)
         grown, before = grown + more, block
     assert 0 < grown <= 5
-    # Nothing more happens, so nothing has a rate any more.
+    # Nothing more happens, so all rates are zero.
     assert json.loads(top.stdout.readline())["rates"]["inserts"] == 0
     top.send_signal(signal.SIGINT)
     out, said = top.communicate(timeout=TIMEOUT)
@@ -432,7 +432,7 @@ def test_top_on_a_terminal(owner, key):
     os.write(ours, key)
     said = top.communicate(timeout=TIMEOUT)[1]
     assert (top.returncode, said) == (0, b"")
-    # As it was found, or the shell's next line would not be seen.
+    # Unchanged, otherwise the shell's next line would be invisible.
     assert termios.tcgetattr(theirs) == before
     os.close(ours)
     os.close(theirs)

@@ -34,7 +34,7 @@ def test_routes_can_be_set(owner):
 
 
 def test_no_room_for_routes(owner):
-    """As many as are fixed are kept; one may learn again for another's sake."""
+    """At most the limit can be fixed; after one is set to learn, another fits."""
     count = 0
     while not (done := ctl(owner.path, "routes", "set", f"192.0.2.{count}", "copy")).returncode:
         count += 1
@@ -46,7 +46,7 @@ def test_no_room_for_routes(owner):
 
 
 def route_with(path, total):
-    """The route of the loopback, once what was sent is counted."""
+    """Returns the route of the loopback, once all sent bytes are counted."""
     deadline = time.monotonic() + TIMEOUT
     while sum((route := routes(path)["127.0.0.1"])["bytes"].values()) < total:
         assert time.monotonic() < deadline, route
@@ -54,7 +54,7 @@ def route_with(path, total):
 
 
 def test_socket_of_a_server_that_was_killed(kind, folder):
-    """The next one takes its place; of one that lives nobody does."""
+    """The next server replaces it; the socket of a living one is never replaced."""
     write(folder / "root/page", b"page\n")
     path = folder / "socket"
     options = ["--cache-socket", path]
@@ -77,10 +77,10 @@ def test_routes_of_the_server(kind, folder):
     path = folder / "socket"
     with running(kind, folder / "root", "--cache-socket", path) as server:
         assert fetch(server.port, "/page").body == body
-        # Of what leaves in small pieces a route counts a sample.
+        # Of small messages, a route counts a sample.
         before = route_with(path, MB // 2)
         assert before["method"] == "learn" and before["local"] == 1 and before["why"]
-        # Whatever was learnt, from now on it is copied.
+        # Whatever the route has learnt, from now on its bytes are copied.
         good(path, "routes", "set", "127.0.0.1", "copy")
         assert fetch(server.port, "/page").body == body
         after = route_with(path, sum(before["bytes"].values()) + MB // 2)
@@ -109,7 +109,7 @@ def test_of_the_server(kind, folder):
         assert {name: counters[name] for name in ("size", "units", "inserts")} == {
             name: shown[name] for name in ("size", "units", "inserts")
         }
-        # A file that is gone from the cache is read again.
+        # A file whose unit was destroyed is read again.
         good(path, "destroy", units[0]["id"])
         assert fetch(server.port, "/page").body == body
         assert len(ids(path)) == 1 and ids(path) != [int(units[0]["id"])]

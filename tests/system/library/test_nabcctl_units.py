@@ -53,7 +53,7 @@ def test_unknown_ids(owner):
 def test_reader_that_ends_early(owner):
     done = shell(owner.path, f"nabcctl get {owner.ids[2]} | head -c 1")
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
-    # In a script under a server that ignores the signal.
+    # In a script under a server that ignores SIGPIPE.
     done = shell(owner.path, f"nabcctl get {owner.ids[2]} | head -c 1", restore_signals=False)
     assert (done.returncode, done.stderr) == (1, b"")
 
@@ -89,7 +89,7 @@ def test_put(owner, folder, size):
     for unit in (by_name, by_pipe, redirected):
         assert good(owner.path, "get", unit) == data
     assert good(owner.path, "get", rest) == data[-1:]
-    # Each of them was made by a process that has ended.
+    # A process that has exited has made each of them.
     assert {int(unit["id"]) for unit in sealed(owner.path)} == {by_name, by_pipe, redirected, rest}
 
 
@@ -130,7 +130,7 @@ def test_bad_files(owner, folder):
     large = write(folder / "large", bytes(4 * MB + 1))
     assert "limit for one unit" in bad(owner.path, "put", large)
     assert "limit for one unit" in bad(owner.path, "put", "-", input=bytes(4 * MB + 1))
-    # One that never ends is given up as soon as it is too large.
+    # An endless one is aborted as soon as it is too large.
     assert "limit for one unit" in bad(owner.path, "put", "/dev/zero")
     assert good(owner.path, "list") == before
 
@@ -149,7 +149,7 @@ def counter(path, name):
 
 
 def gone(path, unit):
-    """Waits until a unit has ended by itself."""
+    """Waits until a unit has expired."""
     deadline = time.monotonic() + TIMEOUT
     while ctl(path, "stat", unit).returncode == 0:
         assert time.monotonic() < deadline
@@ -174,7 +174,7 @@ def test_put_for_a_time(owner):
     unit = put(owner.path, "-", "--ttl", "0.05", "--priority", "pinned", input=b"x")
     assert gone(owner.path, unit)
     assert counter(owner.path, "pinned") == 0
-    # What cannot be kept as it was said is not there at all.
+    # If the lifetime is invalid, the unit is not made at all.
     assert "more than a year" in bad(owner.path, "put", "-", "--ttl", "1e9", input=b"x")
     assert sealed(owner.path) == []
 
@@ -183,7 +183,7 @@ def test_put_for_a_time(owner):
 def test_strangers_keep(open_owner):
     path, unit = open_owner.path, open_owner.ids[1]
     good(path, "grant", unit, "--user", NOBODY)
-    # Leave to use is no leave to keep or to end it.
+    # A grant does not permit to keep or to destroy it.
     assert "permission denied" in bad(path, "keep", unit, "--ttl", 1, prefix=as_nobody)
     own = int(good(path, "put", "-", "--ttl", "0.05", "--priority", "low", prefix=as_nobody,
                    input=b"mine"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nabcctl: in scripts, by other users, and with owners that are not there or lie."""
+"""nabcctl: in scripts, by other users, and with owners that do not exist or send invalid data."""
 
 import errno
 import grp
@@ -46,7 +46,7 @@ def test_many_at_once(owner):
 
 
 def test_cgi_script(owner):
-    """A head that names the body, as a server with that cache would send it."""
+    """A CGI head that names the body, which a server with that cache would send."""
     script = SOURCE / "cgi-examples" / "hello.sh"
     done = subprocess.run(
         [script], env=environment(owner.path, REMOTE_ADDR="192.0.2.7", PATH_INFO="/a b"),
@@ -77,7 +77,7 @@ def test_cgi_script_without_a_cache(folder):
 def test_closed_to_others(owner):
     assert "permission denied" in bad(owner.path, "list", prefix=as_nobody)
     assert "permission denied" in bad(owner.path, "put", "-", prefix=as_nobody, input=b"x")
-    # Whatever the socket's permissions have become: who may join was said when it was served.
+    # Whatever the current mode of the socket: the owner's options decide who may attach.
     os.chmod(owner.path, 0o777)
     assert "permission denied" in bad(owner.path, "list", prefix=as_nobody)
 
@@ -128,7 +128,7 @@ def test_grant_to_a_process(open_owner, folder):
         env=environment(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )
     good(path, "grant", unit, "--pid", waiting.pid)
-    # Not to others of the same user.
+    # Other processes of the same user may not.
     assert "permission denied" in bad(path, "get", unit, prefix=as_nobody)
     assert waiting.communicate(b"go\n", timeout=TIMEOUT)[0] == open_owner.data(2)
     assert waiting.returncode == 0
@@ -165,7 +165,7 @@ def test_grants(owner, folder):
 def test_grants_in_use(open_owner):
     path, unit = open_owner.path, open_owner.ids[2]
     good(path, "grant", unit, "--user", NOBODY)
-    # It holds the unit as long as nobody reads what it writes: a pipe takes less.
+    # It holds the unit as long as its output is not read: a pipe holds less.
     reader = subprocess.Popen([*as_nobody, os.path.join(os.path.dirname(path), "nabcctl"), "get",
                                str(unit)], env=environment(path), stdout=subprocess.PIPE,
                               bufsize=0)
@@ -181,7 +181,7 @@ def test_grants_in_use(open_owner):
 def test_put_by_a_stranger(open_owner):
     path = open_owner.path
     unit = int(good(path, "put", "-", prefix=as_nobody, input=b"mine"))
-    # Its maker has ended, and nobody else was given leave.
+    # Its creator has exited, and no other process has a grant.
     assert "permission denied" in bad(path, "get", unit, prefix=as_nobody)
     assert good(path, "get", unit) == b"mine"
     unit = int(good(path, "put", "-", "--user", NOBODY, prefix=as_nobody, input=b"ours"))
@@ -196,7 +196,7 @@ def test_put_that_cannot_be_granted(owner):
     assert sealed(owner.path) == []
 
 
-# --- owners that are not there ----------------------------------------------------------------------------------
+# --- owners that do not exist ---------------------------------------------------------------------
 
 
 def test_dead_owner(folder):
@@ -237,7 +237,7 @@ def test_wrong_sockets(folder):
 
 @pytest.mark.parametrize("says", [b"", b"garbage", bytes(64), None], ids=repr)
 def test_stranger_for_an_owner(folder, says):
-    """Something else listens: it says other things, or hangs up."""
+    """A different server listens: it sends other data, or hangs up."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(folder / "other"))
         listener.listen()
@@ -256,7 +256,7 @@ def test_stranger_for_an_owner(folder, says):
 
 
 class Liar:
-    """An owner by the form of its messages, which answers what it likes."""
+    """A process that uses the protocol of an owner, but sends arbitrary replies."""
 
     MAGIC = 0x4342414E
 
@@ -286,7 +286,7 @@ class Liar:
         self.listener.close()
 
 
-LIST, COUNTERS, ROUTES, GRANTS = 7, 9, 10, 14  # questions
+LIST, COUNTERS, ROUTES, GRANTS = 7, 9, 10, 14  # operations
 
 
 def test_list_without_an_end(folder):
@@ -296,7 +296,7 @@ def test_list_without_an_end(folder):
 
 
 def test_escapes_of_another_process(folder):
-    """What would change the terminal of whoever looks."""
+    """Escape sequences must not reach the terminal of the user."""
 
     def counters(question):
         size = struct.unpack_from("=24xQ", question)[0]
@@ -315,7 +315,7 @@ def test_escapes_of_another_process(folder):
 
 
 def test_owner_that_lists_no_grants(folder):
-    """One of before NC_grants(3)."""
+    """An owner from before NC_grants(3)."""
     liar = Liar(folder / "liar", {GRANTS: lambda question: (0, b"")}, error=errno.EOPNOTSUPP)
     assert "older than nabcctl" in bad(folder / "liar", "grants", 1)
     liar.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The access log: a line for each request, and what it says."""
+"""The access log: a line for each request, and its fields."""
 
 import email.utils
 import re
@@ -52,15 +52,15 @@ def test_line(server, target, method, status, length):
 
 
 def test_duration_is_of_the_request_alone(server):
-    """It cannot be longer than from before the request to after its answer."""
+    """The duration is at most the time from before the request to after its response."""
     bounds = []
     with Client(server.port) as client:
         for _ in range(5):
-            # The server waits meanwhile; that is not the next request's time.
+            # The server waits meanwhile; this time does not count for the next request.
             once("--version")
             before = time.monotonic_ns()
             assert client.get("/five").body == b"five\n"
-            # Counted, and so logged, before the next answer is made.
+            # It is counted, and so logged, before the next response is made.
             assert client.get("/five").status == 200
             bounds.append(time.monotonic_ns() - before)
     for number, bound in enumerate(bounds):
@@ -80,7 +80,7 @@ def test_every_request_has_a_line(server):
 
 
 def test_line_cannot_be_forged(server):
-    """Whatever is in a request line, it ends neither the quotes nor the line."""
+    """No content of a request line ends the quotes or the line."""
     evil = b'GET /a"b\\c\x01\x7f\xff\x1b[31m HTTP/1.1'
     exchange(server.port, evil + b"\r\nHost: test\r\n\r\n")
     _, _, line, status, _, _ = entry(server, "GET /a")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The formats of the access log, rotation under load, full disks; where the
-error log goes and how much of it."""
+"""The formats of the access log, rotation under load, full disks; where the error log
+is written and how verbose it is."""
 
 import base64
 import contextlib
@@ -42,7 +42,7 @@ def root(tmp_path):
 
 
 class Zone(Server):
-    """In Nepal, whose offset has minutes."""
+    """A server in Nepal, whose time zone offset has minutes."""
 
     def __init__(self, *arguments):
         os.environ["TZ"] = "NPT-5:45"
@@ -53,7 +53,7 @@ class Zone(Server):
 
 
 def requests(port):
-    """Some of each sort; what they were sent as."""
+    """Sends some requests of each sort; returns their expected results."""
     basic = base64.b64encode(b"ann smith:secret").decode()
     user = f"Authorization: Basic {basic}\r\n"
     with Client(port) as client:
@@ -117,7 +117,7 @@ def test_json(kind, root, tmp_path):
     for line in got:
         when = datetime.datetime.strptime(line["time"], "%Y-%m-%dT%H:%M:%S.%fZ")
         when = when.replace(tzinfo=datetime.timezone.utc)
-        # The loop's clock is a turn behind, and milliseconds are cut.
+        # The loop's clock is a turn late, and milliseconds are cut off.
         second = datetime.timedelta(seconds=1)
         assert before - second <= when <= after and len(line["time"]) == 24
         assert line["remote"] == "127.0.0.1" and 1 <= line["remote_port"] <= 65535
@@ -131,7 +131,7 @@ def test_json(kind, root, tmp_path):
 
 
 def test_rotation_under_load(kind, root, tmp_path):
-    """Moved away again and again: as many whole lines as requests, in all files together."""
+    """Renamed repeatedly: as many complete lines as requests, in all files together."""
     log, errors = tmp_path / "access.log", tmp_path / "error.log"
     with running(kind, root, "--access-log", log, "--log-format", "combined", "--error-log", errors,
                  "--threads", 2) as server:
@@ -151,7 +151,7 @@ def test_rotation_under_load(kind, root, tmp_path):
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
         assert load.returncode == 0
-        # wrk goes without waiting for the last answers.
+        # wrk exits without waiting for the last responses.
         status = server.wait_status(lambda status: status["connections"]["open"] == 1)
         counted = status["requests"]
     assert rotations > 3
@@ -159,7 +159,7 @@ def test_rotation_under_load(kind, root, tmp_path):
     lines = [line for name in logs for line in name.read_bytes().decode("ascii").splitlines(True)]
     assert len(lines) == counted > 1000 / SCALE
     assert all(line[-1] == "\n" and re.fullmatch(COMBINED, line[:-1]) for line in lines)
-    # Not a file that was moved away in vain, but for the load's own beginning and end.
+    # No rotated file is empty, except at the start and the end of the load.
     assert sum(name.stat().st_size > 0 for name in logs) > 1
 
 
@@ -217,7 +217,7 @@ def test_error_log_file(root, tmp_path):
     lines = errors.read_text().splitlines()
     when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}"
     assert all(re.match(rf"{when} \[(error|warning|notice)\] \S", line) for line in lines), lines
-    # Who started it has seen where it listens, and nothing after that.
+    # The user who started it sees there where it listens, and nothing after that.
     assert server.errors.count("listening on") == 1
     assert server.errors.count("anew") == 0
     assert sum("listening on" in line for line in lines) == 1
@@ -249,8 +249,8 @@ def test_error_log_that_cannot_be_had(root, tmp_path):
 
 
 def test_reasons(kind, tmp_path):
-    """What the server refuses says why in the error log, a line for each at level info; what a
-    program answers, and what is everyday use, does not."""
+    """For each request that the server refuses, the error log has the reason, in one line at
+    level info; responses of programs and ordinary events are not logged there."""
     root = tmp_path / "root"
     write(root / "file", b"a file\n")
     (root / "folder").mkdir()
@@ -282,7 +282,7 @@ def test_reasons(kind, tmp_path):
             assert answer.startswith(f"HTTP/1.1 {status} ".encode())
             line = server.errors.wait(": answered ", number)
             assert re.search(rf"127\.0\.0\.1: answered {status}: .*{reason}", line)
-        # Nothing to be said of these.
+        # These cause no line.
         for target, status in [("/file", 200), ("/none", 404), ("/obey/none", 404)]:
             assert fetch(server.port, target).status == status
         assert server.errors.count(": answered ") == number

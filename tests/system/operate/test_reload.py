@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SIGHUP: the next configuration, all of it or nothing, and nobody notices."""
+"""SIGHUP: the next configuration, all of it or nothing, without an effect on clients."""
 
 import re
 import signal
@@ -36,7 +36,7 @@ class Site:
         return start(None, "--config", self.path, listen=None)
 
     def running(self):
-        """For what the kind of loop has no part in."""
+        """For tests that do not depend on the kind of loop."""
         return running("epoll", None, "--config", self.path, listen=None)
 
 
@@ -50,7 +50,7 @@ BAD = r"the old configuration stays"
 
 
 def reload(server, expected=GOOD):
-    """Returns what was said meanwhile."""
+    """Returns the messages meanwhile."""
     before = len(server.errors.lines)
     done = server.errors.count(expected)
     server.send_signal(signal.SIGHUP)
@@ -91,7 +91,7 @@ def test_requests_end_as_they_began(start, site):
         site.write(root="b")
         reload(server)
         assert client.take(len(LARGE)) == LARGE
-        # The next one, which was waiting, begins now.
+        # The next request, which was waiting, starts now.
         assert client.response().body == b"small"
 
 
@@ -100,7 +100,7 @@ def worker_pids(status):
 
 
 def test_workers_are_renewed_by_a_reload(start, site):
-    """One after the other, and nobody is kept waiting for long."""
+    """One after the other, and no client waits for long."""
     keys = f"worker=/obey={OBEY}\nworkers=3"
     site.write(keys)
     server = site.start(start)
@@ -133,7 +133,7 @@ def test_wrong_configuration_changes_nothing(site, text, why):
             if text is None:
                 site.path.unlink()
             else:
-                # Besides what is wrong, what would be seen.
+                # Besides the error, a change whose effect would be visible.
                 site.path.write_text(text.replace("[sweet]\n", "[sweet]\nserver-header=other\n"))
             assert re.search(why, reload(server, BAD))
             answer = idle.get("/name")
@@ -155,13 +155,13 @@ def test_addresses_come_and_go(start, site):
         other = socket.create_connection(("127.0.0.2", second), TIMEOUT)
         site.write(listen="127.0.0.1:0;127.0.0.3:0", root="b")
         ports = dict(re.findall(r"http://(127\.0\.0\.\d):(\d+)/", reload(server)))
-        # What stays keeps its port, and so its socket.
+        # An unchanged address keeps its port, and so its socket.
         assert int(ports["127.0.0.1"]) == first
         assert "127.0.0.2" not in ports
         assert listens(int(ports["127.0.0.3"]), "127.0.0.3")
         while listens(second, "127.0.0.2"):
             pass
-        # Who had come by the address that is gone is still served.
+        # A client that had connected to the removed address is still served.
         other.sendall(request("/name"))
         data = b""
         while not data.endswith(b"\r\n\r\nb"):
@@ -196,7 +196,7 @@ def test_keys_of_the_start_are_named(site):
         assert re.search(r"threads, cache-size;.*restart", said), said
         assert server.status()["threads"] == 2
         assert fetch(server.port, "/name").body == b"b"
-        # Once said, it is as it is.
+        # Once reported, it is not repeated.
         assert "restart" not in reload(server)
 
 
@@ -204,7 +204,8 @@ def test_logs_change(site, tmp_path):
     site.write(f"access-log={tmp_path}/one")
     with site.running() as server:
         assert fetch(server.port, "/name?1").status == 200
-        # Its line comes when the kernel has told that it was sent, maybe after its client knows.
+        # Its line is written when the kernel reports that it was sent, maybe after the client has
+        # received it.
         server.wait_status(lambda status: status["responses"]["2xx"] >= server.asked)
         site.write(f"access-log={tmp_path}/two")
         reload(server)
@@ -216,7 +217,7 @@ def test_logs_change(site, tmp_path):
 
 
 class Load(threading.Thread):
-    """Requests until told to stop; each: the connection kept, or a new one."""
+    """Sends requests until told to stop; each on a kept connection, or on a new one."""
 
     def __init__(self, port, keep, enough):
         super().__init__(daemon=True)
@@ -241,14 +242,14 @@ class Load(threading.Thread):
 
 
 def test_no_request_fails_under_load(start, site):
-    """Smaller than that of bench/bench reload."""
+    """A smaller version of bench/bench reload."""
     site.write()
     server = site.start(start)
     loads = [Load(server.port, keep, 200 // SCALE) for keep in (True, False, True, False)]
     for load in loads:
         load.start()
     for number in range(20 // SCALE):
-        # Another address as well, for the listeners to come and go.
+        # Another address as well, so that listeners are opened and closed.
         extra = f";127.0.0.{number % 3 + 2}:0" if number % 2 else ""
         site.write(root="ab"[number % 2], listen=f"127.0.0.1:0{extra}")
         reload(server)
@@ -269,7 +270,7 @@ def test_many_signals_at_once(start, site):
         site.write(root="ab"[number % 2])
         server.send_signal(signal.SIGHUP)
     site.write(root="b")
-    # The last one may be taken together with one before it, but not left out.
+    # The last one may be merged with an earlier one, but not lost.
     before = server.errors.count(GOOD)
     server.send_signal(signal.SIGHUP)
     server.errors.wait(GOOD, before + 1)

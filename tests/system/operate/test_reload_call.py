@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sweet --reload: a reload whose caller hears what became of it."""
+"""sweet --reload: a reload that reports its result to the caller."""
 
 import concurrent.futures
 import os
@@ -38,7 +38,8 @@ def test_verdict(site, arch):
         assert call(server.pid) == (True, [])
         site.write(keys, root="b")
         assert call(site.folder / "pid") == (True, [])
-        # It is told when the new one serves, not before; old processes may take a last client.
+        # It is reported when the new configuration is in use, not before; old processes may
+        # accept a last client.
         assert arch == "mp" or fetch(server.port, "/name").body == b"b"
         await_body(server, b"b")
         for text, why in [(f"{keys}\nno-such-key=1", 'unknown key "no-such-key"'),
@@ -49,7 +50,7 @@ def test_verdict(site, arch):
             assert not good and why in lines[0] and REFUSED in lines[-1], lines
             assert all(line.startswith("sweet: ") for line in lines), lines
             await_body(server, b"b")
-        # A plain signal is as ever.
+        # A plain signal works as before.
         site.write(keys)
         server.send_signal(signal.SIGHUP)
         assert server.errors.wait("reloaded", 3)
@@ -64,7 +65,7 @@ def test_what_needs_a_restart(site):
 
 
 def test_many_callers(site):
-    """Signals that are pending together are one to the kernel, but each caller hears."""
+    """The kernel merges pending signals, but each caller gets its result."""
     site.write()
     with site.running() as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(call, [server.pid] * 12)) == [(True, [])] * 12
@@ -88,7 +89,7 @@ def await_pending(pid, number):
 def test_server_that_ends(site):
     site.write()
     server = site.start(lambda *arguments, **how: Server("epoll", *arguments, **how))
-    # It cannot hear, and never will.
+    # It cannot respond, now or later.
     server.send_signal(signal.SIGSTOP)
     caller = subprocess.Popen(command("epoll", ["--reload", str(server.pid)], listen=None),
                               stderr=subprocess.PIPE, text=True)
@@ -98,10 +99,10 @@ def test_server_that_ends(site):
     assert caller.returncode == 1
 
 
-# Who starts the tests may have it ignored: nohup(1).
+# The caller of the tests may have it ignored, as nohup(1) does.
 @pytest.mark.parametrize("trap", ["trap - HUP", "trap '' HUP"], ids=["default", "ignored"])
 def test_no_server(tmp_path, trap):
-    """No process is ended by a signal that it does not expect."""
+    """A signal must not kill a process that does not expect it."""
     idle = subprocess.Popen(["sh", "-c", f"{trap}; echo; exec sleep 1000"],
                             stdout=subprocess.PIPE)
     try:
@@ -128,7 +129,8 @@ def test_no_server(tmp_path, trap):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_not_allowed(site):
     site.write()
-    # The program may lie where only root comes to: it is opened before that.
+    # The program may be in a folder that only root can read: it is opened before the change of
+    # user.
     become = [sys.executable, "-c", "import os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
               "os.set_inheritable(fd, True)\nos.setgroups([])\nos.setgid(65534)\n"
               "os.setuid(65534)\nos.execve(fd, sys.argv[1:], {})"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is installed for systemd, and the configuration to start from."""
+"""The installed files for systemd, and the initial configuration."""
 
 import os
 import re
@@ -15,13 +15,13 @@ def test_units(tmp_path):
     with open(os.path.join(BUILD, "sweet", "sweet.service")) as file:
         text = file.read()
     assert "@" not in re.sub(r"@system-service", "", text)
-    # The program is not installed yet; another's absence would be a complaint.
+    # The program is not installed yet, which systemd would report.
     text = re.sub(r"^(Exec\w+=)\S*/sweet ", rf"\1{SWEET} ", text, flags=re.M)
     (tmp_path / "sweet.service").write_text(text)
     shutil.copy(os.path.join(SOURCES, "sweet.socket"), tmp_path)
     settings = dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
     assert (settings["Type"], settings["KillMode"]) == ("notify", "mixed")
-    # What it exits with is what "systemctl reload" does.
+    # "systemctl reload" runs this command and uses its exit status.
     assert re.findall(r"^ExecReload=(.*)$", text, re.M) == [f"{SWEET} --reload $MAINPID"]
     assert (settings["NoNewPrivileges"], settings["ProtectSystem"]) == ("yes", "strict")
     if shutil.which("systemd-analyze"):
@@ -36,12 +36,12 @@ def test_example(tmp_path):
     path = os.path.join(SOURCES, "sweet.conf")
     with open(path) as file:
         text = file.read()
-    # Of what it serves, this machine may have nothing.
+    # This machine may lack the folders that it serves.
     config = tmp_path / "sweet.conf"
     config.write_text(text.replace("/srv", str(tmp_path)))
     done = once("--check-config", "--config", config)
     assert done.returncode == 0, done.stderr
-    # What stands there as a comment is right as well, but for files that are elsewhere.
+    # The lines in comments are valid as well, except for files in other places.
     (tmp_path / "users").write_text("")
     (tmp_path / "example").mkdir()
     text = re.sub(r"^#(\w[\w-]*=|\[)", r"\1", text, flags=re.M).replace("/srv", str(tmp_path))
@@ -49,7 +49,7 @@ def test_example(tmp_path):
                        "/run/sweet": tmp_path, "/usr/local/bin/search-worker": GENERATE}.items():
         assert name in text
         text = text.replace(name, str(here))
-    # Two ways to say where.
+    # Two ways to set the address.
     text = text.replace("listen=unix:", "#listen=unix:")
     config.write_text(text)
     done = once("--check-config", "--config", config)

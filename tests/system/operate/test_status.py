@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the server says of itself: as JSON, as metrics, and to whom."""
+"""The status of the server: as JSON, as metrics, and for which clients."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def server(root):
 
 
 def agree(status):
-    """True of a moment in which no other thread counts."""
+    """True at a moment when no other thread counts."""
     states = status["connections"]
     return (states["open"] == sum(states[name] for name in
                                   ("idle", "reading", "working", "sending", "lingering"))
@@ -68,7 +68,7 @@ def test_states_of_connections(server):
     def states(status):
         return [status["connections"][name] for name in ("idle", "reading", "sending", "lingering")]
 
-    # Connections of the tests before may still be closing.
+    # Connections of earlier tests may still be closing.
     server.wait_status(lambda status: states(status) == [0, 0, 0, 0])
     with Client(server.port) as idle, Client(server.port) as reading, \
             Client(server.port, buffer=4096) as sending, Client(server.port) as lingering:
@@ -172,7 +172,7 @@ def test_not_ready_before_the_end(root):
         assert (got.status, got.body) == (503, b"draining\n")
         found = metrics.parse(fetch(server.port, "/.sweet/metrics").body.decode())
         assert metrics.value(found, "sweet_draining") == 1
-        # Others than balancers are served still.
+        # Requests of clients other than load balancers are still served.
         assert fetch(server.port, "/five").body == b"five\n"
 
 
@@ -192,7 +192,7 @@ def test_configuration_by_number(root, tmp_path):
 
 
 def test_large_cache_of_texts(root):
-    """Texts longer than the memory behind a head go by the cache, and leave nothing there."""
+    """Texts that do not fit into the memory after a head use the cache, and leave nothing there."""
     with running("epoll", root, "--cache-size", "1M") as server, Client(server.port) as client:
         before = server.status()
         for _ in range(400 // SCALE):

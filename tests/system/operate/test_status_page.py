@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The status page in a browser: it draws, by itself and from its own server alone."""
+"""The status page in a browser: it draws by itself and only loads from its own server."""
 
 import re
 import threading
@@ -17,7 +17,8 @@ pytestmark = [
 ]
 
 LIVE = "document.getElementById('state').className === 'live'"
-# How many points the line of a plot has; its first of a kind begins with M, the others with L.
+# Returns the number of points of a plot's line; a part of it begins with M, further points with
+# L.
 POINTS = """(title => [...document.querySelectorAll('#plots .card')]
     .find(card => card.querySelector('h2').textContent === title)
     .querySelector('.line').getAttribute('d').split(/[ML]/).length - 1)"""
@@ -31,7 +32,7 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """With nothing open, before and after."""
+    """A browser without open pages, before and after."""
     yield chromium
     chromium.open("about:blank")
     chromium.requests.clear()
@@ -45,7 +46,7 @@ def root(tmp_path):
 
 
 class Load:
-    """A client that asks again and again."""
+    """A client that sends requests continuously."""
 
     def __init__(self, port):
         self.ended = False
@@ -65,7 +66,7 @@ class Load:
 
 
 def asked(browser):
-    """What the browser has asked for so far; complaints are none."""
+    """Returns the requests of the browser so far; it must not have reported errors."""
     assert browser.complaints == []
     return {url for url in browser.requests if not url.startswith(("data:", "about:"))}
 
@@ -80,17 +81,17 @@ def test_draws(browser, root):
         text = browser.evaluate("document.body.innerText")
         assert not re.search(r"NaN|Infinity|undefined|null|\[object", text), text
         assert f"pid {server.pid}" in text and "/s" in text and "\u00b5s" in text
-        # Narrow: nothing sticks out at the side.
+        # A narrow window: nothing exceeds its width.
         browser.call("Emulation.setDeviceMetricsOverride", width=360, height=800,
                      deviceScaleFactor=1, mobile=True)
         assert browser.evaluate("document.documentElement.scrollWidth") <= 360
         browser.call("Emulation.clearDeviceMetricsOverride")
-        # Its own server, of which it asks nothing else.
+        # Only these requests to its own server.
         assert asked(browser) == {server.url + "/.sweet/status", server.url + "/.sweet/status.json"}
 
 
 def test_policy(browser, root):
-    """The page is held to its policy: no other origin, no other script."""
+    """The page obeys its policy: no other origin, no other script."""
     with running("epoll", root) as server, running("epoll", root) as other:
         browser.open(server.url + "/.sweet/status")
         browser.until(LIVE)
@@ -119,7 +120,7 @@ def test_pauses_when_hidden(browser, root):
         browser.evaluate("new Promise(resolve => setTimeout(resolve, 2500))")
         assert server.status()["requests"] == before + 1
         hide("false")
-        # As wide a gap as the time that it was hidden.
+        # The gap is as wide as the time that it was hidden.
         line = "document.querySelector('.line').getAttribute('d')"
         browser.until(f"{LIVE} && {line}.split('M').length === 3")
         before, after = browser.evaluate(line)[1:].split("M")
@@ -135,16 +136,16 @@ def test_server_gone_and_back(browser, root):
         server.stop()
         browser.until("/not reachable/.test(document.getElementById('state').textContent)")
         assert browser.evaluate("document.getElementById('state').className") == "gone"
-        # Another process in its place, that has counted nothing yet.
+        # Another process in its place, with new counters.
         again = Server("epoll", root, "--listen", f"127.0.0.1:{server.port}")
         try:
-            # The line goes on behind a gap, with nothing below zero or out of measure.
+            # The line continues after a gap, with no value below zero or out of range.
             line = "document.querySelector('.line').getAttribute('d')"
             browser.until(f"{LIVE} && {line}.split('M').length === 3")
             assert f"pid {again.pid}" in browser.evaluate("document.body.innerText")
             line = browser.evaluate(line)
             assert all(0 <= float(y) <= 40 for y in re.findall(r" (-?[\d.]+)", line)), line
-            # That the browser complains of refused connections is its own affair.
+            # The browser may report refused connections.
             assert all("ERR_CONNECTION" in str(said) for said in browser.complaints)
         finally:
             again.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The end by a signal: answers under way are finished, nothing new begins."""
+"""Stopping by a signal: pending responses are completed, new requests are refused."""
 
 import signal
 import socket
@@ -12,7 +12,7 @@ from programs import free_port
 from server import OBEY, TIMEOUT, UNDER, Server, running
 from test_workers import hanging
 
-# More than sockets hold, and what a slow server sends within its five seconds of grace.
+# More than sockets hold; a slow server can send it within its five seconds of grace.
 LARGE = pattern((6 if UNDER else 16) * MB)
 
 
@@ -25,7 +25,7 @@ def root(tmp_path_factory):
 
 
 def reading(server):
-    """A client in the middle of a large answer."""
+    """A client in the middle of a large response."""
     client = Client(server.port, 4096)
     client.send(request("/large") + request("/small"))
     assert b"HTTP/1.1 200 " in client.head()
@@ -33,7 +33,7 @@ def reading(server):
 
 
 def refused(server):
-    """Waits until nobody listens any more."""
+    """Waits until no process listens any more."""
     for _ in range(100000):
         try:
             socket.create_connection(("127.0.0.1", server.port)).close()
@@ -54,7 +54,7 @@ def test_answers_under_way_are_finished(kind, root, number):
 
 
 def test_second_signal_ends_at_once(kind, root):
-    # Of many threads, so that the main one is hardly ever the client's.
+    # Many threads, so that the client is hardly ever on the main one.
     with running(kind, root, "--threads", 8, "--stop-timeout", "1h") as server:
         with reading(server) as client:
             server.send_signal(signal.SIGINT)
@@ -84,7 +84,7 @@ def test_worker_that_hangs_does_not_hold_up_the_end(kind, root):
 
 
 def test_not_ready_before_the_end(root):
-    """For drain-delay the server says that it ends, and serves as before."""
+    """During drain-delay the server reports that it stops, and serves as before."""
     with running("epoll", root, "--drain-delay", "1s") as server:
         assert fetch(server.port, "/.sweet/ready").status == 200
         with Client(server.port) as kept:
@@ -98,8 +98,8 @@ def test_not_ready_before_the_end(root):
 
 
 def test_who_has_come_is_answered(kind, root):
-    """A connection whose first request was not there yet at the signal."""
-    # Who is new has a fifth of that for the first byte.
+    """A connection whose first request had not arrived at the signal."""
+    # A new client has a fifth of that for the first byte.
     with running(kind, root, "--stop-timeout", "100s") as server:
         with Client(server.port) as fresh, Client(server.port) as begun:
             begun.send(b"GET /small HT")
@@ -111,14 +111,14 @@ def test_who_has_come_is_answered(kind, root):
             for client in (fresh, begun):
                 answer = client.response()
                 assert answer.body == b"small\n"
-                # Before a slow server has begun to end it may promise more.
+                # A slow server may announce a kept connection before it begins to stop.
                 assert UNDER or answer["Connection"] == "close"
                 client.half_close()
                 assert client.at_end()
 
 
 def test_killed_and_started_at_once(kind, tmp_path):
-    """On the same addresses, which the kernel may give back later than the process ends."""
+    """On the same addresses, which the kernel may free only after the process has exited."""
     write(tmp_path / "file", b"a file\n")
     port = free_port()
     options = ["--arch", "mt", "--threads", 12, "--listen", f"unix:{tmp_path}/socket"]

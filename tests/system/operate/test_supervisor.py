@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a supervisor such as systemd gives and gets: sockets that outlive the
-server, and news about it.  The tests are the supervisor."""
+"""The interface to a supervisor such as systemd: sockets that outlive the server, and
+notifications.  The tests are the supervisor."""
 
 import os
 import re
@@ -91,7 +91,7 @@ def test_sockets_outlive_the_server(start, root, tmp_path):
             assert idle.get("/").status == 200
             server.stop()
             assert idle.at_end()
-        # Whoever comes now waits for the next server.
+        # A client that connects now waits for the next server.
         waiting = Client(ports[0])
         waiting.send(request("/"))
         server = start(root, listen=None, **service(sockets))

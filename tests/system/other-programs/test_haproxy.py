@@ -42,7 +42,7 @@ def until(good):
 
 
 class Instance:
-    """One of the three; started anew it has the address that it had before."""
+    """One of the three; when started again it has the same address as before."""
 
     def __init__(self, number, root, folder):
         self.number, self.root = number, root
@@ -212,7 +212,7 @@ class Checking:
         connection.close()
 
     def some(self, count):
-        """Waits for so many more answers."""
+        """Waits for that many more responses."""
         wanted = self.good + count
         until(lambda: self.good >= wanted or self.wrong)
 

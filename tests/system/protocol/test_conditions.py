@@ -81,7 +81,7 @@ def test_precedence(server, name, method):
 
 
 def ask(client, name, method, fields):
-    """An answer 304, which has no body whatever it says."""
+    """Sends a request; a 304 response has no body, whatever its fields say."""
     got = client.get("/" + name, "HEAD", fields) if method == "HEAD" else None
     if got is None:
         client.send(f"GET /{name} HTTP/1.1\r\nHost: t\r\n{fields}\r\n".encode())
@@ -114,7 +114,7 @@ def test_if_range(server, name):
 
 
 def test_file_read_first(server):
-    """The conditions outlast the request while its file is read."""
+    """The conditions are still valid after its file was read."""
     for number in range(5):
         name = f"cold-{number}"
         write(server.root / name, pattern(100 * KB, number))
@@ -134,7 +134,7 @@ def test_tag_changes_with_the_file(server):
     with Client(server.port) as client:
         for number in range(8):
             path.write_bytes(pattern(500, number))
-            os.utime(path, (1500000000, 1500000000))  # as old and as large as before
+            os.utime(path, (1500000000, 1500000000))  # with the same time and size
             tag, _ = validators(client, "changing")
             assert tag not in tags
             for old in tags:
@@ -174,7 +174,7 @@ def test_too_long(server):
 
 
 def test_error_has_no_conditions(server):
-    """They are asked of a file that is there (RFC 9110, section 13.2.1)."""
+    """Conditions apply only to existing files (RFC 9110, section 13.2.1)."""
     with Client(server.port) as client:
         for fields in ('If-Match: "x"\r\n', "If-None-Match: *\r\n"):
             assert client.get("/none", fields=fields).status == 404

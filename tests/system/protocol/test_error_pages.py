@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of the site in the place of the small pages of errors."""
+"""Files of the site that replace the built-in error pages."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_page(server):
             got = client.get("/missing")
             assert (got.status, got.reason, got.body) == (404, "Not Found", MISSING)
             assert got["Content-Type"] == "text/html; charset=utf-8"
-            # It is no file here: nothing to revalidate, nothing to take a range of.
+            # Here it is not a file: it has no validators and no ranges.
             for name in ("Last-Modified", "ETag", "Accept-Ranges", "Cache-Control"):
                 assert name not in got
             assert client.get("/file").body == b"file"
@@ -64,7 +64,7 @@ def test_head(server, target, status):
 
 
 def test_workers(kind, root):
-    """Errors that a worker makes or is: with its own body they would stay as they are."""
+    """Errors from a worker, or of a worker; with a body of its own a response stays unchanged."""
     with running(kind, root, *PAGES, "--worker", f"/obey={OBEY}", "--workers", 1) as server:
         with Client(server.port) as client:
             assert client.get("/obey/nothing").body == MISSING
@@ -79,7 +79,7 @@ def test_workers(kind, root):
 
 
 def test_programs(kind, root, tmp_path):
-    """Of a program's answers those that say that they have no body, and no type, get the page."""
+    """Responses of a program without body and type get the page."""
     for name, rest in (("bare", "0\\n\\n"), ("own", "4\\n\\nown\\n"),
                        ("typed", "0\\nContent-Type: text/html\\n\\n")):
         script = f"#!/bin/sh\nprintf 'Status: 404\\nContent-Length: {rest}'\n"
@@ -91,7 +91,7 @@ def test_programs(kind, root, tmp_path):
 
 
 def test_refusals(root, tmp_path):
-    """The lines that go with a refusal stay, and the page is no refusal itself."""
+    """The fields of a refusal stay, and the page itself is not refused."""
     (tmp_path / "users").write_text("me:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")
     with running("epoll", root, *PAGES, "--error-page", "401=/down.html", "--auth-realm", "here",
                  "--auth-file", tmp_path / "users") as server:
@@ -105,7 +105,7 @@ def test_refusals(root, tmp_path):
 
 
 def test_conditions_that_fail(root):
-    """A page in the place of 412 and 416, which say the rest in their lines."""
+    """A page for 412 and 416, whose fields stay."""
     with running("epoll", root, "--error-page", "412=/down.html", "--error-page",
                  "416=/down.html") as server, Client(server.port) as client:
         for _ in range(2):
@@ -122,14 +122,14 @@ def test_conditions_and_ranges_do_not_count(server):
 
 
 def test_page_that_is_missing(server):
-    """The usual page, once, and the lines of the answer as they were."""
+    """The built-in page, one error message, and the fields of the response unchanged."""
     got = fetch(server.port, "/file", "DELETE")
     assert got.status == 405 and got["Allow"] == "GET, HEAD, OPTIONS"
     assert b"<h1>405 Method Not Allowed</h1>" in got.body
 
 
 def test_missing_page_for_missing_files(root):
-    """The page for 404 is one that is not there."""
+    """The page for 404 does not exist itself."""
     with running("epoll", root, "--error-page", "404=/none", "--error-page", "403=/folder") as server:
         assert b"<h1>404 Not Found</h1>" in fetch(server.port, "/none").body
         assert b"<h1>404 Not Found</h1>" in fetch(server.port, "/other").body
@@ -137,7 +137,7 @@ def test_missing_page_for_missing_files(root):
 
 
 def test_page_by_its_own_name(server, root):
-    """Named as a page it is sent; asked for, a hidden name is not there."""
+    """As an error page it is sent; by its own hidden name it is not found."""
     assert fetch(server.port, "/.errors/404.html").status == 404
     assert fetch(server.port, "/down.html").body == DOWN
 
@@ -147,7 +147,7 @@ def test_odd_pages(root):
                  "403=/big.html", "--cache-size", 2 * MB) as server:
         got = fetch(server.port, "/missing")
         assert (got.status, got.body) == (404, b"")
-        # Too large for a unit of this cache: the usual page.
+        # Too large for a unit of this cache: the built-in page.
         assert b"<h1>403 Forbidden</h1>" in fetch(server.port, "/folder/").body
 
 
@@ -164,7 +164,7 @@ def test_page_that_changes(tmp_path):
 
 
 def test_clients_that_go(server):
-    """Before the page has come."""
+    """Before the page is read."""
     for _ in range(50 // SCALE):
         client = Client(server.port)
         client.send(b"GET /missing HTTP/1.1\r\nHost: x\r\n\r\n" * 5)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Virtual hosts by name and address, and what their paths stand for: aliases,
-redirects, rewrites.  Files tell by their bytes whose they are."""
+"""Virtual hosts by name and address, and rules for their paths: aliases, redirects,
+rewrites.  The content of each file names its host."""
 
 import re
 import subprocess
@@ -84,7 +84,7 @@ def test_names(named, host, whose):
 
 
 def test_same_paths_on_one_connection(named):
-    """The hosts' files are held apart although their paths are the same."""
+    """Files of different hosts are kept apart although their paths are equal."""
     with Client(named.port) as client:
         for _ in range(3):
             for host, whose in [("one.example", "one"), ("wild.example", "wild"), ("x", "default")]:
@@ -99,7 +99,7 @@ def test_without_host(named):
 
 
 def test_absolute_form(named):
-    """Its host counts, whatever the field says (RFC 9112, section 3.2.2)."""
+    """The host in the target counts, whatever the field says (RFC 9112, section 3.2.2)."""
     for target in ["http://one.example/", "http://one.example:99/", "http://ONE.example./",
                    "http://one.example"]:
         assert ask(named.port, target, "wild.example").body == b"one index.html\n"
@@ -133,7 +133,7 @@ root={tree}/below
         assert answer.status == 308
         assert answer["Location"] == "https://one.example/images/a.txt"
         assert ask(second, "/", "one.example", address="127.0.0.2").body == b"one index.html\n"
-        # A name that is nobody's there, or another's: the first host of the address.
+        # An unknown name, or one of another address: the first host of the address.
         for host in ["nobody.example", "six.example", ""]:
             assert ask(second, "/", host, address="127.0.0.2").body == b"one index.html\n"
             assert ask(third, "/", host, address="::1").body == b"wild index.html\n"
@@ -195,7 +195,7 @@ def test_alias(ruled):
     assert get("/images/sub/").body == b"aliased sub\n"
     assert get("/images/sub/b%20c.txt").body == b"aliased b c.txt\n"
     assert get("/images/none").status == 404
-    # No part of a segment.
+    # A prefix must consist of whole segments.
     assert get("/imagesx/a.txt").body == b"default imagesx/a.txt\n"
     assert get("/images.txt").status == 404
     # The longest prefix.
@@ -236,7 +236,7 @@ def test_no_way_out(ruled, target):
 
 
 def test_dots_lead_to_other_rules(ruled):
-    """Prefixes are looked for in the path that remains."""
+    """Prefixes are matched with the normalised path."""
     assert ask(ruled.port, "/old/../images/a.txt").body == b"aliased a.txt\n"
     assert ask(ruled.port, "//images///a.txt").body == b"aliased a.txt\n"
     assert ask(ruled.port, "/%69mages/a.txt").body == b"aliased a.txt\n"
@@ -272,7 +272,7 @@ def test_redirects_every_method(ruled):
 
 
 def test_redirect_no_room(ruled):
-    """What has no room in the answer is refused, not cut."""
+    """A redirect that does not fit into the response is refused, not cut off."""
     assert ask(ruled.port, "/old/" + "a" * 8000)["Location"] == "/new/" + "a" * 8000
     assert ask(ruled.port, "/old/" + "{" * 3000).status in (400, 414)
     assert ask(ruled.port, "/old/" + "a" * 8187).status == 414
@@ -296,10 +296,10 @@ def test_rewrites(ruled):
     assert get("/root").body == b"default index.html\n"
     assert get("/root/").body == b"default index.html\n"
     assert get("/root/deep/er/a.txt").body == b"default deep/er/a.txt\n"
-    # Once; then it is a path like any other, and its file is not there.
+    # Rewritten once; then it is an ordinary path, and its file does not exist.
     for path in ["/loop/a", "/ping/a", "/pong/a", "/onward/a"]:
         assert get(path).status == 404
-    # No room for the longer prefix.
+    # The longer prefix does not fit.
     assert get("/longer/" + "a" * 8183).status == 404
     assert get("/longer/" + "a" * 8184).status == 414
 

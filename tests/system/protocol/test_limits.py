@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a client may take: time, bytes, requests, memory."""
+"""Limits of a client: time, bytes, requests, memory."""
 
 import contextlib
 import email.utils
@@ -14,7 +14,7 @@ from client import Client, Closed, fetch, request
 from files import KB, MB, pattern, write
 from server import GENERATE, OBEY, TIMEOUT, VALGRIND, Server, inside, running, sanitized
 
-BIG = pattern(12 * MB)  # more than the kernel keeps for a client that does not read
+BIG = pattern(12 * MB)  # more than the kernel buffers for a client that does not read
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def serve(kind, root, *options, **how):
     return running(kind, root, "--worker", f"/obey={OBEY}", *options, **how)
 
 
-# All times at a second, the least.
+# All timeouts at a second, the minimum.
 HASTY = [f"--{name}-timeout=1s" for name in ("header", "body", "keep-alive", "send")]
 
 
@@ -40,7 +40,7 @@ def hasty(kind, root):
 
 
 def trickle(server, clock, client, data):
-    """Sends byte by byte, a tenth of a limit apart, until the server has said something."""
+    """Sends byte by byte, a tenth of a limit apart, until the server has responded."""
     for byte in data:
         client.send(bytes([byte]))
         server.forward(clock.limit / 10)
@@ -50,14 +50,14 @@ def trickle(server, clock, client, data):
 
 
 def test_slow_in_every_way(hasty):
-    """One after the other would take long, so all at once."""
+    """One after the other would take long, so all concurrently."""
     clients = {name: Client(hasty.port) for name in ("fresh", "idle", "head", "body", "drop", "upload")}
     clients["idle"].get("/")
     clients["head"].send(b"GET / HTTP/1.1\r\nHost: te")
     clients["body"].send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n" + b"x" * 99)
     clients["drop"].send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n" + b"x" * 99)
     clients["upload"].send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12")
-    # Of nothing that began, nothing is said.
+    # Nothing is sent if no request has begun.
     assert clients["fresh"].at_end()
     assert clients["idle"].at_end()
     for name in ("head", "body", "upload"):
@@ -89,7 +89,7 @@ def test_body_that_trickles(root, clock):
 
 
 def test_body_that_moves(root, clock):
-    """Slower than the timeout as a whole, but at its rate."""
+    """Slower than the timeout as a whole, but fast enough for its rate."""
     size = 200 * clock.limit
     data = pattern(15 * size)
     with serve("epoll", root, f"--body-timeout={clock.limit}s", "--threads", 1,
@@ -102,7 +102,7 @@ def test_body_that_moves(root, clock):
 
 
 def test_answers(root, clock):
-    """One that nobody takes is cut, one that is taken slowly is not."""
+    """A response that is not read is cut off, one that is read slowly is not."""
     with serve("epoll", root, f"--send-timeout={clock.limit}s", "--threads", 1,
                clock=clock) as server, \
             Client(server.port, 4 * KB) as deaf, Client(server.port, 64 * KB) as slow:
@@ -111,10 +111,11 @@ def test_answers(root, clock):
         assert b" 200 " in slow.head()
         server.wait_status(lambda status: status["connections"]["sending"] == 2)
         taken = b""
-        # The first period of each only measures; in the others slow takes more than its buffers
-        # have, so that the server has seen some of it leave.
+        # The first period of each only measures; in the others slow reads more than its buffers
+        # hold, so that the server sees progress.
         for period in range(4):
-            # Both, and the one that asks: between two pieces of a file neither is sending.
+            # Both, and the status request itself: between two pieces of a file neither is
+            # sending.
             if period < 2:
                 assert server.status()["connections"]["open"] == 3
             server.forward(1.1 * clock.limit)
@@ -148,7 +149,7 @@ def test_connections_at_once(root):
             assert refused.at_end()
         assert clients[0].get("/").body == b"here\n"
         clients.pop().close()
-        # The server hears of that in its own time.
+        # The server notices that after a while.
         deadline = time.monotonic() + 20
         status = 503
         while status == 503 and time.monotonic() < deadline:
@@ -188,7 +189,7 @@ def test_server_field(root):
 
 
 def test_date(root):
-    """That of the second of the answer, whichever thread gives it."""
+    """The second of the response, whichever thread sends it."""
     with running("epoll", root, "--threads", 3) as server:
         for _ in range(8):
             with Client(server.port) as client:
@@ -200,13 +201,13 @@ def test_date(root):
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_all_bodies_together(root, tmp_path, whole):
-    """A quarter of the cache; what came of them is held, not what was announced.  Beyond
-    that bodies that are read in pieces come in smaller ones, others are refused."""
+    """A quarter of the cache limits the received bytes, not the announced ones.  Beyond that,
+    bodies that are read in pieces get smaller ones, others are refused."""
     path, length, parts = b"/obey/upload", b"Content-Length: 900000\r\n\r\n", (600000, 296000)
     end = b""
     options = ["--cache-size=4M", "--max-body=0"]
     if whole:
-        # Its program is told the length, so that all of it must be there before.
+        # Its program gets the length, so that all of it must have arrived before.
         write(tmp_path / "cgi/sum", b"#!/bin/sh\ncat >/dev/null\nprintf 'Content-Length: 0\\r\\n"
                                     b"Content-Type: text/plain\\r\\n\\r\\n'\n").chmod(0o755)
         config = write(tmp_path / "sweet.conf", (
@@ -231,11 +232,11 @@ def test_all_bodies_together(root, tmp_path, whole):
                 client.socket.settimeout(20)
                 client.send(b"x" * parts[1] + end)
                 statuses.append(client.response().status)
-        # One of the two has got the room, the other not.
+        # One of the two has got the memory, the other has not.
         assert sorted(statuses) == [200, 503 if whole else 200]
         for client in clients:
             client.close()
-        # What they held is there again when the server has seen them go.
+        # Their memory is free again when the server has noticed that they disconnected.
         server.wait_status(lambda status: status["connections"]["open"] == 1)
         with Client(server.port) as client:
             client.send(head + b"Content-Length: 1048576\r\n\r\n" + b"y" * 1048576)
@@ -262,8 +263,7 @@ def test_memory_of_idle_connections(kind, root):
                 assert one.recv(4096).endswith(b"here\n")
 
         try:
-            # What is allocated once and for all: buffers to receive in, and for
-            # the answers that are under way at once.
+            # Memory that is allocated once: buffers to receive, and for concurrent responses.
             connect(500)
             for _ in range(500):
                 assert fetch(server.port, "/").body == b"here\n"
@@ -277,7 +277,7 @@ def test_memory_of_idle_connections(kind, root):
 
 
 def answered(client):
-    """False: it was turned away, in whatever way a closed socket tells that."""
+    """Returns false if it was rejected, in whatever way a closed socket shows that."""
     try:
         client.send(request("/index.html"))
         return client.response().body == b"here\n"
@@ -287,7 +287,7 @@ def answered(client):
 
 @pytest.mark.skipif(VALGRIND or sanitized(), reason="they need descriptors of their own")
 def test_too_few_descriptors_to_start(kind, root):
-    """It says so and ends, unless it has enough to serve with; nothing in between."""
+    """It reports that and exits, unless it has enough to serve; nothing in between."""
     for limit in range(5, 100):
         try:
             server = Server(kind, root, "--threads", 1, "--worker", f"/generate={GENERATE}",
@@ -296,7 +296,7 @@ def test_too_few_descriptors_to_start(kind, root):
             assert "Too many open files" in str(refused) or "shared libraries" in str(refused)
             continue
         try:
-            # Clients are turned away, until the last of what it has to do is enough for one.
+            # Clients are rejected until the last pending work leaves enough for one.
             with contextlib.suppress(AssertionError, ConnectionError), Client(server.port) as client:
                 assert answered(client)
                 break
@@ -308,7 +308,7 @@ def test_too_few_descriptors_to_start(kind, root):
 
 
 def test_out_of_descriptors(kind, root):
-    """Who finds none left is turned away at once, and nobody else notices."""
+    """A client for which none is left is rejected at once, and others are not affected."""
     limit = 80 if VALGRIND else 64
     with running(kind, root, "--threads", 1, prefix=("prlimit", f"--nofile={limit}")) as server, \
             Client(server.port) as first, contextlib.ExitStack() as stack:
@@ -321,7 +321,7 @@ def test_out_of_descriptors(kind, root):
             assert client.get("/index.html").body == b"here\n"
         for client in served:
             client.close()
-        # When their descriptors are free again others have them.
+        # When their descriptors are free again, other clients can connect.
         deadline = time.monotonic() + TIMEOUT
         while json.loads(first.get("/.sweet/status").body)["connections"]["idle"]:
             assert time.monotonic() < deadline

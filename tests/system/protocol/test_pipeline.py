@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests that do not wait for answers: order and bytes."""
+"""Requests that do not wait for responses: order and bytes."""
 
 import threading
 
@@ -10,7 +10,7 @@ from files import KB, MB, pattern, write
 from server import GENERATE, SCALE, running
 from test_generate import page
 
-LONG = pattern(6 * MB)  # more than the kernel keeps for a client that does not read
+LONG = pattern(6 * MB)  # more than the kernel buffers for a client that does not read
 FILES = {f"/{size}": pattern(size) for size in (0, 1, 100, 4096, 4097, 70 * KB)}
 
 
@@ -36,7 +36,7 @@ def worker_server(kind, root):
 
 
 def file_mix(count):
-    """Pairs of a target and its body; None for the page of a 404."""
+    """Returns pairs of a target and its body; None for the page of a 404."""
     mix = [*FILES.items(), ("/none", None)]
     return [mix[i * 5 % len(mix)] for i in range(count)]
 
@@ -59,7 +59,7 @@ def check(client, expected, method="GET"):
 def burst(port, expected):
     data = b"".join(request(target) for target, _ in expected)
     with Client(port) as client:
-        # Beside the reading: neither side could go on if both only wrote.
+        # Concurrently with reading: neither side could continue if both only wrote.
         sender = threading.Thread(target=client.send, args=(data,))
         sender.start()
         try:
@@ -155,7 +155,7 @@ def test_half_close_with_workers(worker_server):
 
 
 def half_closed_meanwhile(server, first, rest):
-    """The end of the client's bytes comes while a long answer is being sent."""
+    """The client's stream ends while a long response is being sent."""
     with Client(server.port, 4096) as client:
         client.send(first + rest)
         client.half_close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Raw bytes and what the server makes of them: every case of the table
-protocol-cases.txt with one kind of server, samples of it with all."""
+"""Raw bytes and the server's response: every case of the table protocol-cases.txt with
+one kind of server, samples of it with all."""
 
 import os
 import re
@@ -38,7 +38,7 @@ class Case:
         self.statuses = [] if statuses == "-" else statuses.split(",")
         text = re.sub(r"\$\{?([HCGFWE])\b\}?|\$([HCGFWE])", lambda m: MACROS[m[1] or m[2]], text)
         text = re.sub(r"\{(.*?)\*(\d+)\}", lambda found: found[1] * int(found[2]), text)
-        # What stands behind an "&" is sent when the answer before has come.
+        # Text after an "&" is sent when the previous response has arrived.
         self.pieces = [unescape(piece).encode("latin-1") for piece in text.split("&")]
 
 
@@ -56,7 +56,7 @@ CASES = table()
 
 
 def answer(client, expected):
-    """The next answer, whose status and form are as expected."""
+    """Returns the next response, which must have the expected status and form."""
     head = client.head()
     got = Response(head, b"")
     assert got.status == int(expected.rstrip("h")), head
@@ -81,7 +81,7 @@ def check(port, case, send=Client.send):
             send(client, piece)
             if rest and rest[0] == "100":
                 answer(client, rest.pop(0))
-        # What stands behind would be answered, were the connection not given up.
+        # Further data would get a response if the connection were not closed.
         send(client, case.pieces[-1] + (request("/probe") if case.fate == "closed" else b""))
         if case.fate == "ended":
             client.half_close()
@@ -145,7 +145,7 @@ def test_sample(server):
 
 
 def test_noise(server):
-    """Bytes of every value, in every order that a generator gives."""
+    """Random bytes of every value."""
     state = 1
     for _ in range(50 // SCALE):
         noise = bytearray()
@@ -162,7 +162,7 @@ def byte_by_byte(client, data):
 
 
 def test_byte_by_byte(server):
-    """Those that are short; a server that closes early is no failure to send."""
+    """The short cases; an early close by the server is not an error."""
     short = [case for case in CASES if sum(map(len, case.pieces)) < 120]
     for case in short[:: 12 * SCALE]:
         try:
@@ -174,7 +174,7 @@ def test_byte_by_byte(server):
 
 
 def test_in_one_connection(server):
-    """All that keep it, one behind the other, without waiting."""
+    """All cases that keep it open, one after the other, without waiting."""
     kept = [
         case for case in CASES
         if case.fate == "kept" and len(case.pieces) == 1 and len(case.pieces[0]) < 5000

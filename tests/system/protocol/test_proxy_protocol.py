@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The PROXY protocol: whose connection it is, and who is not believed."""
+"""The PROXY protocol: the client of a connection, and which peers are not trusted."""
 
 import ipaddress
 import re
@@ -32,7 +32,7 @@ def pair(source, target, *ports):
 V4 = b"PROXY TCP4 192.0.2.9 198.51.100.1 4711 80\r\n"
 B6 = binary(1, 0x21, pair("2001:db8::9", "2001:db8::1", 4712, 443), (4, b"\0" * 9), (2, b"name"))
 
-# Header, the client's address as it is logged.
+# Header, and the client's address in the log.
 GOOD = {
     "text 4": (V4, "192.0.2.9"),
     "text 6": (b"PROXY TCP6 2001:db8::9 2001:db8::1 4711 80\r\n", "2001:db8::9"),
@@ -113,7 +113,7 @@ def test_header_in_pieces(server):
 
 
 def test_much_behind_half_a_header(server):
-    """More than what is read ahead of its turn, in one piece with the rest of the header."""
+    """More than the server reads ahead, in one piece with the rest of the header."""
     with Client(server.port, source=PROXY) as client:
         client.send(V4[:10])
         client.send(V4[10:] + request("/file") * 1000)
@@ -179,7 +179,7 @@ def test_rules_and_limits_are_for_the_client(tmp_path):
         assert get(9)[1] == 403
         held = [get(1), get(1), get(2), get(1)]
         assert [status for _, status in held] == [200, 200, 200, 503]
-        # The proxy's own are not counted, nor ones whose header is still to come.
+        # Connections of the proxy itself, or with an incomplete header, are not counted.
         waiting = [Client(server.port, source=PROXY) for _ in range(5)]
         for client in waiting:
             client.send(GOOD["binary local"][0] + request("/file"))
@@ -201,7 +201,7 @@ def test_curl(kind, tmp_path):
 
 
 def test_proxy_that_is_slow_is_given_up(tmp_path):
-    """In the time for a head, and with a line that says why."""
+    """Within the timeout for a head, and with a line that says why."""
     with running("epoll", tmp_path, "--proxy-protocol", "127.0.0.1", "--header-timeout", "1s",
                  "--log-level", "info") as server:
         with Client(server.port) as client:

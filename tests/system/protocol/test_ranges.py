@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ranges of files (RFC 9110, section 14): one, several, none that is there; by
-raw requests and by curl. Files that fit a unit and files that do not."""
+"""Ranges of files (RFC 9110, section 14): one, several, unsatisfiable ones; by raw
+requests and by curl. Files that fit into a unit and files that do not."""
 
 import filecmp
 import re
@@ -32,7 +32,7 @@ def server(kind, root):
 
 
 def parts_of(response):
-    """The parts of a multipart/byteranges as (first, last, size, bytes)."""
+    """Returns the parts of a multipart/byteranges as (first, last, size, bytes)."""
     boundary = re.fullmatch(
         r"multipart/byteranges; boundary=([0-9A-Za-z'()+_,./:=?-]{1,70})", response["Content-Type"]
     )[1].encode()
@@ -91,7 +91,7 @@ def test_several(server, name):
             assert got.status == 206
             assert parts_of(got) == [(a, b, size, data[a : b + 1]) for a, b in ranges]
             assert "Content-Range" not in got and got["ETag"] == plain["ETag"]
-        # Those that are not there are left out; one that is left goes without parts.
+        # Unsatisfiable ones are left out; if one is left, the response has no parts.
         got = client.get(f"/{name}.txt", fields=f"Range: bytes={size}-,0-1,4-5\r\n")
         assert [part[:2] for part in parts_of(got)] == [(0, 1), (4, 5)]
         got = client.get(f"/{name}.txt", fields=f"Range: bytes={size}-,0-1\r\n")
@@ -121,7 +121,7 @@ def test_not_there(server, name):
 
 @pytest.mark.parametrize("name", ["small", "large"])
 def test_ignored(server, name):
-    """As if there were no Range: other units, nonsense, and attacks."""
+    """As if there were no Range: other units, invalid values, and attacks."""
     data = server.data[name]
     many = ",".join(f"{i * 4}-{i * 4 + 1}" for i in range(17))
     with Client(server.port) as client:
@@ -155,7 +155,7 @@ def test_errors_know_no_ranges(server):
 
 
 def test_pipelined(server):
-    """Parts and wholes in a row, each ends where it says."""
+    """Parts and wholes in a row; each has the announced length."""
     wanted = []
     with Client(server.port) as client:
         for name in ("small", "large", "whole"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Basic authentication: every form of password, files that change, who guesses,
-and what a password does not cover."""
+"""Basic authentication: every form of password, files that change, clients that guess,
+and requests that a password does not cover."""
 
 import base64
 import contextlib
@@ -115,14 +115,14 @@ def test_rewritten_paths_keep_their_rules(start, top):
     get = lambda target, fields="": ask(server.port, target, fields).status
     assert get("/into/a.txt") == get("/into/a.txt", basic("fred")) == 401
     assert get("/into/a.txt", basic("anna")) == 200
-    # Both, and nobody is in both files.
+    # Both files apply, and no user is in both.
     assert get("/closed/onto/a.txt", basic("anna")) == 401
     assert get("/closed/onto/a.txt", basic("fred")) == 401
     assert get("/closed/same/a.txt", basic("anna")) == 200
 
 
 def test_in_order_on_one_connection(start, top):
-    """What is sent ahead waits for the check of a password that comes before it."""
+    """A pipelined request waits for the check of an earlier password."""
     server = start_it(start, top)
     lines = [("/closed/a.txt", basic("carl"), 200), ("/", "", 200), ("/closed/a.txt", "", 401),
              ("/closed/a.txt", basic("carl", "x"), 401), ("/closed/a.txt", basic("emil"), 200),
@@ -145,7 +145,7 @@ def test_methods(start, top):
 
 
 def test_workers_are_behind_it(start, top):
-    """The request goes on to the worker, its body with it, as if nothing had been between."""
+    """The request reaches the worker, with its body, as if there were no check."""
     server = start_it(start, top)
     assert ask(server.port, "/obey/pid").status == 401
     answer = ask(server.port, "/obey/pid", basic("carl"))
@@ -165,10 +165,10 @@ def test_workers_are_behind_it(start, top):
     ("Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n", True)],
     ids=["short", "paused", "whole", "chunk", "chunks"])
 def test_half_closed_while_checking(start, top, framing, body, whole):
-    """A body that ends too soon ends its request once the password is known to be good and the
-    worker asks for the body. It is the address sanitizer that sees a use of it after that."""
+    """A body that ends too soon ends its request once the password is accepted and the worker
+    requests the body. The address sanitizer detects a use after that."""
     server = start_it(start, top)
-    # Who has shown a password is remembered, so that there is no second check.
+    # An accepted password is remembered, so that there is no second check.
     for user in ["bert", "carl", "dora", "emil"]:
         with Client(server.port) as client:
             client.send(f"POST /obey/echo HTTP/1.1\r\nHost: x\r\n{basic(user)}{framing}\r\n"
@@ -184,7 +184,7 @@ def test_half_closed_while_checking(start, top, framing, body, whole):
 
 @pytest.mark.needs("htpasswd")
 def test_gone_client(start, top):
-    """Who leaves while a password is looked at takes nothing along."""
+    """A client that disconnects during the check of a password affects nothing else."""
     server = start_it(start, top)
     slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
                           text=True, check=True).stdout
@@ -196,7 +196,7 @@ def test_gone_client(start, top):
         client = Client(server.port)
         client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow')}\r\n".encode())
         client.close()
-    # The last one's answer comes behind those of the others.
+    # The last response is sent after those of the others.
     assert ask(server.port, "/closed/a.txt", basic("slow")).status == 200
     assert server.status()["requests"] >= before + 9
 
@@ -228,7 +228,7 @@ def test_changed_file(top):
         number = iter(range(2, 250))
 
         def get(user, password="geheim"):
-            # From many addresses: who fails too often would have to wait.
+            # From many addresses: a client that fails too often would have to wait.
             return ask(server.port, "/closed/a.txt", basic(user, password),
                        source=f"127.0.0.{next(number)}").status
 
@@ -237,7 +237,7 @@ def test_changed_file(top):
         (top / "users.new").rename(top / "users")
         wait_until(lambda: get("gina") == 200)
         assert get("anna") == 401
-        # A bad line is told with its place, once, and the users stay.
+        # An invalid line is reported with its place, once, and the users stay.
         write(top / "users", b"gina:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\nhans:plain\n")
         wait_until(lambda: get("gina") == 200 and server.errors.count(f"{top}/users:2: "))
         assert get("gina") == 200
@@ -258,7 +258,7 @@ def test_bad_file_at_start(top):
             run = servers.once("--listen", "127.0.0.1:0", "--root", top / "root", "--config",
                                top / "sweet.conf", *options)
             assert run.returncode == 1
-            # In the line of the group that names it; other groups do not say it again.
+            # In the line of the section that names it; other sections do not repeat it.
             assert run.stderr.count(says) == 1
             assert re.search(r"sweet\.conf:\d+: auth-file: ", run.stderr)
 
@@ -271,11 +271,12 @@ def test_guessing(top):
         assert get("anna", "geheim", "127.0.0.9").status == 200
         statuses = [get("anna", f"guess{i}", "127.0.0.9").status for i in range(40)]
         assert statuses[:20] == [401] * 20 and 429 in statuses
-        # One of them may come just when two seconds are over.
+        # One of them may be sent just when two seconds are over.
         answers = [get(user, "geheim", "127.0.0.9") for user in ["carl", "dora", "emil"]]
         refused = [answer for answer in answers if answer.status == 429]
         assert refused and all(1 <= int(answer["Retry-After"]) <= 2 for answer in refused)
-        # Who is known here and who asks from elsewhere is not concerned, nor is who says nothing.
+        # Remembered users, clients at other addresses, and requests without credentials are not
+        # affected.
         assert get("anna", "geheim", "127.0.0.9").status == 200
         assert get("bert", "geheim", "127.0.0.8").status == 200
         assert ask(server.port, "/closed/a.txt", source="127.0.0.9").status == 401

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Descriptors that peers pass over Unix sockets: whoever closes the last one of a
-connection that lingers waits, and no event loop may be that."""
+"""Descriptors that peers pass over Unix sockets: the process that closes the last one
+of a lingering connection blocks, and this must not be an event loop."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from responder import STDOUT, Application, end, record
 from server import TIMEOUT
 from test_unix import UnixClient
 
-LONG = 4 * TIMEOUT  # seconds that the end of a connection takes
+LONG = 4 * TIMEOUT  # seconds that closing a connection takes
 
 needs_refusal = pytest.mark.skipif(not lingering.can_be_refused(),
                                    reason="the system has no SO_PASSRIGHTS (Linux 6.16)")
@@ -42,7 +42,7 @@ def is_served(server):
 
 @contextlib.contextmanager
 def stopped(server):
-    """It does nothing meanwhile."""
+    """The server does nothing meanwhile."""
     server.send_signal(signal.SIGSTOP)
     try:
         os.waitid(os.P_PID, server.pid, os.WSTOPPED)
@@ -53,7 +53,7 @@ def stopped(server):
 
 @needs_refusal
 def test_client(start, root, tmp_path, peer):
-    """An HTTP client's are refused, whether or not what it says is read."""
+    """Those of an HTTP client are refused, whether or not its data is read."""
     server = start(root, "--listen", f"unix:{tmp_path}/socket", "--threads", 1)
     with UnixClient(tmp_path / "socket") as client:
         with pytest.raises(PermissionError):
@@ -109,13 +109,13 @@ print("Content-Type: text/plain", "Content-Length: %d" % len(text), "", text, se
 
 @pytest.mark.parametrize("message", [b"no hello", b""])
 def test_member(start, root, tmp_path, peer, message):
-    """Members pass some: who serves them may wait, and no loop with it.  One that says
-    nothing leaves its descriptor to be closed with the socket."""
+    """Members pass some: the thread that serves them may block, but no loop.  With an empty
+    message the descriptor is closed with the socket."""
     server = start(root, "--threads", 1, "--cache-socket", tmp_path / "cache")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
         member.settimeout(TIMEOUT)
-        # Stopped, the server closes no descriptor before the test has closed its own: whoever
-        # is the last to close waits.
+        # Stopped, the server closes no descriptor before the test has closed its own: the last
+        # one to close blocks.
         with stopped(server):
             member.connect(str(tmp_path / "cache"))
             for _ in range(3 if message else 1):
@@ -124,7 +124,7 @@ def test_member(start, root, tmp_path, peer, message):
                 member.shutdown(socket.SHUT_RDWR)
     for _ in range(5):
         is_served(server)
-    # It ends with the connection, and the server is whole.
+    # It ends with the connection, and the server works.
     peer.__exit__()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
         member.settimeout(TIMEOUT)

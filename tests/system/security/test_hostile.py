@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Clients that mean ill, each kind alone; tests/torture/hostile.py has them by
-the thousand, beside honest ones."""
+"""Hostile clients, each kind alone; tests/torture/hostile.py runs thousands of them,
+beside honest ones."""
 
 import contextlib
 import socket
@@ -31,24 +31,25 @@ def server(kind, root):
 
 
 def alone(status):
-    """Who asks for the status is the only one."""
+    """The client that requests the status is the only one."""
     return status["connections"]["open"] == 1
 
 
 def ask_on_and_on(client, data):
-    """As much as the server takes, without a look at what it answers; how much that was."""
+    """Sends as much as the server accepts, without reading responses; returns how much that was."""
     client.socket.setblocking(False)
     sent = 0
     with contextlib.suppress(BlockingIOError):
         while True:
-            # So that a request is whole again where the sending goes on.
+            # Continues at the right byte, so that each request is complete.
             sent += client.socket.send(data[sent % len(data):])
     client.socket.setblocking(True)
     return sent
 
 
 def test_pipelining_without_reading(server):
-    """Who does not read is not read either, so that nothing grows; and has all answers then."""
+    """The server stops reading from a client that does not read, so that nothing grows; later
+    the client gets all responses."""
     one = request("/page")
     assert fetch(server.port, "/page").body == PAGE
     before = resident(server.pid)
@@ -57,7 +58,7 @@ def test_pipelining_without_reading(server):
         sent = [ask_on_and_on(client, one * 1000) for client in clients]
         assert fetch(server.port, "/page").body == PAGE
         each = (resident(server.pid) - before) / len(clients)
-        # What it asks for has no end; its share of memory does.
+        # Its data is endless; its memory is limited.
         assert VALGRIND or sanitized() or each < 256 * KB, f"{each} bytes for each"
         assert min(sent) > 100 * len(one)
         for _ in range(100):
@@ -73,7 +74,7 @@ def test_pipelining_without_reading(server):
                          ids=["silent", "half a head", "answer", "answers"])
 def test_resets(server, data):
     """Connections that break off at any moment leave nothing behind."""
-    # What the server keeps of them it has from now on.
+    # Memory that the server needs for them once is allocated by this request.
     fetch(server.port, "/big")
     assert fetch(server.port, "/page").body == PAGE
     server.wait_status(alone)
@@ -87,12 +88,12 @@ def test_resets(server, data):
             client.close()
     server.wait_status(alone)
     assert fetch(server.port, "/page").body == PAGE
-    # The asker's own is closed a moment later.
+    # That of the status request is closed a moment later.
     server.wait_status(lambda status: alone(status) and descriptors(server.pid) <= before)
 
 
 def test_half_closed(server):
-    """Who has said all has the answers to all of it, and holds nothing behind them."""
+    """A client that has closed its sending end gets all responses, and then holds nothing."""
     with Client(server.port) as client:
         client.send(request("/page") * 200)
         client.half_close()
@@ -103,7 +104,8 @@ def test_half_closed(server):
 
 
 def test_no_descriptors_left(kind, root):
-    """Who is there goes on; who comes is turned away, and served when others have gone."""
+    """Connected clients are served; new ones are rejected, and served when others have
+    disconnected."""
     with running(kind, root, "--threads", 1, prefix=("prlimit", "--nofile=100:100")) as server:
         with Client(server.port) as early:
             assert early.get("/page").body == PAGE
@@ -117,14 +119,14 @@ def test_no_descriptors_left(kind, root):
             finally:
                 for one in crowd:
                     one.close()
-            # What had been turned away, and what had not, is gone.
+            # All connections, rejected or not, are closed.
             while True:
                 with contextlib.suppress(AssertionError, OSError), Client(server.port) as late:
                     assert late.get("/page").body == PAGE
                     break
             assert early.get("/page").body == PAGE
         server.wait_status(alone)
-        # A log of each would be an attack of its own.
+        # A line for each would be an attack by itself.
         assert server.errors.count("Too many open files") <= 2
 
 
@@ -138,7 +140,7 @@ TLS = (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(11, 43)) +
                                   b"<policy-file-request/>\0", b"GET /  HTTP/1.1\r\n"],
                          ids=lambda data: repr(data[:20]))
 def test_hopeless(kind, root, data):
-    """What can become no request is answered at once, be it whole or byte by byte."""
+    """A hopeless request is answered at once, whether it arrives whole or byte by byte."""
     with running(kind, root, "--header-timeout", "1h", "--log-level", "info") as server:
         for step in (len(data), 1):
             with Client(server.port) as client:
@@ -146,7 +148,7 @@ def test_hopeless(kind, root, data):
                     for at in range(0, len(data), step):
                         client.send(data[at:at + step])
                 assert client.response().status == 400
-                # Bytes that the end has overtaken make a reset of it.
+                # Bytes that arrive after the close cause a reset.
                 with contextlib.suppress(ConnectionError):
                     assert client.socket.recv(1) == b""
         assert server.errors.wait("127.0.0.1: answered 400: ")
@@ -159,7 +161,7 @@ def test_hopeless(kind, root, data):
     ("HEAD /" + "x" * 9000 + " HTTP/1.1\r\nHost: x\r\n", 414),
     ("HEAD / HTTP/1.1\r\nHost: x\r\nA: " + "x" * 20000 + "\r\n", 431)])
 def test_refused_head(server, head, status):
-    """The answer to HEAD has no body, though its head cannot be parsed."""
+    """The response to HEAD has no body, even if the rest of the head is invalid."""
     answer = exchange(server.port, f"{head}\r\n".encode())
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
     assert answer.endswith(b"\r\n\r\n") and answer.count(b"\r\n\r\n") == 1

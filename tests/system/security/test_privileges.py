@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A server that root has started, and what is left of root in it."""
+"""A server that root has started, and the privileges that it keeps."""
 
 import os
 import pwd
@@ -24,7 +24,7 @@ CAP_NET_BIND_SERVICE = 1 << 10
 
 @pytest.fixture
 def folder():
-    """One that everybody can reach, unlike pytest's own."""
+    """A folder that all users can reach, unlike that of pytest."""
     import shutil
     import tempfile
 
@@ -58,7 +58,7 @@ def check_gone(pid, uid, gid):
 
 
 def test_folder_that_must_not_be_read(start, root):
-    """Its files are served by those who know their names; it is not listed."""
+    """Its files are served to clients that know their names; it is not listed."""
     write(root / "closed/file", b"known\n")
     (root / "closed").chmod(0o711)
     write(root / "shut/file", b"unknown\n")
@@ -89,7 +89,7 @@ def test_everything_of_root_is_given_up(start, root, folder):
     check_gone(server.pid, NOBODY.pw_uid, NOBODY.pw_gid)
     for worker in server.workers():
         check_gone(worker, NOBODY.pw_uid, NOBODY.pw_gid)
-    # The log is the user's, who can open it again, or make a new one.
+    # The log belongs to the user, who can open it again, or create a new one.
     assert log.stat().st_uid == NOBODY.pw_uid
     log.rename(logs / "old")
     server.send_signal(signal.SIGUSR1)
@@ -117,7 +117,7 @@ def test_only_root_can(root):
     drop = ["setpriv", "--reuid=54321", "--regid=12345", "--clear-groups"]
     assert "only root can" in complaint("--listen", "127.0.0.1:0", "--root", root, "--user",
                                         "nobody", prefix=drop)
-    # As whom it was started is nothing to become.
+    # The current user needs no change.
     with running("epoll", root, "--user", "54321", "--group", "12345", prefix=drop) as server:
         check_gone(server.pid, 54321, 12345)
 
@@ -128,7 +128,7 @@ KEPT = sum(1 << number for number in (0, 1, 2, 3, 5, 6, 7, 8, 10, 14, 23, 24))
 
 @pytest.mark.skipif(sanitized("tsan"), reason="its own thread keeps everything")
 def test_what_root_keeps(start, root, folder):
-    """A server that stays root, its workers and its CGI programs can change no system."""
+    """A server that stays root, its workers and its CGI programs cannot change the system."""
     write(folder / "cgi/status",
           b"#!/bin/sh\necho Content-Type: text/plain\necho\ncat /proc/self/status\n").chmod(0o755)
     server = start(root, "--worker", f"/obey={OBEY}", "--cgi", f"/cgi={folder}/cgi",
@@ -156,7 +156,7 @@ def test_no_new_privileges_in_any_case(root):
 
 
 def test_own_user_cannot_look_inside(root):
-    """Nor, so, can workers that a server without root has."""
+    """Neither can workers of a server without root."""
     drop = ["setpriv", "--reuid=54321", "--regid=12345", "--clear-groups"]
     with running("epoll", root, "--worker", f"/obey={OBEY}", prefix=drop) as server:
         for name in ("mem", "environ", "fd/0"):
@@ -168,7 +168,7 @@ def test_own_user_cannot_look_inside(root):
 
 @pytest.mark.parametrize("user", ["root", "nobody"])
 def test_read_only(root, folder, user):
-    """Logs and sockets can be made anew, beside nothing else."""
+    """Logs and sockets can be created again, and nothing else beside them."""
     logs, other, config = folder / "logs", folder / "other", folder / "sweet.conf"
     for made in (logs, other):
         made.mkdir()
@@ -187,7 +187,7 @@ def test_read_only(root, folder, user):
         server.send_signal(signal.SIGUSR1)
         assert server.errors.wait("reopened the logs")
         assert fetch(port, "/?two").status == 200
-        # Owned by nobody, writable by the modes; and still not to be written to.
+        # Owned by nobody, writable by its mode; and still not writable for the server.
         config.write_text(f"{text}access-log={other}/access\n")
         server.send_signal(signal.SIGHUP)
         assert server.errors.wait("old configuration stays")

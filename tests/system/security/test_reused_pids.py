@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A process whose number another one had before: what that one made is not its own."""
+"""A process with the pid of an earlier one: units of the earlier one do not belong to it."""
 
 import contextlib
 import os
@@ -19,9 +19,9 @@ from test_fastcgi_units import PUT, SECRET, SPAWNED, surroundings
 from test_nabc_py import python
 
 LAST = "/proc/sys/kernel/ns_last_pid"  # the next process gets the number after it
-TRIES = 20  # the server's own processes take numbers as well
+TRIES = 20  # the server's own processes use pids as well
 
-# Names the unit of its query, and tells its own number.
+# Names the unit in its query, and prints its own pid.
 CGI = """#!/bin/sh
 echo $$ >{told}
 printf 'Content-Type: text/plain\\r\\nX-NABC-Cache-Id: %s\\r\\n\\r\\n' $QUERY_STRING
@@ -31,7 +31,7 @@ OWN = "NABC_TEST_OWN_PIDS"  # in the environment: these are the only processes
 
 
 def own_pids(function):
-    """Runs the test again in a pid namespace of its own, where it is the one to choose numbers."""
+    """Runs the test again in a pid namespace of its own, where it can choose pids."""
     if OWN in os.environ:
         return function
 
@@ -58,7 +58,7 @@ def give_next(pid):
 
 @pytest.fixture
 def serve(kind, tmp_path):
-    """serve(lines of a pool): a server whose cache others can join."""
+    """serve(lines of a pool): a server to whose cache others can attach."""
     with contextlib.ExitStack() as stack:
         def begin(pool):
             conf = write(tmp_path / "conf",
@@ -71,7 +71,7 @@ def serve(kind, tmp_path):
 
 
 def made(tmp_path):
-    """(id, pid): a unit, and the process that made it and has ended, in a session of its own."""
+    """(id, pid): a unit, and the process that made it and has exited, in a session of its own."""
     unit, pid = python(PUT + "print(unit, os.getpid())\n", SECRET.decode(),
                        NABC_CACHE=tmp_path / "cache").split()
     return int(unit), int(pid)
@@ -95,7 +95,7 @@ def test_cgi(serve, tmp_path):
 
 
 def follow(port, before):
-    """The number of the process that follows another one, when it is there."""
+    """Returns the pid of the process that follows another one, when it exists."""
     deadline = time.monotonic() + TIMEOUT / 4
     while time.monotonic() < deadline:
         got = fetch(port, "/app/pid/")
@@ -110,7 +110,7 @@ def test_spawned(serve, tmp_path):
     environment = ";".join(f"{name}={value}" for name, value in surroundings().items())
     server = serve(f"protocol=fastcgi\ncommand=/usr/bin/python3 {program}\n"
                    f"environment={environment}\nprocesses=1\n")
-    # Its own unit, so that what is refused is not so for another reason.
+    # Its own unit, to show that a refusal has no other reason.
     assert fetch(server.port, "/app/").body == b"own page\n"
     unit, pid = made(tmp_path)
     for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who may ask, how often and over how many connections: by address."""
+"""Which clients may request, how often and over how many connections: by address."""
 
 import contextlib
 import re
@@ -129,20 +129,20 @@ def test_rate(tree):
         assert statuses[:5] == [200] * 5 and 5 <= statuses.count(200) <= most
         refused = [answer for answer in answers if answer.status == 429]
         assert all(answer["Retry-After"] == "1" for answer in refused)
-        # Inherited: one bucket. Set anew: another. Another client, too.
+        # Inherited: one bucket. Redefined: another. Another client, too.
         assert 429 in [answer.status for answer in many("/slow/in/", 30, "127.0.0.2")]
         assert many("/slow/own/", 1, "127.0.0.2")[0].status == 404
         assert [answer.status for answer in many("/slow/free/", 20, "127.0.0.2")] == [404] * 20
         assert [answer.status for answer in many("/free/", 20, "127.0.0.2")] == [200] * 20
         assert [answer.status for answer in many("/slow/", 5, "127.0.0.3")] == [200] * 5
-        # Both buckets of a rewrite; the same one only once.
+        # Both buckets of a rewrite; a shared one only once.
         assert many("/to/", 1, "127.0.0.4")[0].status == 200
         assert 429 in [answer.status for answer in many("/to/", 30, "127.0.0.4")]
         assert [answer.status for answer in many("/slow/self/", 5, "127.0.0.5")] == [200] * 5
 
 
 def test_rate_across_threads(tree):
-    """The threads of the server count together."""
+    """The threads of the server share the counters."""
     with serving(tree, RATES, "--threads", "4") as server:
         statuses = []
 
@@ -168,7 +168,7 @@ def is_open(client):
 
 
 def refused(port, source):
-    """How a client that has too many is told: an answer, if it came before the end."""
+    """What a client with too many connections gets: a response, if it arrived before the close."""
     with Client(port, source=source) as client:
         data = b""
         with contextlib.suppress(ConnectionError):
@@ -184,11 +184,11 @@ def test_connections(kind, tree):
         for _ in range(5):
             answer = refused(server.port, "127.0.0.2")
             assert answer.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: 1\r\n" in answer
-        # Others are not concerned; those that are open go on.
+        # Others are not affected; open connections continue.
         assert ask(server.port, "/free/", "127.0.0.3").status == 200
         assert all(map(is_open, clients))
         clients.pop().close()
-        # The end of one makes room for one.
+        # After one is closed, one more is accepted.
         server.wait_status(lambda status: status["connections"]["open"] <= 3)
         clients.append(Client(server.port, source="127.0.0.2"))
         assert is_open(clients[-1])

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Files that change while clients ask for them all the time.
-
-Every byte of a version tells which one it is, each change is one system call,
-and an answer must be what the file was at some moment between its request and
-its end: whole, and never older than the last change before the request.
+"""Files that change while clients request them continuously.  Every byte of a version
+identifies it, each change is one system call, and a response must equal the file at
+some moment between its request and its end: complete, and never older than the last
+change before the request.
 """
 
 import os
@@ -25,14 +24,14 @@ def version(number, size):
 
 
 class Watched:
-    """A file and all that it has been; clients ask while it changes."""
+    """A file and all its states; clients request it while it changes."""
 
     def __init__(self, server, path, may_break=False):
         self.server = server
         self.path = path
-        self.may_break = may_break  # a large answer may end short
+        self.may_break = may_break  # a large response may be cut off
         self.states = [path.read_bytes()]
-        self.made = 0  # states that are there for certain
+        self.made = 0  # states that certainly exist
         self.answers = [0] * CLIENTS
         self.faults = []
         self.over = False
@@ -78,7 +77,7 @@ class Watched:
         call(*arguments)
         with self.changed:
             self.made = len(self.states) - 1
-            # Each client has an answer whose request came after the change.
+            # Each client has a response whose request was sent after the change.
             seen = [answer + 2 for answer in self.answers]
             assert self.changed.wait_for(
                 lambda: self.over or all(a >= s for a, s in zip(self.answers, seen)), TIMEOUT
@@ -116,7 +115,7 @@ def watched(server, name, size, **more):
 
 
 def other_name(path, data):
-    """The data in a file beside, that is to be renamed."""
+    """Writes the data to another file, which is to be renamed."""
     beside = path.with_name("beside")
     beside.write_bytes(data)
     return beside
@@ -135,7 +134,7 @@ def test_renamed_over(server, size):
 
 
 def test_streamed_and_renamed_over(server):
-    """Too large to be kept whole: what was begun goes on with the file that is open."""
+    """Too large to be cached whole: a pending response continues from the open file."""
     file = watched(server, "large", 6 * MB)
 
     def changes():
@@ -219,7 +218,7 @@ def test_folder_in_its_place(server):
 
 
 def test_answer_under_way_keeps_its_version(server):
-    """What a slow client reads does not change under it."""
+    """A pending response to a slow client does not change."""
     old, new = pattern(3 * MB, seed=1), pattern(3 * MB, seed=2)
     path = write(server.root / "slow", old)
     with Client(server.port, 4096) as slow, Client(server.port) as other:
@@ -231,7 +230,7 @@ def test_answer_under_way_keeps_its_version(server):
 
 
 def test_streamed_file_that_changes_breaks_off(server):
-    """Too large to be kept: the client sees a short answer, and that it is one."""
+    """Too large to be cached: the client gets a cut-off response, and can detect that."""
     size = 12 * MB
     path = write(server.root / "streamed", version(1, size))
     with Client(server.port, 4096) as client:
@@ -249,7 +248,7 @@ def test_streamed_file_that_changes_breaks_off(server):
 
 
 def test_trusted_for_a_while(kind, tmp_path):
-    """With --revalidate a known file is not looked at again so soon."""
+    """With --revalidate a known file is not checked again so soon."""
     path = write(tmp_path / "file", b"old\n")
     with running(kind, tmp_path, "--revalidate", 3600000) as server:
         with Client(server.port) as client:

@@ -74,13 +74,13 @@ def server(root):
 
 @pytest.fixture(scope="module")
 def open_server(root):
-    """One that serves hidden names."""
+    """A server that serves hidden names."""
     with running("epoll", root, "--hidden", "on", "--listing", "on") as server:
         yield server
 
 
 class Rows(html.parser.HTMLParser):
-    """The links of a listing's rows, and their text."""
+    """Collects the links of a listing's rows, and their text."""
 
     def __init__(self, page):
         super().__init__()
@@ -136,7 +136,7 @@ def test_index_list(root):
             assert (got.status, got.body) == (200, body)
             head = fetch(server.port, f"/{folder}/?a=b", "HEAD")
             assert head["Content-Length"] == str(len(body))
-        # Without listing a folder without any of them is there, but not shown.
+        # Without a listing, a folder without an index is forbidden.
         assert fetch(server.port, "/plain/").status == 403
         assert fetch(server.port, "/none/").status == 404
 
@@ -240,11 +240,11 @@ def test_odd_names(server):
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_controls_in_names(server, name):
-    """Neither listed, as is seen above, nor served, however the name is written."""
+    """Neither listed, as the tests above show, nor served, however the name is encoded."""
     path = "/odd/" + urllib.parse.quote_from_bytes(name)
     for target in (path, path + "/", path.lower(), f"/odd/sub/..{path[4:]}", f"{path}/in"):
         assert fetch(server.port, target).status == 400
-    # What may stand in a request line at all gets no further.
+    # Names that a request line can contain must be refused, too.
     if b"\r" not in name and b"\n" not in name:
         with Client(server.port) as client:
             client.send(b"GET /odd/" + name + b" HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -252,7 +252,7 @@ def test_controls_in_names(server, name):
 
 
 def test_listed_is_what_can_be_had(server):
-    """Links out of the root and what is no file are left out; all else is served."""
+    """Links out of the root and other kinds of files are left out; all others are served."""
     names = [entry["name"] for entry in objects(server, "/links/")]
     expected = ["folder", "in", "real"]
     if VALGRIND:  # no openat2 there, so no link is followed
@@ -273,7 +273,7 @@ def test_no_folder(server, target, status):
 
 
 def test_settings_of_a_path(root, tmp_path):
-    """An alias and its settings, and pages of errors that lie in it."""
+    """An alias and its settings, and error pages inside it."""
     write(tmp_path / "other/sub/file.css", b"other")
     write(tmp_path / "other/sub/file.css.gz", b"packed")
     write(tmp_path / "other/.hidden", b"h")
@@ -315,7 +315,7 @@ def test_listing_head(server):
 
 
 def test_large_listing(kind, tmp_path):
-    """More than fits behind a head."""
+    """More than fits into the memory after a head."""
     (tmp_path / "some").mkdir()
     for number in range(300):
         (tmp_path / f"some/{number:04} {'x' * 60}").touch()
@@ -324,7 +324,7 @@ def test_large_listing(kind, tmp_path):
             page, got = listing(server, "/some/")
             assert len(page.rows) == 301 and len(got.body) > 20000
         assert fetch(server.port, "/some/", "HEAD")["Content-Length"] == str(len(got.body))
-        # One that the client does not wait for.
+        # A client that disconnects early.
         with Client(server.port, buffer=4096) as client:
             client.send(b"GET /some/ HTTP/1.1\r\nHost: x\r\n\r\n")
             client.head()
@@ -334,7 +334,7 @@ def test_large_listing(kind, tmp_path):
 
 @pytest.fixture
 def quick_path(tmp_path):
-    """A folder in memory, if there is one: a disk takes its time to make many files."""
+    """A folder in memory, if possible: creating many files on a disk takes long."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return
@@ -343,7 +343,7 @@ def quick_path(tmp_path):
 
 
 def test_bounded_listing(quick_path):
-    """More than one may have, and more than fits a unit."""
+    """More entries than the limit, and more than a unit can hold."""
     (quick_path / "many").mkdir()
     for number in range(10010):
         os.mknod(quick_path / f"many/{number:05}")
@@ -380,7 +380,7 @@ def test_hidden_in_listings(server, open_server):
 
 
 def test_type_of_a_hidden_name(open_server):
-    """The dot in front hides it, it does not begin an extension."""
+    """The leading dot hides it, it does not begin an extension."""
     assert fetch(open_server.port, "/.html")["Content-Type"] == "application/octet-stream"
 
 

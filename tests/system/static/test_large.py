@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Files that are larger than the cache keeps whole: of 10 GB, for many clients
-at once, and under whose bytes something happens while they are sent.
-
-Whatever happens, a client gets the bytes of one version up to the length that
-was told, or sees that it does not: with large-files=sendfile by a reset, since
-what it has may be a mixture; with copy all that it has is of one version.
+"""Files that are too large to be cached whole: of 10 GB, for many clients
+concurrently, and files that change while they are sent.  In all cases a client gets
+the bytes of one version up to the announced length, or detects that it does not:
+with large-files=sendfile by a reset, since its bytes may be a mixture; with copy
+all its bytes are of one version.
 """
 
 import os
@@ -75,7 +74,7 @@ def test_ten_gigabytes(server):
 
 
 def test_client_of_ten_gigabytes_goes_away(server):
-    """What it had is given back, and nothing is read for it any more."""
+    """Its memory is released, and the server stops reading for it."""
     for _ in range(3):
         with Client(server.port) as client:
             client.send(b"GET /ten HTTP/1.1\r\nHost: t\r\n\r\n")
@@ -88,7 +87,7 @@ def test_client_of_ten_gigabytes_goes_away(server):
 
 @pytest.mark.skipif(VALGRIND, reason="two gigabytes take minutes under Valgrind")
 def test_more_than_two_gigabytes(tmp_path):
-    """Read whole: past 2^31, where a signed number would end."""
+    """Read completely: beyond 2^31, where a signed number would overflow."""
     size, at = 2 * GB + 3 * MB // 2, 2 * GB + 5
     sparse(tmp_path / "file", size, {at: b"behind"})
     zeros, buffer = bytes(MB), bytearray(MB)
@@ -113,7 +112,7 @@ def version(number, size=SIZE):
 
 
 def begin(server, name, fields=b""):
-    """A client that has the head of the answer and has not read on."""
+    """A client that has received the head of the response and then stops reading."""
     path = write(server.root / name, version(1))
     client = Client(server.port, 4096)
     client.send(b"GET /%s HTTP/1.1\r\nHost: t\r\n%s\r\n" % (name.encode(), fields))
@@ -122,7 +121,7 @@ def begin(server, name, fields=b""):
 
 
 def rest(client):
-    """What comes until the end, and whether that is a reset."""
+    """Returns the bytes until the end, and whether that is a reset."""
     got = client.data
     try:
         while piece := client.socket.recv(MB):
@@ -163,7 +162,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_sent_to_the_end(either, name):
-    """What happens to its name is nothing to a file that is being sent."""
+    """Changes of its name do not affect a file that is being sent."""
     write(either.root / "other", b"the other")
     path, client = begin(either, name)
     with client:
@@ -201,7 +200,7 @@ CUT = {
 
 @pytest.mark.parametrize("name", CUT)
 def test_cut_off(either, name):
-    """When its bytes may be others, the client has no right length."""
+    """If its bytes may have changed, the client does not get the full length."""
     path, client = begin(either, name)
     with client:
         CUT[name](path)
@@ -215,8 +214,8 @@ def test_cut_off(either, name):
 
 
 def test_changed_near_its_end(either):
-    """The last bytes wait for all others: the client cannot have them yet.  What
-    was copied may have left as a whole by now."""
+    """The last bytes are sent after all others were acknowledged: the client cannot have them
+    yet.  A copied response may have been sent completely."""
     path, client = begin(either, "near", b"Connection: close\r\n")
     with client:
         got = client.take(SIZE - 64 * KB)
@@ -238,7 +237,7 @@ def test_range_cut_off(either):
 
 
 def test_many_at_once(tmp_path):
-    """More windows are wanted than the cache can hold: all are served in the end."""
+    """More windows than the cache can hold: all clients are served in the end."""
     data = pattern(3 * MB)
     write(tmp_path / "many", data)
     faults = []
@@ -246,7 +245,7 @@ def test_many_at_once(tmp_path):
     def read(client):
         try:
             assert client.response().body == data
-        except Exception as error:  # told by the main thread
+        except Exception as error:  # raised by the main thread
             faults.append(error)
 
     with running("epoll", tmp_path, "--cache-size", "4M") as server:
@@ -266,7 +265,7 @@ def test_many_at_once(tmp_path):
 
 
 def test_replaced_all_the_time(tmp_path):
-    """Looked up, opened, read: all is of one version, and what is told of it."""
+    """Looked up, opened, read: body and fields are of one version."""
     path = write(tmp_path / "replaced", version(1, SIZE - 1))
     over = threading.Event()
 
@@ -295,7 +294,7 @@ def test_replaced_all_the_time(tmp_path):
 
 
 def test_another_version_is_opened(tmp_path):
-    """Trusted for an hour, and replaced: what is sent is said anew."""
+    """Trusted for an hour, and replaced: the head describes the new version."""
     path = write(tmp_path / "file", version(1))
     options = ["--cache-size", "16M", "--revalidate", 3600000]
     with running("epoll", tmp_path, *options) as server, Client(server.port) as client:
@@ -308,7 +307,7 @@ def test_another_version_is_opened(tmp_path):
         got = client.get("/file", fields="Range: bytes=0-1,-2\r\n")
         assert got.status == 206 and got.body.count(b"/5242880\r\n\r\n\2\2\r\n--") == 2
         got = client.get("/file", fields=f"Range: bytes=0-4\r\nIf-Range: {new['ETag']}\r\n")
-        # By the old version the range was not to be looked at, by the new one it is.
+        # For the old version the range was ignored, for the new one it is valid.
         assert (got.status, got.body) == (206, b"\2" * 5)
         got = client.get("/file", fields=f"Range: bytes={5 * MB}-\r\n")
         assert (got.status, got["Content-Range"]) == (416, f"bytes */{5 * MB}")
@@ -325,4 +324,4 @@ def test_another_version_is_opened(tmp_path):
             assert (got.status, got.body) == (200, data)
         path.unlink()
         assert client.get("/file").status == 404
-        assert client.get("/file", "HEAD").status == 200  # trusted, as was asked for
+        assert client.get("/file", "HEAD").status == 200  # trusted, as configured

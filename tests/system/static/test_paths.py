@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Paths that try to leave the root, and what else can lie in a folder."""
+"""Paths that try to leave the root, and special files in a folder."""
 
 import os
 import socket
@@ -53,7 +53,7 @@ def root(tmp_path_factory):
         (root / name).symlink_to(target)
     os.mkfifo(root / "fifo")
     here = os.getcwd()
-    os.chdir(root)  # the name of a socket is short
+    os.chdir(root)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
     os.chdir(here)
@@ -63,7 +63,7 @@ def root(tmp_path_factory):
 
 
 def as_anyone():
-    """What takes root's leave to read everything away, where there is one."""
+    """Drops the capability of root to read everything."""
     if os.geteuid() != 0:
         return []
     return ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
@@ -77,7 +77,7 @@ def server(kind, root):
 
 @pytest.fixture(scope="module")
 def links(server):
-    """Whether links are followed; without openat2, which Valgrind lacks, none is."""
+    """Returns whether links are followed; without openat2, which Valgrind lacks, none is."""
     return not VALGRIND or fetch(server.port, "/in-relative").status == 200
 
 
@@ -85,7 +85,7 @@ def ask(server, target):
     with Client(server.port) as client:
         got = client.get(target)
         assert SECRET not in got.head + got.body
-        # Whatever it was, the server goes on, on this connection too.
+        # After any response the server continues, on this connection too.
         assert client.get("/file").body == INSIDE
     return got
 
@@ -197,7 +197,7 @@ def test_long(server, target, status):
 
 
 def test_link_that_turns_outwards(server, root, links):
-    """Known as a file inside, then changed to lead out."""
+    """Cached as a file inside, then changed to lead out."""
     link = root / "turning"
     link.symlink_to("file")
     assert ask(server, "/turning").status == (200 if links else 403)

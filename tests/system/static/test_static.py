@@ -80,7 +80,7 @@ def test_head(server, name):
         heads.append(re.sub(r"\r\nDate: [^\r]*", "", said))
     assert heads[0] == heads[1]
     assert "Content-Length: " in heads[0] and "Content-Type: " in heads[0]
-    # And nothing comes behind the head that HEAD gets.
+    # And nothing follows the head that HEAD gets.
     with_body = fetch(server.port, f"/{name}", fields="Connection: close\r\n")
     without = fetch(server.port, f"/{name}", "HEAD", "Connection: close\r\n")
     assert without["Content-Length"] == with_body["Content-Length"] == str(len(with_body.body))

@@ -16,7 +16,7 @@ SUFFIXES = {"br": ".br", "zstd": ".zst", "gzip": ".gz"}
 
 
 def beside(path, coding, body, later=0):
-    """A sibling, by default of the very time of the plain file."""
+    """Writes a precompressed sibling, by default with the same time as the plain file."""
     sibling = write(path.with_name(path.name + SUFFIXES[coding]), body)
     stat = path.stat()
     os.utime(sibling, ns=(stat.st_mtime_ns + later, stat.st_mtime_ns + later))
@@ -90,7 +90,7 @@ def test_only_some(server):
 
 @pytest.mark.parametrize("name", ["old.txt", "folder.txt"])
 def test_not_fit(server, name):
-    """An older sibling, or something else of that name, is not used."""
+    """An older sibling, or a different kind of file with that name, is not used."""
     for _ in range(3):
         got = ask(server, "/" + name, "br, gzip")
         assert got.body == PLAIN and "Content-Encoding" not in got and "Vary" not in got
@@ -98,7 +98,7 @@ def test_not_fit(server, name):
 
 
 def test_next_best(server):
-    """A sibling that leads out of the root is none; the next one is taken."""
+    """A sibling that leads out of the root is not used; the next one is."""
     for _ in range(2):
         got = ask(server, "/out.txt", "br, gzip;q=0.5")
         assert (got.body, got["Content-Encoding"]) == (b"gz", "gzip")
@@ -127,7 +127,7 @@ def test_off(root):
 
 
 def test_large(kind, tmp_path):
-    """Larger than a unit may be, plain or packed."""
+    """Larger than a unit, plain or compressed."""
     plain, packed = pattern(3 * MB // SCALE), pattern(2 * MB // SCALE, 1)
     beside(write(tmp_path / "large", plain), "gzip", packed)
     with running(kind, tmp_path, "--precompressed", "on", "--cache-size", 2 * MB,
@@ -139,14 +139,14 @@ def test_large(kind, tmp_path):
 
 
 def wait_for(server, target, body):
-    """Whether it is sent packed so at last."""
+    """Waits until it is sent compressed with this body."""
     with Client(server.port) as client:
         return any(client.get(target, fields="Accept-Encoding: gzip\r\n").body == body
                    for _ in range(1000000))
 
 
 def test_changes(tmp_path):
-    """A plain file that changes leaves its siblings behind until they are made anew."""
+    """When a plain file changes, its siblings are outdated until they are created again."""
     path = write(tmp_path / "file.txt", b"first")
     sibling = beside(path, "gzip", b"packed first")
     with running("epoll", tmp_path, "--precompressed", "on") as server:
@@ -157,7 +157,7 @@ def test_changes(tmp_path):
         for _ in range(3):
             got = ask(server, "/file.txt", "gzip")
             assert got.body == b"second" and "Content-Encoding" not in got
-        # In its place, changed, and removed: seen with the next request that knows it.
+        # Replaced, changed, and removed: detected by the next request.
         write(path, b"third")
         sibling.unlink()
         beside(path, "gzip", b"packed third")
@@ -173,7 +173,7 @@ def test_changes(tmp_path):
 
 
 def test_new_sibling_is_found(tmp_path):
-    """Its absence is believed for a while, not for ever."""
+    """Its absence is cached for a while, not forever."""
     path = write(tmp_path / "file.txt", PLAIN)
     with running("epoll", tmp_path, "--precompressed", "on") as server, Client(server.port) as client:
         assert client.get("/file.txt", fields="Accept-Encoding: gzip\r\n").body == PLAIN
@@ -186,7 +186,7 @@ def test_new_sibling_is_found(tmp_path):
     for program, coding in [("gzip", "gzip"), ("zstd", "zstd"), ("brotli", "br")]
 ])
 def test_real_packers(tmp_path, program, coding):
-    """What a packer makes is taken as new, whatever time it gives it."""
+    """The output of a compressor counts as new, whatever time it sets."""
     path = write(tmp_path / "file.css", PLAIN)
     subprocess.run([program, "-k", *(["-q"] if program == "zstd" else []), path], check=True)
     with running("epoll", tmp_path, "--precompressed", "on") as server:

@@ -187,7 +187,7 @@ class Walk:
         return 0
 
     def fail(self, kind, ahead, error, times=1):
-        """Makes the call of that kind fail that is so many calls ahead, during a round."""
+        """Makes a call of that kind fail, the one that is `ahead` calls ahead, during a round."""
         what = f"{kind} +{ahead} {name_of(error)} x{times}"
         fired = self.plan["fired"]
         self.plan.arm(kind, self.plan.calls(kind) + ahead, error, times)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What becomes of each test, as it happens, for whoever runs the tests: a line of
+"""Reports each test, as it happens, to the process that runs the tests: a line of
 JSON in the file $NABC_RESULTS for each beginning and each end.
 
     {"begin": NAME}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The four architectures (--arch): the same answers from each, who serves how
-many connections, and the processes of mp: started, renewed, replaced, ended."""
+"""The four architectures (--arch): the same responses from each, which thread or
+process serves how many connections, and the processes of mp: started, renewed,
+replaced, stopped."""
 
 import contextlib
 import os
@@ -86,7 +87,7 @@ def test_one_connection_each(kind, root, arch):
         assert second.get("/small").body == b"small\n"
         for waiting in clients[2:]:
             waiting.send(request("/small"))
-        # Nobody has time for them, as an answer on a busy connection shows.
+        # No thread has time for them, as a response on a busy connection shows.
         for _ in range(20):
             assert first.get("/small").body == b"small\n"
         clients[2].socket.setblocking(False)
@@ -141,7 +142,7 @@ def test_helpers_of_amped_alone(root):
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_end_with_open_connections(kind, root, arch):
-    """Of idle ones, and of one in the middle of an answer."""
+    """Idle ones, and one in the middle of a response."""
     with running(kind, root, *options(arch)) as server:
         with Client(server.port, 4096) as busy, Client(server.port) as idle:
             busy.send(request("/large"))
@@ -189,7 +190,7 @@ def reload(server, expected):
 
 
 def processes(server, count):
-    """Waits until there are so many."""
+    """Waits until there are that many."""
     present = server.workers()
     while len(present) != count:
         for process in present.values():
@@ -214,7 +215,7 @@ def test_killed_process_is_replaced(kind, site):
 
 
 def test_reload(kind, site):
-    """New processes by the new settings; old ones finish what they are at."""
+    """New processes with the new settings; old ones complete their responses."""
     configure(site, "a")
     write(site / "a" / "large", LARGE)
     with serving(site, kind) as server:
@@ -258,7 +259,7 @@ def test_bad_reload_changes_nothing(site):
 
 
 def test_reload_under_load(kind, site):
-    """No connection of its own is lost, whatever retires."""
+    """No connection is lost, whatever process retires."""
     configure(site, "a")
     failures, ending = [], threading.Event()
 
@@ -293,7 +294,7 @@ def test_processes_end_with_their_parent(site):
 
 
 def test_successor_of_a_parent_that_was_killed(kind, site):
-    """It gets the addresses, though old processes are still at an answer."""
+    """It gets the addresses, though old processes still send a response."""
     write(site / "a" / "large", LARGE)
     port, path = free_port(), site / "socket"
     configure(site, "a", listen=f"127.0.0.1:{port};unix:{path}")
@@ -336,7 +337,7 @@ def test_files_are_the_parents(site):
 
 
 def test_logs_are_opened_anew_by_all(site):
-    """It is said when nobody writes to the old one any more, not before."""
+    """It is reported when no process writes to the old one any more, not before."""
     log = site / "access.log"
     configure(site, "a", 3, more=f"access-log={log}")
     with serving(site) as server:
@@ -344,13 +345,13 @@ def test_logs_are_opened_anew_by_all(site):
         for process in (slow, slower):
             process.signal(signal.SIGSTOP)
         log.rename(site / "old.log")
-        # It reads the one before it reads of the other.
+        # It handles this signal before it learns of the other processes.
         server.send_signal(signal.SIGUSR1)
         killed.kill()
         assert server.errors.wait("starting another")
         slow.signal(signal.SIGCONT)
         assert not server.errors.count("reopened the logs")
-        # Asked again before all have answered, it sees to that as well.
+        # A request that arrives before all have replied is handled as well.
         server.send_signal(signal.SIGUSR1)
         slower.signal(signal.SIGCONT)
         assert server.errors.wait("reopened the logs", 2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Bodies that go as bytes, by pipes and plain system calls (--data-path posix):
-the same answers, and the same end of what goes wrong."""
+"""Bodies as bytes, through pipes and plain system calls (--data-path posix): the same
+responses, and the same handling of errors."""
 
 import array
 import contextlib
@@ -62,7 +62,7 @@ def without_date(answer):
     "/obey/kept", "/obey/header", "/obey/no-such-order", "/template/a?b", "/small", "/middle",
 ])
 def test_same_answers(posix, nabc, target):
-    """Status, fields and bytes; and the next answer begins where this one has ended."""
+    """Compares status, fields and bytes; and the next response must begin where this one ends."""
     with Client(posix.port) as one, Client(nabc.port) as other:
         for method in ("GET", "HEAD", "GET"):
             mine, others = one.get(target, method), other.get(target, method)
@@ -91,7 +91,7 @@ def test_pieces(posix):
             assert ask(client, f"pieces?{count}:{size}")["Transfer-Encoding"] == "chunked"
             assert numbers(chunks(client), size) == list(range(count))
         assert numbers(client.get("/stream/pieces?30:5000:150000").body, 5000) == list(range(30))
-        # More than was announced, and less.
+        # More than announced, and less.
         assert numbers(client.get("/stream/pieces?9:5000:12000").body, 5000) == [0, 1, 2]
         with pytest.raises(Closed) as closed:
             client.get("/stream/pieces?2:5000:10001")
@@ -148,7 +148,7 @@ def test_slow_reader(kind, root, target, body):
 
 
 def test_memory_is_bounded(kind, root):
-    """What slow clients hold is no more than the cache's size; others are told so."""
+    """Slow clients hold at most the size of the cache; others get an error."""
     with serve(kind, root, "--data-path", "posix", "--cache-size", CACHE,
                "--threads", 1) as server, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(server.port, SMALL_BUFFER)) for _ in range(40)]
@@ -192,7 +192,7 @@ def test_end_in_mid_request(kind, root):
 
 
 def pipes(pid):
-    """Pipes of a process but for its standard descriptors: what each is and its number."""
+    """Returns the pipes of a process except its standard descriptors: their names and numbers."""
     found = {}
     for number in os.listdir(inside(pid, "fd")):
         with contextlib.suppress(OSError):
@@ -202,7 +202,7 @@ def pipes(pid):
 
 
 def waiting(pid, number):
-    """Bytes in a pipe of a process."""
+    """Returns the number of bytes in a pipe of a process."""
     there = array.array("i", [0])
     fd = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -213,7 +213,7 @@ def waiting(pid, number):
 
 
 def test_killed_in_mid_body(kind, root):
-    """The server has a part of a body and will never have the rest."""
+    """The server has a part of a body and will never get the rest."""
     server = Server(kind, root, "--worker", f"/generate={GENERATE}", "--workers", 1,
                     "--data-path", "posix", "--threads", 1)
     try:
@@ -225,7 +225,7 @@ def test_killed_in_mid_body(kind, root):
         with Client(server.port) as client:
             client.send(request("/generate?size=1000000"))
             server.wait_status(lambda status: status["workers"]["requests"] > asked)
-            # The worker is rung for at the end of a turn, which has come with another's answer.
+            # The worker is notified at the end of a turn, which this response shows.
             server.status()
             # It sleeps until the pipe is full and the worker waits in the middle.
             os.kill(server.pid, signal.SIGSTOP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which way to the kernel is taken, and that the server says why."""
+"""Which kernel interface is used, and that the server says why."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls of the server that fail: its answers are right or refusals, and the next
-ones are right.  fault_walk.py tells what it does meanwhile.  And calls of the
-library in other programs, by tests/faults/library.c."""
+"""Failing calls of the server: its responses are right or refusals, and the next ones
+are right. fault_walk.py describes the load.  And failing calls of the library in
+other programs, by tests/faults/library.c."""
 
 import email.utils
 import errno
@@ -43,7 +43,7 @@ def walk(request, tmp_path_factory):
     (errno.EACCES, 403),
 ], ids=errno.errorcode.get)
 def test_status(walk, error, status):
-    """Of a file that cannot be opened; the next time it can."""
+    """For a file that cannot be opened; the next time it can."""
     name = f"opened-{error}"
     write(walk.site.root / name, b"opened\n")
     walk.plan.arm("openat2", walk.plan.calls("openat2"), error)
@@ -60,22 +60,22 @@ JUMPS = {"realtime": [SECOND, -2 * SECOND, YEAR, -50 * YEAR, 100 * YEAR, -51 * Y
 
 # Each was a defect: (call, error, how many in a row).
 FOUND = {
-    # Opening a file by the kernel's memory alone gave up, and so did opening a folder.
+    # Opening a file from the kernel's cache alone was abandoned, and so was opening a folder.
     "open-interrupted": ("openat2", errno.EINTR, 1),
     "folder-interrupted": ("open", errno.EINTR, 1),
-    # The starter without room for descriptors closed the channel: no CGI ever after.
+    # The spawner closed the channel if it had no descriptors: no CGI program started afterwards.
     "starter-full": ("recvmsg", CUT, 1),
-    # A worker's question that could not be read ended its membership, not the worker.
+    # A worker's call that could not be read ended its membership, not the worker.
     "question-unread": ("recvmsg", errno.ENOMEM, 1),
     "question-unread-long": ("recvmsg", errno.ENOMEM, 20),
-    # Members waited for 5 seconds: the watch of the cache's work tells but once.
+    # Members waited for 5 seconds: the watch of the cache's work reports each event only once.
     "work-interrupted": ("epoll_wait", errno.EINTR, 1),
 }
 
 
 @pytest.mark.parametrize("kind, error, times", FOUND.values(), ids=FOUND)
 def test_found(walk, kind, error, times):
-    """Wherever in a round it happens, or at 24 places."""
+    """Anywhere in a round, or at 24 places."""
     fired = walk.plan["fired"]
     calls = walk.calls_of_a_round()[kind]
     for ahead in sorted({place * calls // 24 for place in range(24)}):
@@ -84,16 +84,16 @@ def test_found(walk, kind, error, times):
 
 
 def test_answer_that_cannot_be_sent(walk):
-    """To a worker's question: it stays a worker, and its next question is answered.  Of three
-    calls in a row two are for one answer, so that it is lost; the worker waits 5 seconds for
-    each, as libnabc/wire/rpc-client.c has it."""
+    """To a call of a worker: it stays a worker, and its next call gets a reply.  Of three
+    failures in a row two affect one reply, so that it is lost; the worker waits 5 seconds
+    for each, as defined in libnabc/wire/rpc-client.c."""
     fired = walk.plan["fired"]
     walk.fail("sendmsg", 2, errno.ENOBUFS, 3)
     assert walk.plan["fired"] > fired
 
 
 def test_lost_wakeups(walk):
-    """Whoever is not woken looks by itself before long: late, and nothing worse."""
+    """A process that is not woken checks by itself soon: late, and nothing worse."""
     fired = walk.plan["fired"]
     for ahead in range(walk.calls_of_a_round()["wake"]):
         walk.fail("wake", ahead, LOST)
@@ -101,30 +101,30 @@ def test_lost_wakeups(walk):
 
 
 def clock_error(walk):
-    """Seconds that the server's answers differ from the clock that it has."""
+    """Returns by how many seconds the server's responses differ from its clock."""
     date = email.utils.parsedate_to_datetime(fetch(walk.server.port, "/small")["Date"])
     return date.timestamp() - time.time() - walk.plan["realtime"] / SECOND
 
 
 @pytest.mark.parametrize("clock", ["realtime", "monotonic"])
 def test_clock_jumps(walk, clock):
-    """One that is put right, and one behind which nobody was for a while."""
+    """A clock that is corrected, and a process that was suspended."""
     try:
         for jump in JUMPS[clock]:
             walk.jump(clock, jump)
-            # A Date is good for a second.
+            # A Date is valid for a second.
             deadline = time.monotonic() + TIMEOUT
             while abs(clock_error(walk)) > 60:
                 assert time.monotonic() < deadline
     finally:
-        # The other one never goes back.
+        # The other clock never goes back.
         walk.plan["realtime"] = 0
     walk.site.clean(walk.server.port)
 
 
 def test_no_starter(tmp_path):
-    """One that cannot set itself up is told of at once: a server that could start no
-    program served all the same."""
+    """A failed setup is reported at once: formerly, a server that could start no program served
+    all the same."""
     walk = Walk(tmp_path, "epoll")
     try:
         walk.start()
@@ -137,13 +137,13 @@ def test_no_starter(tmp_path):
     assert [text for text in said if wanted + os.strerror(errno.ENFILE) in text], said
 
 
-# Every so many of the faults that there can be; `make torture` goes through them all.
+# Tests every n-th possible fault; `make torture` tests all of them.
 STRIDES = {"units": 9, "sends": 17, "rings": 23, "owner": 13, "member": 7, "server": 7, "worker": 1}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_library(tmp_path, scenario):
-    """Its calls fail with what their pages say, nothing is left, and the next ones go well."""
+    """Its calls fail with documented errors, nothing leaks, and the next ones succeed."""
     rounds, possible, faults = walk_library(tmp_path, scenario, "-s", str(STRIDES[scenario]))
     assert possible > 50 and faults > rounds / 2
 
@@ -152,26 +152,26 @@ def test_library(tmp_path, scenario):
 @pytest.mark.parametrize("scenario, kind", [
     ("units", "mmap"),  # a unit that could not be frozen: SIGSEGV at the next attempt
     ("sends", "ring_submit"),  # bytes were sent twice, the second time for a freed send
-    ("member", "mmap"),  # the owner kept a unit whose maker was told that it failed
+    ("member", "mmap"),  # the owner kept a unit whose creator got an error
     ("member", "recvmsg"),
-    ("worker", "calloc"),  # a request that was lost: its server waited for ever
+    ("worker", "calloc"),  # a lost request: its server waited forever
 ])
 def test_library_found(tmp_path, scenario, kind):
     assert walk_library(tmp_path, scenario, "-k", kind)[2]
 
 
 def test_library_late(tmp_path):
-    """Answers that come when nobody waits any more: what they gave is not kept."""
+    """Late replies to abandoned calls: their descriptors are not kept."""
     assert walk_library(tmp_path, "member", "-k", "recvmsg", "-n", "3")[2]
 
 
 def test_library_door_stays_open(tmp_path):
-    """An owner that finds no descriptor twice asks again: nobody else would wake it."""
+    """An owner without descriptors must retry by itself: no other event would wake it."""
     assert walk_library(tmp_path, "owner", "-k", "accept4", "-n", "2")[2]
 
 
 def test_library_seals_again(tmp_path):
-    """Pages that are used for a moment, by whoever moves memory: nobody is told."""
+    """Another process may reference pages for a moment, without any notification."""
     failures = []
     assert walk_library(tmp_path, "units", "-k", "seal", "-n", "2", failures=failures)[2]
     assert not [call for call, error in failures if error == "EBUSY"]
@@ -179,6 +179,6 @@ def test_library_seals_again(tmp_path):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_library_interrupted(tmp_path, scenario):
-    """By signals within its calls, whose handlers return: no call fails for that."""
+    """Signals whose handlers return, within its calls: no call fails because of them."""
     rounds, _, signals = walk_library(tmp_path, scenario, "-i", "10")
     assert signals > rounds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many requests at once by wrk: no error of any sort, and the status counts them."""
+"""Many concurrent requests by wrk: no errors, and the status counts them all."""
 
 import itertools
 import re
@@ -46,16 +46,17 @@ def wrk(server, target, connections, *more):
 
 
 def loaded(server, target, length, connections):
-    """wrk's requests are answered and counted; those at its end may be one a connection."""
+    """The requests of wrk are answered and counted; at its end there may be one more for each
+    connection."""
     before, asked = server.status(), server.asked
     requests = wrk(server, target, connections)
     assert requests > 0
-    # Its connections are gone, and with them the last of the answers.
+    # Its connections are closed, and the last responses with them.
     after = server.wait_status(
         lambda status: status["connections"]["open"] <= before["connections"]["open"]
         and status["responses"]["2xx"] - before["responses"]["2xx"] > requests
     )
-    # A status does not know of itself, but of those asked for since the first.
+    # A status does not count itself, but all earlier ones since the first.
     asked = server.asked - asked
     answers = after["responses"]["2xx"] - before["responses"]["2xx"] - asked
     assert requests <= answers <= requests + connections + 1
@@ -100,7 +101,7 @@ def test_idle_connections_cost_others_nothing(server):
 
 
 def test_signals_all_the_time(kind, root, tmp_path):
-    """Those that it obeys, those that it does not, and stops: no request notices."""
+    """Signals that it handles, those that it ignores, and stops: no request is affected."""
     numbers = [signal.SIGUSR1, signal.SIGHUP, signal.SIGCHLD, signal.SIGWINCH, signal.SIGURG,
                signal.SIGPIPE, signal.SIGSTOP, signal.SIGCONT]
     over = threading.Event()

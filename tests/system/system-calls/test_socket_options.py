@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Options of TCP and of sending: what each does, what is said of it, and that
-a reload changes it.  test_packets.py sees what leaves for it."""
+"""Options of TCP and of sending: the effect of each, how it is reported, and that a
+reload changes it. test_packets.py checks the packets."""
 
 import os
 import re
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.environ["srcdir"], "bench"))
 from lib import netns  # noqa: E402
 
 SIZES = [0, 1, KB, 20 * KB, 300 * KB, 3 * MB]
-# Whether these servers can have it; tests/kernel/test-sweet.sh has those that can, and cannot.
+# Whether the module is available to these servers; tests/kernel/test-sweet.sh tests both cases.
 MODULE = os.access("/dev/nabc", os.R_OK | os.W_OK)
 GET = b"GET /1024 HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -34,7 +34,7 @@ def root(tmp_path_factory):
 
 
 def check_files(port):
-    """Each of them over one connection, and over one that ends."""
+    """Requests each file over one connection, and over one that is closed."""
     with Client(port) as client:
         for number, size in enumerate(SIZES):
             client.send(f"GET /{size} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -64,13 +64,13 @@ def test_every_answer_arrives(kind, root, path):
         assert told + ")" in server.ready
 
 
-# --- what listens --------------------------------------------------------------------------
+# --- listening sockets ---------------------------------------------------------------------
 
 
 def silent(server, count):
-    """Connections of clients that say nothing, once the server has had time for them."""
+    """Returns the accepted connections of silent clients, once the server has had time for them."""
     clients = [Client(server.port) for _ in range(count)]
-    # One that speaks, behind them in the queue of the one thread.
+    # A client that sends, behind them in the queue of the only thread.
     with Client(server.port) as client:
         client.send(GET)
         assert client.response().status == 200
@@ -81,7 +81,7 @@ def test_deferred_connections_are_not_taken(kind, root):
     with running(kind, root, "--threads", 1, "--defer-accept", "on") as server:
         clients = silent(server, 5)
         time.sleep(0.1)
-        # Whoever asks for it is one.
+        # The client that requests it is one of them.
         assert server.status()["connections"]["accepted"] == 2
         for client in clients:
             client.send(GET)
@@ -103,7 +103,7 @@ def test_reload_changes_what_listens(start, tmp_path):
                                    "threads=2", *lines, ""]))
 
     def silent_ones(status):
-        """Connections but those that ask for the status, all that there have been."""
+        """Returns the total of connections except those that request the status."""
         return status["connections"]["accepted"] - server.asked
 
     def await_silent():
@@ -132,7 +132,7 @@ def test_reload_changes_what_listens(start, tmp_path):
     reload("close-option=off")
     assert server.status()["socket_options"] == "close-option off"
     await_silent()
-    # What cannot be had leaves all as it is.
+    # An unavailable option changes nothing.
     if MODULE:
         return
     put("send-method=kernel", "defer-accept=on")
@@ -155,7 +155,7 @@ def test_fastopen_warns_of_a_system_that_forbids_it(root):
                     assert warned == (queue > 0 and allowed == 1)
 
 
-# --- how bodies leave -----------------------------------------------------------------------
+# --- how bodies are sent --------------------------------------------------------------------
 
 
 def sends(server):
@@ -173,7 +173,7 @@ def test_methods(kind, root):
             moved = sends(server)
             assert moved[method] == total - moved[other]
             assert moved["zerocopy"] == moved["kernel"] == 0
-            # Small files may lie in memory that is used again, and so cannot be lent.
+            # Small files may be in recycled memory, which cannot be lent.
             assert moved[other] < (1 if method == "copy" else 100 * KB), method
 
 
@@ -182,7 +182,7 @@ def test_zerocopy(kind, root):
     with running(kind, root, "--send-method", "zerocopy") as server:
         check_files(server.port)
         moved = sends(server)
-        # What the socket or the ring has no room for at a moment is copied.
+        # Bytes that do not fit into the socket or the ring at the moment are copied.
         assert moved["zerocopy"] >= 300 * KB
         assert moved["splice"] == 0
 
@@ -230,7 +230,7 @@ def test_lingering(kind, root, linger):
         client.send(b"GET /1024 HTTP/1.0\r\n\r\n")
         assert client.response().status == 200
         assert client.socket.recv(1) == b""
-        # Ours is open still.
+        # The end of this side is still open.
         server.wait_status(lambda status:
                            status["connections"]["lingering"] == (linger == "on"))
         client.socket.send(b"more")

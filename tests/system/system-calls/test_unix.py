@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Unix listening sockets: as good as a port, with a file to look after."""
+"""Unix listening sockets: equivalent to a port, with a file to manage."""
 
 import signal
 import socket
@@ -39,7 +39,7 @@ def test_serves(start, root, tmp_path):
             assert client.get("/").body == b"here\n"
     with UnixClient(path) as client:
         assert b"REMOTE_ADDR=unix:\n" in client.get("/obey/variable").body
-        # Whoever is behind a proxy would be local as well.
+        # A client behind a proxy would also appear as local.
         assert client.get("/.sweet/status").status in (403, 404)
     server.stop()
     assert not path.exists()
@@ -66,7 +66,7 @@ def test_stale_files_are_replaced(root, tmp_path):
         with running("epoll", root, listen=f"unix:{path}"):
             with UnixClient(path) as client:
                 assert client.get("/").status == 200
-        server.process.returncode = 0  # its end was ours
+        server.process.returncode = 0  # the test has killed it
     assert not path.exists()
     path.write_text("precious")
     assert "in use" in complaint("--listen", f"unix:{path}", "--root", root)

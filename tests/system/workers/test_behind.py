@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Requests that wait in a worker behind one that ends it: they are the next
-worker's, and their clients notice nothing but time."""
+"""Requests that wait in a worker behind one that makes it exit: the next worker gets
+them, and their clients only notice a delay."""
 
 import contextlib
 import hashlib
@@ -37,10 +37,10 @@ def run(tmp_path, start):
 
 
 def skip_pauses(server, count):
-    """The worker ends so often, and each time there is a pause before the next one."""
+    """The worker exits that often, and each time there is a pause before the next one."""
     for number in range(count):
         assert server.errors.wait("starting again", number + 1)
-        # From 0.2 s on each is twice as long.
+        # From 0.2 s on each pause is twice as long.
         server.forward(0.25 * 2**number)
 
 
@@ -55,7 +55,7 @@ def process(status):
 
 
 def present(status):
-    """Requests that are in the pool, begun or not."""
+    """Returns the requests in the pool, begun or not."""
     return process(status)["in_flight"] + pool(status)["waiting"]
 
 
@@ -64,7 +64,7 @@ def await_present(server, count):
 
 
 def await_idle(server, requests, failures):
-    """Nothing is left of anything, and all was counted once."""
+    """Nothing is left behind, and all was counted once."""
     server.wait_status(lambda status: (
         present(status), process(status)["up"], status["cache"]["units"],
         status["workers"]["requests"], status["workers"]["failures"]
@@ -89,7 +89,7 @@ def asleep(server):
 
 
 def send_all(server, orders):
-    """A client for each, whose requests came in that order."""
+    """One client for each, whose requests arrived in that order."""
     clients = []
     for text in orders:
         clients.append(Client(server.port))
@@ -110,7 +110,7 @@ def statuses(clients):
 
 
 def test_behind_one_that_ends(run):
-    """Four in the worker, the third of which ends it, and five in the queue."""
+    """Four are in the worker, the third of which makes it exit, and five in the queue."""
     server = run()
     with asleep(server) as old:
         clients = send_all(server, ["pid", "pid", "exit", *["pid"] * 6])
@@ -125,7 +125,7 @@ def test_behind_one_that_ends(run):
 
 
 def test_order(run, clock):
-    """Who came first is first with the next worker as well, before those that were in none."""
+    """The first one is also the first with the next worker, before those that were in no worker."""
     server = run(clock=clock)
     with asleep(server):
         clients = send_all(server, ["exit", "pid"] * 3)
@@ -139,7 +139,7 @@ def test_order(run, clock):
 
 
 def test_behind_one_that_hangs(run):
-    """It alone has taken too long, however long the others were behind it."""
+    """It alone exceeds its time, however long the others were behind it."""
     server = run(timeout="1s")
     clients = send_all(server, ["hang", *["pid"] * 6])
     assert statuses(clients) == [504, *[200] * 6]
@@ -148,7 +148,7 @@ def test_behind_one_that_hangs(run):
 
 
 def test_other_worker_takes_over(run):
-    """Who is left has them at once, and all but one before the other has ended."""
+    """The other worker has them at once, and all but one before the first one has exited."""
     server = run(processes=2)
     clients = [Client(server.port) for _ in range(8)]
     workers = server.workers()
@@ -177,7 +177,7 @@ def test_worker_that_had_begun_nothing(run):
 
 
 def test_threads(run):
-    """Whatever the order, one fails."""
+    """In any order, one fails."""
     server = run(threads=2)
     with asleep(server):
         clients = send_all(server, ["pid"] * 3 + ["exit"] + ["pid"] * 8)
@@ -186,7 +186,7 @@ def test_threads(run):
 
 
 def test_bodies(run):
-    """Each is granted anew, those in pieces too: nothing but the first one was given."""
+    """Each piece is granted again, also in several pieces: only the first one was passed."""
     bodies = [pattern(size) for size in (1, 100, 300 * KB, MB, 3 * MB, 5 * MB)]
     server = run(**{"in-flight": 8})
     with asleep(server):
@@ -210,12 +210,12 @@ def test_bodies(run):
 
 
 def test_behind_a_body_that_does_not_come(run):
-    """The worker has taken them out of its queue while it waits, but begun with none."""
+    """The worker has taken them out of its queue while it waits, but begun none."""
     server = run()
     with Client(server.port) as slow:
         slow.send(b"POST /a/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 9000000\r\n\r\n")
         slow.send(pattern(MB + 300 * KB))
-        # It has had the first piece, and wants more.
+        # It has the first piece, and requests more.
         server.wait_status(
             lambda status: present(status) == 1 and status["connections"]["reading"] == 1)
         (worker,) = server.workers().values()
@@ -230,7 +230,7 @@ def test_behind_a_body_that_does_not_come(run):
 
 
 def test_client_that_has_gone(run):
-    """It is not run again."""
+    """It is not repeated."""
     server = run()
     with asleep(server):
         clients = send_all(server, ["exit", "pid", "exit", "pid"])
@@ -244,7 +244,7 @@ def test_client_that_has_gone(run):
 
 @pytest.mark.parametrize("killers", [1, 2, 3, 5])
 def test_again_and_again(run, clock, killers):
-    """A request is given to a third worker, and not to a fourth."""
+    """A request is passed to a third worker, and not to a fourth."""
     server = run(clock=clock, **{"in-flight": 16})
     with asleep(server):
         clients = send_all(server, ["exit"] * killers + ["pid"] * 4)
@@ -255,7 +255,7 @@ def test_again_and_again(run, clock, killers):
 
 
 def test_who_waits_in_the_queue(run, clock):
-    """That was in no worker, so it can wait for any number of ends."""
+    """It was in no worker, so it can wait for any number of exits."""
     server = run(clock=clock, **{"in-flight": 1})
     with asleep(server):
         clients = send_all(server, ["exit"] * 4 + ["pid"] * 2)
@@ -265,7 +265,7 @@ def test_who_waits_in_the_queue(run, clock):
 
 
 def test_queue_is_full_already(run):
-    """Who was let in once is not turned away."""
+    """An accepted request is not rejected later."""
     server = run(**{"in-flight": 4, "queue": 2})
     with asleep(server):
         clients = send_all(server, ["exit", *["pid"] * 5])
@@ -274,7 +274,7 @@ def test_queue_is_full_already(run):
 
 
 def test_pause_before_the_next(run):
-    """A request that comes meanwhile waits."""
+    """A request that arrives meanwhile waits."""
     server = run()
     for _ in range(2):
         assert fetch(server.port, "/a/exit").status == 502
@@ -283,7 +283,7 @@ def test_pause_before_the_next(run):
 
 
 def test_worker_that_takes_all_back(run):
-    """What cannot be is not believed: nothing is run again."""
+    """An impossible number is not trusted: nothing is repeated."""
     server = run()
     with Client(server.port) as client:
         for _ in range(300):
@@ -297,7 +297,7 @@ def test_worker_that_takes_all_back(run):
 
 
 def test_worker_that_denies_what_it_began(run):
-    """Its answer has begun to leave: that is no request to be run again."""
+    """A part of its response was sent: such a request is not repeated."""
     server = run()
     with asleep(server):
         clients = send_all(server, ["deny", "pid", "pid"])
@@ -311,7 +311,7 @@ def test_worker_that_denies_what_it_began(run):
 
 
 def test_worker_that_takes_one_back(run, clock):
-    """It can have its own requests run again, a few times, and nobody else's."""
+    """It can have its own requests repeated, a few times, and no others."""
     server = run(clock=clock)
     with asleep(server):
         clients = send_all(server, ["again", "pid", "pid", "pid", "pid"])

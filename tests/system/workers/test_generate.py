@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pages that workers make: bytes, refusals, and how the bytes travelled."""
+"""Pages that workers generate: bytes, refusals, and how the bytes were passed."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_head(server, size):
     with Client(server.port) as client:
         got = client.get(f"/generate?size={size}", "HEAD")
         assert (got.status, got["Content-Length"]) == (200, str(size))
-        # The next answer begins where the head has ended.
+        # The next response begins right after the head.
         assert client.get("/generate?size=10").body == page(10)
 
 
@@ -59,7 +59,7 @@ def test_other_parameters(server):
 
 
 def test_kept_units(server):
-    """More sizes than a worker keeps, so that units go and are made again."""
+    """More sizes than a worker keeps, so that units are destroyed and created again."""
     sizes = [10 + 4000 * number for number in range(12)]
     with Client(server.port) as client:
         for _ in range(3):
@@ -71,7 +71,7 @@ def test_kept_units(server):
 
 
 def test_cached_pages(server):
-    """From the third request on no worker is asked."""
+    """From the third request on no worker is involved."""
     before = server.status()["workers"]["requests"]
     with Client(server.port) as client:
         for _ in range(10):
@@ -114,7 +114,7 @@ def test_bodies_go_by_cache_id(server):
         for key in ("requests", "message_bytes", "body_bytes_by_cache_id", "failures")
     }
     with_body = sum(size > 0 for size in SIZES)
-    # A status that is long enough is a unit, too.
+    # The text of a status is a unit, too, if it is long enough.
     texts = after["requests"] - before["requests"] - len(SIZES)
     by_id = after["bodies"]["by_cache_id"] - before["bodies"]["by_cache_id"]
     assert with_body <= by_id <= with_body + texts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""[pool NAME]: which paths are whose, their limits, and their life over reloads."""
+"""[pool NAME]: which paths belong to a pool, its limits, and its life over reloads."""
 
 import contextlib
 import signal
@@ -70,7 +70,7 @@ def test_path_is_given_to_a_pool(run):
 
 
 def test_inherited_pool_keeps_its_name(run):
-    """A path below, with rules of its own, is the same program."""
+    """A path below it, with rules of its own, uses the same program."""
     server = run(pool() + "[path /app]\npool=app\n[path /app/big]\nmax-body=10M\n")
     got = fetch(server.port, "/app/big/variable").body.decode().splitlines()
     assert got[1:3] == ["SCRIPT_NAME=/app", "PATH_INFO=/big/variable"]
@@ -108,13 +108,13 @@ def test_environment_and_processes(run):
     server = run(pool(processes=3, environment="ONE=1;TWO=2") + "[path /a]\npool=app\n")
     assert len(status_pool(server)["processes"]) == 3
     for process in status_pool(server)["processes"]:
-        # Until the program is loaded it has the server's, and then none for a moment.
+        # Until the program is loaded it has that of the server, and then none for a moment.
         server.wait_status(lambda _, pid=process["pid"]:
                            {b"ONE=1", b"TWO=2"} <= set(environment(pid).split(b"\0")))
 
 
 def end_hanging(server):
-    """Or the server, at its end, waits for what hangs."""
+    """Otherwise the server would wait for hanging requests when it stops."""
     for process in server.workers().values():
         process.kill()
 
@@ -214,9 +214,8 @@ def test_old_pool_answers_what_began_with_it(run, config):
 
 @pytest.mark.parametrize("late", (False, True))
 def test_fastcgi_pool_goes(run, config, late):
-    """What it began is answered; then its connections are closed, the idle one too.
-
-    late: the end of a request comes when its answer is whole, and the pool at its end."""
+    """Begun requests are completed; then its connections are closed, the idle one too. late:
+    the end of a request arrives when its response is complete, and the pool has ended."""
     began, go_on, over = threading.Event(), threading.Event(), threading.Event()
 
     def handle(asked):
@@ -264,7 +263,7 @@ def test_reload_that_cannot_start_changes_nothing(run, config):
 
 @contextlib.contextmanager
 def loaded(server):
-    """Clients that ask all the time, and that nothing must happen to."""
+    """Clients that send requests continuously, all of which must succeed."""
     ended, wrong = threading.Event(), []
 
     def load():
@@ -288,7 +287,7 @@ def loaded(server):
 
 
 def test_reloads_under_load(run, config):
-    """Nobody notices that pools are renewed, replaced and removed."""
+    """No client notices that pools are renewed, replaced and removed."""
     texts = [pool(processes=2) + "[path /a]\npool=app\n",
              pool(processes=2, environment="A=1") + "[path /a]\npool=app\n",
              pool(processes=1) + pool("other") + "[path /a]\npool=other\n"]

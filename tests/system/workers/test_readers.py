@@ -24,13 +24,13 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(kind, root):
-    # A unit is at most a quarter: the one file is cached, the other streamed.
+    # A unit is at most a quarter: one file is cached, the other streamed.
     with running(kind, root, "--cache-size", 64 * MB // SCALE) as server:
         yield server
 
 
 def read_slowly(client, body, step=10 * KB):
-    """Takes a body in small steps: the server meets a full socket again and again."""
+    """Reads a body in small steps: the server repeatedly finds the socket full."""
     head = client.head()
     assert b"Content-Length: %d\r\n" % len(body) in head + b"\r\n"
     got = bytearray(client.data)
@@ -58,7 +58,7 @@ def test_many_slow_readers(server):
     try:
         for client in clients:
             client.send(request("/large"))
-        # All of them have begun before any of them goes on; others are served.
+        # All of them have begun before any of them continues; others are served.
         for client in clients:
             client.head()
         with Client(server.port) as other:
@@ -100,7 +100,7 @@ def test_client_that_goes_from_a_worker(kind, root):
                     client.send(request(f"/generate?size={4 * MB}"))
                     if read:
                         client.take(read)
-        # The memory of what nobody took is there again.
+        # The memory of unread responses is free again.
         with Client(server.port) as client:
             for _ in range(8):
                 got = client.get(f"/generate?size={24 * MB}")

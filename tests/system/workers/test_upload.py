@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bodies of requests on their way to workers."""
+"""Bodies of requests to workers."""
 
 import hashlib
 import subprocess
@@ -34,7 +34,7 @@ def expected(method, data):
 
 
 def curl(server, path, *arguments):
-    """Standard output and trace of curl."""
+    """Returns standard output and trace of curl."""
     done = subprocess.run(
         ["curl", "-sS", "-v", "--noproxy", "*", "--max-time", str(TIMEOUT), *arguments,
          server.url + path],
@@ -86,7 +86,7 @@ def test_sizes(server, size):
 
 
 def test_no_body(server):
-    """None, one of no bytes, one of no chunks: there is no unit for it."""
+    """None, one of zero bytes, one without chunks: no unit is made."""
     empty = hashlib.md5(b"").hexdigest()
     with Client(server.port) as client:
         client.send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\n\r\n" + head(b"POST", 0)
@@ -107,7 +107,7 @@ def test_pieces(server):
 
 
 def test_pipeline(server):
-    """Bodies, files and pages in one go."""
+    """Bodies, files and pages in one pipeline."""
     bodies = [pattern(size, size) for size in (10, 5000, 1, 70 * KB, 333)]
     raw = b"".join(
         head(b"POST", None if len(body) % 2 else len(body))
@@ -135,18 +135,18 @@ def test_body_is_gone_after_the_answer(server):
 
 
 def test_client_that_goes(server):
-    """In the middle, and when all is sent; nothing is left of either."""
+    """In the middle, and when all is sent; nothing leaks in either case."""
     for _ in range(20):
         with Client(server.port) as client:
             client.send(head(b"POST", 200 * KB) + b"x" * 100 * KB)
         with Client(server.port) as client:
             client.send(head(b"POST", 3) + b"abc")
-    # The last one may still be with its worker.
+    # The worker may still have the last one.
     server.wait_status(lambda status: status["cache"]["units"] == 0)
 
 
 def test_many(kind, root):
-    """More than there are descriptors: nobody keeps what is done."""
+    """More than there are descriptors: completed ones are closed."""
     count = 1500 // SCALE
     with serve(kind, root, "--threads", 1, "--workers", 1) as server:
         with Client(server.port) as client:
@@ -173,7 +173,7 @@ def test_worker_that_ends(server):
 
 
 def test_large(root):
-    """Larger than a unit can be, if it is allowed."""
+    """Larger than a unit, if that is permitted."""
     data = pattern(40 * MB // SCALE)
     with serve("epoll", root, "--max-body=0", "--cache-size=64M") as server:
         with Client(server.port) as client:
@@ -182,7 +182,7 @@ def test_large(root):
 
 
 def test_threads(root):
-    """Clients at once, of all threads to all workers."""
+    """Concurrent clients, of all threads to all workers."""
     with serve("epoll", root, "--threads", 3, "--workers", 3) as server:
         wrong = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bodies of requests that are too large to be gathered: they reach a worker in
+"""Bodies of requests that are too large to be collected: they reach a worker in
 pieces, while the server keeps little of them."""
 
 import hashlib
@@ -15,7 +15,7 @@ from client import Client, request
 from files import KB, MB, pattern, write
 from server import STREAM, TIMEOUT, UNDER, running, sanitized
 
-WHOLE = MB  # what is gathered
+WHOLE = MB  # limit for collection
 PIECE = 256 * KB
 GB = 1 << 30
 
@@ -62,14 +62,14 @@ def worker(status):
 
 
 def await_idle(server):
-    """Nothing is left of anything."""
+    """Nothing is left behind."""
     server.wait_status(
         lambda status: status["cache"]["units"] == 0 and worker(status)["in_flight"] == 0
     )
 
 
 def memory(server):
-    """Bytes that the server has, of its own and of its cache."""
+    """Returns the bytes of the server's memory and of its cache."""
     with open(f"/proc/{server.pid}/status") as status:
         anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", status.read())[1]) * KB
     return anonymous + server.status()["cache"]["used"]
@@ -151,7 +151,7 @@ def test_memory(root, size, chunked):
             _, length, got = client.response().body.decode().split()
         assert (int(length), got) == (size, sum.hexdigest())
         assert most < before + 6 * MB
-        # Nor has it meanwhile.
+        # Nor did it meanwhile.
         with open(f"/proc/{server.pid}/status") as status:
             peak = int(re.search(r"VmHWM:\s*(\d+) kB", status.read())[1]) * KB
         assert peak < 64 * MB
@@ -159,7 +159,7 @@ def test_memory(root, size, chunked):
 
 
 def test_early_answer(server):
-    """What is left is read past if it is little; else the connection closes."""
+    """A short rest is dropped; otherwise the connection is closed."""
     data = pattern(WHOLE + 2)
     with Client(server.port) as client:
         for _ in range(3):
@@ -173,7 +173,7 @@ def test_early_answer(server):
 
 
 def test_client_that_goes(server):
-    """While the server gathers a piece, and while the worker has one."""
+    """While the server collects a piece, and while the worker has one."""
     before = cancellations(server)
     data = pattern(PIECE)
     cases = [("sum", 1), ("take?1", 1), ("sum", 3), ("take?3", 3)]
@@ -193,7 +193,7 @@ def test_client_that_goes(server):
 
 
 def test_client_that_lies(server):
-    """The worker, which has had some of it, hears that no more comes."""
+    """The worker, which has a part of it, learns that no more will arrive."""
     before = cancellations(server)
     data = pattern(WHOLE + 1)
     good = b"%x\r\n%s\r\n" % (len(data), data)
@@ -216,7 +216,7 @@ def test_limit(kind, root):
             assert client.response().status == 200
             client.send(head("sum") + (b"%x\r\n%s\r\n" % (MB, data)) * 3 + b"1\r\nx")
             assert client.response().status == 413
-        # The size of a chunk says it, before anything of it has come.
+        # The size of a chunk exceeds it, before any of its bytes has arrived.
         for where in ("sum", "early?1"):
             with Client(server.port) as client:
                 client.send(head(where) + b"%x\r\n" % (4 * GB))
@@ -225,7 +225,7 @@ def test_limit(kind, root):
 
 
 def test_slow_client(kind, root, tmp_path, start):
-    """It is given up in its time, and the worker is free again."""
+    """It is disconnected in time, and the worker is free again."""
     path = tmp_path / "sweet.conf"
     path.write_text(
         f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nmax-body=0\nbody-timeout=1s\nthreads=1\n"

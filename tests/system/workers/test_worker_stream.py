@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Answers of workers in several pieces, and what becomes of those that break off."""
+"""Responses of workers in several pieces, and the handling of aborted ones."""
 
 import re
 import select
@@ -12,8 +12,8 @@ from client import Client, Closed, Response, request
 from files import KB, MB
 from server import SCALE, SOON, STREAM, TIMEOUT, UNDER, running, sanitized
 
-PIECE = 64 * KB  # the worker's, where none is said
-SLACK = 64 * MB if UNDER or sanitized() else 0  # that a checker takes for itself
+PIECE = 64 * KB  # the worker's default
+SLACK = 64 * MB if UNDER or sanitized() else 0  # memory of a checker itself
 
 
 def serve(kind, root, *options):
@@ -39,7 +39,7 @@ def line(client):
 
 
 def chunk(client):
-    """The next chunk, whose end may come with the one behind it; b"" is the last."""
+    """Returns the next chunk, whose end may arrive with the next one; b"" is the last."""
     size = int(line(client) or line(client), 16)
     if size:
         return client.take(size)
@@ -55,7 +55,7 @@ def chunks(client):
 
 
 def numbers(data, size):
-    """The numbers in front of the pieces; all but the last have size bytes."""
+    """Returns the numbers in front of the pieces; all but the last have size bytes."""
     return [int(data[at : at + 12]) for at in range(0, len(data), size)]
 
 
@@ -73,10 +73,10 @@ def await_cancellations(server, count):
 
 
 def memory(server):
-    """Bytes that the server has had at most, of its own and of its cache."""
+    """Returns the maximum bytes of the server's memory and of its cache."""
     with open(f"/proc/{server.pid}/status") as status:
         text = status.read()
-    # What is mapped of units is counted by the cache.
+    # The cache counts mapped units.
     anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * KB
     return anonymous + server.status()["cache"]["used"]
 
@@ -103,7 +103,7 @@ def test_known_length(server):
 
 
 def test_empty_pieces(kind, root):
-    """They take no room with the client, so that nothing would bound how many there are."""
+    """They use no space in the socket, so that nothing would limit their number."""
     with serve(kind, root, "--workers", 1, "--threads", 1) as server, \
             Client(server.port) as client, Client(server.port) as other:
         ask(client, "empty")
@@ -113,7 +113,7 @@ def test_empty_pieces(kind, root):
 
 
 def test_known_length_that_is_a_lie(server):
-    """Too much is left out; too little breaks the connection."""
+    """Excess bytes are dropped; missing ones close the connection."""
     with Client(server.port) as client:
         assert numbers(client.get("/stream/pieces?9:5000:12000").body, 5000) == [0, 1, 2]
         assert numbers(client.get("/stream/pieces?9:5000:5000").body, 5000) == [0]
@@ -162,7 +162,7 @@ def test_abort(server):
         assert ask(client, "abort?3")["Transfer-Encoding"] == "chunked"
         for number in range(3):
             assert int(chunk(client)[:12]) == number
-        # The end of the last chunk may have come, the end of the body has not.
+        # The end of the last chunk may have arrived, the end of the body has not.
         assert client.data in (b"", b"\r\n")
         client.data = b""
         assert client.at_end() or client.data == b""
@@ -181,7 +181,7 @@ def test_end_of_the_worker(kind, root):
 
 
 def test_client_that_goes(server):
-    """The worker hears of it, while it waits for its window as well as when it looks."""
+    """The worker is told, while it waits for its window as well as when it checks."""
     before = cancellations(server)
     for count in range(1, 4):
         with Client(server.port) as client:
@@ -189,7 +189,7 @@ def test_client_that_goes(server):
             for number in range(20):
                 assert int(chunk(client)[:12]) == number
         await_cancellations(server, before + count)
-    # One that had only closed its end might still read.
+    # A client that has only closed its sending end might still read.
     with Client(server.port) as client:
         ask(client, "await")
         reset(client)
@@ -197,7 +197,7 @@ def test_client_that_goes(server):
 
 
 def test_client_that_reads_slowly(server):
-    """Neither side keeps more than a window; others do not notice."""
+    """Neither side keeps more than a window; others are not affected."""
     before = memory(server)
     with Client(server.port, buffer=PIECE) as slow:
         ask(slow, "endless")
@@ -208,7 +208,7 @@ def test_client_that_reads_slowly(server):
 
 
 def test_large(root, kind):
-    """What passes through is not kept."""
+    """The stream is not kept in memory."""
     count, size = 4096 // SCALE // SCALE, 256 * KB
     with serve(kind, root, "--workers", 1, "--threads", 1) as server, Client(server.port) as client:
         assert len(chunk_lengths(client, "pieces?50:262144")) == 50
@@ -232,7 +232,7 @@ def root(tmp_path_factory):
 
 
 def one_worker(start, folder, in_flight, threads=1, clock=None):
-    """That has little time to answer."""
+    """A server with one worker that has little time to respond."""
     path = folder / "sweet.conf"
     path.write_text(
         f"[sweet]\nlisten=127.0.0.1:0\nthreads={threads}\nroot={folder}\n[pool stream]\n"
@@ -243,7 +243,8 @@ def one_worker(start, folder, in_flight, threads=1, clock=None):
 
 
 def test_end_of_a_chunk(kind, tmp_path, start):
-    """Comes with it, and not with the next one: clients hand a chunk on when it has ended."""
+    """The end arrives with the chunk, not with the next one: clients process a chunk when it is
+    complete."""
     server = one_worker(start, tmp_path, 1)
     with Client(server.port) as client:
         ask(client, "hang?2")
@@ -254,7 +255,7 @@ def test_end_of_a_chunk(kind, tmp_path, start):
 
 
 def test_worker_that_hangs(kind, tmp_path, start, clock):
-    """In the middle of its answer, with a client and without: others get their turn."""
+    """In the middle of its response, with and without a client: others get their turn."""
     server = one_worker(start, tmp_path, 1, clock=clock)
     with Client(server.port) as client:
         ask(client, "hang?2")
@@ -265,12 +266,12 @@ def test_worker_that_hangs(kind, tmp_path, start, clock):
         assert client.at_end() or not client.data
     assert cancellations(server) == 0
     with Client(server.port) as client:
-        # Nothing tells when the worker begins: its clock is not moved.
+        # No event shows when the worker begins: its clock is not moved.
         client.send(request("/stream/hang?0"))
         assert client.response().status == 504
     with Client(server.port) as client:
         ask(client, "hang?2")
-    # But the one that asks; its time begins when it is seen to have gone.
+    # Only the status connection is open; the time begins when the disconnect is noticed.
     server.wait_status(lambda status: status["connections"]["open"] == 1)
     server.forward(1.1 * SOON)
     assert cancellations(server) == 0
@@ -279,7 +280,7 @@ def test_worker_that_hangs(kind, tmp_path, start, clock):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_who_waits_behind_a_long_answer(kind, tmp_path, start, threads):
-    """Waits no longer than for a worker that hangs, but that one is no such."""
+    """Waits no longer than for a worker that hangs, but this one does not hang."""
     server = one_worker(start, tmp_path, 4, threads)
     with Client(server.port) as long, Client(server.port) as gone, Client(server.port) as late:
         ask(long, "endless")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Workers with a user, a folder or a limit of their own: the starter starts
-them, and all else is with them as with others."""
+"""Workers with a user, a folder or a limit of their own: the spawner starts them, and
+all else works as with others."""
 
 import errno
 import grp
@@ -29,7 +29,7 @@ NOBODY, DAEMON = pwd.getpwnam("nobody"), pwd.getpwnam("daemon")
 
 @pytest.fixture
 def config():
-    """In a folder that every user can reach, unlike pytest's own."""
+    """In a folder that every user can reach, unlike that of pytest."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sweet-test-"))
     folder.chmod(0o755)
     yield Config(folder)
@@ -99,7 +99,7 @@ def test_server_user_is_the_default(run):
 
 
 def test_folder_and_environment(run, monkeypatch):
-    """The operator's variables and PATH, and none that the server happens to have."""
+    """The operator's variables and PATH, and none of the server's own environment."""
     monkeypatch.setenv("SECRET", "of the server")
     server = run(pool(directory="/usr", environment="COLOUR=blue"))
     assert who(server, "COLOUR")[3:] == ["/usr", "blue"]
@@ -128,7 +128,7 @@ def test_bodies(run, keys):
     for _ in range(3):
         assert fetch(server.port, "/a/kept").body == b"the same each time\n"
     assert fetch(server.port, "/a/list").body.count(b"a line of three") == 2
-    # One that is none spoils its own answer alone.
+    # An invalid one affects only its own response.
     assert fetch(server.port, "/a/stray").status == 502
     assert fetch(server.port, "/a/header").body == b"obeyed\n"
 
@@ -159,7 +159,7 @@ def test_worker_in_python(run, config):
 @not_sanitized
 @pytest.mark.parametrize("user", ["", pytest.param("nobody", marks=root_alone)])
 def test_memory_limit(run, user):
-    """Who wants more fails, and nobody else."""
+    """Allocations beyond it fail; others are not affected."""
     keys = {"user": user} if user else {}
     server = run(pool(processes=2, memory="8M", memory_limit="200M", **keys), "threads=1")
     assert who(server)[2] == str(200 * MB)
@@ -184,7 +184,7 @@ FREE = {"environment": "ASAN_OPTIONS=detect_leaks=0"}
 
 @pytest.mark.parametrize("user", ["", pytest.param("nobody", marks=root_alone)])
 def test_seccomp(run, user):
-    """What no worker needs is refused; attaching and sending are as ever."""
+    """System calls that no worker needs are refused; attaching and sending work."""
     keys = dict(FREE, user=user) if user else FREE
     server = run(pool(seccomp="on", **keys))
     for pid in pids(server):
@@ -203,21 +203,21 @@ def test_seccomp(run, user):
 
 
 def test_no_seccomp(run):
-    """Else they are the kernel's own business."""
+    """Otherwise the kernel decides."""
     server = run(pool())
     assert f"process_vm_readv {errno.EPERM}" not in fetch(server.port, "/a/forbidden").body.decode()
 
 
 @root_alone
 def test_hanging_is_ended(run):
-    """On whichever thread its request came, and one that stops itself too."""
+    """On whichever thread its request arrived, and a process that stops itself too."""
     server = run(pool(processes=1, user="nobody", timeout="1s"), "user=daemon\nthreads=3")
     first = Process(pids(server).pop())
     os.kill(first.pid, signal.SIGSTOP)
     clients = [Client(server.port) for _ in range(9)]
     for client in clients:
         client.send(request("/a/hang"))
-    # Who waits a moment less than the first one is told of the end.
+    # Requests that wait slightly less than the first one get the error of the exit.
     assert {504} <= {client.response().status for client in clients} <= {502, 504}
     close_all(clients)
     assert first.ended()
@@ -263,8 +263,8 @@ def test_how_it_ended_is_told(run, keys):
 
 @pytest.mark.parametrize("kind", ["epoll"], indirect=True)  # all pauses, and no kind's own
 def test_program_that_is_no_worker(run):
-    """It ends again and again, with pauses."""
-    # A request that is taken back waits anew.
+    """It exits repeatedly, with pauses."""
+    # A withdrawn request starts to wait again.
     server = run(pool(command="/bin/false", processes=1, directory="/", queue_timeout="2s"))
     said = set()
     while 503 not in said:
@@ -283,7 +283,7 @@ def test_program_that_cannot_be_run(config):
 
 
 def test_program_that_goes(run, config):
-    """Who asks for it meanwhile does not wait for nothing."""
+    """Requests meanwhile do not wait in vain."""
     program = config.folder / "worker"
     shutil.copy(OBEY, program)
     server = run(pool(command=str(program), processes=1, directory="/", queue_timeout="60s"))
@@ -302,7 +302,7 @@ def keeper_and_starter(server):
 
 
 def test_starter_that_is_killed(run):
-    """What it has started ends with it; the next one starts it again, at once."""
+    """Programs that it has started end with it; the next one starts them again, at once."""
     server = run(pool(processes=2, directory="/"), "threads=1")
     for _ in range(2):
         processes = [Process(pid) for pid in pids(server)]
@@ -320,7 +320,7 @@ def test_starter_that_is_killed(run):
 
 @root_alone
 def test_next_starter_is_root_as_well(run):
-    """Though the server has given that up."""
+    """Though the server has dropped that privilege."""
     server = run(pool(processes=1, user="nobody"), "user=daemon")
     (old,) = pids(server)
     os.kill(keeper_and_starter(server)[1], signal.SIGKILL)
@@ -329,7 +329,7 @@ def test_next_starter_is_root_as_well(run):
 
 
 def test_keeper_that_is_killed(run):
-    """Nothing is lost by that.  Nor can anything be started once the last starter is killed."""
+    """Nothing is lost by that.  After the last spawner is killed, no program can be started."""
     server = run(pool(processes=2, directory="/"), "threads=1")
     processes = [Process(pid) for pid in pids(server)]
     keeper, starter = keeper_and_starter(server)
@@ -341,7 +341,7 @@ def test_keeper_that_is_killed(run):
     os.kill(starter, signal.SIGKILL)
     assert all(process.ended() for process in processes)
     assert server.errors.wait("the process that starts programs has ended")
-    # Who came before both had failed would wait for its time in the queue.
+    # A request from before both had failed would wait for its time in the queue.
     for number in range(2):
         assert server.errors.wait(rf"worker app\[{number}\]: cannot start: Broken pipe")
     server.wait_status(lambda _: fetch(server.port, "/a/header").status == 503)
@@ -350,7 +350,7 @@ def test_keeper_that_is_killed(run):
 
 
 def test_changed_one_wants_a_new_server(run, config):
-    """A reload brings other limits of requests, but nobody new to be."""
+    """A reload can change the limits of requests, but not the user."""
     server = run(pool(directory="/usr"))
     config.write(pool(directory="/usr", timeout="7s") + "[path /a]\npool=app\n")
     config.reload(server)

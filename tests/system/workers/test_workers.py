@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Worker processes: how many, what they say, and what becomes of their ends."""
+"""Worker processes: how many, their output, and the handling of their exits."""
 
 import os
 import select
@@ -123,7 +123,7 @@ def test_end_in_mid_request(start_workers):
 
 def hanging(server, count):
     """Clients whose requests hang in a worker: it has taken them all from its queue, and has
-    begun with one.  Before, the end of the worker would give that one to the next."""
+    begun one.  Before that, the exit of the worker would pass that one on to the next."""
     before = server.status()["workers"]["requests"]
     begun = server.errors.count("worker-obey: hangs")
     clients = [Client(server.port) for _ in range(count)]
@@ -135,7 +135,8 @@ def hanging(server, count):
 
 
 def test_killed_in_mid_request(start_workers):
-    """What it was at ends with it; the others are the next one's, and end with the third."""
+    """Its current request ends with it; the next worker gets the others, which end with the
+    third one."""
     server = start_workers("--worker", f"/obey={OBEY}", "--workers", 1)
     (old,) = server.workers()
     clients = hanging(server, 10)
@@ -144,7 +145,7 @@ def test_killed_in_mid_request(start_workers):
         (process,) = server.workers().values()
         process.kill()
     assert [client.response().status for client in clients] == [502] * 10
-    # Before the fourth is a pause.
+    # There is a pause before the fourth one.
     server.wait_status(lambda status: status["workers"]["pools"][0]["processes"][0]["up"])
     for client in clients:
         new = int(client.get("/obey/pid").body)
@@ -171,7 +172,7 @@ def test_others_go_on_when_one_hangs(start_workers):
 
 @pytest.mark.parametrize("kind", ["epoll"], indirect=True)  # all pauses, and no kind's own
 def test_idle_process_is_found(start_workers, tmp_path):
-    """Whichever loop has a request: none waits behind a long one of another loop."""
+    """No request waits behind a long one of another loop, whichever loop has it."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     server = start_workers("--worker", f"/told={TOLD}", "--workers", 2, "--threads", 2)
@@ -191,8 +192,8 @@ def test_idle_process_is_found(start_workers, tmp_path):
 
 
 class Held:
-    """A pool of two processes, each at a request that ends when the test says so; of two loops,
-    whose further requests can only wait behind those."""
+    """A pool of two processes, each with a request that ends when the test says so; of two
+    loops, whose further requests can only wait behind those."""
 
     def __init__(self, start, folder, in_flight, *more, threads=2, first="wait"):
         path = folder / "sweet.conf"
@@ -208,11 +209,11 @@ class Held:
             os.mkfifo(fifo)
         self.held = [self.send(f"/obey/{how}?{fifo}")
                      for how, fifo in zip((first, "wait"), self.fifos)]
-        # Before, a process could begin with what another loop has given to it.
+        # Before that, a process could begin a request of another loop.
         assert self.server.errors.wait("worker-obey: waits", 2)
 
     def send(self, target, body=None):
-        """By a client of its own, once it is in the pool; nothing else may end meanwhile."""
+        """With a client of its own, once it is in the pool; nothing else may end meanwhile."""
         client = Client(self.server.port)
         if body is None:
             client.send(request(target))
@@ -227,7 +228,7 @@ class Held:
         return pool["waiting"] + sum(process["in_flight"] for process in pool["processes"])
 
     def release(self, which):
-        """The pid of the process that was at it."""
+        """Returns the pid of the process that had it."""
         self.fifos[which].write_bytes(b"x")
         with self.held[which] as client:
             got = client.response()
@@ -235,7 +236,7 @@ class Held:
         return int(got.body)
 
     def await_idle(self):
-        """Nothing is left of anything, and each request was counted once."""
+        """Nothing is left behind, and each request was counted once."""
         self.server.wait_status(lambda status: (
             self.present(status), status["cache"]["units"], status["workers"]["requests"],
             status["workers"]["failures"]
@@ -245,8 +246,8 @@ class Held:
 @pytest.mark.parametrize("in_flight", [256, 3, 1])
 @pytest.mark.parametrize("which", [0, 1])
 def test_waiting_requests_move(kind, start, tmp_path, which, in_flight):
-    """What was queued behind both goes on with the first process that is free, whichever loop
-    has it and whichever process it was given to."""
+    """Requests queued behind both go to the first process that is free, whichever loop has them
+    and whichever process they were queued for."""
     held = Held(start, tmp_path, in_flight)
     waiting = [held.send("/obey/pid") for _ in range(16)]
     free = held.release(which)
@@ -260,7 +261,7 @@ def test_waiting_requests_move(kind, start, tmp_path, which, in_flight):
 
 
 def test_waiting_bodies_move(kind, start, tmp_path):
-    """With their bodies, which come as a whole, or of which one piece is there."""
+    """With their bodies, either complete or with one piece received."""
     held = Held(start, tmp_path, 256, "max-body=0")
     sizes = [1, 1000, KB, 300 * KB, 1200 * KB, 1500 * KB + 1] * 2
     waiting = [(held.send("/obey/echo", pattern(size, size)), size) for size in sizes]
@@ -274,7 +275,7 @@ def test_waiting_bodies_move(kind, start, tmp_path):
 
 
 def test_waiting_requests_whose_clients_have_gone(kind, start, tmp_path):
-    """They are over with the others, although their process is still at the long one."""
+    """They end with the others, although their process still has the long one."""
     held = Held(start, tmp_path, 256)
     waiting = [held.send("/obey/pid") for _ in range(12)]
     for client in waiting[::2]:
@@ -288,7 +289,7 @@ def test_waiting_requests_whose_clients_have_gone(kind, start, tmp_path):
 
 
 def test_worker_begins_with_what_does_not_move(kind, start, tmp_path):
-    """When all are busy for long, each process answers what it was given."""
+    """If all are busy for long, each process handles the requests queued for it."""
     held = Held(start, tmp_path, 256)
     waiting = [held.send("/obey/pid") for _ in range(8)]
     pids = {held.release(0), held.release(1)}
@@ -299,7 +300,8 @@ def test_worker_begins_with_what_does_not_move(kind, start, tmp_path):
 
 
 def test_worker_that_denies_what_it_answers(kind, start, tmp_path):
-    """It is ended when the server would withdraw that; what waited behind is answered."""
+    """It is killed when the server would withdraw that one; requests that waited behind it are
+    served."""
     held = Held(start, tmp_path, 256, threads=1, first="back")
     waiting = [held.send("/obey/pid") for _ in range(8)]
     free = held.release(1)
@@ -315,13 +317,14 @@ def test_worker_that_denies_what_it_answers(kind, start, tmp_path):
 
 
 def test_worker_that_ends_at_once(start_workers, clock):
-    """The server lives, refuses in the end, and starts no process in a rush."""
+    """The server survives, refuses requests in the end, and does not restart processes in a
+    rush."""
     began, moved, said = time.monotonic(), 0, []
     server = start_workers("--worker", "/false=/bin/false", "--workers", 1, "--threads", 1,
                            clock=clock)
     with Client(server.port) as client:
         client.send(request("/false"))
-        # Taken back from workers that ended, a request waits anew.
+        # Withdrawn from workers that exited, a request starts to wait again.
         for ends in range(1, 20):
             assert server.errors.wait(r"worker /false\[0\] .* has ended", ends)
             server.status()
@@ -345,7 +348,7 @@ def test_worker_that_ends_at_once(start_workers, clock):
 
 
 def test_program_that_is_no_worker(start_workers):
-    """It reads and writes like a filter and never joins: others are served."""
+    """It reads and writes like a filter and never attaches: other requests are served."""
     server = start_workers("--worker", "/cat=/bin/cat", "--worker", f"/obey={OBEY}")
     assert fetch(server.port, "/file").body == b"a file\n"
     assert pid_of(server.port) in server.workers()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-wan-link.c - unit tests of the wide-area link's model (bench/wan-link.c),
- * with times of our own making.
+ * test-wan-link.c - unit tests of the model of a wide-area link (bench/wan-link.c),
+ * with artificial times.
  */
 #include <wan-link.h>
 
@@ -19,7 +19,7 @@ static void begin(struct wan_settings settings)
 	ck_assert_uint_eq(wan_link_due(&wire), UINT64_MAX);
 }
 
-/* A packet that tells which it is. */
+/* A packet that contains its number. */
 static void put(uint64_t now, uint32_t number, size_t length)
 {
 	char *room = wan_link_room(&wire);
@@ -76,7 +76,7 @@ static size_t length_of(uint32_t number)
 	return 1 + random_next(&mixed) % WAN_PACKET_MAX;
 }
 
-/* Of every length, and again and again round the ring, at times as many as fit. */
+/* Of every length, many times around the ring, sometimes as many as fit. */
 START_TEST(test_ring)
 {
 	const uint32_t count = scaled(200000);
@@ -123,7 +123,7 @@ START_TEST(test_loss)
 }
 END_TEST
 
-/* Which of 64 packets come through. */
+/* Which of 64 packets arrive. */
 static uint64_t survivors(uint64_t seed)
 {
 	uint64_t mask = 0;
@@ -174,7 +174,7 @@ START_TEST(test_rate)
 		ck_assert(nothing_at((106 + i) * MS - 1));
 		expect_first((106 + i) * MS, i, 1250);
 	}
-	/* The wire was free for a while, and nothing is saved up by that. */
+	/* The link was idle for a while, which saves no capacity for later. */
 	put(200 * MS, 9, 1250);
 	put(200 * MS, 10, 625);
 	ck_assert_uint_eq(wan_link_due(&wire), 206 * MS);
@@ -184,7 +184,7 @@ START_TEST(test_rate)
 }
 END_TEST
 
-/* What is more than the queue is dropped; a later packet finds it shorter. */
+/* Packets beyond the queue are dropped; a later packet finds it shorter. */
 START_TEST(test_queue)
 {
 	uint32_t out = 0;
@@ -192,12 +192,12 @@ START_TEST(test_queue)
 	begin((struct wan_settings){.rate = 10000000, .queue = 10 * 1250});
 	for (uint32_t i = 0; i < 100; i++)
 		put(MS, i, 1250);
-	/* Ten before it and itself. */
+	/* Ten before it, and the packet itself. */
 	ck_assert_uint_eq(wire.counts.overflowed, 100 - 11);
 	for (uint32_t i = 0; i < 11; i++)
 		expect_first(13 * MS, i, 1250);
 	ck_assert(nothing_at(UINT64_MAX));
-	/* A second of twice what it takes: half of it goes, and the queue. */
+	/* A second at twice the rate: half of it passes, and the queue. */
 	for (uint32_t i = 0; i < 2000; i++) {
 		put(100 * MS + i * MS / 2, i, 1250);
 		while (!nothing_at(100 * MS + i * MS / 2)) {
@@ -249,7 +249,7 @@ START_TEST(test_duplicates)
 }
 END_TEST
 
-/* The share of them, each within its time; those that are not keep their order. */
+/* The share of late packets, each within its limit; the others keep their order. */
 START_TEST(test_late)
 {
 	bool seen[1000] = {false};

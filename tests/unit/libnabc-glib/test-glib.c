@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-glib.c - unit tests of libnabc-glib: the sources in a context of the
- * test's own.  Each test owns its cache, ring and context.
+ * test-glib.c - unit tests of libnabc-glib: the sources in a context of the test.
+ * Each test owns its cache, ring and context.
  */
 #include <sys/wait.h>
 
@@ -34,7 +34,7 @@ struct completed {
 	GSource *source;
 };
 
-/* FALSE, or a destroyed source, at the one that is wanted. */
+/* Returns FALSE, or destroys the source, at the last completion that the test needs. */
 static gboolean on_completion(NC_sender *of, const struct NC_completion *done, gpointer data)
 {
 	struct completed *completed = data;
@@ -56,7 +56,7 @@ static void send_text(int fd, const char *text, void *data)
 	ck_assert_int_eq(NC_sender_send(ring, fd, &message, data), 0);
 }
 
-/* Queued by any other source, submitted and told by the ring's. */
+/* Queued by any other source, submitted and reported by the source of the ring. */
 START_TEST(test_ring)
 {
 	struct completed completed = {0};
@@ -87,7 +87,7 @@ START_TEST(test_ring)
 }
 END_TEST
 
-/* What comes behind the last one that is wanted stays in the ring. */
+/* Completions after the last one that the test needs stay in the ring. */
 START_TEST(test_ring_end)
 {
 	struct NC_completion done[4];
@@ -120,7 +120,7 @@ START_TEST(test_ring_end)
 }
 END_TEST
 
-/* A large message, over many turns of the loop; no callback drops what is told. */
+/* A large message, over many turns of the loop; each completion reaches a callback. */
 START_TEST(test_ring_large)
 {
 	struct NC_range range = {.length = MIB};
@@ -166,7 +166,7 @@ static gboolean count_down(gpointer data)
 	return --*(unsigned *)data > 0;
 }
 
-/* A process that attaches and stays until it is told to go. */
+/* A process that attaches and stays until the test tells it to exit. */
 static pid_t start_member(const char *path, int *go)
 {
 	int ends[2];
@@ -188,7 +188,7 @@ static pid_t start_member(const char *path, int *go)
 	return pid;
 }
 
-/* Members come and go while the loop runs; a callback that wants no more ends the source. */
+/* Members attach and exit while the loop runs; a callback that returns FALSE ends the source. */
 START_TEST(test_cache)
 {
 	struct NC_cache_stat stat = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile-loot.h - the unit of a victim, and what a hostile member may try on it. */
+/* hostile-loot.h - the units of a victim, and what a hostile member may try on them. */
 #ifndef HOSTILE_LOOT_H
 #define HOSTILE_LOOT_H
 
@@ -18,12 +18,12 @@ static const struct NC_cache_options options =
 	NC_CACHE_OPTIONS_INIT(.memory = 16 * MIB, .member_size = 256 << 10,
 			      .flags = NC_CACHE_NO_URING);
 
-/* What there is to steal: of the owner, then of another member. */
+/* The targets: units of the owner, then of another member. */
 enum { OWN_RECYCLED, OWN_APPENDED, OWN_SEALED, RECYCLED, SEALED, GRANTED, LOOT };
 static size_t loot[LOOT];
 static struct member victim;
 
-/* Sealed, so that it can be granted and what it then has is frozen. */
+/* Sealed, so that it can be granted and its content is frozen. */
 static inline int be_victim(void)
 {
 	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());

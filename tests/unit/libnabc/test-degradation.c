@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-degradation.c - the library where the system gives less than it could:
- * no io_uring, no seals, little lockable memory, few descriptors.  Each test
- * runs in a process of its own, which it cripples.
+ * test-degradation.c - the library on a system with missing features: no io_uring, no
+ * seals, little lockable memory, few descriptors.  Each test runs in a process of its
+ * own, whose features it restricts.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -63,7 +63,7 @@ static void refuse_call(unsigned call, int64_t argument, int error)
 	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* A unit's whole life; 0 or the errno that ended it. */
+/* The whole life of a unit; returns 0 or the errno that ended it. */
 static int live_and_die(size_t size, enum NC_kind kind)
 {
 	unsigned char *data = must_alloc(size), *got = must_alloc(size);
@@ -114,7 +114,7 @@ START_TEST(test_without_uring)
 	ck_assert_uint_eq(says, 1);
 	close_cache();
 
-	/* Who asked for none is told nothing. */
+	/* A caller that disabled io_uring gets no message. */
 	open_listening(16 * MIB, NC_CACHE_NO_URING);
 	check_all_kinds();
 	close_cache();
@@ -134,7 +134,7 @@ START_TEST(test_without_seals)
 	ck_assert_int_eq(live_and_die(100 << 10, NC_KIND_AUTO), 0);
 	ck_assert_int_eq(live_and_die(5000000 / 2, NC_KIND_APPENDED), 0);
 	ck_assert_int_eq(live_and_die(100 << 10, NC_KIND_RECYCLED), 0);
-	/* What cannot be promised to others is not. */
+	/* A kind whose guarantees are impossible is unavailable. */
 	ck_assert_int_eq(live_and_die(1000, NC_KIND_SEALED), ENOTSUP);
 	FAILS(NC_grant(cache, insert(1, 100), NC_USER, 0), ENOTSUP);
 	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
@@ -153,7 +153,7 @@ START_TEST(test_little_lockable_memory)
 	struct rlimit little = {64 << 10, 64 << 10};
 
 	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &little), 0);
-	/* Root may pin what it likes. */
+	/* Root has no limit on pinned memory. */
 	if (geteuid() == 0)
 		ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
 	open_listening(16 * MIB, 0);
@@ -162,7 +162,7 @@ START_TEST(test_little_lockable_memory)
 }
 END_TEST
 
-/* The descriptors that are free are all but so many. */
+/* Leaves only that many descriptors free. */
 static void leave_descriptors(unsigned count)
 {
 	struct rlimit limit;
@@ -188,7 +188,7 @@ START_TEST(test_few_descriptors)
 	leave_descriptors(16);
 	open_listening(64 * MIB, 0);
 	check_all_kinds();
-	/* Each takes a descriptor; held, so that none is evicted. */
+	/* Each costs a descriptor; held, so that none is evicted. */
 	for (unsigned i = 0; i < 64; i++) {
 		if (NC_unit_alloc(NULL, &handle, 10000, 0, NC_KIND_SEALED, 0) < 0) {
 			ck_assert_int_eq(errno, EMFILE);
@@ -204,7 +204,7 @@ START_TEST(test_few_descriptors)
 	ck_assert_uint_gt(refused, 0);
 	ck_assert_uint_gt(kept, 0);
 	ck_assert_uint_eq(times_said("RLIMIT_NOFILE"), 1);
-	/* Nothing was lost, and there is room again when some go. */
+	/* Nothing was lost, and there is space again after some were destroyed. */
 	for (unsigned i = 0; i < kept; i++) {
 		char text[16] = "", expected[16];
 
@@ -220,7 +220,7 @@ START_TEST(test_few_descriptors)
 }
 END_TEST
 
-/* Units that nobody holds give way: a cache does not fail for want of descriptors. */
+/* Units that are not held are evicted: a cache does not fail for lack of descriptors. */
 START_TEST(test_few_descriptors_evict)
 {
 	NC_handle handle;
@@ -238,7 +238,7 @@ START_TEST(test_few_descriptors_evict)
 }
 END_TEST
 
-/* Descriptors that the process could still open. */
+/* Returns the number of descriptors that the process could still open. */
 static unsigned descriptors_left(void)
 {
 	unsigned count = 0;
@@ -251,7 +251,7 @@ static unsigned descriptors_left(void)
 	return count;
 }
 
-/* Inserts a unit that nobody holds; its id. */
+/* Inserts a unit without a hold; returns its id. */
 static size_t leave_unit(size_t size, enum NC_kind kind)
 {
 	NC_handle handle;
@@ -264,7 +264,7 @@ static size_t leave_unit(size_t size, enum NC_kind kind)
 	return id;
 }
 
-/* However few a process may have, the cache leaves most of them to it, and is whole. */
+/* With any limit, the cache leaves most descriptors to the process, and works. */
 START_TEST(test_descriptors_for_the_program)
 {
 	static size_t ids[60];
@@ -292,7 +292,7 @@ START_TEST(test_descriptors_for_the_program)
 }
 END_TEST
 
-/* Whatever kinds come, in whatever order: no more descriptors than the option says. */
+/* For any kinds in any order: at most as many descriptors as the option permits. */
 START_TEST(test_max_descriptors)
 {
 	static const size_t sizes[] = {100, 40000, 3 * MIB, MIB};
@@ -314,7 +314,7 @@ START_TEST(test_max_descriptors)
 		(void)leave_unit(sizes[i / 7 % 4], kind);
 		ck_assert_uint_le(open_descriptors() - before, 6);
 	}
-	/* Those in use cannot go. */
+	/* Units in use cannot be evicted. */
 	for (NC_handle handle; held < 7; held++) {
 		if (NC_unit_alloc(NULL, &handle, 100, 0, NC_KIND_SEALED, 0) < 0)
 			break;
@@ -326,7 +326,7 @@ START_TEST(test_max_descriptors)
 	ck_assert_uint_eq(open_descriptors() - before, 6);
 	ck_assert_uint_eq(times_said("max_descriptors"), 1);
 	close_cache();
-	/* Copies for others are as many more. */
+	/* Copies for others have a limit of the same size. */
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
 	for (; granted < 7; granted++) {
@@ -337,7 +337,7 @@ START_TEST(test_max_descriptors)
 	}
 	ck_assert_int_eq(errno, EMFILE);
 	ck_assert_uint_eq(granted, 6);
-	/* One that goes makes room for another. */
+	/* After one is destroyed, another one fits. */
 	ck_assert_int_eq(NC_destroy(NULL, first), 0);
 	ck_assert_int_eq(NC_grant(cache, id, NC_USER, 12345), 0);
 	close_cache();

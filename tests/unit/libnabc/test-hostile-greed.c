@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-hostile-greed.c - members that mean harm, as other users in processes of
- * their own: none may keep what was revoked, or use up the memory, units,
- * messages or connections that others need.
+ * test-hostile-greed.c - hostile members, as other users in processes of their own:
+ * none may keep a revoked unit, or use up the memory, units, messages or connections
+ * that others need.
  */
 #include "hostile-loot.h"
 
-/* --- by leave -------------------------------------------------------------------------------- */
+/* --- with a grant --------------------------------------------------------------------------- */
 
-/* Holds what was exported to it while it is taken away. */
+/* Holds an exported unit while its grant is revoked. */
 static int hold_on(void)
 {
 	NC_cache *in = NC_cache_attach(
@@ -20,7 +20,7 @@ static int hold_on(void)
 	CHILD(in && heard(&id, 1));
 	CHILD(hold_id(in, id) == 0);
 	CHILD(said(&done, 1) && heard(&done, 1));
-	/* Refused at the next use; what it holds is still whole. */
+	/* Refused at the next use; its existing hold is still valid. */
 	CHILD_FAILS(hold_id(in, id), (int)done);
 	CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	CHILD_FAILS(NC_send(in, pair[0],
@@ -62,7 +62,7 @@ START_TEST(test_taken_away)
 }
 END_TEST
 
-/* A child that was told where the cache is, says what it made, and is gone. */
+/* A child that gets the path of the cache, reports the id of its unit, and exits. */
 static int be_cgi(void)
 {
 	NC_handle handle;
@@ -73,7 +73,7 @@ static int be_cgi(void)
 	CHILD(NC_printf(&handle, 0, "from a child that has ended") == 27);
 	CHILD(NC_insert(&handle) == 0);
 	id = NC_cache_id(&handle);
-	/* As in the paper: the server is granted it, which it needs not be. */
+	/* As in the paper: the unit is granted to the server, which is not necessary. */
 	if (has_pidfds())
 		CHILD(NC_grant(NULL, id, NC_PROCESS, (id_t)getppid()) == 0);
 	CHILD(said(&id, 1));
@@ -114,7 +114,10 @@ START_TEST(test_cgi)
 }
 END_TEST
 
-/* --- those who take too much --------------------------------------------------------------------- */
+/*
+ * --- members that use too much
+ * --------------------------------------------------------------------
+ */
 
 static int be_honest(void);
 
@@ -125,11 +128,11 @@ static int be_greedy(void)
 	NC_handle handle;
 
 	CHILD(in);
-	/* Its own segment: used up, and nobody else's. */
+	/* It can use up its own segment, and no other memory. */
 	while ((id = child_insert(in, 1, 8 << 10, NC_KIND_RECYCLED)))
 		made++;
 	CHILD(errno == ENOMEM && made > 10);
-	/* And what it may have sealed. */
+	/* And its quota of sealed memory. */
 	for (made = 0; (id = child_insert(in, 1, 64 << 10, NC_KIND_SEALED)); made++)
 		;
 	CHILD(errno == EDQUOT && made == 16);
@@ -160,8 +163,8 @@ START_TEST(test_quota)
 END_TEST
 
 /*
- * Small units cost it little and the owner a descriptor each: it leaves them behind, again
- * and again.
+ * Small units cost the member little and the owner a descriptor each: it abandons them
+ * repeatedly.
  */
 static int litter(void)
 {
@@ -187,7 +190,9 @@ START_TEST(test_litter)
 	struct rlimit limit;
 	unsigned descriptors;
 
-	/* With so low a limit, what other tests of the same user have on its way counts, too. */
+	/*
+	 * With such a low limit, descriptors in flight of other tests of the same user count, too.
+	 */
 	if (skip_unless_root("litter"))
 		return;
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -203,7 +208,7 @@ START_TEST(test_litter)
 }
 END_TEST
 
-/* Asks and asks; every so often it reads what came back. */
+/* Sends requests without pause; rarely reads the replies. */
 static int flood(void)
 {
 	struct nc_wire_welcome welcome;
@@ -224,7 +229,7 @@ static int flood(void)
 	return 0;
 }
 
-/* Asks and never reads: it is to be gone, and attaches again. */
+/* Sends requests and never reads: it must be dropped, and attaches again. */
 static int never_read(void)
 {
 	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = 1};
@@ -264,7 +269,7 @@ static int be_honest(void)
 	return 0;
 }
 
-/* However loud others are, who asks little is served. */
+/* A member with few requests is served beside any flood. */
 START_TEST(test_flood)
 {
 	struct member loud[3];
@@ -282,7 +287,7 @@ START_TEST(test_flood)
 }
 END_TEST
 
-/* Connects by the hundred, in all the ways there are to be no member. */
+/* Makes hundreds of connections, in all ways that do not lead to membership. */
 static int crowd_the_door(void)
 {
 	int held[64] = {0};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-hostile-kill.c - members that are killed: at random instants of a busy
- * life, and after the k-th instruction of insert, grant and destroy, for k over
- * their whole length.  After each death the owner has as many descriptors and
- * bytes in use and as many units and records as before, what it held is whole,
- * and whatever could be named has its right bytes.
+ * test-hostile-kill.c - members that are killed: at random instants of a busy life,
+ * and after the k-th instruction of insert, grant and destroy, for each k.  After each
+ * death the owner has as many descriptors and bytes in use and as many units and
+ * records as before, what it held is complete, and every valid id has the right bytes.
  */
 #include <limits.h>
 #include <sys/ptrace.h>
@@ -22,7 +21,7 @@ static const struct NC_cache_options options =
 	NC_CACHE_OPTIONS_INIT(.memory = 16 * MIB, .member_size = 256 << 10,
 			      .flags = NC_CACHE_NO_URING);
 
-/* --- what must be as it was --------------------------------------------------------- */
+/* --- what must be unchanged ---------------------------------------------------------- */
 
 static struct {
 	unsigned descriptors;
@@ -47,7 +46,10 @@ static void note_all(void)
 	ck_assert_int_eq(NC_cache_stat(cache, &before.stat, sizeof(before.stat)), 0);
 }
 
-/* What members left sealed, which stands until somebody destroys it: is it whole? */
+/*
+ * Checks that sealed units of dead members, which stay until they are destroyed, are
+ * complete; destroys them.
+ */
 static void destroy_what_is_left(void)
 {
 	struct NC_stat units[16];
@@ -66,7 +68,7 @@ static void destroy_what_is_left(void)
 	} while (cursor);
 }
 
-/* The cache's thread closes what it had of a member when that is none any more: a moment later. */
+/* The cache's thread closes descriptors of a member shortly after its end. */
 static void await_descriptors(void)
 {
 	for (unsigned i = 0; i < 10000 && open_descriptors() != before.descriptors; i++)
@@ -87,7 +89,7 @@ static void check_all(const char *where, unsigned long k)
 		      where, k, stat.members, stat.used, stat.units, records(), open_descriptors());
 }
 
-/* A unit of the member's that the owner holds, whoever of them is alive. */
+/* Returns whether a unit of a living or dead member, which the owner holds, is complete. */
 static bool is_whole(size_t id, size_t size)
 {
 	size_t run;
@@ -98,7 +100,7 @@ static bool is_whole(size_t id, size_t size)
 
 /* --- at random instants ----------------------------------------------------------------- */
 
-/* Units of all kinds, made, granted, told and destroyed, for ever. */
+/* Units of all kinds, created, granted, reported and destroyed, forever. */
 static int live(void)
 {
 	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
@@ -127,7 +129,7 @@ static int live(void)
 
 #define HELD_MAX 8u
 
-/* Holds what it is told of, as a server would; for about that long. */
+/* Holds reported units, as a server would, for about that long. */
 static unsigned hold_some(const struct member *member, size_t held[][2], uint64_t *state)
 {
 	unsigned count = 0, turns = (unsigned)(random_next(state) % 60);
@@ -141,7 +143,7 @@ static unsigned hold_some(const struct member *member, size_t held[][2], uint64_
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 		if (recv(member->talk, told, sizeof(told), MSG_DONTWAIT) != sizeof(told))
 			continue;
-		/* It may have destroyed it by now, but it does not come back as another. */
+		/* It may be destroyed by now, but its id never means another unit. */
 		if (hold_id(NULL, told[0]) < 0) {
 			ck_assert_int_eq(errno, ENOENT);
 			continue;
@@ -180,7 +182,7 @@ START_TEST(test_random)
 		for (unsigned k = 0; k < count; k++) {
 			ck_assert(is_whole(held[k][0], held[k][1]));
 			ck_assert_int_eq(release_id(NULL, held[k][0]), 0);
-			/* A unit in its segment is no more; a sealed one stands. */
+			/* A unit in its segment is gone; a sealed one stays. */
 			if (hold_id(NULL, held[k][0]) < 0)
 				continue;
 			ck_assert_uint_eq(nc_id_member(held[k][0]), 0);
@@ -242,14 +244,14 @@ START_TEST(test_worker)
 		for (uint64_t tag = 0; tag < 6; tag++)
 			ck_assert_int_eq(NC_backend_submit(backend, 0, tag, "DO=large", 9, 0), 0);
 		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
-		/* Until the first response, or some time; then it dies in the midst of others. */
+		/* Until the first response, or some time; then it dies among others. */
 		if (NC_backend_arm(backend, 0, 1) == 0)
 			(void)poll(
 				&(struct pollfd){.fd = NC_backend_fd(backend, 0), .events = POLLIN},
 				1, i % 8 < 7 ? 10000 : 1);
 		(void)poll(NULL, 0, (int)(random_next(&state) % 2));
 		kill(NC_backend_pid(backend), SIGKILL);
-		/* What it said before it died is good, and stays so to the last release. */
+		/* Responses before its death are valid until their last release. */
 		count = reap_all(backend, bodies, tags);
 		served += count;
 		await(NC_backend_pidfd(backend), POLLIN);
@@ -277,7 +279,7 @@ static const char *const names[] = {"insert", "insert sealed", "grant",
 				    "revoke", "destroy",       "destroy granted"};
 static unsigned act;
 
-/* One that is told, and one with which something is done, an instruction at a time. */
+/* Creates one unit that is reported, and one whose operation is run one instruction at a time. */
 static int act_step_by_step(void)
 {
 	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
@@ -293,7 +295,7 @@ static int act_step_by_step(void)
 	CHILD(NC_unit_alloc(in, &handle, SIZE, 0,
 			    act == INSERT_SEALED ? NC_KIND_SEALED : NC_KIND_RECYCLED, 0) == 0);
 	CHILD(NC_write(&handle, data, SIZE, 0) == (ssize_t)SIZE);
-	/* The id that it will have. */
+	/* The id that it will get. */
 	inside = (struct nc_handle *)(void *)&handle;
 	ids[1] = act == INSERT_SEALED ? 0
 				      : nc_id(in->index.own.number, inside->unit->slot,
@@ -324,7 +326,10 @@ static int act_step_by_step(void)
 	return result;
 }
 
-/* Waits for a stop of the child, doing the owner's work; the signal, or 0: it ended. */
+/*
+ * Waits for a stop of the child and does the owner's work; returns the signal, or 0 if
+ * it exited.
+ */
 static int stopped(pid_t pid)
 {
 	int status;
@@ -336,7 +341,7 @@ static int stopped(pid_t pid)
 	return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
 }
 
-/* Lets it do that many instructions, or all; how many it did. */
+/* Lets it execute that many instructions, or all; returns how many it did. */
 static unsigned long step(pid_t pid, unsigned long most)
 {
 	unsigned long done = 0;
@@ -354,7 +359,7 @@ static unsigned long step(pid_t pid, unsigned long most)
 	return done;
 }
 
-/* One life; the instructions that it had. */
+/* One life; returns the number of its instructions. */
 static unsigned long die_after(unsigned long most)
 {
 	struct member member = start_member(act_step_by_step, MEMBER);
@@ -368,7 +373,7 @@ static unsigned long die_after(unsigned long most)
 	end_child(member.pid);
 	close(member.talk);
 	ck_assert(is_whole(ids[0], SIZE));
-	/* If it can be named, it is what it was going to be. */
+	/* If its id is valid, it has the expected bytes. */
 	if (ids[1] && hold_id(NULL, ids[1]) == 0) {
 		ck_assert_msg(is_whole(ids[1], SIZE), "%s: wrong bytes after %lu", names[act],
 			      done);
@@ -410,7 +415,7 @@ START_TEST(test_step_by_step)
 	unsigned long length, lives, k;
 	uint64_t state = 99;
 
-	/* Valgrind's own instructions would be what is counted. */
+	/* Under Valgrind its own instructions would be counted. */
 	if (skip_without_pidfds("hostile-kill: step by step"))
 		return;
 	if (!can_step()) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-hostile-table.c - a member that writes lies into the table that it
- * shares with the owner, changes them while they are read, and punches holes
- * into its segment.  Whatever the owner then sends, sums, copies or shows are
- * bytes of that member's own memory, and the owner never faults.
+ * test-hostile-table.c - a member that writes invalid entries into the table that it
+ * shares with the owner, changes them while they are read, and punches holes into its
+ * segment.  All bytes that the owner then sends, sums, copies or shows are bytes of
+ * that member's own memory, and the owner never faults.
  */
 #include <sys/mman.h>
 
@@ -73,7 +73,7 @@ static uint64_t any_fraglen(uint64_t *state)
 	return some[random_next(state) % (random_next(state) % 4 ? 6 : 10)];
 }
 
-/* A little above what is there: what was dropped must be named anew to be believed. */
+/* Slightly above the existing values: a dropped unit needs a new generation to be valid. */
 static uint64_t any_word(uint64_t *state, uint64_t was)
 {
 	unsigned generation = (unsigned)(was >> 4) + (unsigned)(random_next(state) % 3);
@@ -148,7 +148,7 @@ static bool is_theirs(const unsigned char *data, size_t length)
 
 static unsigned used, bytes;
 
-/* Whatever can be done with an id; what comes out must be theirs. */
+/* Does everything possible with an id; all resulting bytes must be the member's. */
 static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 {
 	struct NC_range range = {.id = id};
@@ -205,7 +205,7 @@ static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 static void check_lies(void)
 {
 	struct NC_cache_stat before, after;
-	/* The member is forked in the midst of this: what lies here is not lost in it. */
+	/* The member is forked in the middle of this: static, so that nothing is leaked in it. */
 	static unsigned char room[64 << 10];
 	size_t tell[2], own[2], cursor = 0;
 	struct NC_stat units[7];
@@ -216,7 +216,7 @@ static void check_lies(void)
 
 	open_hostile(&options);
 	used = bytes = 0;
-	/* Ours lies on either side of theirs. */
+	/* The owner's units are before and after the member's. */
 	own[0] = insert(OURS, 100 << 10);
 	ck_assert_int_eq(NC_cache_stat(cache, &before, sizeof(before)), 0);
 	tcp_pair(pair);
@@ -262,7 +262,7 @@ START_TEST(test_holes)
 }
 END_TEST
 
-/* Numbers of members are not used up by one that claims to have spent all its generations. */
+/* A member that claims to have spent all its generations does not use up member numbers. */
 static int spend(void)
 {
 	struct nc_wire_welcome welcome;
@@ -302,7 +302,7 @@ START_TEST(test_spent_generations)
 		end_member(&liar);
 		serve_until_alone();
 		FAILS(hold_id(NULL, id), ENOENT);
-		/* Another may have it after this one. */
+		/* Another member may get the number after this one. */
 		remote = atomic_load(&((struct NC_cache *)cache)->index.remotes[number]);
 		ck_assert(nc_remote_member_vacant(remote));
 		ck_assert_uint_lt(remote->generation, 2 * 65536);

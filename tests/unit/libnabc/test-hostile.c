@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-hostile.c - members that mean harm, as other users in processes of
- * their own: none may read, send, destroy, list or guess what is another's,
- * write what was exported to it, or pass for another.
+ * test-hostile.c - hostile members, as other users in processes of their own: none may
+ * read, send, destroy, list or guess units of others, write to exported ones, or
+ * impersonate another process.
  */
 #include "hostile-loot.h"
 #include "unit-holds.h"
 
-/* --- by the calls ------------------------------------------------------------------ */
+/* --- with the public calls --------------------------------------------------------- */
 
 static int try_calls_on(NC_cache *in, size_t id)
 {
@@ -35,7 +35,7 @@ static int try_calls_on(NC_cache *in, size_t id)
 			    &(struct NC_send)NC_SEND_INIT(.ranges = &(struct NC_range){id, 0, 5000},
 							  .range_count = 1)),
 		    EACCES);
-	/* Not a byte of it has left. */
+	/* Not a byte of it was sent. */
 	CHILD(recv(pair[1], bytes, 1, MSG_DONTWAIT) < 0);
 	close_pair(pair);
 	return 0;
@@ -86,7 +86,7 @@ static int guess_one(NC_cache *in, int socket, size_t id, uint64_t *state)
 	char byte;
 	int unit, error = child_call(socket, call, NULL, 0, &unit);
 
-	/* Nothing tells a right guess from a wrong one. */
+	/* A right guess and a wrong one have the same result. */
 	CHILD(unit < 0);
 	CHILD(error == EACCES || (error == EPERM && call.op == NC_WIRE_KEEP));
 	if (random_next(state) % 8 == 0)
@@ -103,7 +103,7 @@ static int guess(void)
 	int segment, socket = child_join(0, &welcome, &segment);
 
 	CHILD(in && socket >= 0);
-	/* Around each id that is known: neighbours in every part of it. */
+	/* Around each known id: neighbours in every part of it. */
 	for (unsigned i = 0; i < LOOT; i++)
 		for (size_t k = 0; k < scaled(200); k++) {
 			if (guess_one(in, socket, loot[i] + k, &state) ||
@@ -112,7 +112,7 @@ static int guess(void)
 			    guess_one(in, socket, loot[i] ^ (size_t)1 << k % 64, &state))
 				return 1;
 		}
-	/* Every member's first slots and generations, odd ones too. */
+	/* The first slots and generations of every member, unusual ones too. */
 	for (unsigned member = 0; member < NC_ID_MEMBERS_MAX; member += 1 + member / scaled(16))
 		for (unsigned slot = 0; slot < 4; slot++)
 			if (guess_one(in, socket, nc_id(member, slot, slot % 3), &state))
@@ -145,7 +145,7 @@ START_TEST(test_guessing)
 }
 END_TEST
 
-/* --- by what was exported ------------------------------------------------------------------ */
+/* --- with exported units ------------------------------------------------------------------- */
 
 static int check_unwritable(int fd, size_t size)
 {
@@ -190,7 +190,7 @@ static int check_exported(int fd, size_t size)
 	return 0;
 }
 
-/* The owner's process itself: nothing of it is to be had. */
+/* The owner's process itself: it is inaccessible. */
 static int check_owner(pid_t owner, const void *address)
 {
 	struct iovec here = {.iov_base = &owner, .iov_len = sizeof(owner)};
@@ -228,7 +228,7 @@ static int abuse_loans(void)
 	data = data_of_id(in, id, 0, &run);
 	CHILD(data && mprotect((void *)((uintptr_t)data & ~(PAGE - 1)), PAGE,
 			       PROT_READ | PROT_WRITE) == (getpid() ? 0 : 1));
-	/* A private view of it at most: nobody else sees what is written there. */
+	/* At most a private mapping of it: no other process sees writes to it. */
 	memset((void *)(uintptr_t)data, 'x', 100);
 	/* By hand: the unit and the revocation map. */
 	call.id = id;
@@ -239,7 +239,7 @@ static int abuse_loans(void)
 	CHILD(reply.error == 0 && count == 2);
 	if (check_exported(fds[0], 2 * PAGE) || check_exported(fds[1], NC_WIRE_MAP_SIZE))
 		return 1;
-	/* Its own segment is its own, but no shorter or longer, and sealed no further. */
+	/* It may use its own segment, but cannot change its size, nor seal it further. */
 	CHILD(ftruncate(segment, 0) < 0);
 	CHILD(ftruncate(segment, 10 * MIB) < 0);
 	CHILD(fcntl(segment, F_ADD_SEALS, F_SEAL_WRITE) < 0);
@@ -262,14 +262,14 @@ START_TEST(test_loans)
 		NC_grant(cache, loot[OWN_RECYCLED], NC_USER, geteuid() ? getuid() : HOSTILE), 0);
 	send_ids(&hostile, &loot[OWN_RECYCLED], 1);
 	hear_ids(&hostile, &id, 1);
-	/* What it wrote it wrote for itself: whoever imports the same copy sees the bytes. */
+	/* It wrote to its own copy only: importers of the same unit see the original bytes. */
 	ck_assert(holds_pattern(cache, loot[OWN_RECYCLED], OWN_RECYCLED, 5000));
 	end_member(&hostile);
 	close_loot();
 }
 END_TEST
 
-/* --- in another's name --------------------------------------------------------------------- */
+/* --- impersonation ------------------------------------------------------------------------- */
 
 static int passed_on; /* the victim's socket, in the process that got it */
 
@@ -299,7 +299,7 @@ static int speak_for_another(void)
 	return 0;
 }
 
-/* A member that gives its socket away, and goes on as a member itself. */
+/* A member that passes its socket to another process, and continues as a member itself. */
 static int pass_on(void)
 {
 	struct nc_wire_welcome welcome;
@@ -353,7 +353,7 @@ START_TEST(test_passed_socket)
 }
 END_TEST
 
-/* Comes as the process that is meant would: may it have the unit? */
+/* Attaches like the intended process; returns whether it may fetch the unit. */
 static int fetch_it(void)
 {
 	NC_cache *in = NC_cache_attach(
@@ -377,7 +377,7 @@ static int outcome(struct member *member, size_t id)
 	return (int)reply[1];
 }
 
-/* A process that has the pid of one that was granted a unit, which has ended. */
+/* A process with the pid of a grantee that has exited. */
 START_TEST(test_recycled_pid)
 {
 	struct member first, second;
@@ -386,14 +386,14 @@ START_TEST(test_recycled_pid)
 
 	if (skip_without_pidfds("hostile: recycled pid"))
 		return;
-	/* No thread: race detectors take a process that is cloned by hand for one of its own. */
+	/* Without a thread: race detectors take a manually cloned process for a thread. */
 	open_loot_with(NC_CACHE_NO_THREAD);
 	/* The right one first. */
 	first = start_member(fetch_it, HOSTILE);
 	ck_assert_int_eq(NC_grant(cache, loot[OWN_RECYCLED], NC_PROCESS, (id_t)first.pid), 0);
 	ck_assert_int_eq(outcome(&first, loot[OWN_RECYCLED]), 0);
 	end_member(&first);
-	/* One that is granted and ends without having come. */
+	/* One that is granted the unit and exits without fetching it. */
 	first = start_member(fetch_it, HOSTILE);
 	pidfd = nc_identity_open(first.pid);
 	ck_assert_int_eq(NC_grant(cache, loot[OWN_RECYCLED], NC_PROCESS_FD, (id_t)pidfd), 0);
@@ -415,7 +415,7 @@ START_TEST(test_recycled_pid)
 	} else {
 		ck_assert_int_eq(second.pid, pid);
 		ck_assert_int_eq(outcome(&second, loot[OWN_RECYCLED]), EACCES);
-		/* Whoever has it now can be granted it, too. */
+		/* The new process with that pid can get a grant, too. */
 		ck_assert_int_eq(NC_grant(cache, loot[OWN_SEALED], NC_PROCESS, (id_t)pid), 0);
 		end_member(&second);
 	}
@@ -425,7 +425,7 @@ START_TEST(test_recycled_pid)
 }
 END_TEST
 
-/* --- by leave -------------------------------------------------------------------------------- */
+/* --- with a grant --------------------------------------------------------------------------- */
 
 static void expect_outcome(uid_t uid, int (*run)(void), size_t id, int expected)
 {
@@ -435,7 +435,7 @@ static void expect_outcome(uid_t uid, int (*run)(void), size_t id, int expected)
 	end_member(&member);
 }
 
-/* As a user of the group 5005 by a supplementary group. */
+/* As a user who has the supplementary group 5005. */
 static int fetch_in_group(void)
 {
 	gid_t group = 5005;
@@ -454,7 +454,7 @@ START_TEST(test_users_and_groups)
 	open_loot();
 	for (unsigned i = 0; i < LOOT; i++) {
 		id = loot[i];
-		/* What a member keeps in its segment the owner shares by a copy, too. */
+		/* The owner shares a unit in a member's segment by a copy, too. */
 		expect_outcome(HOSTILE, fetch_it, id, EACCES);
 		ck_assert_int_eq(NC_grant(cache, id, NC_USER, HOSTILE), 0);
 		expect_outcome(HOSTILE, fetch_it, id, 0);

@@ -7,7 +7,7 @@
 
 #include "suite.h"
 
-/* A field that has no row would leave bytes that no row stands for. */
+/* A field without a row would leave bytes that no row covers. */
 START_TEST(test_every_field)
 {
 	size_t next = 0;
@@ -60,7 +60,7 @@ START_TEST(test_rates)
 {
 	ck_assert(ctl_rate(10, 30, 2) == 10);
 	ck_assert(ctl_rate(10, 10, 2) == 0);
-	/* An owner that tells less than before, and clocks that stand. */
+	/* An owner that sends fewer fields than before, and clocks that do not advance. */
 	ck_assert(ctl_rate(10, 9, 1) == 0);
 	ck_assert(ctl_rate(10, 11, 0) == 0);
 	ck_assert(ctl_rate(10, 11, -1) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-ctl.c - unit tests of ctl.c and of what ctl-show.c does to texts: words
- * that are numbers or names, and what must not reach a terminal.
+ * test-ctl.c - unit tests of ctl.c and of the text functions of ctl-show.c: words that
+ * are numbers or names, and what must not reach a terminal.
  */
 #include "ctl-show.h"
 
@@ -112,7 +112,7 @@ START_TEST(test_stay)
 }
 END_TEST
 
-/* --- whom --------------------------------------------------------------------- */
+/* --- principals --------------------------------------------------------------- */
 
 static unsigned calls;
 static enum NC_principal principals[8];
@@ -141,7 +141,7 @@ START_TEST(test_principals)
 	ck_assert_uint_eq(calls, 0);
 	ck_assert_uint_eq(ctl_principals_count(&given), 6);
 	ck_assert_int_eq(ctl_principals_check(&ctl, &given), 0);
-	/* The fifth fails, and that is the end. */
+	/* The fifth call fails, and the loop ends there. */
 	ck_assert_int_eq(ctl_principals_each(&ctl, &given, 42, note), CTL_FAILURE);
 	ck_assert_uint_eq(calls, 5);
 	ck_assert_int_eq(principals[0], NC_PROCESS);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client.c - asks server.c for all that it has and checks every byte.
+ * client.c - requests everything that server.c serves and checks every byte.
  *
  *	client PORT DIRECTORY REQUESTS
  *
- * Some connections keep a few requests on their way each, of all sorts, chosen
- * by a sequence that is the same in every run.  The first answer that is not
- * what it must be ends the program with status 1.
+ * Some connections keep a few requests in flight each, of all sorts, chosen by a
+ * sequence that is the same in every run.  The first wrong response ends the program
+ * with status 1.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ static struct file {
 } files[FILES];
 static unsigned file_count;
 
-/* A request that is on its way, and what its answer must be. */
+/* A request in flight, and the expected response. */
 struct request {
 	enum { FILE_WHOLE, FILE_RANGE, LINES, SQUARES, ABSENT } sort;
 	bool head_only, last;
@@ -53,7 +53,7 @@ static struct connection {
 	bool in_body;
 	size_t head_have, body_have;
 	char head[HEAD + 1];
-	char *page; /* the body expected, if it is made here */
+	char *page; /* the expected body, if it is generated here */
 	const char *expected;
 } connections[CONNECTIONS];
 
@@ -150,7 +150,7 @@ static void ask(struct connection *c)
 	asked++;
 }
 
-/* Sets what the body of the first request must be. */
+/* Sets the expected body of the first request. */
 static void expect(struct connection *c)
 {
 	struct request *request = &c->requests[c->begun];
@@ -193,7 +193,7 @@ static void check_head(struct connection *c)
 		errx(1, "not %s but %s", line, c->head);
 }
 
-/* Goes on with the first answer; false: more bytes are needed. */
+/* Continues with the first response; returns false if more bytes are needed. */
 static bool answer(struct connection *c, const char **data, size_t *length)
 {
 	const struct request *request = &c->requests[c->begun];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fetch.c - reads a unit of server.c's past the network.
+ * fetch.c - reads a unit of server.c without the network.
  *
  *	NABC_CACHE=SOCKET fetch PORT NAME
  *	NABC_CACHE=SOCKET fetch - ID
  *
- * The first asks the server to grant it the unit of a file and gets its id as
- * an answer; the second does without leave, and so gets nothing.  The bytes
- * come from the cache, to standard output.
+ * The first one asks the server to grant it the unit of a file and gets its id as
+ * the response; the second one has no grant, and so gets nothing.  The bytes come
+ * from the cache, to standard output.
  */
 #include <arpa/inet.h>
 #include <err.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.c - a small HTTP/1.1 server of a third party's, written from the
- * manual pages of libnabc and nothing else.
+ * server.c - a small HTTP/1.1 server as a third party would write it, from the
+ * manual pages of libnabc alone.
  *
  *	server PORT DIRECTORY SOCKET WORKER
  *
  *	/NAME		a file of DIRECTORY, which is in the cache since the start
- *	/lines/N	a page that is made for this request
+ *	/lines/N	a page that is generated for this request
  *	/squares/N	a page that the program WORKER makes
- *	/grant/PID/NAME	lets a process use the unit of a file, and tells its id
+ *	/grant/PID/NAME	grants a process the unit of a file, and responds with its id
  *
  * SIGUSR1 prints statistics, SIGTERM ends.
  */
@@ -59,7 +59,7 @@ static NC_backend *backend;
 static char *worker_argv[2];
 static int loop, listener, signals;
 
-/* What an event is about, if it is not a connection. */
+/* The source of an event, if it is not a connection. */
 static char on_listener, on_cache, on_signal, on_worker, on_worker_end;
 
 static void watch(int fd, uint32_t events, void *what)
@@ -70,7 +70,7 @@ static void watch(int fd, uint32_t events, void *what)
 		err(1, "epoll_ctl");
 }
 
-/* Prepares a response; the bytes of a body that is no unit are not sent here. */
+/* Prepares a response; a body that is not a unit is not sent here. */
 static void respond(struct connection *c, int status, const char *headers, int length,
 		    struct NC_range body, const struct NC_hold *hold)
 {
@@ -84,14 +84,14 @@ static void respond(struct connection *c, int status, const char *headers, int l
 					     .ranges = &c->range,
 					     .range_count = body.id && body.length && !c->head_only,
 					     .flags = c->last ? NC_SEND_CLOSE : 0);
-	/* A file's unit is held by the table of files, another by the connection. */
+	/* The table of files holds the units of files; the connection holds others. */
 	c->message.holds = hold;
 	c->message.hold_count = c->message.range_count;
 	c->total = (size_t)n + (c->message.range_count ? body.length : 0);
 	c->state = SENDING;
 }
 
-/* The body is text, and so small that it leaves as a part of the header. */
+/* The body is text, and so short that it is sent as a part of the header. */
 static void respond_text(struct connection *c, int status, const char *text)
 {
 	respond(c, status, "", 0, (struct NC_range){.length = strlen(text)}, NULL);
@@ -106,7 +106,7 @@ static void respond_error(struct connection *c, int status)
 	respond_text(c, status, "Sorry.\n");
 }
 
-/* The unit is for this response alone: destroyed here, gone when released. */
+/* The unit is for this response only: destroyed here, freed when released. */
 static void respond_lines(struct connection *c, int lines)
 {
 	struct NC_range body = {0};
@@ -132,7 +132,7 @@ static void respond_lines(struct connection *c, int lines)
 	respond(c, 200, "", 0, body, &c->hold);
 }
 
-/* The connection waits for the worker, which names it by the tag. */
+/* The connection waits for the worker, which identifies it by the tag. */
 static void ask_worker(struct connection *c, int lines)
 {
 	char variable[32];
@@ -184,7 +184,7 @@ static void respond_grant(struct connection *c, int pid, const char *name)
 	respond_text(c, 200, text);
 }
 
-/* Begins to answer the first request in c->in; false: it is not all there. */
+/* Starts the response to the first request in c->in; returns false if that is incomplete. */
 static bool take_request(struct connection *c)
 {
 	char *end = memmem(c->in, c->have, "\r\n\r\n", 4);
@@ -230,7 +230,7 @@ static void finish_response(struct connection *c)
 	c->state = READING;
 }
 
-/* Goes on with a connection until it has to wait for its socket or the worker. */
+/* Continues with a connection until it has to wait for its socket or the worker. */
 static void serve(struct connection *c)
 {
 	ssize_t n;
@@ -291,7 +291,7 @@ static void start_worker(void)
 	watch(NC_backend_pidfd(backend), EPOLLIN, &on_worker_end);
 }
 
-/* The worker may say anything: the tag and the length are checked. */
+/* The worker may send anything: the tag and the length are checked. */
 static void respond_of_worker(uint64_t tag, const struct NC_response *given)
 {
 	struct connection *c = &connections[tag < CONNECTIONS ? tag : 0];
@@ -316,7 +316,10 @@ static void respond_of_worker(uint64_t tag, const struct NC_response *given)
 	serve(c);
 }
 
-/* Who waits for a worker that has ended gets an error; the next ones a new worker. */
+/*
+ * Connections that wait for a worker that has exited get an error; the next ones get a
+ * new worker.
+ */
 static void replace_worker(void)
 {
 	NC_backend_close(backend);
@@ -358,7 +361,7 @@ static void print_statistics(void)
 	fflush(stdout);
 }
 
-/* Puts the files of a directory into the cache and holds them for ever. */
+/* Puts the files of a directory into the cache and holds them forever. */
 static void load(const char *path)
 {
 	DIR *directory = opendir(path);
@@ -424,7 +427,7 @@ static void handle(void *what)
 		NC_cache_dispatch(cache);
 	else if (what == &on_worker_end)
 		reap_worker(), replace_worker();
-	else if (what != &on_worker) /* which is seen to before each sleep */
+	else if (what != &on_worker) /* which is handled before each sleep */
 		serve(what);
 }
 

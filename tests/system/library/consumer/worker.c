@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.c - makes the pages /squares/N of server.c, and has accidents. */
+/* worker.c - makes the pages /squares/N of server.c, and crashes on request. */
 #include <err.h>
 #include <stdlib.h>
 #include <nabc-worker.h>
@@ -13,7 +13,7 @@ static int make_page(int lines, struct NC_range *body)
 	NC_handle unit;
 
 	if (NC_alloc(&unit, (size_t)lines * LINE, 0) < 0)
-		return 503; /* the server has not sent what we made before */
+		return 503; /* the server has not yet sent the previous one */
 	for (int i = 1; i <= lines; i++) {
 		int n = NC_printf(&unit, body->length, "%d of %d: %d\n", i, lines, i * i);
 
@@ -42,7 +42,7 @@ int main(void)
 		int lines = variable ? atoi(variable) : 0;
 
 		if (lines < 0)
-			abort(); /* an accident, for the server to survive */
+			abort(); /* a crash, which the server must survive */
 		if (lines > 0 && lines <= LINES_MAX)
 			response.status = make_page(lines, &response.body);
 		if (response.body.id) {

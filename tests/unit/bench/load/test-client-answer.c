@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-answer.c - unit tests of bench/load/client-answer.c: where answers end,
- * however they are cut, and what is no answer.
+ * test-client-answer.c - unit tests of bench/load/client-answer.c: where responses
+ * end, however they are divided, and invalid responses.
  */
 #include <client-answer.h>
 
 #include "suite.h"
 
-/* What answer_feed() should make of a text; length: of the answer in it, 0: all. */
+/* What answer_feed() should return for a text; length: of the response in it, 0: all. */
 struct example {
 	const char *text;
 	enum answer_state state;
@@ -72,7 +72,7 @@ static const char *const faults[] = {
 	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1111111111111111\r\n",
 };
 
-/* Feeds pieces of one size; how many bytes were taken. */
+/* Feeds pieces of one size; returns how many bytes were taken. */
 static size_t feed(struct answer *answer, const char *text, size_t piece)
 {
 	size_t length = strlen(text), at = 0;
@@ -121,7 +121,7 @@ START_TEST(test_faults)
 }
 END_TEST
 
-/* Bodies that nobody looks at. */
+/* Bodies that the client does not check. */
 START_TEST(test_drop)
 {
 	struct answer answer;
@@ -158,7 +158,7 @@ START_TEST(test_long)
 	struct answer answer;
 
 	for (size_t piece = 1; piece < 5000; piece = piece * 7 + 1) {
-		/* A long field is read past. */
+		/* A long field is skipped. */
 		int head = sprintf(text, "HTTP/1.1 200 OK\r\nX: ");
 
 		memset(text + head, 'x', 20000);
@@ -166,7 +166,7 @@ START_TEST(test_long)
 		feed(&answer, text, piece);
 		ck_assert_int_eq(answer.state, ANSWER_DONE);
 		ck_assert_uint_eq(answer.body, 1);
-		/* One that matters, and whose value is too far away, is a fault. */
+		/* A relevant field whose value is too far away is an error. */
 		head = sprintf(text, "HTTP/1.1 200 OK\r\nContent-Length:");
 		memset(text + head, ' ', 200);
 		strcpy(text + head + 200, "1\r\n\r\ny");
@@ -180,7 +180,7 @@ START_TEST(test_long)
 }
 END_TEST
 
-/* Whatever comes, it ends or goes on, and takes no more than was given. */
+/* Any input ends the response or continues it, and at most the given bytes are taken. */
 START_TEST(test_anything)
 {
 	static const char alphabet[] =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-client-requests.c - unit tests of bench/load/client-requests.c and
- * bench/load/client-workload-list.c: lists, what is no list, and in what order the
- * clients ask.
+ * bench/load/client-workload-list.c: valid and invalid lists, and the order in which
+ * the clients request.
  */
 #include <client-requests.h>
 #include <client-workload.h>
@@ -35,7 +35,7 @@ START_TEST(test_list)
 
 	ck_assert_int_eq(read_text(text, strlen(text), &line), 0);
 	ck_assert_uint_eq(requests.count, 6);
-	ck_assert_uint_eq(requests.made_count, 5); /* one came twice */
+	ck_assert_uint_eq(requests.made_count, 5); /* one path occurs twice */
 	ck_assert_ptr_eq(nth(0), nth(2));
 	ck_assert_str_eq(nth(0)->text, "GET /a HTTP/1.1\r\nHost: h:1\r\nA: b\r\n\r\n");
 	ck_assert_uint_eq(nth(0)->length, strlen(nth(0)->text));
@@ -76,13 +76,13 @@ START_TEST(test_bad_lines)
 		ck_assert_uint_eq(line, 2);
 		requests_free(&requests);
 	}
-	/* A null byte ends no line. */
+	/* A null byte does not end a line. */
 	ck_assert_int_eq(read_text("/a\0b 1\n", 7, &line), -EBADMSG);
 	requests_free(&requests);
 }
 END_TEST
 
-/* Many, so that all tables grow. */
+/* Enough objects to make all tables grow. */
 static void make_many(uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -126,7 +126,7 @@ END_TEST
 #define DRAWS 100000u
 #define CHOICES 100u
 
-/* Evenly, differently for each client, and alike for the same seed. */
+/* Evenly, differently for each client, and equally for the same seed. */
 START_TEST(test_shuffled)
 {
 	struct workload *one, *same, *other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-schedule.c - unit tests of bench/load/client-schedule.c: as many
- * instants as the rate says, by chance, and the same ones each time.
+ * test-client-schedule.c - unit tests of bench/load/client-schedule.c: as many random
+ * instants as the rate requires, and the same ones each time.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 
 #define INSTANTS 200000u
 
-/* Each rate has its mean gap, and gaps as a Poisson process has them. */
+/* Each rate has its mean gap, and the distribution of gaps of a Poisson process. */
 START_TEST(test_gaps)
 {
 	static const double rates[] = {0.5, 100, 7000, 90000};
@@ -59,7 +59,7 @@ START_TEST(test_seeds)
 }
 END_TEST
 
-/* After a day of requests an instant is still one of the same microsecond. */
+/* After a day of requests, an instant is still exact to the microsecond. */
 START_TEST(test_long)
 {
 	struct schedule schedule;

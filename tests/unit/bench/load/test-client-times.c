@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-client-times.c - unit tests of bench/load/client-histogram.c and
- * bench/load/client-pause.c: what is read of many times, and who wakes when.
+ * bench/load/client-pause.c: the statistics of many times, and which client wakes
+ * when.
  */
 #include <client-histogram.h>
 #include <client-pause.h>

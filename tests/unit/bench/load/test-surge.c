@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-surge.c - unit tests of bench/load/surge.c and of the workload on it: samples
- * of fixed seeds against the distribution functions, by Kolmogorov and Smirnov;
- * bounds so narrow that a parameter that is 2 % off does not pass.
+ * test-surge.c - unit tests of bench/load/surge.c and of the workload on it: compares
+ * samples of fixed seeds with the distribution functions, by the test of Kolmogorov
+ * and Smirnov; the bounds detect a parameter that is 2 % off.
  */
 #include <math.h>
 
@@ -48,7 +48,7 @@ static double distance(double (*below)(double value, const double *parameters),
 	return most;
 }
 
-/* The right parameters pass; each alone, 2 % more, does not. */
+/* The right parameters pass; each of them, 2 % larger, does not. */
 static void ck_distribution(double (*below)(double value, const double *parameters),
 			    const double *parameters, unsigned count)
 {
@@ -166,7 +166,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* Whole numbers: by chi-square. */
+/* Whole numbers: by the chi-square test. */
 START_TEST(test_embedded)
 {
 	enum { CLASSES = 8 };
@@ -222,7 +222,7 @@ START_TEST(test_popularity)
 }
 END_TEST
 
-/* Stack distances are near the model's, as far as Zipf's counts let them. */
+/* Stack distances are close to the model, as far as Zipf's counts permit. */
 START_TEST(test_locality)
 {
 	static uint32_t stack[DOCUMENTS];
@@ -249,7 +249,7 @@ START_TEST(test_locality)
 		far = fmax(far, fabs((double)below[j] / again -
 				     lognormal_below(j + 1.5, (const double[]){1.5, 0.80})));
 	ck_assert_msg(far < 0.1, "%g", far);
-	/* Without locality, by Zipf's law alone, half of them are farther than 90. */
+	/* Without locality, by Zipf's law alone, half of them are above 90. */
 	ck_assert_msg(below[49] > 0.99 * again, "%u of %u", below[49], again);
 }
 END_TEST
@@ -291,7 +291,7 @@ START_TEST(test_users)
 			workload->kind->next(workload, user, &step);
 			same->kind->next(same, user, &twin);
 			expect(step.request == twin.request && step.pause == twin.pause);
-			/* Inactive OFF times are a second at least, but for the first. */
+			/* Inactive OFF times are at least a second, except the first. */
 			expect(!step.leave || !i || step.pause >= 500000);
 			pages += step.leave;
 			first += step.request->size == 0;

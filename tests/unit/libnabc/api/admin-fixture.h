@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * admin-fixture.h - a cache and an operator of it, who is this process too; a thread
+ * admin-fixture.h - a cache and an operator of it, both in this process; a thread
  * dispatches for the owner.
  */
 #ifndef ADMIN_FIXTURE_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-admin-strange.c - unit tests of admin.c: calls and replies of another version,
- * and an owner that replies what it likes.
+ * and an owner that sends arbitrary replies.
  */
 #include "admin-fixture.h"
 
-/* Attaches by hand and asks one question with some bytes behind; the answer's error. */
+/* Attaches by hand and makes one call followed by some bytes; returns the error of the reply. */
 static int asked(uint32_t wants, struct nc_wire_call head, const char *behind)
 {
 	struct {
@@ -73,7 +73,7 @@ START_TEST(test_strange_questions)
 	memset(address, '1', sizeof(address));
 	set_up();
 	ck_assert_int_eq(asked_counters(operates, right, 0), 0);
-	/* An older caller's, and a newer one's. */
+	/* Of an older caller, and of a newer one. */
 	ck_assert_int_eq(asked_counters(operates, right - 8, 0), 0);
 	ck_assert_int_eq(asked_counters(operates, right + 8, 0), 0);
 	ck_assert_int_eq(asked_counters(operates, NC_WIRE_BEHIND_MAX, 0), 0);
@@ -100,7 +100,7 @@ START_TEST(test_strange_questions)
 	ck_assert_int_eq(asked_purge(operates, address, NC_PURGE_MAX + 1), EINVAL);
 	ck_assert_int_eq(asked_purge(operates, "a\0b", 3), EINVAL);
 	ck_assert_int_eq(asked_purge(operates, "a", 2), EINVAL);
-	/* Who looks after nothing is told nothing, and sets nothing. */
+	/* A caller that is no operator can read and set nothing. */
 	ck_assert_int_eq(asked_purge(0, "a", 1), EPERM);
 	ck_assert_int_eq(asked_counters(0, right, 0), EPERM);
 	ck_assert_int_eq(asked_routes(0, one, 0, 1), EPERM);
@@ -116,13 +116,13 @@ START_TEST(test_strange_questions)
 }
 END_TEST
 
-/* --- an owner that answers what it likes ----------------------------------------- */
+/* --- an owner that sends arbitrary replies --------------------------------------- */
 
 static struct nc_index guest;
 static struct nc_transmit transmit;
 static int ends[2];
 
-/* The answer to the first question waits there before it is asked. */
+/* The reply to the first call is queued before the call is made. */
 static void reply_first(const void *bytes, uint32_t length, int error, uint64_t size)
 {
 	struct {
@@ -189,7 +189,7 @@ START_TEST(test_strange_answers)
 
 	memset(bytes, 'x', sizeof(bytes));
 	ck_assert_int_eq(counters(bytes, right, 0, &stat), 0);
-	/* Whatever was sent, the text has an end. */
+	/* The text is terminated, whatever the owner sent. */
 	ck_assert_uint_eq(strnlen(stat.uring, sizeof(stat.uring)), sizeof(stat.uring) - 1);
 	ck_assert_int_eq(counters(bytes, right - 8, 0, &stat), -EPROTO);
 	ck_assert_int_eq(counters(bytes, right + 8, 0, &stat), -EPROTO);
@@ -203,7 +203,7 @@ START_TEST(test_strange_answers)
 	ck_assert_int_eq(route(bytes, sizeof(told), 1, &told), 1);
 	ck_assert_uint_eq(strnlen(told.address, sizeof(told.address)), sizeof(told.address) - 1);
 	ck_assert_uint_eq(strnlen(told.why, sizeof(told.why)), sizeof(told.why) - 1);
-	/* More are said to be there; none is, whatever is said. */
+	/* The reply announces more routes than it contains. */
 	ck_assert_int_eq(route(bytes, sizeof(told), 7, &told), 7);
 	ck_assert_int_eq(route(bytes, 0, 7, &told), 0);
 	ck_assert_int_eq(route(bytes, sizeof(told), (uint64_t)INT32_MAX + 1, &told), -EPROTO);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-admin.c - unit tests of admin.c: the owner's counters and units as an
- * operator sees them, and who is refused.
+ * test-admin.c - unit tests of admin.c: the counters and units of the owner as an
+ * operator sees them, and which callers are refused.
  */
 #include "admin-fixture.h"
 #include "unit-holds.h"
@@ -39,7 +39,7 @@ START_TEST(test_counters)
 }
 END_TEST
 
-/* A look exports nothing: the unit is not copied for it. */
+/* Inspection exports nothing: the unit is not copied for it. */
 START_TEST(test_unit)
 {
 	struct NC_stat here, there;
@@ -87,7 +87,10 @@ static uint64_t pinned(void)
 	return stat.pinned;
 }
 
-/* An operator decides of each unit, a member of its own, and not that they drive out others'. */
+/*
+ * An operator sets the retention of any unit; a member only that of its own, and not
+ * so that they evict others' units.
+ */
 START_TEST(test_keep)
 {
 	struct NC_attach_options light = NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT);
@@ -111,7 +114,7 @@ START_TEST(test_keep)
 	FAILS(NC_set_priority(member, own, (enum NC_priority)(NC_PRIORITY_PINNED + 1)), EINVAL);
 	FAILS(NC_set_priority(member, own, (enum NC_priority) - 1), EINVAL);
 	FAILS(NC_set_priority(watcher, own, (enum NC_priority) - 1), EINVAL);
-	/* What is another's, granted or not, is not the member's to decide of. */
+	/* A member cannot set that of another's unit, granted or not. */
 	ck_assert_int_eq(NC_grant(cache, id, NC_USER, geteuid()), 0);
 	FAILS(NC_set_priority(member, id, NC_PRIORITY_LOW), EACCES);
 	FAILS(NC_set_lifetime(member, id, 1), EACCES);
@@ -124,7 +127,7 @@ START_TEST(test_keep)
 	ck_assert_int_eq(NC_set_lifetime(watcher, id, 1), 0);
 	while (alive(own) || alive(id))
 		sched_yield();
-	/* What has ended is nobody's, a moment after it could not be found any more. */
+	/* An expired unit has no owner, shortly after it has become invalid. */
 	ck_assert_int_lt(NC_set_lifetime(member, own, 1), 0);
 	ck_assert(errno == EACCES || errno == ENOENT);
 	ck_assert_uint_eq(pinned(), 0);
@@ -133,7 +136,7 @@ START_TEST(test_keep)
 }
 END_TEST
 
-/* More routes than one answer takes, in the owner's order. */
+/* More routes than fit into one reply, in the owner's order. */
 START_TEST(test_routes)
 {
 	struct NC_route here[NC_ROUTES], there[NC_ROUTES + 1];
@@ -156,7 +159,7 @@ START_TEST(test_routes)
 		ck_assert_mem_eq(there[i].octets, here[i].octets, sizeof(here[i].octets));
 		ck_assert_str_eq(there[i].why, here[i].why);
 	}
-	/* Fewer than there are: the number is still that of all. */
+	/* With room for fewer routes, the returned number is still that of all. */
 	memset(there, 0x55, sizeof(there));
 	ck_assert_int_eq(NC_routes(watcher, there, sizeof(*there), 2), NC_ROUTES);
 	ck_assert_str_eq(there[1].address, here[1].address);
@@ -178,7 +181,7 @@ START_TEST(test_routes)
 }
 END_TEST
 
-/* An owner that has stopped to dispatch, and then is gone. */
+/* An owner that has stopped dispatching, and then has exited. */
 START_TEST(test_no_owner)
 {
 	struct NC_cache_stat stat;
@@ -202,7 +205,7 @@ START_TEST(test_no_owner)
 }
 END_TEST
 
-/* --- what is forgotten by name ------------------------------------------------------- */
+/* --- purging by name ----------------------------------------------------------------- */
 
 static char forgotten[NC_PURGE_MAX + 2];
 
@@ -242,7 +245,7 @@ START_TEST(test_purge)
 	result = -ENOENT;
 	FAILS(NC_purge(watcher, "a"), ENOENT);
 	FAILS(NC_purge(cache, "a"), ENOENT);
-	/* Members without privileges cannot, not even what is theirs. */
+	/* Members without privileges cannot purge, not even their own units. */
 	member = NC_cache_attach(path, &light);
 	ck_assert_ptr_nonnull(member);
 	forgotten[0] = '\0';

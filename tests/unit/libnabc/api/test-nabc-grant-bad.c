@@ -18,7 +18,7 @@ START_TEST(test_no_cache)
 	open_cache(MIB);
 	was = cache;
 	close_cache();
-	/* Closed, and no other. */
+	/* This cache is closed, and no other. */
 	check_calls_fail(was, EINVAL);
 	FAILS(NC_cache_close(was), EINVAL);
 	open_cache(MIB);
@@ -96,7 +96,7 @@ START_TEST(test_bad_arguments)
 	FAILS(NC_grants(NULL, 0, grants, sizeof(grants[0]), 2), ENOENT);
 	FAILS(NC_grants(NULL, id + 1, grants, sizeof(grants[0]), 2), ENOENT);
 	FAILS(NC_grants(NULL, SIZE_MAX, NULL, 0, 0), ENOENT);
-	/* Nothing of it has changed anything. */
+	/* These calls have changed nothing. */
 	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.holds, 1);
 	ck_assert_int_eq(NC_cache_stat(NULL, &after, sizeof(after)), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-nabc-grant.c - unit tests of nabc-grant.c and registry.c: the calls about who may
- * use a unit, with every wrong argument, and several caches in one process, as
- * their owner and as a member.  A thread does the owners' work.
+ * test-nabc-grant.c - unit tests of nabc-grant.c and registry.c: the calls for grants,
+ * with every wrong argument, and several caches in one process, as their owner and as
+ * a member.  A thread does the owners' work.
  */
 #include "grants-fixture.h"
 
@@ -18,18 +18,18 @@ START_TEST(test_several)
 
 	open_owners();
 	attached = join(0, 0);
-	/* The first is the default; ids are of one cache. */
+	/* The first is the default; an id is valid in one cache only. */
 	id[0] = insert_in(NULL, 1, 5000, NC_KIND_RECYCLED);
 	id[1] = insert_in(second, 2, 6000, NC_KIND_RECYCLED);
 	ck_assert(reads(cache, id[0], 1, 5000));
 	ck_assert(reads(second, id[1], 2, 6000));
 	ck_assert(!reads(second, id[0], 1, 5000));
-	/* A handle is of one cache, too. */
+	/* A handle belongs to one cache, too. */
 	ck_assert_int_eq(NC_unit_alloc(second, &handle, 100, 0, NC_KIND_AUTO, 0), 0);
 	FAILS(NC_cache_close(second), EBUSY);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	FAILS(NC_insert(&handle), EINVAL);
-	/* A member among them. */
+	/* A member in the same process. */
 	mine = insert_in(attached, 3, 7000, NC_KIND_RECYCLED);
 	ck_assert(reads(attached, mine, 3, 7000));
 	ck_assert(reads(cache, mine, 3, 7000));
@@ -44,14 +44,14 @@ START_TEST(test_several)
 	ck_assert_uint_eq(stat.members, 1);
 	ck_assert_int_eq(NC_cache_close(attached), 0);
 	check_calls_fail(attached, EINVAL);
-	/* Without the first there is no default, until another is opened. */
+	/* Without the first one there is no default, until another is opened. */
 	close_owners();
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);
 	FAILS(hold_id(NULL, 1), ENOENT);
 }
 END_TEST
 
-/* As many as there is room for; then refused, and one that is closed makes room. */
+/* As many caches as fit; then opening fails until one is closed. */
 START_TEST(test_many_caches)
 {
 	struct NC_cache_options options =
@@ -78,7 +78,7 @@ START_TEST(test_many_caches)
 }
 END_TEST
 
-/* --- leave -------------------------------------------------------------------------------- */
+/* --- grants ------------------------------------------------------------------------------- */
 
 START_TEST(test_grant_and_revoke)
 {
@@ -91,7 +91,7 @@ START_TEST(test_grant_and_revoke)
 	attached = join(0, 0);
 	light = join(0, NC_ATTACH_LIGHT);
 	FAILS(NC_unit_alloc(light, &(NC_handle){{0}}, 100, 0, NC_KIND_RECYCLED, 0), ENOTSUP);
-	/* From the owner, and from one member to another: recycled units are copied. */
+	/* Granted by the owner, and by one member to another: recycled units are copied. */
 	for (unsigned i = 0; i < 4; i++) {
 		NC_cache *from = i / 2 ? cache : attached;
 
@@ -121,7 +121,7 @@ START_TEST(test_grant_and_revoke)
 		FAILS(NC_grant(from, id, NC_USER, getuid()), i % 2 && i < 2 ? EACCES : ENOENT);
 	}
 	/*
-	 * This process made what it made as a member; of the owner's units it may use those
+	 * This process created its units as a member; of the owner's units it may use those
 	 * granted.
 	 */
 	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
@@ -134,7 +134,7 @@ START_TEST(test_grant_and_revoke)
 		ck_assert_int_eq(NC_grant(cache, id, NC_GROUP, getegid()), 0);
 		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
 	}
-	/* To the owner, by its pid, as the paper has it. */
+	/* Granted to the owner, by its pid, as in the paper. */
 	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
 	if (!skip_without_pidfds("nabc-grant: to the owner")) {
 		ck_assert_int_eq(NC_grant(attached, id, NC_PROCESS, getpid()), 0);
@@ -150,7 +150,7 @@ START_TEST(test_grant_and_revoke)
 }
 END_TEST
 
-/* The newest first, in two steps of those that fit a reply and more. */
+/* The newest first, in two steps, as they do not fit into one reply. */
 static void check_grants(NC_cache *in, size_t id, unsigned from, unsigned many)
 {
 	struct NC_grant_info grants[1024];
@@ -164,7 +164,7 @@ static void check_grants(NC_cache *in, size_t id, unsigned from, unsigned many)
 	}
 }
 
-/* Who may ask: the maker, the owner, an operator. */
+/* The creator, the owner and an operator may list the grants. */
 START_TEST(test_grants)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_SEALED};
@@ -190,14 +190,17 @@ START_TEST(test_grants)
 		FAILS(NC_grants(light, id, NULL, 0, 0), EACCES);
 		if (from == cache)
 			FAILS(NC_grants(attached, id, NULL, 0, 0), EACCES);
-		/* Nor does a grant let one know of the others. */
+		/* A grantee may not list the other grants. */
 		ck_assert_int_eq(NC_grant(from, id, NC_USER, getuid()), 0);
 		ck_assert(reads(light, id, i, 9000));
 		FAILS(NC_grants(light, id, NULL, 0, 0), EACCES);
 		for (unsigned k = 0; k < 3; k++) {
 			ck_assert_int_eq(NC_grants(may[k], id, &grant, sizeof(grant), 1), 601);
 			ck_assert_uint_eq(grant.who, getuid());
-			/* A member has a unit that it made sealed; so has what read it. */
+			/*
+			 * The creator imports the unit that it sealed; a process that read the unit
+			 * does, too.
+			 */
 			ck_assert_uint_eq(grant.imports, i == 1 ? 2 : 1);
 		}
 		ck_assert_int_eq(NC_destroy(from, id), 0);
@@ -229,7 +232,7 @@ START_TEST(test_list)
 		ids[1][i] = insert_in(attached, i, 100, NC_KIND_RECYCLED);
 		ids[2][i] = insert_in(attached, i, 100, NC_KIND_SEALED);
 	}
-	/* Who sees what: a member its own; the owner and operators all; each once. */
+	/* A member lists its own units; the owner and operators all; each once. */
 	for (unsigned who = 0; who < 3; who++) {
 		NC_cache *in = who == 0 ? cache : who == 1 ? attached : operator;
 
@@ -248,7 +251,7 @@ START_TEST(test_list)
 		ck_assert_uint_eq(seen[1], 20);
 		ck_assert_uint_eq(seen[2], 20);
 	}
-	/* What an operator may do without being asked. */
+	/* An operator may do this without a grant. */
 	ck_assert(reads(operator, ids[0][3], 3, 100));
 	ck_assert(reads(operator, ids[1][4], 4, 100));
 	ck_assert_int_eq(NC_destroy(operator, ids[0][3]), 0);
@@ -261,7 +264,7 @@ START_TEST(test_list)
 }
 END_TEST
 
-/* Quota, and what happens to what was made when its maker is gone. */
+/* The quota, and the fate of units whose creator has exited. */
 START_TEST(test_quota)
 {
 	struct NC_cache_stat before, after;
@@ -285,7 +288,7 @@ START_TEST(test_quota)
 	ck_assert_int_eq(errno, EDQUOT);
 	ck_assert_uint_eq(made, 16);
 	FAILS(NC_cache_close(attached), EBUSY);
-	/* With one less it fits. */
+	/* With one unit fewer it fits. */
 	ck_assert_int_eq(NC_destroy(attached, first), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -301,7 +304,7 @@ START_TEST(test_quota)
 }
 END_TEST
 
-/* An owner that closes: its members are told by every call, and can close. */
+/* An owner that closes: every call of its members reports that, and they can close. */
 START_TEST(test_owner_gone)
 {
 	size_t sealed, recycled, cursor = 0;
@@ -313,7 +316,7 @@ START_TEST(test_owner_gone)
 	sealed = insert_in(attached, 1, 5000, NC_KIND_SEALED);
 	recycled = insert_in(attached, 2, 5000, NC_KIND_RECYCLED);
 	close_owners();
-	/* What is mapped here stays. */
+	/* Existing mappings stay. */
 	ck_assert(reads(attached, recycled, 2, 5000));
 	ck_assert(!reads(attached, sealed, 9, 5000));
 	FAILS(hold_id(attached, sealed + 1), EPIPE);
@@ -328,7 +331,7 @@ START_TEST(test_owner_gone)
 }
 END_TEST
 
-/* A child has none of its parent's caches, and no membership of them. */
+/* A child has no cache of its parent, and no membership of one. */
 START_TEST(test_fork)
 {
 	int status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-nabc-hold.c - holds as objects, and held units as memory and as files: every
- * kind of unit, holds that pass between threads, holds that are none, and holds that
- * a member takes without waiting for the owner.
+ * kind of unit, holds that pass between threads, invalid holds, and holds that a
+ * member takes without waiting for the owner.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ static size_t insert_as(NC_cache *in, uint64_t seed, size_t fraglen, enum NC_kin
 	return id;
 }
 
-/* Whether all of a held unit is the pattern, run by run. */
+/* Returns whether all of a held unit is the pattern, run by run. */
 static bool is_pattern(const struct NC_hold *hold, uint64_t seed)
 {
 	size_t at = 0, run;
@@ -63,7 +63,7 @@ static void *release_there(void *context)
 	return is_pattern(hold, 1) && NC_release(hold) == 0 ? hold : NULL;
 }
 
-/* One thread holds, another reads and releases; a thread without a hold reads nothing. */
+/* One thread holds, another reads and releases; a thread without a hold can read nothing. */
 START_TEST(test_between_threads)
 {
 	struct NC_hold hold, none = {0};
@@ -75,7 +75,7 @@ START_TEST(test_between_threads)
 	id = insert_as(NULL, 1, 0, NC_KIND_AUTO);
 	ck_assert_int_eq(NC_hold(NULL, id, &hold), 0);
 	ck_assert_uint_eq(holds(id), 1);
-	/* That another holds the unit is no leave for this one. */
+	/* A hold of another thread does not permit this one to read. */
 	NULL_FAILS(NC_data(&none, &run, 0), EINVAL);
 	ck_assert_int_eq(pthread_create(&thread, NULL, release_there, &hold), 0);
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
@@ -86,7 +86,10 @@ START_TEST(test_between_threads)
 }
 END_TEST
 
-/* Counted: as many releases as holds, by whatever copies; the bytes outlive the id. */
+/*
+ * Holds are counted: a unit is released as often as it was held, with any copy of the
+ * hold; the bytes outlive the id.
+ */
 START_TEST(test_counted)
 {
 	struct NC_hold first, second, copy;
@@ -105,7 +108,7 @@ START_TEST(test_counted)
 	FAILS(NC_release(&first), EINVAL);
 	ck_assert(is_pattern(&second, 1));
 	ck_assert_int_eq(NC_release(&copy), 0);
-	/* The last hold is gone, and a copy that was left over is none. */
+	/* The last hold is released; a copy of it is invalid. */
 	NULL_FAILS(NC_data(&second, &run, 0), EINVAL);
 	FAILS(NC_release(&second), EINVAL);
 	close_cache();
@@ -136,7 +139,7 @@ START_TEST(test_bad_arguments)
 	FAILS(NC_file(&hold, NULL, &run, 0), EINVAL);
 	FAILS(NC_file(&hold, &position, NULL, 0), EINVAL);
 	FAILS(NC_file(&hold, &position, &run, SIZE), ERANGE);
-	/* Each word of it wrong. */
+	/* Each word of the hold is wrong. */
 	for (unsigned i = 0; i < 3; i++) {
 		wrong = hold;
 		wrong.nc_private[i] ^= 1;
@@ -151,7 +154,7 @@ START_TEST(test_bad_arguments)
 }
 END_TEST
 
-/* A hold of a cache that was closed is none, whatever cache has its place now. */
+/* A hold of a closed cache is invalid, also when another cache has its place. */
 START_TEST(test_closed_cache)
 {
 	struct NC_hold hold, other;
@@ -173,7 +176,7 @@ START_TEST(test_closed_cache)
 }
 END_TEST
 
-/* As a file: the same bytes, where it says, for reading only, as long as the hold. */
+/* As a file: the same bytes, at the returned offset, read-only, as long as the hold. */
 static void check_file(const struct NC_hold *hold, uint64_t seed)
 {
 	unsigned char got[SIZE];
@@ -222,12 +225,12 @@ START_TEST(test_file)
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned i = 0; i < 3; i++)
 			check_file(&holds[k][i], i);
-	/* One more for each segment that was asked for, not for each unit. */
+	/* One descriptor more for each requested segment, not for each unit. */
 	ck_assert_uint_eq(open_descriptors(), during + 1 + 3);
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned i = 0; i < 3; i++)
 			ck_assert_int_eq(NC_release(&holds[k][i]), 0);
-	/* Sealed units have gone with their segments. */
+	/* Sealed units were closed with their segments. */
 	ck_assert_uint_le(open_descriptors(), before + 2);
 	ck_assert_int_eq(NC_hold(NULL, insert_as(NULL, 7, 0, NC_KIND_RECYCLED), &recycled), 0);
 	FAILS(NC_file(&recycled, &position, &run, 0), EOPNOTSUPP);
@@ -245,7 +248,7 @@ static void *ask_for_file(void *hold)
 	return (void *)(intptr_t)NC_file(hold, &position, &run, 0);
 }
 
-/* Threads that ask at once get one descriptor. */
+/* Threads that request it concurrently get one descriptor. */
 START_TEST(test_file_of_threads)
 {
 	pthread_t threads[4];
@@ -297,7 +300,7 @@ static void close_both(void)
 	rmdir(directory);
 }
 
-/* What NC_hold_nowait() says once it does not say that it is to be called again. */
+/* Returns what NC_hold_nowait() returns when it no longer asks the caller to call again. */
 static int hold_later(size_t id, struct NC_hold *hold, unsigned *waits)
 {
 	struct pollfd wait = {.fd = NC_cache_fd(member), .events = POLLIN};
@@ -323,12 +326,12 @@ START_TEST(test_nowait)
 	wait.fd = NC_cache_fd(member);
 	ck_assert_int_ge(wait.fd, 0);
 	ck_assert_int_eq(NC_cache_dispatch(member), 0);
-	/* Its own are there. */
+	/* Its own units are held at once. */
 	own = insert_as(member, 5, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(NC_hold_nowait(member, own, &hold), 0);
 	ck_assert(is_pattern(&hold, 5));
 	ck_assert_int_eq(NC_release(&hold), 0);
-	/* Another's comes. */
+	/* The unit of another process arrives. */
 	for (unsigned i = 0; i < 100; i++)
 		ids[i] = insert_as(cache, i, 0, NC_KIND_SEALED);
 	ck_assert_int_eq(NC_grant(cache, ids[0], NC_USER, geteuid()), 0);
@@ -337,13 +340,13 @@ START_TEST(test_nowait)
 	ck_assert(is_pattern(&hold, 0));
 	check_file(&hold, 0);
 	ck_assert_int_eq(poll(&wait, 1, 0), 0);
-	/* And is there from now on. */
+	/* From now on it is held at once. */
 	ck_assert_int_eq(hold_later(ids[0], &again, &waits), 0);
 	ck_assert_uint_eq(waits, 0);
 	ck_assert_int_eq(NC_release(&again), 0);
 	ck_assert_int_eq(NC_release(&hold), 0);
 	FAILS(NC_release(&hold), EINVAL);
-	/* What is refused is so in the end, and is asked for anew. */
+	/* A refusal is final for this call; the next call sends a new request. */
 	ck_assert_int_eq(hold_later(ids[1], &hold, &waits), -EACCES);
 	ck_assert_uint_ge(waits, 1);
 	ck_assert_int_eq(NC_grant(cache, ids[1], NC_USER, geteuid()), 0);
@@ -355,7 +358,7 @@ START_TEST(test_nowait)
 }
 END_TEST
 
-/* Requests that nobody comes back for make room for others, and end with the cache. */
+/* Requests whose caller does not return are evicted by others, and end with the cache. */
 START_TEST(test_nowait_forgotten)
 {
 	struct pollfd wait = {.events = POLLIN};

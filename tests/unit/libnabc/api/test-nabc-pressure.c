@@ -8,7 +8,7 @@
 #include "nabc-fixture.h"
 #include "unit-holds.h"
 
-/* Pressure: the held survives, by name too, and can be sent; the budget stands. */
+/* Under pressure, a held unit and its id stay valid, and it can be sent; the limit holds. */
 START_TEST(test_eviction)
 {
 	struct NC_range range = {.length = 60 << 10};
@@ -49,7 +49,7 @@ START_TEST(test_eviction)
 	ck_assert_uint_eq(pattern_match(got, 0, 0, 60 << 10), 60 << 10);
 	ck_assert_int_eq(release_id(NULL, ids[0]), 0);
 
-	/* All is held: no more, and nothing is lost. */
+	/* All is held: allocation fails, and nothing is lost. */
 	while (count < 64 && NC_alloc(&handle, 60 << 10, 0) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		held[count] = NC_cache_id(&handle);
@@ -73,7 +73,7 @@ START_TEST(test_eviction)
 }
 END_TEST
 
-/* What sockets were given is delivered as it was, also when the cache is gone. */
+/* Bytes that a socket has accepted arrive unchanged, even after the cache is closed. */
 START_TEST(test_bytes_outlive_the_cache)
 {
 	size_t size = 200 << 10;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-nabc-process.c - unit tests of nabc.c, worker.c and registry.c: the rules of
- * the default cache from process to process, and the calls of a worker without
- * a server.  Children that attach are forked here.
+ * the default cache from process to process, and the calls of a worker without a
+ * server.  Children that attach are forked here.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "nabc-fixture.h"
 #include "unit-holds.h"
 
-/* Runs something in a child; 0 is what all of them return when all is well. */
+/* Runs a function in a child; all of them return 0 on success. */
 static pid_t child(int (*run)(void))
 {
 	pid_t pid = fork_alone();
@@ -34,7 +34,7 @@ static void check_child(pid_t pid)
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child says why above");
 }
 
-/* In a child, where check's assertions must not be used. */
+/* For children, which must not use check's assertions. */
 #define CHILD(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -52,7 +52,7 @@ static int without_cache(void)
 	NC_cache *own;
 	NC_handle handle;
 
-	/* Two processes must not give out the same memory. */
+	/* Two processes must not allocate the same memory. */
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);
 	CHILD(hold_id(NULL, parents_id) == -1 && errno == ENOENT);
 	CHILD(NC_alloc(&handle, 10, 0) == -1 && errno == ENOENT);
@@ -61,7 +61,7 @@ static int without_cache(void)
 	CHILD(own);
 	CHILD(NC_alloc(&handle, 10, 0) == 0);
 	CHILD(NC_insert(&handle) == 0);
-	/* The unit that it names is the parent's alone. */
+	/* Only the parent has the unit of this handle. */
 	CHILD(NC_alloc(&parents_handle, 10, 0) == 0);
 	CHILD(NC_free(&parents_handle) == 0);
 	CHILD(NC_cache_close(own) == 0);
@@ -97,10 +97,10 @@ static int attach_by_environment(void)
 	CHILD(NC_insert(&handle) == 0);
 	id = NC_cache_id(&handle);
 	CHILD(NC_free(&handle) == 0);
-	/* Sealed, since this process may end at any moment. */
+	/* Sealed, since this process may exit at any time. */
 	CHILD(nc_id_member(id) == 0);
 	CHILD(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_RECYCLED, 0) == -1 && errno == ENOTSUP);
-	/* What is the owner's is not ours. */
+	/* This process must not use the owner's units. */
 	CHILD(hold_id(NULL, parents_id) == -1 && errno == EACCES);
 	CHILD(release_id(NULL, parents_id) == -1 && errno == EINVAL);
 	CHILD(NC_destroy(NULL, parents_id) == -1 && errno == EACCES);
@@ -116,7 +116,7 @@ static int attach_by_environment(void)
 	CHILD(NC_cache_serve(NULL, "/nonexistent/socket", NULL) == -1 && errno == EPERM);
 	CHILD(NC_backend_start(NULL, &options) == NULL && errno == EPERM);
 	CHILD(write(tell_fd, &id, sizeof(id)) == sizeof(id));
-	/* Stays until the owner has looked, which it says by closing the pipe. */
+	/* Stays until the owner has inspected it; the owner then closes the pipe. */
 	CHILD(read(tell_fd, &id, 1) == 0);
 	return 0;
 }
@@ -135,7 +135,7 @@ static int attach_by_path(void)
 	CHILD(NC_insert(&handle) == 0);
 	id = NC_cache_id(&handle);
 	CHILD(NC_cache_close(membership) == 0);
-	/* Over, and the environment can bring it back. */
+	/* The membership has ended; the environment can restore it. */
 	CHILD(hold_id(NULL, id) == -1 && errno == EACCES);
 	CHILD(NC_alloc(&handle, 100, 0) == 0);
 	CHILD(NC_free(&handle) == 0);
@@ -150,7 +150,7 @@ static void *alloc_one(void *context)
 	return NC_alloc(&handle, 100, 0) == 0 && NC_free(&handle) == 0 ? NULL : "NC_alloc";
 }
 
-/* Many threads whose first call is the process's first. */
+/* Many threads concurrently make the first call of the process. */
 static int attach_in_threads(void)
 {
 	pthread_t threads[8];
@@ -167,7 +167,7 @@ static int attach_in_threads(void)
 	return 0;
 }
 
-/* The owner's loop until the child is gone and everything is reclaimed. */
+/* Runs the owner's loop until the child has exited and everything is reclaimed. */
 static unsigned serve_child(pid_t pid)
 {
 	struct NC_cache_stat stat;
@@ -183,7 +183,7 @@ static unsigned serve_child(pid_t pid)
 		ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
 		if (info.si_pid && stat.members == 0)
 			return most;
-		/* Either event is worth a look; the child's end makes the first come. */
+		/* The test handles either event; the exit of the child causes the first one. */
 		(void)poll(&(struct pollfd){.fd = NC_cache_fd(cache), .events = POLLIN}, 1, 10);
 	}
 }
@@ -234,7 +234,7 @@ START_TEST(test_attach_by_environment)
 	close(ends[0]);
 	(void)serve_child(pid);
 	check_child(pid);
-	/* Its maker is gone, and it still can be sent for a while. */
+	/* Its creator has exited; the unit can still be sent for a while. */
 	tcp_pair(pair);
 	ck_assert_int_eq(NC_socksend(pair[0], id, 0, 15), 15);
 	read_exactly(pair[1], got, 15);
@@ -249,7 +249,7 @@ START_TEST(test_attach_by_environment)
 }
 END_TEST
 
-/* What nobody comes for goes by itself, when its time is over. */
+/* A unit that no process requests is reclaimed when its grace time is over. */
 START_TEST(test_orphan)
 {
 	struct NC_cache_options options =
@@ -319,7 +319,7 @@ START_TEST(test_attach_refused)
 	NULL_FAILS(NC_cache_attach("/dev/null", NULL), ECONNREFUSED);
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/socket", directory);
-	/* Something else altogether: it accepts and hangs up. */
+	/* A different server: it accepts and hangs up. */
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	strcpy(where.sun_path, path);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
@@ -332,7 +332,7 @@ START_TEST(test_attach_refused)
 
 			if (i == 0)
 				(void)!write(guest, "220 mail.example ESMTP\r\n", 24);
-			/* Unread bytes make the end another. */
+			/* Unread bytes cause a reset instead of an end. */
 			if (i == 1)
 				(void)!read(guest, hello, sizeof(hello));
 			_exit(0);
@@ -363,7 +363,7 @@ START_TEST(test_worker_open_refused)
 		setenv("NABC_WORKER_FD", bad[i], 1);
 		NULL_FAILS(NC_worker_open(), ENXIO);
 	}
-	/* Not a server's socket: closed, a file, a socket that ends or talks nonsense. */
+	/* No socket of a server: closed, a file, a socket that ends or sends invalid data. */
 	file = memfd_create("test", MFD_CLOEXEC);
 	snprintf(number, sizeof(number), "%d", file);
 	setenv("NABC_WORKER_FD", number, 1);

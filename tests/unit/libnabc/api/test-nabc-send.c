@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-nabc-send.c - unit tests of the public calls that send: every bad
- * input has its errno, sends nothing and leaves all as it was; the table of
- * routes.  Each test owns its cache.
+ * test-nabc-send.c - unit tests of the public calls that send: every bad input has its
+ * errno, sends nothing and changes nothing; the table of routes.  Each test owns its
+ * cache.
  */
 #include <limits.h>
 
@@ -50,7 +50,7 @@ START_TEST(test_bad_input)
 	message.flags = ~0u;
 	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
 	message.flags = NC_SEND_CLOSE;
-	/* What was refused did not close the stream either. */
+	/* A refused message did not close the stream either. */
 	FAILS(NC_send(NULL, pair[0], &message), ENOENT);
 	FAILS(NC_routes(cache, NULL, 1, 1), EINVAL);
 	FAILS(NC_route_set(cache, NULL, NC_METHOD_COPY), EINVAL);
@@ -61,7 +61,7 @@ START_TEST(test_bad_input)
 	ck_assert_int_eq(NC_routes(cache, NULL, 1, 0), 0);
 	ck_assert_int_eq(NC_stat(NULL, id, &unit, sizeof(unit)), 0);
 	ck_assert_uint_eq(unit.holds, 0);
-	/* All in order still: nothing was sent, zero bytes are none, and five are five. */
+	/* All works as before: nothing was sent, zero bytes send nothing, and five send five. */
 	ck_assert(!readable(pair[1]));
 	ck_assert_int_eq(NC_socksend(pair[0], id, 1000, 0), 0);
 	ck_assert(!readable(pair[1]));
@@ -97,7 +97,7 @@ START_TEST(test_routes)
 
 	open_unit();
 	tcp_pair(pair);
-	/* Fixed routes are asked for by small messages as well. */
+	/* Small messages use fixed routes as well. */
 	ck_assert_int_eq(NC_route_set(NULL, "127.0.0.1", NC_METHOD_COPY), 0);
 	ck_assert_int_eq(NC_socksend(pair[0], id, 0, 1000), 1000);
 	read_exactly(pair[1], got, sizeof(got));

@@ -49,7 +49,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* Structures of a larger program in an array. */
+/* Structures of a program with larger ones, in an array. */
 START_TEST(test_strides)
 {
 	struct {

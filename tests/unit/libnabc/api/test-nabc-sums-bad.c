@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-nabc-sums-bad.c - unit tests of nabc.c: what every call that fills a unit
- * answers to nonsense.
+ * test-nabc-sums-bad.c - unit tests of nabc.c: every call that fills a unit, with
+ * invalid arguments.
  */
 #include "sums-fixture.h"
 
-/* --- nonsense -------------------------------------------------------------- */
+/* --- invalid arguments ----------------------------------------------------- */
 
 /* Every call on a handle that is not in use. */
 static void check_unused(NC_handle *handle)
@@ -37,7 +37,7 @@ START_TEST(test_bad_handles)
 	check_unused(&other);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	check_unused(&handle);
-	/* A handle that NC_alloc() refused is as it was. */
+	/* A handle that NC_alloc() refused is unchanged. */
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	memcpy(&other, &handle, sizeof(other));
 	FAILS(NC_alloc(&handle, 100, 0), EBUSY);
@@ -59,7 +59,7 @@ START_TEST(test_bad_handles)
 }
 END_TEST
 
-/* Ranges that do not fit, also round the end of the address space: nothing is written. */
+/* Ranges that do not fit, also across the end of the address space: nothing is written. */
 START_TEST(test_bad_ranges)
 {
 	static const struct {

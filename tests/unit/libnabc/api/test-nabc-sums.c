@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-nabc-sums.c - unit tests of nabc.c: NC_checksum, NC_verify, NC_fragment
- * and NC_stream as the manual describes them.  Bytes are spoilt through a
- * pointer that was kept from before insert, and a member is a child forked here.
+ * test-nabc-sums.c - unit tests of nabc.c: NC_checksum, NC_verify, NC_fragment and
+ * NC_stream as the manual describes them.  Tests corrupt bytes through a pointer from
+ * before insert; a member is a child that is forked here.
  */
 #include "sums-fixture.h"
 #include "unit-holds.h"
@@ -64,7 +64,7 @@ START_TEST(test_checksum)
 }
 END_TEST
 
-/* Every way of writing, over what was written before too. */
+/* Every way to write, also over bytes that were written before. */
 START_TEST(test_unsummed)
 {
 	const enum NC_kind kinds[] = {NC_KIND_AUTO, NC_KIND_RECYCLED, NC_KIND_APPENDED,
@@ -111,7 +111,10 @@ START_TEST(test_checksum_of_a_header)
 	ck_assert_int_eq(NC_alloc(&handle, sizeof(header), 0), 0);
 	ck_assert_int_eq(NC_write(&handle, header, sizeof(header), 0), sizeof(header));
 	ck_assert_int_eq(NC_insert(&handle), 0);
-	/* With its field in, a header sums to zero; before and behind it, to the field. */
+	/*
+	 * With its checksum field, a header sums to zero; the parts before and after the field sum
+	 * to the field.
+	 */
 	ck_assert_uint_eq(must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 0, 20), 0xffff);
 	ck_assert_uint_eq((must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 0, 10) +
 			   must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 12, 8)) %
@@ -147,7 +150,7 @@ START_TEST(test_checksum_refused)
 	ck_assert_uint_eq(value, 77);
 	ck_assert_int_eq(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 0, 1000), 0);
 	ck_assert_uint_eq(value, 0);
-	/* None of them left a hold behind. */
+	/* None of these calls left a hold behind. */
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 1000, 0), ENOENT);
 	FAILS(NC_verify(NULL, id), ENOENT);
@@ -156,7 +159,7 @@ START_TEST(test_checksum_refused)
 }
 END_TEST
 
-/* Bytes that change after insert are found, whichever they are. */
+/* NC_verify() detects any byte that changes after insert. */
 START_TEST(test_verify)
 {
 	for (unsigned kind = NC_CHECKSUM_INET; kind <= NC_CHECKSUM_CRC32C; kind++) {
@@ -202,7 +205,7 @@ static int insert_in_child(void)
 	    NC_write(&handle, data, sizeof(data), 0) < 0 || NC_insert(&handle) < 0)
 		return 1;
 	id = NC_cache_id(&handle);
-	/* For itself, it keeps sums. */
+	/* For its own use, it keeps sums. */
 	if (NC_verify(NULL, id) < 0 ||
 	    NC_checksum(NULL, id, &value, NC_CHECKSUM_DEFAULT, 8000, 1) < 0 ||
 	    value != inet_of(data + 1, 8000))
@@ -210,7 +213,7 @@ static int insert_in_child(void)
 	return write(tell_fd, &id, sizeof(id)) != sizeof(id) || read(tell_fd, &id, 1) != 0;
 }
 
-/* A child that attaches and runs something, until it tells a number. */
+/* A child that attaches and runs a function, until that reports a number. */
 static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t *told)
 {
 	char path[100];
@@ -272,7 +275,7 @@ static int insert_without_owner(void)
 	    NC_printf(&handle, 0, "text") != 4 || write(tell_fd, &length, sizeof(length)) < 0 ||
 	    read(tell_fd, &length, 1) != 0)
 		return 1;
-	/* Frozen, and nobody there to take it: it can be freed or inserted, not filled. */
+	/* Frozen, and no process takes it: it can be freed or inserted, not filled. */
 	if (NC_insert(&handle) == 0 || NC_write(&handle, "x", 1, 0) != -1 || errno != EALREADY ||
 	    NC_read(0, &handle, 0, 1) != -1 || errno != EALREADY ||
 	    NC_printf(&handle, 0, "x") != -1 || errno != EALREADY ||
@@ -345,7 +348,7 @@ START_TEST(test_stream)
 	file = NC_stream(&handle, "w");
 	ck_assert_ptr_nonnull(file);
 	ck_assert_int_eq(fprintf(file, "%d", 123456), 6);
-	/* Closing writes what is buffered, and inserts nothing. */
+	/* Closing writes the buffered data, and inserts nothing. */
 	ck_assert_int_eq(fclose(file), 0);
 	ck_assert_uint_eq(NC_cache_id(&handle), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
@@ -357,9 +360,9 @@ START_TEST(test_stream)
 }
 END_TEST
 
-/* --- nonsense -------------------------------------------------------------- */
+/* --- invalid arguments ----------------------------------------------------- */
 
-/* Every call once the unit is inserted: refused, and the id stays. */
+/* Every call after the unit was inserted: refused, and the id stays. */
 START_TEST(test_inserted)
 {
 	NC_handle handle;

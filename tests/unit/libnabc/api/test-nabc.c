@@ -18,7 +18,7 @@ START_TEST(test_no_cache)
 	NC_handle handle = {{0}};
 
 	check_none();
-	/* These do not need one. */
+	/* These do not need a cache. */
 	FAILS(NC_free(&handle), EINVAL);
 	FAILS(NC_insert(&handle), EINVAL);
 	errno = 77;
@@ -28,7 +28,7 @@ START_TEST(test_no_cache)
 }
 END_TEST
 
-/* The first call of a program that sets nothing up; _i: $NABC_CACHE is empty. */
+/* The first call of a program without any setup; _i: $NABC_CACHE is empty. */
 START_TEST(test_default)
 {
 	struct NC_cache_stat stat;
@@ -54,7 +54,7 @@ START_TEST(test_default)
 	close(pair[1]);
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.size, 256 * MIB);
-	/* It stays the default. */
+	/* The first one stays the default. */
 	other = NC_cache_open(NULL);
 	ck_assert_ptr_nonnull(other);
 	ck_assert(alive(id));
@@ -64,7 +64,7 @@ START_TEST(test_default)
 }
 END_TEST
 
-/* A unit that ends before what was allocated. */
+/* A unit that is shorter than its allocation. */
 START_TEST(test_final_length)
 {
 	static const size_t lengths[] = {1, 999, 1000, 1001, 4096, 9999, 10000};
@@ -152,7 +152,7 @@ START_TEST(test_open)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	NULL_FAILS(NC_cache_open(NULL), EMFILE);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-	/* None of the failures left a cache behind. */
+	/* None of the failed calls left a cache behind. */
 	check_none();
 	cache = NC_cache_open(NULL);
 	ck_assert_ptr_nonnull(cache);
@@ -173,12 +173,12 @@ START_TEST(test_close)
 	FAILS(NC_cache_close((NC_cache *)&handle), EINVAL);
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	FAILS(NC_cache_close(cache), EBUSY);
-	/* Unchanged: the handle goes on. */
+	/* Unchanged: the handle is still usable. */
 	ck_assert_int_eq(NC_printf(&handle, 0, "x"), 1);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
 	ck_assert(alive(id));
-	/* Inserted does not keep it, nor does a hold. */
+	/* Neither insertion nor a hold prevents destruction. */
 	ck_assert_int_eq(hold_id(NULL, id), 0);
 	close_cache();
 	check_none();
@@ -223,7 +223,7 @@ START_TEST(test_cache_calls)
 	FAILS(NC_cache_serve(cache, path, NULL), EALREADY);
 	FAILS(NC_cache_serve(cache, other, NULL), EALREADY);
 	close_cache();
-	/* The socket goes with the cache. */
+	/* The socket file is removed with the cache. */
 	FAILS(access(path, F_OK), ENOENT);
 	rmdir(directory);
 }
@@ -251,7 +251,7 @@ START_TEST(test_alloc)
 }
 END_TEST
 
-/* A second unit through a handle does not push the first one out. */
+/* A second unit through a handle does not release the first one. */
 START_TEST(test_alloc_in_use)
 {
 	struct NC_cache_options options =
@@ -263,7 +263,7 @@ START_TEST(test_alloc_in_use)
 	open_cache(MIB);
 	other = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(other);
-	/* What an uninitialised handle may be. */
+	/* The possible content of an uninitialised handle. */
 	memset(&handle, 0xff, sizeof(handle));
 	ck_assert_int_eq(NC_alloc(&handle, 7, 0), 0);
 	ck_assert_int_eq(NC_write(&handle, "first", 5, 0), 5);
@@ -273,7 +273,7 @@ START_TEST(test_alloc_in_use)
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	ck_assert_int_eq(NC_pread(NULL, NC_cache_id(&handle), text, 7, 0), 7);
 	ck_assert_str_eq(text, "first");
-	/* The cache has that one now; nothing is lost with the next. */
+	/* The cache owns that unit now; the next allocation loses nothing. */
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	ck_assert_int_eq(NC_unit_alloc(other, &handle, 100, 0, NC_KIND_AUTO, 0), 0);
@@ -402,7 +402,7 @@ START_TEST(test_sends)
 	message.range_count = NC_RANGES_MAX + 1;
 	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
 	message.range_count = 1;
-	/* Held: dead by name, there for its holder. */
+	/* Held: its id is invalid, its holder can still use it. */
 	ranges[0] = (struct NC_range){.id = id, .length = 1000};
 	ck_assert_int_eq(hold_id(NULL, id), 0);
 	use_holds(&message, &hold);
@@ -423,7 +423,7 @@ START_TEST(test_sends)
 	while (NC_socksend(pair[0], id, 0, 1000) > 0)
 		;
 	ck_assert_int_eq(errno, EAGAIN);
-	/* With unread data the peer's end is a reset. */
+	/* Unread data turns the peer's end into a reset. */
 	close(pair[1]);
 	FAILS(NC_socksend(pair[0], id, 0, 1000), ECONNRESET);
 	FAILS(NC_socksend(pair[0], id, 0, 1000), EPIPE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-recorded.c - peers of other versions: what they sent is kept here as bytes,
- * and played to this library, both ways.  What was recorded is never changed: a new
- * version of the protocol adds its own bytes.
+ * test-recorded.c - peers of other versions: their messages are stored here as bytes,
+ * and replayed to this library in both roles.  Recorded messages are never changed: a
+ * new version of the protocol adds its own bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,11 @@ struct bytes {
 	size_t length;
 };
 
-/* Hello of a member without a segment, and of an operator's tool. */
+/* Hello of a member without a segment, and of a tool of an operator. */
 static const struct bytes hello_7 = {BYTES("NABC\x07\0\0\0\0\0\0\0\0\0\0\0")};
 static const struct bytes hello_8 = {BYTES("NABC\x08\0\0\0\0\0\0\0\x08\0\0\0")};
 static const struct bytes operator_8 = {BYTES("NABC\x08\0\0\0\x02\0\0\0\x08\0\0\0")};
-/* Of versions to come: one that still speaks 8, one that does not. */
+/* Of future versions: one that still supports 8, one that does not. */
 static const struct bytes hello_9 = {BYTES("NABC\x09\0\0\0\0\0\0\0\x08\0\0\0")};
 static const struct bytes hello_only_9 = {BYTES("NABC\x09\0\0\0\0\0\0\0\x09\0\0\0")};
 
@@ -43,7 +43,7 @@ static const struct bytes welcome_8 = {BYTES(WELCOME("\x08", "\0", "\x08"))};
 static const struct bytes welcome_9 = {BYTES(WELCOME("\x09", "\0", "\x08"))};
 static const struct bytes welcome_only_9 = {BYTES(WELCOME("\x09", "\0", "\x09"))};
 
-/* Version 8's calls: an operator lists 4 units of 64 bytes; wants 40 bytes of counters. */
+/* Calls of version 8: an operator lists 4 units of 64 bytes; requests 40 bytes of counters. */
 static const struct bytes list_8 = {BYTES("NABC\x07\0\0\0"
 					  "\x01\0\0\0\0\0\0\0"
 					  "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -83,7 +83,7 @@ static struct sockaddr_un address(void)
 	return to;
 }
 
-/* --- members of other versions, and this library's owner ------------------------------- */
+/* --- members of other versions, and this library as owner ------------------------------ */
 
 static void open_served(void)
 {
@@ -105,7 +105,7 @@ static void close_served(void)
 	rmdir(directory);
 }
 
-/* Sends, and takes what the owner replies. */
+/* Sends the bytes, and receives the reply of the owner. */
 static size_t play(int fd, const struct bytes *bytes, char reply[4096])
 {
 	ssize_t got;
@@ -158,7 +158,7 @@ START_TEST(test_members)
 }
 END_TEST
 
-/* Replies are as long as the caller said. */
+/* Replies have the length that the caller requested. */
 START_TEST(test_calls)
 {
 	char reply[4096];
@@ -181,9 +181,9 @@ START_TEST(test_calls)
 }
 END_TEST
 
-/* --- owners of other versions, and this library's member --------------------------------- */
+/* --- owners of other versions, and this library as member -------------------------------- */
 
-/* In a child: welcomes one member, and stays until that closes its socket. */
+/* In a child: welcomes one member, and stays until that member closes its socket. */
 static pid_t start_owner(const struct bytes *welcome)
 {
 	struct sockaddr_un at;
@@ -220,7 +220,7 @@ START_TEST(test_owners)
 		{&welcome_8, 0, NULL},
 		{&welcome_9, 0, NULL},
 		{&welcome_7, EPROTONOSUPPORT, "versions 7 to 7"},
-		/* It refuses what it does not know by EPROTO. */
+		/* It refuses unknown versions with EPROTO. */
 		{&refusal_7, EPROTONOSUPPORT, "versions 7 to 7"},
 		{&welcome_only_9, EPROTONOSUPPORT, "versions 9 to 9"},
 	};
@@ -248,7 +248,7 @@ START_TEST(test_owners)
 }
 END_TEST
 
-/* The server's log has the versions: so the worker says which it speaks. */
+/* The log of the server has the versions; therefore the worker sends its own. */
 START_TEST(test_worker)
 {
 	const struct bytes *welcome = _i ? &welcome_only_9 : &welcome_7;

@@ -9,8 +9,8 @@
 #include "suite.h"
 
 /*
- * RFC 1071 with a pencil: bytes at even places count in one half of a word,
- * those at odd places in the other, and carries come round.
+ * RFC 1071 by hand: bytes at even places count in one half of a word, those at odd
+ * places in the other, and carries wrap around.
  */
 static uint16_t reference(const unsigned char *data, size_t length)
 {
@@ -95,7 +95,7 @@ START_TEST(test_large)
 }
 END_TEST
 
-/* A sum of two parts, cut at every place, odd ones too. */
+/* A sum of two parts, divided at every place, also odd ones. */
 START_TEST(test_add)
 {
 	unsigned char data[300];
@@ -140,7 +140,7 @@ START_TEST(test_add_many)
 }
 END_TEST
 
-/* Around the lengths at which the work is cut up, with the largest sums there are. */
+/* Around the lengths at which the work is divided, with the largest possible sums. */
 START_TEST(test_long_runs)
 {
 	const size_t run = 64 << 10, size = 5 * run;
@@ -162,7 +162,7 @@ START_TEST(test_long_runs)
 }
 END_TEST
 
-/* Parts of one length in a row, which may be odd. */
+/* Consecutive parts of the same length, which may be odd. */
 START_TEST(test_add_parts)
 {
 	unsigned char data[3000];
@@ -186,7 +186,7 @@ START_TEST(test_add_parts)
 }
 END_TEST
 
-/* Rewrites of any part: the same sum as of the new data, but for the form of zero. */
+/* Updates any part: the sum equals that of the new data, except for the form of zero. */
 START_TEST(test_update)
 {
 	unsigned char data[301];
@@ -208,7 +208,7 @@ START_TEST(test_update)
 		ck_assert(sum == expected || (sum == 0xffff && expected == 0));
 		sum = expected;
 	}
-	/* All zero, and a word that is zero in the other form. */
+	/* All zero, and a word that is zero in its other form. */
 	memset(data, 0, sizeof(data));
 	memset(data, 0x12, 2);
 	sum = nc_checksum(data, sizeof(data));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-crc32c.c - unit tests of crc32c.c against a bit-wise CRC: all short
- * lengths and alignments, lengths at which the lanes change, sums of parts,
- * rewrites; each with the CPU's help and without.  Pure, single-threaded.
+ * test-crc32c.c - unit tests of crc32c.c against a bit-wise CRC: all short lengths and
+ * alignments, lengths at which the lanes change, sums of parts, updates; each with and
+ * without instructions of the CPU. Pure, single-threaded.
  */
 #include "base/crc32c.h"
 
@@ -14,7 +14,7 @@ typedef uint32_t add_function(uint32_t a, uint32_t b, uint32_t length_of_b);
 static crc_function *const crcs[] = {nc_crc32c, nc_crc32c_plain};
 static add_function *const adds[] = {nc_crc32c_add, nc_crc32c_add_plain};
 
-/* Long division with a pencil. */
+/* Long division, bit by bit. */
 static uint32_t reference(const unsigned char *data, size_t length)
 {
 	uint32_t crc = UINT32_MAX;
@@ -87,7 +87,7 @@ START_TEST(test_lanes)
 }
 END_TEST
 
-/* Cut at every place: continued, and added up. */
+/* Divided at every place: continued, and added. */
 START_TEST(test_parts)
 {
 	unsigned char *data = random_bytes(700, 33);
@@ -109,7 +109,7 @@ START_TEST(test_parts)
 }
 END_TEST
 
-/* Operators of lengths that no memory has: they multiply as lengths add. */
+/* Operators of lengths beyond any memory: they multiply as lengths add. */
 START_TEST(test_long_operators)
 {
 	uint64_t state = 34;

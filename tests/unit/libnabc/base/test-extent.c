@@ -7,7 +7,7 @@
 
 #include "suite.h"
 
-/* First fit, the slow way. */
+/* First fit by a linear search. */
 static int64_t naive_take(unsigned char *pages, uint32_t total, uint32_t count)
 {
 	for (uint32_t first = 0; count && first + count <= total; first++) {
@@ -38,7 +38,7 @@ START_TEST(test_first_fit)
 	ck_assert_int_eq(nc_extent_take(&extent, 11), 30);
 	ck_assert_int_eq(nc_extent_take(&extent, 10), 0);
 	ck_assert_uint_eq(extent.used, 41);
-	/* Neighbours that were given apart are one run again. */
+	/* Adjacent runs that were freed separately form one run again. */
 	nc_extent_give(&extent, 0, 10);
 	nc_extent_give(&extent, 10, 20);
 	ck_assert_int_eq(nc_extent_take(&extent, 30), 0);
@@ -68,7 +68,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Whole maps round the borders of a word of 64 pages. */
+/* Whole maps around the limits of a word of 64 pages. */
 START_TEST(test_whole)
 {
 	for (uint32_t pages = 1; pages < 200; pages++) {
@@ -90,7 +90,7 @@ START_TEST(test_whole)
 }
 END_TEST
 
-/* The promise of the hint: no free page below it, after every step. */
+/* The invariant of the hint: no free page is below it, after every step. */
 START_TEST(test_hint)
 {
 	struct nc_extent extent;
@@ -103,7 +103,7 @@ START_TEST(test_hint)
 	ck_assert_uint_eq(extent.hint, 200);
 	nc_extent_give(&extent, 100, 1);
 	ck_assert_uint_eq(extent.hint, 100);
-	/* Too long for page 100: taken behind it, and the hint must stay. */
+	/* The run does not fit at page 100: it is taken behind it, and the hint must stay. */
 	ck_assert_int_eq(nc_extent_take(&extent, 3), 200);
 	ck_assert_uint_eq(extent.hint, 100);
 	ck_assert_int_eq(nc_extent_take(&extent, 1), 100);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-fragment.c - unit tests of fragment.c: layouts of many lengths are
- * walked byte by byte against the rules of the manual, and iovecs against the
- * layout.  Pure, single-threaded.
+ * test-fragment.c - unit tests of fragment.c: walks layouts of many lengths byte by
+ * byte and compares them with the rules of the manual; and iovecs with the layout.
+ * Pure, single-threaded.
  */
 #include "base/fragment.h"
 
@@ -49,7 +49,7 @@ static void check_layout(const struct nc_layout *layout, size_t size, size_t fra
 		end = at + length;
 	}
 	expect(end <= layout->extent);
-	/* Nor is there a page more than needed. */
+	/* There is no unnecessary page. */
 	expect(end > layout->extent - NC_PAGE);
 }
 
@@ -94,7 +94,7 @@ START_TEST(test_1448)
 	struct nc_layout layout;
 	size_t run;
 
-	/* Strides of 1472, so two to a page. */
+	/* Strides of 1472, so two in a page. */
 	ck_assert_int_eq(nc_layout_init(&layout, 5 * 1448, 1448), 0);
 	ck_assert_uint_eq(layout.extent, 3 * NC_PAGE);
 	ck_assert_uint_eq(nc_layout_at(&layout, 1448, &run), 1472);
@@ -139,7 +139,7 @@ START_TEST(test_huge_sizes)
 }
 END_TEST
 
-/* Memory is numbered by the layout; what iovecs collect must be the numbers in order. */
+/* Each byte of memory is numbered by the layout; the iovecs must collect the numbers in order. */
 static void check_iovec(const struct nc_layout *layout, unsigned char *memory, size_t offset,
 			size_t length, unsigned max)
 {
@@ -166,7 +166,7 @@ static void check_iovec(const struct nc_layout *layout, unsigned char *memory, s
 			sum += iov[i].iov_len;
 		}
 		expect(sum == covered);
-		/* Stopping early is for want of iovecs alone. */
+		/* Only a lack of iovecs may end it early. */
 		expect(covered == length - done || count == max);
 		done += covered;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-hash-table.c - unit tests of hash-table.c: against a plain array, with keys that
- * meet in one bucket, and walks from which entries leave.  Single-threaded.
+ * test-hash-table.c - unit tests of hash-table.c: against a plain array, with keys
+ * that share a bucket, and walks that remove entries.  Single-threaded.
  */
 #include "base/hash-table.h"
 
@@ -20,7 +20,7 @@ START_TEST(test_empty)
 	ck_assert_ptr_null(nc_hash_table_find(&table, UINT64_MAX));
 	ck_assert_ptr_null(nc_hash_table_next(&table, NULL));
 	nc_hash_table_fini(&table);
-	/* Once more, and it is as new. */
+	/* Freed again, it is as new. */
 	nc_hash_table_fini(&table);
 	ck_assert_ptr_null(nc_hash_table_next(&table, NULL));
 	nc_hash_table_enter(&table, &entries[0], 7);
@@ -31,7 +31,7 @@ START_TEST(test_empty)
 }
 END_TEST
 
-/* Ids of one member, of one slot, spread over all bits. */
+/* Ids of one member, of one slot, or spread over all bits. */
 static uint64_t key_of(unsigned kind, unsigned i)
 {
 	switch (kind) {
@@ -62,7 +62,7 @@ START_TEST(test_every_key)
 			expect(nc_hash_table_find(&table, key_of(kind, i)) == &entries[i]);
 		}
 		ck_assert_uint_eq(table.count, count);
-		/* It has grown with them. */
+		/* The table has grown. */
 		ck_assert_uint_ge(table.mask + 1, count / 2);
 		for (unsigned i = 0; i < count; i++) {
 			expect(nc_hash_table_find(&table, key_of(kind, i)) == &entries[i]);
@@ -78,7 +78,7 @@ START_TEST(test_every_key)
 }
 END_TEST
 
-/* Every entry is met once; the one just met may leave when its successor is known. */
+/* A walk visits every entry once; the current one may be removed when its successor is known. */
 START_TEST(test_walk)
 {
 	struct nc_hash_table table;
@@ -112,7 +112,7 @@ START_TEST(test_walk)
 }
 END_TEST
 
-/* Long random use says the same as an array. */
+/* Long random use gives the same results as an array. */
 START_TEST(test_model)
 {
 	static struct nc_hash_entry here[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-id.c - unit tests of id.h: the parts of a cache id come back out of it
- * and do not touch each other.  Pure, single-threaded.
+ * test-id.c - unit tests of id.h: a cache id returns the parts of which it was made,
+ * and they do not overlap.  Pure, single-threaded.
  */
 #include <stddef.h>
 
@@ -15,7 +15,7 @@ START_TEST(test_widths)
 			  8 * sizeof(size_t));
 	ck_assert_uint_eq(nc_id(NC_ID_MEMBERS_MAX - 1, NC_ID_SLOTS_MAX - 1, NC_ID_GENERATION_MAX),
 			  SIZE_MAX);
-	/* Generations begin at 1, so the first id of all is not 0. */
+	/* Generations begin at 1, so the very first id is not 0. */
 	ck_assert_uint_eq(nc_id(0, 0, 1), 1);
 }
 END_TEST
@@ -40,7 +40,7 @@ START_TEST(test_corners)
 }
 END_TEST
 
-/* Any number at all has parts, and they make the same number again. */
+/* Every number can be divided into parts, which make the same number again. */
 START_TEST(test_every_number_is_an_id)
 {
 	uint64_t state = 1;

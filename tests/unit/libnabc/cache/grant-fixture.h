@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* grant-fixture.h - the book of grants alone, with made-up members. */
+/* grant-fixture.h - the table of grants alone, with made-up members. */
 #ifndef GRANT_FIXTURE_H
 #define GRANT_FIXTURE_H
 
@@ -52,7 +52,7 @@ static inline void note_orphan(void *context, size_t id)
 	ck_assert_ptr_eq(context, orphans);
 	ck_assert_uint_lt(orphan_count, 256);
 	orphans[orphan_count++] = id;
-	/* The book may be asked from here. */
+	/* The callback may query the table. */
 	ck_assert(nc_grants_known(&grants, id, NULL, &made));
 	ck_assert(made);
 }
@@ -96,7 +96,7 @@ static inline int give(size_t id, struct nc_grantee to)
 	return error;
 }
 
-/* Borrows from a descriptor that is there; *slot says where it is shown. */
+/* Exports a unit with an existing descriptor; *slot is its place in the revocation map. */
 static inline int export_unit(size_t id, struct nc_subject *to, uint32_t *slot)
 {
 	struct nc_export_info info = {.fd = -1};
@@ -107,7 +107,7 @@ static inline int export_unit(size_t id, struct nc_subject *to, uint32_t *slot)
 		ck_assert_int_eq(fcntl(info.fd, F_GETFD), FD_CLOEXEC);
 		close(info.fd);
 		*slot = info.slot;
-		/* The revocation map is handed over by others: here it only costs a descriptor. */
+		/* Other code passes the revocation map; here it only costs a descriptor. */
 	}
 	return error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-grant-imports.c - unit tests of grant.c: what is exported to whom and charged
- * to whom, how it comes back, and what stays when its maker goes.
+ * test-grant-imports.c - unit tests of grant.c: to which member each unit is exported
+ * and charged, how it is returned, and what stays when its creator exits.
  */
 #include "grant-fixture.h"
 
@@ -21,7 +21,7 @@ START_TEST(test_return)
 	ck_assert_int_eq(nc_grants_return(&grants, &subject, UINT32_MAX), -EINVAL);
 	ck_assert_int_eq(nc_grants_return(&grants, &subject, slot), 0);
 	ck_assert_int_eq(nc_grants_return(&grants, &subject, slot), -EINVAL);
-	/* Returned when it has been struck, too. */
+	/* A revoked export can be returned, too. */
 	ck_assert_int_eq(export_unit(5, &subject, &again), 0);
 	nc_grants_drop(&grants, 5);
 	ck_assert_int_eq(nc_grants_return(&grants, &subject, again), 0);
@@ -30,7 +30,7 @@ START_TEST(test_return)
 }
 END_TEST
 
-/* A member that returns nothing has 4096 exports and no more; others have theirs. */
+/* A member that returns nothing has at most 4096 exports; this does not limit others. */
 START_TEST(test_many_imports)
 {
 	struct nc_subject greedy, other;
@@ -51,7 +51,7 @@ START_TEST(test_many_imports)
 	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &other, &slot), 0);
-	/* What was struck takes its slot until it is returned. */
+	/* A revoked export occupies its slot until it is returned. */
 	nc_grants_drop(&grants, 17);
 	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
 	ck_assert_int_eq(nc_grants_return(&grants, &greedy, 16), 0);
@@ -84,7 +84,7 @@ START_TEST(test_part)
 	ck_assert_int_eq(export_unit(own, &other, &mine), 0);
 	ck_assert_int_eq(export_unit(sealed[1], &other, &slot), 0);
 	ck_assert_int_eq(export_unit(sealed[1], &maker, &(uint32_t){0}), 0);
-	/* Copies of what was in its segment go with it; what it made sealed stands. */
+	/* Copies of units in its segment are dropped with it; units that it sealed stay. */
 	part(&maker);
 	ck_assert_uint_eq(orphan_count, 3);
 	ck_assert_uint_eq(orphans[0] ^ orphans[1] ^ orphans[2], sealed[0] ^ sealed[1] ^ sealed[2]);
@@ -93,7 +93,7 @@ START_TEST(test_part)
 	ck_assert(!nc_grants_known(&grants, own, NULL, &made));
 	ck_assert_int_eq(export_unit(sealed[1], &other, &mine), 0);
 	ck_assert_int_eq(export_unit(sealed[0], &other, &mine), -EACCES);
-	/* One that had nothing leaves nothing. */
+	/* A member without units leaves nothing behind. */
 	orphan_count = 0;
 	part(&other);
 	ck_assert_uint_eq(orphan_count, 0);
@@ -119,7 +119,7 @@ START_TEST(test_list)
 	ck_assert_uint_eq(nc_grants_list(&grants, &other, 0, ids, 300), 0);
 	ck_assert_uint_eq(nc_grants_list(&grants, &maker, 0, ids, 0), 0);
 	ck_assert_uint_eq(nc_grants_list(&grants, &maker, SIZE_MAX, ids, 10), 0);
-	/* All of them, in order, each once, however many are asked for at a time. */
+	/* All of them, in order, each once, for any number of them in a step. */
 	for (unsigned step = 1; step < 200; step += 33) {
 		cursor = seen = 0;
 		while ((count = nc_grants_list(&grants, &maker, cursor, ids, step))) {
@@ -144,7 +144,7 @@ START_TEST(test_list)
 }
 END_TEST
 
-/* Units and processes cost descriptors: each member has its share, and all have theirs. */
+/* Units and processes cost descriptors: each member has a share, and all together have a limit. */
 START_TEST(test_shares)
 {
 	struct nc_subject makers[6];
@@ -170,7 +170,7 @@ START_TEST(test_shares)
 		ck_assert_uint_eq(makers[i].descriptors, i < 4 ? 10 : 0);
 	}
 	ck_assert_uint_eq(made, 40);
-	/* The owner's own are not counted. */
+	/* The owner's own units are not counted. */
 	ck_assert_int_eq(nc_grants_enter(&grants, 1000, NULL, NULL, 1, 0), 0);
 	if (has_pidfds()) {
 		ck_assert_int_eq(give(1000, process(getpid())), 0);
@@ -182,7 +182,7 @@ START_TEST(test_shares)
 		nc_grants_drop(&grants, 1);
 		ck_assert_uint_eq(makers[0].descriptors, 8);
 	}
-	/* What is left behind counts on, and the oldest of it is the first to go. */
+	/* Orphaned units still count, and the oldest of them is evicted first. */
 	orphan_count = 0;
 	part(&makers[2]);
 	first = orphans[0];
@@ -206,7 +206,7 @@ START_TEST(test_shares)
 }
 END_TEST
 
-/* Without descriptors: refused, and all is as before. */
+/* Without descriptors: refused, and the state is unchanged. */
 START_TEST(test_no_descriptors)
 {
 	struct nc_subject subject;
@@ -215,7 +215,7 @@ START_TEST(test_no_descriptors)
 	open_grants();
 	join(&subject, 0, 1000, PAGE);
 	ck_assert_int_eq(nc_grants_enter(&grants, 5, &subject, NULL, 100, 64), 0);
-	/* One is enough for the unit, not for the revocation map. */
+	/* One descriptor is enough for the unit, not for the revocation map. */
 	for (unsigned spare = 0; spare < 3; spare++) {
 		hog_descriptors(200, spare);
 		ck_assert_int_eq(export_unit(5, &subject, &slot), spare < 2 ? -EMFILE : 0);
@@ -296,7 +296,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* The owner's copies are bounded as a member's are; sealed units cost it no copy. */
+/* The owner's copies are limited like those of a member; sealed units cost it no copy. */
 START_TEST(test_owners_quota)
 {
 	struct nc_segment copy, other;
@@ -330,7 +330,7 @@ static void ignore_orphan(void *context, size_t id)
 	(void)id;
 }
 
-/* Its units are dropped by one thread while another sees it go: it may be freed at once. */
+/* One thread drops its units while another one detaches it: it may be freed at once. */
 START_TEST(test_part_and_drop)
 {
 	pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-grant.c - unit tests of grant.c: who has leave, what is exported and
- * revoked, and that every descriptor is closed again.
+ * test-grant.c - unit tests of grant.c: which processes have a grant, what is exported
+ * and revoked, and that every descriptor is closed again.
  */
 #include "grant-fixture.h"
 
@@ -26,7 +26,7 @@ START_TEST(test_enter)
 	ck_assert(made);
 	ck_assert(nc_grants_known(&grants, 5, NULL, &made));
 	ck_assert(!made);
-	/* Whole pages are what it costs. */
+	/* The unit costs whole pages. */
 	ck_assert_uint_eq(maker.sealed, PAGE);
 	ck_assert_int_eq(nc_grants_room(&grants, &maker, 9 * PAGE), 0);
 	ck_assert_int_eq(nc_grants_room(&grants, &maker, 9 * PAGE + 1), -EDQUOT);
@@ -34,7 +34,7 @@ START_TEST(test_enter)
 	ck_assert_int_eq(nc_grants_enter(&grants, 6, &maker, NULL, 9 * PAGE + 1, 0), -EDQUOT);
 	ck_assert_int_eq(nc_grants_enter(&grants, 6, &maker, NULL, 9 * PAGE, 0), 0);
 	ck_assert_int_eq(nc_grants_enter(&grants, 7, &maker, NULL, 1, 0), -EDQUOT);
-	/* The owner has no quota here. */
+	/* Here the owner has no quota. */
 	ck_assert_int_eq(nc_grants_enter(&grants, 7, NULL, NULL, 1 << 30, 0), 0);
 	nc_grants_drop(&grants, 6);
 	ck_assert_uint_eq(maker.sealed, PAGE);
@@ -46,7 +46,10 @@ START_TEST(test_enter)
 }
 END_TEST
 
-/* Who made a unit may use it, and the leader of that one's session, if it is the same as then. */
+/*
+ * The creator of a unit may use it, and so may the leader of its session, if that is
+ * the same as at creation.
+ */
 START_TEST(test_admits)
 {
 	static struct nc_subject maker, member;
@@ -69,7 +72,7 @@ START_TEST(test_admits)
 		ck_assert(!nc_grants_admits(&grants, sealed, &other, 1001));
 		ck_assert(!nc_grants_admits(&grants, sealed, &leader, 1001));
 		ck_assert(!nc_grants_admits(&grants, sealed, &leader, UINT64_MAX));
-		/* What lies in a member's own segment goes with it. */
+		/* Units in a member's own segment are dropped with it. */
 		ck_assert(nc_grants_admits(&grants, own, &other, 1000) == !turn);
 		ck_assert(nc_grants_admits(&grants, own, &leader, 1000) == !turn);
 		ck_assert(!nc_grants_admits(&grants, own, &other, 1001));
@@ -78,7 +81,10 @@ START_TEST(test_admits)
 			part(&member);
 		}
 	}
-	/* Of one whose process is unknown, or of the owner's units, nothing but leave counts. */
+	/*
+	 * If the process of the creator is unknown, or the unit is the owner's, only a grant
+	 * counts.
+	 */
 	other.pid = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		size_t id = i ? owners : sealed;
@@ -94,8 +100,11 @@ START_TEST(test_admits)
 }
 END_TEST
 
-/* A copy is closed with its record; on failure it stays the caller's. */
-/* Known of what is sealed when its maker has gone, and of what is not while it is there. */
+/* A copy is closed with its record; on failure the caller keeps it. */
+/*
+ * The session is known of sealed units after their creator has exited, and of others
+ * while it exists.
+ */
 START_TEST(test_session)
 {
 	static struct nc_subject maker, member;
@@ -137,7 +146,7 @@ START_TEST(test_copies)
 	ck_assert_int_eq(nc_grants_enter(&grants, 5, NULL, &second, 1, 4096), -EEXIST);
 	ck_assert_int_eq(fcntl(second.fd, F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(nc_grants_enter(&grants, 6, NULL, &second, 1, 4096), 0);
-	/* With its last leave and export a copy goes. */
+	/* A copy is dropped with its last grant and export. */
 	ck_assert_int_eq(give(6, user(7)), 0);
 	ck_assert_int_eq(give(6, user(8)), 0);
 	ck_assert_int_eq(take(6, user(7)), 0);
@@ -167,7 +176,7 @@ START_TEST(test_grant)
 	ck_assert_int_eq(export_unit(5, &maker, &slot), -EACCES);
 	ck_assert_int_eq(give(5, user(1001)), -ENOENT);
 	ck_assert_int_eq(nc_grants_enter(&grants, 5, &maker, NULL, 100, 64), 0);
-	/* Its maker and those who look after all may; nobody else without leave. */
+	/* Its creator and operators may import it; others need a grant. */
 	ck_assert_int_eq(export_unit(5, &maker, &slot), 0);
 	ck_assert_int_eq(export_unit(5, &overseer, &slot), 0);
 	ck_assert_int_eq(export_unit(5, &other, &slot), -EACCES);
@@ -177,16 +186,16 @@ START_TEST(test_grant)
 	ck_assert_int_eq(export_unit(5, &other, &slot), 0);
 	ck_assert_uint_eq(shown(&other, slot), 5);
 	ck_assert_int_eq(export_unit(5, &member, &same), -EACCES);
-	/* Lent twice is shown once. */
+	/* A unit that is exported twice has one slot. */
 	ck_assert_int_eq(export_unit(5, &other, &same), 0);
 	ck_assert_uint_eq(same, slot);
-	/* Taken away, at once. */
+	/* A revoked grant ends at once. */
 	ck_assert_int_eq(take(5, user(1002)), -ENOENT);
 	ck_assert_uint_eq(shown(&other, slot), 5);
 	ck_assert_int_eq(take(5, user(1001)), 0);
 	ck_assert_uint_eq(shown(&other, slot), NC_REVOCATION_REVOKED);
 	ck_assert_int_eq(export_unit(5, &other, &same), -EACCES);
-	/* By a group that is a supplementary one, and by its own. */
+	/* By a supplementary group, and by the primary one. */
 	ck_assert_int_eq(give(5, group), 0);
 	ck_assert_int_eq(export_unit(5, &member, &slot), 0);
 	ck_assert_int_eq(export_unit(5, &other, &same), -EACCES);
@@ -196,12 +205,12 @@ START_TEST(test_grant)
 	ck_assert_int_eq(take(5, group), 0);
 	ck_assert_uint_eq(shown(&other, same), NC_REVOCATION_REVOKED);
 	ck_assert_uint_eq(shown(&member, slot), 5);
-	/* Leave of two kinds: one taken, the other is enough. */
+	/* Grants of two kinds: after one is revoked, the other is enough. */
 	ck_assert_int_eq(give(5, user(1002)), 0);
 	group.who = 77;
 	ck_assert_int_eq(take(5, group), 0);
 	ck_assert_uint_eq(shown(&member, slot), 5);
-	/* A kind that does not exist lets nobody in. */
+	/* An unknown kind permits nobody. */
 	group.principal = (enum NC_principal)99;
 	group.who = 500;
 	ck_assert_int_eq(give(5, group), 0);
@@ -241,9 +250,9 @@ START_TEST(test_processes)
 						     .pidfd = -1}),
 			 0);
 	ck_assert_uint_eq(shown(&subject, slot), NC_REVOCATION_REVOKED);
-	/* A revocation map more, a pidfd less. */
+	/* One revocation map more, one pidfd fewer. */
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
-	/* Who has ended has no leave, and its pidfd is kept no longer than needed. */
+	/* A process that has exited has no grant, and its pidfd is closed soon. */
 	ck_assert_int_eq(give(5, process(pid)), 0);
 	end_child(pid);
 	ck_assert_int_eq(export_unit(5, &subject, &slot), -EACCES);
@@ -254,7 +263,7 @@ START_TEST(test_processes)
 }
 END_TEST
 
-/* The same leave twice is one; it costs one descriptor and is taken by one call. */
+/* Two equal grants are one; it costs one descriptor and is revoked by one call. */
 START_TEST(test_twice)
 {
 	struct nc_subject subject;
@@ -301,7 +310,7 @@ START_TEST(test_many_grants)
 }
 END_TEST
 
-/* All leaves, in steps, from the last one given on: each once. */
+/* Lists all grants in steps, the newest first: each once. */
 static void check_grants(unsigned step, unsigned first, unsigned last)
 {
 	struct NC_grant_info infos[NC_GRANTS_MAX];
@@ -316,7 +325,7 @@ static void check_grants(unsigned step, unsigned first, unsigned last)
 			expect(infos[i].principal == NC_USER && infos[i].who == next--);
 			expect(infos[i].imports == 0);
 		}
-		/* Without this nobody would get on. */
+		/* Otherwise the caller would make no progress. */
 		ck_assert(count || !cursor);
 	} while (cursor);
 	ck_assert_uint_eq(next, first - 1);
@@ -343,17 +352,17 @@ START_TEST(test_grants)
 	for (unsigned step = 1; step <= NC_GRANTS_MAX; step = step * 3 + 1)
 		check_grants(step, 1000, 1000 + NC_GRANTS_MAX - 1);
 	check_grants(NC_GRANTS_MAX, 1000, 1000 + NC_GRANTS_MAX - 1);
-	/* The number alone. */
+	/* Only the number. */
 	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 0, &total), 0);
 	ck_assert_uint_eq(total, NC_GRANTS_MAX);
-	/* Behind the end, and before the beginning. */
+	/* Behind the end, and before the start. */
 	cursor = 1;
 	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 0);
 	ck_assert_uint_eq(cursor, 0);
 	cursor = UINT64_MAX;
 	ck_assert_uint_eq(nc_grants_describe(&grants, 5, &cursor, infos, 4, &total), 4);
 	ck_assert_uint_eq(infos[0].who, 1000 + NC_GRANTS_MAX - 1);
-	/* What is taken and given meanwhile moves no other one. */
+	/* Grants that are made and revoked meanwhile do not move any other. */
 	for (unsigned i = 0; i < 10; i++)
 		expect(take(5, user(1000 + NC_GRANTS_MAX - 1 - i)) == 0);
 	ck_assert_int_eq(give(5, user(9)), 0);
@@ -364,7 +373,7 @@ START_TEST(test_grants)
 }
 END_TEST
 
-/* Who of those that have leave has imported the unit; a leave of a process that ended is none. */
+/* Which of the grantees has imported the unit; the grant of an exited process is not listed. */
 START_TEST(test_leaves_in_use)
 {
 	struct nc_subject one, two;
@@ -411,7 +420,7 @@ START_TEST(test_leaves_in_use)
 }
 END_TEST
 
-/* A copy that was there for a process that has ended goes when that is noticed. */
+/* A copy for a process that has exited is dropped when that is noticed. */
 START_TEST(test_leaves_of_the_dead)
 {
 	struct nc_segment copy = frozen(PAGE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-import.c - unit tests of import.c: sealed units made and used in a member,
+ * test-import.c - unit tests of import.c: sealed units that a member creates and uses,
  * whose owner is a thread at the other end of a socket pair.  Units that are
- * destroyed, revoked, driven out and given back while threads use them.
+ * destroyed, revoked, evicted and returned while threads use them.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -94,7 +94,7 @@ static void check_held(size_t id, uint64_t seed, size_t size)
 	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
 }
 
-/* What the owner has exported: slots of the revocation map that are taken. */
+/* The exports of the owner: occupied slots of the revocation map. */
 static unsigned slots_taken(void)
 {
 	unsigned count = 0;
@@ -118,7 +118,7 @@ START_TEST(test_make_and_use)
 	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
 	ck_assert_int_eq(nc_imports_release(&imports, id), -EINVAL);
 	ck_assert_int_eq(nc_imports_release(&imports, id + 1), -EINVAL);
-	/* Of others: fetched when there is leave, once. */
+	/* Units of others: fetched once if there is a grant. */
 	other = make_own(2, 5000);
 	ck_assert_int_eq(hold(other), -EACCES);
 	ck_assert_int_eq(hold(nc_id(0, 77, 7)), -EACCES);
@@ -126,7 +126,7 @@ START_TEST(test_make_and_use)
 	ck_assert_int_eq(hold(SIZE_MAX), -EACCES);
 	caller.subject.operates = true;
 	check_held(other, 2, 5000);
-	/* Without the owner, who may still have to close what it has passed on. */
+	/* Without the owner, which may still have to close descriptors that it has passed. */
 	stop_owner();
 	descriptors = open_descriptors();
 	check_held(other, 2, 5000);
@@ -137,7 +137,7 @@ START_TEST(test_make_and_use)
 }
 END_TEST
 
-/* Whatever takes a unit away, the next use is refused and holds last. */
+/* For any way to remove a unit: the next use is refused and existing holds stay valid. */
 START_TEST(test_taken_away)
 {
 	struct nc_grantee to = {.principal = NC_USER, .who = 1000, .pidfd = -1};
@@ -177,7 +177,7 @@ START_TEST(test_taken_away)
 	ck_assert_int_eq(nc_grants_revoke(&cache.grants, id, &to), 0);
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -EACCES);
 	ck_assert_int_eq(nc_grants_add(&cache.grants, id, &to), 0);
-	/* Not while the old hold lasts; then it is fetched anew. */
+	/* Not while the old hold exists; then it is fetched again. */
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -EACCES);
 	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
 	check_held(id, 5, 5000);
@@ -195,7 +195,7 @@ START_TEST(test_refused)
 
 	open_all();
 	descriptors = open_descriptors();
-	/* Over the quota: it may be tried again, or abandoned. */
+	/* Over the quota: the caller may retry, or abandon it. */
 	caller.subject.quota = 0;
 	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
 	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
@@ -205,7 +205,7 @@ START_TEST(test_refused)
 	ck_assert_uint_eq(imports.filling, 1);
 	nc_imports_abandon(&imports, unit);
 	ck_assert_uint_eq(imports.filling, 0);
-	/* The owner may answer first and close then. */
+	/* The owner may reply first and close then. */
 	stop_owner();
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	start_owner();
@@ -219,7 +219,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Idle ones beyond a number are given back, oldest first; held ones never. */
+/* Idle imports beyond a limit are returned, the oldest first; held ones never. */
 START_TEST(test_surplus)
 {
 	struct nc_unit *unit;
@@ -235,7 +235,7 @@ START_TEST(test_surplus)
 	ck_assert_uint_eq(imports.table.count, NC_IMPORTS_MAX);
 	ck_assert_uint_eq(slots_taken(), NC_IMPORTS_MAX);
 	descriptors = open_descriptors();
-	/* Those that were given back are fetched again. */
+	/* Returned imports are fetched again. */
 	for (unsigned i = 0; i < NC_IMPORTS_MAX + 20; i += 7)
 		check_held(ids[i], i, 100);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
@@ -245,8 +245,8 @@ START_TEST(test_surplus)
 }
 END_TEST
 
-/* A unit that was entered after its maker was told that it failed does not stay. */
-/* What is dead goes when something else comes: its memory is held by nobody else. */
+/* A unit that was entered after its creator got an error does not stay. */
+/* A dead import is dropped at the next import; nothing else holds its memory. */
 START_TEST(test_dead_ones_go)
 {
 	unsigned descriptors = 0;
@@ -265,7 +265,7 @@ START_TEST(test_dead_ones_go)
 	}
 	ck_assert_uint_le(open_descriptors(), descriptors);
 	ck_assert_uint_le(slots_taken(), 3);
-	/* The one that stands was not mistaken for one of them. */
+	/* The live one was not mistaken for a dead one. */
 	descriptors = open_descriptors();
 	check_held(kept, 1, 5000);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
@@ -288,7 +288,7 @@ START_TEST(test_late_reply)
 	start_owner();
 	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
 	check_held(id, 6, 5000);
-	/* A question more, and the one that nobody knows is gone. */
+	/* After one more request, the unused one is gone. */
 	ck_assert_int_eq(hold(id + 5), -EACCES);
 	ck_assert_uint_eq(cache.grants.records.count, 1);
 	ck_assert_uint_eq(cache.own.units.live, 1);
@@ -321,7 +321,7 @@ static void *use(void *context)
 	return NULL;
 }
 
-/* Units are destroyed and made anew while others use them. */
+/* Units are destroyed and created again while other threads use them. */
 START_TEST(test_threads)
 {
 	pthread_t threads[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-index.c - unit tests of index.c: which ids a process may use, members
- * that come and go, options and counters, and threads that use one cache in
- * all ways at once.  Owns its caches.
+ * test-index.c - unit tests of index.c: which ids a process may use, members that
+ * attach and exit, options and counters, and threads that use one cache in all ways
+ * concurrently.  Owns its caches.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void open_cache(size_t size)
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
 
-/* A unit whose bytes are the pattern of its own id; 0: no memory. */
+/* Inserts a unit whose bytes are the pattern of its own id; returns 0 without memory. */
 static size_t insert(size_t size, enum NC_kind kind)
 {
 	struct nc_layout layout;
@@ -154,14 +154,14 @@ START_TEST(test_stat)
 	ck_assert_uint_eq(stat.units, 0);
 	for (unsigned i = 0; i < 3; i++)
 		id[i] = insert(100, NC_KIND_RECYCLED);
-	/* What is being filled cannot be named yet. */
+	/* A unit that is being filled has no id yet. */
 	ck_assert_int_eq(nc_layout_init(&layout, 10, 0), 0);
 	ck_assert_int_eq(nc_member_alloc(&cache.own, &layout, NC_KIND_RECYCLED, &unit), 0);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 3);
 	ck_assert_uint_eq(stat.inserts, 3);
 	ck_assert_uint_eq(stat.used, 256 << 10);
-	/* Nor can what is destroyed, held or not. */
+	/* A destroyed unit has none either, held or not. */
 	ck_assert_int_eq(hold(id[0]), 0);
 	ck_assert_int_eq(nc_index_destroy(&cache, id[0]), 0);
 	ck_assert_int_eq(nc_index_destroy(&cache, id[1]), 0);
@@ -188,7 +188,7 @@ START_TEST(test_stat)
 }
 END_TEST
 
-/* A process that attached knows its own ids; all others are not its business. */
+/* An attached process knows its own ids; it cannot use any other. */
 START_TEST(test_attached)
 {
 	struct NC_cache_stat stat;
@@ -222,7 +222,7 @@ static struct nc_unit_shared *table_of(struct nc_remote_member *remote)
 	return (struct nc_unit_shared *)(void *)remote->store->segment.base;
 }
 
-/* The owner uses the members' units by their ids; a lie is EACCES. */
+/* The owner uses the members' units by their ids; an invalid entry is EACCES. */
 START_TEST(test_members)
 {
 	struct nc_remote_member *remote, *other;
@@ -264,8 +264,8 @@ START_TEST(test_members)
 END_TEST
 
 /*
- * All numbers are given out once before one is given again, its generations
- * then begin above the old ones; and when all are spent, nobody is admitted.
+ * All numbers are assigned once before one is assigned again, whose generations then
+ * begin above the old ones; and when all are spent, no member is admitted.
  */
 START_TEST(test_numbers)
 {
@@ -281,7 +281,7 @@ START_TEST(test_numbers)
 	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), 0);
 	ck_assert_uint_eq(remote->units.generation, 2);
 	nc_index_detach(&cache, remote);
-	/* Every number in use, or spent: as cheap as it gets without that many members. */
+	/* Every number is in use or spent, without the cost of that many members. */
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++)
 		atomic_load(&cache.remotes[number])->generation = NC_ID_GENERATION_MAX + 1;
 	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), -EUSERS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-remote-member.c - unit tests of remote-member.c: an honest member, one that lies in
- * the shared table, also while it is being read, and what is left of it when
- * it is gone.  The test plays the member: it writes into the segment itself.
+ * test-remote-member.c - unit tests of remote-member.c: an honest member, one that
+ * writes invalid entries into the shared table, also while it is being read, and what
+ * is left of it when it has exited.  The test plays the member: it writes into the
+ * segment itself.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -78,7 +79,7 @@ START_TEST(test_honest)
 	ck_assert_uint_eq(unit->at, first);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), 3, 0, 5000), 5000);
 	ck_assert_uint_eq(word_at(3), nc_shared_word(1, NC_SHARED_BUSY));
-	/* The copy counts from here on, not the entry. */
+	/* From here on the copy counts, not the entry. */
 	atomic_store(&entry_at(3)->size, UINT64_MAX);
 	ck_assert_int_eq(hold(3, 1), 0);
 	ck_assert_uint_eq(unit->layout.size, 5000);
@@ -87,7 +88,7 @@ START_TEST(test_honest)
 	ck_assert_int_eq(nc_remote_member_release(remote, 3, 1), -EINVAL);
 	ck_assert_uint_eq(word_at(3), nc_shared_word(1, NC_SHARED_LIVE));
 	ck_assert_uint_eq(remote->held, 0);
-	/* Held anew, it is read anew. */
+	/* Held again, it is read again. */
 	ck_assert_int_eq(hold(3, 1), -EPROTO);
 	nc_remote_member_free(remote);
 }
@@ -112,7 +113,7 @@ START_TEST(test_names)
 	ck_assert_int_eq(nc_remote_member_release(remote, 0, 4), -EINVAL);
 	ck_assert_int_eq(nc_remote_member_release(remote, 0, 6), -EINVAL);
 	ck_assert_int_eq(nc_remote_member_release(remote, 0, 5), 0);
-	/* Other states than LIVE name nothing. */
+	/* Entries in states other than LIVE have no valid id. */
 	for (unsigned state = 0; state < 16; state++) {
 		if (state == NC_SHARED_LIVE)
 			continue;
@@ -148,7 +149,7 @@ START_TEST(test_lies)
 	for (unsigned i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
 		publish(2, 10 + i, lie[i].at, lie[i].size, lie[i].fraglen);
 		ck_assert_int_eq(hold(2, 10 + i), -EPROTO);
-		/* It got it back, and the owner keeps nothing. */
+		/* The member got it back, and the owner keeps nothing. */
 		ck_assert_uint_eq(word_at(2), nc_shared_word(10 + i, NC_SHARED_DROPPED));
 		ck_assert_uint_eq(remote->held, 0);
 		publish(2, 10 + i, lie[i].at, lie[i].size, lie[i].fraglen);
@@ -167,7 +168,7 @@ START_TEST(test_destroy)
 	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), 0);
 	ck_assert_uint_eq(word_at(0), nc_shared_word(1, NC_SHARED_DROPPED));
 	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), -ENOENT);
-	/* A name that was given back is dead, whatever the member writes. */
+	/* An id that was returned is dead, whatever the member writes. */
 	publish(0, 1, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
 	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), -ENOENT);
@@ -188,7 +189,7 @@ START_TEST(test_destroy)
 }
 END_TEST
 
-/* The member destroys, or scribbles over, what the owner holds: who holds it goes on. */
+/* The member destroys or overwrites a unit that the owner holds: the holder is not affected. */
 START_TEST(test_destroyed_by_member)
 {
 	struct nc_unit *unit;
@@ -204,7 +205,7 @@ START_TEST(test_destroyed_by_member)
 		ck_assert_int_eq(hold(0, generation), -ENOENT);
 		ck_assert_int_eq(nc_remote_member_hold(remote, 0, generation, true, &unit), 0);
 		ck_assert_int_eq(nc_remote_member_release(remote, 0, generation), 0);
-		/* What it writes next does not bring the name back. */
+		/* What the member writes next does not make the id valid again. */
 		atomic_store(&entry_at(0)->word, nc_shared_word(generation, NC_SHARED_BUSY));
 		ck_assert_int_eq(hold(0, generation), -ENOENT);
 		ck_assert_int_eq(nc_remote_member_release(remote, 0, generation), 0);
@@ -215,11 +216,11 @@ START_TEST(test_destroyed_by_member)
 }
 END_TEST
 
-/* The last generation of a slot can be used, and is dead for ever afterwards. */
+/* The last generation of a slot can be used, and is dead forever afterwards. */
 START_TEST(test_last_generation)
 {
 	open_one();
-	/* Not so soon: nobody can have named that many. */
+	/* Not that early: no member can have used that many. */
 	publish(0, NC_ID_GENERATION_MAX, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), -ENOENT);
 	remote->admitted -= NC_ID_GENERATION_MAX / 16384;
@@ -253,7 +254,7 @@ START_TEST(test_detach)
 }
 END_TEST
 
-/* What is held when the member dies stays readable and sendable until let go. */
+/* A unit that is held when the member dies stays readable and sendable until its release. */
 START_TEST(test_detach_while_held)
 {
 	struct nc_unit *unit;
@@ -281,7 +282,7 @@ START_TEST(test_detach_while_held)
 }
 END_TEST
 
-/* The next member of the number begins above all that the last one can have given out. */
+/* The next member with this number begins above all generations that the last one can have used. */
 START_TEST(test_number_again)
 {
 	open_one();
@@ -293,7 +294,7 @@ START_TEST(test_number_again)
 	nc_remote_member_detach(remote);
 	admit();
 	ck_assert_uint_gt(remote->units.generation, 17);
-	/* It writes its predecessor's names into its table: they stay dead. */
+	/* It writes the ids of its predecessor into its table: they stay dead. */
 	publish(0, 1, first, 100, PAGE);
 	publish(1, 17, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
@@ -302,26 +303,26 @@ START_TEST(test_number_again)
 	publish(1, remote->units.generation, first, 100, PAGE);
 	ck_assert_int_eq(hold(1, remote->units.generation), 0);
 	ck_assert_int_eq(nc_remote_member_release(remote, 1, remote->units.generation), 0);
-	/* Names it only used, without the owner ever hearing of them, count as well. */
+	/* Ids that it only used, without a message to the owner, count as well. */
 	publish(5, 1000, first, 100, PAGE);
 	nc_remote_member_detach(remote);
 	admit();
 	ck_assert_uint_gt(remote->units.generation, 1000);
-	/* So do names of which the table says nothing any more. */
+	/* Ids that the table no longer contains do, too. */
 	publish(5, 2000, first, 100, PAGE);
 	ck_assert_int_eq(nc_remote_member_destroy(remote, 5, 2000), 0);
 	atomic_store(&entry_at(5)->word, 0);
 	nc_remote_member_detach(remote);
 	admit();
 	ck_assert_uint_gt(remote->units.generation, 2000);
-	/* Claims of what cannot be spend nothing. */
+	/* Impossible generations spend nothing. */
 	atomic_store(&entry_at(5)->word, UINT64_MAX);
 	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
 	nc_remote_member_detach(remote);
 	ck_assert(nc_remote_member_vacant(remote));
 	admit();
 	ck_assert_uint_lt(remote->units.generation, 2 * 65536);
-	/* One that had the time for it does. */
+	/* A member that had time for that many does. */
 	remote->admitted -= NC_ID_GENERATION_MAX / 16384;
 	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
 	nc_remote_member_detach(remote);
@@ -330,7 +331,7 @@ START_TEST(test_number_again)
 }
 END_TEST
 
-/* A table of many chunks, of which only a late one was ever touched. */
+/* A table of many chunks, of which only a late one was ever used. */
 START_TEST(test_sparse_table)
 {
 	size_t begin;
@@ -363,7 +364,7 @@ END_TEST
 
 static _Atomic bool lying;
 
-/* Entries change all the time; now and then one is named, with rising generations. */
+/* Changes entries all the time; sometimes one is valid, with rising generations. */
 static void *lie(void *context)
 {
 	struct nc_unit_shared *table = context;
@@ -393,7 +394,7 @@ static void *lie(void *context)
 	return NULL;
 }
 
-/* The table changes while it is read: what is held always lies inside the segment. */
+/* The table changes while it is read: a held unit always lies inside the segment. */
 START_TEST(test_lies_while_read)
 {
 	unsigned held = 0, refused = 0, wanted = scaled(1000);
@@ -422,7 +423,7 @@ START_TEST(test_lies_while_read)
 		expect(at >= first && at % PAGE == 0 && at < SIZE);
 		expect(extent >= unit->layout.size && extent <= SIZE - at);
 		expect(unit->layout.fraglen && unit->layout.size);
-		/* Read at both ends: no fault, whatever the table says now. */
+		/* Read at both ends: no fault, whatever the table contains now. */
 		(void)*(volatile char *)nc_unit_base(unit);
 		(void)*(volatile char *)(nc_unit_base(unit) + extent - 1);
 		if (held % 5 == 0)

@@ -36,7 +36,7 @@ static inline int call_id(struct caller *caller, enum nc_wire_op op, size_t id)
 	return call_plain(caller, &call, &reply);
 }
 
-/* The bytes that came with a FETCH. */
+/* Checks the bytes that arrived with a FETCH. */
 static inline void check_bytes(struct reply *reply, uint64_t seed, size_t size)
 {
 	char *base;
@@ -50,7 +50,7 @@ static inline void check_bytes(struct reply *reply, uint64_t seed, size_t size)
 	close_reply(reply);
 }
 
-/* --- what is asked wrongly -------------------------------------------------------- */
+/* --- wrong calls ------------------------------------------------------------------ */
 
 static inline int seal_with(size_t size, size_t fraglen, int fd)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-collector-thread.c - unit tests of collector.c: the thread that does what is
- * due, sleeps otherwise, and does not live on in a child.
+ * test-collector-thread.c - unit tests of collector.c: the thread does due work,
+ * sleeps otherwise, and does not exist in a child.
  */
 #include "collector-fixture.h"
 
 /* --- the thread -------------------------------------------------------------------- */
 
-/* Whether a thread of this process waits in poll(): it is past its start, and holds no lock. */
+/* Returns whether a thread of this process waits in poll(): it has started, and holds no lock. */
 static bool polls(const char *task)
 {
 	char path[300];
@@ -27,7 +27,7 @@ static bool polls(const char *task)
 	return number == SYS_ppoll;
 }
 
-/* How many threads of that name there are; all that poll(), if only those count. */
+/* Returns the number of threads with that name; with poll_only, of those in poll(). */
 static unsigned threads_that(const char *name, bool poll_only)
 {
 	DIR *directory = opendir("/proc/self/task");
@@ -105,7 +105,7 @@ static long thread_switches(void)
 	return switches;
 }
 
-/* An idle cache does not wake up; a busy one below its marks hardly does. */
+/* An idle cache never wakes the thread; a busy one below its watermarks hardly does. */
 START_TEST(test_thread_sleeps)
 {
 	struct timespec pause = {.tv_nsec = 300 * 1000 * 1000};
@@ -118,7 +118,7 @@ START_TEST(test_thread_sleeps)
 		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
 	(void)insert_kind(1, 100, NC_KIND_APPENDED);
-	/* Settled when two looks agree. */
+	/* Settled when two reads agree. */
 	do {
 		before = thread_switches();
 		nanosleep(&pause, NULL);
@@ -132,7 +132,7 @@ START_TEST(test_thread_sleeps)
 }
 END_TEST
 
-/* The thread does all of it by itself; a second one that dispatches does no harm. */
+/* The thread does all of it alone; a second one that dispatches does no harm. */
 static void *also_dispatches(void *context)
 {
 	const _Atomic bool *stop = context;
@@ -166,14 +166,14 @@ START_TEST(test_thread_collects)
 					 i % 3 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
 			if (i % 5 == 0)
 				(void)NC_set_lifetime(cache, id, 1);
-			/* The hot ones are read all the time. */
+			/* The hot ones are read continuously. */
 			if (hold_id(NULL, ids[i % 64]) == 0) {
 				check_bytes(ids[i % 64], i % 64, 30 << 10);
 				ck_assert_int_eq(release_id(NULL, ids[i % 64]), 0);
 			}
 		}
 		ck_assert_uint_le(stat_now().used, 8 * MIB);
-		/* It ends below the mark, and all lifetimes have ended. */
+		/* In the end it is below the watermark, and all lifetimes have expired. */
 		do {
 			struct timespec pause = {.tv_nsec = 1000 * 1000};
 
@@ -190,7 +190,7 @@ START_TEST(test_thread_collects)
 }
 END_TEST
 
-/* A child has neither the cache nor the thread, and its exit is no one's concern. */
+/* A child has neither the cache nor the thread; its exit changes nothing here. */
 START_TEST(test_fork)
 {
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.flags = NC_CACHE_NO_THREAD);
@@ -207,7 +207,7 @@ START_TEST(test_fork)
 
 		if (threads("nabc-collector") != 0 || NC_cache_close(cache) == 0)
 			_exit(1);
-		/* The sanitizers know no threads after such a fork. */
+		/* The sanitizers do not support threads after such a fork. */
 		own = NC_cache_open(&options);
 		if (!own || NC_cache_close(own) != 0)
 			_exit(2);

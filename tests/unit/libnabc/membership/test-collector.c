@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-collector.c - unit tests of collector.c and maintenance.c: what is due is
- * announced and done, what is not costs nothing; by the caller's loop.  Owns a
+ * test-collector.c - unit tests of collector.c and maintenance.c: due work is
+ * announced and done by the loop of the caller, other work costs nothing.  Owns a
  * cache.
  */
 #include "collector-fixture.h"
@@ -21,7 +21,7 @@ static bool named(size_t id)
 	return true;
 }
 
-/* Nothing is due: the descriptor is quiet, whatever was done before. */
+/* Nothing is due: the descriptor is not readable, whatever was done before. */
 START_TEST(test_quiet)
 {
 	size_t ids[64];
@@ -39,7 +39,10 @@ START_TEST(test_quiet)
 }
 END_TEST
 
-/* Above the high mark the descriptor says so, and room is made down to the low one. */
+/*
+ * Above the high watermark the descriptor is readable, and units are evicted down to
+ * the low one.
+ */
 START_TEST(test_watermarks)
 {
 	struct NC_cache_options options =
@@ -49,7 +52,7 @@ START_TEST(test_watermarks)
 	size_t ids[48];
 
 	open_with(options);
-	/* Up to three quarters nothing happens. */
+	/* Nothing happens up to three quarters. */
 	for (unsigned i = 0; i < 48; i++)
 		ids[i] = insert_kind(i, 128 << 10, NC_KIND_APPENDED);
 	ck_assert_uint_eq(stat_now().used, 6 * MIB);
@@ -70,7 +73,7 @@ START_TEST(test_watermarks)
 }
 END_TEST
 
-/* One empty segment is kept for what comes, no more. */
+/* At most one empty segment is kept for new units. */
 START_TEST(test_empty_segments)
 {
 	size_t ids[300];
@@ -88,7 +91,7 @@ START_TEST(test_empty_segments)
 }
 END_TEST
 
-/* What is used survives the cleaning of its segment, in another place, with its bytes. */
+/* Used units survive the compaction of their segment, at another place, with their bytes. */
 START_TEST(test_hot_units_move)
 {
 	struct NC_cache_options options =
@@ -118,14 +121,14 @@ START_TEST(test_hot_units_move)
 		else
 			cold++;
 	}
-	/* All that were used, of the others what there was room for. */
+	/* All used units, and as many of the others as fit. */
 	ck_assert_uint_eq(alive, 40);
 	ck_assert_uint_lt(cold, 280);
 	close_cache();
 }
 END_TEST
 
-/* All is held, so nothing can go; the last holder says when something can. */
+/* All is held, so nothing can be evicted; the last release makes it possible and says so. */
 START_TEST(test_last_holder_wakes)
 {
 	struct NC_cache_options options =
@@ -167,7 +170,7 @@ START_TEST(test_lifetime)
 	ck_assert_int_eq(hold_id(NULL, held), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, held, 1), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, brief, 1), 0);
-	/* The end of a lifetime is an event; nobody needs to ask. */
+	/* The end of a lifetime is an event; no call is needed. */
 	while (stat_now().expired < 2) {
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
@@ -185,7 +188,7 @@ START_TEST(test_lifetime)
 }
 END_TEST
 
-/* Its time is over and no collector ran: the id is dead all the same. */
+/* Its lifetime is over and no collector ran: the id is dead all the same. */
 START_TEST(test_lifetime_uncollected)
 {
 	struct timespec pause = {.tv_nsec = 1000 * 1000};
@@ -197,7 +200,7 @@ START_TEST(test_lifetime_uncollected)
 	id = insert_kind(1, 100, NC_KIND_RECYCLED);
 	ck_assert_int_eq(NC_set_lifetime(cache, id, 1), 0);
 	await(NC_cache_fd(cache), POLLIN);
-	/* The coarse clock may be a tick behind. */
+	/* The coarse clock may be one tick late. */
 	while (named(id)) {
 		ck_assert_uint_lt(waited++, 10000);
 		nanosleep(&pause, NULL);
@@ -212,7 +215,7 @@ START_TEST(test_lifetime_uncollected)
 }
 END_TEST
 
-/* LOW goes first, then NORMAL, then HIGH; PINNED stays, and is counted. */
+/* LOW is evicted first, then NORMAL, then HIGH; PINNED stays, and is counted. */
 START_TEST(test_priorities)
 {
 	struct NC_cache_options options =
@@ -221,7 +224,7 @@ START_TEST(test_priorities)
 	NC_handle handle;
 
 	open_with(options);
-	/* Recycled units of a quarter megabyte's segments go one by one. */
+	/* Recycled units in segments of 256 KiB are evicted one by one. */
 	for (unsigned i = 0; i < 32; i++)
 		for (unsigned priority = 0; priority < 4; priority++) {
 			ids[priority][i] = insert_kind(i, 8 << 10, NC_KIND_RECYCLED);
@@ -246,7 +249,7 @@ START_TEST(test_priorities)
 		ck_assert_uint_eq(left[2], i < 64 ? 32 : 95 - i);
 		ck_assert_uint_eq(left[3], 32);
 	}
-	/* All that is left is pinned. */
+	/* Only pinned units are left. */
 	ck_assert_uint_eq(stat_now().pinned, 128);
 	FAILS(NC_unit_alloc(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED, 0), ENOMEM);
 	FAILS(NC_unit_alloc(cache, &handle, 8 << 10, 0, NC_KIND_APPENDED, 0), ENOMEM);
@@ -262,7 +265,7 @@ START_TEST(test_priorities)
 }
 END_TEST
 
-/* Pinned units of the log stay while everything about them goes. */
+/* Pinned units of the log stay while all units around them are evicted. */
 START_TEST(test_pinned_in_the_log)
 {
 	struct NC_cache_options options =
@@ -291,7 +294,7 @@ END_TEST
 
 /* --- the scrubber --------------------------------------------------------------- */
 
-/* Changes one byte, whatever protects it. */
+/* Changes one byte, even if it is protected. */
 static void spoil(size_t id, size_t offset)
 {
 	size_t run;
@@ -320,7 +323,7 @@ START_TEST(test_scrubber)
 	intact[1] = insert_kind(3, 90000, NC_KIND_APPENDED);
 	log = insert_kind(4, 200000, NC_KIND_APPENDED);
 	gone = insert_kind(5, 4096, NC_KIND_RECYCLED);
-	/* A whole round finds nothing wrong. */
+	/* A complete round finds no error. */
 	while (stat_now().scrubbed < 2 * 644096) {
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
@@ -348,7 +351,7 @@ START_TEST(test_scrubber)
 }
 END_TEST
 
-/* With nothing to look at it sleeps, and an insert wakes it. */
+/* Without units to verify it sleeps, and an insert wakes it. */
 START_TEST(test_scrubber_sleeps)
 {
 	struct NC_cache_options options =
@@ -364,7 +367,7 @@ START_TEST(test_scrubber_sleeps)
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		wait.fd = NC_cache_fd(cache);
-		/* It gives up after a round or two without a unit; each is an event. */
+		/* It stops after one or two rounds without a unit; each round is an event. */
 		while (poll(&wait, 1, 1000) == 1) {
 			ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 			ck_assert_uint_lt(rounds++, 100);
@@ -394,7 +397,7 @@ START_TEST(test_protect)
 		ck_assert(!writable(at + 9999));
 		check_bytes(id, i, 10000);
 		ck_assert_int_eq(release_id(NULL, id), 0);
-		/* The same memory is used again, and can be filled. */
+		/* The same memory is used again, and is writable. */
 		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
 	close_cache();

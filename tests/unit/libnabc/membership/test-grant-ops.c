@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-grant-ops.c - unit tests of grant-ops.c: granting, exporting and listing from the
- * owner's end, reading, and whom a grant names.  The owner's members are made
- * up; the test plays all of them.
+ * test-grant-ops.c - unit tests of grant-ops.c: granting, exporting and listing by the
+ * owner, reading, and the principal of a grant.  The owner's members are made up; the
+ * test plays all of them.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -99,7 +99,7 @@ START_TEST(test_grantee)
 	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, (unsigned)-1, true, &grantee), -ESRCH);
 	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, (unsigned)-1, true, &grantee), -EBADF);
 	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, 0, true, &grantee), -EBADF);
-	/* Not pinned: of a number nothing is asked. */
+	/* Not pinned: a plain number is not checked. */
 	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, 12345678, false, &grantee), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	if (skip_without_pidfds("grant-ops: grantee"))
@@ -152,7 +152,7 @@ START_TEST(test_read)
 }
 END_TEST
 
-/* Of every kind; what lies between fragments, another's once, is not handed out. */
+/* Of every kind; old bytes of others between the fragments are not passed on. */
 START_TEST(test_grant)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
@@ -209,7 +209,7 @@ START_TEST(test_grant)
 }
 END_TEST
 
-/* The owner needs no leave; nothing is copied for it. */
+/* The owner needs no grant; nothing is copied for it. */
 START_TEST(test_grant_to_owner)
 {
 	struct nc_grantee grantee = {.principal = NC_PROCESS, .pidfd = -1};
@@ -228,7 +228,7 @@ START_TEST(test_grant_to_owner)
 }
 END_TEST
 
-/* An evicted unit is destroyed for those who were granted it, too. */
+/* An evicted unit is destroyed for its grantees, too. */
 START_TEST(test_evicted)
 {
 	struct nc_unit *filling[16];
@@ -245,7 +245,7 @@ START_TEST(test_evicted)
 	close(info.fd);
 	slot = info.slot;
 	ck_assert_uint_eq(nc_revocation_map_read(&member.subject.revocations.segment, slot), id);
-	/* What is being filled cannot go, so this must. */
+	/* A unit that is being filled cannot be evicted; therefore this one is. */
 	ck_assert_int_eq(nc_layout_init(&layout, 300 << 10, 0), 0);
 	while (nc_index_alloc(&cache, &layout, NC_KIND_APPENDED, &filling[count]) == 0)
 		count++;
@@ -280,7 +280,7 @@ START_TEST(test_list)
 		seen += count;
 	} while (cursor);
 	ck_assert_uint_eq(seen, 100);
-	/* Records of units that are gone are no early end of the list. */
+	/* Records of destroyed units do not end the list early. */
 	for (unsigned i = 0; i < 199; i++)
 		ck_assert_int_eq(nc_index_destroy(&cache, ids[i]), 0);
 	for (unsigned i = 0; i < 199; i++)
@@ -294,8 +294,8 @@ START_TEST(test_list)
 }
 END_TEST
 
-/* The same, with the one that lives behind many that do not. */
-/* The owner's own list; one of fewer or more than there are, of structures of any length. */
+/* The same, with one live unit behind many destroyed ones. */
+/* The owner's own list; with room for fewer or more than exist, and structures of any length. */
 START_TEST(test_grants)
 {
 	struct NC_grant_info grants[600];
@@ -325,7 +325,7 @@ START_TEST(test_grants)
 }
 END_TEST
 
-/* What a member makes of a reply; the owner may be anybody's process. */
+/* How a member handles a reply; any process may be the owner. */
 static int list_by(const struct nc_wire_reply *head, unsigned count)
 {
 	static const char bytes[NC_WIRE_BEHIND_MAX];
@@ -342,7 +342,7 @@ static int list_by(const struct nc_wire_reply *head, unsigned count)
 	ck_assert_int_eq(nc_peer_pair(ends), 0);
 	nc_rpc_client_init(&guest.rpc);
 	nc_rpc_client_open(&guest.rpc, ends[0]);
-	/* The answers wait there before it asks, and never end. */
+	/* The replies are queued before the call, and never end. */
 	for (reply.head.tag = 1; reply.head.tag <= 5; reply.head.tag++)
 		ck_assert_int_eq(
 			nc_peer_send(ends[1], &reply, sizeof(reply.head) + head->length, NULL, 0),
@@ -358,7 +358,7 @@ START_TEST(test_grants_of_a_liar)
 	const uint32_t one = sizeof(struct NC_grant_info);
 	struct nc_wire_reply reply = {.length = one, .size = 9, .fraglen = 1};
 
-	/* One at a time, for ever: as many as there is room for. */
+	/* One at a time, without end: the list stops at its capacity. */
 	ck_assert_int_eq(list_by(&reply, 4), 4);
 	ck_assert_int_eq(list_by(&reply, 1), 1);
 	reply.fraglen = 70;
@@ -369,11 +369,11 @@ START_TEST(test_grants_of_a_liar)
 	ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
 	reply.fraglen = UINT64_MAX;
 	ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
-	/* None, and never the end. */
+	/* An empty reply that is never the last one. */
 	reply = (struct nc_wire_reply){.size = 9, .fraglen = 70};
 	ck_assert_int_eq(list_by(&reply, 4), 0);
 	ck_assert_int_eq(list_by(&reply, 0), 70);
-	/* Part of one; more than were asked for. */
+	/* A part of one; more than requested. */
 	for (uint32_t length = 1; length < one; length++) {
 		reply.length = length;
 		ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
@@ -439,7 +439,7 @@ static void *grant_and_export(void *context)
 	return NULL;
 }
 
-/* Destroyed in the very moment of being granted: no record is left behind. */
+/* Destroyed at the moment of the grant: no record is left behind. */
 START_TEST(test_threads)
 {
 	pthread_t threads[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-handle-huge.c - unit tests of handle.c and store.c: which blocks of a
- * unit are collapsed into huge pages, when, and how many in one call; and units
- * of huge sizes.  madvise() is the test's own, so that the numbers are the same
- * on each system.  Each test owns its cache; single-threaded.
+ * test-handle-huge.c - unit tests of handle.c and store.c: which blocks of a unit are
+ * collapsed into huge pages, when, and how many in one call; and units of huge sizes.
+ * The test replaces madvise(), so that the numbers are the same on each system.  Each
+ * test owns its cache; single-threaded.
  */
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ static unsigned calls;	 /* of madvise() that collapse */
 static size_t collapsed; /* bytes */
 static int refuse;	 /* errno of such a call; 0: succeed without doing it */
 
-/* What has been collapsed of the segment that is looked at, by block. */
+/* The collapsed blocks of the segment under test. */
 static const char *watched;
 static unsigned char blocks[64];
 
@@ -38,7 +38,7 @@ int madvise(void *start, size_t length, int advice)
 		return -1;
 	}
 	collapsed += length;
-	/* The test may not take all memory of the machine. */
+	/* The test must not use all memory of the machine. */
 	expect(collapsed <= 128 * MIB);
 	expect((uintptr_t)start % HUGE_PAGE == 0);
 	expect(length == HUGE_PAGE);
@@ -48,7 +48,7 @@ int madvise(void *start, size_t length, int advice)
 		expect(block < sizeof(blocks));
 		blocks[block]++;
 	}
-	/* Nothing has been written there. */
+	/* These bytes are still unwritten. */
 	for (size_t at = 0; at < length; at += sizeof(uint64_t))
 		expect(*(const uint64_t *)(const void *)((const char *)start + at) == 0);
 	return 0;
@@ -76,7 +76,7 @@ static void watch(const NC_handle *handle)
 	watched = unit_of(handle)->store->segment.base;
 }
 
-/* One allocation of whatever size collapses one block at most. */
+/* One allocation of any size collapses at most one block. */
 START_TEST(test_alloc)
 {
 	NC_handle handle[40];
@@ -111,7 +111,7 @@ END_TEST
 
 enum way { PARTS, WHOLE, READ_PARTS, READ_WHOLE, POINTERS, NOTHING, AT_END, WAYS };
 
-/* One call that fills length bytes: the blocks of those, gaps included, and one more. */
+/* One call that fills `length` bytes collapses their blocks, gaps included, and one more. */
 static void check_bound(size_t length)
 {
 	size_t memory = length / 2 * 3 + 64 * PAGE;
@@ -171,7 +171,7 @@ static void check_way(enum way way, size_t fraglen, const char *data, int fd)
 	nc_index_fini(&cache);
 }
 
-/* Whatever fills a unit, its blocks are collapsed as the fill reaches them. */
+/* For any way to fill a unit, its blocks are collapsed when the fill reaches them. */
 START_TEST(test_fill)
 {
 	char *data = must_alloc(UNIT);
@@ -186,7 +186,7 @@ START_TEST(test_fill)
 }
 END_TEST
 
-/* A read that gets nothing collapses one block, and the next one no more. */
+/* A read that gets nothing collapses one block, and the next one none. */
 START_TEST(test_read_nothing)
 {
 	NC_handle handle;
@@ -205,7 +205,7 @@ START_TEST(test_read_nothing)
 }
 END_TEST
 
-/* A block that two units share is collapsed before the second one has its memory. */
+/* A block that two units share is collapsed before the second unit gets its memory. */
 START_TEST(test_shared_block)
 {
 	char *data = must_alloc(3 * MIB);
@@ -224,7 +224,10 @@ START_TEST(test_shared_block)
 	ck_assert_uint_eq(blocks[0], 0);
 	ck_assert_int_eq(nc_handle_write(&first, 0, data, 3 * MIB), (ssize_t)(3 * MIB));
 	ck_assert_int_eq(nc_handle_insert(&first, NC_WHOLE), 0);
-	/* The second one was before the segment was watched; the third ends with its unit. */
+	/*
+	 * The second one was there before the test watched the segment; the third ends with its
+	 * unit.
+	 */
 	for (unsigned i = 0; i < sizeof(blocks); i++)
 		ck_assert_uint_eq(blocks[i], i == 0 || i == 2);
 	nc_handle_free(&first);
@@ -234,7 +237,7 @@ START_TEST(test_shared_block)
 }
 END_TEST
 
-/* A system that has none is asked once a unit. */
+/* A system without huge pages is asked once for each unit. */
 START_TEST(test_refused)
 {
 	static const int errors[] = {EINVAL, ENOMEM, EAGAIN};
@@ -256,7 +259,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Where huge pages are not wanted, and memory that is no log's. */
+/* Where huge pages are disabled, and for memory outside the log. */
 START_TEST(test_none)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_SEALED, NC_KIND_APPENDED};
@@ -275,7 +278,7 @@ END_TEST
 
 /* --- huge sizes ---------------------------------------------------------------- */
 
-/* Whether the process can have a range of so many addresses; under Valgrind it cannot. */
+/* Returns whether the process can map a range of that size; under Valgrind it cannot. */
 static bool has_addresses(size_t size)
 {
 	void *range =
@@ -300,7 +303,7 @@ static void check_lazy(size_t size, size_t fraglen, enum NC_kind kind, unsigned 
 		ck_assert_int_eq(fstat(store->segment.fd, &stat), 0);
 		ck_assert_int_eq(stat.st_blocks, 0);
 		ck_assert_ptr_null(store->extent.map);
-		/* Little is filled, little is taken. */
+		/* A unit with few bytes uses little memory. */
 		ck_assert_int_eq(nc_handle_write(&handle, 0, "x", 1), 1);
 		ck_assert_uint_le(collapsed, HUGE_PAGE);
 		ck_assert_int_eq(fstat(store->segment.fd, &stat), 0);
@@ -312,7 +315,7 @@ static void check_lazy(size_t size, size_t fraglen, enum NC_kind kind, unsigned 
 	forget();
 }
 
-/* A unit of a huge size is a range of addresses until it is filled. */
+/* A unit of a huge size is only a range of addresses until it is filled. */
 START_TEST(test_huge_units)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_AUTO, NC_KIND_RECYCLED, NC_KIND_SEALED};
@@ -322,7 +325,7 @@ START_TEST(test_huge_units)
 		check_lazy(256 * GIB, 0, kinds[i], 0);
 		check_lazy(256 * GIB, 1448, kinds[i], 0);
 		nc_index_fini(&cache);
-		/* As many pages as a 32-bit number does not hold. */
+		/* More pages than a 32-bit number can hold. */
 		open_large(64 * TIB, 0);
 		check_lazy(16 * TIB, 64 << 10, kinds[i], NC_UNIT_UNSUMMED);
 		nc_index_fini(&cache);

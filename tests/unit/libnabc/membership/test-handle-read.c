@@ -24,7 +24,7 @@ static int temporary_file(uint64_t seed, size_t size)
 
 START_TEST(test_read_file)
 {
-	/* Small fragments need more iovecs than one call takes. */
+	/* Small fragments need more iovecs than one system call accepts. */
 	static const size_t sizes[] = {1, 1447, 1448, 5000, 200000};
 
 	open_cache();
@@ -37,7 +37,7 @@ START_TEST(test_read_file)
 			must_alloc_unit(&handle, sizes[s], fraglens[f], NC_KIND_AUTO);
 			ck_assert_int_eq(nc_handle_read(fd, &handle, 0, sizes[s]),
 					 (ssize_t)sizes[s]);
-			/* At its end: 0. */
+			/* At the end of the file: 0. */
 			ck_assert_int_eq(nc_handle_read(fd, &handle, 0, 1), 0);
 			got = insert_and_copy(&handle);
 			ck_assert_uint_eq(pattern_match(got, 3, 0, sizes[s]), sizes[s]);
@@ -48,7 +48,7 @@ START_TEST(test_read_file)
 }
 END_TEST
 
-/* A file shorter than the unit, read into its middle: zeroes round it. */
+/* A file shorter than the unit, read into its middle: zeroes around it. */
 START_TEST(test_read_short_file)
 {
 	int fd = temporary_file(4, 1000);
@@ -113,7 +113,7 @@ static void check_stream(const int ends[2], size_t fraglen, size_t have, size_t 
 	void *complaint;
 
 	must_alloc_unit(&handle, want, fraglen, NC_KIND_AUTO);
-	/* Signals are for the reading thread. */
+	/* Only the reading thread gets signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	ck_assert_int_eq(pthread_create(&thread, NULL, feed, &feeding), 0);
@@ -137,7 +137,7 @@ START_TEST(test_read_pipe)
 	for (size_t f = 0; f < FRAGLENS; f++) {
 		ck_assert_int_eq(pipe(ends), 0);
 		check_stream(ends, fraglens[f], 50000, 50000, 777, -1);
-		/* The end comes early. */
+		/* The end of the file comes early. */
 		ck_assert_int_eq(pipe(ends), 0);
 		check_stream(ends, fraglens[f], 3001, 50000, 1000, -1);
 	}
@@ -172,7 +172,7 @@ static void on_tick(int signal_number)
 	errno = error;
 }
 
-/* A signal that interrupts every wait must not cut a read short. */
+/* A signal that interrupts every wait must not shorten a read. */
 START_TEST(test_read_interrupted)
 {
 	struct itimerval every = {.it_interval.tv_usec = 2000, .it_value.tv_usec = 2000};
@@ -207,7 +207,7 @@ START_TEST(test_read_nonblocking)
 	must_alloc_unit(&handle, 5000, 1448, NC_KIND_RECYCLED);
 	ck_assert_int_eq(nc_handle_read(ends[0], &handle, 0, 5000), -EAGAIN);
 	ck_assert_int_eq(write(ends[1], data, 3000), 3000);
-	/* What came counts; that there is no more is told the next time. */
+	/* Received bytes count; the next call reports that there are no more. */
 	ck_assert_int_eq(nc_handle_read(ends[0], &handle, 100, 4900), 3000);
 	ck_assert_int_eq(nc_handle_read(ends[0], &handle, 3100, 1900), -EAGAIN);
 	ck_assert_int_eq(write(ends[1], data, 10), 10);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-handle-sums.c - unit tests of handle.c: kept sums are those of the
- * bytes whatever way these came in and however often, and pointers into
- * fragments show nothing old.  Each test owns its cache.
+ * test-handle-sums.c - unit tests of handle.c: kept sums are those of the bytes for
+ * any way and order of writing, and pointers into fragments show no old data.  Each
+ * test owns its cache.
  */
 #include "store/unit-checksum.h"
 
@@ -34,7 +34,7 @@ START_TEST(test_kinds)
 }
 END_TEST
 
-/* A pointer to a fragment, through which a random part of it is written. */
+/* Gets a pointer to a fragment and writes a random part through it. */
 static void write_directly(NC_handle *handle, unsigned char *expected, uint64_t *state)
 {
 	const struct nc_layout *layout = &unit_of(handle)->layout;
@@ -45,7 +45,7 @@ static void write_directly(NC_handle *handle, unsigned char *expected, uint64_t 
 	expect(got == (ssize_t)(index + 1 < layout->fragments
 					? layout->fraglen
 					: layout->size - index * layout->fraglen));
-	/* What was not written is zero, what was is there. */
+	/* Unwritten bytes are zero, written ones are there. */
 	expect(!memcmp(bytes, expected + index * layout->fraglen, (size_t)got));
 	from = random_next(state) % (size_t)got;
 	length = random_next(state) % ((size_t)got - from + 1);
@@ -151,7 +151,7 @@ START_TEST(test_fragment_refused)
 }
 END_TEST
 
-/* Through pointers to one fragment after another a whole unit is filled. */
+/* Fills a whole unit through pointers to one fragment after another. */
 START_TEST(test_fragments)
 {
 	open_cache();

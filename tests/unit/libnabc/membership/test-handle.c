@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-handle.c - unit tests of handle.c: filling units from memory and text,
- * what unwritten bytes read as, and insertion.  Each test owns its cache.
+ * test-handle.c - unit tests of handle.c: filling units from memory and text, the
+ * value of unwritten bytes, and insertion.  Each test owns its cache.
  */
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -199,7 +199,7 @@ START_TEST(test_writes)
 				check_writes(sizes[s], fraglens[f],
 					     i % 2 ? NC_KIND_RECYCLED : NC_KIND_APPENDED, &state);
 	nc_index_fini(&cache);
-	/* And in a member, whose memory is all recycled. */
+	/* And in a member, which has only recycled memory. */
 	join_cache();
 	for (unsigned i = 0; i < 10; i++)
 		check_writes(30000, fraglens[i % FRAGLENS], NC_KIND_RECYCLED, &state);
@@ -207,7 +207,7 @@ START_TEST(test_writes)
 }
 END_TEST
 
-/* A unit that was never written, or only in part, shows nothing of its predecessor. */
+/* A unit that was never written, or only in part, shows no bytes of its predecessor. */
 START_TEST(test_unwritten_is_zero)
 {
 	unsigned char *got;
@@ -255,7 +255,7 @@ START_TEST(test_printf)
 	ck_assert_mem_eq(got + 9 + 999, "x|", 2);
 	ck_assert_int_eq(got[1010 + 510], 'y');
 	ck_assert_int_eq(got[1521 + 511], 'z');
-	/* No NUL is stored, and none is there by chance: unwritten is zero. */
+	/* No NUL is stored; unwritten bytes are zero. */
 	for (size_t i = 2033; i < 3000; i++)
 		expect(got[i] == 0);
 	for (size_t i = 0; i < 2033; i++)
@@ -297,7 +297,7 @@ START_TEST(test_printf_refused)
 	open_cache();
 	must_alloc_unit(&handle, 100, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(print(&handle, 0, none), -EINVAL);
-	/* No character of the C locale. */
+	/* A character that the C locale does not have. */
 	ck_assert_int_eq(print(&handle, 0, "%lc", (wint_t)0x10ffff), -EILSEQ);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	nc_index_fini(&cache);
@@ -306,7 +306,7 @@ END_TEST
 
 /* --- insertion ------------------------------------------------------------- */
 
-/* After insert appended memory cannot be written, recycled memory can. */
+/* After insert, appended memory is read-only; recycled memory is not. */
 START_TEST(test_read_only)
 {
 	NC_handle handle;

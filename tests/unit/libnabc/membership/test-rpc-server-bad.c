@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-rpc-server-bad.c - unit tests of rpc-server.c: calls as no member makes
- * them, of other processes and at random, and what fails for want of
- * descriptors.  After each the owner has as many descriptors and as much
- * memory in use as before.  Forks for what other processes send over a socket
- * that is not theirs.
+ * test-rpc-server-bad.c - unit tests of rpc-server.c: invalid calls, calls of other
+ * processes, random calls, and failures due to a lack of descriptors.  After each the
+ * owner has as many descriptors and as much memory in use as before.  Forks to let
+ * other processes send over a socket that is not theirs.
  */
 #include "rpc-server-fixture.h"
 
-/* --- what is asked wrongly -------------------------------------------------------- */
+/* --- wrong calls ------------------------------------------------------------------ */
 
 START_TEST(test_bad_seals)
 {
@@ -38,7 +37,7 @@ START_TEST(test_bad_seals)
 	ck_assert_int_eq(seal_with(100, PAGE, member.socket[0]), -EPROTO);
 	ck_assert_int_eq(seal_with(100, PAGE, loose), -EPROTO);
 	ck_assert_int_eq(seal_with(100, PAGE, open_segment.fd), -EPROTO);
-	/* Frozen, but not to be read. */
+	/* Frozen, but not readable. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	close(ends[0]);
 	ends[0] = open(path, O_WRONLY | O_CLOEXEC);
@@ -47,7 +46,7 @@ START_TEST(test_bad_seals)
 	close(ends[0]);
 	ends[0] = open(path, O_PATH | O_CLOEXEC);
 	ck_assert_int_lt(seal_with(100, PAGE, ends[0]), 0);
-	/* None of it left anything. */
+	/* No call left anything behind. */
 	ck_assert_uint_eq(cache.own.used, 0);
 	ck_assert_uint_eq(member.subject.sealed, 0);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
@@ -62,7 +61,7 @@ START_TEST(test_bad_seals)
 }
 END_TEST
 
-/* --- what is no call ------------------------------------------------------------- */
+/* --- invalid messages ------------------------------------------------------------ */
 
 static void check_refused(const void *message, size_t length, unsigned fd_count)
 {
@@ -74,7 +73,7 @@ static void check_refused(const void *message, size_t length, unsigned fd_count)
 	say(&member, message, length, fds, fd_count);
 	ck_assert_int_lt(serve(&member), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	/* Nothing is answered to it. */
+	/* It gets no reply. */
 	ck_assert(!readable(member.socket[1]));
 }
 
@@ -114,7 +113,7 @@ START_TEST(test_no_question)
 }
 END_TEST
 
-/* Every call with every number of descriptors and odd values: answered or refused. */
+/* Every call with every number of descriptors and unusual values: a reply or a refusal. */
 START_TEST(test_random)
 {
 	static const uint64_t odd[] = {0,
@@ -171,7 +170,7 @@ START_TEST(test_random)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		nc_grants_part(&cache.grants, &callers[i]->subject, no_orphan, NULL);
-	/* The records of sealed units stand: a descriptor for each. */
+	/* The records of sealed units stay: a descriptor for each. */
 	ck_assert_uint_le(open_descriptors(), descriptors + cache.grants.records.count);
 	for (unsigned i = 0; i < 3; i++)
 		close_pair(callers[i]->socket);
@@ -182,9 +181,9 @@ START_TEST(test_random)
 }
 END_TEST
 
-/* --- whose call --------------------------------------------------------------------- */
+/* --- the sender of a call ----------------------------------------------------------- */
 
-/* A child that inherited the socket, and one to whom it was passed, are not members. */
+/* A child that inherited the socket, and a process that received it, are not members. */
 START_TEST(test_not_its_process)
 {
 	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH, .tag = 9};
@@ -228,7 +227,7 @@ START_TEST(test_not_its_process)
 }
 END_TEST
 
-/* Without the kernel's word about the sender nobody is believed. */
+/* Without credentials from the kernel, a sender is not trusted. */
 START_TEST(test_no_sender)
 {
 	struct reply reply;
@@ -244,7 +243,7 @@ START_TEST(test_no_sender)
 	ck_assert_int_eq(serve(&member), 1);
 	hear(&member, &reply);
 	ck_assert_int_eq(reply.head.error, EACCES);
-	/* What comes in the place of the sender is closed too. */
+	/* A descriptor in place of the credentials is closed too. */
 	descriptors = open_descriptors();
 	for (unsigned i = 0; i < 12; i++)
 		fds[i] = member.socket[0];
@@ -259,7 +258,7 @@ END_TEST
 
 /* --- scarcity ---------------------------------------------------------------------------- */
 
-/* The owner without descriptors: the call fails, the member stays one. */
+/* The owner has no descriptors: the call fails, the member stays attached. */
 START_TEST(test_no_descriptors)
 {
 	struct nc_wire_call seal = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
@@ -287,7 +286,7 @@ START_TEST(test_no_descriptors)
 	}
 	ck_assert_int_eq(error, 0);
 	fetch.id = reply.head.id;
-	/* For an export it needs one, for the moment. */
+	/* An export needs one descriptor for a moment. */
 	hog_descriptors(200, 0);
 	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EMFILE);
 	free_descriptors();
@@ -298,7 +297,7 @@ START_TEST(test_no_descriptors)
 }
 END_TEST
 
-/* A reply that the member could not take in: the revocation map comes once more. */
+/* A reply that the member could not receive: the revocation map is sent again. */
 START_TEST(test_lost_map)
 {
 	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH, .slot = NC_WIRE_NO_MAP};
@@ -323,7 +322,10 @@ START_TEST(test_lost_map)
 }
 END_TEST
 
-/* Who asks and never reads has to go, before its replies use up what others need. */
+/*
+ * A member that sends calls and never reads is dropped, before its replies use up what
+ * others need.
+ */
 START_TEST(test_never_reads)
 {
 	struct nc_wire_call fetch = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
@@ -342,13 +344,13 @@ START_TEST(test_never_reads)
 	ck_assert_uint_gt(answered, 3);
 	ck_assert_uint_lt(answered, 150);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	/* Others do not notice. */
+	/* Others are not affected. */
 	(void)make_sealed(&other, 1, 100);
 	close_all();
 }
 END_TEST
 
-/* Too many descriptors in flight for the kernel: refused for now, and no reason to part. */
+/* Too many descriptors in flight for the kernel: refused for now; the member stays attached. */
 START_TEST(test_descriptors_in_flight)
 {
 	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH};

@@ -14,7 +14,7 @@ static int grant_user(struct caller *caller, enum nc_wire_op op, size_t id, uid_
 	return call_plain(caller, &call, &reply);
 }
 
-/* --- what is well asked --------------------------------------------------------- */
+/* --- valid calls ---------------------------------------------------------------- */
 
 START_TEST(test_seal_and_fetch)
 {
@@ -25,7 +25,7 @@ START_TEST(test_seal_and_fetch)
 	fetch.id = make_sealed(&member, 1, 5000);
 	ck_assert(known(fetch.id));
 	ck_assert_int_eq(nc_id_member(fetch.id), 0);
-	/* Its maker has it; nobody else does, and they learn nothing. */
+	/* Its creator can fetch it; others cannot, and learn nothing. */
 	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 1, 5000);
 	ck_assert_int_eq(call_plain(&other, &fetch, &reply), -EACCES);
@@ -34,7 +34,7 @@ START_TEST(test_seal_and_fetch)
 	ck_assert_int_eq(call_id(&other, NC_WIRE_STAT, fetch.id), -EACCES);
 	ck_assert_int_eq(grant_user(&other, NC_WIRE_GRANT, fetch.id, 1001), -EACCES);
 	ck_assert_int_eq(grant_user(&other, NC_WIRE_REVOKE, fetch.id, 1001), -EACCES);
-	/* Granted: the same bytes, but it is not theirs. */
+	/* Granted: they get the same bytes, but do not own them. */
 	ck_assert_int_eq(grant_user(&member, NC_WIRE_GRANT, fetch.id, 1001), 0);
 	ck_assert_int_eq(call_with(&other, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 1, 5000);
@@ -64,14 +64,14 @@ START_TEST(test_operator)
 	fetch.id = make_own(3, 9000);
 	sealed = make_sealed(&member, 1, 100);
 	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EACCES);
-	/* Nor is a copy made for who may not have it. */
+	/* No copy is made for a process without a grant. */
 	ck_assert_uint_eq(cache.grants.records.count, 1);
 	ck_assert_int_eq(call_with(&overseer, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 3, 9000);
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_FETCH, nc_id(0, 900, 1)), -ENOENT);
 	stat.id = nc_id(0, 900, 1);
 	ck_assert_int_eq(call_plain(&overseer, &stat, &reply), -ENOENT);
-	/* As long as the caller knows it, which may be an older or a newer one. */
+	/* As much as the caller knows, which may be older or newer. */
 	stat.id = sealed;
 	for (size_t size = 8; size <= sizeof(struct NC_stat) + 8; size += 8) {
 		size_t got[2] = {0};
@@ -100,7 +100,7 @@ START_TEST(test_operator)
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, fetch.id), 0);
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), 0);
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), -ENOENT);
-	/* Nobody answers these here; members may not even ask. */
+	/* This server does not implement these; members may not even call them. */
 	for (unsigned op = NC_WIRE_COUNTERS; op < NC_WIRE_OPS; op++) {
 		if (op == NC_WIRE_KEEP || op == NC_WIRE_GRANTS)
 			continue;
@@ -121,7 +121,7 @@ static int keep(struct caller *caller, size_t id, uint32_t what, uint64_t value)
 	return call_plain(caller, &call, &reply);
 }
 
-/* How long a unit stays is for its maker and for operators to say, and no more than that. */
+/* The creator and operators, and only these, set how long a unit stays. */
 START_TEST(test_keep)
 {
 	size_t own, sealed;
@@ -142,7 +142,7 @@ START_TEST(test_keep)
 	ck_assert_int_eq(keep(&member, sealed, NC_WIRE_PRIORITY, NC_PRIORITY_HIGH), -EPERM);
 	ck_assert_int_eq(keep(&member, sealed, NC_WIRE_PRIORITY, NC_PRIORITY_PINNED), -EPERM);
 	ck_assert_int_eq(keep(&member, sealed, NC_WIRE_PRIORITY, NC_PRIORITY_PINNED + 1), -EINVAL);
-	/* Not one of these when cut to 32 bits. */
+	/* Invalid values that would be valid if cut to 32 bits. */
 	ck_assert_int_eq(keep(&member, sealed, NC_WIRE_PRIORITY, (uint64_t)1 << 32), -EINVAL);
 	ck_assert_int_eq(keep(&member, sealed, NC_WIRE_LIFETIME, UINT64_MAX), -ERANGE);
 	ck_assert_int_eq(keep(&member, sealed, NC_WIRE_LIFETIME, 3600000), 0);
@@ -181,7 +181,7 @@ START_TEST(test_list)
 		list.size = reply.head.size;
 	} while (list.size);
 	ck_assert_uint_eq(seen, 20);
-	/* Whatever the cursor and the number, there is an end and no more than fits. */
+	/* For any cursor and number, the list ends and fits into a reply. */
 	list.who = UINT32_MAX;
 	ck_assert_int_eq(call_plain(&member, &list, &reply), 0);
 	ck_assert_uint_eq(reply.head.length, 20 * sizeof(struct NC_stat));
@@ -198,9 +198,9 @@ START_TEST(test_list)
 }
 END_TEST
 
-/* --- what is asked wrongly -------------------------------------------------------- */
+/* --- wrong calls ------------------------------------------------------------------ */
 
-/* Over its quota a member is refused, and nobody else. */
+/* A member over its quota is refused; others are not. */
 START_TEST(test_quota)
 {
 	unsigned made = 0;
@@ -215,7 +215,7 @@ START_TEST(test_quota)
 	ck_assert_uint_eq(member.subject.sealed, MIB);
 	last = make_sealed(&other, 2, 64 << 10);
 	ck_assert(known(last));
-	/* What goes is its to have again. */
+	/* A dropped unit frees its quota. */
 	ck_assert_int_eq(call_id(&member, NC_WIRE_DESTROY, last), -EACCES);
 	ck_assert_int_eq(nc_index_destroy(&cache, nc_id(0, 0, 1)), 0);
 	ck_assert_int_eq(seal_with(64 << 10, PAGE, fd), 0);
@@ -231,7 +231,7 @@ static int list_grants(struct caller *caller, struct nc_wire_call *call, struct 
 	return call_plain(caller, call, reply);
 }
 
-/* To whom a unit is granted is for its maker and for operators to know. */
+/* Only the creator and operators may list the grants of a unit. */
 START_TEST(test_grants)
 {
 	struct nc_wire_call call = {.who = 10, .fraglen = sizeof(struct NC_grant_info)};
@@ -255,7 +255,10 @@ START_TEST(test_grants)
 	ck_assert_int_eq(grants[0].principal, NC_USER);
 	ck_assert_uint_eq(grants[0].who, 1001);
 	ck_assert_uint_eq(grants[0].imports, 0);
-	/* Who was granted a unit, or was not, learns nothing; nor whether it is one. */
+	/*
+	 * Other processes, with or without a grant, learn nothing; not even whether the unit
+	 * exists.
+	 */
 	ck_assert_int_eq(list_grants(&other, &call, &reply), -EACCES);
 	ck_assert_uint_eq(reply.head.length, 0);
 	ck_assert_uint_eq(reply.head.fraglen, 0);
@@ -270,7 +273,7 @@ START_TEST(test_grants)
 	call.id = sealed;
 	ck_assert_int_eq(list_grants(&overseer, &call, &reply), 0);
 	ck_assert_uint_eq(reply.head.fraglen, 1);
-	/* By its number a unit is its maker's, but there is no such one. */
+	/* The number in the id is that of this creator, but there is no such unit. */
 	member.subject.number = 1;
 	call.id = nc_id(1, 5, 1);
 	ck_assert_int_eq(list_grants(&member, &call, &reply), -ENOENT);
@@ -280,7 +283,7 @@ START_TEST(test_grants)
 }
 END_TEST
 
-/* Whatever the cursor, the number and the stride: there is an end, and no more than fits. */
+/* For any cursor, number and stride: the list ends, and fits into a reply. */
 START_TEST(test_odd_grants)
 {
 	static const uint64_t good[] = {1, 8, 12, 40, 16000, NC_WIRE_BEHIND_MAX};
@@ -313,7 +316,7 @@ START_TEST(test_odd_grants)
 			ck_assert_uint_eq(reply.head.length % good[i], 0);
 			ck_assert_uint_eq(reply.head.fraglen, NC_GRANTS_MAX);
 			seen += reply.head.length / good[i];
-			/* It gets on. */
+			/* Each step makes progress. */
 			ck_assert(!call.size || reply.head.size < call.size);
 			call.size = reply.head.size;
 		} while (call.size);
@@ -330,7 +333,7 @@ START_TEST(test_odd_grants)
 		ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
 		ck_assert_uint_le(reply.head.length, (i % 2) * call.fraglen);
 	}
-	/* What follows the call has no meaning. */
+	/* Bytes after the call have no meaning. */
 	longer.call = call;
 	longer.call.magic = NC_WIRE_MAGIC;
 	longer.call.length = sizeof(longer.behind);
@@ -343,7 +346,7 @@ START_TEST(test_odd_grants)
 }
 END_TEST
 
-/* Grants of units in a segment of the member's own come with a copy. */
+/* Grants of units in a member's own segment come with a copy. */
 START_TEST(test_copies)
 {
 	struct nc_wire_call grant = {.op = NC_WIRE_GRANT,
@@ -361,7 +364,7 @@ START_TEST(test_copies)
 	grant.id = nc_id(3, 5, 1);
 	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
 	ck_assert_int_eq(call_plain(&other, &grant, &reply), -EACCES);
-	/* Not of its number: not its own to describe. */
+	/* An id with another member's number: not its own to describe. */
 	grant.id = nc_id(4, 5, 1);
 	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), -EACCES);
 	grant.id = nc_id(0, 5, 1);
@@ -384,7 +387,7 @@ START_TEST(test_copies)
 	grant.size = 100;
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
-	/* There is a record now: but the unit itself must be there to be exported. */
+	/* There is a record now; but an export needs the unit itself. */
 	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), 0);
 	ck_assert_uint_eq(member.subject.sealed, PAGE);
 	ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
@@ -413,13 +416,13 @@ START_TEST(test_processes)
 		pid = fork_paused();
 		pidfd = nc_identity_open(pid);
 		descriptors = open_descriptors();
-		/* The number counts for nothing, the descriptor for all. */
+		/* The number is ignored, the descriptor counts. */
 		ck_assert_int_eq(call_with(&member, &grant, &pidfd, 1, &reply), 0);
 		ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
 		other.subject.who.pid = pid;
 		ck_assert_int_eq(nc_identity_of_child(pid, pidfd, &other.subject.who), 0);
 		end_child(pid);
-		/* What another process says is not its own; and it has ended. */
+		/* A call from another process is refused; and that process has exited. */
 		ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
 		ck_assert_int_eq(call_with(&member, &grant, &pidfd, 1, &reply), -ESRCH);
 		ck_assert_uint_eq(open_descriptors(), descriptors + 2);
@@ -451,7 +454,7 @@ START_TEST(test_drop)
 }
 END_TEST
 
-/* A newer member's: it learns that this owner cannot do it, and stays a member. */
+/* A call of a newer member: it learns that this owner does not support it, and stays attached. */
 START_TEST(test_newer_calls)
 {
 	struct nc_wire_call call = {.size = 8, .fraglen = 8, .slot = 1};

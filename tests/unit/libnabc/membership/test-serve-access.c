@@ -5,7 +5,7 @@
  */
 #include "serve-fixture.h"
 
-/* --- who may come in --------------------------------------------------------------- */
+/* --- which users may attach ------------------------------------------------------- */
 
 static void open_owner_to(const struct NC_serve_options *serve)
 {
@@ -82,7 +82,7 @@ START_TEST(test_users)
 
 	if (skip_unless_root("users"))
 		return;
-	/* By default the owner's user and root alone, and the file says so too. */
+	/* By default only the owner's user and root, and the mode of the file says so too. */
 	open_owner_to(NULL);
 	ck_assert_int_eq(joins(0, 0, 0, NC_WIRE_SEGMENT), 0);
 	ck_assert_int_eq(joins(4001, 4001, 0, 0), EACCES);
@@ -94,7 +94,7 @@ START_TEST(test_users)
 	ck_assert_int_eq(joins(4002, 1, 0, 0), 0);
 	ck_assert_int_eq(joins(4003, 4001, 4001, 0), EACCES);
 	ck_assert_int_eq(joins(0, 0, 0, 0), 0);
-	/* Those who look after all are the owner's user or root. */
+	/* Operators must be the owner's user or root. */
 	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_OPERATOR), EPERM);
 	ck_assert_int_eq(joins(0, 0, 0, NC_WIRE_OPERATOR), 0);
 	close_owner();
@@ -136,9 +136,9 @@ START_TEST(test_everyone)
 }
 END_TEST
 
-/* --- those who only take room --------------------------------------------------------- */
+/* --- connections that only occupy resources ------------------------------------------- */
 
-/* Silent ones make way for those who speak, however many they are. */
+/* Silent connections are dropped in favour of those that send, however many there are. */
 START_TEST(test_silent_guests)
 {
 	int silent[200], socket_fd;
@@ -170,7 +170,7 @@ START_TEST(test_silent_guests)
 }
 END_TEST
 
-/* Members leave the owner most of its descriptors. */
+/* Members leave most descriptors to the owner. */
 START_TEST(test_many_members)
 {
 	struct nc_wire_welcome welcome;
@@ -208,7 +208,7 @@ START_TEST(test_many_members)
 }
 END_TEST
 
-/* Without a descriptor to accept with, those at the door are turned away: no loop spins. */
+/* Without a descriptor to accept with, new connections are rejected: no loop spins. */
 START_TEST(test_no_descriptors)
 {
 	struct nc_wire_welcome welcome;
@@ -234,7 +234,7 @@ START_TEST(test_no_descriptors)
 		close(guest[i]);
 	}
 	free_descriptors();
-	/* One to accept with, none to tell who it is, none for its segment. */
+	/* One descriptor to accept with, none for a pidfd, none for its segment. */
 	for (unsigned spare = 1; spare < 4; spare++) {
 		guest[0] = nc_peer_connect(path, 5000);
 		ck_assert_int_eq(nc_attach_hello(guest[0], NC_WIRE_SEGMENT), 0);
@@ -249,7 +249,7 @@ START_TEST(test_no_descriptors)
 		while (readable(owner.epoll))
 			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
-	/* Even the spare one is lost: the door is closed until there is one again. */
+	/* Even the spare descriptor is lost: no connection is accepted until there is one again. */
 	guest[0] = nc_peer_connect(path, 5000);
 	close(owner.spare);
 	owner.spare = -1;
@@ -272,7 +272,7 @@ END_TEST
 
 /* --- ends ------------------------------------------------------------------------------- */
 
-/* The process ends while its socket lives on in another: it is gone all the same. */
+/* The process exits while its socket lives on in another one: its membership ends all the same. */
 START_TEST(test_socket_outlives)
 {
 	struct nc_wire_welcome welcome;
@@ -300,7 +300,7 @@ START_TEST(test_socket_outlives)
 	ck_assert_int_eq(nc_peer_receive(pair[0], &byte, 1, &kept, &count, 10000), 1);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(!readable(owner.epoll));
-	/* Nor is it a member's to speak by: the hello was the other's. */
+	/* Nor may another process send over it: the hello was sent by the first one. */
 	end_child(pid);
 	dispatch_until(0);
 	await(kept, POLLIN);
@@ -311,7 +311,7 @@ START_TEST(test_socket_outlives)
 }
 END_TEST
 
-/* A hello by another process than the one that connected. */
+/* A hello from a process other than the one that connected. */
 START_TEST(test_hello_of_another)
 {
 	int socket_fd, status;
@@ -330,7 +330,7 @@ START_TEST(test_hello_of_another)
 	}
 	ck_assert_uint_eq(cache.members, 0);
 	close(socket_fd);
-	/* With descriptors it is none; they never come in. */
+	/* With descriptors the hello is invalid; they are never received. */
 	socket_fd = nc_peer_connect(path, 5000);
 	ck_assert_int_eq(nc_peer_send(socket_fd,
 				      &(struct nc_wire_hello){.magic = NC_WIRE_MAGIC,
@@ -362,7 +362,7 @@ static void *dispatch(void *context)
 	return NULL;
 }
 
-/* Two threads do the owner's work at once; each guest leaves once. */
+/* Two threads do the owner's work concurrently; each guest leaves once. */
 START_TEST(test_two_dispatchers)
 {
 	pthread_t threads[2];

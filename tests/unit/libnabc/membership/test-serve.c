@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-serve.c - unit tests of serve.c: processes that attach a cache and die,
- * connections that are no members, an owner that speaks nonsense.  Starts the
- * program worker-fixture as the second process and ends it by closing its
- * standard input.
+ * test-serve.c - unit tests of serve.c: processes that attach to a cache and die,
+ * connections that are not members, an owner that sends invalid data.  Starts the
+ * program worker-fixture as the second process and ends it by closing its standard
+ * input.
  */
 #include "serve-fixture.h"
 #include "cache/hold.h"
@@ -52,19 +52,19 @@ START_TEST(test_join)
 	ck_assert(!attached.owner);
 	range.id = insert_attached(9000);
 	ck_assert_uint_eq(nc_id_member(range.id), 1);
-	/* The owner sends what the member made. */
+	/* The owner sends a unit of the member. */
 	tcp_pair(pair);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
-	/* The owner gives it back: the member's memory is free again. */
+	/* The owner returns it: the member's memory is free again. */
 	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
 	ck_assert_int_eq(hold(range.id), -ENOENT);
 	for (unsigned i = 0; i < 100; i++) {
 		size_t id = insert_attached(20000);
 
 		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
-		/* Collected or not, for the member too it is over when it wants memory. */
+		/* Collected or not, the member can reuse it when it needs memory. */
 	}
 	/* Destroyed by the member while the owner holds it: the owner's copy stays. */
 	range.id = insert_attached(9000);
@@ -92,7 +92,7 @@ START_TEST(test_join)
 }
 END_TEST
 
-/* The member's segment cannot be shortened, nor may seals be added to it. */
+/* The member's segment cannot be shortened, and no seals can be added. */
 START_TEST(test_segment_is_sealed)
 {
 	int socket_fd, fd;
@@ -122,7 +122,7 @@ START_TEST(test_serve)
 	snprintf(other, sizeof(other), "%s2", path);
 	ck_assert_int_eq(nc_serve_listen(&owner, other, NULL), -EALREADY);
 	ck_assert_int_lt(access(other, F_OK), 0);
-	/* Nothing to do: nothing done. */
+	/* Without work, nothing is done. */
 	ck_assert(!readable(owner.epoll));
 	ck_assert_int_eq(nc_serve_dispatch(&owner), 0);
 	close_owner();
@@ -142,7 +142,7 @@ START_TEST(test_serve_refused)
 	ck_assert_int_eq(nc_serve_listen(&owner, "", NULL), -EINVAL);
 	ck_assert_int_eq(nc_serve_listen(&owner, "/nonexistent/socket", NULL), -ENOENT);
 	ck_assert_int_eq(nc_serve_listen(&owner, "/dev/null", NULL), -EADDRINUSE);
-	/* After failures it still can. */
+	/* After failures it is still possible. */
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
@@ -152,7 +152,7 @@ START_TEST(test_serve_refused)
 }
 END_TEST
 
-/* Connect and close, connect and talk, before and after being admitted. */
+/* Clients that connect and close, or connect and send, before and after being admitted. */
 START_TEST(test_garbage_connections)
 {
 	unsigned descriptors;
@@ -170,7 +170,7 @@ START_TEST(test_garbage_connections)
 		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 		(void)send(guest[2], "\377\377\377\377", 4, MSG_NOSIGNAL);
 		shutdown(guest[3], SHUT_WR);
-		/* Guests that talk are shown out. */
+		/* Guests that send are disconnected. */
 		while (readable(owner.epoll))
 			ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 		ck_assert_uint_eq(cache.members, 0);
@@ -214,7 +214,7 @@ static int welcomed_by(const void *message, size_t length, const int *fds, unsig
 	if (!error)
 		nc_index_fini(&attached);
 	close(pair[1]);
-	/* Whatever happened, nothing that came along stays open. */
+	/* After any error, no received descriptor stays open. */
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	return error;
 }
@@ -244,14 +244,14 @@ START_TEST(test_bad_owner)
 	close(unsealed);
 	welcome.version++;
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), -EPROTONOSUPPORT);
-	/* A newer one that still speaks ours. */
+	/* A newer owner that still supports this version. */
 	welcome.oldest = NC_WIRE_VERSION;
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), 0);
 	welcome = good_welcome();
 	welcome.error = EUSERS;
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), NULL, 0), -EUSERS);
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 3), -EUSERS);
-	/* One that says nothing is not waited for for ever. */
+	/* The client does not wait forever for a silent owner. */
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
 	ck_assert_int_eq(nc_attach(&attached, pair[1], 1, &welcome, fds), -ETIMEDOUT);
 	close_pair(pair);
@@ -347,20 +347,20 @@ START_TEST(test_other_process)
 	id = guest_reports(&guest);
 	ck_assert_uint_eq(nc_id_member(id), 1);
 	check_sends(id, NULL);
-	/* The owner's units are not the member's business. */
+	/* The member cannot use the owner's units. */
 	ck_assert_int_eq(write(guest.to, &order, 1), 1);
 	ck_assert_int_eq(write(guest.to, &own, sizeof(own)), sizeof(own));
 	while (!readable(guest.from)) {
 		struct pollfd either[] = {{.fd = owner.epoll, .events = POLLIN},
 					  {.fd = guest.from, .events = POLLIN}};
 
-		/* The answer may come with no request behind it. */
+		/* The reply may arrive without a pending request. */
 		ck_assert_int_gt(poll(either, 2, 60000), 0);
 		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
 	ck_assert_uint_eq(guest_reports(&guest), EACCES);
 	ck_assert_uint_eq(guest_does(&guest, 'a'), ENOTSUP);
-	/* Destroyed there while held here: sendable to the end of the hold. */
+	/* Destroyed there while held here: sendable until the end of the hold. */
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), ENOENT);
@@ -374,7 +374,7 @@ START_TEST(test_other_process)
 }
 END_TEST
 
-/* However a member ends, the owner's descriptor tells, and its ids die. */
+/* However a member exits, the owner's descriptor reports it, and its ids become invalid. */
 START_TEST(test_death)
 {
 	struct guest guest;
@@ -402,7 +402,7 @@ START_TEST(test_death)
 		}
 		dispatch_until(0);
 		ck_assert_int_eq(hold(id), -ENOENT);
-		/* What was held when it died is still whole. */
+		/* A unit that was held when it died is still complete. */
 		ck_assert_mem_eq(nc_unit_base(view.unit), "from a member\n", 14);
 		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 		ck_assert(nc_remote_member_vacant(view.remote));
@@ -444,7 +444,7 @@ END_TEST
 
 /* --- ends ------------------------------------------------------------------------------- */
 
-/* A worker's sealed units are its own until its last response has been taken. */
+/* The sealed units of a worker are its own until its last response has been received. */
 START_TEST(test_worker_ends)
 {
 	struct nc_serve_offer offer = {.memory = 128 << 10};

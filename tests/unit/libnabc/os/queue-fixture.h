@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * queue-fixture.h - both ends of a queue whose memory is a heap block of its exact
- * size, so that memory checkers see every step outside.
+ * size, so that memory checkers detect any access outside.
  */
 #ifndef QUEUE_FIXTURE_H
 #define QUEUE_FIXTURE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cork.c - unit tests of cork.c: which corks are the library's own, that no other
- * is lifted, and that what a socket holds back can be sent.
+ * test-cork.c - unit tests of cork.c: which corks the library has set, that it lifts
+ * no other, and that held back bytes can be sent.
  */
 #include <netinet/tcp.h>
 
@@ -35,7 +35,7 @@ START_TEST(test_set_and_lift)
 	ck_assert(nc_cork_is_set(&corks, pair[0]));
 	ck_assert(!nc_cork_is_set(&corks, pair[1]));
 	ck_assert_int_eq(option(pair[0], TCP_CORK), 1);
-	/* Again is fine. */
+	/* Setting it again succeeds. */
 	ck_assert(nc_cork_set(&corks, pair[0]));
 	ck_assert_int_eq(send(pair[0], "held", 4, 0), 4);
 	nc_cork_lift(&corks, pair[0]);
@@ -60,7 +60,7 @@ START_TEST(test_cork_of_the_program)
 }
 END_TEST
 
-/* The number of a socket that was closed uncorked may be another socket's now. */
+/* The number of a socket that was closed uncorked may belong to another socket now. */
 START_TEST(test_reused_number)
 {
 	int pair[2], other[2];
@@ -113,7 +113,7 @@ START_TEST(test_no_tcp_socket)
 }
 END_TEST
 
-/* The segment leaves at once, and both options are as they were. */
+/* The segment leaves at once, and both options are unchanged. */
 START_TEST(test_push)
 {
 	int pair[2];

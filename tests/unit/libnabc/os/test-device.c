@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-device.c - unit tests of device.c against the model of the module: what
- * reaches it, what comes back, and every reason not to use it.
+ * test-device.c - unit tests of device.c with a model of the module: what it receives,
+ * what it returns, and every reason not to use it.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -57,7 +57,7 @@ START_TEST(test_opened)
 }
 END_TEST
 
-/* Why it is not used is told, and nothing of it stays open. */
+/* The reason for not using it is reported, and no descriptor stays open. */
 START_TEST(test_refused)
 {
 	unsigned before = open_descriptors();
@@ -75,7 +75,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* What is no such device, or none at all. */
+/* A different device, or none at all. */
 static int open_null(void)
 {
 	return open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -119,7 +119,7 @@ START_TEST(test_life)
 }
 END_TEST
 
-/* However the module says so, there is no room. */
+/* For each way in which the module reports that it is full. */
 START_TEST(test_full)
 {
 	static const int errors[] = {ENOSPC, ENOMEM, EFBIG};
@@ -191,7 +191,7 @@ START_TEST(test_send)
 }
 END_TEST
 
-/* Who was refused is not asked about for a while, until there may be room again. */
+/* After a refusal the module is not asked for a while, until there may be space again. */
 START_TEST(test_refusals)
 {
 	uint64_t id, other;
@@ -203,11 +203,11 @@ START_TEST(test_refusals)
 	for (unsigned i = 0; i < 128; i++)
 		ck_assert_int_eq(nc_device_alloc(&device, 6000, &other, &base), -ENOSPC);
 	ck_assert_uint_lt(model_calls(NABC_IOC_ALLOC), 6);
-	/* What is smaller is. */
+	/* A smaller size is accepted. */
 	ck_assert_int_eq(nc_device_alloc(&device, 4000, &other, &base), 0);
 	ck_assert_int_eq(nc_device_destroy(&device, id), 0);
 	ck_assert_int_eq(nc_device_alloc(&device, 6000, &id, &base), 0);
-	/* Others make room too. */
+	/* Other units free space too. */
 	ck_assert_int_eq(nc_device_alloc(&device, 6000, &id, &base), -ENOSPC);
 	model.memory = SIZE_MAX;
 	for (unsigned i = 0; i < 64 && nc_device_alloc(&device, 6000, &id, &base); i++)
@@ -218,7 +218,7 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-/* Two processes: what one makes the other has no right to, until it is granted. */
+/* Two processes: one may use the unit of the other only with a grant. */
 START_TEST(test_rights)
 {
 	struct nc_device other;
@@ -247,7 +247,7 @@ START_TEST(test_rights)
 	ck_assert(unit.sendable && unit.size == 100 && unit.maker == 4242);
 	ck_assert_int_eq(nc_device_destroy(&device, id), -EACCES);
 	ck_assert_int_eq(nc_device_destroy(&other, id), 0);
-	/* Held, so it is still there, for the holder alone. */
+	/* Held, so it is still there, only for the holder. */
 	ck_assert_int_eq(nc_device_copy(&device, id, 0, &byte, 1), 0);
 	ck_assert_int_eq(nc_device_copy(&other, id, 0, &byte, 1), -ENOENT);
 	ck_assert_int_eq(nc_device_stat(&device, id, &unit), 0);
@@ -268,7 +268,7 @@ static int interrupt(int fd, unsigned long request, void *argument)
 	return interrupted && interrupted-- ? -EINTR : model_call(fd, request, argument);
 }
 
-/* A signal is no error of anybody's. */
+/* A signal is not an error. */
 START_TEST(test_signals)
 {
 	struct nc_device_system system = model_system;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-identity.c - unit tests of identity.c: the kernel's word about peers and
- * children, what is a pidfd and what only looks like one, processes that end,
- * and a pid that comes back.  Forks; what needs root or pidfds says so when
- * it is skipped.
+ * test-identity.c - unit tests of identity.c: credentials of peers and children from
+ * the kernel, real pidfds and look-alikes, processes that exit, and a pid that is
+ * reused.  Forks; tests that need root or pidfds say so when they are skipped.
  */
 #include <linux/io_uring.h>
 #include <linux/sched.h>
@@ -19,7 +18,7 @@
 #include "process-fixture.h"
 #include "suite.h"
 
-/* 0 is the kernel's word for one that has no number in this pid namespace. */
+/* The kernel returns 0 for a session without a number in this pid namespace. */
 static pid_t session_of_mine(void)
 {
 	return getsid(0) ? getsid(0) : getpid();
@@ -55,7 +54,7 @@ START_TEST(test_peer)
 }
 END_TEST
 
-/* The one that listens, not the one that answers; nothing but its user once it has ended. */
+/* The process that listens, not the one that replies; only its user once it has exited. */
 START_TEST(test_listener)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -66,7 +65,7 @@ START_TEST(test_listener)
 	pid_t pid;
 
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* The kernel chooses a name, which is in no file system. */
+	/* The kernel chooses an abstract name. */
 	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
 	pid = fork_alone();
@@ -132,7 +131,7 @@ START_TEST(test_child)
 }
 END_TEST
 
-/* Whatever a process has become is read from the kernel; nothing of one that has ended. */
+/* The current state of a process is read from the kernel; nothing of one that has exited. */
 START_TEST(test_process)
 {
 	unsigned descriptors = open_descriptors();
@@ -159,7 +158,7 @@ START_TEST(test_process)
 	ck_assert_int_eq(pipe2(told, O_CLOEXEC), 0);
 	pid = fork_alone();
 	if (pid == 0) {
-		/* Real and effective differ, where that is allowed. */
+		/* Real and effective ids differ, where that is permitted. */
 		if (geteuid() == 0 && (setresgid(1001, 1002, 1003) || setresuid(1004, 1005, 1006)))
 			_exit(1);
 		(void)!write(told[1], "x", 1);
@@ -187,7 +186,7 @@ START_TEST(test_process)
 }
 END_TEST
 
-/* In a pid namespace whose first process did not begin a session, none has a number. */
+/* In a pid namespace whose first process did not start a session, none has a number. */
 START_TEST(test_session_elsewhere)
 {
 	int status;
@@ -232,7 +231,7 @@ START_TEST(test_ended)
 	ck_assert(nc_identity_is(&who, pid, who.pidfd));
 	ck_assert(!nc_identity_is(&who, pid + 1, who.pidfd));
 	ck_assert_int_eq(nc_identity_pid(who.pidfd), pid);
-	/* It has ended before anybody has reaped it, and after. */
+	/* It has exited: before it is reaped, and after. */
 	kill(pid, SIGKILL);
 	await(who.pidfd, POLLIN);
 	ck_assert(nc_identity_ended(who.pidfd));
@@ -255,7 +254,7 @@ static void *sleep_on(void *context)
 	return NULL;
 }
 
-/* Numbers that name no process. */
+/* Numbers that are no process. */
 START_TEST(test_open_refused)
 {
 	unsigned descriptors = open_descriptors();
@@ -293,15 +292,15 @@ START_TEST(test_no_pidfd)
 	ck_assert_int_eq(nc_identity_pid(ends[0]), -EBADF);
 	close_pair(ends);
 	close(file);
-	/* As soon as it is closed it is none. */
+	/* Closed, it is invalid. */
 	ck_assert_int_eq(nc_identity_pid(file), -EBADF);
 }
 END_TEST
 
 /*
- * What the kernel prints about some descriptors contains names that anyone may
- * choose: that of a file registered with a ring, at the place where a line is
- * cut, must not be taken for a pid.
+ * What the kernel prints about some descriptors contains names that any process may
+ * choose: the name of a file registered with a ring, where a line is divided, must not
+ * be taken for a pid.
  */
 START_TEST(test_pidfd_look_alike)
 {
@@ -333,7 +332,7 @@ START_TEST(test_pidfd_look_alike)
 }
 END_TEST
 
-/* Another process with the same pid is another process. */
+/* Another process with the same pid is a different process. */
 START_TEST(test_pid_comes_back)
 {
 	struct nc_identity first = {.uid = 1}, second = {.uid = 1};
@@ -356,7 +355,7 @@ START_TEST(test_pid_comes_back)
 	second.pid = again;
 	second.pidfd = nc_identity_open(again);
 	ck_assert_int_ge(second.pidfd, 0);
-	/* Neither is a grant to the first good for the second, nor the other way. */
+	/* A grant to one of them does not apply to the other. */
 	ck_assert(!nc_identity_is(&second, pid, first.pidfd));
 	ck_assert(!nc_identity_is(&first, pid, second.pidfd));
 	ck_assert(nc_identity_is(&second, pid, second.pidfd));

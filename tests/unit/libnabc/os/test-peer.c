@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-peer.c - unit tests of peer.c: sockets and their modes, descriptors
- * that travel, messages that do not fit, peers that are gone.  Makes a
- * directory of its own; single-threaded.
+ * test-peer.c - unit tests of peer.c: sockets and their modes, passed descriptors,
+ * messages that do not fit, peers that have disconnected.  Makes a directory of its
+ * own; single-threaded.
  */
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,7 +27,7 @@ START_TEST(test_listen)
 	ck_assert_int_eq(stat(path, &stat_buffer), 0);
 	ck_assert_int_eq(stat_buffer.st_mode & 07777, 0600);
 	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -EADDRINUSE);
-	/* Nobody there: not blocked. */
+	/* No client: does not block. */
 	ck_assert_int_eq(nc_peer_accept(listener), -EAGAIN);
 	client = nc_peer_connect(path, 5000);
 	ck_assert_int_ge(client, 0);
@@ -46,7 +46,7 @@ START_TEST(test_listen)
 }
 END_TEST
 
-/* What an owner that was killed has left is replaced, and nothing else. */
+/* A socket that a killed owner has left is replaced, and nothing else. */
 START_TEST(test_stale)
 {
 	struct sockaddr_un where = {.sun_family = AF_UNIX};
@@ -64,7 +64,7 @@ START_TEST(test_stale)
 	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -EADDRINUSE);
 	close(listener);
 	unlink(path);
-	/* Somebody else's. */
+	/* The socket of another server. */
 	memcpy(where.sun_path, path, strlen(path) + 1);
 	stream = socket(AF_UNIX, SOCK_STREAM, 0);
 	ck_assert_int_eq(bind(stream, (struct sockaddr *)&where, sizeof(where)), 0);
@@ -111,7 +111,7 @@ START_TEST(test_message)
 	ck_assert_uint_eq(count, 0);
 	ck_assert_int_eq(nc_peer_send(pair[0], "first", 5, NULL, 0), 0);
 	ck_assert_int_eq(nc_peer_send(pair[0], "second", 6, NULL, 0), 0);
-	/* Messages keep their borders. */
+	/* Message boundaries are preserved. */
 	ck_assert_int_eq(nc_peer_receive(pair[1], got, sizeof(got), fds, &count, -1), 5);
 	ck_assert_mem_eq(got, "first", 5);
 	ck_assert_int_eq(nc_peer_receive(pair[1], got, 6, fds, &count, -1), 6);
@@ -140,7 +140,7 @@ START_TEST(test_descriptors)
 		ck_assert_uint_eq(count, counts[i]);
 		for (unsigned k = 0; k < count; k++)
 			ck_assert_int_eq(fcntl(got[k], F_GETFD), FD_CLOEXEC);
-		/* They are what was sent, in order. */
+		/* They are the sent ones, in order. */
 		if (count > 1) {
 			ck_assert_int_eq(write(got[1], "z", 1), 1);
 			ck_assert_int_eq(read(got[0], &byte, 1), 1);
@@ -156,7 +156,7 @@ START_TEST(test_descriptors)
 }
 END_TEST
 
-/* A message, or descriptors, beyond what is expected: refused, and nothing leaks. */
+/* A message, or descriptors, beyond the expected size: refused, and nothing leaks. */
 START_TEST(test_truncated)
 {
 	union {
@@ -210,7 +210,7 @@ START_TEST(test_never_blocks)
 }
 END_TEST
 
-/* Descriptors beside an empty message, which looks like the end, are not kept. */
+/* Descriptors with an empty message, which looks like the end, are closed. */
 START_TEST(test_empty_message)
 {
 	int pair[2], fds[NC_PEER_FDS_MAX];
@@ -235,7 +235,7 @@ START_TEST(test_empty_message)
 }
 END_TEST
 
-/* Who sent it, and no more descriptors than wanted. */
+/* The sender, and at most the requested number of descriptors. */
 START_TEST(test_receive_from)
 {
 	int pair[2], many[20], fds[NC_PEER_FDS_MAX];
@@ -267,7 +267,7 @@ START_TEST(test_receive_from)
 }
 END_TEST
 
-/* With no descriptor free it is not the sender who is to blame. */
+/* The error of a process without free descriptors is not blamed on the sender. */
 START_TEST(test_no_descriptors)
 {
 	int pair[2], fds[NC_PEER_FDS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-process.c - workers' processes: what they start with, how their end is
- * seen, and that nobody else's process is ever ended.
+ * test-process.c - the processes of workers: their initial state, how their exit is
+ * detected, and that no other process is ever killed.
  */
 #include <sys/wait.h>
 
@@ -9,7 +9,7 @@
 
 #include "suite.h"
 
-/* A process that runs a shell command with one end of a socket pair. */
+/* Starts a process that runs a shell command with one end of a socket pair. */
 static int start_shell(struct nc_process *process, const char *command, char *const *environment)
 {
 	char *const argv[] = {"sh", "-c", (char *)command, NULL};
@@ -53,7 +53,7 @@ START_TEST(test_environment)
 }
 END_TEST
 
-/* Descriptors of the server that are not close-on-exec stay its own. */
+/* Descriptors of the server that are not close-on-exec are not inherited. */
 START_TEST(test_descriptors)
 {
 	struct nc_process process;
@@ -73,7 +73,7 @@ START_TEST(test_descriptors)
 }
 END_TEST
 
-/* Input that ends at once, a group of its own, and signals as they are by default. */
+/* Empty standard input, a process group of its own, and default signals. */
 START_TEST(test_clean_slate)
 {
 	struct nc_process process;
@@ -99,7 +99,7 @@ START_TEST(test_end_kills)
 
 	ck_assert_int_eq(read(fd, &byte, 1), 1);
 	nc_process_end(&process);
-	/* Gone: nobody has the other end of the socket any more. */
+	/* Gone: the other end of the socket is closed. */
 	ck_assert_str_eq(read_to_end(fd), "");
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
@@ -119,7 +119,7 @@ START_TEST(test_no_program)
 }
 END_TEST
 
-/* Its number may be another's by now: not to be killed. */
+/* Its pid may belong to another process by now: it must not be killed. */
 START_TEST(test_reaped_by_another)
 {
 	struct nc_process process, stranger;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-queue-threads.c - unit tests of queue.c: the protocol of sleeping with a
- * producer and a consumer thread, and memory that a peer changes meanwhile.
+ * test-queue-threads.c - unit tests of queue.c: the sleep protocol with a producer and
+ * a consumer thread, and memory that a peer changes meanwhile.
  */
 #include "queue-fixture.h"
 
@@ -25,7 +25,7 @@ static void *scribble(void *context)
 	return NULL;
 }
 
-/* The peer changes everything between any two looks at it: a race by purpose. */
+/* The peer changes everything between any two reads: an intended race. */
 START_TEST(test_changing_memory)
 {
 	char *record = must_alloc(100);
@@ -52,7 +52,7 @@ START_TEST(test_changing_memory)
 END_TEST
 #endif
 
-/* Two threads, both of which sleep on pipes whenever they can. */
+/* Two threads, both of which sleep on pipes whenever possible. */
 struct relay {
 	struct ends ends;
 	unsigned records;
@@ -141,7 +141,7 @@ START_TEST(test_two_threads)
 	ck_assert_msg(!complaint, "producer: %s", (const char *)complaint);
 	pthread_join(consumer, &complaint);
 	ck_assert_msg(!complaint, "consumer: %s", (const char *)complaint);
-	/* The protocol was put to the test. */
+	/* The protocol was exercised. */
 	ck_assert_uint_gt(relay.slept_empty + relay.slept_full, 0);
 	close(relay.data_watch);
 	close(relay.data_ring);
@@ -163,7 +163,7 @@ START_TEST(test_pipe_doorbell)
 	ck_assert(readable(watch));
 	ck_assert_int_eq(nc_doorbell_wait(watch), 1);
 	ck_assert(!readable(watch));
-	/* However often it rings, nobody is blocked. */
+	/* Any number of rings blocks no process. */
 	for (unsigned i = 0; i < 20000; i++)
 		nc_doorbell_ring(ring);
 	ck_assert_int_eq(nc_doorbell_wait(watch), 1);
@@ -186,7 +186,7 @@ START_TEST(test_eventfd_doorbell)
 	ck_assert(!readable(bell));
 	nc_doorbell_ring(bell);
 	ck_assert(readable(bell));
-	/* It is ringing as loud as it can: not an error, and no wait. */
+	/* The counter of the doorbell is at its maximum: no error, and no wait. */
 	ck_assert_int_eq(read(bell, &most, sizeof(most)), sizeof(most));
 	most = UINT64_MAX - 1;
 	ck_assert_int_eq(write(bell, &most, sizeof(most)), sizeof(most));
@@ -198,7 +198,7 @@ END_TEST
 
 enum { CLAIMS = 1000000 };
 
-/* Counts the numbers that it was the one to claim. */
+/* Counts the numbers that this thread claimed. */
 static void *claim_all(void *context)
 {
 	struct nc_queue *side = context;
@@ -214,7 +214,7 @@ static void *claim_all(void *context)
 	return (void *)claimed;
 }
 
-/* Each is one side's, and never both sides'. */
+/* Exactly one side claims each number. */
 START_TEST(test_claim)
 {
 	alignas(64) static char claimed[sizeof(struct nc_queue_shared) + 64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-queue.c - unit tests of queue.c: records of all sizes round the end of
- * the data, a peer that writes nonsense, and when it is to be woken.
+ * test-queue.c - unit tests of queue.c: records of all sizes around the end of the
+ * data, a peer that writes invalid values, and when it must be woken.
  */
 #include "queue-fixture.h"
 
@@ -38,7 +38,7 @@ START_TEST(test_all_sizes_wrap)
 			memset(record, 0, sizeof(record));
 			expect(nc_queue_pop(&ends.consumer, record, length) == (int64_t)length);
 			expect(memcmp(record, data, length) == 0);
-			/* One word on, so that the next begins elsewhere. */
+			/* Advances one word, so that the next record starts elsewhere. */
 			expect(push(&ends, "x", 1) == 0);
 			expect(nc_queue_pop(&ends.consumer, record, sizeof(record)) == 1);
 		}
@@ -72,7 +72,7 @@ START_TEST(test_full)
 }
 END_TEST
 
-/* What leaves room for others is refused sooner than they are. */
+/* A push that leaves space for others fails before theirs do. */
 START_TEST(test_leaving)
 {
 	char record[32] = {0};
@@ -109,7 +109,7 @@ START_TEST(test_never_fits)
 }
 END_TEST
 
-/* The producer's head is a lie. */
+/* The producer's head is invalid. */
 START_TEST(test_corrupt_head)
 {
 	static const uint64_t heads[] = {
@@ -135,13 +135,13 @@ START_TEST(test_corrupt_length)
 	struct ends ends;
 
 	ends_open(&ends, 256);
-	/* One record of 8 bytes is there, so all of these say too much (or nothing). */
+	/* One record of 8 bytes is there, so all of these lengths are too large (or zero). */
 	ck_assert_int_eq(push(&ends, "12345678", 8), 0);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		memcpy(ends.producer.shared->data, &lengths[i], sizeof(lengths[i]));
 		ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), -EPROTO);
 	}
-	/* True, but more than the reader takes. */
+	/* A valid length, but more than the reader accepts. */
 	memcpy(ends.producer.shared->data, &(uint32_t){8}, 4);
 	ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, 7), -EPROTO);
 	ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, 8), 8);
@@ -149,7 +149,7 @@ START_TEST(test_corrupt_length)
 }
 END_TEST
 
-/* The consumer's tail is a lie. */
+/* The consumer's tail is invalid. */
 START_TEST(test_corrupt_tail)
 {
 	struct ends ends;
@@ -159,12 +159,12 @@ START_TEST(test_corrupt_tail)
 	ck_assert_int_eq(push(&ends, "a", 1), 0);
 	atomic_store(&ends.producer.shared->tail, 17);
 	ck_assert_int_eq(push(&ends, "a", 1), -EPROTO);
-	/* Waiting for room would be for ever. */
+	/* A wait for space would last forever. */
 	room = nc_queue_arm_room(&ends.producer, 1);
 	ck_assert(room);
 	atomic_store(&ends.producer.shared->tail, UINT64_MAX - 100);
 	ck_assert_int_eq(push(&ends, "a", 1), -EPROTO);
-	/* A tail that promises too little costs the consumer records only. */
+	/* A tail that is too low only costs the consumer records. */
 	atomic_store(&ends.producer.shared->tail, 16);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_int_eq(push(&ends, "a", 1), 0);
@@ -173,7 +173,7 @@ START_TEST(test_corrupt_tail)
 }
 END_TEST
 
-/* Random memory: whatever is in it, results are in range and the position moves forward. */
+/* Random memory: for any content, results are in range and the position advances. */
 START_TEST(test_random_memory)
 {
 	uint64_t state = 51;
@@ -213,10 +213,10 @@ START_TEST(test_arm)
 	ck_assert(!nc_queue_must_ring(&ends.producer));
 	ck_assert(!nc_queue_arm(&ends.consumer, 1));
 	ck_assert_int_eq(push(&ends, "a", 1), 0);
-	/* One sleep costs one ring. */
+	/* One sleep causes one ring. */
 	ck_assert(nc_queue_must_ring(&ends.producer));
 	ck_assert(!nc_queue_must_ring(&ends.producer));
-	/* Something is there: no sleep, and no ring for it. */
+	/* A record is there: no sleep, and no ring for it. */
 	ck_assert(nc_queue_arm(&ends.consumer, 1));
 	ck_assert(!nc_queue_must_ring(&ends.producer));
 	ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 1);
@@ -227,7 +227,7 @@ START_TEST(test_arm)
 }
 END_TEST
 
-/* One ring for several records; what is short of that is rung for on demand. */
+/* One ring for several records; fewer are announced on demand. */
 START_TEST(test_arm_for_several)
 {
 	struct ends ends;
@@ -244,14 +244,14 @@ START_TEST(test_arm_for_several)
 	ck_assert(nc_queue_arm(&ends.consumer, 3));
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 1);
-	/* Nothing came since: nobody is woken for it. */
+	/* No record was added: no ring. */
 	ck_assert(!nc_queue_arm(&ends.consumer, 3));
 	ck_assert(!nc_queue_must_ring_now(&ends.producer));
 	ck_assert_int_eq(push(&ends, "a", 1), 0);
 	ck_assert(!nc_queue_must_ring(&ends.producer));
 	ck_assert(nc_queue_must_ring_now(&ends.producer));
 	ck_assert(!nc_queue_must_ring_now(&ends.producer));
-	/* Awake: not rung for. */
+	/* Awake: no ring. */
 	ck_assert_int_eq(push(&ends, "a", 1), 0);
 	ck_assert(!nc_queue_must_ring_now(&ends.producer));
 	for (unsigned i = 0; i < 2; i++) {

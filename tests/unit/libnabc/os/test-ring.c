@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-ring.c - unit tests of ring.c: a ring that cannot be used says why; one that can
- * sends, and tells of each send's memory exactly once.  Without io_uring the latter is
- * skipped, in one line.
+ * test-ring.c - unit tests of ring.c: an unusable ring reports why; a usable one
+ * sends, and reports the release of each send's memory exactly once.  Without io_uring
+ * the latter is skipped, with one line.
  */
 #include "os/ring.h"
 
@@ -23,10 +23,10 @@ static void sent(void *context, uint64_t token, bool copied)
 	told.token = token;
 }
 
-/* False: there is none here. */
+/* Returns false if io_uring is unavailable. */
 static bool open_ring(void)
 {
-	/* Its threads would never let the test's run: see check-valgrind.sh. */
+	/* Its threads would block those of the test: see check-valgrind.sh. */
 	nc_ring_init(&ring, !getenv("NABC_TEST_NO_URING"));
 	if (!ring.usable) {
 		printf("without a ring: %s\n", ring.why);
@@ -70,7 +70,7 @@ START_TEST(test_send)
 	ck_assert(notify);
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got, 3, 0, sizeof(got)), sizeof(got));
-	/* Already, or when it comes. */
+	/* At once, or when it arrives. */
 	while (nc_ring_waits(&ring)) {
 		ck_assert_uint_eq(told.calls, 0);
 		await(nc_ring_fd(&ring), POLLIN);
@@ -84,7 +84,7 @@ START_TEST(test_send)
 }
 END_TEST
 
-/* Of a send that failed nothing is in flight. */
+/* A failed send has nothing in flight. */
 START_TEST(test_failed_send)
 {
 	char byte = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-segment.c - unit tests of segment.c: seals, protection, adoption, what
- * a forked child sees, and that a socket's bytes outlive the segment.  Owns
- * its segments; single-threaded.
+ * test-segment.c - unit tests of segment.c: seals, protection, adoption, the view of a
+ * forked child, and that a socket's bytes outlive the segment.  Owns its segments;
+ * single-threaded.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -32,7 +32,7 @@ START_TEST(test_create)
 			expect(segment.base[i] == 0);
 		pattern_fill(segment.base, 1, 0, segment.size);
 		ck_assert_uint_eq(pattern_match(segment.base, 1, 0, segment.size), segment.size);
-		/* No one who has the descriptor can make an access fault. */
+		/* No holder of the descriptor can cause an access fault. */
 		seals = fcntl(segment.fd, F_GET_SEALS);
 		ck_assert_int_eq(seals & (F_SEAL_SHRINK | F_SEAL_GROW),
 				 F_SEAL_SHRINK | F_SEAL_GROW);
@@ -98,7 +98,7 @@ START_TEST(test_seal)
 			 0);
 	ck_assert_int_eq(pread(segment.fd, &byte, 1, 0), 1);
 	ck_assert_int_eq(byte, 'a');
-	/* Those who have a mapping go on filling what is theirs. */
+	/* Processes with a mapping can still write to their memory. */
 	ck_assert(writable(segment.base + PAGE));
 	nc_segment_close(&segment);
 }
@@ -112,7 +112,7 @@ START_TEST(test_adopt)
 	ck_assert_int_eq(nc_segment_create(&segment, 4 * PAGE, false, true), 0);
 	fd = fcntl(segment.fd, F_DUPFD_CLOEXEC, 0);
 	ck_assert_int_ge(fd, 0);
-	/* Less than there is may be wanted, more may not. */
+	/* A smaller size may be requested, a larger one may not. */
 	ck_assert_int_eq(nc_segment_adopt(&again, fd, 5 * PAGE), -EPROTO);
 	ck_assert_int_eq(nc_segment_adopt(&again, fd, SIZE_MAX), -EPROTO);
 	ck_assert_int_eq(nc_segment_adopt(&again, fd, 2 * PAGE), 0);
@@ -126,7 +126,7 @@ START_TEST(test_adopt)
 }
 END_TEST
 
-/* Somebody else's to write, ours to read: never writable here, whatever its seals. */
+/* Writable by another process, readable here: never writable here, with any seals. */
 START_TEST(test_adopt_readable)
 {
 	struct nc_segment segment, seen;
@@ -142,7 +142,7 @@ START_TEST(test_adopt_readable)
 	ck_assert_int_eq(nc_segment_adopt_readable(&seen, STDIN_FILENO, PAGE), -EPROTO);
 	ck_assert_int_eq(nc_segment_adopt_readable(&seen, -1, PAGE), -EBADF);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	/* As long as its owner may still write, and after. */
+	/* While its owner may still write, and afterwards. */
 	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, 2 * PAGE), 0);
 	segment.base[PAGE] = 'x';
 	ck_assert_int_eq(seen.base[PAGE], 'x');
@@ -157,7 +157,7 @@ START_TEST(test_adopt_readable)
 	ck_assert_int_eq(seen.base[PAGE], 'y');
 	nc_segment_close(&seen);
 	nc_segment_close(&segment);
-	/* It could be shortened: not mapped, and the descriptor is still the caller's. */
+	/* It could be shortened: not mapped, and the caller keeps the descriptor. */
 	fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	ck_assert_int_eq(ftruncate(fd, PAGE), 0);
 	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, PAGE), -EPROTO);
@@ -166,7 +166,7 @@ START_TEST(test_adopt_readable)
 }
 END_TEST
 
-/* What is frozen stays so, however it is opened again. */
+/* A frozen segment stays frozen, however it is opened again. */
 START_TEST(test_frozen_for_good)
 {
 	static const int modes[] = {O_RDWR, O_WRONLY, O_RDWR | O_APPEND, O_RDWR | O_TRUNC};
@@ -199,7 +199,7 @@ START_TEST(test_frozen_for_good)
 			ck_assert_int_lt(madvise(base, PAGE, MADV_REMOVE), 0);
 			munmap(base, PAGE);
 		}
-		/* A private mapping can be written, and nobody sees it. */
+		/* A private mapping can be written, and no other process sees it. */
 		base = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 		if (base != MAP_FAILED) {
 			memset(base, 'x', PAGE);
@@ -212,7 +212,7 @@ START_TEST(test_frozen_for_good)
 }
 END_TEST
 
-/* What could be shortened under us is not mapped; the descriptor stays the caller's. */
+/* A file that could be shortened is not mapped; the caller keeps the descriptor. */
 START_TEST(test_adopt_refused)
 {
 	struct nc_segment segment;
@@ -234,7 +234,7 @@ START_TEST(test_adopt_refused)
 }
 END_TEST
 
-/* After the freeze nobody writes, by whatever way; bytes and address stay. */
+/* After the freeze no process can write, by any means; bytes and address stay. */
 START_TEST(test_freeze)
 {
 	struct nc_segment segment, again;
@@ -274,7 +274,7 @@ START_TEST(test_freeze)
 }
 END_TEST
 
-/* While somebody else could write, what is sealed is a copy: same place, same descriptor. */
+/* If another process could still write, the sealed one is a copy: same address, same descriptor. */
 START_TEST(test_freeze_copy)
 {
 	struct nc_segment segment, again;
@@ -302,7 +302,7 @@ START_TEST(test_freeze_copy)
 }
 END_TEST
 
-/* Without a descriptor for a copy, all is as it was. */
+/* Without a descriptor for a copy, nothing changes. */
 START_TEST(test_freeze_refused)
 {
 	struct nc_segment segment;
@@ -322,7 +322,7 @@ START_TEST(test_freeze_refused)
 	ck_assert_int_eq(segment.base[0], 'a');
 	segment.base[0] = 'b';
 	ck_assert_int_eq(other[0], 'b');
-	/* Somebody else's segment that is sealed less than wholly is not taken. */
+	/* A segment of another process that is not completely sealed is refused. */
 	ck_assert_int_eq(munmap(other, PAGE), 0);
 	ck_assert_int_eq(nc_segment_seal(&segment), 0);
 	ck_assert_int_eq(nc_segment_adopt_frozen(&segment, segment.fd, PAGE), -EPROTO);
@@ -353,8 +353,8 @@ START_TEST(test_child_has_no_mapping)
 END_TEST
 
 /*
- * Invariant 1 at its root: pages that a socket refers to keep their bytes when
- * the segment is closed and others are filled, until the peer has read them.
+ * Invariant 1 at its root: pages that a socket references keep their bytes when the
+ * segment is closed and others are filled, until the peer has read them.
  */
 static void check_bytes_outlive(size_t size, bool huge)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-socket.c - unit tests of socket.c: what the library asks of sockets and of the
- * process before it sends.
+ * test-socket.c - unit tests of socket.c: what the library queries of sockets and of
+ * the process before it sends.
  */
 #include <limits.h>
 #include <netinet/tcp.h>
@@ -27,7 +27,7 @@ START_TEST(test_bound_unsent)
 	nc_socket_bound_unsent(pair[0], 100000);
 	ck_assert_uint_eq(unsent_limit(pair[0]), 100000);
 	ck_assert_uint_eq(unsent_limit(pair[1]), 0);
-	/* One that the program has set stays. */
+	/* A value that the program has set stays. */
 	nc_socket_bound_unsent(pair[0], 5);
 	ck_assert_uint_eq(unsent_limit(pair[0]), 100000);
 	nc_socket_bound_unsent(pair[1], SIZE_MAX);
@@ -41,7 +41,7 @@ START_TEST(test_waits)
 	int pair[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	nc_socket_bound_unsent(pair[0], 1); /* no TCP socket: nothing */
+	nc_socket_bound_unsent(pair[0], 1); /* not TCP: no effect */
 	ck_assert(nc_socket_waits(pair[0]));
 	set_nonblocking(pair[0]);
 	ck_assert(!nc_socket_waits(pair[0]));
@@ -63,7 +63,7 @@ START_TEST(test_has_room)
 		;
 	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert(!nc_socket_has_room(pair[0]));
-	/* An error is told to who waits, as room is. */
+	/* A waiting thread gets an error as it gets space. */
 	close(pair[1]);
 	ck_assert(nc_socket_has_room(pair[0]));
 	close(pair[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replacement-fixture.h - entries of an order of replacement, and how they leave it. */
+/* replacement-fixture.h - entries of a replacement order, and how they leave it. */
 #ifndef REPLACEMENT_FIXTURE_H
 #define REPLACEMENT_FIXTURE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cleaning.c - unit tests of cleaning.c: who survives and which segment
- * goes, by hand and by random figures against the definition.  Single-threaded.
+ * test-cleaning.c - unit tests of cleaning.c: which units survive and which segment is
+ * compacted, by hand and by random figures against the definition.  Single-threaded.
  */
 #include "policy/cleaning.h"
 
@@ -16,7 +16,7 @@ START_TEST(test_bound)
 	ck_assert_uint_eq(nc_cleaning_bound(99, 99), 98);
 	ck_assert_uint_eq(nc_cleaning_bound(4096, 0), 0);
 	ck_assert_uint_eq(nc_cleaning_bound(4096, 100), 4096);
-	/* No overflow on the way. */
+	/* No overflow in between. */
 	ck_assert_uint_eq(nc_cleaning_bound(SIZE_MAX, 100), SIZE_MAX);
 	ck_assert_uint_eq(nc_cleaning_bound((size_t)1 << 63, 50), (size_t)1 << 62);
 }
@@ -60,11 +60,11 @@ START_TEST(test_some_must)
 		{.worth = 0, .bytes = 300, .slot = 3, .must = true},
 	};
 
-	/* Over the bound by themselves: then nothing else survives. */
+	/* Above the bound by themselves: then nothing else survives. */
 	ck_assert_uint_eq(nc_cleaning_survivors(units, 4, 500), 600);
 	ck_assert(unit_of(units, 4, 1)->survives && unit_of(units, 4, 3)->survives);
 	ck_assert(!unit_of(units, 4, 0)->survives && !unit_of(units, 4, 2)->survives);
-	/* They take their part of it first. */
+	/* They use up their part of it first. */
 	ck_assert_uint_eq(nc_cleaning_survivors(units, 4, 740), 700);
 	ck_assert(unit_of(units, 4, 0)->survives && !unit_of(units, 4, 2)->survives);
 }
@@ -85,7 +85,7 @@ START_TEST(test_nothing)
 }
 END_TEST
 
-/* Each survivor fits behind what is better than it, and each other does not. */
+/* Each survivor fits after all units that are better; no other unit does. */
 static void check_survivors(const struct nc_cleaning_unit *units, size_t count, size_t bound)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -153,7 +153,7 @@ START_TEST(test_pick)
 
 	/* 0.1, 0.08 and 0.1 a byte. */
 	ck_assert_int_eq(nc_cleaning_pick(segments, 3), 1);
-	/* Alike: the one opened first, wherever it stands. */
+	/* Equal: the one opened first, at any index. */
 	ck_assert_int_eq(nc_cleaning_pick(segments, 1), 0);
 	segments[1] = segments[2];
 	ck_assert_int_eq(nc_cleaning_pick(segments, 3), 0);
@@ -166,7 +166,7 @@ START_TEST(test_pick)
 }
 END_TEST
 
-/* What would give nothing back is never picked. */
+/* A segment whose compaction would free nothing is never picked. */
 START_TEST(test_pick_gains)
 {
 	struct nc_cleaning_segment segments[] = {

@@ -42,7 +42,7 @@ START_TEST(test_ticks)
 }
 END_TEST
 
-/* Everything comes once, in order of its time, whatever went stale meanwhile. */
+/* Every entry expires once, in order of time, whatever became stale meanwhile. */
 static void check_random(uint64_t seed, uint64_t start)
 {
 	struct nc_expiry expiry = {0};
@@ -73,7 +73,7 @@ static void check_random(uint64_t seed, uint64_t start)
 			if (stale)
 				nc_expiry_forget(&expiry, valid, NULL);
 		}
-		/* Stale entries are never most of them for long. */
+		/* Stale entries are never the majority for long. */
 		expect(expiry.count <= 2 * left + 130);
 		now += random_next(&state) % (3 * TICK);
 		while (nc_expiry_pop(&expiry, now, valid, NULL, &entry)) {

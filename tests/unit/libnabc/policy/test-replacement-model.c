@@ -19,7 +19,7 @@ struct modelled {
 	enum NC_policy policy;
 	void (*add)(struct model *model, struct thing *thing);
 	void (*use)(struct model *model, struct thing *thing);
-	/* Whether this is a right thing to go, NULL included; and lets it be so. */
+	/* Returns whether this is a valid victim, NULL included; and removes it. */
 	bool (*goes)(struct model *model, struct thing *thing);
 	void (*judged)(struct model *model, struct thing *thing, bool survived);
 };
@@ -182,7 +182,7 @@ static void leave(struct nc_replacement *order, struct model *model, struct thin
 	thing->in = false;
 }
 
-/* One random thing happens; true: a victim went. */
+/* Does one random step; returns true if that evicted a victim. */
 static bool step(struct nc_replacement *order, const struct modelled *policy, struct model *model,
 		 uint64_t *state)
 {
@@ -199,7 +199,7 @@ static bool step(struct nc_replacement *order, const struct modelled *policy, st
 	case 2:
 	case 3:
 	case 4:
-		/* Also when it is in no order. */
+		/* Also if it is in no order. */
 		nc_replacement_use(order, &thing->order);
 		if (thing->in)
 			policy->use(model, thing);
@@ -233,7 +233,7 @@ static void prepare(const struct modelled *policy, struct nc_replacement *order)
 	memset(things, 0, sizeof(things));
 	for (int i = 0; i < ENTRIES; i++) {
 		things[i].number = i;
-		/* Sizes that are kept exactly; some are alike. */
+		/* Sizes that are kept exactly; some are equal. */
 		things[i].bytes = (1 + i % 7) << (i % 5 * 4);
 	}
 	ck_assert_int_eq(nc_replacement_init(order, policy->policy), 0);
@@ -255,7 +255,7 @@ START_TEST(test_against_model)
 }
 END_TEST
 
-/* With nothing used in between, all go in the order of their worth. */
+/* With no use in between, all are evicted in the order of their worth. */
 START_TEST(test_worth)
 {
 	const struct modelled *policy = &modelled[_i];
@@ -269,7 +269,7 @@ START_TEST(test_worth)
 		(void)step(&order, policy, &model, &state);
 	for (int i = 0; i < ENTRIES; i++) {
 		things[i].pinned = false;
-		/* What is due goes before its turn: only the cleaner asks for it. */
+		/* A due entry is evicted before its turn: only the cleaner requests it. */
 		if (things[i].in && things[i].mark == 2)
 			leave(&order, &model, &things[i]);
 		if (things[i].in)
@@ -289,7 +289,7 @@ START_TEST(test_worth)
 }
 END_TEST
 
-/* Alone and judged: nothing else to stop at. */
+/* Alone and judged: there is no other entry to stop at. */
 START_TEST(test_judged_alone)
 {
 	struct nc_replacement order;
@@ -313,7 +313,7 @@ static bool always(struct nc_replaceable *entry, void *context)
 	return true;
 }
 
-/* As many as a large cache has, half of them used: the others go first. */
+/* As many as in a large cache, half of them used: the others are evicted first. */
 START_TEST(test_many)
 {
 	unsigned count = scaled(300000) * 2;
@@ -360,7 +360,7 @@ static void *user(void *argument)
 	return NULL;
 }
 
-/* Nobody locks to use; all that came leaves once and in order of a true heap. */
+/* No thread locks to use an entry; all entries leave once and in the order of a valid heap. */
 START_TEST(test_used_by_threads)
 {
 	pthread_t threads[THREADS];

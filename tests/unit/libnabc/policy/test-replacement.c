@@ -53,7 +53,7 @@ START_TEST(test_used_are_spared_once)
 	nc_replacement_use(&order, &things[2].order);
 	evict(&order, 1);
 	evict(&order, 3);
-	/* The hand goes on, it does not begin again: 4 before 0. */
+	/* The hand continues, it does not start again: 4 before 0. */
 	evict(&order, 4);
 	evict(&order, 0);
 	evict(&order, 2);
@@ -83,7 +83,7 @@ START_TEST(test_pinned)
 	ck_assert_int_eq(victim(&order), -1);
 	things[2].pinned = false;
 	nc_replacement_use(&order, &things[2].order);
-	/* The only one that may go does, used or not, wherever the hand is. */
+	/* The only possible victim is evicted, used or not, wherever the hand is. */
 	evict(&order, 2);
 	ck_assert_int_eq(victim(&order), -1);
 	things[0].pinned = false;
@@ -91,7 +91,7 @@ START_TEST(test_pinned)
 }
 END_TEST
 
-/* The entry under the hand leaves by itself: the hand steps on. */
+/* The entry under the hand is removed: the hand moves on. */
 START_TEST(test_remove_under_hand)
 {
 	struct nc_replacement order = sieve();
@@ -110,7 +110,10 @@ END_TEST
 
 /* --- the models ---------------------------------------------------------- */
 
-/* A used one went early: the hand stops for it, and what it stops at is the least. */
+/*
+ * A used entry was evicted early: the hand stops at it; and only the least entry may
+ * stop the hand.
+ */
 START_TEST(test_sieve_judged)
 {
 	struct nc_replacement order = sieve();
@@ -129,7 +132,7 @@ START_TEST(test_sieve_judged)
 	due = nc_replacement_worth(&order, &things[1].order);
 	expect(due < nc_replacement_worth(&order, &things[0].order));
 	expect(due <= nc_replacement_worth(&order, &things[2].order));
-	/* Used again, it is due no more. */
+	/* Used again, it is no longer due. */
 	nc_replacement_use(&order, &things[1].order);
 	expect(nc_replacement_worth(&order, &things[1].order) >
 	       nc_replacement_worth(&order, &things[0].order));
@@ -137,7 +140,7 @@ START_TEST(test_sieve_judged)
 }
 END_TEST
 
-/* All were used: it stops at the oldest of the others after a round, not at itself. */
+/* All were used: after a round the hand stops at the oldest of the others, not at itself. */
 START_TEST(test_sieve_judged_all_used)
 {
 	struct nc_replacement order = sieve();
@@ -154,7 +157,7 @@ START_TEST(test_sieve_judged_all_used)
 }
 END_TEST
 
-/* The floor is the least key that is true, not one that is remembered only. */
+/* The floor is the least key that is current, not one that is outdated. */
 START_TEST(test_gdsf_judged)
 {
 	struct nc_replacement order;
@@ -174,7 +177,7 @@ START_TEST(test_gdsf_judged)
 }
 END_TEST
 
-/* Small before large, used before unused, and old frequency does not last for ever. */
+/* Small before large, used before unused, and old frequency does not count forever. */
 START_TEST(test_gdsf)
 {
 	struct nc_replacement order;
@@ -204,7 +207,7 @@ START_TEST(test_gdsf)
 }
 END_TEST
 
-/* The size that GDSF reckons with is less than a thousandth below the real one. */
+/* The size that GDSF uses is less than a thousandth below the real one. */
 START_TEST(test_gdsf_sizes)
 {
 	struct nc_replacement order;
@@ -212,7 +215,7 @@ START_TEST(test_gdsf_sizes)
 
 	memset(things, 0, sizeof(things));
 	ck_assert_int_eq(nc_replacement_init(&order, NC_POLICY_GDSF), 0);
-	/* Something of no worth, so that the worth of the other is its key. */
+	/* An entry without worth, so that the key of the other is its worth. */
 	ck_assert_int_eq(nc_replacement_add(&order, &things[1].order, (size_t)1 << 62), 0);
 	for (unsigned i = 0; i < 10000; i++) {
 		size_t bytes = random_next(&state) >> (4 + random_next(&state) % 60);
@@ -243,7 +246,7 @@ START_TEST(test_uses_do_not_wrap)
 	nc_replacement_use(&order, &things[1].order);
 	for (unsigned i = 0; i < 0x10000; i++)
 		nc_replacement_use(&order, &things[0].order);
-	/* Years later it is still what was used often. */
+	/* Years later, an entry that was used often still has its rank. */
 	atomic_store(&order.clock, 10000);
 	nc_replacement_use(&order, &things[0].order);
 	nc_replacement_use(&order, &things[1].order);
@@ -270,7 +273,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* A heap that cannot grow takes no more and is as it was. */
+/* A heap that cannot grow accepts no more entries and is unchanged. */
 START_TEST(test_no_room)
 {
 	struct nc_replacement order;

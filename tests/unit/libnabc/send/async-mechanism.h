@@ -12,7 +12,7 @@ enum { EPOLL, URING, MECHANISMS };
 
 static NC_sender *ring;
 
-/* False: that mechanism cannot be had here. */
+/* Returns false if that mechanism is unavailable here. */
 static inline bool open_ring(int mechanism, size_t size, unsigned depth)
 {
 	if (mechanism == URING && !may_use_uring())
@@ -31,7 +31,7 @@ static inline void close_ring(void)
 	close_cache();
 }
 
-/* The next completion, awaited by the descriptor as a program does. */
+/* Returns the next completion; awaits it by the descriptor, as a program does. */
 static inline struct NC_completion next_completion(void)
 {
 	struct NC_completion done;

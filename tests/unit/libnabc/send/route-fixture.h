@@ -35,7 +35,7 @@ static inline struct nc_route_use use_between(const char *from, const char *to)
 	return use;
 }
 
-/* What the table says of an address; fails the test if it says nothing. */
+/* Returns what the table lists for an address; fails the test if it lists nothing. */
 static inline struct NC_route route_stat(const char *address, int local)
 {
 	struct NC_route list[NC_ROUTES];

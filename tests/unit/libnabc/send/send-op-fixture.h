@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send-op-fixture.h - sends prepared on the caller's io_uring, where the caller plays the
- * kernel itself, so that every order of completions can be had.
+ * send-op-fixture.h - sends prepared on the caller's io_uring; the test itself plays
+ * the kernel, so that it can produce every order of completions.
  */
 #ifndef SEND_OP_FIXTURE_H
 #define SEND_OP_FIXTURE_H
@@ -15,7 +15,7 @@
 
 #include "async-fixture.h"
 
-/* A completion as the kernel would give it. */
+/* A completion as the kernel would return it. */
 static inline int completed(NC_send_op *operation, int32_t result, uint32_t flags)
 {
 	struct io_uring_cqe cqe = {.res = result, .flags = flags};
@@ -23,7 +23,7 @@ static inline int completed(NC_send_op *operation, int32_t result, uint32_t flag
 	return NC_send_op_complete(operation, &cqe);
 }
 
-/* Does what a submission says, by a plain call; the result as of the kernel. */
+/* Performs a submission by a plain call; returns the result as the kernel would. */
 static inline int32_t perform(const struct io_uring_sqe *sqe, size_t at_most)
 {
 	const struct msghdr *header = (const struct msghdr *)(uintptr_t)sqe->addr;

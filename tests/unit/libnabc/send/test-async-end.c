@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-async-end.c - unit tests of async.c and its two backends through the calls
- * of nabc-async.h: sends that do not complete, because the peer is gone, they
- * are cancelled or the ring is closed.
+ * test-async-end.c - unit tests of async.c and its two backends through the calls of
+ * nabc-async.h: sends that do not complete, because the peer is gone, they are
+ * cancelled or the ring is closed.
  */
 #include "async-mechanism.h"
 
@@ -14,7 +14,7 @@ static void send_range(int fd, size_t id, size_t length, uintptr_t data)
 	ck_assert_int_eq(NC_sender_send(ring, fd, &message, (void *)data), 0);
 }
 
-/* A client that goes away in the middle takes nobody with it. */
+/* A client that disconnects in the middle does not affect the others. */
 START_TEST(test_peer_gone)
 {
 	int gone[2], good[2];
@@ -76,7 +76,7 @@ START_TEST(test_cancel)
 	ck_assert_int_eq(NC_sender_cancel(ring, -1), 0);
 	for (uintptr_t i = 0; i < 3; i++)
 		send_range(full[0], id, MIB, i);
-	/* Not submitted, then on their way. */
+	/* Not submitted, then in flight. */
 	ck_assert_int_eq(NC_sender_cancel(ring, full[0]), 3);
 	await(NC_sender_fd(ring), POLLIN);
 	for (uintptr_t i = 0; i < 3; i++) {
@@ -94,7 +94,9 @@ START_TEST(test_cancel)
 	send_range(full[0], id, 10, 3);
 	send_range(other[0], id, 10, 4);
 	ck_assert_int_ge(NC_sender_submit(ring), 0);
-	/* What comes behind them is sent; what was sent of them is the peer's. */
+	/*
+	 * Later messages are sent; bytes that were sent of the cancelled ones stay with the peer.
+	 */
 	for (unsigned i = 0, cancelled = 0; i < 5; i++) {
 		done = next_completion();
 		if ((uintptr_t)done.data >= 3) {
@@ -119,7 +121,7 @@ START_TEST(test_cancel)
 }
 END_TEST
 
-/* A Unix socket without any room. */
+/* A full Unix socket. */
 START_TEST(test_cancel_unix)
 {
 	struct NC_send message = NC_SEND_INIT(.header = "x", .header_length = 1);
@@ -129,7 +131,7 @@ START_TEST(test_cancel_unix)
 
 	if (!open_ring(_i, MIB, 0))
 		return;
-	/* Nothing drains on its way here, so full is full. */
+	/* No data is in flight here, so a full socket stays full. */
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	set_nonblocking(pair[0]);
 	for (size_t step = sizeof(much); step; step /= 2)
@@ -146,7 +148,7 @@ START_TEST(test_cancel_unix)
 }
 END_TEST
 
-/* Closing ends what is under way, gives all back, and changes no byte. */
+/* Closing ends pending sends, releases all units, and changes no byte. */
 START_TEST(test_close)
 {
 	unsigned descriptors = open_descriptors();
@@ -192,7 +194,7 @@ START_TEST(test_close)
 }
 END_TEST
 
-/* Done is done: a message that waits to be reaped holds nothing. */
+/* A message that waits to be reaped holds nothing. */
 START_TEST(test_unreaped)
 {
 	int pair[2];
@@ -208,7 +210,7 @@ START_TEST(test_unreaped)
 	ck_assert_uint_eq(holds_of(id), 0);
 	ck_assert(readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq((uintptr_t)next_completion().data, 0);
-	/* One is left, and the descriptor goes on to say so. */
+	/* One is left, and the descriptor stays readable. */
 	ck_assert(readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq((uintptr_t)next_completion().data, 1);
 	close_pair(pair);
@@ -216,7 +218,7 @@ START_TEST(test_unreaped)
 }
 END_TEST
 
-/* Completions that one reap found and left are still told of by the descriptor. */
+/* The descriptor still reports completions that one reap found and left. */
 START_TEST(test_left_over)
 {
 	struct NC_send message = NC_SEND_INIT(.header = "x", .header_length = 1);
@@ -241,7 +243,7 @@ START_TEST(test_left_over)
 }
 END_TEST
 
-/* On a blocking socket io_uring itself waits for room: one submission does it all. */
+/* On a blocking socket io_uring itself waits for space: one submission sends all. */
 START_TEST(test_kernel_waits)
 {
 	struct NC_completion done;

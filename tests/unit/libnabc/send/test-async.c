@@ -21,7 +21,7 @@ START_TEST(test_one)
 	range.id = insert(1, 1000);
 	ck_assert(!readable(NC_sender_fd(ring)));
 	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, &message), 0);
-	/* Copied and held; not sent before it is submitted. */
+	/* The header is copied, the unit held; nothing is sent before the submission. */
 	memset(head, 'x', 4);
 	range.length = 5;
 	message.header_length = 0;
@@ -38,7 +38,7 @@ START_TEST(test_one)
 	ck_assert_int_eq(done.error, 0);
 	ck_assert_uint_eq(done.sent, 904);
 	ck_assert(!alive(range.id));
-	/* And then there is nothing to reap, and the descriptor says so. */
+	/* Afterwards there is nothing to reap, and the descriptor is not readable. */
 	ck_assert_int_eq(NC_sender_reap(ring, &done, sizeof(done), 1), 0);
 	ck_assert(!readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq(statistics().by_copy.bytes, 900);
@@ -57,7 +57,7 @@ struct reader {
 	pthread_t thread;
 };
 
-/* Sizes that are less than a segment, a few pages, more than the buffers. */
+/* Sizes below a segment, of a few pages, and larger than the buffers. */
 static size_t size_of(unsigned number, unsigned message)
 {
 	static const size_t sizes[] = {1, 1448, 100 * KIB, 4095, 20 * KIB, 70 * KIB};
@@ -80,7 +80,7 @@ static void *read_messages(void *context)
 	return NULL;
 }
 
-/* The mode of the socket, the size of its buffers, where the peer is. */
+/* The mode of the socket, the size of its buffers, the location of the peer. */
 static const struct {
 	bool nonblocking;
 	int buffer;
@@ -90,7 +90,7 @@ static const struct {
 	{false, 0, "127.0.0.2"},    {true, 0, "127.0.0.2"},
 };
 
-/* Each socket gets its messages whole and in order, the last one with the end. */
+/* Each socket gets its messages complete and in order, the last one with the end of the stream. */
 START_TEST(test_order)
 {
 	struct reader readers[SOCKETS];
@@ -127,7 +127,7 @@ START_TEST(test_order)
 			ck_assert_int_eq(NC_sender_send(ring, pairs[s][0], &message,
 							(void *)(uintptr_t)(s * 100 + i)),
 					 0);
-			/* Nobody else needs it any more. */
+			/* No other user is left. */
 			ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		}
 		if (i % 5 == 0)
@@ -158,7 +158,7 @@ START_TEST(test_order)
 		pthread_join(readers[s].thread, NULL);
 		close_pair(pairs[s]);
 	}
-	/* Pages were moved where they may be. */
+	/* Pages were spliced where possible. */
 	ck_assert_uint_gt(statistics().by_splice.sends, 0);
 	if (!getenv("NABC_TEST_NO_URING") && strcmp(statistics().uring, "used") == 0)
 		ck_assert_uint_gt(statistics().by_zerocopy.sends, 0);
@@ -195,7 +195,7 @@ START_TEST(test_skip_and_empty)
 }
 END_TEST
 
-/* No more than depth messages; those that were taken are not lost. */
+/* At most depth messages; accepted ones are not lost. */
 START_TEST(test_depth)
 {
 	struct NC_send message = NC_SEND_INIT(.header = "x", .header_length = 1);
@@ -236,7 +236,7 @@ START_TEST(test_depth)
 }
 END_TEST
 
-/* What is said of one descriptor is not said of the others. */
+/* An error of one descriptor does not affect the others. */
 START_TEST(test_bad_descriptors)
 {
 	struct NC_send message = NC_SEND_INIT(.header = "x", .header_length = 1);
@@ -299,7 +299,7 @@ static void *read_many(void *context)
 	return NULL;
 }
 
-/* Senders in threads of their own, one that reaps. */
+/* Several threads send, one reaps. */
 START_TEST(test_threads)
 {
 	struct sender senders[SENDERS];
@@ -359,7 +359,7 @@ START_TEST(test_bad_input)
 	FAILS(NC_sender_send(ring, 0, &message, NULL), ENOENT);
 	FAILS(NC_sender_reap(ring, NULL, 1, 1), EINVAL);
 	FAILS(NC_sender_reap(ring, &done, sizeof(done), 0), EINVAL);
-	/* None of it is in the ring. */
+	/* None of these is in the ring. */
 	ck_assert_int_eq(NC_sender_submit(ring), 0);
 	ck_assert_int_eq(NC_sender_reap(ring, &done, sizeof(done), 1), 0);
 	ck_assert(!readable(NC_sender_fd(ring)));
@@ -380,7 +380,7 @@ START_TEST(test_open)
 	NULL_FAILS(NC_sender_open((NC_cache *)&options, 0, 0), EINVAL);
 	NULL_FAILS(NC_sender_open(NULL, NC_SENDER_DEPTH_MAX + 1, 0), EINVAL);
 	NULL_FAILS(NC_sender_open(NULL, 0, 2), EINVAL);
-	/* What the cache may not, its rings may not. */
+	/* Limits of the cache apply to its rings. */
 	ring = NC_sender_open(NULL, NC_SENDER_DEPTH_MAX, 0);
 	ck_assert_ptr_nonnull(ring);
 	ck_assert_ptr_eq(ring->backend, &nc_async_epoll);
@@ -400,7 +400,7 @@ static void hear(void *context, int priority, const char *message)
 	snprintf(notice, sizeof(notice), "%s", message);
 }
 
-/* Leaves room for that many descriptors; the limit that was. */
+/* Leaves that many descriptors free; returns the previous limit. */
 static struct rlimit leave_descriptors(unsigned count)
 {
 	struct rlimit before, few;
@@ -411,14 +411,14 @@ static struct rlimit leave_descriptors(unsigned count)
 		fds[i] = dup(0);
 	for (unsigned i = 0; i <= count; i++)
 		close(fds[i]);
-	/* The lowest free ones are given first: the last is the first that is too much. */
+	/* The lowest free ones are assigned first: the last one is the first above the limit. */
 	few = before;
 	few.rlim_cur = (rlim_t)fds[count];
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	return before;
 }
 
-/* A limit that is met fails the call, leaves nothing behind, and is told. */
+/* When a limit is reached, the call fails, leaves nothing behind, and reports it. */
 START_TEST(test_no_descriptors)
 {
 	struct NC_cache_options options =
@@ -447,7 +447,7 @@ START_TEST(test_no_descriptors)
 }
 END_TEST
 
-/* No room for io_uring's own descriptor: epoll, and a word about it. */
+/* No descriptor for io_uring: falls back to epoll, with a message. */
 START_TEST(test_fallback)
 {
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = MIB, .log = hear);

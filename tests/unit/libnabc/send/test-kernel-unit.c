@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-kernel-unit.c - unit tests of units in the kernel module, over the model
- * of it: which lie there, how they are filled and go, and who still gets their
- * bytes.
+ * test-kernel-unit.c - unit tests of units in the kernel module, with a model of it:
+ * which units it stores, how they are filled and destroyed, and who can still read
+ * them.
  */
 #include <fcntl.h>
 
@@ -27,16 +27,16 @@ START_TEST(test_which)
 	ck_assert_int_eq(kind_made(3 * MIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
 	ck_assert_int_eq(kind_made(64 * KIB, 8 * KIB, NC_KIND_AUTO), NC_KIND_KERNEL);
 	ck_assert_int_eq(kind_made(1, 0, NC_KIND_KERNEL), NC_KIND_KERNEL);
-	/* Too small to be worth it; the module knows no gaps. */
+	/* Too small to benefit; the module does not support gaps. */
 	ck_assert_int_eq(kind_made(8 * KIB - 1, 0, NC_KIND_AUTO), NC_KIND_RECYCLED);
 	ck_assert_int_eq(kind_made(64 * KIB, 1448, NC_KIND_AUTO), NC_KIND_APPENDED);
 	ck_assert_int_eq(kind_made(64 * KIB, 1448, NC_KIND_KERNEL), NC_KIND_APPENDED);
 	ck_assert_int_eq(kind_made(100, 100, NC_KIND_KERNEL), NC_KIND_RECYCLED);
-	/* What was asked for by name. */
+	/* Kinds that the caller requested. */
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_RECYCLED), NC_KIND_RECYCLED);
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_APPENDED), NC_KIND_APPENDED);
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_SEALED), NC_KIND_SEALED);
-	/* Where nothing is to be sent by the module, nothing need lie there. */
+	/* If the module sends nothing, it stores no units. */
 	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_SPLICE), 0);
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_APPENDED);
 	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_KERNEL), 0);
@@ -48,7 +48,7 @@ START_TEST(test_which)
 }
 END_TEST
 
-/* Without the module the same calls do as well. */
+/* Without the module the same calls work. */
 START_TEST(test_without)
 {
 	open_cache(16 * MIB, NC_CACHE_NO_URING);
@@ -64,7 +64,7 @@ START_TEST(test_without)
 }
 END_TEST
 
-/* What the module has no room for lies elsewhere, and is counted. */
+/* Units that do not fit into the module fall back to other memory, and are counted. */
 START_TEST(test_full_module)
 {
 	size_t id;
@@ -77,7 +77,7 @@ START_TEST(test_full_module)
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_KERNEL), NC_KIND_APPENDED);
 	ck_assert_uint_eq(counters().kernel_memory, 2);
 	ck_assert_uint_eq(counters().failures + counters().failures_system, 0);
-	/* Once it has gone there is room again. */
+	/* After a unit was destroyed, there is space again. */
 	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
 	close_cache();
@@ -89,7 +89,7 @@ static struct nc_unit *unit_of(const NC_handle *handle)
 	return ((const struct nc_handle *)(const void *)handle)->unit;
 }
 
-/* By memory, by text, from descriptors, with gaps: as a unit of any other kind. */
+/* From memory, text and descriptors, with gaps: like a unit of any other kind. */
 START_TEST(test_filled)
 {
 	static const bool way[] = {false, true};
@@ -113,7 +113,9 @@ START_TEST(test_filled)
 				0);
 			memset(nc_unit_base(unit_of(&handle)), 0xdd, 30000);
 			ck_assert_int_eq(nc_handle_read(fd, &handle, 5000, 10000), 10000);
-			/* Bytes that nobody sums on their way go straight there. */
+			/*
+			 * Without checksums, bytes go directly from the descriptor to the module.
+			 */
 			ck_assert(summed || model_calls(NABC_IOC_READ) > before);
 			ck_assert_int_eq(nc_handle_write(&handle, 29000, "end", 3), 3);
 			ck_assert_int_eq(nc_handle_copy(&handle, 5000, got, 10000), 10000);
@@ -134,7 +136,7 @@ START_TEST(test_filled)
 }
 END_TEST
 
-/* After the insert it is in nobody's memory. */
+/* After the insert no process has it mapped. */
 START_TEST(test_out_of_reach)
 {
 	NC_handle handle;
@@ -152,7 +154,7 @@ START_TEST(test_out_of_reach)
 }
 END_TEST
 
-/* However a unit ends, the module's goes with it. */
+/* However a unit ends, its copy in the module is destroyed. */
 START_TEST(test_ends)
 {
 	struct nc_view view;
@@ -170,7 +172,7 @@ START_TEST(test_ends)
 	ck_assert_uint_eq(model_units(), 1);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 0);
-	/* Evicted: there is budget for fifteen of a mebibyte. */
+	/* Evicted: the budget is fifteen units of 1 MiB. */
 	for (unsigned i = 0; i < 40; i++)
 		(void)insert(i, MIB, 0, NC_KIND_AUTO);
 	ck_assert_uint_le(model_units(), 16);
@@ -181,7 +183,7 @@ START_TEST(test_ends)
 }
 END_TEST
 
-/* A copy for those that need one in memory, made once, and in the budget. */
+/* A copy in memory for those that need one, made once, and within the budget. */
 START_TEST(test_copies)
 {
 	struct nc_view view;
@@ -209,7 +211,7 @@ START_TEST(test_copies)
 }
 END_TEST
 
-/* Others go for a copy, but none that is held. */
+/* Other units are evicted for a copy, but no held one. */
 START_TEST(test_copies_without_room)
 {
 	struct nc_view view[4];
@@ -243,7 +245,7 @@ static void *fetch(void *context)
 	return NULL;
 }
 
-/* All at once: one of them makes it. */
+/* Concurrently: one thread makes the copy. */
 START_TEST(test_copies_by_threads)
 {
 	open_with_module(16 * MIB);
@@ -283,7 +285,7 @@ START_TEST(test_reading)
 }
 END_TEST
 
-/* Its sums are those that other memory would have; only cut fragments are looked at. */
+/* Its sums equal those in other memory; only partial fragments are read. */
 START_TEST(test_sums)
 {
 	struct nc_view view, other;
@@ -315,7 +317,7 @@ START_TEST(test_sums)
 }
 END_TEST
 
-/* An insert that the module refuses leaves the unit as it was. */
+/* An insert that the module refuses leaves the unit unchanged. */
 static bool refuse_insert;
 
 static int refuse(int fd, unsigned long request, void *argument)

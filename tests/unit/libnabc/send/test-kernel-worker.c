@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-kernel-worker.c - unit tests of what a worker hands its server in the
- * kernel module, over the model of it.  Both are in this process; for the model
- * the worker is another.
+ * test-kernel-worker.c - unit tests of units that a worker passes to its server in the
+ * kernel module, with a model of it.  Both are in this process; to the model the
+ * worker is another process.
  */
 #include <sys/wait.h>
 
@@ -21,7 +21,7 @@ static int pair[2];
 static void recognise(pid_t pid)
 {
 	nc_remote_member_identify(remote, &cache.device, pid, -1);
-	/* The worker's number is this process's where it asks for it. */
+	/* This process's pid stands for the worker's in its own requests. */
 	if (pid == WORKER)
 		atomic_store(&worker.own.shared[0].maker, (uint64_t)getpid());
 }
@@ -41,7 +41,7 @@ static void open_worker(void)
 	nc_index_connect(&worker, pair[0]);
 }
 
-/* Both with the module; false: this system has no pidfds to grant by. */
+/* Opens both with the module; returns false if this system has no pidfds to grant by. */
 static bool open_both(void)
 {
 	int error;
@@ -70,7 +70,7 @@ static void close_both(void)
 	ck_assert_uint_eq(model_units(), 0);
 }
 
-/* A body of the worker's with the pattern of a seed. */
+/* A body of the worker with the pattern of a seed. */
 static size_t answer(uint64_t seed, size_t size)
 {
 	unsigned char *data = must_alloc(size);
@@ -95,7 +95,7 @@ static enum NC_kind workers_kind(size_t id)
 	return stat.kind;
 }
 
-/* What the worker's entry of the table says; the first unit's is the first. */
+/* Returns the worker's entry in the table; the first unit has the first one. */
 static struct nc_unit_shared *entry_of(size_t id)
 {
 	return &worker.own.shared[nc_id_slot(id)];
@@ -105,8 +105,8 @@ static void check_sent(const struct nc_view *view, uint64_t seed, size_t size)
 {
 	struct NC_range range = {.id = view->id, .length = size};
 	struct NC_hold lent;
-	struct NC_send message = NC_SEND_INIT(.ranges = &range, .holds = &lent,
-					      .range_count = 1, .hold_count = 1);
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .holds = &lent, .range_count = 1, .hold_count = 1);
 	char *got = must_alloc(size);
 	int ends[2];
 
@@ -119,7 +119,7 @@ static void check_sent(const struct nc_view *view, uint64_t seed, size_t size)
 	free(got);
 }
 
-/* One answer after the other, each sent once: memory comes back to the worker. */
+/* One response after the other, each sent once: the worker gets the memory back. */
 START_TEST(test_one_shot)
 {
 	if (!open_both())
@@ -130,7 +130,7 @@ START_TEST(test_one_shot)
 
 		ck_assert_int_eq(workers_kind(id), NC_KIND_KERNEL);
 		ck_assert_uint_eq(model_units(), 1);
-		/* As a backend takes it: held, and to go once it was sent. */
+		/* As a backend receives it: held, and dropped after it was sent. */
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert_int_eq(view.unit->store->kind, NC_KIND_KERNEL);
 		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
@@ -144,7 +144,7 @@ START_TEST(test_one_shot)
 }
 END_TEST
 
-/* One that stays, sent again and again, then destroyed by its maker while it is sent. */
+/* A kept unit, sent repeatedly, then destroyed by its creator while it is sent. */
 START_TEST(test_kept)
 {
 	struct nc_view view;
@@ -164,14 +164,14 @@ START_TEST(test_kept)
 	check_sent(&view, 7, 60 * KIB);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
-	/* Picked up with the next one. */
+	/* Reclaimed with the next one. */
 	ck_assert_int_eq(nc_index_destroy(&cache, answer(8, 60 * KIB)), 0);
 	ck_assert_uint_eq(model_units(), 1);
 	close_both();
 }
 END_TEST
 
-/* Its death takes nothing from the server that this has in hand. */
+/* The worker's death takes away nothing that the server holds. */
 START_TEST(test_death)
 {
 	struct nc_view view, none;
@@ -195,7 +195,7 @@ START_TEST(test_death)
 }
 END_TEST
 
-/* Copies for sockets that the module refuses, as much as the worker's segment has. */
+/* Copies for sockets that the module refuses, as far as the worker's segment has space. */
 START_TEST(test_copies)
 {
 	struct nc_view view[3];
@@ -223,7 +223,7 @@ START_TEST(test_copies)
 }
 END_TEST
 
-/* Over its own limit the server has a copy instead of a hold. */
+/* Above its own limit the server gets a copy instead of a hold. */
 START_TEST(test_no_hold)
 {
 	struct nc_view view;
@@ -242,7 +242,7 @@ START_TEST(test_no_hold)
 }
 END_TEST
 
-/* Its own segment again where the module is full, and no more than that much in it. */
+/* Falls back to the worker's segment when the module is full, up to the size of that. */
 START_TEST(test_bounds)
 {
 	size_t ids[8];
@@ -255,11 +255,11 @@ START_TEST(test_bounds)
 		kernel += workers_kind(ids[i]) == NC_KIND_KERNEL;
 	}
 	ck_assert_uint_eq(kernel, 4);
-	/* The server gave one back: there is room again. */
+	/* The server returned one: there is space again. */
 	ck_assert_int_eq(nc_index_destroy(&cache, ids[0]), 0);
 	ids[6] = answer(6, 60 * KIB);
 	ck_assert_int_eq(workers_kind(ids[6]), NC_KIND_KERNEL);
-	/* And of the segment as before. */
+	/* The segment is used as before. */
 	ck_assert_int_eq(workers_kind(ids[5]), NC_KIND_RECYCLED);
 	ck_assert_int_eq(nc_index_destroy(&cache, ids[1]), 0);
 	model.memory = model.used;
@@ -269,7 +269,7 @@ START_TEST(test_bounds)
 }
 END_TEST
 
-/* Whom the server does not know, or knows as another, uses its segment. */
+/* A worker that the server does not know, or knows as another process, uses its segment. */
 START_TEST(test_unknown)
 {
 	if (!open_both())
@@ -280,14 +280,14 @@ START_TEST(test_unknown)
 	ck_assert_int_eq(workers_kind(answer(2, 60 * KIB)), NC_KIND_RECYCLED);
 	recognise(WORKER);
 	ck_assert_int_eq(workers_kind(answer(3, 60 * KIB)), NC_KIND_KERNEL);
-	/* Nor for what costs less in a segment. */
+	/* Also for units that are cheaper in a segment. */
 	ck_assert_int_eq(workers_kind(answer(4, 48 * KIB)), NC_KIND_KERNEL);
 	ck_assert_int_eq(workers_kind(answer(5, 48 * KIB - 1)), NC_KIND_RECYCLED);
 	close_both();
 }
 END_TEST
 
-/* The server has no device: nothing may be laid there, and what is is refused. */
+/* The server has no device: the worker must not store units there, and such a unit is refused. */
 START_TEST(test_server_without)
 {
 	struct nc_view view;
@@ -311,9 +311,9 @@ START_TEST(test_server_without)
 }
 END_TEST
 
-/* --- lies ------------------------------------------------------------------------ */
+/* --- invalid entries ------------------------------------------------------------- */
 
-/* The entry says what it should not: refused, and the slot is the worker's again. */
+/* An invalid entry is refused, and the worker gets its slot back. */
 static void check_lie(size_t id)
 {
 	struct nc_view view;
@@ -329,7 +329,7 @@ START_TEST(test_lies)
 
 	if (!open_both())
 		return;
-	/* Ids that there are not. */
+	/* Ids that do not exist. */
 	id = answer(1, 60 * KIB);
 	atomic_store(&entry_of(id)->kernel, 77777);
 	check_lie(id);
@@ -343,12 +343,12 @@ START_TEST(test_lies)
 	id = answer(2, 60 * KIB);
 	atomic_store(&entry_of(id)->size, 60 * KIB - 1);
 	check_lie(id);
-	/* The server's own, to which it has every right. */
+	/* The server's own unit, which it may use. */
 	servers = insert(3, 60 * KIB, 0, NC_KIND_KERNEL);
 	id = answer(3, 60 * KIB);
 	atomic_store(&entry_of(id)->kernel, unit_at(servers)->store->name);
 	check_lie(id);
-	/* One that is gone, and one that is not inserted. */
+	/* A destroyed one, and one that is not inserted. */
 	id = answer(4, 60 * KIB);
 	ck_assert_int_eq(nc_device_destroy(&worker.device, atomic_load(&entry_of(id)->kernel)), 0);
 	check_lie(id);
@@ -356,7 +356,7 @@ START_TEST(test_lies)
 }
 END_TEST
 
-/* What another process has granted the server is not this worker's to hand out. */
+/* A worker must not respond with units that another process has granted to the server. */
 START_TEST(test_others)
 {
 	int pidfd = nc_identity_open(getpid());
@@ -376,7 +376,7 @@ START_TEST(test_others)
 	id = answer(1, 60 * KIB);
 	atomic_store(&entry_of(id)->kernel, name);
 	check_lie(id);
-	/* The server could have used it. */
+	/* The server itself could have used it. */
 	ck_assert_int_eq(nc_device_hold(&cache.device, name), 0);
 	ck_assert_int_eq(nc_device_release(&cache.device, name), 0);
 	nc_device_close(&other);
@@ -385,7 +385,7 @@ START_TEST(test_others)
 }
 END_TEST
 
-/* A process that has ended has no more units, whoever has its number now. */
+/* A process that has exited has no units any more, even if its pid is reused. */
 START_TEST(test_ended)
 {
 	struct nc_view view;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-kernel.c - unit tests of kernel.c over real sockets and the model of the
- * module: whole and mixed messages, parts, ends of streams, sockets that the
- * module refuses, and sends that complete later.
+ * test-kernel.c - unit tests of kernel.c over real sockets and a model of the module:
+ * whole and mixed messages, parts, ends of streams, sockets that the module refuses,
+ * and sends that complete later.
  */
 #include <liburing.h>
 
@@ -64,7 +64,10 @@ static void check_mix(const struct mix *mix, const char *got)
 	}
 }
 
-/* Sends what the socket takes and reads what has come, in turns; to has room for one byte more. */
+/*
+ * Sends what the socket accepts and reads what has arrived, in turns; `to` has space
+ * for one byte more.
+ */
 static unsigned send_and_read(const int pair[2], struct NC_send message, size_t total, char *to)
 {
 	size_t have = 0;
@@ -122,13 +125,13 @@ START_TEST(test_messages)
 	check_message(flags[_i], 300, 0);
 	check_message(flags[_i], 0, 0);
 	check_message(flags[_i], 300, 4608);
-	/* A header that the module does not take in one. */
+	/* A header that needs several calls of the module. */
 	check_message(flags[_i], NABC_HEADER_MAX, 0);
 	check_message(flags[_i], NABC_HEADER_MAX + 1000, 0);
 }
 END_TEST
 
-/* From every place on where an earlier call may have ended. */
+/* From every offset at which an earlier call may have ended. */
 START_TEST(test_skip)
 {
 	struct mix mix;
@@ -156,7 +159,7 @@ START_TEST(test_skip)
 }
 END_TEST
 
-/* One call for header, units and end: what the paper's call does. */
+/* One call for header, units and end, as in the paper. */
 START_TEST(test_one_call)
 {
 	struct NC_range range = {.length = 20000};
@@ -185,7 +188,7 @@ START_TEST(test_one_call)
 }
 END_TEST
 
-/* More than the socket takes does not block where it must not. */
+/* A message that does not fit into the socket does not block with DONTWAIT. */
 START_TEST(test_dontwait)
 {
 	struct NC_range range = {.length = 3 * MIB};
@@ -213,7 +216,7 @@ static void check_copied(const int pair[2], const struct mix *mix, char *got)
 	check_mix(mix, got);
 }
 
-/* Not plain TCP: a copy in memory, made once, and the module is asked no more. */
+/* Not plain TCP: a copy in memory, made once, and the module is not called again. */
 START_TEST(test_refused)
 {
 	int size = 4 << 20, pair[2];
@@ -230,7 +233,7 @@ START_TEST(test_refused)
 				setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)),
 			0);
 	} else {
-		/* One with an upper protocol looks the same to the library. */
+		/* A socket with an upper protocol looks the same to the library. */
 		model.no_sockets = true;
 		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", size, size);
 	}
@@ -242,7 +245,7 @@ START_TEST(test_refused)
 	}
 	ck_assert_uint_eq(counters().by_kernel.bytes, 0);
 	close_pair(pair);
-	/* That was of this socket, not of all. */
+	/* That applied to this socket, not to all. */
 	model.no_sockets = false;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", size, size);
 	check_copied(pair, &mix, got);
@@ -253,7 +256,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Another method was fixed: then it is not the module's. */
+/* Another method is fixed: then the module is not used. */
 START_TEST(test_fixed)
 {
 	static const int methods[] = {NC_METHOD_COPY, NC_METHOD_SPLICE, NC_METHOD_KERNEL,
@@ -281,7 +284,7 @@ END_TEST
 
 /* --- sends that complete later ------------------------------------------------- */
 
-/* By the library's ring, with more messages for a socket than it takes at once. */
+/* Through the library's ring, with more messages for a socket than it accepts at once. */
 START_TEST(test_ring)
 {
 	struct nc_send_ops all = {0};
@@ -332,7 +335,7 @@ START_TEST(test_ring)
 }
 END_TEST
 
-/* A step of an operation, as a ring would complete it. */
+/* One step of an operation, as a ring would complete it. */
 static int step(struct NC_send_op *operation, const int pair[2])
 {
 	struct io_uring_sqe sqe;
@@ -380,7 +383,7 @@ START_TEST(test_operation)
 			progress = step(operation, pair);
 		ck_assert_int_ge(progress, 0);
 		full += progress == NC_PROGRESS_FULL;
-		/* Slower than it is sent, so that the socket fills up. */
+		/* The test reads more slowly than it sends, so that the socket fills up. */
 		if (progress == NC_PROGRESS_FULL || progress == NC_PROGRESS_DONE || !flags) {
 			ssize_t now = recv(pair[1], got + have, mix.total + 1 - have, MSG_DONTWAIT);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-message.c - unit tests of message.c: what it refuses and what it holds
- * then, and that its plans are the message, whatever the steps.
+ * test-message.c - unit tests of message.c: which messages it refuses and which units
+ * it holds, and that plans of any step size yield the message.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static unsigned all_holds(void)
 	return holds;
 }
 
-/* Header and ranges, among them empty ones, as they should come out. */
+/* Header and ranges, among them empty ones, in the expected order. */
 static char wanted[64 * KIB];
 static struct NC_range ranges[6];
 static struct NC_send spec;
@@ -57,7 +57,7 @@ static size_t write_message(unsigned flags)
 	return at;
 }
 
-/* Through the message in steps of a size, from every so manyth byte on. */
+/* Walks the message in steps of one size, from every n-th byte. */
 START_TEST(test_plans)
 {
 	static const size_t steps[] = {1, 7, 300, 1448, 4096, 100000};
@@ -98,7 +98,7 @@ START_TEST(test_plans)
 }
 END_TEST
 
-/* A plan ends where it is told, and header bytes are not the units'. */
+/* A plan ends at the given byte, and header bytes do not count as bytes of units. */
 START_TEST(test_parts)
 {
 	struct nc_message message;
@@ -159,7 +159,7 @@ START_TEST(test_refused)
 	REFUSED(-ERANGE);
 	wrong.header_length = SSIZE_MAX;
 	REFUSED(-ERANGE);
-	/* The last range is wrong: those before it are let go again. */
+	/* The last range is wrong: the units before it are released. */
 	bad = ranges[5];
 	ranges[5].length = SIZE_MAX;
 	REFUSED(-ERANGE);
@@ -177,7 +177,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Who holds the units lends its holds to a brief message; a released hold is refused. */
+/* A caller that holds the units lends its holds to a short message; a released hold is refused. */
 START_TEST(test_borrowed)
 {
 	struct nc_message message;
@@ -197,17 +197,17 @@ START_TEST(test_borrowed)
 	ck_assert_uint_eq(all_holds(), UNITS);
 	nc_message_close(&message);
 	ck_assert_uint_eq(all_holds(), UNITS);
-	/* One that lasts has holds of its own. */
+	/* A lasting message has holds of its own. */
 	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 6);
 	nc_message_close(&message);
-	/* And so has a brief one for the units that no hold names. */
+	/* A short one has, too, for units without a hold of the caller. */
 	spec.hold_count = 2;
 	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 2);
 	nc_message_close(&message);
 	ck_assert_uint_eq(all_holds(), UNITS);
-	/* Another cache's. */
+	/* A hold of another cache. */
 	spec.hold_count = UNITS;
 	cache.serial++;
 	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), -EINVAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-route-table.c - unit tests of route.c: a table that is full, methods that an
- * operator fixes, and how routes are listed.  Single-threaded.
+ * test-route-table.c - unit tests of route.c: a full table, methods that an operator
+ * fixes, and the list of routes.  Single-threaded.
  */
 #include "route-fixture.h"
 
@@ -34,12 +34,12 @@ START_TEST(test_full)
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.9", NC_METHOD_COPY), 0);
 	crowd(0, 3 * NC_ROUTES, 10);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), NC_ROUTES);
-	/* The busy one and the fixed one stay; the idle one went first. */
+	/* The busy one and the fixed one stay; the idle one was evicted first. */
 	ck_assert_uint_eq(route_stat("127.0.0.1", 0).by_copy.sends, 1000);
 	ck_assert_int_eq(route_stat("127.0.0.9", 0).method, NC_METHOD_COPY);
 	fixed = use_between("127.0.0.9", "127.0.0.1");
 	ck_assert_int_eq(nc_route_fixed(&fixed), NC_METHOD_COPY);
-	/* Who still has the old entry in hand spoils nothing of the new one's. */
+	/* A user of the evicted entry does not change the new one. */
 	ck_assert_uint_ne(atomic_load(&old.route->number), old.number);
 	nc_route_notified(&old, 0, true);
 	nc_route_refused(&old, 0);
@@ -47,7 +47,7 @@ START_TEST(test_full)
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &old), 0);
 	ck_assert_uint_eq(atomic_load(&old.route->number), old.number);
 	(void)route_stat("127.0.0.3", 0);
-	/* What was busy long ago is idle in the end. */
+	/* An entry that was busy long ago becomes idle. */
 	crowd(1000, 20 * NC_ROUTES, 10000);
 	for (unsigned i = 0; i < NC_ROUTES; i++)
 		ck_assert(memcmp(routes.table[i].address + 12, "\177\0\0\1", 4) != 0);
@@ -68,9 +68,9 @@ START_TEST(test_full_of_fixed)
 		ck_assert_int_eq(nc_routes_fix(&routes, address, NC_METHOD_COPY), 0);
 	}
 	ck_assert_int_eq(nc_routes_fix(&routes, "10.0.1.1", NC_METHOD_COPY), -ENOSPC);
-	/* To let what is not known learn is no change. */
+	/* Setting an unknown route to learn changes nothing. */
 	ck_assert_int_eq(nc_routes_fix(&routes, "10.0.1.1", NC_ROUTE_LEARN), 0);
-	/* A route more is just not in the table. */
+	/* An additional route is simply not in the table. */
 	tcp_pair(pair);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
 	ck_assert_ptr_null(use.route);
@@ -94,7 +94,7 @@ START_TEST(test_fix)
 	ck_assert(atomic_load(&routes.any_fixed));
 	ck_assert_int_eq(nc_route_fixed(&remote), NC_METHOD_ZEROCOPY);
 	ck_assert_int_eq(nc_route_fixed(&other), NC_ROUTE_LEARN);
-	/* The address's word holds for all peers, those to come included. */
+	/* A setting for the address applies to all peers, also future ones. */
 	local = use_between("127.0.0.1", "127.0.0.1");
 	ck_assert_int_eq(nc_route_fixed(&local), NC_METHOD_ZEROCOPY);
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).recycled, NC_METHOD_ZEROCOPY);
@@ -102,13 +102,13 @@ START_TEST(test_fix)
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.1", NC_METHOD_SPLICE), 0);
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).recycled, NC_METHOD_COPY);
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
-	/* All of them, and routes to come. */
+	/* To all of them, and to future routes. */
 	ck_assert_int_eq(nc_routes_fix(&routes, "*", NC_METHOD_COPY), 0);
 	ck_assert_int_eq(nc_route_fixed(&local), NC_METHOD_COPY);
 	ck_assert_int_eq(nc_route_fixed(&other), NC_METHOD_COPY);
 	other = use_between("127.0.0.4", "127.0.0.2");
 	ck_assert_int_eq(nc_route_fixed(&other), NC_METHOD_COPY);
-	/* The last word wins. */
+	/* The last setting wins. */
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.4", NC_ROUTE_LEARN), 0);
 	ck_assert_int_eq(nc_route_fixed(&other), NC_ROUTE_LEARN);
 	ck_assert(atomic_load(&routes.any_fixed));
@@ -117,7 +117,7 @@ START_TEST(test_fix)
 	ck_assert_int_eq(nc_routes_fix(&routes, "*", NC_ROUTE_LEARN), 0);
 	ck_assert(!atomic_load(&routes.any_fixed));
 	ck_assert_int_eq(nc_route_fixed(&local), NC_ROUTE_LEARN);
-	/* Learning begins anew. */
+	/* Learning starts again. */
 	ck_assert_uint_eq(nc_route_level(&other), 0);
 	close_routes();
 }
@@ -141,7 +141,7 @@ START_TEST(test_addresses)
 	ck_assert_int_eq(route_stat("unix", 1).family, AF_UNIX);
 	ck_assert_int_eq(route_stat("::1", 0).family, AF_INET6);
 	ck_assert_int_eq(route_stat("::1", 0).octets[15], 1);
-	/* Mapped addresses are those of IPv4. */
+	/* Mapped addresses are listed as IPv4. */
 	ck_assert_int_eq(route_stat("127.0.0.1", 0).family, AF_INET);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
@@ -152,7 +152,7 @@ START_TEST(test_addresses)
 }
 END_TEST
 
-/* The list is cut where the caller's room ends, and not a byte later. */
+/* The list ends exactly where the caller's memory ends. */
 START_TEST(test_list)
 {
 	struct NC_route list[3];
@@ -165,7 +165,7 @@ START_TEST(test_list)
 	ck_assert_str_eq(list[0].address, "127.0.1.1");
 	ck_assert_str_eq(list[1].address, "127.0.1.2");
 	ck_assert_int_eq(list[2].address[0], 0x5a);
-	/* Without io_uring there is but one answer, and it says so. */
+	/* Without io_uring there is only one method, and the list says so. */
 	ck_assert_uint_eq(nc_routes_list(&routes, list, 1, false), 5);
 	ck_assert_int_eq(list[0].recycled, NC_METHOD_COPY);
 	ck_assert_ptr_nonnull(strstr(list[0].why, "io_uring"));

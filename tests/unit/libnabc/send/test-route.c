@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-route.c - unit tests of route.c on sockets of this machine: whose route
- * a socket has, what is learnt and forgotten.  Single-threaded but for the last.
+ * test-route.c - unit tests of route.c on sockets of this machine: which route a
+ * socket has, what is learnt and forgotten.  Single-threaded except the last test.
  */
 #include "route-fixture.h"
 
@@ -27,7 +27,7 @@ START_TEST(test_keys)
 	ck_assert_int_eq(nc_route_find(&routes, pair[1], &again), 0);
 	ck_assert_ptr_eq(unix_one.route, again.route);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 4);
-	/* Nothing is tried without a copy inside this machine. */
+	/* Within this machine, zero-copy is not tried. */
 	ck_assert(!nc_route_tries_zerocopy(&local, true));
 	ck_assert(!nc_route_tries_zerocopy(&unix_one, true));
 	ck_assert(nc_route_tries_zerocopy(&remote, false));
@@ -43,7 +43,7 @@ START_TEST(test_no_route)
 	struct nc_route_tally tally = {.sends = {1}};
 
 	open_routes();
-	/* Not connected: a socket without a route, of which nothing is learnt. */
+	/* Not connected: a socket without a route, from which nothing is learnt. */
 	ck_assert_int_eq(nc_route_find(&routes, fd, &use), 0);
 	ck_assert_ptr_null(use.route);
 	ck_assert(!use.unbounded);
@@ -65,7 +65,7 @@ START_TEST(test_no_route)
 }
 END_TEST
 
-/* A socket is remembered by what it is, not by its number. */
+/* A socket is recognised by its identity, not by its number. */
 START_TEST(test_memo)
 {
 	struct nc_route_use use, other;
@@ -84,7 +84,7 @@ START_TEST(test_memo)
 	ck_assert_int_eq(nc_route_find(&routes, copy, &other), 0);
 	ck_assert(!other.unbounded);
 	close(copy);
-	/* Another socket by the same number. */
+	/* Another socket with the same number. */
 	tcp_pair_between(next, "127.0.0.5", "127.0.0.6", 0, 0);
 	ck_assert_int_eq(dup2(next[0], pair[0]), pair[0]);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &other), 0);
@@ -97,7 +97,7 @@ START_TEST(test_memo)
 }
 END_TEST
 
-/* Refusals until something is tried once more, one sampled call after the other. */
+/* Counts refusals until the next trial, one sampled call after the other. */
 static unsigned refusals_of_zerocopy(const struct nc_route_use *use)
 {
 	unsigned refused = 0;
@@ -120,14 +120,14 @@ START_TEST(test_copied)
 	use = use_between("127.0.0.1", "127.0.0.2");
 	other = use_between("127.0.0.3", "127.0.0.2");
 	level = nc_route_level(&use);
-	/* A burst of sends that were all under way counts once. */
+	/* A burst of concurrent sends counts once. */
 	for (unsigned i = 0; i < 10; i++)
 		nc_route_notified(&use, level, true);
 	ck_assert_uint_eq(nc_route_level(&use), level + 1);
 	for (unsigned i = 0; i < 8; i++) {
 		unsigned refused = refusals_of_zerocopy(&use);
 
-		/* Fewer and fewer trials as long as they fail. */
+		/* Trials become rarer as long as they fail. */
 		ck_assert_uint_ge(refused, 2 * before);
 		ck_assert_uint_gt(refused, 0);
 		before = refused;
@@ -136,14 +136,14 @@ START_TEST(test_copied)
 	ck_assert_int_eq(route_stat("127.0.0.1", 0).recycled, NC_METHOD_COPY);
 	ck_assert_ptr_nonnull(strstr(route_stat("127.0.0.1", 0).why, "the kernel copies"));
 	ck_assert_uint_eq(route_stat("127.0.0.1", 0).copied, 18);
-	/* One that succeeds brings it back at once; the others never lost it. */
+	/* One success enables it at once; the other methods were enabled all the time. */
 	nc_route_notified(&use, nc_route_level(&use), false);
 	ck_assert_uint_eq(refusals_of_zerocopy(&use), 0);
 	ck_assert_uint_eq(route_stat("127.0.0.1", 0).kept, 1);
 	ck_assert_int_eq(route_stat("127.0.0.1", 0).recycled, NC_METHOD_ZEROCOPY);
 	ck_assert_str_eq(route_stat("127.0.0.1", 0).why, "not copied");
 	ck_assert_uint_eq(refusals_of_zerocopy(&other), 0);
-	/* What cannot be had at all is put off in the same way, and is no copy. */
+	/* An unavailable method is delayed in the same way, and does not count as a copy. */
 	nc_route_refused(&use, nc_route_level(&use));
 	ck_assert_uint_gt(refusals_of_zerocopy(&use), 0);
 	ck_assert_uint_eq(route_stat("127.0.0.1", 0).copied, 18);
@@ -151,7 +151,7 @@ START_TEST(test_copied)
 }
 END_TEST
 
-/* However long it went badly, it is tried again some day. */
+/* After any number of failures it is tried again eventually. */
 START_TEST(test_copied_for_long)
 {
 	struct nc_route_use use;
@@ -189,7 +189,7 @@ static unsigned refusals_of(const struct nc_route_use *use, enum NC_method metho
 	return refused;
 }
 
-/* A socket that takes little at a time is not worth the cost, for that class of sizes. */
+/* If a socket accepts little at a time, the method is too expensive for that class of sizes. */
 START_TEST(test_taken)
 {
 	const size_t size = 100 << 10;
@@ -200,7 +200,7 @@ START_TEST(test_taken)
 	use = use_between("127.0.0.1", "127.0.0.1");
 	for (unsigned i = 0; i < 200; i++)
 		nc_route_took(&use, NC_METHOD_SPLICE, size, i % 2 ? size : 0);
-	/* 50 KiB on average are enough for pages to move, */
+	/* 50 KiB on average are enough for splicing, */
 	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
 	for (unsigned i = 0; i < 32; i++)
 		nc_route_took(&use, NC_METHOD_ZEROCOPY, size, i % 2 ? size : 0);
@@ -213,10 +213,10 @@ START_TEST(test_taken)
 	ck_assert_ptr_nonnull(strstr(route_stat("127.0.0.1", 1).why, "little"));
 	first = refusals_of(&use, NC_METHOD_SPLICE, size);
 	ck_assert_uint_gt(first, 0);
-	/* The other sizes go on. */
+	/* The other sizes are not affected. */
 	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, 40 << 10), 0);
 	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, 1 << 20), 0);
-	/* Each trial speaks for itself: bad ones make them rarer, good ones end it. */
+	/* Each trial counts: bad ones make further trials rarer, good ones enable the method. */
 	nc_route_took(&use, NC_METHOD_SPLICE, size, 4096);
 	ck_assert_uint_ge(refusals_of(&use, NC_METHOD_SPLICE, size), 2 * first);
 	nc_route_took(&use, NC_METHOD_SPLICE, size, size);
@@ -224,7 +224,7 @@ START_TEST(test_taken)
 	for (unsigned i = 0; i < 4; i++)
 		nc_route_took(&use, NC_METHOD_SPLICE, size, size);
 	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
-	/* The largest class is what the table shows. */
+	/* The table shows the largest class. */
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
 	for (unsigned i = 0; i < 32; i++)
 		nc_route_took(&use, NC_METHOD_SPLICE, 1 << 20, 4096);
@@ -295,7 +295,7 @@ static void *learn(void *context)
 	return NULL;
 }
 
-/* Everyone at once; for the thread checkers, and no count is lost. */
+/* All threads concurrently; for the thread checkers, and no count is lost. */
 START_TEST(test_threads)
 {
 	pthread_t threads[THREADS];

@@ -5,7 +5,7 @@
  */
 #include "send-op-fixture.h"
 
-/* Two answers to each zero-copy send, in every order that there is. */
+/* Two completions of each zero-copy send, in every possible order. */
 START_TEST(test_notifications)
 {
 	struct NC_range range = {.length = 128 * KIB};
@@ -37,7 +37,7 @@ START_TEST(test_notifications)
 	CLOSED();
 	ck_assert_uint_eq(statistics().zerocopy_copied, 0);
 	ck_assert_uint_eq(statistics().by_zerocopy.sends, 1);
-	/* A notification while the next step is under way; what is small is copied. */
+	/* A notification during the next step; small parts are copied. */
 	OPEN();
 	ck_assert_int_eq(completed(operation, 80 * KIB, more), NC_PROGRESS_AGAIN);
 	prepare(&sqe, operation);
@@ -46,7 +46,7 @@ START_TEST(test_notifications)
 	ck_assert_int_eq(completed(operation, 48 * KIB, 0), NC_PROGRESS_DONE);
 	CLOSED();
 	ck_assert_uint_eq(statistics().zerocopy_copied, 1);
-	/* Between two steps, and last of all. */
+	/* Between two steps, and at the end. */
 	OPEN();
 	ck_assert_int_eq(completed(operation, 10, more), NC_PROGRESS_AGAIN);
 	ck_assert_int_eq(completed(operation, 0, notif), NC_PROGRESS_WAIT);
@@ -57,7 +57,7 @@ START_TEST(test_notifications)
 	ck_assert_int_eq(completed(operation, 0, notif), NC_PROGRESS_WAIT);
 	ck_assert_int_eq(completed(operation, 0, notif), NC_PROGRESS_DONE);
 	CLOSED();
-	/* A failure is told when the kernel needs the memory no more. */
+	/* A failure is reported when the kernel no longer needs the memory. */
 	OPEN();
 	ck_assert_int_eq(completed(operation, 10, more), NC_PROGRESS_AGAIN);
 	prepare(&sqe, operation);
@@ -66,7 +66,7 @@ START_TEST(test_notifications)
 	ck_assert_int_eq(completed(operation, 0, notif), NC_PROGRESS_WAIT);
 	FAILS(completed(operation, 0, notif), ECONNRESET);
 	CLOSED();
-	/* What is said against zero-copy alone leaves the copy. */
+	/* An error of zero-copy falls back to copy. */
 	for (unsigned i = 0; i < 5; i++) {
 		static const int why[] = {EINVAL, EOPNOTSUPP, ENOMEM, ENOBUFS, EACCES};
 
@@ -88,7 +88,7 @@ START_TEST(test_notifications)
 }
 END_TEST
 
-/* The caller's ring is gone: what it may still read or refer to stays as it is. */
+/* The caller's ring is closed: memory that it may still read stays unchanged. */
 START_TEST(test_abandon)
 {
 	struct NC_range ranges[2] = {{.length = 100 * KIB}, {.length = 100 * KIB}};
@@ -101,11 +101,11 @@ START_TEST(test_abandon)
 	tcp_pair(pair);
 	ranges[0].id = insert_kind(1, 100 * KIB, 0, NC_KIND_RECYCLED);
 	ranges[1].id = insert_kind(2, 100 * KIB, 0, NC_KIND_APPENDED);
-	/* Nothing under way: as good as closed. */
+	/* Nothing in flight: the same as closed. */
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	ck_assert_int_eq(NC_send_op_abandon(operation), 0);
 	ck_assert_uint_eq(holds_of(ranges[0].id), 0);
-	/* A notification to come: what can be written again is kept. */
+	/* A pending notification: recycled memory is kept. */
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	operation->zerocopy = true;
 	prepare(&sqe, operation);
@@ -114,14 +114,14 @@ START_TEST(test_abandon)
 	ck_assert_int_eq(NC_send_op_abandon(operation), 0);
 	ck_assert_uint_eq(holds_of(ranges[0].id), 1);
 	ck_assert_uint_eq(holds_of(ranges[1].id), 0);
-	/* A submission: all is. */
+	/* A pending submission: all is kept. */
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	prepare(&sqe, operation);
 	ck_assert_int_eq(NC_send_op_abandon(operation), 0);
 	ck_assert_uint_eq(holds_of(ranges[0].id), 2);
 	ck_assert_uint_eq(holds_of(ranges[1].id), 1);
 	close_pair(pair);
-	/* To the end of the cache, which it does not hinder. */
+	/* Until the cache is closed, which is not prevented. */
 	close_cache();
 }
 END_TEST
@@ -196,7 +196,7 @@ START_TEST(test_bad_completions)
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	FAILS(NC_prep_send(NULL, operation), EINVAL);
 	FAILS(NC_send_op_complete(operation, NULL), EINVAL);
-	/* Completions of something else: not submitted, no notification due, too much. */
+	/* Wrong completions: not submitted, no notification due, too many bytes. */
 	FAILS(completed(operation, 10, 0), EINVAL);
 	FAILS(completed(operation, 0, IORING_CQE_F_NOTIF), EINVAL);
 	prepare(&sqe, operation);
@@ -207,7 +207,7 @@ START_TEST(test_bad_completions)
 	FAILS(NC_cache_close(cache), EBUSY);
 	ck_assert_int_eq(completed(operation, 100, 0), NC_PROGRESS_DONE);
 	ck_assert_int_eq(NC_send_op_close(operation), 0);
-	/* Held is what makes destroyed units good. */
+	/* A hold makes destroyed units usable. */
 	ck_assert_int_eq(hold_id(NULL, range.id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, range.id), 0);
 	NULL_FAILS(NC_send_op_open(cache, pair[0], &message, 0), ENOENT);
@@ -230,7 +230,7 @@ END_TEST
 
 static struct io_uring ring;
 
-/* Drives an operation to its end; the submissions that it took. */
+/* Drives an operation to its end; returns the number of submissions. */
 static unsigned drive(NC_send_op *operation, unsigned *notifications)
 {
 	int progress = NC_PROGRESS_AGAIN;
@@ -298,7 +298,7 @@ static void check_real(enum NC_kind kind, const char *to, int small)
 	if (strcmp(to, "127.0.0.1") == 0) {
 		ck_assert_uint_eq(notifications, 0);
 	} else if (strcmp(statistics().uring, "used") == 0) {
-		/* Tried, and learnt that it is copied there. */
+		/* Zero-copy was tried, and the route learnt that the kernel copies. */
 		ck_assert_uint_ge(notifications, 1);
 		ck_assert_uint_ge(statistics().by_zerocopy.sends, 1);
 		ck_assert_uint_ge(statistics().zerocopy_copied, 1);
@@ -319,7 +319,7 @@ START_TEST(test_real_ring)
 }
 END_TEST
 
-/* Two messages linked, on a registered file: in order, two submissions in all. */
+/* Two linked messages on a registered file: in order, with two submissions in all. */
 START_TEST(test_linked)
 {
 	struct NC_range range = {.length = 50 * KIB};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-send-op.c - unit tests of operation.c: sends prepared on the caller's
- * io_uring, step by step.  The caller plays the kernel itself.  Each test owns
- * its cache.
+ * test-send-op.c - unit tests of operation.c: sends prepared on the caller's io_uring,
+ * step by step.  The test itself plays the kernel.  Each test owns its cache.
  */
 #include "send-op-fixture.h"
 #include "unit-holds.h"
@@ -17,7 +16,7 @@ static size_t planned(const struct io_uring_sqe *sqe)
 	return length;
 }
 
-/* Header and body in one submission; the header is free once it is open. */
+/* Header and body in one submission; the caller may reuse the header after opening. */
 START_TEST(test_one_step)
 {
 	char head[] = "head";
@@ -44,7 +43,7 @@ START_TEST(test_one_step)
 	ck_assert(!(sqe.msg_flags & (MSG_MORE | MSG_DONTWAIT)));
 	ck_assert_int_eq(completed(operation, perform(&sqe, SIZE_MAX), 0), NC_PROGRESS_DONE);
 	ck_assert_uint_eq(NC_send_op_sent(operation), 1004);
-	/* Held to the close. */
+	/* Held until the close. */
 	ck_assert_uint_eq(holds_of(range.id), 1);
 	ck_assert_int_eq(NC_send_op_close(operation), 0);
 	ck_assert_uint_eq(holds_of(range.id), 0);
@@ -56,7 +55,7 @@ START_TEST(test_one_step)
 }
 END_TEST
 
-/* Every length of step, over more pieces than iovecs go. */
+/* Every length of a step, over more pieces than an iovec array holds. */
 START_TEST(test_steps)
 {
 	static const size_t steps[] = {1, 3, 333, 1447, 4096, SIZE_MAX};
@@ -123,7 +122,7 @@ START_TEST(test_options)
 	ck_assert_int_eq(completed(operation, perform(&sqe, SIZE_MAX), 0), NC_PROGRESS_DONE);
 	ck_assert_int_eq(NC_send_op_close(operation), 0);
 	expect_pattern(pair[1], 1, 0, 100);
-	/* The last completion ends the stream, and no earlier one. */
+	/* Only the last completion ends the stream. */
 	message.flags = NC_SEND_CLOSE;
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	prepare(&sqe, operation);
@@ -134,7 +133,7 @@ START_TEST(test_options)
 	expect_pattern(pair[1], 1, 0, 100);
 	expect_end(pair[1]);
 	ck_assert_int_eq(NC_send_op_close(operation), 0);
-	/* A registered file: marked, and nothing is asked of its number. */
+	/* A registered file: marked, and its number is not used as a descriptor. */
 	message.flags = 0;
 	operation = NC_send_op_open(cache, 3, &message, NC_SEND_OP_FIXED_FILE);
 	prepare(&sqe, operation);
@@ -156,7 +155,7 @@ static int option(int fd, int name)
 	return value;
 }
 
-/* The socket is told what NC_send() tells it, and the next message lifts its cork. */
+/* The socket gets the same options as from NC_send(), and the next message lifts its cork. */
 START_TEST(test_socket_options)
 {
 	struct NC_range range = {.length = 3000};
@@ -182,7 +181,7 @@ START_TEST(test_socket_options)
 	ck_assert_int_eq(option(pair[0], TCP_CORK), 0);
 	expect_pattern(pair[1], 1, 0, 3000);
 	expect_pattern(pair[1], 1, 0, 3000);
-	/* Corked when its turn comes, and not before. */
+	/* Corked when the message is sent, and not before. */
 	message.flags = NC_SEND_MORE;
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	ck_assert_int_eq(option(pair[0], TCP_CORK), 0);
@@ -191,7 +190,7 @@ START_TEST(test_socket_options)
 	ck_assert_int_eq(completed(operation, perform(&sqe, SIZE_MAX), 0), NC_PROGRESS_DONE);
 	ck_assert_int_eq(NC_send_op_close(operation), 0);
 	ck_assert_int_eq(option(pair[0], TCP_CORK), 1);
-	/* A large one goes in one go: what waits unsent is not bounded. */
+	/* A large copied message is sent at once: its unsent bytes are not bounded. */
 	message.flags = 0;
 	range.length = 256 * KIB;
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
@@ -204,7 +203,7 @@ START_TEST(test_socket_options)
 }
 END_TEST
 
-/* What an operator fixed, and what was learnt, is kept to; the table shows it. */
+/* Fixed and learnt methods are used; the table shows them. */
 START_TEST(test_routes)
 {
 	struct NC_range range = {.length = 128 * KIB};
@@ -230,7 +229,7 @@ START_TEST(test_routes)
 	ck_assert_uint_eq(routes[0].by_copy.sends, 1);
 	ck_assert_uint_eq(routes[0].by_copy.bytes, 128 * KIB);
 	ck_assert_int_eq(NC_route_set(cache, "*", NC_ROUTE_LEARN), 0);
-	/* Without a ring in the cache nothing is tried. */
+	/* Without a ring in the cache, zero-copy is not tried. */
 	for (unsigned i = 0; i < 4 && strcmp(statistics().uring, "used") == 0; i++) {
 		operation = NC_send_op_open(cache, pair[0], &message, 0);
 		prepare(&sqe, operation);
@@ -277,7 +276,7 @@ START_TEST(test_empty)
 }
 END_TEST
 
-/* What a socket says: full, interrupted, broken; and a submission that was cancelled. */
+/* Results of a socket: full, interrupted, broken; and a cancelled submission. */
 START_TEST(test_results)
 {
 	struct NC_range range = {.length = 100};
@@ -304,7 +303,7 @@ START_TEST(test_results)
 		FAILS(NC_prep_send(&sqe, operation), EINVAL);
 		ck_assert_int_eq(NC_send_op_close(operation), 0);
 	}
-	/* Nothing sent of something cannot go on for ever. */
+	/* A send that sends nothing must not repeat forever. */
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	prepare(&sqe, operation);
 	FAILS(completed(operation, 0, 0), EIO);

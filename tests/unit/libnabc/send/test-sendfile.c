@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-sendfile.c - unit tests of NC_sendfile(): header and file arrive as one
- * stream, by every way (pages lent, copied), in parts, with the end of the
- * stream behind; every bad input has its errno and sends nothing.
+ * test-sendfile.c - unit tests of NC_sendfile(): header and file arrive as one stream,
+ * by every method (spliced, copied), in parts, followed by the end of the stream;
+ * every bad input has its errno and sends nothing.
  */
 #include <limits.h>
 #include <netinet/tcp.h>
@@ -57,7 +57,7 @@ static struct NC_sendfile whole(void)
 	return message;
 }
 
-/* Sends all of a message on a socket that does not block, while the other end reads it. */
+/* Sends a whole message on a non-blocking socket, while the other end reads it. */
 static void backend(struct NC_sendfile *message, unsigned char *got, size_t length)
 {
 	size_t total = message->header_length + message->length, have = 0;
@@ -119,7 +119,7 @@ START_TEST(test_copied)
 }
 END_TEST
 
-/* sendfile(2) would raise it: an end of the peer is an error, never a signal. */
+/* sendfile(2) would raise SIGPIPE: here a closed peer is an error, never a signal. */
 START_TEST(test_sigpipe_not_ignored)
 {
 	struct NC_sendfile message = whole();
@@ -157,8 +157,8 @@ START_TEST(test_close)
 END_TEST
 
 /*
- * What follows is on its way at once, though all of it is less than a segment:
- * no cork is left behind.  More waits for its end.
+ * The bytes leave at once, though all of them are less than a segment: no cork is left
+ * behind.  With MORE they wait for the end of the message.
  */
 START_TEST(test_more)
 {
@@ -183,7 +183,7 @@ START_TEST(test_more)
 }
 END_TEST
 
-/* What a full socket has taken is pushed: no byte waits for a timer of the system. */
+/* Bytes that a full socket has accepted are pushed: none waits for a timer of the system. */
 START_TEST(test_full)
 {
 	struct NC_sendfile message = whole();

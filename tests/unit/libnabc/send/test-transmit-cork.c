@@ -14,8 +14,8 @@ static int corked(int fd)
 }
 
 /*
- * What a socket does not take at once is not held back by a cork: of what is
- * corked and unsent nobody hears, until the system has waited for 200 ms.
+ * If a socket does not accept a message at once, no cork holds it back: a program gets
+ * no event for corked unsent bytes until the system has waited for 200 ms.
  */
 START_TEST(test_short_is_not_corked)
 {
@@ -65,23 +65,23 @@ START_TEST(test_cork)
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &more), 5000);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &last), 10);
 	ck_assert_int_eq(corked(pair[0]), 0);
-	/* An empty message is an end as well. */
+	/* An empty message ends a stream as well. */
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &more), 5000);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &empty), 0);
 	ck_assert_int_eq(corked(pair[0]), 0);
-	/* The program's own cork is its own business. */
+	/* A cork of the program is not changed. */
 	ck_assert_int_eq(setsockopt(pair[0], IPPROTO_TCP, TCP_CORK, &on, sizeof(on)), 0);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &more), 5000);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &last), 10);
 	ck_assert_int_eq(corked(pair[0]), 1);
-	/* What fits into one segment needs none, and small messages ask nothing. */
+	/* A message within one segment needs none, and small messages make no extra system call. */
 	more.header_length = 500;
 	close_pair(pair);
 	tcp_pair(pair);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &more), 500);
 	ck_assert_int_eq(corked(pair[0]), 0);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &last), 10);
-	/* A descriptor that was another socket's. */
+	/* A descriptor number that another socket had. */
 	more.header_length = 5000;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &more), 5000);
 	close_pair(pair);
@@ -94,7 +94,7 @@ START_TEST(test_cork)
 	ck_assert_int_eq(nc_transmit_send(&transmit, local[0], &more), 5000);
 	ck_assert(!nc_cork_is_set(&transmit.corks, local[0]));
 	close_pair(local);
-	/* No TCP, no cork, no harm; nor with numbers out of range. */
+	/* Not TCP: no cork and no error; the same with numbers out of range. */
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, local), 0);
 	more.flags = NC_SEND_MORE;
 	ck_assert_int_eq(nc_transmit_send(&transmit, local[0], &more), 5000);

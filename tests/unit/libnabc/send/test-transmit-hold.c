@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-hold.c - unit tests of transmit.c: bytes never change under a
- * socket, whatever becomes of the unit, the cache and the threads meanwhile.
- * Each test owns its cache.
+ * test-transmit-hold.c - unit tests of transmit.c: bytes never change under a socket,
+ * whatever happens to the unit, the cache and the threads meanwhile.  Each test owns
+ * its cache.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void check_old_bytes(enum NC_kind kind, bool close_all, unsigned flags, s
 	} else {
 		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	}
-	/* All memory that there is, several times over, with other bytes. */
+	/* Overwrites all memory several times with other bytes. */
 	for (unsigned i = 0; i < 3 * budget / size; i++) {
 		size_t other = insert(1000 + i, size, 0, kind);
 
@@ -76,8 +76,8 @@ START_TEST(test_old_bytes_huge_pages)
 END_TEST
 
 /*
- * Zero-copy: as long as the kernel may read the unit's memory it is nobody
- * else's.  The peer's window is shut, so most of the unit waits unsent.
+ * Zero-copy: the unit's memory is not reused as long as the kernel may read it.  The
+ * peer's window is closed, so most of the unit stays unsent.
  */
 START_TEST(test_zerocopy)
 {
@@ -104,7 +104,7 @@ START_TEST(test_zerocopy)
 	result = nc_transmit_send(&transmit, pair[0], &message);
 	ck_assert_int_gt(result, 0);
 	ck_assert_uint_eq(statistics().by_zerocopy.sends, 1);
-	/* In flight: held by the kernel, so to say. */
+	/* In flight: the kernel holds it. */
 	ck_assert_uint_eq(nc_transmit_reap(&transmit), 0);
 	ck_assert_uint_eq(holds_of(range.id), 1);
 	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
@@ -118,14 +118,14 @@ START_TEST(test_zerocopy)
 	got = must_alloc((size_t)result);
 	read_exactly(pair[1], got, (size_t)result);
 	ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)result), (size_t)result);
-	/* The kernel says that it needs it no more, and that it copied after all. */
+	/* The kernel reports that it no longer needs the memory, and that it copied after all. */
 	while (nc_transmit_reap(&transmit) == 0) {
 		await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
 		ck_assert_uint_lt(waiting++, 1000);
 	}
 	ck_assert_ptr_null(unit->store);
 	ck_assert_uint_eq(statistics().zerocopy_copied, 1);
-	/* Learnt: that route is not taken again. */
+	/* Learnt: that method is not used again. */
 	range.id = insert(2, size, 0, NC_KIND_RECYCLED);
 	ck_assert_int_gt(nc_transmit_send(&transmit, pair[0], &message), 0);
 	ck_assert_uint_eq(statistics().by_zerocopy.sends, 1);
@@ -136,7 +136,7 @@ START_TEST(test_zerocopy)
 }
 END_TEST
 
-/* The cache ends while the kernel still sends from it. */
+/* The cache is closed while the kernel still sends from it. */
 START_TEST(test_zerocopy_outlives_cache)
 {
 	size_t size = 128 * KIB;
@@ -184,7 +184,7 @@ END_TEST
 static _Atomic size_t names[NAMES];
 static _Atomic unsigned wrong, whole;
 
-/* The unit's size and bytes follow from its id. */
+/* The size and the bytes of a unit follow from its id. */
 static size_t size_of(size_t id)
 {
 	return 1 + (nc_id_slot(id) * 2654435761u + nc_id_generation(id) * 40503u) % (48 << 10);
@@ -196,7 +196,7 @@ static void make(_Atomic size_t *name, uint64_t random)
 	struct nc_unit *unit;
 	size_t id;
 
-	/* Sized before the id is known: rounded up, and the rest is not looked at. */
+	/* The size is set before the id is known: rounded up, and the rest is not checked. */
 	(void)nc_layout_init(&layout, 48 << 10, 0);
 	if (nc_member_alloc(&cache.own, &layout, random & 1 ? NC_KIND_APPENDED : NC_KIND_RECYCLED,
 			    &unit))
@@ -259,7 +259,7 @@ static void *serve(void *context)
 	return NULL;
 }
 
-/* Everyone sends everything while it is destroyed, evicted and made anew. */
+/* All threads send all units while these are destroyed, evicted and created again. */
 START_TEST(test_threads)
 {
 	pthread_t threads[THREADS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-learn.c - unit tests of transmit-plan.c: what it offers to which
- * socket, what it learns from the answers, and what an operator may fix.  Each
- * test owns its cache; threads are the tests'.
+ * test-transmit-learn.c - unit tests of transmit-plan.c: which methods it offers to
+ * which socket, what it learns from the results, and what an operator may fix.  Each
+ * test owns its cache and its threads.
  */
 #include "transmit-learn-fixture.h"
 
@@ -14,7 +14,7 @@ static struct NC_route only_route(void)
 	return route;
 }
 
-/* Until the kernel needs no memory of ours any more. */
+/* Waits until the kernel no longer needs the memory. */
 static void settle(void)
 {
 	struct NC_cache_stat stat = all_statistics();
@@ -94,11 +94,11 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-/* A signal that interrupts does not end a message before its bytes are gone. */
+/* An interrupting signal does not end a message before all bytes are sent. */
 START_TEST(test_signals)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED};
-	/* Every 500 us, or slower programs would do nothing else. */
+	/* Every 500 us; more often, slow programs would do nothing else. */
 	const suseconds_t us = 10000000 / (suseconds_t)scaled(20000);
 	struct itimerval often = {{0, us}, {0, us}}, never = {{0, 0}, {0, 0}};
 	struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
@@ -119,7 +119,7 @@ START_TEST(test_signals)
 		source.pair = pair;
 		ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
 		ck_assert_int_eq(pthread_create(&thread, NULL, send_whole, &source), 0);
-		/* All of them to the sender. */
+		/* All signals go to the sender. */
 		sigemptyset(&block);
 		sigaddset(&block, SIGALRM);
 		pthread_sigmask(SIG_BLOCK, &block, NULL);
@@ -181,7 +181,7 @@ START_TEST(test_fixed)
 			ck_assert_msg(BY_METHOD(stat, method).sends == (method == cases[i].used),
 				      "case %u: %lu by %u", i, BY_METHOD(stat, method).sends,
 				      method);
-		/* The table agrees, whatever the size. */
+		/* The table shows the same method for any size. */
 		if (cases[i].method != NC_ROUTE_LEARN || cases[i].size > 32 * KIB) {
 			struct NC_route list[2];
 			int count = nc_transmit_routes(&transmit, list, 2);
@@ -220,7 +220,7 @@ END_TEST
 
 /* --- learnt ------------------------------------------------------------------------ */
 
-/* Small messages cost no look at the route, but now and then for all of them. */
+/* Small messages do not look up the route, except for a sample of them. */
 START_TEST(test_sample)
 {
 	int pair[2];
@@ -239,7 +239,10 @@ START_TEST(test_sample)
 }
 END_TEST
 
-/* A kernel that copies is asked again less and less; the rest is copied, and right. */
+/*
+ * A kernel that copies gets zero-copy sends more and more rarely; the rest is copied,
+ * and correct.
+ */
 START_TEST(test_copied)
 {
 	unsigned tried, messages = 600;
@@ -276,7 +279,7 @@ START_TEST(test_copied)
 }
 END_TEST
 
-/* Sockets that take a few KiB at a time get copies, till one takes it all again. */
+/* Sockets that accept a few KiB at a time get copies, until one accepts all again. */
 START_TEST(test_little)
 {
 	size_t size = 100 * KIB;
@@ -294,7 +297,7 @@ START_TEST(test_little)
 		ssize_t part;
 		size_t have = 0;
 
-		/* Asks for the whole each time, so the sizes are of one class. */
+		/* Each call sends the whole, so the sizes are of one class. */
 		message.skip = 0;
 		part = nc_transmit_send(&transmit, pair[0], &message);
 		while (part > 0 && have < (size_t)part) {
@@ -312,7 +315,7 @@ START_TEST(test_little)
 	ck_assert_uint_gt(only_route().partial, 0);
 	ck_assert_ptr_nonnull(strstr(only_route().why, "little"));
 	close_pair(pair);
-	/* The same address, but a socket with room. */
+	/* The same address, but a socket with space. */
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
 	spliced = statistics().by_splice.sends;
 	for (unsigned i = 0; i < 600; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-reasons.c - unit tests of transmit-plan.c: when it does not offer
- * the route's method, and the reasons that it counts: small or unaligned
- * ranges, locked memory, unsent bytes, sockets of the same machine, TLS.
+ * test-transmit-reasons.c - unit tests of transmit-plan.c: when it does not offer the
+ * route's method, and the reasons that it counts: small or unaligned ranges, locked
+ * memory, unsent bytes, sockets of the same machine, TLS.
  */
 #include "transmit-learn-fixture.h"
 
@@ -40,7 +40,7 @@ START_TEST(test_reasons)
 	ck_assert_int_eq(nc_transmit_send(&transmit, -1, &message), -EBADF);
 	ck_assert_uint_eq(all_statistics().sends_failed, 2);
 	close_pair(pair);
-	/* A Unix socket knows nothing of zero copies; the bytes get there all the same. */
+	/* A Unix socket does not support zero-copy; the bytes arrive all the same. */
 	ck_assert(pair_of(AF_UNIX, pair));
 	if (nc_transmit_route_set(&transmit, "unix", NC_METHOD_ZEROCOPY) == 0) {
 		deliver(pair, range.id, 1, 50 * KIB, 0);
@@ -59,7 +59,7 @@ START_TEST(test_reasons)
 }
 END_TEST
 
-/* With little memory that may be locked everything is copied, and the reason is told. */
+/* With a low limit on locked memory everything is copied, and the reason is reported. */
 START_TEST(test_memlock)
 {
 	struct rlimit little = {64 * KIB, 64 * KIB};
@@ -68,7 +68,7 @@ START_TEST(test_memlock)
 	size_t id;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &little), 0);
-	/* Root may lock what it likes; this process is the test's own. */
+	/* Root has no limit on locked memory; this process belongs to the test. */
 	if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0) {
 		printf("transmit-learn: cannot give up privileges\n");
 		return;
@@ -81,7 +81,7 @@ START_TEST(test_memlock)
 	stat = all_statistics();
 	if (transmit.zerocopy.ring.usable && stat.by_zerocopy.sends == 0) {
 		ck_assert_uint_ge(stat.zerocopy_memory, 1);
-		/* It is not asked for again at once. */
+		/* It is not tried again at once. */
 		ck_assert_uint_le(stat.zerocopy_memory, 3);
 		ck_assert_uint_eq(stat.zerocopy_memory + stat.zerocopy_learnt, 40);
 	} else {
@@ -89,7 +89,7 @@ START_TEST(test_memlock)
 		       transmit.zerocopy.ring.why);
 	}
 	ck_assert_uint_eq(stat.zerocopy_refused, 0);
-	/* What was not sent was not copied by the kernel either. */
+	/* The kernel did not copy what was not sent. */
 	ck_assert_uint_le(stat.zerocopy_copied, stat.by_zerocopy.sends);
 	ck_assert_uint_le(holds_of(id), stat.by_zerocopy.sends);
 	close_pair(pair);
@@ -97,11 +97,11 @@ START_TEST(test_memlock)
 }
 END_TEST
 
-/* --- messages that go on ---------------------------------------------------------------- */
+/* --- messages sent in parts ------------------------------------------------------------ */
 
 /*
- * What was decided at the beginning of a message holds to its end: however
- * little is left, that is spliced as well, and nothing is asked again.
+ * The method that is chosen at the start of a message is used to its end: even a small
+ * rest is spliced, and the route is not looked up again.
  */
 START_TEST(test_resumed)
 {
@@ -129,7 +129,7 @@ START_TEST(test_resumed)
 			calls += sent > 0;
 			ck_assert(sent > 0 || sent == -EAGAIN);
 			message.skip += sent > 0 ? (size_t)sent : 0;
-			/* Who asks now is not told of what holds for this message. */
+			/* New messages are not affected by the method of this one. */
 			signal(SIGPIPE, SIG_DFL);
 		}
 		got = recv(pair[1], bytes + length, total - length, 0);
@@ -148,7 +148,7 @@ START_TEST(test_resumed)
 }
 END_TEST
 
-/* What is copied on demand; the rest, without that, as has been learnt. */
+/* Some parts are copied on demand; the others, without the flag, use the learnt method. */
 START_TEST(test_copy_flag)
 {
 	struct NC_range range = {.length = MIB};
@@ -173,7 +173,7 @@ START_TEST(test_copy_flag)
 			ck_assert(sent > 0 || sent == -EAGAIN);
 			message.skip += sent > 0 ? (size_t)sent : 0;
 		}
-		/* After half of it. */
+		/* Behind the first half. */
 		if (message.flags & NC_SEND_COPY && message.skip >= range.length / 2) {
 			message.flags = 0;
 			copied = message.skip;
@@ -213,7 +213,7 @@ static void open_limited(size_t limit)
 	transmit.local_splice = NC_ROUTE_CLASS_MIN;
 }
 
-/* Sends what the socket takes at once. */
+/* Sends what the socket accepts at once. */
 static void offer(const int pair[2], size_t id)
 {
 	struct NC_range range = {.id = id, .length = 128 * KIB};
@@ -237,15 +237,15 @@ START_TEST(test_unsent)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
 	deliver(pair, small, 2, 100 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 0);
-	/* What is copied is copied in one go. */
+	/* Copied bytes are sent at once. */
 	deliver(pair, large, 1, 128 * KIB, NC_SEND_DONTWAIT);
 	ck_assert_uint_eq(lowat(pair[0]), 0);
-	/* Nor is a call that waits for room itself. */
+	/* A call that itself waits for space is not bounded either. */
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 0);
 	offer(pair, large);
 	ck_assert_uint_eq(lowat(pair[0]), 16384);
-	/* Once: what the program makes of it later is its own. */
+	/* It is set once: later changes by the program stay. */
 	ck_assert_int_eq(setsockopt(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT, &none, sizeof(none)),
 			 0);
 	offer(pair, large);
@@ -256,12 +256,12 @@ START_TEST(test_unsent)
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), own);
 	close_pair(pair);
-	/* To others there is more, so that no timer finds nothing to send. */
+	/* For other machines the limit is higher, so that no timer finds nothing to send. */
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), MIB);
 	close_pair(pair);
-	/* The number of the old socket is not the old socket. */
+	/* A reused descriptor number is a different socket. */
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
 	offer(pair, large);
 	ck_assert_uint_eq(lowat(pair[0]), 16384);
@@ -269,7 +269,7 @@ START_TEST(test_unsent)
 	close_cache();
 	open_limited(100000);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
-	/* What is copied leaves its memory as soon as it can. */
+	/* Copied bytes leave their memory as soon as possible. */
 	large = insert(1, 128 * KIB, 0, NC_KIND_RECYCLED);
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 0);
@@ -296,7 +296,7 @@ END_TEST
 
 static unsigned last_flags;
 
-/* The library's own calls come here, too. */
+/* The library's own calls use this function, too. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	last_flags = (unsigned)flags;
@@ -328,7 +328,7 @@ static bool start_tls(const int pair[2])
 	return true;
 }
 
-/* What does not leave this machine is copied up to a size that caches hold. */
+/* Data within this machine is copied up to a size that CPU caches hold. */
 START_TEST(test_local)
 {
 	static const struct {
@@ -356,8 +356,8 @@ START_TEST(test_local)
 END_TEST
 
 /*
- * MSG_MORE would keep a record open: at the end of a message it is allowed
- * only where more follows.
+ * MSG_MORE would keep a record open: at the end of a message it is permitted only if
+ * more follows.
  */
 START_TEST(test_tls)
 {
@@ -384,7 +384,7 @@ START_TEST(test_tls)
 		(void)start_tls(pair);
 		id = insert(i, cases[i].size, 0, cases[i].kind);
 		deliver(pair, id, i, cases[i].size, cases[i].flags);
-		/* The header in front of a spliced piece is the last that was copied. */
+		/* The header before a spliced piece was the last copied part. */
 		ck_assert_uint_eq(last_flags & MSG_MORE,
 				  cases[i].kind == NC_KIND_APPENDED ? MSG_MORE : 0);
 		ck_assert_uint_eq(statistics().by_splice.sends > 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test-transmit-refused.c - unit tests of transmit.c: sends that fail, and why. */
+/* test-transmit-refused.c - unit tests of transmit.c: failing sends, and their errors. */
 #include <sys/mman.h>
 
 #include "transmit-fixture.h"
@@ -61,7 +61,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Nothing but a socket will do, for small and for spliced units. */
+/* The descriptor must be a socket, for small and for spliced units. */
 START_TEST(test_no_socket)
 {
 	static const size_t sizes[] = {1000, 100 * KIB};
@@ -87,7 +87,7 @@ START_TEST(test_no_socket)
 }
 END_TEST
 
-/* A stream that is over: EPIPE and never SIGPIPE, ignored or not. */
+/* A closed stream: EPIPE and never SIGPIPE, ignored or not. */
 START_TEST(test_pipe)
 {
 	static const size_t sizes[] = {1000, 100 * KIB};
@@ -105,7 +105,7 @@ START_TEST(test_pipe)
 		tcp_pair(pair);
 		shutdown(pair[0], SHUT_WR);
 		ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPIPE);
-		/* Without leave to raise it, sendfile() is not used at all. */
+		/* If it could raise SIGPIPE, sendfile() is not used at all. */
 		close_pair(pair);
 		tcp_pair(pair);
 		message.skip = 1;

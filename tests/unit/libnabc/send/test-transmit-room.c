@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-room.c - unit tests of how a message waits for room: on a
- * network of the test's own, whose segments are as large as the test wants,
- * boundary values of pages, segments, pipes, bounds and windows, every pair of
- * them once.
- *
- * What is looked at is TCP's state and no clock: a message waits in vain when
- * its socket tells of no room while bytes wait in it, none is in flight and
- * the receiver's window is open, for then they are held back, by a cork or
- * MSG_MORE, until a timer ends that.
- * Without CAP_SYS_ADMIN the loopback is the machine's own, with segments that
- * the receiver bounds.
+ * test-transmit-room.c - unit tests of how a message waits for space: on a network of
+ * the test's own, whose segment size the test sets, with boundary values of pages,
+ * segments, pipes, bounds and windows, every pair of them once.  The test checks TCP's
+ * state and no clock: a message waits in vain if its socket reports no space while
+ * bytes wait in it, none is in flight and the receiver's window is open.  Then a cork
+ * or MSG_MORE holds them back until a timer ends that.  Without CAP_SYS_ADMIN the test
+ * uses the machine's loopback, with segments that the receiver bounds.
  */
 #include <net/if.h>
 #include <netinet/in.h>
@@ -27,11 +23,11 @@
 
 #define HEADERS 52 /* bytes of IPv4, TCP and its time stamps */
 #define ROUNDS 4
-#define BEHIND 700 /* bytes of the message behind one with NC_SEND_MORE */
+#define BEHIND 700 /* bytes of the message after one with NC_SEND_MORE */
 
 enum factor { MTU, OFFSET, LENGTH, HEAD, LIMIT, WINDOW, BUFFER, FLAGS, NAGLE, WAY, FACTORS };
 
-/* How a message leaves, and how the caller waits. */
+/* How a message is sent, and how the caller waits. */
 enum way { SPLICE, SPLICE_AWAY, COPY, RECYCLED, ZEROCOPY, RING, PLAIN_RING, BLOCKING, WAYS };
 
 #define LEVELS 12
@@ -48,7 +44,7 @@ static const struct {
 	[MTU] = LIST(1500, 9000, 8191 + HEADERS, 8193 + HEADERS, 16383 + HEADERS, 16384 + HEADERS,
 		     16385 + HEADERS, 65535, 65536),
 	[OFFSET] = LIST(0, 1, PAGE / 2, PAGE - 1, PAGE + 1),
-	/* Pipes, segments of lo and its window at first; the size from which on lo splices. */
+	/* Pipes, segments of lo and its initial window; the size from which on lo splices. */
 	[LENGTH] = LIST(65482, 65483, 65484, 65535, 65536, 65537, 256 * KIB - 1, 256 * KIB,
 			256 * KIB + 1, MIB + 7),
 	[HEAD] = LIST(0, 1, 300, PAGE - 1, PAGE, PAGE + 1, 16383, 16384, 16385),
@@ -106,7 +102,10 @@ static unsigned cover(const struct trial *trial)
 	return fresh;
 }
 
-/* One with a pair that is missing and, of some, as many others as it gets; false: none is. */
+/*
+ * Finds a trial with a missing pair and, of some, as many others as possible; returns
+ * false if none is missing.
+ */
 static bool next_trial(uint64_t *random, struct trial *best)
 {
 	unsigned most = 0, a, b, i = 0, j = 0;
@@ -180,7 +179,7 @@ static void connect_pair(const struct trial *trial, int pair[2])
 	ck_assert_int_eq(listen(listener, 1), 0);
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
 	pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* With a small one, a sendfile() that blocks does this by itself. */
+	/* With a small buffer, a blocking sendfile() does this by itself. */
 	size = (int)value(trial, BUFFER);
 	if (size && way != BLOCKING)
 		setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
@@ -201,8 +200,8 @@ static void connect_pair(const struct trial *trial, int pair[2])
 }
 
 /*
- * A unit whose pages are no neighbours in memory, as after a while they hardly
- * are: a segment holds so many runs, and those of pages are the smallest.
+ * A unit whose pages are not adjacent in memory, which is usual after a while: a
+ * segment holds a limited number of runs, and single pages are the smallest ones.
  */
 static size_t insert_scattered(uint64_t seed, size_t size, enum NC_kind kind)
 {
@@ -232,7 +231,7 @@ static struct {
 	size_t length;
 } got;
 
-/* Takes what has come, and sees that it is acknowledged at once. */
+/* Reads all available bytes, and has them acknowledged at once. */
 static void drain(int fd)
 {
 	const int on = 1;
@@ -261,9 +260,9 @@ static struct tcp_info tcp_info(int fd)
 }
 
 /*
- * Whether bytes wait that could leave: less than a segment, for whole ones are
- * never held back; nothing is in flight, whose acknowledgement would be
- * something to wait for; and the window is open.
+ * Returns whether bytes wait that could leave: less than a segment, as full ones are
+ * never held back; nothing is in flight whose acknowledgement they could wait for; and
+ * the window is open.
  */
 static bool held_back(int fd)
 {
@@ -279,8 +278,8 @@ static bool held_back(int fd)
 		      tcp_info(fd).tcpi_notsent_bytes, got.length, describe(trial))
 
 /*
- * Lets the window grow: TCP cuts segments to half of the largest that it has
- * seen, so that at first those of a loopback are not the largest ones.
+ * Lets the window grow: TCP limits segments to half of the largest window that it has
+ * seen, so at first those of a loopback are not of full size.
  */
 static void warm_up(const int pair[2])
 {
@@ -356,7 +355,7 @@ static void *send_blocking(void *context)
 	return NULL;
 }
 
-/* Whether it sleeps; a thread that runs may be between two pieces. */
+/* Returns whether the thread sleeps; a running thread may be between two pieces. */
 static bool sleeps(int task)
 {
 	char path[64], line[256], *state;
@@ -431,7 +430,7 @@ static void run(const struct trial *trial)
 	warm_up(pair);
 	send_by(trial, pair, &message, total);
 	if (message.flags & NC_SEND_MORE) {
-		/* A program that asks for room before it goes on. */
+		/* A program that waits for space before it continues. */
 		while (!has_room(pair[0])) {
 			never_held_back(pair[0]);
 			drain(pair[1]);
@@ -452,7 +451,7 @@ static void run(const struct trial *trial)
 	close_cache();
 }
 
-/* Each time with other values beside the pairs. */
+/* Each run uses other values beside the pairs. */
 START_TEST(test_pairs)
 {
 	uint64_t random = 1;
@@ -473,8 +472,8 @@ START_TEST(test_pairs)
 END_TEST
 
 /*
- * A header and a range that does not begin at a page, to a proxy on this
- * machine: together less than a segment, of as many runs as that holds.
+ * A header and a range that does not start at a page, to a proxy on this machine:
+ * together less than a segment, in as many runs as it can hold.
  */
 START_TEST(test_crooked)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-wire.c - unit tests of transmit.c by the segments that leave:
- * where the FIN rides and where segments are not full.  A packet socket on
- * the loopback device records them, which takes CAP_NET_RAW; without it the
- * tests say so and look at what the kernel counts only.  Each test owns its
- * cache; reader threads are the tests' own.
+ * test-transmit-wire.c - unit tests of transmit.c by the segments on the wire: which
+ * one carries the FIN and which are not full.  A packet socket on the loopback device
+ * records them, which requires CAP_NET_RAW; without it the tests say so and check only
+ * the counters of the kernel.  Each test owns its cache and its reader threads.
  */
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -31,9 +30,9 @@ struct segment {
 static bool refused;
 
 /*
- * A socket that records what leaves a port of the loopback device from now on;
- * the kernel picks it out, since others may be using that device a lot.  -1:
- * not permitted.
+ * Opens a socket that records from now on what leaves a port of the loopback device;
+ * the kernel filters, since others may use that device heavily.  Returns -1 if not
+ * permitted.
  */
 static int record(uint16_t port)
 {
@@ -67,7 +66,7 @@ static int record(uint16_t port)
 	return fd;
 }
 
-/* The next segment, in the order of sending; false: no more. */
+/* Returns the next segment, in the order of sending; false: no more. */
 static bool next_segment(int fd, struct segment *segment)
 {
 	unsigned char packet[128];
@@ -84,7 +83,7 @@ static bool next_segment(int fd, struct segment *segment)
 		if (got < 40 || from.sll_pkttype == PACKET_OUTGOING)
 			continue;
 		tcp_head = (tcp[12] >> 4) * 4u;
-		/* The length of a packet that is yet to be cut may not fit its header. */
+		/* The length of a packet before segmentation may exceed its header field. */
 		total = (size_t)(packet[2] << 8 | packet[3]);
 		total = total ? total : (size_t)got;
 		*segment = (struct segment){
@@ -101,8 +100,8 @@ static bool next_segment(int fd, struct segment *segment)
 }
 
 struct recorded {
-	unsigned segments; /* of data; what is cut later counts once */
-	unsigned partial;  /* of them not whole multiples of the MSS */
+	unsigned segments; /* of data; segments that are divided later count once */
+	unsigned partial;  /* of them not multiples of the MSS */
 	unsigned bytes;
 	unsigned last; /* bytes of the last one */
 	bool fin, fin_alone;
@@ -113,7 +112,7 @@ static int by_number(const void *one, const void *other)
 	const struct segment *a = one, *b = other;
 	int32_t apart = (int32_t)(a->at - b->at);
 
-	/* Of one and the same number, the longest first. */
+	/* With the same number, the longest first. */
 	return apart ? (apart > 0) - (apart < 0)
 		     : (b->length > a->length) - (b->length < a->length);
 }
@@ -139,7 +138,7 @@ static struct recorded look(int fd, unsigned mss)
 			all.fin = true;
 			all.fin_alone = segment->length == 0;
 		}
-		/* Again what was sent already is no news. */
+		/* Retransmitted bytes do not count. */
 		if (segment->length == 0 || segment->at != end)
 			continue;
 		end += segment->length;
@@ -156,7 +155,7 @@ static struct recorded look(int fd, unsigned mss)
 
 struct wire {
 	int pair[2], recorder;
-	unsigned mss; /* of data, options taken off */
+	unsigned mss; /* of data, without options */
 };
 
 static struct tcp_info tcp_info(int fd)
@@ -168,7 +167,7 @@ static struct tcp_info tcp_info(int fd)
 	return info;
 }
 
-/* Segments as on an Ethernet, so that there are many; both ends are this machine's. */
+/* Segments as on an Ethernet, so that there are many; both ends are on this machine. */
 static struct wire wire_open(const char *from, const char *to, bool nodelay)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET}, there = {.sin_family = AF_INET};
@@ -180,7 +179,7 @@ static struct wire wire_open(const char *from, const char *to, bool nodelay)
 	ck_assert_int_eq(inet_pton(AF_INET, from, &here.sin_addr), 1);
 	ck_assert_int_eq(inet_pton(AF_INET, to, &there.sin_addr), 1);
 	ck_assert_int_eq(setsockopt(listener, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)), 0);
-	/* A window that never closes, or it would be the end of segments. */
+	/* The window must never close, or segments would end early. */
 	if (setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
 		ck_assert_int_eq(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)),
 				 0);
@@ -230,7 +229,7 @@ static void *read_all(void *context)
 	return NULL;
 }
 
-/* How a message gets out: which memory, and by which method it should. */
+/* How a message is sent: from which memory, and by which expected method. */
 static const struct way {
 	const char *name, *from, *to;
 	enum NC_kind kind;
@@ -251,7 +250,7 @@ static bool unavailable(const struct way *way)
 	return way->method == NC_METHOD_ZEROCOPY && !transmit.zerocopy.ring.usable;
 }
 
-/* Sends header, body and, if that is wished, a second message behind it; reads it all. */
+/* Sends header, body and, if requested, a second message behind it; reads all. */
 static struct recorded backend(const struct way *way, unsigned flags, unsigned behind, bool nodelay)
 {
 	static const char head[1000] = "HTTP/1.1 200 OK";
@@ -270,14 +269,14 @@ static struct recorded backend(const struct way *way, unsigned flags, unsigned b
 	ck_assert_int_eq(nc_transmit_send(&transmit, wire.pair[0], &message),
 			 (ssize_t)(HEAD + way->size));
 	if (behind) {
-		/* Acknowledgements of all that was sent have come. */
+		/* All acknowledgements have arrived. */
 		while (tcp_info(wire.pair[0]).tcpi_unacked)
 			poll(NULL, 0, 1);
 		ck_assert_int_eq(nc_transmit_send(&transmit, wire.pair[0], &second),
 				 (ssize_t)behind);
 	}
 	if (!(flags & NC_SEND_CLOSE)) {
-		/* Whatever is held back longer than this is never sent. */
+		/* Bytes that are held back longer than this are never sent. */
 		while (tcp_info(wire.pair[0]).tcpi_unacked ||
 		       tcp_info(wire.pair[0]).tcpi_notsent_bytes)
 			poll(NULL, 0, 1);
@@ -289,7 +288,7 @@ static struct recorded backend(const struct way *way, unsigned flags, unsigned b
 	ck_assert_mem_eq(reader.to + HEAD + way->size, head, behind);
 	ck_assert_uint_gt(BY_METHOD(statistics(), way->method).sends, 0);
 	if (wire.recorder >= 0) {
-		/* The FIN is the last to come through, and has, for its end was read. */
+		/* The FIN is recorded last; it was, as the reader has read the end. */
 		recorded = look(wire.recorder, wire.mss);
 		ck_assert_uint_eq(recorded.bytes, HEAD + way->size + behind);
 		ck_assert(recorded.fin);
@@ -299,7 +298,7 @@ static struct recorded backend(const struct way *way, unsigned flags, unsigned b
 	return recorded;
 }
 
-/* CLOSE: the FIN rides on the last segment of data, and only that is not full. */
+/* CLOSE: the last segment of data carries the FIN, and only that one is not full. */
 START_TEST(test_close)
 {
 	const struct way *way = &ways[_i / 2];
@@ -318,7 +317,7 @@ START_TEST(test_close)
 }
 END_TEST
 
-/* MORE: what is not a full segment waits for the next message, acknowledgements or not. */
+/* MORE: an incomplete segment waits for the next message, acknowledgements or not. */
 START_TEST(test_more)
 {
 	const struct way *way = &ways[_i / 2];
@@ -336,7 +335,7 @@ START_TEST(test_more)
 }
 END_TEST
 
-/* Without either, the end of the message leaves at once (and a pipeful of sendfile()'s). */
+/* Without both, the end of the message leaves at once (and a pipe of sendfile()). */
 START_TEST(test_plain)
 {
 	const struct way *way = &ways[_i / 2];
@@ -373,7 +372,7 @@ START_TEST(test_ranges)
 	ck_assert_int_eq(pthread_create(&thread, NULL, read_all, &reader), 0);
 	ck_assert_int_eq(nc_transmit_send(&transmit, wire.pair[0], &message), (ssize_t)total);
 	ck_assert_uint_eq(statistics().by_splice.sends, 3);
-	/* Nothing is held back behind the end. */
+	/* Nothing is held back at the end. */
 	while (tcp_info(wire.pair[0]).tcpi_unacked || tcp_info(wire.pair[0]).tcpi_notsent_bytes)
 		poll(NULL, 0, 1);
 	ck_assert(!nc_cork_is_set(&transmit.corks, wire.pair[0]));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit.c - unit tests of transmit.c over real sockets: every method,
- * partial sends through the smallest buffers, options.  Each test owns its
- * cache; reader threads are the tests' own.
+ * test-transmit.c - unit tests of transmit.c over real sockets: every method, partial
+ * sends through the smallest buffers, options.  Each test owns its cache and its
+ * reader threads.
  */
 #include <pthread.h>
 
@@ -20,7 +20,7 @@ static size_t message_length(const struct NC_send *message)
 	return length;
 }
 
-/* Takes what has arrived; false: the end. */
+/* Reads what has arrived; returns false at the end. */
 static bool drain(int fd, char *to, size_t limit, size_t *have)
 {
 	for (;;) {
@@ -37,8 +37,8 @@ static bool drain(int fd, char *to, size_t limit, size_t *have)
 }
 
 /*
- * Sends a message over a non-blocking socket piece by piece, with a reader
- * that reads only when the socket takes no more.  Returns the pieces.
+ * Sends a message over a non-blocking socket piece by piece; reads only when the
+ * socket accepts no more.  Returns the number of pieces.
  */
 static unsigned send_in_pieces(const int pair[2], struct NC_send message, char *to)
 {
@@ -67,7 +67,7 @@ static unsigned send_in_pieces(const int pair[2], struct NC_send message, char *
 	if (!(message.flags & (NC_SEND_MORE | NC_SEND_CLOSE)))
 		shutdown(pair[0], SHUT_WR);
 	total += message.flags & NC_SEND_MORE ? 1 : 0;
-	/* To the last byte, and, unless more follows, nothing but the end behind it. */
+	/* To the last byte, and, unless more follows, only the end behind it. */
 	while (have < total) {
 		await(pair[1], POLLIN);
 		if (!drain(pair[1], to, total + 1, &have))
@@ -110,10 +110,10 @@ static void check_message(enum NC_kind kind, size_t fraglen, unsigned flags, int
 		message.header = head;
 		message.header_length = sizeof(head);
 	}
-	/* Room for what must not come as well. */
+	/* Space for bytes that must not arrive, too. */
 	got = must_alloc(message_length(&message) + 2);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", send_size, send_size ? 4096 : 0);
-	/* Small buffers make many pieces, or nothing was tried here. */
+	/* Small buffers must cause many pieces, or the test tests nothing. */
 	ck_assert_uint_ge(send_in_pieces(pair, message, got), send_size ? 8 : 1);
 	if (header) {
 		ck_assert_uint_eq(pattern_match(got, 99, 0, sizeof(head)), sizeof(head));
@@ -127,7 +127,7 @@ static void check_message(enum NC_kind kind, size_t fraglen, unsigned flags, int
 	}
 	for (unsigned i = 0; i < UNITS; i++)
 		ck_assert_uint_eq(holds_of(ids[i]), 0);
-	/* Pages move where they can, and only there. */
+	/* Pages are spliced where possible, and only there. */
 	if (kind == NC_KIND_APPENDED && fraglen != 1448 && !(flags & NC_SEND_DONTWAIT))
 		ck_assert_uint_gt(statistics().by_splice.sends, 0);
 	else
@@ -194,7 +194,7 @@ static void *read_all(void *context)
 	return NULL;
 }
 
-/* On a blocking socket one call does it all, also with the smallest buffers. */
+/* On a blocking socket one call sends all, also with the smallest buffers. */
 START_TEST(test_blocking)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED};
@@ -226,7 +226,7 @@ START_TEST(test_blocking)
 }
 END_TEST
 
-/* More iovecs than one call takes: many small fragments, 64 ranges. */
+/* More iovecs than one call accepts: many small fragments, 64 ranges. */
 START_TEST(test_many_pieces)
 {
 	struct NC_range ranges[NC_RANGES_MAX];
@@ -264,8 +264,8 @@ static struct tcp_info tcp_info(int fd)
 #define ATTEMPTS 20
 
 /*
- * MORE: two small messages leave as one segment.  The kernel waits 200 ms for
- * the second, so a machine that stalls between the two calls gets another try.
+ * MORE: two small messages leave as one segment.  The kernel waits 200 ms for the
+ * second one, so the test retries if the machine stalls between the two calls.
  */
 START_TEST(test_more)
 {
@@ -295,7 +295,7 @@ START_TEST(test_more)
 }
 END_TEST
 
-/* CLOSE: the end of the stream rides on the last segment of data. */
+/* CLOSE: the last segment of data carries the end of the stream. */
 START_TEST(test_close_on_last_segment)
 {
 	struct NC_range range = {.length = 500};
@@ -324,7 +324,7 @@ START_TEST(test_close_on_last_segment)
 }
 END_TEST
 
-/* A part of a message leaves the stream open, whatever the flags say. */
+/* A part of a message leaves the stream open, with any flags. */
 START_TEST(test_close_of_a_part)
 {
 	struct NC_range range = {.length = 300 * KIB};
@@ -420,7 +420,7 @@ START_TEST(test_held)
 	read_exactly(pair[1], got, 1000);
 	ck_assert_uint_eq(pattern_match(got, 1, 0, 1000), 1000);
 	ck_assert_int_eq(nc_index_release(&cache, range.id), 0);
-	/* No longer held: the hold is none. */
+	/* No longer held: the hold is invalid. */
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EINVAL);
 	close_pair(pair);
 	close_cache();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* transmit-learn-fixture.h - pairs of sockets, and what a delivery did to the statistics. */
+/* transmit-learn-fixture.h - pairs of sockets, and the statistics of a delivery. */
 #ifndef TRANSMIT_LEARN_FIXTURE_H
 #define TRANSMIT_LEARN_FIXTURE_H
 
@@ -21,7 +21,7 @@ static inline struct NC_cache_stat all_statistics(void)
 	return stat;
 }
 
-/* Sends a range whole over a socket that has room, reads it and compares. */
+/* Sends a whole range over a socket with space, reads it and compares. */
 static inline void deliver(const int pair[2], size_t id, uint64_t seed, size_t length,
 			   unsigned flags)
 {

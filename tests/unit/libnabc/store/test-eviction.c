@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-eviction.c - unit tests of eviction.c, compaction.c and page-window.c, by way of
- * member.c: windows of pages, requests that cannot be met, what cleaning keeps and where it
- * puts it.
+ * test-eviction.c - unit tests of eviction.c, compaction.c and page-window.c, through
+ * member.c: windows of pages, requests that cannot succeed, which units compaction
+ * keeps and where it puts them.
  */
 #include "store/eviction.h"
 
@@ -29,7 +29,7 @@ static void release(unsigned number)
 	ck_assert_int_eq(nc_member_release(&member, unit[number], generation[number]), 0);
 }
 
-/* Without a use: the order stays. */
+/* Checks for a unit without a use: the order stays. */
 static bool stands(unsigned number)
 {
 	uint64_t word = nc_unit_word(unit[number]);
@@ -56,7 +56,7 @@ static void open_member(size_t budget, enum NC_policy policy)
 	ck_assert_uint_eq(member.segment_size, SEGMENT);
 }
 
-/* Eight pages of small units: eight go, and none of them is held. */
+/* Eight pages of small units: eight are evicted, and none of them is held. */
 START_TEST(test_window)
 {
 	struct nc_unit *more;
@@ -64,7 +64,7 @@ START_TEST(test_window)
 	open_member(MIB, NC_POLICY_SIEVE);
 	for (unsigned i = 0; i < 4 * PAGES; i++)
 		insert(i, 100, NC_KIND_RECYCLED);
-	/* A window of eight is free of held ones in one place alone. */
+	/* Only one window of eight has no held unit. */
 	for (unsigned i = 0; i < 4 * PAGES; i++)
 		if (i % 8 == 3 && i != 131)
 			hold(i);
@@ -75,7 +75,7 @@ START_TEST(test_window)
 			ck_assert(stands(i));
 	ck_assert(!stands(131));
 	nc_member_abandon(&member, more);
-	/* What fits into one goes into one: the coldest. */
+	/* The window that fits evicts one unit: the coldest. */
 	ck_assert_int_eq(try_alloc(8 * PAGE, NC_KIND_RECYCLED, &more), 0);
 	ck_assert_int_eq(try_alloc(PAGE, NC_KIND_RECYCLED, &more), 0);
 	ck_assert_uint_eq(member.evictions, 9);
@@ -91,7 +91,7 @@ START_TEST(test_window_takes_the_fewest)
 	open_member(MIB, NC_POLICY_SIEVE);
 	for (unsigned i = 0; i < 4 * PAGES; i++)
 		insert(i, 100, NC_KIND_RECYCLED);
-	/* The oldest has free pages beside it, on its upper side. */
+	/* The oldest has free pages beside it, at its upper side. */
 	for (unsigned i = 1; i < 4; i++)
 		ck_assert_int_eq(nc_member_destroy(&member, unit[i], generation[i]), 0);
 	ck_assert_int_eq(try_alloc(4 * PAGE, NC_KIND_RECYCLED, &more), 0);
@@ -102,7 +102,7 @@ START_TEST(test_window_takes_the_fewest)
 }
 END_TEST
 
-/* No window, no segment: nothing goes for nothing. */
+/* No window and no segment can become free: nothing is evicted in vain. */
 START_TEST(test_no_window)
 {
 	struct nc_unit *more;
@@ -123,7 +123,7 @@ START_TEST(test_no_window)
 }
 END_TEST
 
-/* What takes two segments is not worth the one that could be had. */
+/* If two segments are needed, the single possible one is not evicted. */
 START_TEST(test_half_the_room)
 {
 	struct nc_unit *more;
@@ -145,7 +145,7 @@ START_TEST(test_half_the_room)
 }
 END_TEST
 
-/* A pinned unit that stands alone gives nothing, and costs nobody else. */
+/* A pinned unit in a segment of its own frees nothing, and evicts no others. */
 START_TEST(test_pinned_alone)
 {
 	struct nc_unit *more;
@@ -171,8 +171,8 @@ START_TEST(test_pinned_alone)
 END_TEST
 
 /*
- * The best of a segment is copied on: to the newest one, whole, unwritable,
- * within the limit; before the log has taken all of the budget.
+ * The best units of a segment are copied: to the newest segment, complete, read-only,
+ * within the limit; before the log has used up the budget.
  */
 START_TEST(test_cleaning_copies)
 {
@@ -188,7 +188,7 @@ START_TEST(test_cleaning_copies)
 		ck_assert(live(unit[i], generation[i]));
 	ck_assert_uint_eq(member.evictions, 0);
 	insert(count - 16, size, NC_KIND_APPENDED);
-	/* It was opened, and another one cleaned into it: of 16 units 8 may be copied. */
+	/* One was opened, and another one compacted into it: of 16 units 8 may be copied. */
 	ck_assert_uint_eq(member.cleaned, 1);
 	ck_assert_uint_eq(member.copied_units, 8);
 	ck_assert_uint_eq(member.copied_bytes, 8 * size);
@@ -214,7 +214,7 @@ START_TEST(test_cleaning_copies)
 }
 END_TEST
 
-/* A pinned unit is copied whatever it takes, and a held one keeps its segment. */
+/* A pinned unit is copied at any size, and a held one keeps its segment. */
 START_TEST(test_cleaning_spares)
 {
 	size_t size = 16 << 10;
@@ -244,7 +244,7 @@ START_TEST(test_cleaning_spares)
 }
 END_TEST
 
-/* Where the log grows, a pinned unit has nowhere to go, so nobody goes. */
+/* In the segment where the log grows, a pinned unit has no other place; nothing is evicted. */
 START_TEST(test_newest_is_not_copied_into_itself)
 {
 	bool freed;
@@ -263,7 +263,7 @@ START_TEST(test_newest_is_not_copied_into_itself)
 	ck_assert(!freed);
 	ck_assert_uint_eq(count_standing(0, 8), 8);
 	ck_assert_uint_eq(member.copied_units, 0);
-	/* With another one to grow, it can be had. */
+	/* With another segment to grow in, it can be evicted. */
 	for (unsigned i = 8; i < 20; i++)
 		insert(i, 16 << 10, NC_KIND_APPENDED);
 	pthread_mutex_lock(&member.growing);
@@ -278,7 +278,7 @@ START_TEST(test_newest_is_not_copied_into_itself)
 }
 END_TEST
 
-/* Memory goes from one kind to another as it is wanted. */
+/* Memory changes from one kind to another on demand. */
 START_TEST(test_kinds_change)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
@@ -289,7 +289,7 @@ START_TEST(test_kinds_change)
 			insert(i, 20 << 10, kinds[turn % 3]);
 			ck_assert_uint_le(member.used, member.budget);
 		}
-		/* The newest are there, and take most of it. */
+		/* The newest are there, and use most of it. */
 		for (unsigned i = 390; i < 400; i++)
 			ck_assert(stands(i));
 		ck_assert_uint_ge(count_standing(0, 400), 4 * MIB / (20 << 10) / 2);
@@ -299,7 +299,7 @@ START_TEST(test_kinds_change)
 }
 END_TEST
 
-/* The last slot: a unit goes for it. */
+/* The last slot: a unit is evicted for it. */
 START_TEST(test_slots)
 {
 	struct nc_unit *more;

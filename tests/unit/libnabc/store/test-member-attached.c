@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-member-attached.c - unit tests of member.c: an attached process, and what
- * the owner writes into its table.
+ * test-member-attached.c - unit tests of member.c: an attached process, and what the
+ * owner writes into its table.
  */
 #include "member-fixture.h"
 
@@ -42,7 +42,7 @@ START_TEST(test_attached_publishes)
 	ck_assert_uint_eq(atomic_load(&entry->at), PAGE);
 	ck_assert_uint_eq(atomic_load(&entry->size), 5000);
 	ck_assert_uint_eq(atomic_load(&entry->fraglen), PAGE);
-	/* Nobody uses it: destroying takes effect at once. */
+	/* Unused: destroying takes effect at once. */
 	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
 	ck_assert_uint_eq(shared(unit), nc_shared_word(50, NC_SHARED_FREE));
 	ck_assert_uint_eq(member.stores->extent.used, 0);
@@ -50,7 +50,7 @@ START_TEST(test_attached_publishes)
 }
 END_TEST
 
-/* Destroyed while the owner uses it: the memory waits for the owner's word. */
+/* Destroyed while the owner uses it: the memory waits for the owner's release. */
 START_TEST(test_attached_busy)
 {
 	unsigned generation;
@@ -71,7 +71,7 @@ START_TEST(test_attached_busy)
 }
 END_TEST
 
-/* The owner gives it back: picked up when memory is wanted, not before its holder lets go. */
+/* The owner drops it: reclaimed when memory is needed, not before its holder releases it. */
 START_TEST(test_attached_dropped)
 {
 	unsigned generation;
@@ -93,7 +93,7 @@ START_TEST(test_attached_dropped)
 }
 END_TEST
 
-/* A word of an earlier generation, or nonsense, gives nothing back. */
+/* A word of an earlier generation, or an invalid one, reclaims nothing. */
 START_TEST(test_attached_stale_word)
 {
 	unsigned generation;
@@ -113,8 +113,8 @@ START_TEST(test_attached_stale_word)
 END_TEST
 
 /*
- * Units that stay for ever are the oldest, and there is memory enough: slots
- * that the owner gave back behind them must be found all the same.
+ * The oldest units stay forever, and memory is sufficient: slots behind them that the
+ * owner dropped must be found all the same.
  */
 START_TEST(test_attached_slots_behind_kept_units)
 {

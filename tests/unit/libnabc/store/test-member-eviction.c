@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-member-eviction.c - unit tests of member.c: what the owner's stores evict for a
- * new unit, and what they do not.
+ * test-member-eviction.c - unit tests of member.c: which units the owner's stores
+ * evict for a new one, and which they do not.
  */
 #include "member-fixture.h"
 
 #define UNITS 400
 
-/* Within the budget, whatever comes; the newest and the held are there. */
+/* Within the budget for any input; the newest and the held ones are there. */
 static void check_eviction(enum NC_kind kind, size_t size)
 {
 	struct nc_unit *unit[UNITS];
@@ -27,7 +27,7 @@ static void check_eviction(enum NC_kind kind, size_t size)
 		dead += !live(unit[i], generation[i]);
 	ck_assert_uint_gt(dead, 0);
 	ck_assert_uint_eq(member.evictions, dead);
-	/* Room is used: more than a quarter of it is not empty. */
+	/* Memory is used: more than a quarter of it is not empty. */
 	ck_assert_uint_ge((UNITS - dead) * ((size + PAGE - 1) / PAGE * PAGE), member.budget / 4);
 	ck_assert_uint_eq(member.failures, 0);
 	ck_assert_int_eq(nc_member_release(&member, unit[1], generation[1]), 0);
@@ -44,7 +44,7 @@ START_TEST(test_eviction)
 }
 END_TEST
 
-/* The segment of which something was used last stays, the other one goes. */
+/* The segment with the last use stays, the other one is evicted. */
 START_TEST(test_used_are_spared)
 {
 	struct nc_unit *unit[8], *more;
@@ -67,7 +67,7 @@ START_TEST(test_used_are_spared)
 }
 END_TEST
 
-/* All is held: no memory, and no harm to what is held. */
+/* All is held: no memory, and held units are not affected. */
 START_TEST(test_all_held)
 {
 	struct nc_unit *unit[64], *more;
@@ -87,7 +87,7 @@ START_TEST(test_all_held)
 	ck_assert_uint_eq(member.evictions, 0);
 	for (unsigned i = 0; i < count; i++)
 		ck_assert(live(unit[i], generation[i]));
-	/* One segment's holders let go: it can be had. */
+	/* The holders of one segment release it: it can be evicted. */
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_int_eq(nc_member_release(&member, unit[i], generation[i]), 0);
 	ck_assert_int_eq(try_alloc(60 << 10, NC_KIND_APPENDED, &more), 0);
@@ -98,7 +98,7 @@ START_TEST(test_all_held)
 }
 END_TEST
 
-/* One held unit keeps its segment, so its neighbours would go for nothing: they stay. */
+/* One held unit keeps its segment, so evicting its neighbours would free nothing: they stay. */
 START_TEST(test_partly_held)
 {
 	struct nc_unit *unit[16], *more;
@@ -115,7 +115,7 @@ START_TEST(test_partly_held)
 		ck_assert(live(unit[i], generation[i]));
 	ck_assert_uint_eq(member.evictions, 0);
 	ck_assert_uint_eq(member.used, MIB);
-	/* Not destroyed, not evicted: only let go.  That is enough. */
+	/* Neither destroyed nor evicted, but only released.  That is enough. */
 	ck_assert_int_eq(nc_member_release(&member, unit[8], generation[8]), 0);
 	ck_assert(live(unit[8], generation[8]));
 	more = must_insert(64 << 10, NC_KIND_APPENDED, &ignored);

@@ -31,7 +31,7 @@ START_TEST(test_life)
 	ck_assert_int_eq(nc_member_hold(&member, unit, generation, false), -ENOENT);
 	ck_assert_int_eq(nc_member_hold(&member, unit, generation, true), 0);
 	ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
-	/* Held still: its memory is nobody else's. */
+	/* Still held: its memory is not reused. */
 	ck_assert_uint_eq(unit->store->extent.used, 2);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), unit->slot, 0, 5000), 5000);
 	ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
@@ -60,7 +60,7 @@ START_TEST(test_recycled_is_used_again)
 		ck_assert_ptr_eq(nc_unit_base(unit), base);
 		ck_assert_uint_eq(generation, i + 2);
 	}
-	/* Memory that is held is not. */
+	/* Held memory is not reused. */
 	ck_assert_int_eq(nc_member_hold(&member, unit, generation, false), 0);
 	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
 	ck_assert_ptr_ne(nc_unit_base(must_fill(PAGE, NC_KIND_RECYCLED)), base);
@@ -92,7 +92,7 @@ START_TEST(test_abandon)
 }
 END_TEST
 
-/* The log: one segment after the other; a full one is sealed, an empty one goes. */
+/* The log: one segment after the other; a full one is sealed, an empty one is closed. */
 START_TEST(test_log)
 {
 	struct nc_unit *unit[8];
@@ -121,7 +121,7 @@ START_TEST(test_log)
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 	ck_assert_uint_eq(member.closed, 1);
 	ck_assert_uint_eq(member.used, 256 << 10);
-	/* Where the log grows, an empty segment stays; what was laid is not laid again. */
+	/* Where the log grows, an empty segment stays; used places are not used again. */
 	for (unsigned i = 4; i < 8; i++)
 		ck_assert_int_eq(nc_member_destroy(&member, unit[i], generation[i]), 0);
 	ck_assert_uint_eq(member.used, 256 << 10);
@@ -154,7 +154,7 @@ START_TEST(test_late_insert)
 }
 END_TEST
 
-/* A large unit has a segment of its own, of either kind, which ends with it. */
+/* A large unit of either kind has a segment of its own, which ends with it. */
 START_TEST(test_alone)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_APPENDED, NC_KIND_RECYCLED};
@@ -164,7 +164,7 @@ START_TEST(test_alone)
 		struct nc_unit *unit;
 
 		ck_assert_int_eq(nc_member_init_owner(&member, 4 * MIB, false), 0);
-		/* Neither kind has room for it beside this one. */
+		/* Neither kind has space for it beside this one. */
 		(void)must_insert(100 << 10, kinds[i], &small);
 		unit = must_insert(200 << 10, kinds[i], &generation);
 		ck_assert_uint_eq(unit->store->segment.size, 200 << 10);
@@ -202,7 +202,7 @@ static void look_at(const struct name *name)
 	unsigned generation = atomic_load(&name->generation);
 	struct nc_unit *unit = atomic_load(&name->unit);
 
-	/* The two may not belong together: then it is a stale name, which is refused. */
+	/* The two may not belong together: then the id is stale, and is refused. */
 	if (!unit || nc_member_hold(&member, unit, generation, false))
 		return;
 	if (unit->layout.size == 0 ||
@@ -271,13 +271,13 @@ START_TEST(test_threads)
 	ck_assert_uint_gt(atomic_load(&read_units), 0);
 	ck_assert_uint_le(member.used, member.budget);
 	ck_assert_uint_eq(nc_member_filling(&member), 0);
-	/* Nobody holds anything, so everything that lives was inserted and not dropped. */
+	/* Nothing is held, so the live units are those that were inserted and not dropped. */
 	ck_assert_uint_eq(member.units.live, member.inserts - member.destroys - member.evictions);
 	nc_member_fini(&member);
 }
 END_TEST
 
-/* A sealed unit has a segment of its own, which nobody can write once it is inserted. */
+/* A sealed unit has a segment of its own, which no process can write after the insert. */
 START_TEST(test_sealed)
 {
 	struct nc_unit *unit;
@@ -291,7 +291,7 @@ START_TEST(test_sealed)
 	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
 	ck_assert(!writable(nc_unit_base(unit)));
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), unit->slot, 0, 5000), 5000);
-	/* The next one stands elsewhere. */
+	/* The next one has another address. */
 	(void)must_insert(10, NC_KIND_SEALED, &generation);
 	ck_assert_uint_eq(member.used, 3 * PAGE);
 	ck_assert_int_eq(nc_member_destroy(&member, unit, nc_word_generation(nc_unit_word(unit))),
@@ -312,7 +312,7 @@ static void on_gone(void *context, const struct nc_unit *unit, unsigned generati
 	gone_generation = generation;
 }
 
-/* What another process froze becomes one of the owner's units; who was granted it is told. */
+/* A unit that another process froze becomes the owner's; its grantees are told. */
 START_TEST(test_adopt)
 {
 	struct nc_segment segment;
@@ -329,7 +329,7 @@ START_TEST(test_adopt)
 		ck_assert_int_eq(nc_layout_init(&layout, 15 * PAGE + 1, 0), 0);
 		ck_assert_int_eq(nc_member_adopt(&member, &segment, &layout, &unit), 0);
 		generation = nc_word_generation(nc_unit_word(unit));
-		/* Held, so that nothing drives it out before it has been named. */
+		/* Held, so that it is not evicted before its id is known. */
 		ck_assert_uint_eq(nc_word_holds(nc_unit_word(unit)), 1);
 		ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
 		ck_assert(live(unit, generation));
@@ -344,7 +344,7 @@ START_TEST(test_adopt)
 	}
 	ck_assert_uint_gt(member.evictions, 0);
 
-	/* What can never fit stays the caller's. */
+	/* The caller keeps a segment that can never fit. */
 	ck_assert_int_eq(nc_segment_create(&segment, 2 * MIB, false, false), 0);
 	ck_assert_int_eq(nc_layout_init(&layout, 2 * MIB, 0), 0);
 	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
@@ -369,7 +369,7 @@ static struct nc_unit *adopt(unsigned pages, unsigned *generation)
 	return unit;
 }
 
-/* Whether it is there, without a use. */
+/* Returns whether it is there, without a use. */
 static bool stands(const struct nc_unit *unit, unsigned generation)
 {
 	uint64_t word = nc_unit_word(unit);
@@ -389,7 +389,7 @@ static void insert_many(unsigned count)
 	}
 }
 
-/* Units that were not claimed yet go last, however little they are worth, but they go. */
+/* Unclaimed units are evicted last, even those of little worth, but they are evicted. */
 START_TEST(test_grace)
 {
 	static const enum NC_policy policies[] = {NC_POLICY_SIEVE, NC_POLICY_LRU, NC_POLICY_GDSF};

@@ -46,7 +46,7 @@ START_TEST(test_slots)
 	ck_assert_uint_eq(nc_revocation_map_read(&seen, (uint32_t)second), 1002);
 	nc_revocation_map_revoke(&map, (uint32_t)first, NC_REVOCATION_REVOKED);
 	ck_assert_uint_eq(nc_revocation_map_read(&seen, (uint32_t)first), NC_REVOCATION_REVOKED);
-	/* Struck is not free: nobody else is shown in that slot. */
+	/* A revoked slot is not free: it is not assigned again. */
 	for (unsigned i = 0; i < 200; i++)
 		ck_assert_int_ne(nc_revocation_map_add(&map, 2000 + i), first);
 	nc_revocation_map_free(&map, (uint32_t)first);
@@ -73,7 +73,7 @@ START_TEST(test_full)
 	for (unsigned i = 0; i < scaled(5000); i++) {
 		uint32_t slot = (uint32_t)random_next(&state) % NC_REVOCATION_MAP_SLOTS;
 
-		/* With one free, that one is it. */
+		/* The only free slot is assigned. */
 		nc_revocation_map_free(&map, slot);
 		expect(nc_revocation_map_add(&map, 99) == (int)slot);
 		expect(nc_revocation_map_read(&seen, slot) == 99);
@@ -83,7 +83,7 @@ START_TEST(test_full)
 }
 END_TEST
 
-/* By whatever way a member comes to it. */
+/* For any way in which a member opens it. */
 static void check_unwritable(int fd)
 {
 	char byte = 'x';
@@ -122,7 +122,7 @@ START_TEST(test_members_cannot_write)
 		close(again);
 	}
 	ck_assert_int_lt(open(path, O_RDWR | O_TRUNC | O_CLOEXEC), 0);
-	/* The owner goes on. */
+	/* The owner is not affected. */
 	ck_assert_uint_eq(nc_revocation_map_read(&seen, (uint32_t)slot), 1234);
 	ck_assert_int_ge(nc_revocation_map_add(&map, 4321), 0);
 	nc_revocation_map_revoke(&map, (uint32_t)slot, NC_REVOCATION_REVOKED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-store.c - unit tests of store.c: memory of both kinds, the list of a
- * store's units, what is writable when.  Owns its stores; single-threaded.
+ * test-store.c - unit tests of store.c: memory of both kinds, the list of a store's
+ * units, what is writable when.  Owns its stores; single-threaded.
  */
 #include "store/store.h"
 
@@ -35,7 +35,7 @@ static void leave(struct nc_store *store, struct nc_unit *unit)
 	nc_units_give(&units, unit);
 }
 
-/* From the oldest to the newest and back the list must say the same. */
+/* The list must be the same from the oldest to the newest and back. */
 static void check_list(const struct nc_store *store, struct nc_unit *const *expected,
 		       uint32_t count)
 {
@@ -103,7 +103,7 @@ START_TEST(test_appended)
 	unit[2] = enter(store, 4 * PAGE, 3 * (int64_t)PAGE);
 	ck_assert_uint_eq(store->filling, 3);
 	check_list(store, unit, 3);
-	/* What is inserted is read-only, its neighbours are not. */
+	/* An inserted unit is read-only, its neighbours are not. */
 	ck_assert_int_eq(nc_store_protect(store, unit[1], false), 0);
 	ck_assert(!nc_store_filled(store));
 	ck_assert_uint_eq(store->filling, 2);
@@ -111,7 +111,7 @@ START_TEST(test_appended)
 	ck_assert(!writable(nc_unit_base(unit[1])));
 	ck_assert(!writable(nc_unit_base(unit[1]) + PAGE - 1));
 	ck_assert(writable(nc_unit_base(unit[2])));
-	/* Written once: what left is not laid again. */
+	/* Written once: a place that was left is not used again. */
 	leave(store, unit[1]);
 	ck_assert_ptr_null(enter(store, PAGE + 1, -ENOMEM));
 	unit[1] = enter(store, PAGE, 7 * (int64_t)PAGE);
@@ -125,7 +125,7 @@ START_TEST(test_appended)
 }
 END_TEST
 
-/* What was never named may be laid again, if nothing lies behind it. */
+/* The place of a unit that was never visible may be used again, if nothing is behind it. */
 START_TEST(test_retract)
 {
 	struct nc_unit *first, *second;

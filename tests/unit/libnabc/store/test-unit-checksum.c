@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-unit-checksum.c - unit tests of unit-checksum.c: units of many shapes, every kind of
- * range against the sum of its bytes in one piece, rewrites, and fragments
- * that were spoilt.  The units lie in plain memory; single-threaded.
+ * test-unit-checksum.c - unit tests of unit-checksum.c: units of many shapes, every
+ * kind of range against the sum of its bytes in one piece, rewrites, and corrupted
+ * fragments.  The units are in plain memory; single-threaded.
  */
 #include "base/checksum.h"
 #include "base/crc32c.h"
@@ -17,7 +17,7 @@ static const enum NC_checksum_kind kinds[] = {NC_CHECKSUM_INET, NC_CHECKSUM_CRC3
 
 static struct nc_store store;
 
-/* Even and odd fragments, with gaps and without, kept inside the unit and outside. */
+/* Even and odd fragments, with and without gaps, with sums inside the unit and outside. */
 static const struct {
 	size_t size, fraglen;
 } shapes[] = {{1, 0},	       {5000, 0},	{8192, 0},     {16385, 0},     {40000, 0},
@@ -28,7 +28,7 @@ static const struct {
 
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-/* What cannot be had is refused under the sanitizers, too, instead of ending the program. */
+/* The sanitizers must let impossible allocations fail instead of ending the program. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 
@@ -47,7 +47,7 @@ static void make_unit(struct nc_unit *unit, size_t size, size_t fraglen, uint64_
 	*unit = (struct nc_unit){.store = &store};
 	ck_assert_int_eq(nc_layout_init(&unit->layout, size, fraglen), 0);
 	store.segment.base = must_alloc(unit->layout.extent);
-	/* Gaps are nobody's and must not count. */
+	/* Gaps belong to no fragment and must not count. */
 	memset(store.segment.base, 0xcc, unit->layout.extent);
 	for (size_t at = 0, run; at < size; at += run) {
 		size_t where = nc_layout_at(&unit->layout, at, &run);
@@ -113,7 +113,7 @@ START_TEST(test_init)
 	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_CRC32C);
 	ck_assert(nc_unit_sums_outside(&unit));
 	free_unit(&unit);
-	/* More sums than there is memory. */
+	/* More sums than memory. */
 	make_unit(&unit, 9000, 0, 1);
 	unit.layout.fragments = UINT32_MAX;
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
@@ -161,7 +161,7 @@ static void check_ranges(enum NC_checksum_kind kept)
 
 			check_range(&unit, bytes, from, to - from);
 			check_range(&unit, bytes, from, size - from);
-			/* From one fragment's start to another's. */
+			/* From the start of one fragment to that of another. */
 			from = from / fraglen * fraglen;
 			check_range(&unit, bytes, from, to - from);
 			to = to / fraglen * fraglen;
@@ -190,7 +190,7 @@ START_TEST(test_ranges_of_nothing_kept)
 }
 END_TEST
 
-/* Whole fragments are not read: their kept sums are believed. */
+/* Whole fragments are not read: their kept sums are used. */
 START_TEST(test_kept_are_used)
 {
 	for (unsigned k = 0; k < 2; k++) {
@@ -208,7 +208,7 @@ START_TEST(test_kept_are_used)
 				  sum_of(kinds[k], bytes + 3999, 6001));
 		ck_assert_uint_eq(nc_unit_checksum_range(&unit, kinds[k], 9000, 1000),
 				  sum_of(kinds[k], bytes + 9000, 1000));
-		/* Cut ones are read. */
+		/* Partial ones are read. */
 		ck_assert_uint_ne(nc_unit_checksum_range(&unit, kinds[k], 4001, 5999),
 				  sum_of(kinds[k], bytes + 4001, 5999));
 		ck_assert_uint_ne(nc_unit_checksum_range(&unit, kinds[!k], 0, 10000),
@@ -219,7 +219,7 @@ START_TEST(test_kept_are_used)
 }
 END_TEST
 
-/* Sums stay those of the bytes, however these are rewritten. */
+/* Sums stay correct, however the bytes are rewritten. */
 static void check_rewrites(enum NC_checksum_kind kind)
 {
 	unsigned char data[12288];
@@ -240,7 +240,7 @@ static void check_rewrites(enum NC_checksum_kind kind)
 			length = random_next(&state) % (left + 1);
 			if (round % 2)
 				length %= 20;
-			/* Zeroes often: their sum has two forms. */
+			/* Often zeroes: their sum has two forms. */
 			for (size_t b = 0; b < length; b++)
 				data[b] = round / 100 % 2 ? 0 : (unsigned char)random_next(&state);
 			nc_unit_checksum_rewrite(&unit, at, data, length);
@@ -265,7 +265,7 @@ START_TEST(test_rewrites_crc32c)
 }
 END_TEST
 
-/* The one difference that RFC 1624 cannot tell: all that was not zero goes. */
+/* The one case that RFC 1624 does not cover: all bytes become zero. */
 START_TEST(test_rewrite_to_zero)
 {
 	struct nc_unit unit;
@@ -277,7 +277,7 @@ START_TEST(test_rewrite_to_zero)
 	nc_unit_checksum_rewrite(&unit, 100, "\0\0\0\0", 5);
 	ck_assert_uint_eq(nc_unit_checksum_range(&unit, NC_CHECKSUM_INET, 0, 4096), 0);
 	ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, 4096), 1);
-	/* And a sum that is rightly 0xffff. */
+	/* And a sum that is correctly 0xffff. */
 	nc_unit_checksum_rewrite(&unit, 8, "\xff\xff", 2);
 	ck_assert_uint_eq(nc_unit_checksum_range(&unit, NC_CHECKSUM_INET, 0, 4096), 0xffff);
 	ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, 4096), 1);

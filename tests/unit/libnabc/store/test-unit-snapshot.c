@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-unit-snapshot.c - unit tests of unit.c: snapshots of a shared table that lies.
- * Owns its tables.
+ * test-unit-snapshot.c - unit tests of unit.c: snapshots of a shared table with
+ * invalid entries.  Owns its tables.
  */
 #include "base/id.h"
 #include "store/unit.h"
@@ -29,7 +29,7 @@ static int snapshot(uint64_t at, uint64_t size, uint64_t fraglen)
 	return error;
 }
 
-/* In the module: the place means nothing, and gaps there are none. */
+/* In the module: the place has no meaning, and there are no gaps. */
 static int snapshot_kernel(uint64_t size, uint64_t fraglen)
 {
 	struct nc_unit_shared entry = {
@@ -102,7 +102,7 @@ START_TEST(test_snapshot_random)
 }
 END_TEST
 
-/* The time of a claim wraps, and 0 is none. */
+/* The time of a claim wraps, and 0 means none. */
 START_TEST(test_claim)
 {
 	uint64_t second = UINT64_C(1) << NC_GRACE_SHIFT;

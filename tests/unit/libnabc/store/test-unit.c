@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-unit.c - unit tests of unit.c: slots and generations, the steps of a
+ * test-unit.c - unit tests of unit.c: slots and generations, the transitions of a
  * unit's word one by one and from many threads.  Owns its tables.
  */
 #include <pthread.h>
@@ -57,7 +57,7 @@ START_TEST(test_generations_never_repeat)
 		nc_unit_publish(unit);
 		ck_assert_int_eq(nc_unit_unlink(unit, generation), 1);
 		nc_units_give(&units, unit);
-		/* Names of the past are dead. */
+		/* Old ids are dead. */
 		ck_assert_int_eq(nc_unit_hold(unit, generation, false), -ENOENT);
 		ck_assert_int_eq(nc_unit_hold(unit, generation, true), -ENOENT);
 		ck_assert_int_eq(nc_unit_unlink(unit, generation), -ENOENT);
@@ -67,7 +67,7 @@ START_TEST(test_generations_never_repeat)
 }
 END_TEST
 
-/* A slot that has had its last generation is never taken again. */
+/* A slot after its last generation is never used again. */
 START_TEST(test_retired)
 {
 	struct nc_unit *unit;
@@ -86,7 +86,7 @@ START_TEST(test_retired)
 	unit = nc_units_take(&units);
 	ck_assert_uint_eq(unit->slot, 1);
 	ck_assert_ptr_null(nc_units_take(&units));
-	/* And its last name stays dead. */
+	/* And its last id stays dead. */
 	unit = nc_units_at(&units, 0);
 	ck_assert_int_eq(nc_unit_hold(unit, NC_ID_GENERATION_MAX, true), -ENOENT);
 	ck_assert_int_eq(nc_unit_hold(unit, 0, true), -ENOENT);
@@ -101,7 +101,7 @@ START_TEST(test_word)
 
 	ck_assert_int_eq(nc_units_init(&units, 1, 7), 0);
 	unit = nc_units_take(&units);
-	/* FILLING is known to its handle only. */
+	/* A FILLING unit has no valid id yet. */
 	ck_assert_int_eq(nc_unit_hold(unit, 7, false), -ENOENT);
 	ck_assert_int_eq(nc_unit_hold(unit, 7, true), -ENOENT);
 	ck_assert_int_eq(nc_unit_unlink(unit, 7), -ENOENT);
@@ -124,7 +124,7 @@ START_TEST(test_word)
 	ck_assert_int_eq(nc_unit_hold(unit, 7, true), 0);
 	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
 	ck_assert_int_eq(nc_unit_release(unit, 7), 1);
-	/* No longer held: whoever saw the 1 reclaims it, nobody may come back. */
+	/* No longer held: the thread that saw the 1 reclaims it, no new hold is possible. */
 	ck_assert_int_eq(nc_unit_hold(unit, 7, true), -ENOENT);
 	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
 	nc_units_fini(&units);
@@ -147,7 +147,7 @@ START_TEST(test_holds_do_not_overflow)
 }
 END_TEST
 
-/* A table that mirrors another's is reached in any order. */
+/* A table that mirrors another's is accessed in any order. */
 START_TEST(test_reach)
 {
 	struct nc_unit *unit;
@@ -172,7 +172,7 @@ static struct nc_unit *shared_unit;
 static _Atomic unsigned shared_generation, reclaimed, held_dead;
 static pthread_barrier_t barrier;
 
-/* Of all who hold, release and unlink one unit, exactly one is told to reclaim. */
+/* Of all threads that hold, release and unlink one unit, exactly one must reclaim it. */
 static void *hold_and_unlink(void *context)
 {
 	unsigned rounds = *(unsigned *)context;
@@ -240,7 +240,7 @@ START_TEST(test_move_steps)
 
 	ck_assert_int_eq(nc_units_init(&units, 1, 7), 0);
 	unit = nc_units_take(&units);
-	/* Only what is live, and held by the mover alone. */
+	/* Only a live unit that only the mover holds. */
 	ck_assert(!nc_unit_move_begin(unit, 7));
 	nc_unit_publish(unit);
 	ck_assert(!nc_unit_move_begin(unit, 7));
@@ -250,7 +250,7 @@ START_TEST(test_move_steps)
 	ck_assert(!nc_unit_move_begin(unit, 7));
 	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
 	ck_assert(nc_unit_move_begin(unit, 7));
-	/* While it moves, other names are refused at once, and nobody holds it. */
+	/* During the move other ids are refused at once, and no thread holds it. */
 	ck_assert_int_eq(nc_unit_hold(unit, 6, false), -ENOENT);
 	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
 	ck_assert(!nc_unit_unlink_idle(unit));
@@ -281,7 +281,7 @@ static void *unlink_once(void *context)
 	return &result;
 }
 
-/* Whoever comes while it moves waits until it is there. */
+/* A thread that wants to hold a unit during its move waits for the end. */
 START_TEST(test_move_is_waited_for)
 {
 	void *(*const steps[])(void *) = {hold_once, unlink_once};
@@ -309,7 +309,7 @@ START_TEST(test_move_is_waited_for)
 }
 END_TEST
 
-/* Places with bytes that say where they are: the two go together or not at all. */
+/* Places with bytes that name their place: both change together or not at all. */
 static uint64_t places[2][64];
 static _Atomic unsigned torn, looked;
 static _Atomic unsigned looking;
@@ -329,7 +329,7 @@ static void *look(void *context)
 		if (unit->store != (struct nc_store *)(void *)places[at / 64] ||
 		    places[at / 64][at % 64] != at)
 			atomic_fetch_add(&torn, 1);
-		/* As long as it is held it stays. */
+		/* A held unit does not move. */
 		if (unit->at != at)
 			atomic_fetch_add(&torn, 1);
 		atomic_fetch_add(&looked, 1);
@@ -366,14 +366,17 @@ START_TEST(test_move_under_holders)
 		} else {
 			expect(nc_unit_release(unit, 1) == 0);
 		}
-		/* Valgrind stops threads after so many blocks, which could be in a move for ever. */
+		/*
+		 * Valgrind stops threads after a number of blocks, which might always be during a
+		 * move.
+		 */
 		sched_yield();
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_eq(atomic_load(&torn), 0);
 	ck_assert_uint_eq(atomic_load(&looked), THREADS * scaled(100000));
-	/* They may never have let go of it all at once; now they have. */
+	/* The holds may have overlapped all the time; now all are released. */
 	ck_assert_int_eq(nc_unit_hold(unit, 1, false), 0);
 	ck_assert(nc_unit_move_begin(unit, 1));
 	nc_unit_move_end(unit, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-pending.c - unit tests of pending.c: requests that come and go, what is
- * said of them, and those that are kept.  Single-threaded.
+ * test-pending.c - unit tests of pending.c: requests that arrive and end, messages
+ * about them, and those that are kept.  Single-threaded.
  */
 #include <nabc-worker.h>
 
@@ -9,7 +9,7 @@
 
 #include "suite.h"
 
-#define BODY 1000 /* the tag of a request that has one */
+#define BODY 1000 /* the tag of a request with a body */
 
 static struct nc_pending pending;
 
@@ -70,7 +70,7 @@ START_TEST(test_notes)
 	nc_pending_init(&pending);
 	add(1, 7);
 	open = nc_pending_find(&pending, 1, 7);
-	/* Of what is over nothing more is to be known. */
+	/* After its end, nothing more is recorded of a request. */
 	ck_assert_int_eq(note(0, 7, NC_WIRE_CANCEL, 0), 0);
 	ck_assert_int_eq(note(1, 8, NC_WIRE_SENT, 100), 0);
 	ck_assert(!open->gone);
@@ -97,7 +97,7 @@ START_TEST(test_bodies)
 	ck_assert_int_eq(note_piece(2, 5, false), 0);
 	inbox = nc_pending_find(&pending, 0, BODY)->inbox;
 	ck_assert_ptr_nonnull(inbox);
-	/* Round the end of the window. */
+	/* Across the end of the window. */
 	inbox->first = NC_WORKER_WINDOW - 2;
 	for (size_t id = 1; id <= NC_WORKER_WINDOW; id++)
 		ck_assert_int_eq(note_piece(BODY, id, false), 0);
@@ -108,7 +108,7 @@ START_TEST(test_bodies)
 		ck_assert_uint_eq(inbox->piece[at].length, 2 * (i + 1));
 	}
 	ck_assert_int_eq(note_piece(BODY, 9, false), -EPROTO);
-	/* The end needs no room, but comes once. */
+	/* The end needs no space, but is accepted only once. */
 	ck_assert_int_eq(note_piece(BODY, 0, true), 0);
 	ck_assert(inbox->ended);
 	inbox->count = 0;
@@ -132,9 +132,9 @@ START_TEST(test_kept)
 	for (unsigned round = 0; round < 3; round++) {
 		int error;
 
-		/* As much as may be, then some of it out again. */
+		/* As many as permitted, then some of them are taken out again. */
 		while ((error = nc_pending_blank(&pending, length, &kept)) == 0) {
-			/* One that was not filled is had again. */
+			/* An unfilled one is returned again. */
 			struct nc_kept *same;
 
 			ck_assert_int_eq(nc_pending_blank(&pending, length, &same), 0);
@@ -185,7 +185,7 @@ static char next(void)
 	return kept ? kept->record[0] : '-';
 }
 
-/* One channel's are taken from between those of another, the last one too. */
+/* Takes those of one channel from between those of another, the last one too. */
 START_TEST(test_take)
 {
 	nc_pending_init(&pending);

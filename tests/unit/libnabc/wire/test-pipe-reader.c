@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-pipe-reader.c - unit tests of pipe-reader.c: answers cut anywhere, many at a time,
- * and bytes that are none.  Single-threaded.
+ * test-pipe-reader.c - unit tests of pipe-reader.c: responses divided at any byte,
+ * many at a time, and invalid bytes.  Single-threaded.
  */
 #include <nabc-worker.h>
 
@@ -28,7 +28,7 @@ static void close_window(void)
 	close(ends[1]);
 }
 
-/* An answer with that tag, of count ranges, and header lines; its bytes. */
+/* Writes a response with that tag, `count` ranges, and header lines; returns its length. */
 static size_t build(char *to, uint64_t tag, const size_t *lengths, unsigned count, size_t headers)
 {
 	struct nc_wire_response wire = {
@@ -95,7 +95,7 @@ START_TEST(test_cuts)
 				size_t to = part == 0 ? first : part == 1 ? second : length;
 
 				put(bytes + from, to - from);
-				/* Twice: what is said to be empty is looked at again. */
+				/* Twice: a pipe that was empty is read again. */
 				for (unsigned i = 0; i < 2; i++)
 					while (taken < 3 && take(taken + 1,
 								 taken == 0   ? 35
@@ -151,7 +151,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* The end is no answer, wherever it comes. */
+/* An end of file is not a response, at any byte. */
 START_TEST(test_end)
 {
 	static const size_t lengths[] = {100};
@@ -204,7 +204,7 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* Anything: never more than the limit is taken, and nothing is read past the end. */
+/* Random input: at most the limit is accepted, and nothing is read past the end. */
 START_TEST(test_random)
 {
 	uint64_t state = 11;

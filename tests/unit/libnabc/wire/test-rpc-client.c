@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-rpc-client.c - unit tests of rpc-client.c: a member's calls to an owner
- * that replies late, wrongly, too much or not at all.  The owner is a thread
- * that plays a script over a socket pair.
+ * test-rpc-client.c - unit tests of rpc-client.c: a member's calls to an owner that
+ * replies late, wrongly, too much or not at all.  The owner is a thread that runs a
+ * script over a socket pair.
  */
 #include <pthread.h>
 
@@ -149,7 +149,7 @@ static void with_fd(const struct nc_wire_call *call)
 	send_reply(reply, HEAD, &pair[0], 1);
 }
 
-/* Three that came too late, one with a descriptor; then the right one. */
+/* Three late replies, one with a descriptor; then the right one. */
 static void late(const struct nc_wire_call *call)
 {
 	struct nc_wire_reply reply = to(call);
@@ -177,7 +177,7 @@ START_TEST(test_answers)
 	ck_assert_int_eq(call_once(refusing, &load), -EDQUOT);
 	ck_assert_int_eq(call_once(refusing_with_fd, &load), -ENOENT);
 	ck_assert_int_eq(call_once(late, &load), 0);
-	/* Bytes that nobody asked for, or more than there is room for. */
+	/* Bytes that were not requested, or more than fit. */
 	ck_assert_int_eq(call_once(with_bytes, &load), -EPROTO);
 	load.room = room;
 	load.room_size = 99;
@@ -256,7 +256,7 @@ static void many_fds(const struct nc_wire_call *call)
 	send_reply(to(call), HEAD, fds, NC_PEER_FDS_MAX);
 }
 
-/* A revocation map where none was asked for, and one that is none. */
+/* An unrequested revocation map, and an invalid one. */
 static void map_unasked(const struct nc_wire_call *call)
 {
 	struct nc_wire_reply reply = to(call);
@@ -280,7 +280,7 @@ START_TEST(test_nonsense)
 	ck_assert_int_eq(call_once(many_fds, &load), -EPROTO);
 	ck_assert_int_eq(call_once(map_unasked, &load), -EPROTO);
 	ck_assert_int_eq(call_once(empty_one, &load), -EPIPE);
-	/* After all that it still can. */
+	/* After all that, calls still work. */
 	ck_assert_int_eq(call_once(plain, &load), 0);
 	close_session();
 }
@@ -335,7 +335,7 @@ START_TEST(test_map)
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
 	ck_assert_int_ge(nc_revocation_map_add(&map, 1234), 0);
 	ck_assert_uint_eq(nc_revocation_map_read(&rpc.revocations, 0), 1234);
-	/* Once it is there no other is taken. */
+	/* After the first use, no other is accepted. */
 	act.reply = with_map;
 	ck_assert_int_eq(call_op(&act, NC_WIRE_FETCH, &load, &reply), -EPROTO);
 	ck_assert_uint_eq(told_slot, 0);
@@ -346,7 +346,7 @@ START_TEST(test_map)
 }
 END_TEST
 
-/* No descriptor is free here for what comes: that call fails, and later it works. */
+/* This process has no descriptor for the reply: the call fails, and later it works. */
 START_TEST(test_no_descriptors)
 {
 	struct nc_rpc_client_load load = {0};
@@ -365,7 +365,7 @@ START_TEST(test_no_descriptors)
 		ck_assert(!rpc.revocations.base == (spare < 2));
 		ck_assert((load.fd < 0) == (spare < 2));
 		free_descriptors();
-		/* What the owner believes that it has exported goes back. */
+		/* The exports of the owner are returned. */
 		if (spare < 2) {
 			ck_assert_int_eq(recv(pair[0], &back, sizeof(back), MSG_DONTWAIT),
 					 sizeof(back));
@@ -393,7 +393,7 @@ START_TEST(test_gone)
 	ck_assert_int_eq(call_once(hang_up, &load), -EPIPE);
 	ck_assert_int_eq(nc_rpc_client_call(&rpc, &call, &load, &reply), -EPIPE);
 	close_session();
-	/* Gone while a call lay there unread. */
+	/* The owner exits while a call is unread. */
 	open_session();
 	ck_assert_int_eq(nc_peer_send(pair[1], "x", 1, NULL, 0), 0);
 	close(pair[0]);
@@ -401,7 +401,7 @@ START_TEST(test_gone)
 	ck_assert_int_eq(nc_rpc_client_call(&rpc, &call, &load, &reply), -EPIPE);
 	pair[0] = dup(pair[1]);
 	close_session();
-	/* Never there. */
+	/* There was never an owner. */
 	nc_rpc_client_init(&rpc);
 	ck_assert_int_eq(nc_rpc_client_call(&rpc, &call, &load, &reply), -EPIPE);
 	call.length = NC_WIRE_BEHIND_MAX + 1;
@@ -416,7 +416,7 @@ static void say_nothing(const struct nc_wire_call *call)
 	(void)call;
 }
 
-/* An owner that does not dispatch is waited for, but not for ever; then all is well again. */
+/* The caller waits for an owner that does not dispatch, but not forever; then calls work again. */
 START_TEST(test_slow)
 {
 	struct nc_rpc_client_load load = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-send-window.c - unit tests of send-window.c: what a worker may say when, and a great
- * many workers that say anything.  Single-threaded.
+ * test-send-window.c - unit tests of send-window.c: what a worker may send when, and a
+ * great many workers that send anything.  Single-threaded.
  */
 #include <nabc-worker.h>
 
@@ -29,7 +29,7 @@ static int judge(uint64_t tag, unsigned flags)
 
 START_TEST(test_order)
 {
-	/* In one record, as often as they like: the tag is the caller's matter. */
+	/* In one record, any number of times: the tag is the caller's responsibility. */
 	ck_assert_int_eq(judge(1, 0), PASS);
 	ck_assert_int_eq(judge(1, KEEP), PASS);
 	ck_assert_ptr_null(windows.all);
@@ -44,7 +44,7 @@ START_TEST(test_order)
 	ck_assert_int_eq(judge(1, PIECE), PASS);
 	ck_assert_uint_eq(windows.count, 0);
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
-	/* Broken off, begun or not. */
+	/* Aborted, begun or not. */
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
 	ck_assert_int_eq(judge(1, MORE), PASS);
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
@@ -62,7 +62,7 @@ START_TEST(test_window)
 	for (unsigned i = 1; i < NC_WORKER_WINDOW; i++)
 		ck_assert_int_eq(judge(1, PIECE | MORE), PASS);
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
-	/* What left counts only once the worker was told. */
+	/* A sent piece counts only once the worker was told. */
 	for (unsigned i = 1; i < NC_WORKER_WINDOW / 2; i++) {
 		ck_assert_ptr_null(nc_send_windows_sent(&windows, 1));
 		ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
@@ -74,7 +74,7 @@ START_TEST(test_window)
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2; i++)
 		ck_assert_int_eq(judge(1, PIECE | MORE), PASS);
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
-	/* More than there were never leave. */
+	/* More than were there never count as sent. */
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++)
 		(void)nc_send_windows_sent(&windows, 1);
 	window = nc_send_windows_find(&windows, 1);
@@ -95,7 +95,7 @@ START_TEST(test_broken)
 	nc_send_windows_break(&windows, 1);
 	for (unsigned i = 1; i < NC_WORKER_WINDOW; i++)
 		ck_assert_int_eq(judge(1, PIECE | MORE), DROP);
-	/* Even what nobody wants does not come for ever. */
+	/* Unwanted pieces are limited, too. */
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
 	ck_assert_int_eq(judge(1, ABORTED), DROP);
 	ck_assert_int_eq(judge(1, MORE), PASS);
@@ -112,7 +112,7 @@ START_TEST(test_bound)
 		ck_assert_int_eq(judge(tag, MORE), PASS);
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, MORE), -EPROTO);
 	ck_assert_uint_le(windows.room, NC_WORKER_STREAMS_MAX);
-	/* Others are answered all the same. */
+	/* Other requests still get responses. */
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, 0), PASS);
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag += 2)
 		ck_assert_int_eq(judge(tag, PIECE), PASS);
@@ -134,7 +134,7 @@ START_TEST(test_bodies)
 	window = nc_send_windows_find(&windows, 1);
 	window->pieces = 2;
 	ck_assert_int_eq(judge(1, TAKEN), PASS);
-	/* An answer may begin before all has come. */
+	/* A response may begin before the whole body has arrived. */
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
 	ck_assert_int_eq(judge(1, MORE), PASS);
 	ck_assert_int_eq(judge(1, TAKEN), PASS);
@@ -151,7 +151,7 @@ START_TEST(test_bodies)
 	nc_send_windows_close(&windows, 1);
 	nc_send_windows_close(&windows, 1);
 	ck_assert_uint_eq(windows.count, 0);
-	/* Bodies do not count as responses that were begun. */
+	/* Bodies do not count as begun responses. */
 	for (unsigned tag = 0; tag <= NC_WORKER_STREAMS_MAX; tag++)
 		ck_assert_int_eq(nc_send_windows_open(&windows, tag, 1), 0);
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag++)
@@ -164,7 +164,7 @@ START_TEST(test_bodies)
 }
 END_TEST
 
-/* Against a model that keeps a counter for each of few tags. */
+/* Against a model with a counter for each of a few tags. */
 START_TEST(test_random)
 {
 	static const unsigned kinds[] = {0, KEEP, MORE, PIECE, PIECE | MORE, PIECE | MORE, ABORTED};

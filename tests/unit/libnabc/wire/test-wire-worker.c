@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-wire-worker.c - unit tests of wire.c: the records between a server and its
- * workers, requests and responses; each field spoilt in turn.  Records are heap
+ * workers, requests and responses; each field is corrupted in turn.  Records are heap
  * copies of their exact length.  Single-threaded.
  */
 #include <nabc-worker.h>
@@ -39,7 +39,7 @@ START_TEST(test_request)
 		ck_assert_int_eq(check_request(&head, block, sizeof(block), cut), -EPROTO);
 	head.length++;
 	ck_assert_int_eq(check_request(&head, block, sizeof(block), 16 + sizeof(block)), -EPROTO);
-	/* The last string must end inside. */
+	/* The last string must end inside the record. */
 	head.length = sizeof(block) - 1;
 	ck_assert_int_eq(check_request(&head, block, sizeof(block) - 1, 15 + sizeof(block)),
 			 -EPROTO);
@@ -58,7 +58,7 @@ START_TEST(test_request_kinds)
 
 	for (unsigned i = 0; i < 300; i++) {
 		head.kind = i < 200 ? i : UINT32_MAX - i;
-		/* Variables, a range, or nothing; length says which, or is just a count. */
+		/* Variables, a range, or nothing; the length selects which, or is just a count. */
 		for (head.length = 0; head.length < 50; head.length++) {
 			bool variables = head.kind <= NC_WIRE_REQUEST_BODY;
 			bool piece = head.kind == NC_WIRE_PIECE || head.kind == NC_WIRE_LAST;
@@ -143,7 +143,7 @@ START_TEST(test_response)
 }
 END_TEST
 
-/* Every combination of what a record may be, and of bits that mean nothing. */
+/* Every combination of the flags of a record, and of meaningless bits. */
 START_TEST(test_response_kinds)
 {
 	const unsigned keep = NC_RESPONSE_KEEP, more = NC_RESPONSE_MORE;
@@ -181,7 +181,7 @@ START_TEST(test_response_kinds)
 }
 END_TEST
 
-/* Of ranges that there are, beside KEEP; which of them stay then. */
+/* Flags for existing ranges, beside KEEP; which of them stay then. */
 START_TEST(test_response_drops)
 {
 	struct nc_wire_response head = {.status = 200};
@@ -209,7 +209,7 @@ START_TEST(test_response_ranges)
 	struct nc_wire_response head = {.tag = 5, .status = 200};
 	_Alignas(16) char spoilt[sizeof(head) + 2 * sizeof(struct NC_range)];
 
-	/* As many as the record has, and no more than there is room for. */
+	/* As many ranges as the record has, and at most as many as fit. */
 	for (size_t have = 0; have < 20; have++) {
 		for (head.ranges = 0; head.ranges < 20; head.ranges++) {
 			bool good = head.ranges == have && have <= NC_WIRE_RANGES_MAX;

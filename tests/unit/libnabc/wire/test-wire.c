@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-wire.c - unit tests of wire.c: one good record of each kind between an owner
- * and its members, then each field spoilt in turn; random bytes as a record of
- * any kind.  Records are heap copies of their exact length, so that memory
- * checkers see a read too far.  Single-threaded.
+ * test-wire.c - unit tests of wire.c: one valid record of each kind between an owner
+ * and its members, then each field is corrupted in turn; random bytes as a record of
+ * any kind.  Records are heap copies of their exact length, so that memory checkers
+ * detect a read beyond.  Single-threaded.
  */
 #include <nabc-worker.h>
 
@@ -143,7 +143,7 @@ START_TEST(test_hello)
 }
 END_TEST
 
-/* What the other end names: the newest and the oldest version. */
+/* The peer's newest and oldest versions. */
 START_TEST(test_versions)
 {
 	static const struct {
@@ -160,7 +160,7 @@ START_TEST(test_versions)
 		{7, 0, 0},
 		{0, 0, 0},
 		{UINT32_MAX, UINT32_MAX, 0},
-		/* More than it can itself. */
+		/* More than it supports itself. */
 		{NC_WIRE_VERSION, NC_WIRE_VERSION + 1, 0},
 	};
 
@@ -176,7 +176,7 @@ START_TEST(test_versions)
 		welcome.version = ends[i].version;
 		welcome.oldest = ends[i].oldest;
 		ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 5), wanted);
-		/* Whatever it was refused for: that is what it cannot mend. */
+		/* Any other error that it cannot correct by another version. */
 		welcome.error = EPROTO;
 		ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0),
 				 wanted ? wanted : -EPROTO);
@@ -184,7 +184,7 @@ START_TEST(test_versions)
 }
 END_TEST
 
-/* The head and what follows, cut to a length on the heap. */
+/* Checks a head and the following bytes, as a heap block of that length. */
 static int check_call(const struct nc_wire_call *head, size_t length, unsigned fds)
 {
 	char *message = must_alloc(length);
@@ -209,7 +209,7 @@ START_TEST(test_call)
 		ck_assert_int_eq(check_call(&call, length, 0), length == head ? 0 : -EPROTO);
 	for (unsigned fds = 0; fds < 80; fds++)
 		ck_assert_int_eq(check_call(&call, head, fds), fds <= 2 ? 0 : -EPROTO);
-	/* A newer member's operations, too. */
+	/* Operations of a newer member, too. */
 	for (unsigned op = 0; op < 100; op++) {
 		call.op = op;
 		ck_assert_int_eq(check_call(&call, head, 0), op >= NC_WIRE_SEAL ? 0 : -EPROTO);
@@ -256,7 +256,7 @@ START_TEST(test_reply)
 
 	for (size_t length = 0; length <= 2 * head; length++)
 		ck_assert_int_eq(check_reply(&reply, length, 0), length == head ? 0 : -EPROTO);
-	/* As many descriptors as it says. */
+	/* As many descriptors as the flags require. */
 	for (unsigned flags = 0; flags < 4; flags++)
 		for (unsigned fds = 0; fds < 80; fds++) {
 			reply.flags = flags;
@@ -288,7 +288,7 @@ START_TEST(test_reply)
 }
 END_TEST
 
-/* Whatever passes obeys the rules; nothing is read beyond the record. */
+/* Any accepted record obeys the rules; nothing is read beyond it. */
 START_TEST(test_random)
 {
 	uint64_t state = 41;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-bad.c - unit tests of backend.c with workers that lie, and with
- * workers that end.
+ * test-backend-bad.c - unit tests of backend.c with workers that send invalid
+ * responses, and with workers that exit.
  */
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -13,7 +13,7 @@
 
 #define BODY ((size_t)100 << 10)
 
-/* --- workers that lie ------------------------------------------------------- */
+/* --- workers that send invalid responses ---------------------------------- */
 
 static void check_502(const char *first, const char *second, const char *third)
 {
@@ -47,7 +47,7 @@ START_TEST(test_bad_bodies)
 
 	open_all(1, 0);
 	mine = backend;
-	/* A unit of the server's. */
+	/* A unit of the server. */
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	snprintf(text, sizeof(text), "ID=%zu", NC_cache_id(&handle));
@@ -63,12 +63,12 @@ START_TEST(test_bad_bodies)
 	backend = mine;
 	snprintf(text, sizeof(text), "ID=%zu", id);
 	check_502(text, "LENGTH=4", NULL);
-	/* It is as well as before. */
+	/* It is not affected. */
 	ck_assert_int_eq(hold_id(NULL, id), 0);
 	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_backend_close(other), 0);
-	/* Dead, beyond its end, described falsely, never there. */
+	/* Dead, beyond its end, with wrong fields, nonexistent. */
 	check_502(text, "LENGTH=4", NULL);
 	check_502("WHOSE=stale", "LENGTH=1", NULL);
 	check_502("WHOSE=own", "LENGTH=11", NULL);
@@ -78,14 +78,14 @@ START_TEST(test_bad_bodies)
 	check_502("WHOSE=lie", "LENGTH=1", NULL);
 	check_502("ID=18446744073709551615", "LENGTH=1", NULL);
 	check_502("ID=1", "LENGTH=1", NULL);
-	/* Its own fault, and it may go on. */
+	/* The worker's own error; it may continue. */
 	check_echo(0, 3);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	close_all();
 }
 END_TEST
 
-/* One bad range spoils the whole list: nothing stays held, the others go back or stay. */
+/* One bad range invalidates the whole list: nothing stays held, the others are returned or stay. */
 START_TEST(test_spoilt_lists)
 {
 	static const char ways[][32] = {"DO=spoilt\0HOW=foreign", "DO=spoilt\0HOW=stale",
@@ -119,7 +119,7 @@ START_TEST(test_spoilt_lists)
 		ck_assert_int_eq(response.status, 200);
 		take_body(&response, (char *)ids);
 		for (unsigned j = 0; j < 3; j++) {
-			/* Of the list, and what was out of its bounds is given up. */
+			/* Of the list, units out of its bounds are lost. */
 			bool lives = keep && !(way == 2 && (at == j || (at == 3 && j == 0)));
 
 			ck_assert_int_eq(release_id(NULL, ids[j]), -1);
@@ -154,7 +154,7 @@ START_TEST(test_garbage)
 }
 END_TEST
 
-/* A worker that spoils what the server writes by. */
+/* A worker that corrupts the server's write position. */
 START_TEST(test_garbage_tail)
 {
 	open_all(1, 0);
@@ -167,7 +167,7 @@ START_TEST(test_garbage_tail)
 }
 END_TEST
 
-/* --- workers that end --------------------------------------------------------- */
+/* --- workers that exit -------------------------------------------------------- */
 
 static siginfo_t ended(void)
 {
@@ -210,7 +210,7 @@ START_TEST(test_death)
 		open_all(1, 0);
 		ck_assert_int_eq(submit(0, 1, "DO=large", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
-		/* What points into the backend ends with it. */
+		/* Pointers into the backend end with it. */
 		hold = response.holds[0];
 		response.holds = &hold;
 		response.ranges = &response.body;
@@ -232,7 +232,7 @@ START_TEST(test_exec_fails)
 
 	open_cache();
 	backend = start_program(argv, NULL, 1, 0);
-	/* Started is started; that it did not run shows afterwards. */
+	/* The start succeeds; its failure shows afterwards. */
 	ck_assert_ptr_nonnull(backend);
 	ck_assert_int_eq(submit(0, 1, "DO=echo", NULL, NULL), 0);
 	info = ended();
@@ -243,7 +243,7 @@ START_TEST(test_exec_fails)
 }
 END_TEST
 
-/* Nobody reads: the queue fills up; and once nobody is there, that is said. */
+/* The worker does not read: the queue fills up; after its exit, submission reports that. */
 START_TEST(test_request_queue_full)
 {
 	char *const argv[] = {"sleep", "1000", NULL};
@@ -259,7 +259,7 @@ START_TEST(test_request_queue_full)
 		ck_assert_uint_lt(count++, 1000);
 	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_uint_gt(count, 4);
-	/* That a client has gone can be said all the same. */
+	/* The server can still report that a client has disconnected. */
 	for (unsigned i = 0; i < 600; i++)
 		ck_assert_int_eq(NC_backend_cancel(backend, 0, i), 0);
 	while (NC_backend_cancel(backend, 0, 0) == 0)

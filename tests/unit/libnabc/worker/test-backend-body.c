@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-body.c - unit tests of request bodies that come in pieces,
- * through backend.c and a worker that reads them.
+ * test-backend-body.c - unit tests of request bodies that arrive in pieces, through
+ * backend.c and a worker that reads them.
  */
 #include "backend-fixture.h"
 
 #define PIECE ((size_t)1000)
 
-static uint64_t taken; /* pieces that the worker gave back */
+static uint64_t taken; /* pieces that the worker returned */
 
-/* A unit that the worker may read, held nowhere: it goes when the worker has taken it. */
+/* A unit that the worker may read, not held: it is destroyed when the worker has taken it. */
 static struct NC_range make_piece(unsigned number)
 {
 	struct NC_range piece = {.offset = 3, .length = PIECE};
@@ -36,7 +36,7 @@ static void submit_body(uint64_t tag, const char *what)
 	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 }
 
-/* The next record that is not about the body. */
+/* Returns the next record that is not about the body. */
 static void reap_answer(uint64_t tag, struct NC_response *response)
 {
 	uint64_t told;
@@ -51,7 +51,7 @@ static void reap_answer(uint64_t tag, struct NC_response *response)
 	} while (response->flags == NC_RESPONSE_TAKEN);
 }
 
-/* Gives one piece, and waits for another to be taken if there are too many. */
+/* Passes one piece, and waits until the worker takes another if there are too many. */
 static size_t give(uint64_t tag, unsigned number, unsigned flags)
 {
 	struct NC_range piece = make_piece(number);
@@ -77,7 +77,7 @@ static void end(uint64_t tag)
 
 START_TEST(test_bodies)
 {
-	/* Ended by the last piece, or by nothing. */
+	/* Ended by the last piece, or by an empty one. */
 	for (unsigned with = 0; with < 2; with++) {
 		for (unsigned count = 0; count < 40; count += count < 3 ? 1 : 17) {
 			struct NC_response response;
@@ -95,7 +95,7 @@ START_TEST(test_bodies)
 			ck_assert_uint_eq(taken, count);
 			ck_assert_uint_eq(take_body(&response, got), count * PIECE);
 			ck_assert_uint_eq(pattern_match(got, 9, 0, count * PIECE), count * PIECE);
-			/* It is over, and its tag may be used again. */
+			/* It has ended, and its tag may be used again. */
 			ck_assert_int_eq(NC_backend_body(backend, 0, 7, NULL, NC_BODY_LAST), -1);
 			ck_assert_int_eq(errno, ENOENT);
 			check_echo(0, 7);
@@ -106,7 +106,7 @@ START_TEST(test_bodies)
 }
 END_TEST
 
-/* A server gives no more than a window, and the worker takes in order. */
+/* A server passes at most a window, and the worker takes in order. */
 START_TEST(test_window)
 {
 	struct NC_range piece;
@@ -120,12 +120,12 @@ START_TEST(test_window)
 	}
 	ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, 0), -1);
 	ck_assert_int_eq(errno, EAGAIN);
-	/* That it has ended can always be said, once. */
+	/* The end can always be sent, once. */
 	end(7);
 	ck_assert_int_eq(NC_backend_body(backend, 0, 7, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	check_echo(0, 8);
-	/* A body for each of several at a time, the later one first. */
+	/* A body for each of several concurrent requests, the later one first. */
 	submit_body(1, "DO=read-body");
 	submit_body(2, "DO=read-body");
 	ck_assert_int_eq(submit(0, 3, "DO=nothing", NULL, NULL), 0);
@@ -144,7 +144,7 @@ START_TEST(test_window)
 }
 END_TEST
 
-/* Body and answer under way at the same time, far more than the windows hold. */
+/* Body and response concurrently, far more than the windows hold. */
 START_TEST(test_echo_body)
 {
 	const unsigned count = scaled(200);
@@ -183,7 +183,7 @@ START_TEST(test_echo_body)
 }
 END_TEST
 
-/* The client goes in the middle: the worker hears of it and answers for nobody. */
+/* The client disconnects in the middle: the worker is told and sends no more response. */
 START_TEST(test_cancel)
 {
 	struct NC_response response;
@@ -207,7 +207,7 @@ START_TEST(test_cancel)
 }
 END_TEST
 
-/* A worker that wants no body answers; what was given is of no use then. */
+/* A worker that ignores the body responds; passed pieces are dropped. */
 START_TEST(test_unread)
 {
 	struct NC_response response;
@@ -221,13 +221,13 @@ START_TEST(test_unread)
 	release_all(&response);
 	ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, 0), -1);
 	ck_assert_int_eq(errno, ENOENT);
-	/* One that was told after the answer is no trouble. */
+	/* A piece that arrives after the response does no harm. */
 	check_echo(0, 8);
 	close_all();
 }
 END_TEST
 
-/* What comes whole is one piece to the worker. */
+/* A body that arrives at once is one piece to the worker. */
 START_TEST(test_whole)
 {
 	struct NC_response response;
@@ -241,7 +241,7 @@ START_TEST(test_whole)
 	reap_answer(7, &response);
 	ck_assert_uint_eq(take_body(&response, got), PIECE + 3);
 	ck_assert_uint_eq(pattern_match(got + 3, 9, 0, PIECE), PIECE);
-	/* Nor is there always one. */
+	/* Nor is there always a body. */
 	ck_assert_int_eq(submit(0, 8, "DO=read-body", NULL, NULL), 0);
 	reap_answer(8, &response);
 	ck_assert_uint_eq(response.range_count, 0);
@@ -276,7 +276,7 @@ START_TEST(test_errors)
 }
 END_TEST
 
-/* More taken than given, and of what has no body. */
+/* More taken than passed, and of a request without a body. */
 START_TEST(test_floods)
 {
 	for (unsigned pieces = 0; pieces < 4; pieces++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-pending.c - unit tests of what the end of a worker shows: how
- * many of its requests it never began with, by id and by bytes.
+ * test-backend-untaken.c - unit tests of the number of requests that a worker never
+ * began, which its exit shows; by id and by bytes.
  */
 #include "backend-fixture.h"
 
@@ -60,7 +60,7 @@ START_TEST(test_behind)
 }
 END_TEST
 
-/* Answers that were not reaped are of requests that were begun. */
+/* Responses that were not reaped belong to begun requests. */
 START_TEST(test_answered)
 {
 	open_all(1, 0);
@@ -78,7 +78,7 @@ END_TEST
 START_TEST(test_channels)
 {
 	open_all(3, 0);
-	/* Whether it sleeps or not, it looks at the first channel first. */
+	/* Sleeping or not, it reads the first channel first. */
 	ck_assert_int_eq(NC_backend_submit(backend, 0, 1, "DO=die", 7, 0), 0);
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_int_eq(NC_backend_submit(backend, 1, i, "DO=echo", 8, 0), 0);
@@ -91,7 +91,7 @@ START_TEST(test_channels)
 }
 END_TEST
 
-/* A program that never came so far. */
+/* A program that never got that far. */
 START_TEST(test_no_worker)
 {
 	char *const argv[] = {"true", NULL};
@@ -107,7 +107,7 @@ START_TEST(test_no_worker)
 }
 END_TEST
 
-/* What does not fit the queue was not given. */
+/* A request that does not fit into the queue was not passed. */
 START_TEST(test_refused)
 {
 	char *const argv[] = {"sleep", "1000", NULL};
@@ -120,7 +120,7 @@ START_TEST(test_refused)
 	while (NC_backend_submit(backend, 0, 1, block, sizeof(block), 0) == 0)
 		count++;
 	ck_assert_int_eq(errno, EAGAIN);
-	/* Nor is what is said of requests one. */
+	/* A message about a request is not a request. */
 	ck_assert_int_eq(NC_backend_cancel(backend, 0, 1), 0);
 	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
 	await_end();
@@ -130,7 +130,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* A worker that waits for a body takes others out of the queue, and begins with none. */
+/* A worker that waits for a body takes others out of the queue, and begins none. */
 START_TEST(test_kept)
 {
 	for (unsigned answered = 0; answered < 2; answered++) {
@@ -154,7 +154,7 @@ START_TEST(test_kept)
 }
 END_TEST
 
-/* What cannot be is said to be no number. */
+/* An impossible number is reported as unknown. */
 START_TEST(test_lies)
 {
 	static const uint64_t lies[] = {
@@ -171,7 +171,7 @@ START_TEST(test_lies)
 		shared->claims = lies[i];
 		check_failure(0, EPROTO);
 	}
-	/* This could be. */
+	/* This number is possible. */
 	shared->claims = NC_CHANNEL_CLAIMS;
 	check_pending(0, 4);
 	shared->claims = NC_CHANNEL_CLAIMS + 4;

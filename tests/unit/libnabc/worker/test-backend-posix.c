@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-posix.c - unit tests of backends whose answers come as bytes:
- * the same workers, what they made, and what they may not do to the server.
+ * test-backend-posix.c - unit tests of backends whose responses arrive as bytes: the
+ * same workers, their responses, and invalid ones that must not harm the server.
  */
 #include "backend-fixture.h"
 
@@ -13,7 +13,7 @@ static void open_posix(unsigned channels)
 	open_all(channels, 0);
 }
 
-/* The next answer, which must be of that tag; its data is the caller's. */
+/* Returns the next response, which must have that tag; the caller frees its data. */
 static void take(unsigned channel, uint64_t tag, int status, unsigned flags,
 		 struct NC_response *response)
 {
@@ -59,7 +59,7 @@ START_TEST(test_echo)
 	echo(0, 1);
 	echo(1, 2);
 	echo(0, 3);
-	/* None at all. */
+	/* No body at all. */
 	ck_assert_int_eq(submit(1, 4, "DO=what", NULL, NULL), 0);
 	take(1, 4, 404, 0, &response);
 	close_all();
@@ -73,7 +73,7 @@ START_TEST(test_echo)
 }
 END_TEST
 
-/* Far more than pipe and segment hold: what was written is the worker's again. */
+/* Far more than pipe and segment hold: written memory belongs to the worker again. */
 START_TEST(test_large)
 {
 	unsigned responses = scaled(1000), submitted = 0;
@@ -113,7 +113,7 @@ START_TEST(test_lists_and_kept)
 		take(0, i, 200, 0, &response);
 		expect_data(&response, "kept");
 	}
-	/* As much as the largest unit, and no more. */
+	/* At most the largest unit. */
 	ck_assert_int_eq(submit(0, 5, "DO=repeat", "COUNT=10", NULL), 0);
 	take(0, 5, 200, 0, &response);
 	ck_assert_uint_eq(response.data_length, 10 * BODY);
@@ -145,7 +145,7 @@ START_TEST(test_stream)
 	ck_assert_int_eq(submit(0, 6, "DO=abort", "BEGUN=1", NULL), 0);
 	take(0, 6, 200, more, &response);
 	take(0, 6, 0, NC_RESPONSE_ABORTED, &response);
-	/* A client that goes. */
+	/* A client that disconnects. */
 	ck_assert_int_eq(submit(0, 7, "DO=stream", "COUNT=1000000", NULL), 0);
 	ck_assert_int_eq(NC_backend_cancel(backend, 0, 7), 0);
 	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
@@ -159,7 +159,7 @@ START_TEST(test_stream)
 }
 END_TEST
 
-/* A request's body still comes by id, and is told of among the answers. */
+/* The body of a request still arrives by id, and is acknowledged among the responses. */
 START_TEST(test_body)
 {
 	static const char variables[] = "DO=read-body";
@@ -213,7 +213,7 @@ START_TEST(test_hostile)
 }
 END_TEST
 
-/* One that ends in the middle of an answer has not given any. */
+/* A worker that exits in the middle of a response has given none. */
 START_TEST(test_death)
 {
 	struct NC_response response;

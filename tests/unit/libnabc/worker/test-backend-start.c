@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-start.c - unit tests of workers that somebody else starts: at
- * once or later, as somebody else's child, and what goes wrong with that.
+ * test-backend-start.c - unit tests of workers that another process starts: at once or
+ * later, as its child, and the possible errors.
  */
 #include <sys/prctl.h>
 
@@ -11,8 +11,8 @@
 #include "process-fixture.h"
 
 static struct {
-	int error; /* what start() fails with, or 0 */
-	pid_t pid; /* what it says, if that is not the truth */
+	int error; /* the error of start(), or 0 */
+	pid_t pid; /* what it returns, if that is not the truth */
 	int pidfd;
 	int socket; /* kept for later; -1 */
 	unsigned calls;
@@ -20,7 +20,7 @@ static struct {
 
 static char *kept_environment[8];
 
-/* Runs the fixture as a child's child, so that it is nobody's here. */
+/* Runs the fixture as a grandchild, so that it is no child of this process. */
 static pid_t run(int socket, char *const *environment)
 {
 	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"), NULL};
@@ -148,7 +148,7 @@ START_TEST(test_start)
 }
 END_TEST
 
-/* Its process is told of when there is one; until then requests wait. */
+/* Its process is set when it exists; until then requests wait. */
 START_TEST(test_later)
 {
 	pid_t pid;
@@ -183,7 +183,7 @@ START_TEST(test_later)
 }
 END_TEST
 
-/* None ever comes. */
+/* No process ever starts. */
 START_TEST(test_never)
 {
 	unsigned descriptors;
@@ -218,14 +218,14 @@ START_TEST(test_failures)
 	REFUSED(plan.error = -1, EIO);
 	REFUSED(plan.pid = -5; plan.pidfd = -1, EINVAL);
 	REFUSED(plan.pid = getpid(); plan.pidfd = -1, EINVAL);
-	/* Whoever gives one gives it away. */
+	/* The callee owns the pidfd that it gets. */
 	REFUSED(plan.pid = -5; plan.pidfd = dup(0), EINVAL);
 #undef REFUSED
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 END_TEST
 
-/* One that will not listen ends all the same. */
+/* A worker that does not listen is stopped all the same. */
 START_TEST(test_stopped)
 {
 	if (skip_without_pidfds("backend-start"))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-stream.c - unit tests of responses in several pieces, through
- * backend.c and a worker: windows, clients that go, workers that lie.
+ * test-backend-stream.c - unit tests of responses in several pieces, through backend.c
+ * and a worker: windows, clients that disconnect, workers that send invalid pieces.
  */
 #include "backend-fixture.h"
 #include "unit-holds.h"
 
-/* Waits for the next record, which must be of that tag and have those flags. */
+/* Waits for the next record, which must have that tag and those flags. */
 static void expect_record(uint64_t tag, unsigned flags, struct NC_response *response)
 {
 	uint64_t told;
@@ -24,7 +24,7 @@ static void sent(uint64_t tag)
 	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 }
 
-/* The worker's account of its last stream. */
+/* Checks the worker's report on its last stream. */
 static void expect_outcome(int error, unsigned pieces)
 {
 	struct NC_response response;
@@ -40,7 +40,7 @@ static void expect_outcome(int error, unsigned pieces)
 	ck_assert_uint_eq(told.pieces, pieces);
 }
 
-/* Until the worker has nothing to do but to wait for its server. */
+/* Waits until the worker only waits for its server. */
 static void await_sleep(void)
 {
 	struct nc_queue_shared *shared = backend->channel[0].queues.requests.shared;
@@ -65,7 +65,7 @@ START_TEST(test_stream)
 		if (i)
 			expect_record(5, NC_RESPONSE_PIECE | NC_RESPONSE_MORE, &response);
 		length += take_body(&response, got + length);
-		/* Once sent it is the worker's. */
+		/* Once sent, it belongs to the worker. */
 		ck_assert_int_eq(hold_id(NULL, response.body.id), -1);
 		sent(5);
 	}
@@ -76,7 +76,7 @@ START_TEST(test_stream)
 	ck_assert_uint_eq(length, strlen(wanted));
 	ck_assert_mem_eq(got, wanted, length);
 	expect_outcome(0, count);
-	/* Of what is over nothing is told. */
+	/* Nothing is reported of an ended stream. */
 	sent(5);
 	check_echo(0, 6);
 	close_all();
@@ -85,7 +85,7 @@ END_TEST
 
 static const unsigned kept_piece = NC_RESPONSE_PIECE | NC_RESPONSE_MORE | NC_RESPONSE_KEEP;
 
-/* Eleven pieces: as many as the window has, whose worker then sleeps. */
+/* Eleven pieces: as many as the window has; the worker then sleeps. */
 static void begin_stream(void)
 {
 	struct NC_response response;
@@ -98,7 +98,7 @@ static void begin_stream(void)
 	await_sleep();
 }
 
-/* The others. */
+/* The remaining pieces. */
 static void expect_rest(void)
 {
 	struct NC_response response;
@@ -111,7 +111,7 @@ static void expect_rest(void)
 	expect_outcome(0, 11);
 }
 
-/* A worker is not further ahead than its window, and is let on in batches. */
+/* A worker is at most its window ahead, and gets credit in batches. */
 START_TEST(test_window)
 {
 	struct NC_response response;
@@ -130,7 +130,7 @@ START_TEST(test_window)
 }
 END_TEST
 
-/* Credit for which a full queue has no room is told as soon as it has. */
+/* Credit that does not fit into a full queue is sent as soon as it fits. */
 START_TEST(test_owed)
 {
 	struct nc_queue_shared *shared;
@@ -140,7 +140,7 @@ START_TEST(test_owed)
 	shared = backend->channel[0].queues.requests.shared;
 	begin_stream();
 	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGSTOP), 0);
-	/* Of what the worker does not know it may be told what one likes. */
+	/* Messages about tags that the worker does not know have no effect. */
 	while (NC_backend_cancel(backend, 0, 1000 + words) == 0)
 		words++;
 	ck_assert_int_eq(errno, EAGAIN);
@@ -158,14 +158,14 @@ START_TEST(test_owed)
 }
 END_TEST
 
-/* What comes while a stream waits is accepted afterwards, in order. */
+/* Requests that arrive while a stream waits are accepted afterwards, in order. */
 START_TEST(test_others_are_kept)
 {
 	const unsigned others = 300;
 	struct NC_response response;
 	char value[64], got[64];
 
-	/* A unit for each of them. */
+	/* One unit for each of them. */
 	open_all(1, 16 * MIB);
 	ck_assert_int_eq(submit(0, 5, "DO=stream", "COUNT=9", NULL), 0);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++) {
@@ -179,7 +179,7 @@ START_TEST(test_others_are_kept)
 		if (i % 50 == 0)
 			await_sleep();
 	}
-	/* Clients of some go before their turn: these never trouble the worker. */
+	/* Some clients disconnect before their turn: the worker never sees these requests. */
 	for (unsigned i = 0; i < others; i += 7)
 		ck_assert_int_eq(NC_backend_cancel(backend, 0, 100 + i), 0);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++)
@@ -200,7 +200,7 @@ START_TEST(test_others_are_kept)
 }
 END_TEST
 
-/* The client goes while the worker waits for it, or is about to send. */
+/* The client disconnects while the worker waits for it, or is about to send. */
 START_TEST(test_cancel)
 {
 	struct NC_response response;
@@ -220,7 +220,7 @@ START_TEST(test_cancel)
 	expect_record(5, NC_RESPONSE_ABORTED, &response);
 	ck_assert_uint_eq(response.range_count, 0);
 	expect_outcome(ECANCELED, NC_WORKER_WINDOW - 1);
-	/* Its tag is free. */
+	/* Its tag can be used again. */
 	ck_assert_int_eq(submit(0, 5, "DO=stream", "COUNT=1000000", NULL), 0);
 	for (reaped = 0;; reaped++) {
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
@@ -232,7 +232,7 @@ START_TEST(test_cancel)
 			ck_assert_int_eq(NC_backend_cancel(backend, 0, 5), 0);
 		ck_assert_uint_lt(reaped, 100);
 	}
-	/* Nobody may have been asked: then nothing comes of it. */
+	/* If no such request is pending, this has no effect. */
 	ck_assert_int_eq(NC_backend_cancel(backend, 0, 77), 0);
 	check_echo(0, 6);
 	close_all();
@@ -290,9 +290,9 @@ START_TEST(test_errors)
 }
 END_TEST
 
-/* --- workers that lie ---------------------------------------------------------- */
+/* --- workers that send invalid pieces ---------------------------------------------- */
 
-/* A unit that is none ends the stream for the caller, and soon for the worker. */
+/* An invalid unit ends the stream for the caller, and soon for the worker. */
 START_TEST(test_bad_units)
 {
 	struct NC_response response;
@@ -306,7 +306,7 @@ START_TEST(test_bad_units)
 	ck_assert_uint_eq(tag, 5);
 	ck_assert_int_eq(response.status, 502);
 	ck_assert_uint_eq(response.flags, 0);
-	/* Nothing of what it sent meanwhile is seen. */
+	/* What it sent meanwhile is dropped. */
 	ck_assert_int_eq(submit(0, 6, "DO=echo", NULL, NULL), 0);
 	expect_record(6, 0, &response);
 
@@ -319,13 +319,16 @@ START_TEST(test_bad_units)
 	expect_record(9, NC_RESPONSE_MORE, &response);
 	expect_record(9, NC_RESPONSE_PIECE | NC_RESPONSE_ABORTED, &response);
 	check_echo(0, 10);
-	/* All that was dropped went back. */
+	/* All dropped units were returned. */
 	ck_assert_int_eq(NC_list(cache, &cursor, units, sizeof(*units), 8), 0);
 	close_all();
 }
 END_TEST
 
-/* Pieces of what was not begun, after the end, out of the window, without a byte, and worse. */
+/*
+ * Pieces of a stream that was not begun, after its end, out of the window, without a
+ * byte, and worse.
+ */
 START_TEST(test_hostile)
 {
 	static const char *const records[] = {

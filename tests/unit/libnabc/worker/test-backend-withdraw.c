@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-withdraw.c - unit tests of requests that the server takes back
- * from a living worker: each is begun or withdrawn, never both or neither.
+ * test-backend-withdraw.c - unit tests of requests that the server withdraws from a
+ * living worker: each is begun or withdrawn, never both or neither.
  */
 #include "backend-fixture.h"
 
@@ -42,7 +42,7 @@ static uint64_t reap_tag(void)
 	return tag;
 }
 
-/* The worker does nothing between these. */
+/* The worker does nothing in between. */
 static void stop_worker(void)
 {
 	siginfo_t info;
@@ -85,7 +85,10 @@ START_TEST(test_oldest_first)
 }
 END_TEST
 
-/* A worker that never was there, and one that has ended: withdrawn requests are not pending. */
+/*
+ * A worker that never started, and one that has exited: withdrawn requests are not
+ * counted as untaken.
+ */
 START_TEST(test_no_worker)
 {
 	char *const argv[] = {"sleep", "1000", NULL};
@@ -120,7 +123,7 @@ static void end_body(void)
 	ck_assert_uint_eq(reap_tag(), 1);
 }
 
-/* A worker that waits for a body has others in its own memory: they can be withdrawn. */
+/* A worker that waits for a body keeps others in its own memory: they can be withdrawn. */
 START_TEST(test_kept)
 {
 	open_all(1, 0);
@@ -128,7 +131,7 @@ START_TEST(test_kept)
 	submit_some(5);
 	await_empty();
 	check_withdraw(3, 3, 2);
-	/* The tag of one is free; that of the worker's own is not. */
+	/* The tag of the withdrawn one is free; that of the current one is not. */
 	ck_assert_int_eq(submit(0, FIRST, "DO=echo", "VALUE=again", NULL), 0);
 	await_empty();
 	end_body();
@@ -140,7 +143,7 @@ START_TEST(test_kept)
 }
 END_TEST
 
-/* However many are withdrawn while it waits, it has room for the next. */
+/* Any number of requests can be withdrawn while it waits: the next one still fits. */
 START_TEST(test_many_kept)
 {
 	static char block[30000] = "DO=echo";
@@ -159,7 +162,7 @@ START_TEST(test_many_kept)
 }
 END_TEST
 
-/* What is said of a request before and after it is withdrawn does no harm. */
+/* Messages about a request before and after its withdrawal do no harm. */
 START_TEST(test_bodies)
 {
 	struct NC_range piece = {.id = 77, .length = 1};
@@ -179,7 +182,7 @@ START_TEST(test_bodies)
 	errno = 0;
 	ck_assert_int_eq(NC_backend_body(backend, 0, FIRST, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, ENOENT);
-	/* The same tags again, with bodies and without. */
+	/* The same tags again, with and without bodies. */
 	ck_assert_int_eq(NC_backend_submit(backend, 0, FIRST, "DO=read-body", 13, NC_REQUEST_BODY),
 			 0);
 	ck_assert_int_eq(submit(0, FIRST + 1, "DO=echo", "VALUE=again", NULL), 0);
@@ -196,7 +199,7 @@ START_TEST(test_bodies)
 }
 END_TEST
 
-/* While the worker takes them: none is answered that was withdrawn, and no other one is lost. */
+/* While the worker takes them: no withdrawn request gets a response, and no other one is lost. */
 START_TEST(test_race)
 {
 	unsigned begun = 0, withdrawn = 0;
@@ -205,7 +208,10 @@ START_TEST(test_race)
 	check_works();
 	for (unsigned round = 0; round < scaled(2000); round++) {
 		unsigned count = 1 + round % 8, left, first = count;
-		/* So that some are left for certain: a busy machine may let it take all of them. */
+		/*
+		 * Stopped, so that some are left for certain: otherwise the worker might take all
+		 * of them.
+		 */
 		bool stopped = round % 16 == 7;
 		int got;
 
@@ -236,7 +242,7 @@ START_TEST(test_race)
 }
 END_TEST
 
-/* A number that cannot be is refused, by the server and by a worker. */
+/* An impossible number is refused, by the server and by a worker. */
 START_TEST(test_lies)
 {
 	static const uint64_t lies[] = {0, 1, UINT64_MAX, NC_CHANNEL_CLAIMS - 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend.c - unit tests of backend.c with workers that keep the rules:
- * requests and responses of every size, channels, memory that comes back.
+ * test-backend.c - unit tests of backend.c with correct workers: requests and
+ * responses of every size, channels, returned memory.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ START_TEST(test_echo)
 }
 END_TEST
 
-/* What a worker finds round itself. */
+/* The environment of a worker. */
 START_TEST(test_environment)
 {
 	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"), NULL};
@@ -125,7 +125,7 @@ START_TEST(test_environment)
 }
 END_TEST
 
-/* Blocks of every size up to the largest, and one more. */
+/* Blocks of every size up to the largest, and one beyond. */
 START_TEST(test_block_sizes)
 {
 	static const size_t sizes[] = {16, 4096, NC_BLOCK_MAX - 1, NC_BLOCK_MAX};
@@ -151,7 +151,7 @@ START_TEST(test_block_sizes)
 	block[NC_BLOCK_MAX] = '\0';
 	ck_assert_int_eq(NC_backend_submit(backend, 0, 9, block, NC_BLOCK_MAX + 1, 0), -1);
 	ck_assert_int_eq(errno, EMSGSIZE);
-	/* No variables at all is a request as well. */
+	/* A request may have no variables at all. */
 	ck_assert_int_eq(NC_backend_submit(backend, 0, 10, NULL, 0, 0), 0);
 	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
@@ -164,7 +164,7 @@ START_TEST(test_block_sizes)
 }
 END_TEST
 
-/* A server's thread on its channel; complaints come back as text. */
+/* A thread of the server on its channel; returns errors as text. */
 static void *serve_channel(void *context)
 {
 	unsigned channel = (unsigned)(uintptr_t)context, requests = scaled(3000);
@@ -192,7 +192,9 @@ static void *serve_channel(void *context)
 		if (result < 0)
 			return "reap";
 		if (result == 0) {
-			/* Channel 1 sleeps for several; the last are rung for all the same. */
+			/*
+			 * Channel 1 sleeps for several; it is woken for the last ones all the same.
+			 */
 			if (NC_backend_arm(backend, channel, channel ? 5 : 1) == 0 &&
 			    !rung(channel))
 				return "no ring in a minute";
@@ -257,9 +259,9 @@ START_TEST(test_worker_errors)
 }
 END_TEST
 
-/* --- memory that comes back ----------------------------------------------------- */
+/* --- returned memory ------------------------------------------------------------ */
 
-/* A worker that has more to say than the queue takes waits until it is heard. */
+/* A worker whose responses do not fit into the queue waits until the server reads. */
 START_TEST(test_response_queue_full)
 {
 	unsigned count = 500;
@@ -286,7 +288,7 @@ START_TEST(test_response_queue_full)
 }
 END_TEST
 
-/* Far more than the segment holds goes through it, since what is sent comes back. */
+/* Far more than the segment holds passes through it, since sent memory is returned. */
 START_TEST(test_one_shot)
 {
 	unsigned responses = scaled(10000), submitted = 0;
@@ -311,7 +313,7 @@ START_TEST(test_one_shot)
 			for (size_t i = sizeof(tag); i < BODY; i++)
 				expect(got[i] == (char)(i * 31 + (i >> 8)));
 		}
-		/* Sent is sent: the id is dead. */
+		/* After sending, the id is dead. */
 		ck_assert_int_eq(hold_id(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, ENOENT);
 		ck_assert_int_eq(release_id(NULL, response.body.id), -1);
@@ -344,11 +346,11 @@ START_TEST(test_keep)
 		} else {
 			ck_assert_int_eq(release_id(NULL, id), 0);
 		}
-		/* Between responses it can be used all the same. */
+		/* Between responses it is still usable. */
 		ck_assert_int_eq(hold_id(NULL, id), 0);
 		ck_assert_int_eq(release_id(NULL, id), 0);
 	}
-	/* Two on their way at once, let go one after the other. */
+	/* Two in flight concurrently, released one after the other. */
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(submit(0, i, "DO=keep", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
@@ -356,7 +358,7 @@ START_TEST(test_keep)
 	ck_assert_int_eq(release_id(NULL, id), 0);
 	take_body(&response, got);
 	ck_assert_mem_eq(got, "kept", 4);
-	/* The server may drop it: the worker's next word about it is stale. */
+	/* The server may drop it: the next message of the worker about it is stale. */
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert_int_eq(submit(0, 5, "DO=keep", NULL, NULL), 0);
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
@@ -386,7 +388,7 @@ START_TEST(test_lists)
 			ck_assert_mem_eq(response.headers, "X-List: yes\r\n", 13);
 			ck_assert_uint_eq(response.range_count, count);
 			ck_assert_uint_eq(response.body.id, 0);
-			/* Named twice is held twice. */
+			/* A unit that is listed twice is held twice. */
 			ck_assert_uint_eq(response.ranges[0].id, response.ranges[count - 1].id);
 			ck_assert_uint_eq(take_body(&response, got), count + 2);
 			for (unsigned i = 0; i + 1 < count; i++)
@@ -408,7 +410,7 @@ START_TEST(test_lists)
 }
 END_TEST
 
-/* Kept but for some: of each set of them. */
+/* Kept except some: for each set of them. */
 START_TEST(test_drop)
 {
 	open_all(1, 0);
@@ -417,7 +419,7 @@ START_TEST(test_drop)
 		char text[32], got[8];
 		uint64_t tag;
 
-		/* Four ranges; the last is the first unit again, so that may go by either. */
+		/* Four ranges; the last is the first unit again, so either flag drops it. */
 		snprintf(text, sizeof(text), "FLAGS=%u", drops << 16 | NC_RESPONSE_KEEP);
 		ck_assert_int_eq(submit(0, drops, "DO=list", "COUNT=4", text), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);

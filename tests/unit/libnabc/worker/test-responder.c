@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-responder.c - unit tests of responder.c: both ends of a backend in one
- * process, with a thread of its own for the worker's.
+ * test-responder.c - unit tests of responder.c: both ends of a backend in one process,
+ * with a thread of its own for the worker.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -28,7 +28,7 @@ static int watch, ring, bell, ends[2];
 static struct nc_channel channel;
 static size_t own_memory = 256 << 10; /* of the worker's segment */
 
-/* What nc_backend_open() gives a worker, with room for mistakes. */
+/* What nc_backend_open() passes to a worker, with space for errors. */
 static int open_pair(unsigned channels, uint32_t queue_size, size_t queue_memory)
 {
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = MIB);
@@ -89,7 +89,7 @@ START_TEST(test_bad_server)
 }
 END_TEST
 
-/* A worker with neither segment nor channels is none. */
+/* A worker with neither segment nor channels is refused. */
 START_TEST(test_nothing_to_work_with)
 {
 	unsigned descriptors = open_descriptors();
@@ -125,7 +125,7 @@ static void submit_here(uint64_t tag)
 		nc_doorbell_ring(ring);
 }
 
-/* A worker that sleeps is told by the end of the pipe that the server is gone. */
+/* A sleeping worker learns from the end of the pipe that the server has exited. */
 START_TEST(test_accept_ends)
 {
 	pthread_t thread;
@@ -143,7 +143,7 @@ START_TEST(test_accept_ends)
 	ring = -1;
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, 0);
-	/* What was there before the end was accepted first. */
+	/* Earlier requests were accepted first. */
 	ck_assert_uint_eq(atomic_load(&accepted), 100);
 	nc_responder_close(responder);
 	nc_index_fini(&attached);
@@ -170,7 +170,7 @@ START_TEST(test_bad_requests)
 }
 END_TEST
 
-/* A second request of a tag, without the body that the first one is asked for. */
+/* A second request with the tag of one whose body is being read. */
 START_TEST(test_two_of_one_tag)
 {
 	struct nc_wire_request wire = {.tag = 7, .kind = NC_WIRE_REQUEST_BODY};
@@ -191,7 +191,7 @@ START_TEST(test_two_of_one_tag)
 }
 END_TEST
 
-/* The answer to one ends the other, and the one that is left is withdrawn. */
+/* The response to one ends the other, and the remaining one is withdrawn. */
 START_TEST(test_withdrawn_of_one_tag)
 {
 	const struct NC_response begun = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
@@ -225,7 +225,7 @@ static void *respond_until_full(void *context)
 	return (void *)(intptr_t)result;
 }
 
-/* A worker blocked on a full queue does not wait for a server that is gone. */
+/* A worker that waits at a full queue does not wait for a server that has exited. */
 START_TEST(test_respond_ends)
 {
 	pthread_t thread;
@@ -245,7 +245,7 @@ START_TEST(test_respond_ends)
 }
 END_TEST
 
-/* Rings of the doorbell since the last look. */
+/* Returns the rings of the doorbell since the last call. */
 static uint64_t rings(void)
 {
 	uint64_t count = 0;
@@ -261,7 +261,10 @@ static void respond_here(uint64_t tag)
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
 }
 
-/* A server that sleeps for several is rung for them, and for less when no more follows. */
+/*
+ * A server that sleeps for several responses is woken for them, and for fewer when no
+ * more follow.
+ */
 START_TEST(test_rings_for_several)
 {
 	struct NC_request request;
@@ -279,7 +282,7 @@ START_TEST(test_rings_for_several)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_gt(nc_queue_pop(&channel.responses, record, sizeof(record)), 0);
 
-	/* With a request at hand it goes on; without, it rings before it sleeps. */
+	/* With a pending request it continues; without one it rings before it sleeps. */
 	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(4);
 	submit_here(1);
@@ -294,7 +297,7 @@ START_TEST(test_rings_for_several)
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, 0);
 
-	/* So it does before it ends. */
+	/* It also rings before it exits. */
 	ck_assert_int_gt(nc_queue_pop(&channel.responses, record, sizeof(record)), 0);
 	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(5);
@@ -305,7 +308,7 @@ START_TEST(test_rings_for_several)
 }
 END_TEST
 
-/* One that sleeps for more than fits into the queue is rung when it is full. */
+/* A server that sleeps for more than fit into the queue is woken when it is full. */
 START_TEST(test_rings_when_full)
 {
 	pthread_t thread;
@@ -328,8 +331,8 @@ START_TEST(test_rings_when_full)
 END_TEST
 
 /*
- * However many it sleeps for: at 1 MiB of bodies that it has not taken it is
- * rung; what it has taken counts no more.
+ * For any number that it sleeps for, it is woken at 1 MiB of bodies that it has not
+ * taken; taken bodies no longer count.
  */
 START_TEST(test_rings_for_bytes)
 {
@@ -367,7 +370,7 @@ START_TEST(test_rings_for_bytes)
 }
 END_TEST
 
-/* A server that spoils the tail of the responses cannot make the worker wait for ever. */
+/* A server that corrupts the tail of the responses cannot make the worker wait forever. */
 START_TEST(test_respond_to_nonsense)
 {
 	struct NC_request request = {.tag = 1};

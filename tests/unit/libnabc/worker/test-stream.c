@@ -90,7 +90,7 @@ START_TEST(test_modes)
 	clearerr(file);
 	ck_assert_str_eq(fgets(line, sizeof(line), file), "LIne 1\n");
 	ck_assert_str_eq(fgets(line, sizeof(line), file), "line 2\n");
-	/* The end of what is filled, not that of the unit. */
+	/* The end of the filled part, not that of the unit. */
 	ck_assert_ptr_null(fgets(line, sizeof(line), file));
 	ck_assert(feof(file));
 	ck_assert_int_eq(fclose(file), 0);
@@ -129,7 +129,7 @@ START_TEST(test_positions)
 	ck_assert_int_eq(fseek(file, 1, SEEK_END), 0);
 	ck_assert_int_eq(ftell(file), 1);
 	ck_assert_int_eq(fseeko(file, INT64_MAX, SEEK_CUR), -1);
-	/* What is leapt over is zero. */
+	/* Skipped bytes are zero. */
 	ck_assert_int_eq(fseek(file, 5, SEEK_SET), 0);
 	ck_assert_int_eq(fputc('x', file), 'x');
 	ck_assert_int_eq(fseek(file, 1000, SEEK_SET), 0);
@@ -157,14 +157,14 @@ START_TEST(test_full)
 	file = must_open(&handle, "w");
 	ck_assert_uint_eq(fwrite(data, 1, 100, file), 100);
 	ck_assert_int_eq(fflush(file), 0);
-	/* The first byte too many is told when it leaves the buffer. */
+	/* The first byte beyond the end is reported when it leaves the buffer. */
 	ck_assert_int_eq(fputc('x', file), 'x');
 	errno = 0;
 	ck_assert_int_eq(fflush(file), EOF);
 	ck_assert_int_eq(errno, ENOSPC);
 	ck_assert(ferror(file));
 	(void)fclose(file);
-	/* What fits is written. */
+	/* The part that fits is written. */
 	file = must_open(&handle, "w");
 	setvbuf(file, NULL, _IONBF, 0);
 	ck_assert_int_eq(fseek(file, 90, SEEK_SET), 0);
@@ -220,7 +220,7 @@ START_TEST(test_handle_ends)
 }
 END_TEST
 
-/* Writes, reads and leaps at random, buffered in every way. */
+/* Writes, reads and seeks at random, with every kind of buffering. */
 static void check_random(size_t size, size_t fraglen, int buffering, uint64_t *state)
 {
 	unsigned char *expected = must_alloc(size), *data = must_alloc(size), *got;

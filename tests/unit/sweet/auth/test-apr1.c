@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-apr1.c - unit tests of apr1.c, against what other programs made
+ * test-apr1.c - unit tests of apr1.c, against the output of other programs
  * (openssl-passwd(1), htpasswd(1)).
  */
 #include "auth/apr1.h"
@@ -33,7 +33,7 @@ START_TEST(test_salt)
 {
 	char made[APR1_MAX], other[APR1_MAX];
 
-	/* No more than eight characters count, and nothing overflows. */
+	/* At most eight characters count, and nothing overflows. */
 	apr1_crypt("geheim", "$apr1$12345678", made);
 	apr1_crypt("geheim", "$apr1$123456789$x", other);
 	ck_assert_str_eq(made, other);

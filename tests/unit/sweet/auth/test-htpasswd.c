@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-htpasswd.c - unit tests of htpasswd.c: every form of hash, as other
- * programs made it; good and bad files.
+ * test-htpasswd.c - unit tests of htpasswd.c: every form of hash, as other programs
+ * write it; valid and invalid files.
  */
 #include <glib.h>
 

@@ -24,7 +24,7 @@ static bool asks(const struct ip_acl *list, const char *client)
 	return ip_acl_allows(list, (struct sockaddr *)&in6);
 }
 
-/* Lists are separated by blanks; client is put to the list that they make. */
+/* Lists are separated by blanks; returns whether they admit the client. */
 static bool allowed(const char *allow, const char *deny, const char *client)
 {
 	char **allows = *allow ? g_strsplit(allow, " ", -1) : NULL;
@@ -98,7 +98,7 @@ static const struct {
 	{"unix", "", "192.0.2.1", false},
 	{"all", "unix", "unix", false},
 	{"unix", "unix", "unix", false},
-	/* Both: the longer prefix, and at the same length the deny. */
+	/* Both: the longer prefix wins, and at the same length the deny rule. */
 	{"192.0.2.0/24", "all", "192.0.2.1", true},
 	{"192.0.2.0/24", "all", "198.51.100.1", false},
 	{"all", "192.0.2.0/24", "192.0.2.1", false},
@@ -125,7 +125,7 @@ START_TEST(test_lists)
 				      cases[i].may,
 			      "allow %s, deny %s, client %s", cases[i].allow, cases[i].deny,
 			      cases[i].client);
-	/* Nothing is everybody. */
+	/* Without rules, everybody is admitted. */
 	ck_assert(asks(NULL, "192.0.2.1"));
 }
 END_TEST
@@ -187,7 +187,7 @@ START_TEST(test_errors)
 }
 END_TEST
 
-/* By the definition: every rule is looked at, and the longest is what counts. */
+/* By the definition: checks every rule, and the longest one counts. */
 static bool defined(const uint32_t *nets, const unsigned *bits, unsigned allows, unsigned count,
 		    uint32_t client)
 {
@@ -223,7 +223,7 @@ START_TEST(test_random)
 			struct in_addr net;
 
 			bits[i] = (unsigned)(random_next(&random) % 33);
-			/* Few addresses, so that networks lie in each other. */
+			/* Few addresses, so that networks contain each other. */
 			nets[i] = (uint32_t)(random_next(&random) & 0xc0030303);
 			nets[i] &= bits[i] ? UINT32_MAX << (32 - bits[i]) : 0;
 			net.s_addr = htonl(nets[i]);

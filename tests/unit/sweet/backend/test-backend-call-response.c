@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-call-response.c - unit tests of backend-call.c: the head that the lines of a program
- * become, of known and of unknown length, and what a redirection of the program's leaves.
+ * test-backend-call-response.c - unit tests of backend-call.c: the response head that
+ * is made from the lines of a program, with and without a known length, and the state
+ * after an internal redirect.
  */
 #include "call-fixture.h"
 
@@ -37,11 +38,11 @@ static const struct {
 	{"", 200, true, UNKNOWN, ANY_TYPE, false},
 	{"", 204, false, 0, "", true},
 	{"ETag: \"a\"\r\n", 304, false, 0, "ETag: \"a\"\r\n", true},
-	/* An error that says nothing gets the server's page. */
+	/* An error without a body gets the server's page. */
 	{"", 404, false, 0, "", false},
 	{TYPE, 404, false, 0, TYPE "Content-Length: 0\r\n", true},
 	{"", 500, true, 7, ANY_TYPE "Content-Length: 7\r\n", false},
-	/* Whether it says anything is not known. */
+	/* It is not known whether there is a body. */
 	{"", 500, true, UNKNOWN, "", false},
 };
 
@@ -106,7 +107,7 @@ START_TEST(test_measured)
 }
 END_TEST
 
-/* More lines than the transaction has room for get memory of their own. */
+/* Lines that do not fit into the transaction get memory of their own. */
 START_TEST(test_long_lines)
 {
 	char *lines = must_alloc(2 * CALL_LINES_MAX);
@@ -125,7 +126,7 @@ START_TEST(test_long_lines)
 	call_answer(call, 200, (size_t)taken, false, true, UINT64_MAX - 1);
 	ck_assert_ptr_eq(transactions[0].head, transactions[0].long_head);
 	ck_assert_mem_eq(transactions[0].head, "X-0:y\r\nX-6:y\r\n", 14);
-	/* The next lines need it no more. */
+	/* The next lines no longer need it. */
 	ck_assert_int_eq(call_take_lines(call, text_of(TYPE), &facts), (long)strlen(TYPE));
 	ck_assert_ptr_null(transactions[0].long_head);
 	ck_assert_int_eq(call_take_lines(call, text_of("no colon\r\n"), &facts), -1);
@@ -145,7 +146,7 @@ START_TEST(test_date)
 	call_take_date(call, &facts);
 	ck_assert_int_eq(transactions[0].date, 784111777);
 	transactions[0].date = 0;
-	/* Not one of two, none that is to come, and no other text. */
+	/* None of two dates, no date in the future, and no other text. */
 	facts.dates = 2;
 	call_take_date(call, &facts);
 	facts.dates = 1;

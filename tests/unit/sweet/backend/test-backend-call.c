@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-backend-call.c - unit tests of backend-call.c: which pieces of a request's body
- * a call asks for.
+ * a call requests.
  */
 #include "backend/backend-call.h"
 
@@ -46,7 +46,7 @@ static struct backend_call *begin(void)
 	return call;
 }
 
-/* The program has read its piece: the next one, once. */
+/* The program has read its piece: the next one is requested, once. */
 START_TEST(test_next)
 {
 	struct backend_call *call = begin();
@@ -58,7 +58,7 @@ START_TEST(test_next)
 }
 END_TEST
 
-/* It may read the piece when the server has answered in its place already: nothing is asked for. */
+/* It may read the piece after the server has responded itself: nothing is requested. */
 START_TEST(test_refused)
 {
 	struct backend_call *call = begin();

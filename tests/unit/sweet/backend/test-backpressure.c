@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backpressure.c - unit tests of backpressure.c: what waits for clients is counted in
- * the budget, and a client that keeps a program waiting is given up unless it moves.
+ * test-backpressure.c - unit tests of backpressure.c: bytes that wait for clients
+ * count in the budget, and a client that blocks a program is disconnected unless it
+ * makes progress.
  */
 #include "backend/backpressure.h"
 
 #include "call-fixture.h"
 
-#define PERIOD_LEAST (64u << 10) /* bytes that a client must move */
+#define PERIOD_LEAST (64u << 10) /* bytes that a client must receive */
 
 static uint64_t used(struct body_budget *budget)
 {
@@ -29,7 +30,7 @@ START_TEST(test_budget)
 	backpressure_ahead(one, &shared, 1000);
 	ck_assert(!backpressure_has_room(one, &shared));
 	ck_assert(backpressure_has_room(other, &shared));
-	/* All answers together. */
+	/* All responses together. */
 	backpressure_ahead(other, &shared, 500);
 	ck_assert_uint_eq(used(&shared), 1500);
 	ck_assert(!backpressure_has_room(other, &shared));
@@ -68,7 +69,7 @@ START_TEST(test_slow_client)
 	ck_assert_uint_eq(atomic_load(&thread.counters.slow_clients), 1);
 	ck_assert_ptr_null(call->timer.queue);
 
-	/* The end of a piece has set it back. */
+	/* The end of a piece has reset it. */
 	backpressure_wait(call);
 	seen.moved -= 200;
 	expire(&call->timer);
@@ -94,7 +95,7 @@ START_TEST(test_nobody_is_slow)
 }
 END_TEST
 
-/* The timer is the call's, which may wait for something else by it. */
+/* The timer belongs to the call, which may use it for another wait. */
 START_TEST(test_go_on)
 {
 	struct backend_call *call;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-call-queue.c - unit tests of call-queue.c: the order in which calls wait and are
- * handed on, how many may wait and how long, and calls that a program gives back.
+ * test-call-queue.c - unit tests of call-queue.c: the order in which calls wait and
+ * are passed on, how many may wait and how long, and calls that a program returns.
  */
 #include "call-fixture.h"
 
@@ -14,7 +14,7 @@ static struct backend_call *add(unsigned number)
 	return call;
 }
 
-/* One that the protocol has, with its variables, as backend_call_handed_on() leaves it. */
+/* A call that the protocol has, with its variables, as backend_call_handed_on() leaves it. */
 static struct backend_call *in_flight(unsigned number)
 {
 	struct backend_call *call = make_call(number);
@@ -41,7 +41,7 @@ START_TEST(test_order)
 	ck_assert(!call_queue_add(third, "A=b", 4));
 	ck_assert_uint_eq(waiting(), 2);
 	ck_assert_str_eq(first->block, "A=b");
-	/* Without room nothing happens. */
+	/* Without capacity nothing happens. */
 	call_queue_room(&pool, &thread);
 	ck_assert_uint_eq(seen.count, 0);
 	ck_assert_uint_eq(waiting(), 2);
@@ -53,7 +53,7 @@ START_TEST(test_order)
 	ck_assert_ptr_eq(seen.taken[0], first);
 	ck_assert_int_eq(first->state, CALL_IN_FLIGHT);
 	ck_assert_uint_eq(waiting(), 1);
-	/* The timer is that of the answer now. */
+	/* The timer is now that of the response. */
 	expire(&first->timer);
 	ck_assert_uint_eq(seen.late, 1);
 
@@ -100,7 +100,7 @@ START_TEST(test_expiry)
 }
 END_TEST
 
-/* In front of all, although the queue is full; and twice at most. */
+/* Before all others, although the queue is full; at most twice. */
 START_TEST(test_take_back)
 {
 	struct backend_call *call, *other;
@@ -122,11 +122,11 @@ START_TEST(test_take_back)
 	ck_assert(!call_queue_take_back(call));
 	ck_assert_int_eq(call->state, CALL_IN_FLIGHT);
 	ck_assert_uint_eq(waiting(), 1);
-	/* It is one request, however often it was handed on. */
+	/* It counts as one request, however often it was passed on. */
 	ck_assert_uint_eq(atomic_load(&thread.counters.worker_requests), 0);
 	timer_stop(&call->timer);
 
-	/* Nobody is going to take it. */
+	/* Nothing will accept it. */
 	seen.unavailable = true;
 	call = in_flight(2);
 	ck_assert(!call_queue_take_back(call));
@@ -136,7 +136,7 @@ START_TEST(test_take_back)
 }
 END_TEST
 
-/* While calls wait behind a long one, these come first: the protocol is asked for them. */
+/* Calls that wait behind a long one are moved first: the protocol is asked for them. */
 START_TEST(test_move)
 {
 	struct backend_call *call;
@@ -152,7 +152,7 @@ START_TEST(test_move)
 	call_queue_move(call);
 	ck_assert(call->moves);
 	ck_assert_ptr_eq(queue.first, call);
-	/* It is handed on before another one is asked for. */
+	/* It is passed on before another one is requested. */
 	call_queue_room(&pool, &thread);
 	ck_assert_ptr_eq(seen.taken[0], call);
 	ck_assert(!call->moves);
@@ -185,7 +185,7 @@ START_TEST(test_abandon)
 }
 END_TEST
 
-/* Once, however often there is room, until the thread has looked; never at the end. */
+/* Once for any number of announcements, until the thread has looked; never at the end. */
 START_TEST(test_room_everywhere)
 {
 	struct backend_call *call;

@@ -75,7 +75,7 @@ static void begin_scope(void)
 	settings.script_suffix = (char *)".php";
 }
 
-/* A worker is not run for its file. */
+/* A worker does not run for a file. */
 START_TEST(test_worker)
 {
 	begin_scope();
@@ -114,12 +114,12 @@ static const struct {
 	const char *script, *info, *file;
 } fastcgi[] = {
 	{"/a.php/b", 0, 0, "/a.php", "/b", "/srv/a.php"},
-	/* The index that is a script. */
+	/* An index that is a script. */
 	{"/", 0, 0, "/index.php", "", "/srv/index.php"},
 	{"/d/", 0, 0, "/d/index.php", "", "/srv/d/index.php"},
-	/* No script: what stands in its place. */
+	/* No script: values that replace it. */
 	{"/app/b", 4, 0, "/app", "/b", "/srv/app"},
-	/* An alias stands for a part of the path, in which no script is looked for. */
+	/* An alias replaces a part of the path, in which no script is looked for. */
 	{"/x.php/a.php", 0, 6, "/x.php/a.php", "", "/srv/a.php"},
 	{"/files/a.php/b", 0, 6, "/files/a.php", "/b", "/srv/a.php"},
 	{"/files/b", 0, 6, "", "/files/b", "/srv"},

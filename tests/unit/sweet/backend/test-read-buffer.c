@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-read-buffer.c - unit tests of read-buffer.c: what a descriptor has becomes a unit
- * that nobody else can name, its runs become ranges, and all is given back.
+ * test-read-buffer.c - unit tests of read-buffer.c: data of a descriptor becomes a
+ * unit without a valid id, its runs become ranges, and all is released.
  */
 #include "backend/read-buffer.h"
 
@@ -62,7 +62,7 @@ START_TEST(test_read)
 	ck_assert_mem_eq(buffer->data, "some bytes", 10);
 	ck_assert_uint_eq(buffer->range_count, 0);
 	ck_assert_uint_eq(read_buffer_bytes(buffer), 0);
-	/* It has been destroyed: the hold is what keeps it. */
+	/* It has been destroyed: only the hold keeps it. */
 	ck_assert_int_eq(hold_id(NULL, buffer->id), -1);
 	ck_assert_int_eq(NC_stat(NULL, buffer->id, &stat, sizeof(stat)), -1);
 	read_buffer_free(buffer);
@@ -77,7 +77,7 @@ START_TEST(test_read)
 }
 END_TEST
 
-/* One read takes a buffer's worth at most; the rest is the next one's. */
+/* One read fills at most one buffer; the next read gets the rest. */
 START_TEST(test_much)
 {
 	size_t length = READ_BUFFER_MAX + 1000, at = 0;
@@ -108,7 +108,7 @@ START_TEST(test_much)
 }
 END_TEST
 
-/* More ranges than the buffer itself has room for. */
+/* More ranges than fit into the buffer itself. */
 START_TEST(test_ranges)
 {
 	/* One growth, and two. */

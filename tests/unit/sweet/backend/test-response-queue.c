@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-response-queue.c - unit tests of response-queue.c: lists of ranges, and bytes, wait
- * in a line, become a transaction's pieces, and all is given back once.
+ * test-response-queue.c - unit tests of response-queue.c: lists of ranges, and bytes,
+ * wait in a queue, become pieces of a transaction, and all is released once.
  */
 #include <nabc.h>
 
@@ -62,7 +62,7 @@ START_TEST(test_line)
 	ck_assert(add_ranges(&parts, &second, 1, &left));
 	ck_assert_uint_eq(left, UINT64_MAX - 600);
 	ck_assert(response_queue_wait(&parts));
-	/* However small, a unit takes a page. */
+	/* Any unit, however small, costs a page. */
 	ck_assert_uint_eq(parts.count, 2);
 	ck_assert_uint_eq(parts.bytes, 3 * 4096);
 
@@ -80,7 +80,7 @@ START_TEST(test_line)
 	ck_assert(!response_queue_wait(&parts));
 	ck_assert_uint_eq(parts.count, 1);
 	ck_assert_uint_eq(parts.bytes, 4096);
-	/* The last one goes back as well; what follows begins a line anew. */
+	/* The last one is released as well; the next one starts a new queue. */
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(parts.count + parts.bytes, 0);
 	ck_assert_uint_eq(transaction.range_count, 0);
@@ -97,7 +97,7 @@ START_TEST(test_line)
 }
 END_TEST
 
-/* What is beyond the announced length is not kept, and no part is empty. */
+/* Bytes beyond the announced length are dropped, and no part is empty. */
 START_TEST(test_left)
 {
 	struct NC_range ranges[3];
@@ -125,7 +125,7 @@ START_TEST(test_left)
 }
 END_TEST
 
-/* All that waits and all that is sent. */
+/* All waiting parts and all that are being sent. */
 START_TEST(test_clear)
 {
 	struct NC_range ranges[4];
@@ -161,10 +161,10 @@ START_TEST(test_bytes)
 	ck_assert(response_queue_add_bytes(&parts, bytes(600), &left, &budget));
 	ck_assert(add_ranges(&parts, &range, 1, &left));
 	ck_assert_uint_eq(left, 200);
-	/* More than there is room for. */
+	/* More than fits. */
 	ck_assert(!response_queue_add_bytes(&parts, bytes(401), &left, &budget));
 	ck_assert_uint_eq(left, 200);
-	/* More than was announced: what is over takes its memory as well. */
+	/* More than announced: the excess uses its memory as well. */
 	ck_assert(response_queue_add_bytes(&parts, bytes(400), &left, &budget));
 	ck_assert_uint_eq(left, 0);
 	ck_assert(response_queue_add_bytes(&parts, bytes(10), &left, &budget));
@@ -195,7 +195,7 @@ START_TEST(test_bytes)
 }
 END_TEST
 
-/* What was reaped and is nobody's. */
+/* A reaped response that no call owns. */
 START_TEST(test_release)
 {
 	struct NC_range ranges[2];
@@ -208,7 +208,7 @@ START_TEST(test_release)
 	response_queue_release(&response);
 	ck_assert_uint_eq(holds(ranges[0]), 0);
 	ck_assert_uint_eq(holds(ranges[1]), 0);
-	/* Valgrind and others see that this one goes. */
+	/* Valgrind and others check that this one is freed. */
 	response = (struct NC_response)NC_RESPONSE_INIT(.data = bytes(30).at, .data_length = 30);
 	response_queue_release(&response);
 	end();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-worker-channel-response.c - unit tests of worker-channel-response.c: records become the
- * answer of a transaction, whole or in pieces, and what is no answer fails.  The records
- * come from the test: there is no worker.
+ * test-worker-channel-response.c - unit tests of worker-channel-response.c: records
+ * become the response of a transaction, whole or in pieces, and invalid ones fail.
+ * The test makes the records: there is no worker.
  */
 #include "backend/backpressure.h"
 
@@ -88,7 +88,7 @@ START_TEST(test_list_and_bytes)
 }
 END_TEST
 
-/* A status that has no body lets go of what came as one. */
+/* A status without a body releases the received one. */
 START_TEST(test_no_body)
 {
 	static const int status[] = {204, 304};
@@ -130,7 +130,7 @@ START_TEST(test_bad_lines)
 }
 END_TEST
 
-/* A call whose first record has come, with a piece of 10 bytes, and others follow. */
+/* A call whose first record has arrived, with a piece of 10 bytes; others follow. */
 static struct backend_call *begin_pieces(const char *lines)
 {
 	struct backend_call *call;
@@ -153,7 +153,7 @@ static struct backend_call *begin_pieces(const char *lines)
 	return call;
 }
 
-/* last: as worker-channel.c does, the call has left the channel before. */
+/* last: the call has left the channel before, as in worker-channel.c. */
 static struct NC_range take_piece(struct backend_call *call, size_t length, bool last)
 {
 	struct NC_range range = length ? held(length) : (struct NC_range){0};
@@ -180,12 +180,12 @@ START_TEST(test_pieces)
 	ck_assert_uint_eq(transactions[0].length, TRANSACTION_UNKNOWN);
 	ck_assert(transactions[0].live);
 	ck_assert_uint_eq(transaction_piece(&transactions[0]), 10);
-	/* One that waits is there at once. */
+	/* A waiting piece is there at once. */
 	range = take_piece(call, 20, false);
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
 	ck_assert_uint_eq(transaction_piece(&transactions[0]), 20);
-	/* One that is waited for is told of, and the wait has a limit. */
+	/* A requested piece is announced, and the wait has a limit. */
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	ck_assert_uint_eq(holds(range), 0);
 	ck_assert_ptr_nonnull(call->timer.queue);
@@ -202,7 +202,7 @@ START_TEST(test_pieces)
 }
 END_TEST
 
-/* The end must not be mistaken for a good one. */
+/* The end must not be taken for a valid one. */
 START_TEST(test_aborted)
 {
 	struct NC_response response = NC_RESPONSE_INIT(.flags = NC_RESPONSE_ABORTED);
@@ -211,7 +211,7 @@ START_TEST(test_aborted)
 	take_piece(call, 20, false);
 	worker_channel_leave(&channel, &channel.pending[0]);
 	worker_channel_piece(call, &response);
-	/* What has come before still leaves. */
+	/* Bytes received before are still sent. */
 	ck_assert_int_eq(transactions[0].status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
 	ck_assert_uint_eq(transaction_piece(&transactions[0]), 20);
@@ -223,7 +223,7 @@ START_TEST(test_aborted)
 }
 END_TEST
 
-/* Less than was announced is cut off; more is not sent. */
+/* A response shorter than announced is cut off; excess bytes are not sent. */
 START_TEST(test_announced)
 {
 	struct backend_call *call = begin_pieces("Content-Length: 25\r\n");
@@ -249,14 +249,14 @@ START_TEST(test_announced)
 }
 END_TEST
 
-/* The worker waits for a client that does not keep up; and no more when it does. */
+/* The worker waits for a slow client; and no longer when the client has caught up. */
 START_TEST(test_window)
 {
 	struct backend_call *call;
 
 	call = begin_pieces("");
 	settings.stream_ahead = 4096;
-	/* Each takes a page, however small it is. */
+	/* Each costs a page, however small it is. */
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++)
 		take_piece(call, 20, false);
 	ck_assert_uint_gt(channel_call_of(call)->kept, NC_WORKER_WINDOW / 2);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-worker-channel-withdraw.c - unit tests of worker-channel.c with a real worker:
- * which calls are taken back from a living one and from one that has ended, in which order.
+ * which calls are withdrawn from a living worker and from one that has exited, in
+ * which order.
  */
 #include "worker-channel-fixture.h"
 
-/* The oldest that somebody waits for; those that nobody waits for go with it. */
+/* The oldest call with a client is withdrawn; orphaned ones before it are dropped with it. */
 START_TEST(test_withdraw)
 {
 	struct backend_call *calls[4];
@@ -27,7 +28,7 @@ START_TEST(test_withdraw)
 	ck_assert_uint_eq(channel.orphaned, 0);
 	ck_assert_uint_eq(process.load, 2);
 	call_queue_remove(&queue, calls[1]);
-	/* The worker answers the others, and is not asked for the first two. */
+	/* The worker responds to the others, and never gets the first two. */
 	continue_worker();
 	SERVE_UNTIL(seen.done == 2);
 	ck_assert_int_eq(transactions[2].status, 200);
@@ -39,7 +40,7 @@ START_TEST(test_withdraw)
 }
 END_TEST
 
-/* Of calls that nobody waits for alone, nothing comes to the queue. */
+/* Orphaned calls alone are not returned to the queue. */
 START_TEST(test_withdraw_orphans)
 {
 	begin_worker();
@@ -69,7 +70,7 @@ START_TEST(test_take_back)
 	ck_assert_int_eq(kill(process.pid, SIGKILL), 0);
 	await_death();
 	worker_channel_take_back(&channel);
-	/* In the order in which they came. */
+	/* In the order of their arrival. */
 	ck_assert_ptr_eq(queue.first, calls[1]);
 	ck_assert_ptr_eq(calls[1]->next, calls[3]);
 	ck_assert_ptr_null(calls[3]->next);
@@ -82,7 +83,7 @@ START_TEST(test_take_back)
 }
 END_TEST
 
-/* Who cannot go on fails with the worker. */
+/* A call that cannot be retried fails with the worker. */
 START_TEST(test_unavailable)
 {
 	begin_worker();
@@ -100,7 +101,7 @@ START_TEST(test_unavailable)
 }
 END_TEST
 
-/* A worker that began with a call, as its records tell, cannot have left it alone. */
+/* A worker that began a call, as its records show, cannot claim that it did not. */
 START_TEST(test_lie)
 {
 	begin_worker();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-worker-channel.c - unit tests of worker-channel.c with a real worker: a call and its
- * slot until the last record, calls that nobody waits for, and workers that lie or end.
+ * test-worker-channel.c - unit tests of worker-channel.c with a real worker: a call
+ * and its slot until the last record, orphaned calls, and workers that send invalid
+ * records or exit.
  */
 #include "backend/backpressure.h"
 
@@ -31,7 +32,7 @@ START_TEST(test_response)
 		bytes = NC_data(&transactions[0].hold, &size, 0);
 		ck_assert_ptr_nonnull(bytes);
 		ck_assert_mem_eq(bytes, "some text", 9);
-		/* The slot is free; its next tag is another one. */
+		/* The slot is free; its next tag differs. */
 		ck_assert_ptr_null(channel_call_of(call)->channel);
 		ck_assert_uint_eq(channel.in_flight, 0);
 		ck_assert_uint_eq(process.load, 0);
@@ -79,7 +80,7 @@ START_TEST(test_stream)
 }
 END_TEST
 
-/* Its slot is taken until the worker has told all. */
+/* Its slot is occupied until the worker has sent the last record. */
 START_TEST(test_gone)
 {
 	struct backend_call *call;
@@ -105,7 +106,7 @@ START_TEST(test_gone)
 }
 END_TEST
 
-/* A worker that does not end such a call is killed, but not while another response leaves. */
+/* A worker that does not end such a call is killed, but not while another response is sent. */
 START_TEST(test_drain)
 {
 	struct backend_call *call;
@@ -114,7 +115,7 @@ START_TEST(test_drain)
 	stop_worker();
 	call = send_call(0, "echo", NULL);
 	worker_channel_gone(call);
-	/* It has its time. */
+	/* It gets its full time. */
 	expire(&channel.drain_timer);
 	ck_assert(!process.doomed);
 	settings.answer_ms = 0;
@@ -174,8 +175,9 @@ START_TEST(test_abandon)
 END_TEST
 
 /*
- * Two responses to one request; the second has the tag of none.  It is seen while the worker
- * has another request: without one, the thread does not wait for records.
+ * Two responses to one request; the second one has the tag of no request.  This is
+ * noticed while the worker has another request: without one, the thread does not wait
+ * for records.
  */
 START_TEST(test_unasked)
 {
@@ -201,7 +203,7 @@ START_TEST(test_slots)
 		ck_assert_uint_eq(channel.pending[i].next,
 				  i + 1 < WORKER_IN_FLIGHT ? i + 1 : UINT32_MAX);
 	ck_assert_uint_eq(channel.free, 0);
-	/* What is refused takes no slot. */
+	/* A refused call occupies no slot. */
 	ck_assert(!worker_channel_submit(&channel, make_call(0), "A=b", 4));
 	ck_assert_uint_eq(channel.free, 0);
 	ck_assert_uint_eq(channel.requests, 0);

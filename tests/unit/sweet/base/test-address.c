@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-address.c - unit tests of address.c: every form of an address, what is
- * refused, and which are the same.  Pure.
+ * test-address.c - unit tests of address.c: every form of an address, refused ones,
+ * and which are equal.  Pure.
  */
 #include <stddef.h>
 #include <sys/un.h>
@@ -109,7 +109,7 @@ static const struct {
 START_TEST(test_forms)
 {
 	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		/* Of the exact size, so that a read too far is seen. */
+		/* Of the exact size, so that a read beyond is detected. */
 		size_t size = strlen(forms[i].text) + 1;
 		struct listen_address address, again;
 		char *text = must_alloc(size);
@@ -123,7 +123,7 @@ START_TEST(test_forms)
 		if (!good)
 			continue;
 		ck_assert_str_eq(address.text, forms[i].is);
-		/* What it is called is another form of it. */
+		/* Its text is another form of it. */
 		ck_assert(address_parse(address.text, &again));
 		ck_assert_uint_eq(address.length, again.length);
 		ck_assert_mem_eq(&address.address, &again.address, sizeof(address.address));
@@ -149,14 +149,14 @@ START_TEST(test_unix)
 	ck_assert(address_parse("unix:/run/a,mode=0640", &address));
 	ck_assert_uint_eq(address.mode, 0640);
 	ck_assert_str_eq(address_path(&address), "/run/a");
-	/* A name without a file begins with a zero and does not end with one. */
+	/* An abstract name begins with a zero and does not end with one. */
 	ck_assert(address_parse("unix:@ab", &address));
 	ck_assert_ptr_null(address_path(&address));
 	ck_assert_uint_eq(address.length, offsetof(struct sockaddr_un, sun_path) + 3);
 	ck_assert_mem_eq(un->sun_path, "\0ab", 3);
 	ck_assert(address_parse("80", &address));
 	ck_assert_ptr_null(address_path(&address));
-	/* As the kernel gives them: unnamed, and without the zero at the end. */
+	/* As the kernel returns them: unnamed, and without the zero at the end. */
 	memset(&address, 0, sizeof(address));
 	address.address.ss_family = AF_UNIX;
 	address.length = sizeof(sa_family_t);

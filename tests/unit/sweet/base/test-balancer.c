@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-balancer.c - unit tests of the choice among several addresses: by load,
- * in turn, past those that have failed.  Single-threaded; the clock is the
- * test's.
+ * test-balancer.c - unit tests of the choice among several addresses: by load, in
+ * turn, without those that have failed.  Single-threaded; the test sets the clock.
  */
 #include "base/balancer.h"
 
@@ -19,7 +18,7 @@ static struct balancer *make(unsigned count)
 	return balancer;
 }
 
-/* The number of the one chosen, -1: none. */
+/* Returns the number of the chosen one, -1: none. */
 static int chosen(struct balancer *balancer, uint64_t now, uint64_t out)
 {
 	const struct upstream *upstream = balancer_choose(balancer, now, out);
@@ -50,7 +49,7 @@ START_TEST(test_load)
 		upstream->in_use++;
 		given[upstream->number]++;
 	}
-	/* All have about the same by then. */
+	/* By then all have about the same. */
 	ck_assert_uint_ge(given[0], 5);
 	ck_assert_uint_ge(given[2], 5);
 	ck_assert_uint_ge(given[1], 1);
@@ -67,11 +66,11 @@ START_TEST(test_failures)
 	ck_assert(balancer_failed(bad, now));
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(chosen(balancer, now + aside - 1, 0), 1);
-	/* However much the other has to do. */
+	/* Whatever the load of the other. */
 	balancer->all[1].in_use = 50;
 	ck_assert_int_eq(chosen(balancer, now + aside - 1, 0), 1);
 	ck_assert_int_eq(chosen(balancer, now + aside, 0), 0);
-	/* Each failure takes longer, up to a bound; those at once count as one. */
+	/* Each failure delays longer, up to a limit; concurrent ones count as one. */
 	for (int i = 0; i < 40; i++) {
 		now = bad->aside_until_ms;
 		ck_assert(!balancer_failed(bad, now));
@@ -89,7 +88,7 @@ START_TEST(test_failures)
 }
 END_TEST
 
-/* When all have failed, the one whose time is over first is asked at once. */
+/* When all have failed, the one whose delay ends first is used at once. */
 START_TEST(test_all_failed)
 {
 	struct balancer *balancer = make(3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-body-queue.c - unit tests of body-queue.c: units wait in their order, are handed
- * out bit by bit, and every hold is given back once.  Single-threaded.
+ * test-body-queue.c - unit tests of body-queue.c: units wait in order, are passed on
+ * bit by bit, and every hold is released once.  Single-threaded.
  */
 #include <errno.h>
 
@@ -24,7 +24,7 @@ static void end(void)
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 
-/* A unit that stands without a hold. */
+/* A unit that exists without a hold. */
 static size_t unit(size_t length)
 {
 	NC_handle handle;
@@ -86,7 +86,7 @@ START_TEST(test_order)
 }
 END_TEST
 
-/* Between two pieces there is nothing to do, but it is not over; the last may be empty. */
+/* Between two pieces the queue is empty, but not at its end; the last piece may be empty. */
 START_TEST(test_more)
 {
 	struct body_queue pieces = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-date-parse.c - unit tests of date_parse(): the three forms, what is
- * none of them, and every date that date_format() writes.
+ * test-date-parse.c - unit tests of date_parse(): the three forms, invalid texts, and
+ * every date that date_format() writes.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ static const struct {
 	{"Wednesday, 09-Nov-94 08:49:37 GMT", RFC + 3 * 86400},
 };
 
-/* Not one of these is a date. */
+/* None of these is a date. */
 static const char *const bad[] = {
 	"",
 	"0",
@@ -99,7 +99,7 @@ static const char *const bad[] = {
 	"Sunday, 06-Nov-94 08:49:37 GMT, Sunday, 06-Nov-94 08:49:37 GMT",
 };
 
-/* A heap copy of the exact size: memory checkers see a read too far. */
+/* A heap copy of the exact size: memory checkers detect a read beyond. */
 static bool parse(const char *text, size_t length, time_t *when)
 {
 	char *copy = must_alloc(length);
@@ -117,7 +117,7 @@ START_TEST(test_good)
 		time_t when = 0;
 		bool parsed = parse(good[i].text, strlen(good[i].text), &when);
 
-		/* -1: the day has another name in the year that is meant. */
+		/* -1: the day has another name in the intended year. */
 		if (good[i].when == -1)
 			ck_assert_msg(!parsed, "%s", good[i].text);
 		else
@@ -138,7 +138,7 @@ START_TEST(test_bad)
 }
 END_TEST
 
-/* No beginning of a date is one, and a changed byte makes another date or none. */
+/* No prefix of a date is a date, and a changed byte makes another date or none. */
 START_TEST(test_pieces)
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -154,7 +154,7 @@ START_TEST(test_pieces)
 				if (text[place] == (char)byte)
 					continue;
 				text[place] = (char)byte;
-				/* A blank for the zero of a day is not the same to asctime alone. */
+				/* Only asctime accepts a blank for the zero of a day. */
 				expect(!parse(text, length, &when) || when != RFC ||
 				       (i == 2 && byte == '0'));
 			}
@@ -182,7 +182,7 @@ START_TEST(test_both_ways)
 		snprintf(other, sizeof(other), "%.3s %.3s %2d %.8s %.4s", text, text + 8,
 			 tm.tm_mday, text + 17, text + 12);
 		expect(parse(other, strlen(other), &when) && when == time);
-		/* The century that two digits mean: now it is 2023. */
+		/* The century of two digits: now it is 2023. */
 		if (tm.tm_year + 1900 <= 1973 || tm.tm_year + 1900 > 2073)
 			continue;
 		snprintf(other, sizeof(other), "%s, %02d-%.3s-%02d %.8s GMT", days[tm.tm_wday],

@@ -88,7 +88,7 @@ static void compare(int64_t when)
 		ck_abort_msg("%" PRId64 ": %s, not %s", when, out, expected);
 }
 
-/* A step of about nine days and some odd seconds, over all the years. */
+/* A step of about nine days and some odd seconds, over all years. */
 START_TEST(test_all_years)
 {
 	int64_t when;
@@ -98,7 +98,7 @@ START_TEST(test_all_years)
 }
 END_TEST
 
-/* Every day around now, both of its ends. */
+/* Every day around now, its start and its end. */
 START_TEST(test_days)
 {
 	int64_t day;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-escape.c - unit tests of escape.c: each byte, well-formed UTF-8 and
- * what is nearly that, and long texts against a slow way to do the same.
+ * test-escape.c - unit tests of escape.c: each byte, well-formed UTF-8 and near
+ * misses, and long texts against a slow implementation.
  */
 #include "base/escape.h"
 
@@ -11,7 +11,7 @@ typedef char *escape_function(char *to, struct slice text);
 
 static char out[1 << 16];
 
-/* From a copy of the exact size, into room of the exact bound. */
+/* From a copy of the exact size, into memory of the exact bound. */
 static const char *escape(escape_function *function, const char *text, size_t length)
 {
 	char *from = must_alloc(length), *to = must_alloc(length * ESCAPE_MOST), *end;
@@ -51,7 +51,7 @@ static const struct {
 	const char *text, *json, *message;
 } utf8[] = {
 	{"", "", ""},
-	/* The ends of each length, and around what is left out. */
+	/* The limits of each length, and around the excluded ranges. */
 	{"\xc2\xa0", "\xc2\xa0", "\xc2\xa0"},
 	{"\xdf\xbf", "\xdf\xbf", "\xdf\xbf"},
 	{"\xe0\xa0\x80", "\xe0\xa0\x80", "\xe0\xa0\x80"},
@@ -64,7 +64,7 @@ static const struct {
 	/* Controls beyond ASCII. */
 	{"\xc2\x80", "\\u00c2\\u0080", "\\xc2\\x80"},
 	{"\xc2\x9b", "\\u00c2\\u009b", "\\xc2\\x9b"},
-	/* Long forms, surrogates, beyond the end. */
+	/* Overlong forms, surrogates, beyond the end. */
 	{"\xc0\xaf", "\\u00c0\\u00af", "\\xc0\\xaf"},
 	{"\xc1\xbf", "\\u00c1\\u00bf", "\\xc1\\xbf"},
 	{"\xe0\x9f\xbf", "\\u00e0\\u009f\\u00bf", "\\xe0\\x9f\\xbf"},
@@ -72,7 +72,7 @@ static const struct {
 	{"\xf0\x8f\xbf\xbf", "\\u00f0\\u008f\\u00bf\\u00bf", "\\xf0\\x8f\\xbf\\xbf"},
 	{"\xf4\x90\x80\x80", "\\u00f4\\u0090\\u0080\\u0080", "\\xf4\\x90\\x80\\x80"},
 	{"\xf5\x80\x80\x80", "\\u00f5\\u0080\\u0080\\u0080", "\\xf5\\x80\\x80\\x80"},
-	/* Cut short, and a tail without a head. */
+	/* Truncated, and a continuation byte alone. */
 	{"\xc3", "\\u00c3", "\\xc3"},
 	{"\xe2\x82", "\\u00e2\\u0082", "\\xe2\\x82"},
 	{"\xe2\x82(", "\\u00e2\\u0082(", "\\xe2\\x82("},
@@ -93,7 +93,7 @@ START_TEST(test_utf8)
 }
 END_TEST
 
-/* Texts of any length with a strange byte at any place: the fast way is the slow one. */
+/* Texts of any length with a special byte at any place: the fast way equals the slow one. */
 START_TEST(test_places)
 {
 	static const char strange[] = {0, 0x1f, 0x7f, '"', '\\', (char)0x80, (char)0xff, ' ', '~'};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-histogram.c - unit tests of histogram.c: that the ranges lie side by
- * side and are narrow, what is read of them, and a reader beside the writer.
+ * test-histogram.c - unit tests of histogram.c: the ranges are adjacent and narrow,
+ * the statistics are right, and a reader may run beside the writer.
  */
 #include <pthread.h>
 
@@ -69,7 +69,7 @@ START_TEST(test_below)
 }
 END_TEST
 
-/* Within an eighth of the truth, whatever the order of size. */
+/* Within an eighth of the true value, for any order of magnitude. */
 START_TEST(test_quantiles)
 {
 	static const double shares[] = {0, 0.01, 0.5, 0.9, 0.99, 0.999, 1};
@@ -95,7 +95,7 @@ START_TEST(test_quantiles)
 }
 END_TEST
 
-/* One value alone, and one far above all others. */
+/* A single value, and one far above all others. */
 START_TEST(test_few)
 {
 	struct histogram_sum sum;
@@ -125,7 +125,7 @@ static void *record(void *unused)
 	return NULL;
 }
 
-/* What is read while another thread records never goes back. */
+/* Values read while another thread records never decrease. */
 START_TEST(test_reader)
 {
 	uint64_t before = 0;

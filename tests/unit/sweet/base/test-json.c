@@ -61,7 +61,7 @@ START_TEST(test_one_line)
 }
 END_TEST
 
-/* As the status does it: groups on one line each, and lists of lines within them. */
+/* As the status writes it: groups on one line each, and lists of lines within them. */
 START_TEST(test_layouts)
 {
 	json = (struct json){.step = 1};
@@ -119,7 +119,7 @@ START_TEST(test_texts)
 		{"a\xff"
 		 "b",
 		 "a\ufffdb"},
-		/* Cut short, too long for what it says, half of a pair. */
+		/* Truncated, longer than its first byte says, half of a pair. */
 		{"\xe2\x82", "\ufffd\ufffd"},
 		{"\xc0\x80", "\ufffd\ufffd"},
 		{"\xed\xa0\x80", "\ufffd\ufffd\ufffd"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-scan.c - unit tests of scan.h: a run ends where a look at the table for
- * each byte says, whatever stands where.
+ * test-scan.c - unit tests of scan.h: a run ends where a lookup of each byte in the
+ * table ends it, for any position of bytes.
  */
 #include "base/scan.h"
 
@@ -23,7 +23,7 @@ static size_t slowly(const char *data, unsigned class)
 	return length;
 }
 
-/* Exactly as much memory as there is, so that a checker sees who reads behind it. */
+/* Memory of the exact length, so that a checker detects a read beyond. */
 static void check(unsigned which, const char *data, size_t length)
 {
 	char *copy = malloc(length);
@@ -35,7 +35,7 @@ static void check(unsigned which, const char *data, size_t length)
 	free(copy);
 }
 
-/* Each byte at each place, and each length in front of the end. */
+/* Each byte at each place, and each length before the end. */
 START_TEST(test_each_byte)
 {
 	char data[LENGTH];
@@ -60,7 +60,7 @@ START_TEST(test_random)
 	for (unsigned turn = 0; turn < 20000; turn++) {
 		size_t length = 1 + random_next(&state) % LENGTH;
 
-		/* Mostly of the class, or no run would be long. */
+		/* Mostly of the class, otherwise no run would be long. */
 		for (size_t i = 0; i < length; i++)
 			do {
 				data[i] = (char)random_next(&state);

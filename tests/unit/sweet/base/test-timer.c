@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-timer.c - unit tests of timer.c with a clock of the tests' own: order,
- * what callbacks may do, how long a loop may sleep; and many timers at random
- * against a plain list.
+ * test-timer.c - unit tests of timer.c with a clock set by the tests: order, what
+ * callbacks may do, how long a loop may sleep; and many timers at random against a
+ * plain list.
  */
 #include <limits.h>
 
@@ -112,7 +112,7 @@ START_TEST(test_restart)
 }
 END_TEST
 
-/* The first, the last and one in the middle leave a queue that stays whole. */
+/* After the first, the last and one in the middle are stopped, the queue is still valid. */
 START_TEST(test_stop)
 {
 	for (unsigned gone = 0; gone < 5; gone++) {
@@ -133,7 +133,7 @@ END_TEST
 static void stops_and_starts(struct timer *which)
 {
 	expired(which);
-	/* The next in line, one of another duration, and itself again. */
+	/* The next one, one of another duration, and itself again. */
 	timer_stop(&timer[1]);
 	timer_stop(&timer[4]);
 	start(3, 7);
@@ -146,7 +146,7 @@ START_TEST(test_callbacks)
 	start(1, 10);
 	start(2, 10);
 	start(4, 5);
-	/* All that run at 10 are due, and 4 stands in a queue that comes later or earlier. */
+	/* All with the duration 10 are due, and 4 is in a queue that comes later or earlier. */
 	timer_stop(&timer[4]);
 	start(4, 12);
 	run_at(12);
@@ -162,7 +162,7 @@ START_TEST(test_callbacks)
 }
 END_TEST
 
-/* As many durations as there may be; the sleep is the shortest of all. */
+/* The maximum number of durations; the sleep is the shortest of all. */
 START_TEST(test_durations)
 {
 	for (unsigned round = 0; round < 3; round++) {
@@ -179,7 +179,7 @@ START_TEST(test_durations)
 }
 END_TEST
 
-/* Durations come and go with configurations: what has no timer is used again. */
+/* Durations change with configurations: one without timers is reused. */
 START_TEST(test_many_durations)
 {
 	for (unsigned i = 1; i < 1000; i++) {
@@ -189,7 +189,7 @@ START_TEST(test_many_durations)
 		run_at(now + i);
 		ck_assert_uint_eq(expiries, 1);
 	}
-	/* And more than there are queues, at a time: in any order, all are told. */
+	/* More concurrent durations than queues: in any order, all expire. */
 	timer_stop(&timer[1]);
 	for (unsigned i = 0; i < TIMERS; i++)
 		start(i, (i * 7 % TIMERS + 1) * 10);
@@ -210,7 +210,7 @@ START_TEST(test_far_away)
 }
 END_TEST
 
-/* Against the due times alone. */
+/* Compared with the due times only. */
 START_TEST(test_random)
 {
 	uint64_t due[TIMERS], state = 11;
@@ -219,7 +219,7 @@ START_TEST(test_random)
 	for (unsigned step = 0; step < scaled(50000); step++) {
 		uint64_t random = random_next(&state), next = UINT64_MAX;
 		unsigned which = (unsigned)(random >> 8) % TIMERS, count = 0;
-		/* A few durations, or so many that queues have to be shared. */
+		/* A few durations, or more, so that they have to share queues. */
 		unsigned duration =
 			step & 1024 ? 1 + (unsigned)(random >> 16) % 200 : 1u << (random >> 16) % 8;
 

@@ -38,7 +38,7 @@ static inline void write_config(const char *text)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Reads a command line of words; argv must be as it was afterwards. */
+/* Reads a command line of words; argv must be unchanged afterwards. */
 static inline struct config *read_line(const char *words, struct config_request *request,
 				       GPtrArray *errors)
 {
@@ -69,7 +69,7 @@ static inline struct config *must_read(const char *words)
 	return config;
 }
 
-/* Refused with `count` lines, in the last of which `names` stands. */
+/* The input is refused with `count` lines; the last of them contains `names`. */
 static inline void check_errors(const char *words, const char *names, unsigned count)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-config-scopes.c - unit tests of config-read.c and what it uses: hosts and
- * paths, their rules, and what they inherit.
+ * test-config-scopes.c - unit tests of config-read.c and its helpers: hosts and paths,
+ * their rules, and what they inherit.
  */
 #include "config-fixture.h"
 
-/* The file's configuration. */
+/* The configuration of the file. */
 static struct config *must_read_file(const char *text)
 {
 	char words[256];
@@ -22,7 +22,7 @@ static const struct scope *scope_of(const struct config *config, const char *hos
 	return host_scope(config_host(config, (struct slice){host, strlen(host)}, &nowhere), at);
 }
 
-/* The name of the host for a Host field at an address of this machine. */
+/* Returns the name of the host for a Host field at an address of this machine. */
 static const char *host_at(const struct config *config, const char *field, const char *local)
 {
 	struct listen_address address;
@@ -77,7 +77,7 @@ START_TEST(test_names)
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
 		ck_assert_msg(strcmp(host_at(config, cases[i].field, "80"), cases[i].name) == 0,
 			      "%s: %s", cases[i].field, host_at(config, cases[i].field, "80"));
-	/* As long as they come, and longer. */
+	/* Up to the maximum length, and beyond. */
 	for (size_t length = CONFIG_NAME_MAX - 20; length < sizeof(longest); length++) {
 		memset(longest, 'x', length);
 		strcpy(longest + length - strlen(".example.org"), ".example.org");
@@ -93,7 +93,7 @@ START_TEST(test_addresses)
 	static const struct {
 		const char *field, *local, *name;
 	} cases[] = {
-		/* The same name is another host elsewhere. */
+		/* The same name is another host at another address. */
 		{"a.example", "127.0.0.1:80", "plain"},
 		{"a.example", "127.0.0.1:8443", "secure"},
 		{"a.example", "127.0.0.1:81", ""},
@@ -101,7 +101,7 @@ START_TEST(test_addresses)
 		{"b.example", "127.0.0.1:80", "everywhere"},
 		{"b.example", "[::1]:80", "everywhere"},
 		{"b.example", "192.0.2.1:90", "everywhere"},
-		/* Nobody's name: the first of the address, else the default. */
+		/* An unknown name: the first host of the address, else the default. */
 		{"x.example", "127.0.0.1:80", "plain"},
 		{"", "127.0.0.1:8443", "secure"},
 		{"x.example", "127.0.0.1:81", ""},
@@ -148,7 +148,7 @@ START_TEST(test_rules)
 					       "[path h/f]\nredirect=off\nrequest-rate=10\n");
 	const struct rate_limit *rate = rate_of(config, "", "/");
 
-	/* Counted together where it is inherited, alone where it is set anew. */
+	/* Inherited rules share a counter, redefined ones have their own. */
 	ck_assert_uint_eq(rate->interval_ns, 100000000);
 	ck_assert_uint_eq(rate->burst_ns, 400000000);
 	ck_assert_uint_eq(rate_of(config, "", "/a")->scope, rate->scope);
@@ -161,7 +161,7 @@ START_TEST(test_rules)
 	ck_assert_ptr_nonnull(scope_of(config, "h", "/")->access);
 	ck_assert_ptr_nonnull(scope_of(config, "h", "/d")->access);
 	ck_assert_ptr_nonnull(scope_of(config, "h", "/e")->access);
-	/* What of the path stands for the rest depends on where the redirect is from. */
+	/* The part of the path that replaces the rest depends on the place of the redirect. */
 	ck_assert_ptr_null(scope_of(config, "", "/")->redirect_to);
 	ck_assert_uint_eq(scope_of(config, "h", "/")->redirect_skip, 0);
 	ck_assert_uint_eq(scope_of(config, "h", "/d/x")->redirect_skip, 0);
@@ -172,7 +172,7 @@ START_TEST(test_rules)
 }
 END_TEST
 
-/* A path has what it lacks from the paths around it, the nearest first. */
+/* A path inherits missing keys from the paths around it, the nearest first. */
 START_TEST(test_nesting)
 {
 	struct config *config = must_read_file(
@@ -206,11 +206,11 @@ START_TEST(test_nesting)
 	ck_assert(!scope->access && !scope->auth_realm && !scope->redirect_to);
 	scope = scope_of(config, "", "/a/free");
 	ck_assert(!scope->access && !scope->redirect_to && scope->auth_realm);
-	/* Another host's paths are others. */
+	/* Paths of another host are independent. */
 	scope = scope_of(config, "h", "/a/b");
 	ck_assert(!scope->access && scope->listing);
 	ck_assert_str_eq(scope->redirect_to, "/h/");
-	/* What gives the files: the nearest. */
+	/* The nearest path provides the files. */
 	scope = scope_of(config, "", "/p/in");
 	ck_assert_str_eq(scope->alias, "/pictures");
 	ck_assert_uint_eq(scope->alias_skip, 2);
@@ -359,7 +359,7 @@ START_TEST(test_places)
 }
 END_TEST
 
-/* Of paths in paths the nearest counts; the rest has the default. */
+/* For nested paths the nearest counts; otherwise the default applies. */
 START_TEST(test_cache)
 {
 	static const struct {

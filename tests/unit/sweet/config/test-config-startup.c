@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-config-startup.c - unit tests of config-startup.c: each key of the start
- * is noticed, and no other.  Pure.
+ * test-config-startup.c - unit tests of config-startup.c: a change of each startup key
+ * is detected, and of no other.  Pure.
  */
 #include "config/config-startup.h"
 #include "config/config-read.h"

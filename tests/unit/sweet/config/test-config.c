@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-config.c - unit tests of config-read.c and what it uses: command line
- * over file over defaults, and every mistake in one line that names its place.
+ * test-config.c - unit tests of config-read.c and its helpers: command line over file
+ * over defaults, and every error in one line that names its place.
  */
 #include "config-fixture.h"
 
@@ -73,7 +73,7 @@ START_TEST(test_command_line)
 	ck_assert(!config->path_cache && !config->header_cache && !config->content_cache);
 	ck_assert_uint_eq(config->header_align, 64);
 	config_release(config);
-	/* The last word counts. */
+	/* The last option counts. */
 	config = must_read("sweet --threads=3 --root a --threads=4 --root b --io uring");
 	ck_assert_int_eq(config->threads, 4);
 	ck_assert_str_eq(config->hosts[0].scopes[0].root, "b");
@@ -116,7 +116,7 @@ START_TEST(test_file)
 	ck_assert_uint_eq(config->cache_size, 2 * MIB);
 	ck_assert_int_eq(config->revalidate_ms, 5);
 	config_release(config);
-	/* Each key by itself: the command line wins, lists as a whole. */
+	/* Each key by itself: the command line overrides, lists as a whole. */
 	snprintf(words, sizeof(words),
 		 "sweet --workers=9 --config=%s --listen=:82 --io=auto --root=here", path);
 	config = must_read(words);
@@ -127,7 +127,7 @@ START_TEST(test_file)
 	ck_assert_int_eq(config->io, LOOP_AUTO);
 	ck_assert_int_eq(config->threads, 3);
 	config_release(config);
-	/* Nothing in it: the defaults. */
+	/* An empty file: the defaults. */
 	write_config("");
 	snprintf(words, sizeof(words), "sweet --config=%s", path);
 	config = must_read(words);
@@ -163,7 +163,7 @@ END_TEST
 
 static const struct {
 	const char *key;
-	const char *good, *bad; /* values, parted by blanks */
+	const char *good, *bad; /* values, separated by blanks */
 } values[] = {
 	{"arch", "amped sped mt mp", "AMPED '' x"},
 	{"threads", "1 2 64", "0 4097 -1 +1 1.5 x 2x 0x2 99999999999999999999 '' ' 1' '1 '"},
@@ -197,7 +197,7 @@ static const struct {
 	{"data-path", "nabc posix", "'' POSIX pipe 'nabc posix'"},
 };
 
-/* By the command line and by the file alike. */
+/* On the command line and in the file alike. */
 START_TEST(test_values)
 {
 	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -221,7 +221,7 @@ START_TEST(test_values)
 					config = must_read(words);
 					config_release(config);
 				}
-				/* A file's values have no blanks round them. */
+				/* Values in a file have no blanks around them. */
 				if (strchr(list[k], ' '))
 					continue;
 				snprintf(text, sizeof(text), "[sweet]\n%s=%s\n", values[i].key,
@@ -282,13 +282,13 @@ START_TEST(test_bad_files)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		write_config(bad[i].text);
 		check_refused(words, bad[i].names);
-		/* The file is what is at fault. */
+		/* The error is in the file. */
 		check_refused(words, path);
 	}
 }
 END_TEST
 
-/* Asked for with whatever else. */
+/* Requested together with other options. */
 START_TEST(test_requests)
 {
 	GPtrArray *errors = g_ptr_array_new();

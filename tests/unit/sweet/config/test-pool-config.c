@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-pool-config.c - unit tests of pool-config.c: what a pool must have,
- * what is made of its values, and when processes go on for another.
+ * test-pool-config.c - unit tests of pool-config.c: what a pool requires, the values
+ * that are derived, and when processes are kept for another configuration.
  */
 #include <glib.h>
 
@@ -59,7 +59,7 @@ START_TEST(test_needs)
 }
 END_TEST
 
-/* Whom a process runs as, and what it may take: where the spawner starts it. */
+/* The user and the limits of a process, if the spawner starts it. */
 START_TEST(test_others)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -213,7 +213,7 @@ START_TEST(test_environment)
 }
 END_TEST
 
-/* Who started the application at an address has given it its variables. */
+/* The program that started the application at an address sets its variables. */
 START_TEST(test_environment_of_others)
 {
 	for (unsigned i = 0; i < 4; i++) {

@@ -24,7 +24,7 @@ static const struct upload uploads[] = {
 
 static char bytes[WINDOW]; /* to send */
 
-/* Of the request before; and what is done with the next. */
+/* Resets the state of the previous request; sets how to handle the next one. */
 static void forget(enum manner manner)
 {
 	EVENT(responder.manner = manner; responder.content = 0;
@@ -40,7 +40,7 @@ static void check_pieces(size_t length)
 		ck_assert_uint_eq(responder.sizes[i], WINDOW);
 }
 
-/* With a request behind each, and all on one connection. */
+/* Each followed by another request, all on one connection. */
 START_TEST(test_pieces)
 {
 	begin(_i, ASKS_AT_ONCE);
@@ -64,7 +64,7 @@ START_TEST(test_pieces)
 }
 END_TEST
 
-/* The end of one that fills its windows may come behind the last of them. */
+/* A body that exactly fills its windows may end after the last of them. */
 START_TEST(test_empty_last_piece)
 {
 	struct upload one = {.length = 2 * WINDOW, .chunk = WINDOW};
@@ -81,7 +81,7 @@ START_TEST(test_empty_last_piece)
 }
 END_TEST
 
-/* While a piece is at the responder's, hardly more than that is taken. */
+/* While the responder has a piece, the server reads hardly more than that. */
 START_TEST(test_client_waits)
 {
 	static const char head[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n";
@@ -94,7 +94,7 @@ START_TEST(test_client_waits)
 	pattern_fill(data, 1, 0, sizeof(data));
 	set_nonblocking(client);
 	wait.fd = client;
-	/* Until the socket takes no more although the server has had its turns. */
+	/* Until the socket accepts no more although the server had its turns. */
 	for (unsigned i = 0; i < 3;) {
 		ssize_t now = send(client, data + sent, 64 * KIB, MSG_NOSIGNAL);
 
@@ -121,7 +121,7 @@ START_TEST(test_client_waits)
 }
 END_TEST
 
-/* A responder that has heard enough; what is left is little, or much. */
+/* A responder that needs no more; the rest is small, or large. */
 START_TEST(test_early_answer)
 {
 	struct upload one = {.length = WINDOW + 1000,
@@ -142,7 +142,7 @@ START_TEST(test_early_answer)
 	SEEN(responder.pieces == 1);
 	say_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
 	ck_assert_int_eq(hear(), 200);
-	/* More than is dropped. */
+	/* More than the server drops. */
 	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
 	forget(ANSWERS);
 	pattern_fill(bytes, 1, 0, WINDOW);
@@ -153,7 +153,7 @@ START_TEST(test_early_answer)
 }
 END_TEST
 
-/* It answers while the next piece is on its way, as a worker that dies does. */
+/* It responds while the next piece is in flight, as with a worker that dies. */
 START_TEST(test_answer_meanwhile)
 {
 	begin(_i, WAITS);
@@ -176,7 +176,7 @@ START_TEST(test_answer_meanwhile)
 }
 END_TEST
 
-/* The client goes while a piece is on its way, and while the responder has one. */
+/* The client disconnects while a piece is in flight, and while the responder has one. */
 START_TEST(test_client_goes)
 {
 	static const struct linger reset = {.l_onoff = 1};
@@ -225,7 +225,7 @@ static void take_whole(void *whole)
 	responder.window = *(bool *)whole ? BODY_WHOLE : WINDOW;
 }
 
-/* Of the request before. */
+/* Resets the state of the previous request. */
 static void forget_request(void *argument)
 {
 	(void)argument;
@@ -233,7 +233,7 @@ static void forget_request(void *argument)
 	responder.over = false;
 }
 
-/* Who lies about the length, or how it is told, or is too slow. */
+/* Clients that send a wrong length or framing, or are too slow. */
 START_TEST(test_refused)
 {
 	static const struct {
@@ -274,7 +274,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* A client that waits to be told is told once. */
+/* A client that waits for 100 Continue gets it once. */
 START_TEST(test_continue)
 {
 	begin(_i, ASKS_AT_ONCE);
@@ -293,7 +293,7 @@ START_TEST(test_continue)
 }
 END_TEST
 
-/* Neither memory nor room in the cache: that client hears of it, at once or in the middle. */
+/* Neither memory nor space in the cache: that client gets an error, at once or in the middle. */
 START_TEST(test_no_room)
 {
 	begin(_i, WAITS);
@@ -306,7 +306,7 @@ START_TEST(test_no_room)
 	ck_assert(hears_end());
 	close(client);
 	SEEN(responder.finished == 1 && responder.pieces == 0);
-	/* One that comes in pieces comes in smaller ones. */
+	/* A body in pieces arrives in smaller ones. */
 	call(&runner, take_whole, &(bool){false});
 	connect_client();
 	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 120000\r\n\r\n");
@@ -318,7 +318,7 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(hear(), 200);
 	close(client);
 	call(&runner, forget_request, NULL);
-	/* One that has begun needs no more than it has. */
+	/* A body that has begun needs no more memory than it has. */
 	connect_client();
 	call(&runner, allow, &(uint64_t){WINDOW});
 	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-listener.c - unit tests of listener.c: what a listening socket gives
- * becomes connections, and nobody is lost when it is retired.  Every test is
- * run with each kind of loop.
+ * test-listener.c - unit tests of listener.c: accepted sockets become connections, and
+ * no client is lost when the listener is retired.  Every test is run with each kind of
+ * loop.
  */
 #include "conn/connection.h"
 #include "conn/listener.h"
@@ -52,7 +52,7 @@ static void end(void *argument)
 	connection_close_all(&thread);
 }
 
-/* Opens everything; the socket that listens. */
+/* Opens everything; returns the listening socket. */
 static int open_all(int number)
 {
 	int fd;
@@ -80,7 +80,7 @@ static unsigned connections(void)
 	return (unsigned)atomic_load(&thread.counters.connections);
 }
 
-/* Whether a client's connection is there: a server's own reset would be seen. */
+/* Returns whether a client's connection is open: a reset by the server would be noticed. */
 static bool is_open(int fd)
 {
 	char byte;
@@ -93,7 +93,7 @@ START_TEST(test_retire_waits_for_the_queue)
 	int fd = open_all(_i), clients[WAITING];
 	bool leave = false;
 
-	/* All in the queue before anybody accepts; or while somebody does. */
+	/* All are in the queue before the first accept; or some arrive meanwhile. */
 	for (unsigned i = 0; i < WAITING / 2; i++)
 		clients[i] = visit();
 	call(&runner, begin, &fd);
@@ -106,7 +106,7 @@ START_TEST(test_retire_waits_for_the_queue)
 	for (unsigned i = 0; i < WAITING; i++)
 		ck_assert(is_open(clients[i]));
 	SEEN(retired == 1);
-	/* Nobody listens any more. */
+	/* The socket no longer listens. */
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_lt(connect(fd, (struct sockaddr *)&address.address, address.length), 0);
 	ck_assert_int_eq(errno, ECONNREFUSED);
@@ -126,7 +126,7 @@ static void begin_and_retire(void *argument)
 	retire(&leave);
 }
 
-/* Retired before the loop has accepted anybody. */
+/* Retired before the loop has accepted any client. */
 START_TEST(test_retire_at_once)
 {
 	int fd = open_all(_i), clients[WAITING];
@@ -146,7 +146,7 @@ START_TEST(test_retire_at_once)
 }
 END_TEST
 
-/* Another has the same socket: who comes later is left to it. */
+/* Another listener has the same socket: later clients are left to it. */
 START_TEST(test_retire_leaves_the_queue)
 {
 	int fd = open_all(_i), other = dup(fd), client, guest;
@@ -191,7 +191,7 @@ static void closed_while_stopping(void *argument)
 	listener_close(&listener);
 }
 
-/* After the close nobody is called back. */
+/* After the close no callback is called. */
 START_TEST(test_close_while_retiring)
 {
 	int fd = open_all(_i);
@@ -208,13 +208,13 @@ END_TEST
 
 /* --- descriptors run out ------------------------------------------------------------- */
 
-#define LIMIT 128      /* descriptors that a process has here at most */
-#define LOOK_MS 300    /* that a loop is looked at */
-#define TURNS_MAX 100u /* in that time, of one that does not spin: it would have thousands */
+#define LIMIT 128      /* maximum of descriptors of the process here */
+#define LOOK_MS 300    /* during which a loop is watched */
+#define TURNS_MAX 100u /* in that time; a loop that spins makes thousands */
 
 static struct loop_hook hook;
 static struct timer look;
-static _Atomic unsigned turns; /* read while the loop goes on */
+static _Atomic unsigned turns; /* read while the loop runs */
 static unsigned looks;
 static struct rlimit before; /* of descriptors */
 
@@ -240,7 +240,7 @@ static void begin_look(void *argument)
 	loop_timer_start(runner.loop, &look, LOOK_MS, looked);
 }
 
-/* While descriptors are wanting: the loop sleeps, whoever waits. */
+/* Without free descriptors: the loop sleeps, whatever clients wait. */
 static void check_rest(bool first)
 {
 	unsigned before = looks;
@@ -250,7 +250,7 @@ static void check_rest(bool first)
 	ck_assert_uint_le(turns, TURNS_MAX);
 }
 
-/* What another thread does between two calls of the listener's. */
+/* What another thread does between two calls of the listener. */
 static void lose_reserve(void *argument)
 {
 	(void)argument;
@@ -270,12 +270,12 @@ static void await_turned_away(int fd)
 
 	await(fd, POLLIN);
 	ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
-	/* The listener has its reserve again before anybody can take that. */
+	/* The listener reopens its reserve before another thread can take that descriptor. */
 	settle(&runner);
 	close(fd);
 }
 
-/* From now on; a ring's accept keeps to the limit that there was when it began. */
+/* From now on; an accept of io_uring keeps the limit from its start. */
 static void limit_descriptors(void)
 {
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -294,7 +294,7 @@ START_TEST(test_out_of_descriptors)
 	call(&runner, begin, &fd);
 	for (unsigned i = 0; i < 4; i++)
 		clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* One after the other is turned away, and nobody spins for the next. */
+	/* Clients are rejected one by one, and no loop spins for the next. */
 	hog_descriptors(LIMIT, 0);
 	visit_by(clients[0]);
 	await_turned_away(clients[0]);
@@ -303,13 +303,13 @@ START_TEST(test_out_of_descriptors)
 	visit_by(clients[1]);
 	await_turned_away(clients[1]);
 	hog_descriptors(LIMIT, 0);
-	/* Somebody else has the reserve: who comes has to wait. */
+	/* Another thread has the reserve: new clients have to wait. */
 	call(&runner, lose_reserve, NULL);
 	visit_by(clients[2]);
 	check_rest(false);
 	ck_assert(is_open(clients[2]));
 	ck_assert_uint_eq(connections(), 0);
-	/* Until one is free, which is the reserve again. */
+	/* Until a descriptor is free, which becomes the reserve again. */
 	close(hogs[--hog_count]);
 	await_turned_away(clients[2]);
 	close(hogs[--hog_count]);
@@ -326,7 +326,7 @@ START_TEST(test_out_of_descriptors)
 }
 END_TEST
 
-/* In the midst of that. */
+/* In the middle of that. */
 START_TEST(test_retire_out_of_descriptors)
 {
 	bool leave = true;
@@ -344,7 +344,7 @@ START_TEST(test_retire_out_of_descriptors)
 	check_rest(true);
 	call(&runner, retire, &leave);
 	AWAIT(retired == 1);
-	/* A timer that is left would be seen now. */
+	/* A remaining timer would be noticed now. */
 	check_rest(false);
 	free_descriptors();
 	close(client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* auth-fixture.h - a file of users, and credentials that are checked by it. */
+/* auth-fixture.h - a file of users, and credentials that are checked against it. */
 #ifndef AUTH_FIXTURE_H
 #define AUTH_FIXTURE_H
 
@@ -11,7 +11,7 @@
 
 #include "loop-fixture.h"
 
-/* Both of the password "geheim". */
+/* Both for the password "geheim". */
 #define SHA "{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk="
 #define CRYPT "$1$abcd$SA/FcM82AK5uXDR69GPXS0"
 #define CHECKS 300
@@ -25,7 +25,7 @@ struct ask {
 		struct sockaddr_in6 client6;
 	};
 	struct slice field;
-	unsigned (*others)(void); /* how many answers others have, into before */
+	unsigned (*others)(void); /* returns the answers of others, for before */
 	unsigned before;
 	enum auth_answer answer; /* given at once */
 	unsigned answered;
@@ -52,7 +52,7 @@ static inline void tear_down(void)
 {
 	call(&runner, runner_end, &runner);
 	pthread_join(runner.thread, NULL);
-	/* Its threads may yet be about to wake the loop. */
+	/* Its threads may still be about to wake the loop. */
 	authenticator_close(authenticator);
 	loop_close(runner.loop);
 	close(runner.ends[1]);
@@ -98,7 +98,7 @@ static inline void ask_now(void *argument)
 		auth_ask(ask->auth, &ask->check, (const struct sockaddr *)&ask->client, ask->field);
 }
 
-/* Asks with a field of that value. */
+/* Starts a check of a field with that value. */
 static inline enum auth_answer put(struct auth *auth, struct ask *ask, const char *field)
 {
 	ask->auth = auth;
@@ -110,7 +110,7 @@ static inline enum auth_answer put(struct auth *auth, struct ask *ask, const cha
 	return ask->answer;
 }
 
-/* The answer in the end, for user and password in plain. */
+/* Returns the final answer for user and password in plain text. */
 static inline enum auth_answer answer(struct auth *auth, const char *plain)
 {
 	char *encoded = g_base64_encode((const guchar *)plain, strlen(plain));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-access-log.c - unit tests of access-log.c: when lines are written, the
- * full buffer and the full disk, and changing to another file under way.
- * Parts that need no time run on a loop that stands still.
+ * test-access-log.c - unit tests of access-log.c: when lines are written, the full
+ * buffer and the full disk, and the change to another file meanwhile.  Parts that need
+ * no time run on a loop that does not run.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -28,7 +28,7 @@ static int memory(void)
 	return fd;
 }
 
-/* Of a log that is closed later: the same file once more. */
+/* For a log that is closed later: the same file once more. */
 static int again(int fd)
 {
 	int copy = dup(fd);
@@ -100,7 +100,7 @@ START_TEST(test_gathered)
 			 "192.0.2.1 [" DATE "] \"GET /1" END "192.0.2.1 [" DATE "] \"GET /2" END);
 	access_log_flush(&record);
 	ck_assert_uint_eq(written(fd), strlen(text));
-	/* The end writes what is left. */
+	/* The end writes the rest. */
 	put(3);
 	close_still();
 	ck_assert_uint_eq(lines_of(fd), 3);
@@ -108,7 +108,7 @@ START_TEST(test_gathered)
 }
 END_TEST
 
-/* Lines are written whole, few writes are made, and none is lost when the buffer is full. */
+/* Lines are written whole, with few writes, and none is lost when the buffer is full. */
 START_TEST(test_full_buffer)
 {
 	int fd = memory();
@@ -143,7 +143,7 @@ START_TEST(test_full_buffer)
 }
 END_TEST
 
-/* The longest lines into a buffer filled to any degree. */
+/* The longest lines into a buffer with any fill level. */
 START_TEST(test_long_lines)
 {
 	static char much[5000];
@@ -185,7 +185,7 @@ START_TEST(test_off)
 }
 END_TEST
 
-static int errors; /* what stands for standard error */
+static int errors; /* replaces standard error */
 
 static void catch_errors(void)
 {
@@ -193,7 +193,7 @@ static void catch_errors(void)
 	ck_assert_int_eq(dup2(errors, STDERR_FILENO), STDERR_FILENO);
 }
 
-/* A log that cannot be written costs lines only, and says so once. */
+/* A log that cannot be written only loses lines, and reports that once. */
 START_TEST(test_full_disk)
 {
 	int fd = memory(), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -220,7 +220,7 @@ START_TEST(test_full_disk)
 }
 END_TEST
 
-/* A disk that was full in the middle of a line: the next line is one of its own. */
+/* A disk that was full in the middle of a line: the next line is separate. */
 START_TEST(test_torn_line)
 {
 	char directory[64], path[100];
@@ -274,7 +274,7 @@ START_TEST(test_open)
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(access_log_open(path, &fd), 0);
 		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-		/* Appends, so that threads, and a rotation by copying, do no harm. */
+		/* Appends, so that threads, and log rotation by copying, do no harm. */
 		ck_assert(fcntl(fd, F_GETFL) & O_APPEND);
 		ck_assert_int_eq(write(fd, "line\n", 5), 5);
 		ck_assert_int_eq(fstat(fd, &stat), 0);
@@ -352,7 +352,7 @@ static unsigned read_lines(unsigned count)
 	return reads;
 }
 
-/* The first lines come at once; the next ones wait for each other, but not for more traffic. */
+/* The first lines are written at once; later ones wait for each other, but not for more traffic. */
 START_TEST(test_time)
 {
 	unsigned few = 2, one = 1;
@@ -371,7 +371,7 @@ START_TEST(test_time)
 }
 END_TEST
 
-/* From file to file while lines come: each line is in one of them, in order. */
+/* From file to file while lines are written: each line is in one of them, in order. */
 START_TEST(test_change)
 {
 	unsigned some = 10, number = 0, open_before = open_descriptors();
@@ -387,7 +387,7 @@ START_TEST(test_change)
 		call(&runner, put_some, &some);
 		fds[i] = memory();
 		access_log_change(&record, again(fds[i]), ACCESS_SHORT);
-		/* Sometimes twice, before the thread can have looked. */
+		/* Sometimes twice, before the thread can have noticed. */
 		if (i % 3 == 0)
 			access_log_change(&record, again(fds[i]), ACCESS_SHORT);
 	}
@@ -403,7 +403,7 @@ START_TEST(test_change)
 			ck_assert_int_eq(strncmp(at, expected, strlen(expected)), 0);
 			at += strlen(expected);
 		}
-		/* Those that were there when the file changed are in the old one. */
+		/* Lines from before the change are in the old one. */
 		ck_assert_uint_eq(number, (i + 1) * some);
 		close(fds[i]);
 	}
@@ -413,7 +413,7 @@ START_TEST(test_change)
 }
 END_TEST
 
-/* Off, on again, and in another format. */
+/* Off, on again, and with another format. */
 START_TEST(test_change_to_off)
 {
 	unsigned one = 1;
@@ -426,7 +426,7 @@ START_TEST(test_change_to_off)
 	(void)read_lines(1);
 	access_log_change(&record, -1, ACCESS_SHORT);
 	call(&runner, put_some, &one);
-	/* The last writer of the pipe has let go. */
+	/* The last writer of the pipe has closed it. */
 	await(pipes[0], POLLIN | POLLHUP);
 	ck_assert_int_eq(read(pipes[0], text, 1), 0);
 	access_log_change(&record, again(fd), ACCESS_JSON);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-auth-clients.c - unit tests of auth.c: clients that guess, the shares of
- * clients and networks in the checks under way, and many users.
+ * clients and networks in the pending checks, and many users.
  */
 #include "auth-fixture.h"
 
-/* Who guesses must wait, others need not, and right passwords cost nothing. */
+/* A client that guesses must wait, others need not, and right passwords cost nothing. */
 START_TEST(test_guessing)
 {
 	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
@@ -22,7 +22,7 @@ START_TEST(test_guessing)
 	ck_assert_uint_ge(asks[0].check.wait_s, 1);
 	ck_assert_uint_le(asks[0].check.wait_s, 2);
 	ck_assert_uint_ge(guesses, 20);
-	/* Not even a right one is looked at, unless it is remembered. */
+	/* Not even a right one is checked, unless it is remembered. */
 	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_WAIT);
 	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
 	asks[0].client.sin_addr.s_addr++;
@@ -31,10 +31,10 @@ START_TEST(test_guessing)
 }
 END_TEST
 
-/* A flood from everywhere: so many may wait for a thread, the rest is told to come again. */
+/* A flood from everywhere: a limited number may wait for a thread, the others must retry. */
 START_TEST(test_busy)
 {
-	/* A form that takes its time; under Valgrind the quickest does. */
+	/* A slow hash; under Valgrind the fastest one is slow enough. */
 	bool quick = scaled(2) < 2;
 	struct auth *auth = open_file(
 		quick ? "anna:$2y$04$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.\n"
@@ -51,7 +51,7 @@ START_TEST(test_busy)
 	ck_assert(quick || busy >= 1);
 	ck_assert_uint_le(busy, CHECKS - 256);
 	auth_release(auth);
-	/* Closed with most of them waiting: each has its answer, once. */
+	/* Closed with most of them waiting: each gets its answer, once. */
 	tear_down();
 	for (unsigned i = 0; i < CHECKS; i++)
 		ck_assert_uint_eq(asks[i].answered, asks[i].answer == AUTH_LATER);
@@ -59,7 +59,7 @@ START_TEST(test_busy)
 }
 END_TEST
 
-/* Threads that wait for a file are busy until the test lets them go on. */
+/* Threads that wait for a file are busy until the test releases them. */
 static struct auth *plugs[THREADS];
 static char plug_paths[THREADS][96];
 
@@ -94,7 +94,7 @@ static void unplug(void)
 	}
 }
 
-/* An address of the n-th network, another one of it each time. */
+/* An address of the n-th network, a different one each time. */
 static void set_client(struct ask *ask, bool six, unsigned n, unsigned host)
 {
 	struct sockaddr_in6 *in6 = &ask->client6;
@@ -111,7 +111,7 @@ static void set_client(struct ask *ask, bool six, unsigned n, unsigned host)
 	}
 }
 
-/* Of passwords that were looked at. */
+/* Returns the number of checked passwords that were answered. */
 static unsigned answers(void)
 {
 	unsigned sum = 0;
@@ -130,7 +130,7 @@ static unsigned all_answers(void)
 	return sum;
 }
 
-/* Clients that guess fill the queue; another one has a place in it, and its turn. */
+/* Clients that guess fill the queue; another client has a place in it, and its turn. */
 static void check_shares(bool six)
 {
 	static const unsigned guessers = 13, guesses = 20;
@@ -141,7 +141,7 @@ static void check_shares(bool six)
 	plug();
 	for (unsigned i = 0; i < guessers * guesses; i++) {
 		set_client(&asks[i], six, i / guesses, i);
-		/* Of them the last ones are too many. */
+		/* Only the last ones are too many. */
 		busy += put(auth, &asks[i], "Basic YW5uYTpmYWxzY2g=") == AUTH_BUSY;
 		ck_assert(asks[i].answer == AUTH_BUSY || asks[i].answer == AUTH_LATER);
 	}
@@ -150,7 +150,10 @@ static void check_shares(bool six)
 	honest->others = answers;
 	ck_assert_int_eq(put(auth, honest, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
 	unplug();
-	/* In the first round: one of each guesser may be before it, and what threads have meanwhile. */
+	/*
+	 * In the first round: at most one check of each guesser is before it, and those that
+	 * threads already have.
+	 */
 	AWAIT(honest->answered == 1);
 	ck_assert_int_eq(honest->check.answer, AUTH_YES);
 	ck_assert_uint_le(honest->before, guessers + 2 * THREADS);
@@ -168,14 +171,14 @@ START_TEST(test_shares)
 }
 END_TEST
 
-/* One of IPv6 is a /64: other addresses in it are no other clients. */
+/* An IPv6 client is a /64 network: other addresses in it are the same client. */
 START_TEST(test_shares_of_networks)
 {
 	check_shares(true);
 }
 END_TEST
 
-/* Of a house full of people behind one address each is checked, and none has to wait. */
+/* Many people behind one address: each is checked, and none has to wait. */
 START_TEST(test_many_users)
 {
 	GString *text = g_string_new(NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-auth.c - unit tests of auth.c: credentials as fields, what is checked
- * here and what elsewhere, files that change.
+ * test-auth.c - unit tests of auth.c: credentials as fields, which checks are done
+ * here and which by threads, files that change.
  */
 #include "auth-fixture.h"
 
-/* Other numbers than those of times that are still moving. */
+/* Sets a time of modification that is not recent. */
 static void age_file(time_t when)
 {
 	struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
@@ -84,13 +84,13 @@ START_TEST(test_answers)
 	ck_assert_int_eq(answer(auth, "anna:Geheim"), AUTH_NO);
 	ck_assert_int_eq(answer(auth, "carl:geheim"), AUTH_NO);
 	ck_assert_int_eq(answer(auth, ":geheim"), AUTH_NO);
-	/* The wrong ones have done no harm to the right ones. */
+	/* The wrong ones did not affect the right ones. */
 	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
 	auth_release(auth);
 }
 END_TEST
 
-/* What was right once is answered without a thread, but for the look at the file. */
+/* A right password is remembered and needs no thread, except for the check of the file. */
 START_TEST(test_remembered)
 {
 	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
@@ -103,15 +103,15 @@ START_TEST(test_remembered)
 		ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
 		here += asks[0].answer == AUTH_YES;
 	}
-	/* One in a second, and so slow is nobody. */
+	/* One in each second, and for slow machines. */
 	ck_assert_uint_ge(here, all - all / 4);
-	/* For this user alone, although the hashes are the same. */
+	/* For this user only, although the hashes are equal. */
 	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
 	ck_assert_int_eq(asks[0].answer, AUTH_LATER);
 	/* In the file of another scope or generation as well. */
 	other = auth_open(authenticator, path, &why);
 	ck_assert_ptr_nonnull(other);
-	ck_assert_int_eq(answer(other, "carl:geheim"), AUTH_NO); /* looks at the file */
+	ck_assert_int_eq(answer(other, "carl:geheim"), AUTH_NO); /* checks the file */
 	here = 0;
 	for (unsigned i = 0; i < 100; i++) {
 		ck_assert_int_eq(answer(other, "anna:geheim"), AUTH_YES);
@@ -123,13 +123,13 @@ START_TEST(test_remembered)
 }
 END_TEST
 
-/* Asks until the file was looked at again and the answer is as wanted. */
+/* Repeats until the file was checked again and the answer is as expected. */
 static void until(struct auth *auth, const char *plain, enum auth_answer wanted)
 {
 	for (unsigned i = 0; i < 600; i++) {
 		if (answer(auth, plain) == wanted)
 			return;
-		/* Others fail instead of this client. */
+		/* Failures count for others instead of this client. */
 		asks[0].client.sin_addr.s_addr = htonl(0x0a000000 + i);
 		poll(NULL, 0, 50);
 	}
@@ -146,7 +146,7 @@ START_TEST(test_changes)
 	write_file("bert:" SHA "\n");
 	until(auth, "bert:geheim", AUTH_YES);
 	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_NO);
-	/* A bad line, and no file at all, change nothing. */
+	/* An invalid line, or a missing file, changes nothing. */
 	write_file("carl:geheim\n");
 	age_file(1000);
 	for (unsigned i = 0; i < 25; i++) {
@@ -182,7 +182,7 @@ START_TEST(test_open_errors)
 }
 END_TEST
 
-/* A form that this crypt(3) does not know lets nobody in. */
+/* A hash that this crypt(3) does not support rejects everybody. */
 START_TEST(test_unknown_form)
 {
 	struct auth *auth = open_file("anna:$gy$nonsense\n");

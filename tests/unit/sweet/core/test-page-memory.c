@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-page-memory.c - unit tests of page-memory.h: when a program has room for
- * the page of one request more, and who is told.
+ * test-page-memory.c - unit tests of page-memory.h: when the page of one more request
+ * fits into a program's memory, and which program is told.
  */
 #include "core/page-memory.h"
 
@@ -14,7 +14,7 @@ START_TEST(fits_what_is_not_held)
 	struct page_memory memory = {0};
 
 	page_memory_init(&memory, MOST);
-	/* Nothing is known of its pages. */
+	/* The size of its pages is unknown. */
 	ck_assert(page_memory_fits(&memory, 13));
 	ck_assert(!page_memory_fits(&memory, 14));
 	page_memory_hold(&memory, 100);
@@ -27,7 +27,7 @@ START_TEST(fits_what_is_not_held)
 }
 END_TEST
 
-/* However large its pages are. */
+/* A page of any size. */
 START_TEST(idle_one_always_fits)
 {
 	struct page_memory memory = {.most = MOST};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-site.c - unit tests of site.c and of struct config_ref: folders are opened
- * once, shared by scopes and by generations, and given back with the last
- * user of a configuration.  Owns a folder of folders; single-threaded.
+ * once, shared by scopes and by generations, and closed with the last user of a
+ * configuration.  Owns a folder of folders; single-threaded.
  */
 #include <sys/stat.h>
 
@@ -39,7 +39,7 @@ static void tear_down(void)
 	ck_assert_int_eq(rmdir(directory), 0);
 }
 
-/* The configuration of a text in which @ stands for the folder. */
+/* The configuration of a text in which @ is the folder. */
 static struct config *read_text(const char *text)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
@@ -84,11 +84,11 @@ START_TEST(test_shared)
 	ck_assert_ptr_ne(a, b);
 	ck_assert_ptr_eq(content_at(first, "/y"), a);
 	ck_assert_ptr_eq(first->hosts[1].scopes[0].file_cache, b);
-	/* The next generation goes on with it, though the folder was renamed. */
+	/* The next generation continues to use it, though the folder was renamed. */
 	second = read_text("[sweet]\nroot=@/b\n");
 	must_open(second, first);
 	ck_assert_ptr_eq(content_at(second, "/"), b);
-	/* Read another way it is another content. */
+	/* With different options it is a different content. */
 	third = read_text("[sweet]\nroot=@/b\nrevalidate=5\n");
 	must_open(third, second);
 	ck_assert_ptr_ne(content_at(third, "/"), b);
@@ -128,7 +128,7 @@ static void count(struct config *config)
 	released++;
 }
 
-/* A transaction ends with the generation that it began with. */
+/* A transaction ends with the generation with which it began. */
 START_TEST(test_generations)
 {
 	struct config *config = read_text("[sweet]\nroot=@/a\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-socket-options.c - unit tests of socket-options.c: what is set on
- * sockets that listen is what the system tells of them then, and what
- * connections get of it.  Single-threaded, on the loopback interface.
+ * test-socket-options.c - unit tests of socket-options.c: the system returns the
+ * options that were set on listening sockets, and connections inherit them.
+ * Single-threaded, on the loopback interface.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -48,7 +48,7 @@ START_TEST(test_set_and_taken_back)
 	sockets.fastopen = 17;
 	sockets.delay_ack = true;
 	socket_options_set(fd, &sockets, 30000);
-	/* The system counts it in repetitions of its own packet: 1, 3, 7, 15, 31 s and so on. */
+	/* The system counts retransmissions of its own packet: 1, 3, 7, 15, 31 s and so on. */
 	ck_assert_int_ge(option(fd, TCP_DEFER_ACCEPT), 30);
 	ck_assert_int_eq(option(fd, TCP_FASTOPEN), 17);
 	ck_assert_int_eq(option(fd, TCP_QUICKACK), 0);
@@ -60,7 +60,7 @@ START_TEST(test_set_and_taken_back)
 }
 END_TEST
 
-/* A connection gets it from the socket that it was accepted by. */
+/* A connection inherits it from its listening socket. */
 START_TEST(test_inherited)
 {
 	struct config_sockets sockets = usual;
@@ -86,7 +86,7 @@ START_TEST(test_inherited)
 }
 END_TEST
 
-/* A connection that has sent nothing is not there to be accepted. */
+/* A connection that has sent nothing is not accepted. */
 START_TEST(test_deferred)
 {
 	struct config_sockets sockets = usual;
@@ -106,7 +106,7 @@ START_TEST(test_deferred)
 }
 END_TEST
 
-/* There is nothing of the kind to set, and nothing to complain of. */
+/* Unix sockets have no such option, and there is no warning. */
 START_TEST(test_unix)
 {
 	struct config_sockets sockets = usual;
@@ -155,7 +155,7 @@ static void check_method(NC_cache *cache, unsigned before, unsigned method, cons
 	ck_assert_int_eq(good, refused == NULL);
 	ck_assert(good || strstr(why, refused));
 	g_free(why);
-	/* Whoever does not ask is not told. */
+	/* A caller without a use for it passes NULL. */
 	ck_assert_int_eq(send_method_use(cache, &old, &config, NULL), good);
 }
 

@@ -11,7 +11,7 @@ static struct runner runner;
 
 /* --- receive ------------------------------------------------------------------- */
 
-/* An inlet at one end of a TCP connection, begun; returns the other end. */
+/* Starts an inlet at one end of a TCP connection; returns the other end. */
 static inline int inlet_open(struct inlet *inlet, size_t room)
 {
 	int pair[2];

@@ -32,7 +32,7 @@ static inline size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_
 	return id;
 }
 
-/* A connection that sends; something is received on it as on any connection. */
+/* A connection that sends; it receives like any connection. */
 struct outlet {
 	struct loop_send send; /* must be first */
 	struct inlet inlet;
@@ -40,9 +40,9 @@ struct outlet {
 	struct NC_hold holds[NC_RANGES_MAX];
 	int peer;
 	bool started;
-	bool early;   /* told before the call returned */
-	bool closes;  /* itself, when told */
-	size_t first; /* bytes that had left when the call returned */
+	bool early;   /* called back before the call returned */
+	bool closes;  /* closes itself in the callback */
+	size_t first; /* bytes that were sent when the call returned */
 	unsigned calls;
 	int result;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-limit.c - unit tests of client-limit.c with a clock of the tests' own: what
- * a bucket gives, who is one client, what a flood of addresses does; many
- * threads at one counter.
+ * test-client-limit.c - unit tests of client-limit.c with a clock set by the tests:
+ * how much a bucket permits, which addresses are one client, the effect of a flood of
+ * addresses; many threads at one counter.
  */
 #include <pthread.h>
 
@@ -28,7 +28,7 @@ static const struct sockaddr *client(const char *text)
 		address.in6.sin6_family = AF_INET6;
 		ck_assert_int_eq(inet_pton(AF_INET6, text, &address.in6.sin6_addr), 1);
 	}
-	/* Of no matter. */
+	/* Ignored. */
 	address.in.sin_port = (in_port_t)random();
 	return &address.any;
 }
@@ -44,14 +44,14 @@ START_TEST(test_rate)
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
-	/* Being refused does not make it worse. */
+	/* A refusal does not delay further. */
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
 	now += SECOND / 10 - 1;
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 1);
 	now += 1;
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
-	/* After a pause all of the burst, and no more. */
+	/* After a pause the whole burst is available, not more. */
 	now += 100 * SECOND;
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
@@ -60,10 +60,10 @@ START_TEST(test_rate)
 	client_limits_put_back(limits, rate, &who);
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	ck_assert_uint_ne(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	/* A clock of another thread may be behind. */
+	/* The clock of another thread may be behind. */
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now - 7),
 			  SECOND / 10 + 7);
-	/* What was never taken. */
+	/* Nothing was ever taken. */
 	who = client_address(client("192.0.2.2"));
 	client_limits_put_back(limits, rate, &who);
 	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.2"), now), 0);
@@ -73,7 +73,7 @@ START_TEST(test_rate)
 }
 END_TEST
 
-/* However long it lasts, not more than the rate comes through. */
+/* For any duration, at most the rate passes. */
 START_TEST(test_steady)
 {
 	static const unsigned rates[] = {1, 3, 7, 1000, 1000000, 2000000000};
@@ -177,13 +177,13 @@ START_TEST(test_connections)
 	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 3));
 	for (unsigned i = 0; i < 3; i++)
 		client_limits_leave(limits, held[i]);
-	/* Those that are left are freed with the table. */
+	/* Remaining ones are freed with the table. */
 	ck_assert_ptr_nonnull(client_limits_enter(limits, client("192.0.2.1"), 1));
 	client_limits_close(limits);
 }
 END_TEST
 
-/* As many clients as chains and more, which come and go in another order. */
+/* More clients than chains, which connect and disconnect in different orders. */
 START_TEST(test_many_connections)
 {
 	unsigned count = scaled(50000);
@@ -210,7 +210,7 @@ START_TEST(test_many_connections)
 }
 END_TEST
 
-/* A flood of addresses, each with one request, does not give a hog new tokens. */
+/* A flood of addresses, each with one request, does not give new tokens to a busy client. */
 START_TEST(test_flood)
 {
 	struct client_limits *limits = client_limits_open(64);

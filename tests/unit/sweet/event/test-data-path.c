@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-data-path.c - unit tests of data-path.c and data-path-posix.c: what
- * comes out of a socket is header, ranges and memory in their order, wherever
- * a write stopped short.
+ * test-data-path.c - unit tests of data-path.c and data-path-posix.c: a socket
+ * delivers header, ranges and memory in order, wherever a write stopped.
  */
 #include <nabc-worker.h>
 
@@ -34,7 +33,7 @@ static void end(void)
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 
-/* A unit in fragments that do not touch each other, held. */
+/* A held unit in fragments with gaps. */
 static size_t held(uint64_t seed)
 {
 	unsigned char data[LENGTH];
@@ -64,7 +63,7 @@ static ssize_t send_posix(const struct NC_send *message, const void *data, size_
 	return send_by(&data_path_posix, message, data, length);
 }
 
-/* All that is there. */
+/* Reads all available bytes. */
 static size_t take(unsigned char *got, size_t room)
 {
 	ssize_t more = recv(pair[1], got, room, MSG_DONTWAIT);
@@ -81,7 +80,7 @@ START_TEST(test_table)
 }
 END_TEST
 
-/* Whatever has left already. */
+/* For every number of bytes that were sent before. */
 START_TEST(test_every_skip)
 {
 	struct NC_range ranges[] = {{.offset = 150, .length = 300},
@@ -120,7 +119,7 @@ START_TEST(test_every_skip)
 }
 END_TEST
 
-/* A header and a part of a file, whatever has left already. */
+/* A header and a part of a file, for every number of bytes that were sent before. */
 START_TEST(test_file)
 {
 	struct NC_sendfile message = NC_SENDFILE_INIT();
@@ -148,7 +147,7 @@ START_TEST(test_file)
 			ck_assert_uint_eq(take(got, sizeof(got)), left);
 			expect(memcmp(got, whole + message.skip, left) == 0);
 		}
-	/* What the header's call took is told though the file's failed. */
+	/* The bytes of the header's call are reported though that of the file failed. */
 	message.offset = 700;
 	message.skip = 3;
 	ck_assert_int_eq(data_path_file(&data_path_nabc, pair[0], &message, true),
@@ -161,7 +160,7 @@ START_TEST(test_file)
 }
 END_TEST
 
-/* The header leaves by itself, if anything follows; what has left already is left out. */
+/* The header is sent separately if more follows; bytes that were sent before are skipped. */
 START_TEST(test_apart)
 {
 	struct NC_range range = {.length = LENGTH};
@@ -175,7 +174,7 @@ START_TEST(test_apart)
 		const struct data_path *path = data_paths[kind];
 		unsigned char got[2000];
 
-		/* Records show what was a call of its own. */
+		/* Records show which bytes one call sent. */
 		begin();
 		close(pair[0]);
 		close(pair[1]);
@@ -212,7 +211,7 @@ START_TEST(test_apart)
 }
 END_TEST
 
-/* Ten runs in each of so many ranges are far more than there are vectors. */
+/* Ten runs in each of these ranges are far more than there are vectors. */
 START_TEST(test_many_runs)
 {
 	struct NC_range ranges[NC_RANGES_MAX];
@@ -242,7 +241,7 @@ START_TEST(test_many_runs)
 }
 END_TEST
 
-/* A socket that is full takes a part, then nothing, then the rest. */
+/* A full socket accepts a part, then nothing, then the rest. */
 START_TEST(test_short)
 {
 	size_t length = 4 << 20, have = 0, parts = 0;
@@ -307,7 +306,7 @@ START_TEST(test_errors)
 	ck_assert_uint_eq(take(got, sizeof(got)), 0);
 	message.range_count = 0;
 	ck_assert_int_eq(send_posix(&message, NULL, 0), 0);
-	/* Nor does a signal come. */
+	/* And no signal is raised. */
 	signal(SIGPIPE, SIG_DFL);
 	close(pair[1]);
 	ck_assert_int_eq(send_posix(&message, "x", 1), -1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-loop-close.c - unit tests of the event loop: after loop_close_fd() no
- * callback comes, whatever was under way, and a number that is used again
- * gets nothing of its predecessor's; very many connections at once.  Every
- * test is run with each kind of loop.
+ * test-loop-close.c - unit tests of the event loop: after loop_close_fd() no callback
+ * is called, whatever was pending, and a reused descriptor number gets nothing of its
+ * predecessor; very many connections at once.  Every test is run with each kind of
+ * loop.
  */
 #include <sys/resource.h>
 
@@ -17,7 +17,7 @@ static void begin_and_end(void *argument)
 	inlet_end(argument);
 }
 
-/* Closed in the turn in which it began, and in one in which bytes are there. */
+/* Closed in the turn in which it started, and in one in which bytes are there. */
 START_TEST(test_close_at_once)
 {
 	runner_start(&runner, kind_of(_i));
@@ -55,7 +55,7 @@ static void received_and_closes(struct loop_receive *op, const char *data, int l
 	loop_close_fd(runner.loop, ((struct inlet *)op)->fd);
 }
 
-/* By its own callback: with more bytes behind, or with the end. */
+/* By its own callback: with more bytes pending, or with the end. */
 START_TEST(test_close_itself)
 {
 	size_t size = 200000;
@@ -89,9 +89,9 @@ START_TEST(test_close_itself)
 END_TEST
 
 /*
- * Two sockets that are readable in the same turn: the callback of the one that
- * comes first closes the other and begins a new connection, with the number
- * that has become free if it has.
+ * Two sockets that are readable in the same turn: the first callback closes the other
+ * socket and starts a new connection, if possible with the descriptor number that is
+ * now free.
  */
 struct rival {
 	struct inlet inlet; /* must be first */
@@ -163,14 +163,14 @@ START_TEST(test_reuse_in_a_turn)
 		}
 		free(heir.inlet.got);
 	}
-	/* With epoll closing is at once, so the case was there. */
+	/* With epoll the close takes effect at once, so the case occurred. */
 	if (kind_of(_i) == LOOP_EPOLL)
 		ck_assert_uint_gt(heirs, 0);
 	runner_stop(&runner);
 }
 END_TEST
 
-/* Connection after connection with the same numbers: everyone gets their own bytes. */
+/* Connection after connection with the same numbers: each one gets its own bytes. */
 START_TEST(test_churn)
 {
 	runner_start(&runner, kind_of(_i));
@@ -222,7 +222,7 @@ START_TEST(test_close_and_stop)
 	ck_assert_int_eq(write(pair[0], "x", 1), 1);
 	pthread_join(runner.thread, NULL);
 	loop_close(runner.loop);
-	/* Not ended by the byte alone, for that was read. */
+	/* It was not closed when the byte alone arrived. */
 	await(pair[0], POLLIN);
 	ck_assert_int_eq(read(pair[0], &byte, 1), 0);
 	SEEN(inlet.calls == 1);
@@ -250,7 +250,7 @@ static void raise_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Connections, not begun, with room for the bytes that may come. */
+/* Connections, not started, with space for the expected bytes. */
 static void many_init(unsigned count, size_t room)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -272,8 +272,8 @@ static void many_begin(void *argument)
 }
 
 /*
- * All of them send at once, while the loop is busy: far more than the buffers
- * and the completions of one turn; the table of descriptors grows under it.
+ * All of them send at once, while the loop is busy: far more than the buffers and the
+ * completions of one turn; the table of descriptors grows meanwhile.
  */
 START_TEST(test_many)
 {
@@ -290,7 +290,7 @@ START_TEST(test_many)
 		AWAIT(many[i].length == CHUNK);
 		SEEN(pattern_match(many[i].got, i, 0, CHUNK) == CHUNK);
 	}
-	/* Again from the other side, then everyone goes. */
+	/* Again from the other side, then all disconnect. */
 	for (unsigned i = 0; i < count; i++) {
 		EVENT(many[i].length = 0);
 		ck_assert_int_eq(write(peers[i], "again", 5), 5);
@@ -308,8 +308,8 @@ START_TEST(test_many)
 END_TEST
 
 /*
- * When the loop's thread has ended, another one takes down what is left: more
- * than the ring takes submissions, and nobody may submit any more.
+ * After the end of the loop's thread, another one closes the rest: more than the
+ * ring's submissions, and no thread may submit any more.
  */
 START_TEST(test_close_after_the_end)
 {
@@ -339,7 +339,7 @@ START_TEST(test_close_after_the_end)
 }
 END_TEST
 
-/* Numbers far beyond all others, and back. */
+/* Numbers far above all others, and back. */
 START_TEST(test_large_numbers)
 {
 	static const int numbers[] = {63, 64, 65, 200, 255, 256, 511, 512, 900, 1000, 70};
@@ -416,7 +416,7 @@ static void crowd_end(void *argument)
 		loop_close_fd(runner.loop, crowd->inlets[--crowd->count].fd);
 }
 
-/* The least that closing SOME of count took, of a few times. */
+/* Returns the minimum time of a few runs that close SOME of count. */
 static double close_beside(int kind, unsigned count)
 {
 	struct crowd crowd = {.inlets = must_alloc(count * sizeof(*crowd.inlets))};
@@ -450,7 +450,7 @@ static double close_beside(int kind, unsigned count)
 	return best;
 }
 
-/* Who closes some need not look at all: a crowd that sits there costs the others nothing. */
+/* Closing some does not scan all: a crowd of idle connections costs the others nothing. */
 START_TEST(test_close_beside_many)
 {
 	struct rlimit limit;

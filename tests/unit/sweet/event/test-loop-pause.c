@@ -35,14 +35,14 @@ START_TEST(test_pause)
 		call(&runner, resume_inlet, &inlet);
 		AWAIT(inlet.length == at + 10000);
 	}
-	/* Nothing to resume with, and then something. */
+	/* First without data, then with some. */
 	call(&runner, pause_inlet, &inlet);
 	call(&runner, pause_inlet, &inlet);
 	call(&runner, resume_inlet, &inlet);
 	call(&runner, resume_inlet, &inlet);
 	write_pattern(peer, 4, 50010, 10);
 	AWAIT(inlet.length == 50020);
-	/* The end comes during a pause and is told after it, or at once. */
+	/* The end arrives during a pause and is reported after it, or at once. */
 	call(&runner, pause_inlet, &inlet);
 	settle(&runner);
 	write_pattern(peer, 4, 50020, 10);
@@ -59,13 +59,13 @@ START_TEST(test_pause)
 }
 END_TEST
 
-/* The reset comes during a pause, with bytes before it: both are told. */
+/* The reset arrives during a pause, after some bytes: both are reported. */
 START_TEST(test_reset_in_a_pause)
 {
 	struct linger now = {.l_onoff = 1};
 
 	runner_start(&runner, kind_of(_i));
-	/* More at last than the kernel gives in one go. */
+	/* In the end more than the kernel returns at once. */
 	for (size_t length = 0; length < 200000; length += 29999) {
 		struct inlet inlet;
 		int pair[2];
@@ -109,7 +109,7 @@ START_TEST(test_close_paused)
 			write_pattern(peer, 5, 0, 10);
 		inlet_close(&inlet);
 		await(peer, POLLIN);
-		/* Unread bytes make it a reset. */
+		/* Unread bytes turn it into a reset. */
 		ck_assert_int_eq(read(peer, &byte, 1), i == 2 ? -1 : 0);
 		settle(&runner);
 		SEEN(inlet.calls == 0);
@@ -119,7 +119,7 @@ START_TEST(test_close_paused)
 }
 END_TEST
 
-/* Pauses itself at random, and a timer or the same callback resumes: no byte is lost. */
+/* Pauses itself at random; a timer or the same callback resumes: no byte is lost. */
 struct moody {
 	struct inlet inlet; /* must be first */
 	struct timer timer;
@@ -185,7 +185,7 @@ static void fill(TCase *tcase)
 {
 	int first = first_kind();
 
-	/* Valgrind keeps the limit itself, and drops the connection with the error. */
+	/* Valgrind enforces the limit itself, and drops the connection with the error. */
 	if (!no_uring())
 		tcase_add_loop_test(tcase, test_pause, first, KINDS);
 	tcase_add_loop_test(tcase, test_reset_in_a_pause, first, KINDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-loop-send-end.c - unit tests of the event loop: messages of units that fail,
- * and the end of a descriptor whose message is under way.
+ * and the close of a descriptor whose message is pending.
  */
 #include "loop-send-fixture.h"
 
@@ -12,7 +12,7 @@ START_TEST(test_errors)
 	size_t id;
 
 	start(_i);
-	/* A hold that was released. */
+	/* A released hold. */
 	outlet_open(&outlet, 0, 0);
 	id = insert(1, 100, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(release_id(NULL, id), 0);
@@ -24,7 +24,7 @@ START_TEST(test_errors)
 	AWAIT(outlet.calls == 1);
 	SEEN(outlet.result == -EINVAL && !outlet.early);
 	outlet_close(&outlet);
-	/* Nobody is there any more. */
+	/* The peer has closed. */
 	outlet_open(&outlet, 0, 0);
 	ck_assert_int_eq(setsockopt(outlet.peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
 	close(outlet.peer);
@@ -40,7 +40,7 @@ START_TEST(test_errors)
 }
 END_TEST
 
-/* A message of 8 MiB that its reader does not take. */
+/* A message of 8 MiB that its reader does not read. */
 static void stuff(struct outlet *outlet, size_t id)
 {
 	outlet_open(outlet, 16384, 16384);
@@ -52,7 +52,7 @@ static void stuff(struct outlet *outlet, size_t id)
 	SEEN(outlet->calls == 0);
 }
 
-/* The peer goes in the middle: an error, once. */
+/* The peer disconnects in the middle: one error. */
 START_TEST(test_reset)
 {
 	struct linger now = {.l_onoff = 1};
@@ -76,7 +76,7 @@ START_TEST(test_reset)
 }
 END_TEST
 
-/* Closed while its message waits for room: no callback; what was sent arrives. */
+/* Closed while its message waits for space: no callback; sent bytes arrive. */
 START_TEST(test_close_waiting)
 {
 	char *got = must_alloc(128 * KIB);
@@ -89,7 +89,7 @@ START_TEST(test_close_waiting)
 	stuff(&outlet, id);
 	call(&runner, inlet_end, &outlet.inlet);
 	outlet.closes = true;
-	/* Everything is free now: the unit may go, and the sender be reused. */
+	/* Everything is free now: the unit may be destroyed, and the sender be reused. */
 	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	memset(&outlet.send, 0, sizeof(outlet.send));
@@ -115,7 +115,7 @@ static void begin_and_close(void *argument)
 	loop_close_fd(runner.loop, outlet->inlet.fd);
 }
 
-/* Sent, but closed before that was told: it is told no more; others are. */
+/* Sent, but closed before its callback: it is not called any more; others are. */
 static void begin_all(void *argument)
 {
 	struct outlet *outlets = argument;
@@ -138,7 +138,7 @@ START_TEST(test_close_untold)
 		outlets[i].send.message.header_length = 4;
 	}
 	call(&runner, begin_all, outlets);
-	/* And the list of those to be told is whole after that. */
+	/* Afterwards the list of pending callbacks is still valid. */
 	call(&runner, outlet_begin, &outlets[4]);
 	AWAIT(outlets[4].calls == 1);
 	settle(&runner);
@@ -178,7 +178,7 @@ START_TEST(test_close_itself)
 }
 END_TEST
 
-/* While a message waits for room, the same socket receives, pauses and resumes. */
+/* While a message waits for space, the same socket receives, pauses and resumes. */
 static void pause_inlet(void *argument)
 {
 	loop_receive_pause(runner.loop, ((struct outlet *)argument)->inlet.fd);
@@ -207,7 +207,7 @@ START_TEST(test_both_ways)
 	read_exactly(outlet.peer, got, total / 2);
 	call(&runner, resume_inlet, &outlet);
 	AWAIT(outlet.inlet.length == 10);
-	/* The peer's end of sending is not the end of ours. */
+	/* The peer can still receive after it has ended its own sending. */
 	shutdown(outlet.peer, SHUT_WR);
 	AWAIT(outlet.inlet.end == 0);
 	read_exactly(outlet.peer, got + total / 2, total / 2);

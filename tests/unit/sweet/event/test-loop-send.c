@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-loop-send.c - unit tests of the event loop: messages of units to sockets
- * that take them bit by bit.  Every test is run with each kind of loop; the
- * loop has a thread, the test is the reader.
+ * test-loop-send.c - unit tests of the event loop: messages of units to sockets that
+ * accept them bit by bit.  Every test is run with each kind of loop; the loop has a
+ * thread, the test is the reader.
  */
 #include "loop-send-fixture.h"
 
@@ -85,7 +85,7 @@ static void send_by_posix(void *argument)
 	loop_send_by(runner.loop, &data_path_posix);
 }
 
-/* The same without the library, and with memory that is no unit behind it. */
+/* The same without the library, followed by memory that is no unit. */
 START_TEST(test_plain_calls)
 {
 	size_t length = 2 << 20;
@@ -116,7 +116,7 @@ START_TEST(test_plain_calls)
 }
 END_TEST
 
-/* More pieces than one call to the kernel takes: as many ranges as there may be. */
+/* More pieces than one system call accepts: the maximum of ranges. */
 START_TEST(test_many_ranges)
 {
 	size_t size = 20 * KIB, total = size * NC_RANGES_MAX;
@@ -145,7 +145,7 @@ START_TEST(test_many_ranges)
 }
 END_TEST
 
-/* A long one, for which there is room at once, leaves by turns; its end is not sent before. */
+/* A long message that would fit at once is sent in turns; its end is not reported before. */
 START_TEST(test_turns)
 {
 	size_t size = 1700 * KIB + 3, length = 3 * size;
@@ -185,7 +185,7 @@ START_TEST(test_turns)
 						  length);
 			ck_assert_int_eq(read(outlet.peer, got, 1), 0);
 		} else {
-			/* Closed between two turns: nothing is told. */
+			/* Closed between two turns: no callback. */
 			call(&runner, outlet_begin_and_end, &outlet);
 			settle(&runner);
 			SEEN(outlet.calls == 0);
@@ -202,9 +202,9 @@ START_TEST(test_turns)
 }
 END_TEST
 
-#define FLOOD 64 /* messages of a megabyte, each begun when the one before is told */
+#define FLOOD 64 /* messages of 1 MB, each started when the previous one is complete */
 
-/* A socket that always has room, and a task that is run once in a turn. */
+/* A socket that always has space, and a task that runs once in a turn. */
 struct flood {
 	struct outlet outlet; /* must be first */
 	struct loop_task turn;
@@ -255,7 +255,7 @@ static void flood_begin(void *argument)
 	loop_send_start(runner.loop, &flood->outlet.send, flood->outlet.inlet.fd);
 }
 
-/* Who always has the next message, and a client that takes it at once, lets others have turns. */
+/* A connection with endless messages and a fast client lets others have turns. */
 START_TEST(test_flood)
 {
 	struct flood flood = {.left = FLOOD};
@@ -274,7 +274,7 @@ START_TEST(test_flood)
 }
 END_TEST
 
-/* Nothing to send is sent, and told like everything else: later. */
+/* An empty message completes like any other: later. */
 START_TEST(test_empty)
 {
 	struct outlet outlet;
@@ -294,7 +294,7 @@ END_TEST
 
 #define ENDLESS 2000000u
 
-/* A message that is over at once, again and again, until it is told to stop. */
+/* A message that completes at once, repeated until it is told to stop. */
 struct endless {
 	struct outlet outlet; /* must be first */
 	bool stops;
@@ -318,7 +318,7 @@ static void endless_stop(void *argument)
 	((struct endless *)argument)->stops = true;
 }
 
-/* Who has one thing after the other sent does not keep the others waiting. */
+/* A connection that sends one message after the other does not delay the others. */
 START_TEST(test_endless)
 {
 	struct endless endless = {.calls = 0};

@@ -45,7 +45,7 @@ static void *post_all(void *argument)
 	return NULL;
 }
 
-/* Each is run once, on the loop's thread, in the order in which its thread posted. */
+/* Each runs once, on the loop's thread, in the order in which its thread posted. */
 START_TEST(test_post)
 {
 	struct poster poster[POSTERS];
@@ -96,7 +96,7 @@ static void chain_runs(struct loop_task *task)
 	EVENT(chain->left--);
 }
 
-/* A task posts itself: it is run later, not inside, and others get their turn. */
+/* A task posts itself: it runs later, not immediately, and others get their turn. */
 START_TEST(test_post_itself)
 {
 	struct chain chain = {.task.run = chain_runs, .left = 1000};
@@ -116,7 +116,7 @@ static void stops(struct loop_task *task)
 	loop_stop(runner.loop);
 }
 
-/* What was posted before the loop runs is not forgotten; and it can be over at once. */
+/* Tasks posted before the loop runs are not lost; and the loop may end at once. */
 START_TEST(test_post_first)
 {
 	struct loop_task task = {.run = stops};
@@ -173,8 +173,8 @@ static void alarms_begin(void *argument)
 }
 
 /*
- * An idle loop wakes up for them, not before their time, and for none later than for one that is
- * due later; those for which it wakes up at once, since it was late, have no order.
+ * An idle loop wakes up for them, never early, and runs them in the order of their due
+ * times; those for which it wakes up late, at the same time, have no order.
  */
 START_TEST(test_timers)
 {
@@ -206,7 +206,7 @@ static void far_begin(void *argument)
 	loop_timer_start(runner.loop, &far, 3600000, far_expired);
 }
 
-/* One in the far future delays nothing else. */
+/* A timer in the far future delays nothing else. */
 START_TEST(test_far_timer)
 {
 	runner_start(&runner, kind_of(_i));
@@ -261,7 +261,7 @@ END_TEST
 struct asked {
 	struct loop_hook hook; /* must be first */
 	unsigned times, yes;
-	bool post; /* answers with a task */
+	bool post; /* returns true and posts a task */
 	struct errand errand;
 };
 
@@ -305,7 +305,7 @@ static void compare_hooks(void *argument)
 	*(bool *)argument = hooks[0].times == hooks[1].times && hooks[1].times == hooks[2].times;
 }
 
-/* All are asked before each sleep, again and again while any has work. */
+/* All are called before each sleep, repeatedly while any has work. */
 START_TEST(test_hooks)
 {
 	bool same = false;
@@ -313,18 +313,18 @@ START_TEST(test_hooks)
 
 	runner_start(&runner, kind_of(_i));
 	call(&runner, hooks_begin, NULL);
-	/* No event but their own answers makes it go on. */
+	/* No other event wakes it; it continues because of their results. */
 	AWAIT(hooks[1].yes == 0 && hooks[1].times > 300);
 	call(&runner, compare_hooks, &same);
 	ck_assert(same);
-	/* Then it sleeps: a turn for each event, not more turns than that. */
+	/* Then it sleeps: one turn for each event, no others. */
 	settle(&runner);
 	pthread_mutex_lock(&event_lock);
 	before = hooks[0].times;
 	pthread_mutex_unlock(&event_lock);
 	settle(&runner);
 	SEEN(hooks[0].times > before && hooks[0].times < before + 30);
-	/* A task that a hook posts is run before the sleep is over, or instead of it. */
+	/* A task that a hook posts runs during the sleep, or instead of it. */
 	call(&runner, yes_again, NULL);
 	AWAIT(hooks[2].yes == 0 && done_errands == 1);
 	runner_stop(&runner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-loop-watch.c - unit tests of the event loop: descriptors that are
- * watched.  Every test is run with each kind of loop.
+ * test-loop-watch.c - unit tests of the event loop: watched descriptors.  Every test
+ * is run with each kind of loop.
  */
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -51,7 +51,7 @@ static void ring(const struct bell *bell)
 	ck_assert_int_eq(write(bell->fd, &one, sizeof(one)), sizeof(one));
 }
 
-/* Told once for each ring, whether or not it is ever read. */
+/* Called once for each ring, whether or not it is ever read. */
 START_TEST(test_watch)
 {
 	runner_start(&runner, kind_of(_i));
@@ -79,7 +79,7 @@ START_TEST(test_watch_stop)
 	struct bell bell = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
 	runner_start(&runner, kind_of(_i));
-	/* What is ready already is told. */
+	/* An event from before is reported. */
 	ring(&bell);
 	call(&runner, bell_begin, &bell);
 	AWAIT(bell.count == 1);
@@ -87,7 +87,7 @@ START_TEST(test_watch_stop)
 	ring(&bell);
 	settle(&runner);
 	SEEN(bell.count == 1);
-	/* The descriptor is as it was and may be watched again, also stopping itself. */
+	/* The descriptor is unchanged and may be watched again; here its callback stops it. */
 	bell.stop = true;
 	for (unsigned i = 2; i < 10; i++) {
 		call(&runner, bell_begin, &bell);
@@ -96,13 +96,13 @@ START_TEST(test_watch_stop)
 		settle(&runner);
 		SEEN(bell.count == i);
 	}
-	/* Stopped before it could be told. */
+	/* Stopped before it could be called. */
 	close(bell.fd);
 	runner_stop(&runner);
 }
 END_TEST
 
-/* Watching ends while the news is on its way: no callback, also for a new descriptor. */
+/* Stopped while the event is in flight: no callback, also not for a new descriptor. */
 static struct bell twins[2];
 static unsigned twin_calls[2];
 
@@ -153,7 +153,7 @@ START_TEST(test_watch_stale)
 }
 END_TEST
 
-/* The end of a child, as the gateway watches for it. */
+/* The exit of a child, as a gateway watches it. */
 START_TEST(test_watch_child)
 {
 	struct bell bell = {0};
@@ -201,7 +201,7 @@ struct duplex {
 	int fd, peer;
 	char *load;
 	size_t heard;
-	int result; /* of the send; 1: it is under way */
+	int result; /* of the send; 1: pending */
 	bool ended;
 };
 
@@ -249,7 +249,7 @@ static void duplex_end(void *argument)
 	loop_close_fd(runner.loop, ((struct duplex *)argument)->fd);
 }
 
-/* Sends are the library's, and it has no default cache otherwise. */
+/* Sends are those of the library, and it has no other default cache. */
 static NC_cache *open_cache(void)
 {
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 1 << 20);
@@ -259,7 +259,7 @@ static NC_cache *open_cache(void)
 	return cache;
 }
 
-/* What the peer says is heard while a send waits for room, and the send gets on. */
+/* The peer's data is received while a send waits for space, and the send continues. */
 START_TEST(test_socket)
 {
 	struct duplex duplex = {.load = must_alloc(LOAD)};
@@ -283,7 +283,7 @@ START_TEST(test_socket)
 		AWAIT(duplex.result == 0);
 		ck_assert_uint_eq(pattern_match(got, 1, 0, LOAD), LOAD);
 	}
-	/* The end is told, and a send that waits breaks with it. */
+	/* The end is reported, and a waiting send fails with it. */
 	call(&runner, duplex_send, &duplex);
 	SEEN(duplex.result == 1);
 	close(duplex.peer);
@@ -296,7 +296,7 @@ START_TEST(test_socket)
 }
 END_TEST
 
-/* Nobody listens there: a send that was started while connecting says so. */
+/* No process listens there: a send that was started while connecting reports that. */
 START_TEST(test_socket_refused)
 {
 	struct duplex duplex = {.load = must_alloc(LOAD), .result = 1};
@@ -307,7 +307,7 @@ START_TEST(test_socket_refused)
 	int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	pattern_fill(duplex.load, 1, 0, LOAD);
-	/* Bound, so that nobody else gets the port, and not listening. */
+	/* Bound, so that no other process gets the port, and not listening. */
 	ck_assert_int_eq(bind(taken, (struct sockaddr *)&address, length), 0);
 	ck_assert_int_eq(getsockname(taken, (struct sockaddr *)&address, &length), 0);
 	duplex.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -337,7 +337,7 @@ static void early_ready(struct loop_watch *op)
 		loop_stop(early_loop);
 }
 
-/* More than a ring of submissions holds, before the loop runs. */
+/* More than the submissions of a ring, before the loop runs. */
 START_TEST(test_many_before_run)
 {
 	static struct loop_watch watches[MANY];

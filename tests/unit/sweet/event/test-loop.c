@@ -6,7 +6,7 @@
  */
 #include "loop-pause-fixture.h"
 
-#define CROWD 450u /* connections: two descriptors each, of 1024 that there may be */
+#define CROWD 450u /* connections: two descriptors each, of 1024 */
 
 /* --- opening ----------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ START_TEST(test_open)
 }
 END_TEST
 
-/* No descriptors left: said in one line, and nothing is left over. */
+/* No descriptors left: one error line, and nothing is leaked. */
 START_TEST(test_open_refused)
 {
 	struct rlimit before, none;
@@ -119,7 +119,7 @@ START_TEST(test_accept)
 
 	runner_start(&runner, kind_of(_i));
 	address = door_init(&door);
-	/* Those who came before are taken as well as those who come after. */
+	/* Earlier connections are accepted as well as later ones. */
 	for (unsigned i = 0; i < 10; i++)
 		client[i] = try_connect(&address);
 	call(&runner, door_begin, &door);
@@ -163,7 +163,7 @@ static void door_stop(void *argument)
 	loop_accept_stop(runner.loop, ((struct door *)argument)->fd);
 }
 
-/* A single accept takes one connection each time that it is asked for the next. */
+/* A single accept takes one connection each time that it is restarted. */
 START_TEST(test_accept_single)
 {
 	unsigned descriptors = open_descriptors();
@@ -185,7 +185,7 @@ START_TEST(test_accept_single)
 		if (i < 3)
 			call(&runner, door_next, &door);
 	}
-	/* One that rests ends as well; whom it meets on the way is let in. */
+	/* A paused one stops as well; a connection that arrives meanwhile is accepted. */
 	call(&runner, door_stop, &door);
 	AWAIT(door.stops == 1);
 	settle(&runner);
@@ -199,7 +199,7 @@ START_TEST(test_accept_single)
 }
 END_TEST
 
-/* The listening socket is closed by the callback of the first of many. */
+/* The callback of the first of many connections closes the listening socket. */
 START_TEST(test_accept_closes)
 {
 	unsigned descriptors = open_descriptors();
@@ -225,7 +225,7 @@ START_TEST(test_accept_closes)
 }
 END_TEST
 
-/* Without descriptors the callback is told, and accepting goes on when there are some. */
+/* Without descriptors the callback gets an error, and accepting continues when there are some. */
 START_TEST(test_accept_no_descriptors)
 {
 	struct rlimit before, few;
@@ -273,7 +273,7 @@ START_TEST(test_receive)
 	}
 	SEEN(pattern_match(inlet.got, 1, 0, total) == total);
 	SEEN(inlet.end == 1);
-	/* The end of the stream, once; what we send is none of its business. */
+	/* The end of the stream, once; sending is not affected. */
 	shutdown(peer, SHUT_WR);
 	AWAIT(inlet.end == 0);
 	settle(&runner);
@@ -284,7 +284,7 @@ START_TEST(test_receive)
 }
 END_TEST
 
-/* Bytes and end are there before anyone receives. */
+/* Bytes and end are there before the receive starts. */
 START_TEST(test_receive_late)
 {
 	struct inlet inlet;
@@ -320,7 +320,7 @@ static void crowd_end(void *argument)
 		inlet_end(&inlets[i]);
 }
 
-/* In one turn far more is done than a small loop's queue of completions and buffers hold. */
+/* One turn has far more events than the completion queue and the buffers of a small loop hold. */
 START_TEST(test_receive_crowd)
 {
 	static struct inlet inlets[CROWD];
@@ -381,7 +381,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_accept, first, KINDS);
 	tcase_add_loop_test(tcase, test_accept_single, first, KINDS);
 	tcase_add_loop_test(tcase, test_accept_closes, first, KINDS);
-	/* Valgrind keeps the limit itself, and drops the connection with the error. */
+	/* Valgrind enforces the limit itself, and drops the connection with the error. */
 	if (!no_uring())
 		tcase_add_loop_test(tcase, test_accept_no_descriptors, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive, first, KINDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-thread-pool.c - unit tests of thread-pool.c: work on the pool's threads, done on
- * the loop's, whatever blocks meanwhile; closing with jobs left.
+ * test-thread-pool.c - unit tests of thread-pool.c: work on the pool's threads,
+ * completed on the loop's, whatever blocks meanwhile; closing with pending jobs.
  */
 #include "loop-fixture.h"
 
@@ -14,9 +14,9 @@ struct chore {
 	struct job job; /* must be first */
 	struct runner *runner;
 	unsigned number;
-	int gate;	/* work waits for its end; -1: none */
-	bool elsewhere; /* worked on another thread than the loop's */
-	bool home;	/* done on the loop's */
+	int gate;	/* work waits until it is closed; -1: none */
+	bool elsewhere; /* ran on another thread than the loop's */
+	bool home;	/* completed on the loop's */
 	unsigned worked, done;
 };
 
@@ -40,7 +40,7 @@ static void done(struct job *job)
 {
 	struct chore *chore = (struct chore *)job;
 
-	/* Nothing but the hand-over orders this read behind work()'s writes. */
+	/* Only the job's completion orders this read after the writes of work(). */
 	chore->home = pthread_equal(pthread_self(), chore->runner->thread);
 	EVENT(chore->done += chore->worked; finished++);
 }
@@ -54,7 +54,7 @@ static struct job *chore(unsigned number, int gate, struct runner *to)
 	return &chores[number].job;
 }
 
-/* One thread: one after the other, in the order in which they came. */
+/* One thread: one job after the other, in the order of submission. */
 START_TEST(test_order)
 {
 	struct thread_pool *thread_pool = thread_pool_open(1);
@@ -68,7 +68,7 @@ START_TEST(test_order)
 		thread_pool_submit(thread_pool, chore(i, -1, &runner));
 	AWAIT(started == 1);
 	settle(&runner);
-	/* The loop goes on while a helper is blocked, and the rest waits behind that. */
+	/* The loop continues while a helper is blocked, and the other jobs wait. */
 	SEEN(finished == 0 && started == 1);
 	close(gate[1]);
 	AWAIT(finished == 100);
@@ -78,14 +78,14 @@ START_TEST(test_order)
 		ck_assert(chores[i].home);
 		ck_assert_uint_eq(chores[i].done, 1);
 	}
-	/* First, for they may yet be about to wake the loop. */
+	/* First, as its threads may still be about to wake the loop. */
 	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	close(gate[0]);
 }
 END_TEST
 
-/* All but one thread blocked: the one does everybody's work. */
+/* All but one thread are blocked: that one does all work. */
 START_TEST(test_blocked)
 {
 	struct thread_pool *thread_pool = thread_pool_open(THREADS);
@@ -102,14 +102,14 @@ START_TEST(test_blocked)
 	AWAIT(finished == 50 - THREADS);
 	close(gate[1]);
 	AWAIT(finished == 50 - 1);
-	/* First, for they may yet be about to wake the loop. */
+	/* First, as its threads may still be about to wake the loop. */
 	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	close(gate[0]);
 }
 END_TEST
 
-/* Without threads the work is done where it is asked for, and told as from a helper. */
+/* Without threads the work is done on the calling thread, and completed as by a helper. */
 static void submit_own(void *argument)
 {
 	struct thread_pool *thread_pool = argument;
@@ -151,7 +151,7 @@ static void submit_share(void *argument)
 		thread_pool_submit(share->thread_pool, chore(i, -1, share->runner));
 }
 
-/* Many jobs of two loops: each is worked once, and done on the loop it came from. */
+/* Many jobs of two loops: each runs once, and completes on its own loop. */
 START_TEST(test_two_loops)
 {
 	struct thread_pool *thread_pool = thread_pool_open(THREADS);
@@ -190,7 +190,7 @@ static void *close_helpers(void *argument)
 	return NULL;
 }
 
-/* Closing waits for the job in hand and drops those that wait. */
+/* Closing waits for running jobs and drops waiting ones. */
 START_TEST(test_close)
 {
 	struct closing closing = {.thread_pool = thread_pool_open(1)};
@@ -238,7 +238,7 @@ static void look_at_mask(struct job *job)
 	work(job);
 }
 
-/* Signals are not the helpers' business, and the caller's mask is as before. */
+/* Helpers block all signals, and the caller's mask is unchanged. */
 START_TEST(test_signals)
 {
 	struct thread_pool *thread_pool;
@@ -255,7 +255,7 @@ START_TEST(test_signals)
 	ck_assert_int_eq(sigismember(&mask, SIGTERM), 1);
 	ck_assert_int_eq(sigismember(&mask, SIGINT), 1);
 	ck_assert_int_eq(sigismember(&mask, SIGHUP), 1);
-	/* First, for they may yet be about to wake the loop. */
+	/* First, as its threads may still be about to wake the loop. */
 	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 }

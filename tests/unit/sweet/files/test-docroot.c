@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-docroot.c - unit tests of docroot.c: what lies beneath the root is
- * opened and nothing else, by whatever path; versions tell every change.
- * A folder of the test's own, with traps in it; single-threaded.
+ * test-docroot.c - unit tests of docroot.c: only files beneath the root are opened, by
+ * whatever path; versions detect every change.  A folder of the test's own, with traps
+ * in it; single-threaded.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,10 +18,10 @@
 
 #include "suite.h"
 
-static char base[64]; /* holds the root, and what must not be reached */
+static char base[64]; /* contains the root, and files that must be out of reach */
 static int root;
 
-/* Path of a file; good until the next but one. */
+/* Path of a file; valid until the next call but one. */
 static const char *at(const char *name)
 {
 	static char paths[2][256];
@@ -83,7 +83,7 @@ static void set_up(void)
 	strcat(where.sun_path, "/root/socket");
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
 	close(fd);
-	/* The absolute path is inside the root, and yet absolute. */
+	/* The absolute path is inside the root, but must still be refused. */
 	{
 		char inside[256];
 
@@ -165,7 +165,7 @@ static const struct {
 	{"/file/x", NULL, -ENOTDIR, 0},
 	{"/file/..", NULL, -ENOTDIR, 0},
 	{"/loop-a", NULL, -ELOOP, 0},
-	/* Ways out. */
+	/* Ways out of the root. */
 	{"/..", NULL, -EACCES, 0},
 	{"/../secret", NULL, -EACCES, 0},
 	{"/../root/file", NULL, -EACCES, 0},
@@ -186,7 +186,7 @@ static const struct {
 	{"/socket", NULL, -EACCES, 0},
 };
 
-/* From now on openat2() is not there, for this process. */
+/* From now on openat2() is unavailable to this process. */
 static void hide_openat2(void)
 {
 	struct sock_filter filter[] = {
@@ -202,7 +202,7 @@ static void hide_openat2(void)
 	ck_assert(!has_openat2());
 }
 
-/* Whether a path goes over a symbolic link or upwards: not followed without openat2(). */
+/* Returns whether a path uses a symbolic link or "..": not followed without openat2(). */
 static bool winds(const char *path)
 {
 	char here[512];
@@ -260,7 +260,7 @@ START_TEST(test_paths)
 }
 END_TEST
 
-/* By what is in memory: the same, or that it does not tell.  _i as above. */
+/* From memory only: the same result, or none. _i as above. */
 START_TEST(test_cached)
 {
 	unsigned descriptors = open_descriptors();
@@ -295,7 +295,7 @@ START_TEST(test_stable)
 	clock_gettime(CLOCK_REALTIME, &version.changed);
 	file_version_await_stable(&version);
 	ck_assert(file_version_is_stable(&version));
-	/* In the future: a clock was set back, and it is not worth waiting for. */
+	/* In the future: the clock was set back, so waiting is useless. */
 	version.changed.tv_sec += 1000;
 	ck_assert(file_version_is_stable(&version));
 }
@@ -328,7 +328,7 @@ START_TEST(test_root)
 	ck_assert_int_eq(docroot_open(at("root/file")), -ENOTDIR);
 	ck_assert_int_eq(docroot_open(at("root/fifo")), -ENOTDIR);
 	ck_assert_int_eq(docroot_open(""), -ENOENT);
-	/* The root itself may be reached by a link. */
+	/* The path of the root itself may contain a link. */
 	fd = docroot_open(at("root/to-sub"));
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -336,7 +336,7 @@ START_TEST(test_root)
 }
 END_TEST
 
-/* Someone who may not read it, if the tests run as somebody who can become that. */
+/* A user without the permission to read it, if the tests can become one. */
 START_TEST(test_permissions)
 {
 	bool can_become = geteuid() == 0;
@@ -386,12 +386,12 @@ START_TEST(test_versions)
 	DIFFERS(changed.tv_sec, first.changed.tv_sec + 1);
 	DIFFERS(changed.tv_nsec, first.changed.tv_nsec ^ 1);
 #undef DIFFERS
-	/* Another file of the same size under the name. */
+	/* Another file of the same size with that name. */
 	put("root/new", "FILE");
 	ck_assert_int_eq(rename(at("root/new"), at("root/file")), 0);
 	second = peek("/file");
 	ck_assert(!file_version_equal(&first, &second));
-	/* Its time of modification forged: another it is all the same. */
+	/* Its time of modification is forged: it is recognised all the same. */
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("root/file"), times, 0), 0);
 	second = peek("/file");
 	ck_assert_int_eq(second.modified.tv_nsec, first.modified.tv_nsec);
@@ -424,14 +424,14 @@ static void *move_about(void *context)
 	return NULL;
 }
 
-/* Nobody gets out through a folder that is moved away under them. */
+/* No path gets out through a folder that is moved meanwhile. */
 START_TEST(test_moving_folders)
 {
 	unsigned opened = 0, rounds = 0;
 	pthread_t thread;
 	void *complaint;
 
-	/* Without it no ".." is followed, so there is no race to lose. */
+	/* Without openat2() no ".." is followed, so there is no race. */
 	if (!has_openat2()) {
 		printf("docroot: no openat2(), folders are not moved about\n");
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-change.c - unit tests of file-cache.c: files that change while
- * they are read, by a thread of the tests.
+ * test-file-cache-change.c - unit tests of file-cache.c: files that change while they
+ * are read, by a thread of the tests.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* All of an open file gets the letter, by one call. */
+/* Overwrites an open file with the letter, by one call. */
 static void rewrite(int fd, char letter)
 {
 	static char data[200 * KIB];
@@ -41,8 +41,8 @@ static void rewrite(int fd, char letter)
 }
 
 /*
- * One version only.  A write that the scheduler interrupts in its middle for
- * longer than a file must rest cannot be told from two: that is excused.
+ * Contains one version only.  Exception: a write that the scheduler interrupts for
+ * longer than a file must rest looks like two writes.
  */
 static void check_whole(const struct file_cache_result *result)
 {
@@ -57,7 +57,7 @@ static void check_whole(const struct file_cache_result *result)
 	ck_assert_msg(atomic_load(&longest_ns) > 10000000, "%s: two versions in one", view->path);
 }
 
-/* Changes files in every way, so that they are of one letter after each call. */
+/* Changes files in every way; after each call they consist of one letter. */
 static void *spoil(void *context)
 {
 	uint64_t state = 5;
@@ -91,7 +91,7 @@ static void *spoil(void *context)
 	return NULL;
 }
 
-/* Whatever is delivered is one version of the file. */
+/* Any result is one version of the file. */
 START_TEST(test_never_mixed)
 {
 	unsigned got[2] = {0}, rounds = scaled(300);
@@ -132,7 +132,7 @@ START_TEST(test_never_mixed)
 }
 END_TEST
 
-/* A file that never rests is refused, or at rest for once: but never anything else. */
+/* A file that never rests is refused, or read during a pause: nothing else. */
 static void *never_rest(void *context)
 {
 	for (unsigned i = 0; !atomic_load(&over); i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-modes.c - unit tests of content*.c with each of the caches on
- * and off, and reading on the loop's thread on and off: the same answers from
- * all of them, and what each keeps.
+ * test-file-cache-modes.c - unit tests of file-cache*.c with each of the caches on and
+ * off, and reading on the loop's thread on and off: all give the same results; and
+ * what each of them keeps.
  */
 #include "file-cache-fixture.h"
 
@@ -33,7 +33,7 @@ static uint64_t units(void)
 	return stat.units;
 }
 
-/* What was just written is too young to be read at once. */
+/* Recently written files are not read at once. */
 static void await_stable(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
@@ -52,7 +52,7 @@ START_TEST(test_answers)
 		put(name, (char)('a' + i), sizes[i]);
 		for (unsigned k = 0; k < 4; k++)
 			(void)check_file(k % 2, path, (char)('a' + i), sizes[i]);
-		/* In place; another under its name; gone; and there again. */
+		/* In place; another file with its name; removed; and created again. */
 		put(name, (char)('k' + i), sizes[i]);
 		(void)check_file(0, path, (char)('k' + i), sizes[i]);
 		put("new", (char)('p' + i), sizes[i]);
@@ -92,7 +92,7 @@ START_TEST(test_without_unit)
 }
 END_TEST
 
-/* What is read for one request is bounded, whatever the cache could hold. */
+/* The size of a file that is read for one request is limited, whatever fits into the cache. */
 START_TEST(test_bound)
 {
 	struct file_cache_options options = way(_i);
@@ -127,7 +127,7 @@ START_TEST(test_failures)
 }
 END_TEST
 
-/* A head is kept or written, and is the same. */
+/* A head is cached or written, and is the same. */
 START_TEST(test_heads)
 {
 	struct asker one, other;
@@ -142,7 +142,7 @@ START_TEST(test_heads)
 	again = file_cache_head(other.waiter.result.entry, &second);
 	ck_assert(way(_i).no_heads == (head == &first));
 	ck_assert(way(_i).no_heads == !file_cache_view(one.waiter.result.entry)->head);
-	/* Kept once, unless nothing of the file is. */
+	/* Cached once, unless nothing of the file is cached. */
 	ck_assert(way(_i).no_heads || head == again);
 	ck_assert_uint_eq(head->length, again->length);
 	ck_assert_mem_eq(head->text, again->text, head->length);
@@ -162,7 +162,7 @@ START_TEST(test_contents)
 	one = get(0, "/file");
 	other = get(1, "/file");
 	if (way(_i).no_contents) {
-		/* Each has its own, which nobody else may name, and takes it along. */
+		/* Each request has its own unit, without a valid id, and destroys it. */
 		ck_assert_uint_ne(file_cache_view(one.waiter.result.entry)->id,
 				  file_cache_view(other.waiter.result.entry)->id);
 		ck_assert_uint_eq(units(), 0);
@@ -173,7 +173,7 @@ START_TEST(test_contents)
 		ck_assert_uint_eq(units(), 1);
 		ck_assert_uint_eq(inserts(), 1);
 	}
-	/* The one that is held outlasts the file. */
+	/* The held one outlives the file. */
 	put("file", 'y', 5000);
 	(void)check_file(1, "/file", 'y', 5000);
 	ck_assert(uniform(file_cache_view(one.waiter.result.entry), 'x'));
@@ -194,7 +194,7 @@ START_TEST(test_counts)
 	for (unsigned i = 0; i < 4; i++)
 		(void)check_file(0, "/file", 'x', 5000);
 	stat = stat_now();
-	/* No heads and no contents: without paths there is nothing to be known. */
+	/* No heads and no contents: without paths nothing can be cached. */
 	if (way(_i).no_paths && way(_i).no_heads && way(_i).no_contents)
 		found = false;
 	ck_assert_uint_eq(stat.files, found);
@@ -208,7 +208,7 @@ START_TEST(test_counts)
 }
 END_TEST
 
-/* A file that was just written is read by a helper. */
+/* A helper reads a file that was just written. */
 static void check_young(void)
 {
 	char name[16], path[16];
@@ -231,7 +231,7 @@ static void check_young(void)
 	} while (at_once);
 }
 
-/* What is in memory needs no helper: there is none that has time. */
+/* Data in memory needs no helper: here all are busy. */
 START_TEST(test_on_the_loop)
 {
 	struct file_cache_options options = way(_i | 8);
@@ -243,12 +243,12 @@ START_TEST(test_on_the_loop)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(check_file(i % 2, "/file", 'x', 50000));
 	ck_assert_uint_eq(stat_now().by_helpers, 0);
-	/* That there is no such file may have to be seen on the disk; then it is known. */
+	/* A missing file may require a look at the disk; then that is cached. */
 	ck_assert_int_eq(error_of(0, "/none"), -ENOENT);
 	helped = stat_now().by_helpers;
 	ck_assert_int_eq(error_of(0, "/none"), -ENOENT);
 	ck_assert_uint_eq(stat_now().by_helpers, helped);
-	/* Files that are too young or too large are read by helpers. */
+	/* Helpers read files that are too recent or too large. */
 	check_young();
 	put("large", 'z', 512 * KIB);
 	(void)check_file(1, "/large", 'z', 512 * KIB);
@@ -257,7 +257,7 @@ START_TEST(test_on_the_loop)
 }
 END_TEST
 
-/* Two paths of one file are two files to who asks, of two types. */
+/* Two paths of one file are two files to clients, of two types. */
 START_TEST(test_links)
 {
 	struct asker text, style, other;
@@ -282,7 +282,7 @@ START_TEST(test_links)
 }
 END_TEST
 
-/* No room: what is sent in another way; and there is room again. */
+/* No memory: sent in another way; afterwards there is memory again. */
 START_TEST(test_no_memory)
 {
 	struct file_cache_options options = way(_i);
@@ -316,7 +316,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_heads, 0, WAYS);
 	tcase_add_loop_test(tcase, test_contents, 0, WAYS);
 	tcase_add_loop_test(tcase, test_counts, 0, WAYS);
-	/* Without openat2() nobody tells what is in memory. */
+	/* Only openat2() tells what is in memory. */
 	if (has_openat2())
 		tcase_add_loop_test(tcase, test_on_the_loop, 0, WAYS / 2);
 	tcase_add_loop_test(tcase, test_links, 0, WAYS);

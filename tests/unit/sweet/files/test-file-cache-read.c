@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-read.c - unit tests of file-cache-read.c: steps that do not wait
- * and those that go on from there; files that change in between; descriptors
- * that are another's.
+ * test-file-cache-read.c - unit tests of file-cache-read.c: steps that do not wait and
+ * those that continue from there; files that change in between; descriptors that
+ * belong to others.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "loop-fixture.h"
 #include "unit-holds.h"
 
-/* reading_unit(), whose hold is found by the unit's id. */
+/* reading_unit(); its hold is found by the unit's id. */
 static int unit_of(struct reading *reading, bool passing, bool wait, size_t *id)
 {
 	struct NC_hold hold;
@@ -66,7 +66,7 @@ static void close_all(void)
 	ck_assert_int_eq(rmdir(directory), 0);
 }
 
-/* All of the letter, and given back. */
+/* Checks that it consists of the letter, and releases it. */
 static void check_unit(size_t id, char letter, size_t size)
 {
 	char *data = must_alloc(size);
@@ -80,7 +80,10 @@ static void check_unit(size_t id, char letter, size_t size)
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 }
 
-/* In one go by who may wait; each step by who may not and then, if it must be, by who may. */
+/*
+ * At once where waiting is permitted; else step by step, first without waiting and
+ * then, if necessary, with.
+ */
 START_TEST(test_steps)
 {
 	struct reading reading = READING_NONE;
@@ -106,7 +109,7 @@ START_TEST(test_steps)
 	ck_assert_int_eq(error, 0);
 	ck_assert(!reading.filling);
 	check_unit(id, 'a', SIZE);
-	/* And once more by the same descriptor. */
+	/* And again with the same descriptor. */
 	reading.borrowed = true;
 	ck_assert_int_eq(unit_of(&reading, false, true, &id), 0);
 	check_unit(id, 'a', SIZE);
@@ -117,7 +120,7 @@ START_TEST(test_steps)
 }
 END_TEST
 
-/* A part is in memory: the rest goes behind it. */
+/* A part is in memory: the rest is read behind it. */
 START_TEST(test_rest_of_it)
 {
 	struct reading reading = READING_NONE;
@@ -146,7 +149,7 @@ START_TEST(test_young)
 	open_all();
 	put("file", 'b', SIZE);
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
-	/* Unless the machine was slower than a file has to rest. */
+	/* Unless the machine was slower than the time that a file has to rest. */
 	if (!file_version_is_stable(&reading.version))
 		ck_assert_int_ne(reading_rest(&reading, MAX, false), -EAGAIN);
 	ck_assert_int_eq(reading_rest(&reading, MAX, true), 0);
@@ -201,7 +204,7 @@ START_TEST(test_failures)
 	ck_assert_int_lt(unit_of(&reading, false, true, &id), 0);
 	ck_assert(!reading.filling);
 	reading_end(&reading);
-	/* What is half done is given back. */
+	/* A half-finished read releases all. */
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	ck_assert_int_eq(NC_alloc(&reading.handle, SIZE, 0), 0);
 	reading.filling = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-siblings.c - unit tests of what file-cache.c knows of the codings
- * beside a file: which there are, how long that is believed, and which of two
- * files is the newer one.
+ * test-file-cache-siblings.c - unit tests of what file-cache.c knows about the
+ * precompressed files beside a file: which exist, how long that is cached, and which
+ * of two files is newer.
  */
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Sets the time of modification, as long before 2030 as is said. */
+/* Sets the time of modification to that long before 2030. */
 static void set_time(const char *name, long seconds, long nanoseconds)
 {
 	struct timespec times[2] = {{.tv_sec = 1},
@@ -26,7 +26,7 @@ struct look {
 	uint64_t now; /* the loop's */
 };
 
-static uint64_t looked_ns; /* by the last look */
+static uint64_t looked_ns; /* at the last check */
 
 static void look(void *argument)
 {
@@ -38,7 +38,7 @@ static void look(void *argument)
 	look->found = file_cache_siblings(look->entry, runners[0].loop);
 }
 
-/* On the loop's thread, whose clock it is. */
+/* On the loop's thread, with its clock. */
 static unsigned siblings(struct asker *asker, enum coding unfit)
 {
 	struct look order = {.entry = asker->waiter.result.entry, .unfit = unfit};
@@ -72,7 +72,7 @@ START_TEST(test_which)
 	ck_assert_uint_eq(siblings(&asker, CODINGS), BR | GZIP);
 	ck_assert_uint_eq(siblings(&asker, CODING_BR), GZIP);
 	ck_assert_uint_eq(siblings(&asker, CODING_BR), GZIP);
-	/* Believed: nobody looks. */
+	/* Cached: not checked. */
 	set_time("file.zst", 5, 0);
 	ck_assert_int_eq(unlink(at("file.gz")), 0);
 	ck_assert_uint_eq(siblings(&asker, CODINGS), GZIP);
@@ -96,7 +96,7 @@ START_TEST(test_none)
 }
 END_TEST
 
-/* Looked for again after a second and no sooner, however often files are asked for. */
+/* Checked again after a second and no sooner, however often files are requested. */
 START_TEST(test_again)
 {
 	struct asker asker;
@@ -119,7 +119,7 @@ START_TEST(test_again)
 }
 END_TEST
 
-/* A version that was read anew knows its own. */
+/* A version that was read again has its own siblings. */
 START_TEST(test_new_version)
 {
 	struct asker asker;
@@ -160,7 +160,7 @@ START_TEST(test_follows)
 	ck_assert(!file_version_follows(&made, &from));
 	made = made_at(99, 999, 1000);
 	ck_assert(!file_version_follows(&made, &from));
-	/* The time without its parts of a second: only from a file touched later. */
+	/* The time without fractions of a second: only from a file touched later. */
 	made = made_at(100, 0, 201);
 	ck_assert(file_version_follows(&made, &from));
 	made = made_at(100, 0, 200);
@@ -172,7 +172,7 @@ START_TEST(test_follows)
 }
 END_TEST
 
-/* A sibling goes by the type of its file. */
+/* A sibling has the type of its file. */
 START_TEST(test_type)
 {
 	const struct file_cache_view *view;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-table.c - unit tests of file-cache-table.c: names that somebody
- * chose so that they collide cost no more than others.
+ * test-file-cache-table.c - unit tests of file-cache-table.c: names that an attacker
+ * chose to collide cost no more than others.
  */
 #include <time.h>
 
@@ -14,8 +14,8 @@
 #define NAME (2 * BITS + 2)
 
 /*
- * "Az" and "BY" are the same to hashes that multiply by 33 and add, which GLib's
- * of strings does; so each bit of the number doubles the names of one hash.
+ * "Az" and "BY" have the same hash if it multiplies by 33 and adds, as GLib's string
+ * hash does; therefore each bit of the number doubles the names with one hash.
  */
 static void name_of(char *name, unsigned number, bool chosen)
 {
@@ -44,7 +44,7 @@ static void fill_table(bool chosen)
 	pthread_mutex_unlock(&content->lock);
 }
 
-/* CPU time of some look-ups, which all find what they look for. */
+/* Returns the CPU time of some successful lookups. */
 static double look_up(bool chosen)
 {
 	struct timespec start, end;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-tick.c - unit tests of file-cache-tick.c: one reference and hold
- * for all users of a file in a turn, none that is left, and no answer of an
- * earlier turn's.
+ * test-file-cache-tick.c - unit tests of file-cache-tick.c: one reference and hold for
+ * all users of a file in a turn, none that leaks, and no result of an earlier turn.
  */
 #include "files/file-cache-tick.h"
 
@@ -53,13 +52,13 @@ static void no_work(void *unused)
 	(void)unused;
 }
 
-/* What a call did is over, and the turn in which it did it. */
+/* The call has completed, and so has the turn of the loop. */
 static void end_turn(void)
 {
 	call(&runners[0], no_work, NULL);
 }
 
-/* Requests of one turn; they keep what they got. */
+/* Requests of one turn; they keep their results. */
 struct users {
 	struct asker askers[USERS];
 	const char *path;
@@ -115,7 +114,7 @@ START_TEST(test_once)
 	ck_assert_uint_eq(holds_of(id), 1);
 	end_turn();
 	ck_assert_uint_eq(hits(), USERS);
-	/* In use for longer than the turn, by all but one. */
+	/* All but one use it for longer than the turn. */
 	users.count--;
 	call(&runners[0], put_all, &users);
 	ck_assert_uint_eq(holds_of(id), 1);
@@ -152,7 +151,7 @@ START_TEST(test_given_back_in_the_turn)
 }
 END_TEST
 
-/* The next turn looks again, and who has the earlier version goes on with that. */
+/* The next turn checks again, and users of the earlier version continue to use that. */
 START_TEST(test_changed)
 {
 	static struct users before, after;
@@ -181,7 +180,7 @@ START_TEST(test_changed)
 }
 END_TEST
 
-/* Some had to wait for the file, others found it: they give back in any order. */
+/* Some had to wait for the file, others found it: they release it in any order. */
 START_TEST(test_waited)
 {
 	static struct users first, second;
@@ -251,7 +250,7 @@ START_TEST(test_many)
 }
 END_TEST
 
-/* Where each request reads a file anew, it does so within a turn, too. */
+/* Where each request reads a file again, it does so within a turn, too. */
 START_TEST(test_not_kept)
 {
 	struct timespec long_ago[2] = {{.tv_sec = 784111777}, {.tv_sec = 784111777}};

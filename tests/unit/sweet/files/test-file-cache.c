@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-file-cache.c - unit tests of file-cache.c: files as units of the cache, from
- * two loops at once; files that have changed in every way; waiters of one
- * file; a cache that is too small.
+ * two loops concurrently; files that change in every way; waiters for one file; a
+ * cache that is too small.
  */
 #include <sys/stat.h>
 
 #include "file-cache-fixture.h"
 
-/* --- files at rest ------------------------------------------------------------------- */
+/* --- unchanged files ------------------------------------------------------------------- */
 
 START_TEST(test_files)
 {
@@ -34,7 +34,7 @@ START_TEST(test_files)
 	ck_assert_uint_eq(stat.misses, 6);
 	ck_assert_uint_eq(stat.miss_bytes, 1 + 3 * 4096 + 100000 + (1 << 20));
 	ck_assert_uint_eq(stat.hit_bytes, 4 * stat.miss_bytes);
-	/* Added to what is there. */
+	/* Added to the existing values. */
 	file_cache_stat(content, &stat);
 	ck_assert_uint_eq(stat.misses, 12);
 	close_all();
@@ -63,7 +63,7 @@ START_TEST(test_head)
 }
 END_TEST
 
-/* Nothing to cache, and too much: known all the same, without a unit. */
+/* Empty files, and too large ones: known all the same, without a unit. */
 START_TEST(test_without_unit)
 {
 	struct file_cache_stat stat = {0};
@@ -98,7 +98,7 @@ START_TEST(test_without_unit)
 }
 END_TEST
 
-/* Failures are told and not kept. */
+/* Failures are reported and not cached. */
 START_TEST(test_failures)
 {
 	struct file_cache_stat stat = {0};
@@ -142,13 +142,13 @@ START_TEST(test_changes)
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("file"), times, 0), 0);
 	ck_assert(!check_file(1, "/file", 'b', 50000));
 	ck_assert(check_file(0, "/file", 'b', 50000));
-	/* Who has the old one goes on with it. */
+	/* Users of the old one can still use it. */
 	ck_assert(uniform(file_cache_view(old.waiter.result.entry), 'a'));
-	/* Another file under the name. */
+	/* Another file with that name. */
 	put("new", 'c', 50000);
 	ck_assert_int_eq(rename(at("new"), at("file")), 0);
 	ck_assert(!check_file(0, "/file", 'c', 50000));
-	/* Longer, shorter, empty, gone, there again. */
+	/* Longer, shorter, empty, removed, created again. */
 	put("file", 'd', 60000);
 	ck_assert(!check_file(1, "/file", 'd', 60000));
 	ck_assert_int_eq(truncate(at("file"), 4097), 0);
@@ -164,7 +164,7 @@ START_TEST(test_changes)
 }
 END_TEST
 
-/* Links are followed as long as they stay beneath the root. */
+/* Links are followed as long as they lead to files beneath the root. */
 START_TEST(test_links)
 {
 	open_all(16 << 20, 1 << 20, 2, 0);
@@ -172,7 +172,7 @@ START_TEST(test_links)
 	put("other", 'f', 200);
 	ck_assert_int_eq(symlink("file", at("link")), 0);
 	(void)check_file(0, "/link", 'e', 100);
-	/* It leads elsewhere. */
+	/* It leads to another file. */
 	ck_assert_int_eq(unlink(at("link")), 0);
 	ck_assert_int_eq(symlink("other", at("link")), 0);
 	ck_assert(!check_file(0, "/link", 'f', 200));
@@ -184,7 +184,7 @@ START_TEST(test_links)
 }
 END_TEST
 
-/* Trusted for a while: no look at the disk, until the unit is gone. */
+/* Trusted for a while: no check of the disk, until the unit is destroyed. */
 START_TEST(test_revalidate)
 {
 	const struct file_cache_view *view;
@@ -216,7 +216,7 @@ static void ask_and_destroy(void *argument)
 	size_t cursor;
 
 	ask(argument);
-	/* A helper has it, and this loop, which is to be told of it, waits here. */
+	/* A helper has read it; this loop, which gets the result, waits here. */
 	do {
 		cursor = 0;
 	} while (NC_list(cache, &cursor, &unit, sizeof(unit), 1) != 1 || unit.holds == 0);
@@ -224,7 +224,7 @@ static void ask_and_destroy(void *argument)
 		ck_abort_msg("NC_destroy");
 }
 
-/* A unit that is gone before anybody has it is read once more. */
+/* A unit that is destroyed before any request gets it is read once more. */
 START_TEST(test_destroyed_unseen)
 {
 	struct asker asker = {.path = "/file"};
@@ -243,7 +243,7 @@ START_TEST(test_destroyed_unseen)
 }
 END_TEST
 
-/* --- many who want the same --------------------------------------------------------------- */
+/* --- many requests for the same file ------------------------------------------------------- */
 
 struct gate {
 	struct job job; /* must be first */
@@ -273,7 +273,7 @@ static void gate_shut(struct gate *gate)
 
 #define ASKERS 20
 
-/* A file is read once, however many wait for it; each gets a hold of its own. */
+/* A file is read once, however many requests wait for it; each gets a hold of its own. */
 START_TEST(test_waiters)
 {
 	struct asker askers[ASKERS], missing[ASKERS];
@@ -305,14 +305,14 @@ START_TEST(test_waiters)
 		ck_assert_int_eq(missing[i].waiter.result.error, -ENOENT);
 		ck_assert_ptr_eq(askers[i].waiter.result.entry, askers[0].waiter.result.entry);
 	}
-	/* The file changes; the last of them still has what it was given. */
+	/* The file changes; the last request still has the old content. */
 	put("file", 'x', 50000);
 	(void)check_file(0, "/file", 'x', 50000);
 	for (unsigned i = 0; i < ASKERS; i++) {
 		ck_assert(uniform(file_cache_view(askers[i].waiter.result.entry), 'w'));
 		give_back(i % LOOPS, &askers[i]);
 	}
-	/* And with the last one it went. */
+	/* And it was destroyed with the last one. */
 	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	close(gate.ends[0]);
@@ -350,7 +350,7 @@ START_TEST(test_eviction)
 	ck_assert_uint_le(stat.used, stat.size);
 	file_cache_stat(content, &table);
 	ck_assert_uint_eq(table.files, FILES);
-	/* What is held stays. */
+	/* A held one stays. */
 	ck_assert(uniform(file_cache_view(kept.waiter.result.entry), 'a'));
 	ck_assert(check_file(1, "/a", 'a', 150 * KIB));
 	give_back(0, &kept);
@@ -358,7 +358,7 @@ START_TEST(test_eviction)
 }
 END_TEST
 
-/* Asks and lets its loop stand still until the pipe is closed. */
+/* Requests a file and blocks its loop until the pipe is closed. */
 struct busy {
 	struct loop_task task; /* must be first */
 	struct asker asker;
@@ -376,7 +376,7 @@ static void busy_asks(struct loop_task *task)
 	(void)!read(busy->ends[0], &byte, 1);
 }
 
-/* What was read for a waiter is there when its loop has time for it. */
+/* A file that was read for a waiter is there when its loop gets to it. */
 START_TEST(test_eviction_before_arrival)
 {
 	struct busy busy = {.task.run = busy_asks, .asker.path = "/a"};
@@ -391,7 +391,7 @@ START_TEST(test_eviction_before_arrival)
 	busy.asker.waiter = (struct file_cache_waiter){.arrived = arrived, .loop = runners[0].loop};
 	loop_post(runners[0].loop, &busy.task);
 	AWAIT(busy.asked);
-	/* The only helper has read it before the others, for which there is no room. */
+	/* The only helper has read it before the others, which do not fit. */
 	for (unsigned i = 1; i < FILES; i++) {
 		char path[3] = {'/', (char)('a' + i), '\0'};
 
@@ -407,7 +407,7 @@ START_TEST(test_eviction_before_arrival)
 }
 END_TEST
 
-/* All memory is held: then there are no units, until it is given back. */
+/* All memory is held: no unit can be made until some is released. */
 START_TEST(test_no_memory)
 {
 	struct asker askers[FILES];

@@ -45,7 +45,7 @@ START_TEST(test_lines)
 }
 END_TEST
 
-/* What was modified in the future was modified now. */
+/* A time of modification in the future counts as now. */
 START_TEST(test_future)
 {
 	struct file_version later = version;
@@ -58,7 +58,7 @@ START_TEST(test_future)
 }
 END_TEST
 
-/* As long as it can be. */
+/* The maximum length. */
 START_TEST(test_largest)
 {
 	char type[200];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-pagecache.c - unit tests of pagecache.c: what was loaded is there for
- * who must not wait, wherever it begins and ends; a file that is shorter.
+ * test-pagecache.c - unit tests of pagecache.c: loaded data can be read without
+ * waiting, for any start and end; a file that is shorter.
  */
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -26,7 +26,7 @@ static void setup(void)
 	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_ge(file, 0);
 	ck_assert_int_eq(write(file, data, SIZE), (ssize_t)SIZE);
-	/* Written pages cannot be dropped. */
+	/* Dirty pages cannot be dropped. */
 	ck_assert_int_eq(fsync(file), 0);
 	free(data);
 	unlink(path);
@@ -38,7 +38,7 @@ static void teardown(void)
 	close(file);
 }
 
-/* Whether the byte at offset can be read without waiting. */
+/* Returns whether the byte at offset can be read without waiting. */
 static bool there(size_t offset)
 {
 	char byte;
@@ -68,7 +68,7 @@ START_TEST(test_load)
 			ck_assert(there(from + at));
 		ck_assert(!length || there(from + length - 1));
 	}
-	/* The position is somebody else's. */
+	/* The file position belongs to another user. */
 	ck_assert_int_eq(lseek(file, 0, SEEK_CUR), (off_t)SIZE);
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(test_has)
 		return;
 	ck_assert(pagecache_has(file, 0, SIZE, PAGECACHE_WINDOW));
 	ck_assert(pagecache_has(file, SIZE - 1, 1, PAGECACHE_WINDOW));
-	/* One page is missing: the coarse look finds it, too. */
+	/* One page is missing: the coarse check detects it, too. */
 	ck_assert_int_eq(fdatasync(file), 0);
 	ck_assert_int_eq(posix_fadvise(file, 40960, 4096, POSIX_FADV_DONTNEED), 0);
 	if (there(40960))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-read-directory.c - unit tests of read-directory.c, and of what docroot.c has for it:
- * which names are listed, as what, and how many.  A folder of the test's own;
- * single-threaded.
+ * test-read-directory.c - unit tests of read-directory.c, and of what docroot.c
+ * provides for it: which names are listed, as which type, and how many.  A folder of
+ * the test's own; single-threaded.
  */
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 
 #include "suite.h"
 
-static char base[64]; /* holds the root, and what is outside */
+static char base[64]; /* contains the root, and files outside of it */
 static int root;
 
 static const char *at(const char *name)
@@ -52,7 +52,7 @@ static void tear_down(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* Reads a folder; the names in order, each behind '/' or '-', are in `got`. */
+/* Reads a folder; `got` has the names in order, each after '/' or '-'. */
 static void check_listed(const char *path, bool hidden, unsigned max, const char *expected)
 {
 	struct autoindex_order order = {.column = AUTOINDEX_NAME};
@@ -105,7 +105,7 @@ START_TEST(test_entry)
 }
 END_TEST
 
-/* A link is what it leads to, if a request would get that. */
+/* A link counts as its target, if a request would get that. */
 START_TEST(test_links)
 {
 	struct directory folder;
@@ -141,7 +141,7 @@ START_TEST(test_bound)
 	ck_assert_int_eq(directory_read(root, "/sub/", false, 49, &folder), 0);
 	ck_assert(folder.count == 49 && folder.more);
 	directory_clear(&folder);
-	/* What would not be listed does not count. */
+	/* Names that are not listed do not count. */
 	put("root/sub/.hidden", 1);
 	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, &folder), 0);
 	ck_assert(folder.count == 50 && !folder.more);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spool.c - unit tests of spool.c: bytes to a file and back in order, the
- * limit of all spools, full disks, folders that are refused, the end with
- * operations under way.
+ * test-spool.c - unit tests of spool.c: bytes to a file and back in order, the limit
+ * of all spools, full disks, unusable folders, the end with pending operations.
  */
 #include "loop-fixture.h"
 
@@ -76,7 +75,7 @@ static void read_it(void *argument)
 	task->started = spool_read(spool, &task->op);
 }
 
-/* In as many parts as are asked for. */
+/* In the given number of parts. */
 static struct task *new_task(void *data, size_t length, unsigned parts, uint64_t offset)
 {
 	struct task *task = calloc(1, sizeof(*task));
@@ -166,7 +165,7 @@ static void end(void)
 	spools_close(spools);
 }
 
-/* Closing is a helper's work: waits until it is done. */
+/* A helper closes it: waits until that is done. */
 static void close_and_wait(void)
 {
 	uint64_t before = stat_now().files;
@@ -176,7 +175,7 @@ static void close_and_wait(void)
 		settle(&runner);
 }
 
-/* What was appended in parts comes back in other parts, from any offset; nobody else sees it. */
+/* Bytes appended in parts are read in other parts, from any offset; no other process sees them. */
 START_TEST(test_bytes)
 {
 	struct stat file;
@@ -198,7 +197,7 @@ START_TEST(test_bytes)
 	ck_assert_int_eq(fstat(spool_fd(spool), &file), 0);
 	ck_assert_uint_eq(file.st_mode, S_IFREG | 0600);
 	ck_assert_uint_eq(file.st_nlink, 0);
-	/* A program's has its own offset, and cannot write. */
+	/* The descriptor for a program has its own offset, and is read-only. */
 	reader = spool_reader(spool);
 	ck_assert_int_ge(reader, 0);
 	ck_assert_int_eq(read(reader, back, PATTERN), PATTERN);
@@ -220,7 +219,7 @@ static struct task *line[100];
 static void start_line(void *argument)
 {
 	(void)argument;
-	/* Started at once: appends and the reads of what they will have written. */
+	/* Started together: appends and the reads of what these will have written. */
 	for (unsigned i = 0; i < 100; i += 2) {
 		line[i] = new_task(pattern + i * 1000, 2000, 2, 0);
 		line[i + 1] = new_task(back + i * 1000, 2000, 1, (uint64_t)i * 1000);
@@ -229,7 +228,7 @@ static void start_line(void *argument)
 	}
 }
 
-/* A read finds what was appended before it, though both are under way. */
+/* A read finds earlier appends, though both are pending. */
 START_TEST(test_order)
 {
 	begin(3);
@@ -246,7 +245,7 @@ START_TEST(test_order)
 }
 END_TEST
 
-/* All spools have the same bytes; they come back with a spool's end. */
+/* All spools share one limit; bytes are returned when a spool ends. */
 START_TEST(test_limit)
 {
 	struct spool *first;
@@ -267,7 +266,7 @@ START_TEST(test_limit)
 	spool = first;
 	close_and_wait();
 	ck_assert_uint_eq(stat_now().bytes, 0);
-	/* A quarter is for what cannot wait elsewhere. */
+	/* A quarter is reserved for data that cannot wait elsewhere. */
 	ck_assert(spools_have_room(spools, LIMIT * 3 / 4));
 	ck_assert(!spools_have_room(spools, LIMIT * 3 / 4 + 1));
 	ck_assert(!spools_have_room(spools, UINT64_MAX));
@@ -275,7 +274,7 @@ START_TEST(test_limit)
 }
 END_TEST
 
-/* Files that may not grow are a full disk's stand-in: the error is told, and stays. */
+/* A limit on the size of files simulates a full disk: the error is reported, and stays. */
 START_TEST(test_full)
 {
 	struct rlimit limit = {.rlim_cur = 100000, .rlim_max = RLIM_INFINITY};
@@ -307,7 +306,7 @@ static void start_and_close(void *argument)
 	spool_close(spool);
 }
 
-/* Nothing is told of a spool that was closed; all that operations had is given back. */
+/* No callback for a closed spool; all resources of its operations are released. */
 START_TEST(test_close)
 {
 	struct task *tasks[4];
@@ -342,7 +341,7 @@ static void start_two(void *argument)
 		ck_assert_int_eq(spool_append(spool, &tasks[i]->op), 0);
 }
 
-/* The end of an operation may be the spool's. */
+/* A callback may close the spool. */
 START_TEST(test_close_inside)
 {
 	struct task *tasks[2];
@@ -363,7 +362,7 @@ START_TEST(test_close_inside)
 }
 END_TEST
 
-/* What is left when all ends is given back as well. */
+/* At the end the rest is released as well. */
 START_TEST(test_stop)
 {
 	struct task *tasks[20];
@@ -403,7 +402,7 @@ static void refuse_unnamed(void)
 	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* There a file is made with a name, which is gone at once. */
+/* There a file is created with a name, which is removed at once. */
 START_TEST(test_named)
 {
 	struct stat file;
@@ -431,7 +430,7 @@ static void refuse_folder(const char *folder, const char *what)
 	g_free(why);
 }
 
-/* Folders that will not do are so from the start. */
+/* Unusable folders are refused at the start. */
 START_TEST(test_folders)
 {
 	struct statfs system;
@@ -446,7 +445,7 @@ START_TEST(test_folders)
 		ck_assert_msg(spools, "%s", why);
 		spools_close(spools);
 	}
-	/* systemd's is the first choice, and what cannot be used is left out. */
+	/* systemd's folder is the first choice, and unusable ones are skipped. */
 	setenv("CACHE_DIRECTORY", "/var/tmp/there-is-none:/var", 1);
 	spools = try_open(NULL, false, &why);
 	ck_assert_msg(spools, "%s", why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-status-field.c - unit tests of status-field.c: that the table names all
- * that the cache counts, each thing once, and as Prometheus wants it.
+ * test-status-field.c - unit tests of status-field.c: the table contains all counters
+ * of the cache, each once, and in the form that Prometheus requires.
  */
 #include <glib.h>
 
@@ -17,7 +17,7 @@ static const struct status_field *field_at(size_t offset)
 	return NULL;
 }
 
-/* Texts are told apart from numbers. */
+/* Texts are distinguished from numbers. */
 static bool is_text(size_t at)
 {
 	static const struct NC_cache_stat *const stat;
@@ -28,7 +28,7 @@ static bool is_text(size_t at)
 	       (at >= kernel && at < kernel + sizeof(stat->kernel));
 }
 
-/* A field that the library adds is to be told as well. */
+/* A field that the library adds must be reported as well. */
 START_TEST(test_all_of_the_cache)
 {
 	size_t start = offsetof(struct status_data, cache);
@@ -77,7 +77,7 @@ START_TEST(test_metrics)
 		ck_assert_msg(g_str_has_suffix(field->metric, "_total") == !field->gauge, "%s",
 			      field->metric);
 		if (before && same(before->metric, field->metric)) {
-			/* One family: one type, a label each, help of the first. */
+			/* One family: one type, a label each, the help text of the first. */
 			ck_assert(before->gauge == field->gauge);
 			ck_assert_ptr_nonnull(field->label);
 			ck_assert_ptr_nonnull(before->label);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-status-json.c - unit tests of status-json.c: that the text is JSON
- * whatever strings are in it and whatever the locale, and what it says.  That
- * parsers take it is seen by the system tests.
+ * test-status-json.c - unit tests of status-json.c: the text is JSON for any strings
+ * and any locale, and has the right values.  System tests check that parsers accept
+ * it.
  */
 #include <locale.h>
 
@@ -10,7 +10,7 @@
 
 #include "status-fixture.h"
 
-/* Brackets match outside of strings, and strings hold nothing that they may not. */
+/* Brackets match outside of strings, and strings contain no invalid bytes. */
 static void check_form(const GString *text)
 {
 	char open[32];
@@ -89,7 +89,7 @@ START_TEST(test_latency)
 }
 END_TEST
 
-/* Where numbers are written with a comma. */
+/* A locale that writes numbers with a comma. */
 START_TEST(test_locale)
 {
 	struct status_data *data = make_data();
@@ -105,7 +105,7 @@ START_TEST(test_locale)
 }
 END_TEST
 
-/* A server that has done nothing, without workers or routes. */
+/* A server without any requests, workers or routes. */
 START_TEST(test_empty)
 {
 	struct status_data *data = g_new0(struct status_data, 1);

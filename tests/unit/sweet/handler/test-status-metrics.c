@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-status-metrics.c - unit tests of status-metrics.c: labels that need
- * care, the histogram, units.  A strict parser is tests/system/metrics.py.
+ * test-status-metrics.c - unit tests of status-metrics.c: labels with special bytes,
+ * the histogram, units. tests/system/support/metrics.py is a strict parser.
  */
 #include "handler/status-metrics.h"
 
@@ -66,7 +66,7 @@ START_TEST(test_histogram)
 }
 END_TEST
 
-/* Two pools of one prefix, of which only the first gets requests, are not told twice. */
+/* Two pools with one prefix, of which only the first gets requests, are not listed twice. */
 START_TEST(test_same_prefix)
 {
 	struct status_pool pools[2] = {{.prefix = "/a", .count = 1, .workers = hard_workers},

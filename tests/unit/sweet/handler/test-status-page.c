@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-status-page.c - unit tests of status-page.c: that the page is whole,
- * needs nothing from elsewhere, and that its policy lets it work.
+ * test-status-page.c - unit tests of status-page.c: the page is complete, loads
+ * nothing from other servers, and works under its security policy.
  */
 #include "handler/status-page.h"
 
@@ -27,7 +27,7 @@ START_TEST(test_alone)
 	ck_assert(g_str_has_prefix(at, "<!DOCTYPE html>\n"));
 	ck_assert(g_str_has_suffix(at, "</html>\n"));
 	ck_assert_uint_eq(strlen(at), page->len);
-	/* Names that are no addresses to ask: those of SVG. */
+	/* The only URLs are names that are never requested: those of SVG. */
 	while ((at = strstr(at, "http"))) {
 		ck_assert_msg(g_str_has_prefix(at, "http://www.w3.org/2000/svg'") ||
 				      g_str_has_prefix(at, "http-equiv"),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-status.c - unit tests of status.c: who may see it, in which form, and
- * what is said while the server ends its work.  What it adds up is seen by
- * the system tests.
+ * test-status.c - unit tests of status.c: which clients may see it, in which form, and
+ * its response while the server shuts down.  System tests check the sums.
  */
 #include "auth/ip-acl.h"
 #include "core/server.h"
@@ -20,7 +19,7 @@ static struct thread thread = {.server = &server, .config_ref = &generation};
 static struct transaction transaction;
 static struct request request;
 
-/* As a socket tells it; what is no address of the network is that of a Unix socket. */
+/* As a socket returns it; a text that is no network address makes that of a Unix socket. */
 static const struct sockaddr *socket_address(const char *text)
 {
 	static struct sockaddr_in6 in6;
@@ -175,7 +174,7 @@ START_TEST(test_accept)
 }
 END_TEST
 
-/* A cache that cannot be used is told, in memory. */
+/* An unusable cache is reported, in a response from memory. */
 START_TEST(test_no_room)
 {
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-text-response.c - unit tests of text-response.c: texts of every length as bodies,
- * what they leave in the cache, and a cache without room.
+ * test-text-response.c - unit tests of text-response.c: texts of every length as
+ * bodies, what they leave in the cache, and a full cache.
  */
 #include <glib.h>
 
@@ -34,7 +34,7 @@ static void open_cache(size_t size)
 	begin();
 }
 
-/* Nothing may be left in it. */
+/* It must be empty. */
 static void close_cache(void)
 {
 	struct NC_cache_stat stat;
@@ -54,7 +54,7 @@ static GString *make_text(size_t length)
 	return text;
 }
 
-/* The bytes of the present piece, as a socket gets them. */
+/* The bytes of the current piece, as a socket gets them. */
 static void receive(char *to)
 {
 	struct NC_send message =
@@ -138,7 +138,7 @@ START_TEST(test_lengths)
 }
 END_TEST
 
-/* A client that goes away at any moment leaves nothing behind, not even a hold. */
+/* A client that disconnects at any moment leaves nothing behind, not even a hold. */
 START_TEST(test_gone)
 {
 	open_cache(4 << 20);
@@ -188,7 +188,7 @@ START_TEST(test_lines_before)
 }
 END_TEST
 
-/* Refused whole: the answer is still another's to fill. */
+/* Refused as a whole: another handler can still fill the response. */
 START_TEST(test_no_room)
 {
 	open_cache(1 << 20);
@@ -208,8 +208,8 @@ START_TEST(test_no_room)
 END_TEST
 
 /*
- * When the next piece has no room the answer is cut, not ended.  It has that
- * of the one before, so here it is a larger one.
+ * If the next piece does not fit, the response is cut off, not completed.  It reuses
+ * the memory of the previous one, so here it is larger.
  */
 START_TEST(test_no_room_later)
 {
@@ -221,7 +221,7 @@ START_TEST(test_no_room_later)
 	server.max_unit = MAX_UNIT / 4;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 2)), 0);
 	server.max_unit = MAX_UNIT;
-	/* What another answer holds cannot be evicted. */
+	/* Units that another response holds cannot be evicted. */
 	while (count < 64 && NC_unit_alloc(NULL, &handle, 32 << 10, 0, NC_KIND_RECYCLED, 0) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		taken[count] = NC_cache_id(&handle);

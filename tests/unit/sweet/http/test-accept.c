@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-accept.c - unit tests of accept.c: tables of fields, and random ones.
- * Single-threaded; every value is a heap copy of its exact size, so that
- * memory checkers see a read too far.
+ * Single-threaded; every value is a heap copy of its exact size, so that memory
+ * checkers detect a read beyond.
  */
 #include "http/accept.h"
 
@@ -10,7 +10,7 @@
 
 #define FIELDS 3
 
-/* A request with up to FIELDS fields of a name; NULL ends them. */
+/* A request with up to FIELDS fields of a name; NULL ends the list. */
 static void make(struct request *request, const char *name, const char *const *values)
 {
 	memset(request, 0, sizeof(*request));
@@ -38,7 +38,7 @@ static const struct {
 	const char *values[FIELDS];
 	const char *order; /* b, z and g */
 } encodings[] = {
-	/* Who says nothing gets the file as it is. */
+	/* Without the field, the client gets the plain file. */
 	{{NULL}, ""},
 	{{""}, ""},
 	{{" "}, ""},
@@ -46,14 +46,14 @@ static const struct {
 	{{"identity"}, ""},
 	{{"deflate"}, ""},
 	{{"compress, deflate, bzip2"}, ""},
-	/* What browsers say. */
+	/* What browsers send. */
 	{{"gzip"}, "g"},
 	{{"gzip, deflate"}, "g"},
 	{{"gzip, deflate, br"}, "bg"},
 	{{"gzip, deflate, br, zstd"}, "bzg"},
 	{{"br"}, "b"},
 	{{"zstd"}, "z"},
-	/* Names: any case, the old one, nothing that only looks like one. */
+	/* Names: any case, the old one, no names that only look similar. */
 	{{"GZIP, Br, zStD"}, "bzg"},
 	{{"x-gzip"}, "g"},
 	{{"X-GZip;q=0.5, br;q=0.2"}, "gb"},
@@ -78,7 +78,7 @@ static const struct {
 	{{"gzip;Q=0.5,br;Q=0"}, "g"},
 	{{"gzip;level=9;q=0.4, br;q=0.3"}, "gb"},
 	{{"gzip;q=0.3333333333333333333333333333333333333, br;q=0.333"}, "bg"},
-	/* Weights that are none. */
+	/* Invalid weights. */
 	{{"gzip;q=2"}, ""},
 	{{"gzip;q=1.001"}, ""},
 	{{"gzip;q=-1"}, ""},
@@ -99,7 +99,7 @@ static const struct {
 	{{"*, br;q=0"}, "zg"},
 	{{"gzip;q=0, *"}, "bz"},
 	{{"*;q=0.5, gzip;q=0.1"}, "bz"},
-	/* The plain file, when it is liked better. */
+	/* The plain file, if the client prefers it. */
 	{{"identity, gzip;q=0.5"}, ""},
 	{{"identity;q=0.5, gzip;q=0.5, br;q=0.4"}, "g"},
 	{{"identity;q=0, gzip;q=0.1"}, "g"},
@@ -174,7 +174,7 @@ static const struct {
 	{{"application/json;q=0"}, false},
 	{{"application/json;q=0, */*"}, false},
 	{{"text/html;q=0, */*;q=0.1"}, true},
-	/* The most specific element counts, wherever it stands. */
+	/* The most specific element counts, at any place. */
 	{{"*/*, text/html;q=0.1"}, true},
 	{{"text/html;q=0.1, */*"}, true},
 	{{"text/*;q=0.1, text/html, application/json;q=0.9"}, false},
@@ -198,7 +198,7 @@ START_TEST(test_types)
 }
 END_TEST
 
-/* Nothing is read too far and no order names a coding twice. */
+/* Nothing is read beyond the end and no order names a coding twice. */
 START_TEST(test_random)
 {
 	static const char *const words[] = {"gzip", "br",	 "zstd", "identity",

@@ -27,7 +27,7 @@ static struct autoindex_entry folder(const char *name, int64_t modified)
 	return (struct autoindex_entry){.name = (char *)name, .folder = true, .modified = modified};
 }
 
-/* A page of one file; g_free. */
+/* A page of one file; free it with g_free(). */
 static char *page_of(const char *path, const char *name, uint64_t size)
 {
 	struct autoindex_entry entry = file(name, size, 0);
@@ -161,7 +161,7 @@ START_TEST(test_names)
 		{"\xc3\xa4\xe2\x82\xac", "%C3%A4%E2%82%AC", "\xc3\xa4\xe2\x82\xac",
 		 "\xc3\xa4\xe2\x82\xac"},
 		{"\xf0\x9f\x90\xa7", "%F0%9F%90%A7", "\xf0\x9f\x90\xa7", "\xf0\x9f\x90\xa7"},
-		/* No UTF-8: alone, cut off, overlong, a surrogate. */
+		/* Invalid UTF-8: a single byte, truncated, overlong, a surrogate. */
 		{"a\xff"
 		 "b",
 		 "a%FFb",
@@ -214,7 +214,7 @@ START_TEST(test_path)
 	contains(deep, "<tr><td class=\"n\"><a href=\"../\">..</a></td>");
 	g_free(top);
 	g_free(deep);
-	/* A deep path does not make the page grow by its square. */
+	/* The page does not grow quadratically with the depth of the path. */
 	for (unsigned i = 0; i < 2000; i++)
 		g_string_append(path, "x/");
 	long_one = page_of(path->str, "a", 1);
@@ -277,11 +277,11 @@ START_TEST(test_page)
 	contains(page, "2023-11-14<span> 22:13</span>");
 	contains(page, "1969-12-31<span> 23:59</span>");
 	contains(page, "<p>1 folder, 2 files. Times are UTC.</p>");
-	/* The head of the present column turns the order round. */
+	/* The header of the sorted column reverses the order. */
 	contains(page, "<th class=\"s\" scope=\"col\" aria-sort=\"descending\">"
 		       "<a href=\"?sort=size&amp;order=asc\">");
 	contains(page, "<a href=\"?sort=name&amp;order=asc\">Name</a>");
-	/* Nothing from elsewhere. */
+	/* Nothing from other servers. */
 	ck_assert_ptr_null(strstr(page, "http"));
 	ck_assert_ptr_null(strstr(page, "src="));
 	ck_assert_ptr_null(strstr(page, "url("));
@@ -310,7 +310,7 @@ START_TEST(test_page)
 }
 END_TEST
 
-/* Too much for the room: whole entries are left out, and that is said. */
+/* A page over the limit: whole entries are left out, and it says so. */
 START_TEST(test_bound)
 {
 	enum { ENTRIES = 5000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-body.c - unit tests of body.c: framing, limits, the budget of all
- * bodies, and the units, of all of a body and of a window at a time.  Single-threaded; pieces are heap copies of
- * their exact size, so that memory checkers see a read too far.
+ * test-body.c - unit tests of body.c: framing, limits, the budget of all bodies, and
+ * units, of the whole body and of one window at a time.  Single-threaded; pieces are
+ * heap copies of their exact size, so that memory checkers detect a read beyond.
  */
 #include <nabc.h>
 
@@ -11,7 +11,7 @@
 #include "suite.h"
 #include "unit-holds.h"
 
-/* body_unit(), whose hold is found by the unit's id. */
+/* body_unit(); its hold is found by the unit's id. */
 static int unit_of(struct body *body, size_t *id)
 {
 	struct NC_hold hold = {0};
@@ -93,7 +93,7 @@ START_TEST(test_limits)
 	ck_assert(body_is_too_long(&body));
 	begin(1000, false);
 	ck_assert(!body_is_too_long(&body));
-	/* More than is dropped may be kept, and less. */
+	/* More than the limit for dropping may be kept, and less. */
 	begin(1001, false);
 	ck_assert_int_eq(body_keep(&body, 1001, BODY_WHOLE, &budget), 0);
 	begin(1001, false);
@@ -101,7 +101,7 @@ START_TEST(test_limits)
 	begin(INT64_MAX, false);
 	ck_assert_int_eq(body_keep(&body, 1000, BODY_WHOLE, &budget), -413);
 	body_end(&body);
-	/* Of unknown length: when it comes. */
+	/* Of unknown length: as soon as it arrives. */
 	begin(0, true);
 	ck_assert(!body_is_too_long(&body));
 	ck_assert_int_eq(body_keep(&body, 10, BODY_WHOLE, &budget), 0);
@@ -114,7 +114,7 @@ START_TEST(test_limits)
 	ck_assert_int_eq(take_text("\r\n"), 2);
 	ck_assert(!body_is_too_long(&body));
 	ck_assert_int_eq(take_text("1\r\n"), -413);
-	/* As soon as a chunk's size has come, whatever comes of it. */
+	/* As soon as the size of a chunk has arrived, before its content. */
 	begin(0, true);
 	ck_assert_int_eq(take_text("3e9\r"), 4);
 	ck_assert(!body_is_too_long(&body));
@@ -132,7 +132,7 @@ START_TEST(test_limits)
 	begin(0, true);
 	ck_assert_int_eq(body_keep(&body, UINT64_MAX, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take_text("fffffffffffffff\r\na"), 18);
-	/* In the midst of a chunk, of which more comes than is dropped. */
+	/* In the middle of a chunk whose rest exceeds the limit for dropping. */
 	ck_assert(!body_is_too_long(&body));
 	body_drop(&body, 1000);
 	ck_assert(body_is_too_long(&body));
@@ -144,7 +144,7 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* Memory follows what has come; the budget is all that there is, and comes back. */
+/* Memory grows with the received data; the budget is the limit, and is returned. */
 START_TEST(test_budget)
 {
 	static char data[MIB];
@@ -160,13 +160,13 @@ START_TEST(test_budget)
 	ck_assert_uint_eq(budget.used, 512 * KIB);
 	ck_assert_int_eq(take(data, 300 * KIB), -503);
 	ck_assert_uint_eq(budget.used, 512 * KIB);
-	/* A second one has the rest. */
+	/* A second body gets the rest. */
 	first = body;
 	body = (struct body){0};
 	begin(80 * KIB, false);
 	ck_assert_int_eq(body_keep(&body, MIB, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take(data, 70 * KIB), 70 * KIB);
-	ck_assert_uint_eq(budget.used, 592 * KIB); /* no more room than the body needs */
+	ck_assert_uint_eq(budget.used, 592 * KIB); /* only as much as the body needs */
 	body_end(&body);
 	ck_assert_uint_eq(budget.used, 512 * KIB);
 	body_end(&first);
@@ -174,7 +174,7 @@ START_TEST(test_budget)
 }
 END_TEST
 
-/* Where memory is short one that may come in pieces comes in smaller ones. */
+/* If memory is short, a body that may arrive in pieces gets smaller ones. */
 START_TEST(test_short)
 {
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
@@ -184,7 +184,7 @@ START_TEST(test_short)
 
 	ck_assert_ptr_nonnull(cache);
 	for (unsigned chunked = 0; chunked < 2; chunked++) {
-		/* All is somebody else's, but for a first page. */
+		/* Others use all of it, except for a first page. */
 		budget = (struct body_budget){.most = 600 * KIB, .used = 600 * KIB};
 		begin(chunked ? 0 : 100 * KIB, chunked);
 		ck_assert_int_eq(body_keep(&body, MIB, 64 * KIB, &budget), 0);
@@ -196,7 +196,7 @@ START_TEST(test_short)
 		ck_assert_int_eq(unit_of(&body, &id), 0);
 		ck_assert_int_eq(release_id(NULL, id), 0);
 		ck_assert_int_eq(NC_destroy(NULL, id), 0);
-		/* The next may be larger again. */
+		/* The next piece may be larger again. */
 		budget.used -= 300 * KIB;
 		ck_assert_int_eq(body_keep(&body, MIB, 64 * KIB, &budget), 0);
 		ck_assert_int_eq(take(data, 96 * KIB), 64 * KIB);
@@ -253,7 +253,7 @@ START_TEST(test_unit)
 		}
 	}
 	ck_assert_uint_eq(budget.used, 0);
-	/* What the cache cannot hold. */
+	/* More than the cache can hold. */
 	budget.most = 4 * MIB;
 	begin(3 * MIB, false);
 	ck_assert_int_eq(body_keep(&body, 4 * MIB, BODY_WHOLE, &budget), 0);
@@ -267,7 +267,7 @@ START_TEST(test_unit)
 }
 END_TEST
 
-/* All that is left of data, in pieces, until the window is full or the body over. */
+/* Takes the rest of data, in pieces, until the window is full or the body ends. */
 static size_t take_window(const char *data, size_t length, size_t piece)
 {
 	size_t at = 0;
@@ -280,13 +280,13 @@ static size_t take_window(const char *data, size_t length, size_t piece)
 		ck_assert(used == (ssize_t)now || body_is_ready(&body));
 		at += (size_t)used;
 	}
-	/* Of a full window nothing is taken. */
+	/* A full window accepts nothing. */
 	if (!body_is_over(&body) && body_is_ready(&body))
 		ck_assert_int_eq(take(data + at, length - at), 0);
 	return at;
 }
 
-/* The content of data (length bytes, framed) in windows, each of which must be as it was sent. */
+/* Takes data (`length` bytes, framed) in windows; the content of each must be right. */
 static void check_windows(const char *data, size_t framed, size_t length, size_t window,
 			  size_t piece)
 {
@@ -354,7 +354,7 @@ START_TEST(test_windows)
 }
 END_TEST
 
-/* The limit is for all windows together, and for what is dropped behind them. */
+/* The limit is for all windows together, and for bytes that are dropped afterwards. */
 START_TEST(test_window_limits)
 {
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);

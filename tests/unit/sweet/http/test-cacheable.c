@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cacheable.c - unit tests of whether a response may be kept: a table of
- * lines, rules and statuses, and the tags in their lines.  Single-threaded.
+ * test-cacheable.c - unit tests of whether a response may be cached: a table of header
+ * lines, rules and statuses, and the tags in the lines.  Single-threaded.
  */
 #include "http/cacheable.h"
 
@@ -10,7 +10,7 @@
 #define NOW 784111777 /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define MOST CACHECONTROL_SECONDS_MAX
 
-enum { MARKED, OFF, RESPONSE, TIME }; /* which keeps it for 30 seconds */
+enum { MARKED, OFF, RESPONSE, TIME }; /* which caches it for 30 seconds */
 
 static const struct cacheable_rule rules[] = {[MARKED] = {CACHEABLE_MARKED, 0},
 					      [OFF] = {CACHEABLE_OFF, 0},
@@ -39,7 +39,7 @@ static const struct fresh_case {
 	{"X-NABC-Max-Age: 5\nCache-Control: private, max-age=60\n", 5, 0, 5, 5},
 	{"X-NABC-Max-Age: 0\nCache-Control: max-age=60\n", 0, 0, 0, 0},
 	{"X-NABC-Max-Age: 9999999999\n", MOST, 0, MOST, MOST},
-	/* of what is another's already */
+	/* aged in another cache */
 	{"Cache-Control: max-age=60\nAge: 20\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nAge: 60\n", 0, 0, 0, 0},
 	{"Cache-Control: max-age=60\nAge: 99999999999\n", 0, 0, 0, 0},
@@ -48,7 +48,7 @@ static const struct fresh_case {
 	{"Cache-Control: max-age=60\nAge: 20\nAge: 50\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nAge: 20, 50\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nAge: x, 50\nAge: 50\n", 0, 0, 60, 60},
-	/* or was made long ago */
+	/* or generated long ago */
 	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nDate: Sunday, 06-Nov-94 08:49:17 GMT\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\nAge: 30\n", 0, 0, 30, 30},
@@ -75,7 +75,7 @@ static const struct fresh_case {
 	{"Expires: Fri, 31 Dec 9999 23:59:59 GMT\n", 0, 0, MOST, MOST},
 	{"Cache-Control: max-age=5\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 5, 5},
 	{"Cache-Control: no-cache\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 0, 0},
-	/* for one client alone */
+	/* for one client only */
 	{"Set-Cookie: a=b\n", 0, 0, 0, 0},
 	{"Set-Cookie: a=b\nCache-Control: public, max-age=60\n", 0, 0, 0, 0},
 	{"Set-Cookie: a=b\nX-NABC-Max-Age: 5\n", 5, 0, 5, 5},
@@ -85,7 +85,7 @@ static const struct fresh_case {
 	{"Vary: *\nX-NABC-Max-Age: 5\n", 0, 0, 0, 0},
 };
 
-/* The text must stay as long as the head. */
+/* The text must live as long as the head. */
 static void parse(struct cgihead *head, const char *lines, int status)
 {
 	const char *wrong = NULL;
@@ -207,7 +207,10 @@ START_TEST(test_tags)
 	cacheable_read(&said, &head);
 	ck_assert(is(said.etag, "\"x\"") && is(said.modified, "y"));
 	ck_assert_uint_eq(said.purge_count, 2);
-	/* What clients do not see they cannot ask by; all else holds. */
+	/*
+	 * Clients cannot make a request conditional on fields that they do not see; all others
+	 * apply.
+	 */
 	parse(&head,
 	      "Connection: etag, last-modified, Age, X-NABC-Purge\nETag: \"x\"\nAge: 3\n"
 	      "X-NABC-Tag:  a, b\tc,,d \nX-NABC-Purge: e\nLast-Modified: y\nx-nabc-purge: f\n",

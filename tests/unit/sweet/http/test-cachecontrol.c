@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cachecontrol.c - unit tests of Cache-Control and Vary of a response:
- * tables, every cut into two fields at a comma, what is bounded, and noise.
- * Single-threaded; values are heap copies of their exact size, so that memory
- * checkers see a read too far.
+ * test-cachecontrol.c - unit tests of Cache-Control and Vary of a response: tables,
+ * every division into two fields at a comma, limits, and random input.
+ * Single-threaded; values are heap copies of their exact size, so that memory checkers
+ * detect a read beyond.
  */
 #include "http/cachecontrol.h"
 
@@ -39,15 +39,15 @@ static const struct control_case {
 	{"max-age=0, stale-while-revalidate=30", "", 0, U, 30, 0, 30},
 	{"max-age=60, must-revalidate, stale-while-revalidate=30", "r", 60, U, 30, 60, 0},
 	{"max-age=60, private, stale-while-revalidate=30", "p", 60, U, 30, 0, 0},
-	/* of certain fields */
+	/* for certain fields */
 	{"max-age=60, private=\"Set-Cookie, X-A\"", "p", 60, U, U, 0, 0},
 	{"no-cache=\"Set-Cookie\", max-age=60", "c", 60, U, U, 0, 0},
 	{"no-cache=Set-Cookie", "c", U, U, U, 0, 0},
-	/* said twice */
+	/* repeated */
 	{"max-age=60, max-age=10", "", 10, U, U, 10, 0},
 	{"max-age=10, max-age=60", "", 10, U, U, 10, 0},
 	{"max-age=60, max-age", "", 0, U, U, 0, 0},
-	/* times that are none */
+	/* invalid times */
 	{"max-age", "", 0, U, U, 0, 0},
 	{"max-age=", "", 0, U, U, 0, 0},
 	{"max-age=\"", "s", 0, U, U, 0, 0},
@@ -68,12 +68,12 @@ static const struct control_case {
 	{"max-age=4294967296", "", MOST, U, U, MOST, 0},
 	{"max-age=18446744073709551616", "", MOST, U, U, MOST, 0},
 	{"max-age=99999999999999999999999999", "", MOST, U, U, MOST, 0},
-	/* unknown ones, and close ones */
+	/* unknown ones, and similar ones */
 	{"immutable, x-max-age=1, max-age=60, no-storey, ext=\"no-store, private\"", "", 60, U, U,
 	 60, 0},
 	{"no_store, nostore, no-transform, stale-if-error=9", "", U, U, U, 0, 0},
 	{"max-age=60 no-store", "", 0, U, U, 0, 0},
-	/* quotes that swallow */
+	/* unterminated quotes */
 	{"ext=\"a, no-store, max-age=60", "s", U, U, U, 0, 0},
 	{"max-age=60, ext=\"", "s", 60, U, U, 0, 0},
 	{"max-age=60, ext=\"a\\\"", "s", 60, U, U, 0, 0},
@@ -128,7 +128,7 @@ START_TEST(test_control)
 }
 END_TEST
 
-/* A list says the same in two lines as in one, wherever it is cut. */
+/* A list in two lines means the same as in one, wherever it is divided. */
 START_TEST(test_two_lines)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -149,7 +149,7 @@ START_TEST(test_two_lines)
 }
 END_TEST
 
-/* The names with a comma behind each, or "*". */
+/* The names with a comma after each, or "*". */
 static void vary_text(const struct cachecontrol_vary *vary, char *out)
 {
 	const char *at = vary->names;
@@ -206,7 +206,7 @@ START_TEST(test_vary)
 }
 END_TEST
 
-/* Room is for a bounded number of bytes; one name more and it fits nothing. */
+/* The memory has a limit; with one name too many, the list means "*". */
 START_TEST(test_vary_bounds)
 {
 	struct cachecontrol_vary vary = {0};
@@ -234,7 +234,7 @@ START_TEST(test_vary_bounds)
 }
 END_TEST
 
-/* Whatever comes, names stay within their room and in their alphabet. */
+/* For any input, names stay within their memory and their alphabet. */
 START_TEST(test_noise)
 {
 	static const char alphabet[] = "aB*-,,,  =\"\\;max-age9\x80";

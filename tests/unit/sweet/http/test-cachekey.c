@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cachekey.c - unit tests of the keys of kept responses: of requests, of
- * URLs, and by what varies.  Single-threaded.
+ * test-cachekey.c - unit tests of the keys of cached responses: of requests, of URLs,
+ * and by fields that vary.  Single-threaded.
  */
 #include "http/cachekey.h"
 
 #include "suite.h"
 
-/* The head must stay as long as the request. */
+/* The head must live as long as the request. */
 static struct request parse(const char *head)
 {
 	struct request request;
@@ -59,7 +59,7 @@ START_TEST(test_long_ones)
 }
 END_TEST
 
-/* The key of a request at a place. */
+/* Returns the key of a request at a place. */
 static struct slice key_at(const char *head, const char *host, struct slice text, char *out)
 {
 	struct cachekey_place place = {{host, strlen(host)}, text};
@@ -86,7 +86,7 @@ START_TEST(test_place)
 	ck_assert(first.length != second.length || memcmp(one, two, first.length) != 0);
 	second = key_at(with, "b", (struct slice){NULL, 0}, two);
 	ck_assert(second.length && first.length != second.length);
-	/* A program sees that the host was not named. */
+	/* A program sees that the request named no host. */
 	second = key_at(without, "a", (struct slice){"x", 1}, two);
 	ck_assert(first.length != second.length || memcmp(one, two, first.length) != 0);
 	memset(text, 'x', sizeof(text));
@@ -224,7 +224,7 @@ START_TEST(test_long_values)
 	struct request request;
 	long last = -1;
 
-	/* Up to the last byte of the room. */
+	/* Up to the last byte of the memory. */
 	for (int length = CACHEKEY_VALUES_MAX - 10; length < CACHEKEY_VALUES_MAX + 10; length++) {
 		long got;
 

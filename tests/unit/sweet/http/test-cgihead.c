@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cgihead.c - unit tests of the heads that CGI and FastCGI programs
- * write: a table of heads, the end of each found wherever it is cut twice,
- * and hostile ones.  Single-threaded; heads are heap copies of their exact
- * size, so that memory checkers see a read too far.
+ * test-cgihead.c - unit tests of the heads that CGI and FastCGI programs write: a
+ * table of heads, the end of each found for every division into three pieces, and
+ * hostile ones.  Single-threaded; heads are heap copies of their exact size, so that
+ * memory checkers detect a read beyond.
  */
 #include "http/cgihead.h"
 #include "http/response.h"
 
 #include "suite.h"
 
-#define BODY "\nbody: \r\n\r\n" /* what follows a head is nobody's line */
+#define BODY "\nbody: \r\n\r\n" /* text after a head is not a header line */
 
-/* What a head says, as "status|location|flags|length|unit|max-age,tag|control|vary". */
+/* The content of a head, as "status|location|flags|length|unit|max-age,tag|control|vary". */
 static char summary[1024];
 
 static const char *summarize(const struct cgihead *head)
@@ -43,7 +43,7 @@ static const struct {
 	const char *text;
 	size_t length;
 	const char *says;  /* NULL: it is wrong */
-	const char *wrong; /* a part of what is said of it */
+	const char *wrong; /* a part of the error message */
 } cases[] = {
 #define GOOD(text, says)                                                                           \
 	{                                                                                          \
@@ -118,7 +118,7 @@ static const struct {
 	BAD("Content-Length: 0x1\n\n", "invalid Content-Length"),
 	BAD("Content-Length: 1\nContent-Length: 1\n\n", "two Content-Length"),
 	BAD("Content-Type: a/b\nContent-Type: a/b\n\n", "two Content-Type"),
-	/* what concerns one hop is not heard */
+	/* fields for one hop are ignored */
 	GOOD("Transfer-Encoding: chunked\nConnection: close\nServer: x\n\n", "200|||0||,|0|"),
 	/* units */
 	GOOD("X-NABC-Cache-Id: 17\n\n", "200|||0|17+0|,|0|"),
@@ -154,7 +154,7 @@ static const struct {
 	GOOD("Vary: Accept\nVary: Cookie, accept\n\n", "200|||0||,|0|accept,cookie,"),
 	GOOD("Vary: Accept\nVary: *\n\n", "200|||0||,|0|*accept,"),
 	GOOD("Set-Cookie: a=b\nSet-Cookie: c=d\n\n", "200||c|0||,|0|"),
-	/* malformed: see test-response.c for all that lines can be */
+	/* malformed: test-response.c has all forms of lines */
 	BAD("\n", "no header line"),
 	BAD("\r\n", "no header line"),
 	BAD("A\n\n", "malformed"),
@@ -182,7 +182,7 @@ static const char *parse(struct cgihead *head, const char *text, size_t length)
 		/* Slices point into it. */
 		summarize(head);
 		expect(head->lines.at == bytes && head->lines.length <= length);
-		/* What is good here is fit to be sent. */
+		/* An accepted head can be sent. */
 		expect(response_filter_headers(head->lines, out, sizeof(out), &facts) >= 0);
 		expect(facts.has_type == head->has_type);
 	}
@@ -208,7 +208,7 @@ START_TEST(test_heads)
 }
 END_TEST
 
-/* The lines alone, without the empty one behind them, say the same. */
+/* The lines alone, without the final empty line, mean the same. */
 START_TEST(test_lines)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -225,7 +225,7 @@ START_TEST(test_lines)
 }
 END_TEST
 
-/* What is not a whole line is none. */
+/* An incomplete line is not a line. */
 START_TEST(test_half)
 {
 	static const char text[] = "Content-Type: text/html\r\nX: y\r\n";
@@ -239,7 +239,7 @@ START_TEST(test_half)
 }
 END_TEST
 
-/* The length of the head in data that comes in three pieces. */
+/* Returns the length of the head in data that arrives in three pieces. */
 static size_t find(const char *data, size_t first, size_t second, size_t length)
 {
 	const size_t ends[] = {first, second, length};
@@ -280,7 +280,7 @@ START_TEST(test_cut_anywhere)
 }
 END_TEST
 
-/* Whatever comes, a head that is found parses within itself or is refused. */
+/* For any input, a head that is found parses within its bounds or is refused. */
 START_TEST(test_noise)
 {
 	static const char alphabet[] = "Location:/Status12 ,;\"\r\n\n\n:\0\x7f\xe4";

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-chunked.c - unit tests of the chunked transfer coding: a table of
- * bodies, each whole, byte by byte and cut at every two places, and what is
- * bounded.  Single-threaded; pieces are heap copies of their exact size, so
- * that memory checkers see a read too far.
+ * test-chunked.c - unit tests of the chunked transfer coding: a table of bodies, each
+ * whole, byte by byte and in every division into three pieces, and limits.
+ * Single-threaded; pieces are heap copies of their exact size, so that memory checkers
+ * detect a read beyond.
  */
 #include "http/chunked.h"
 
 #include "suite.h"
 
 #define END "0\r\n\r\n"
-#define REST "GET / HTTP/1.1\r\n" /* what follows a body is the next request's */
+#define REST "GET / HTTP/1.1\r\n" /* text after a body belongs to the next request */
 
 static const struct {
 	const char *raw;
 	size_t length;
 	int status;	  /* 0: the content is the result */
-	const char *body; /* NULL: the body is never over */
+	const char *body; /* NULL: the body never ends */
 } cases[] = {
 #define GOOD(raw, body)                                                                            \
 	{                                                                                          \
@@ -71,8 +71,8 @@ static const struct {
 	BAD("3_0\r\n"),
 	BAD("\"3\"\r\n"),
 	BAD("3\0\r\nabc\r\n" END),
-	BAD("0000000000000003\r\nabc\r\n" END),	 /* one digit more than the bound */
-	BAD("10000000000000003\r\nabc\r\n" END), /* 3, where 64 bits wrap */
+	BAD("0000000000000003\r\nabc\r\n" END),	 /* one digit above the limit */
+	BAD("10000000000000003\r\nabc\r\n" END), /* 3, if 64 bits wrap */
 	BAD("ffffffffffffffff\r\n"),
 	/* ends of lines */
 	BAD("3\nabc\r\n" END),
@@ -133,7 +133,7 @@ static const struct {
 	OPEN("7ffffffffffffff\r\nabc"),
 };
 
-/* A body that comes in pieces; what was decoded so far. */
+/* A body that arrives in pieces; the content decoded so far. */
 struct decoding {
 	struct chunked chunked;
 	char body[512];
@@ -192,7 +192,7 @@ START_TEST(test_cut_anywhere)
 	char raw[256];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		/* Behind a body that is over there is more, which is left alone. */
+		/* After its end more bytes may follow, which are not touched. */
 		size_t length = cases[i].length;
 		size_t whole = length + (cases[i].body ? strlen(REST) : 0);
 
@@ -226,7 +226,7 @@ START_TEST(test_byte_by_byte)
 }
 END_TEST
 
-/* How often text can be said, behind start, until it is refused; and by what. */
+/* Returns how often text can be repeated after start until it is refused; and the status. */
 static size_t repeated(const char *start, const char *text, size_t most, int *status)
 {
 	struct decoding decoding = {.length = 0};
@@ -249,7 +249,7 @@ START_TEST(test_bounds)
 
 	ck_assert_uint_eq(repeated("", "0", 100, &status), CHUNKED_DIGITS_MAX);
 	ck_assert_int_eq(status, -400);
-	/* The semicolon itself is not counted. */
+	/* The semicolon itself does not count. */
 	ck_assert_uint_eq(repeated("1;", "a", 100000, &status), CHUNKED_EXTENSIONS_MAX);
 	ck_assert_int_eq(status, -431);
 	ck_assert_uint_eq(repeated("1;a=\"", "\\x", 100000, &status),
@@ -257,7 +257,7 @@ START_TEST(test_bounds)
 	ck_assert_int_eq(status, -431);
 	ck_assert_uint_eq(repeated("1", " ", 100000, &status), CHUNKED_EXTENSIONS_MAX + 1);
 	ck_assert_int_eq(status, -431);
-	/* All chunks together: a few bytes with each are many in the end. */
+	/* The limit is for all chunks together: a few bytes in each add up. */
 	ck_assert_uint_eq(repeated("", "1;abc\r\nx\r\n", 100000, &status),
 			  CHUNKED_EXTENSIONS_MAX / 4);
 	ck_assert_int_eq(status, -431);
@@ -265,7 +265,7 @@ START_TEST(test_bounds)
 	ck_assert_int_eq(status, -431);
 	ck_assert_uint_eq(repeated("0\r\n", "A: b\r\n", 100000, &status), CHUNKED_TRAILERS_MAX / 6);
 	ck_assert_int_eq(status, -431);
-	/* Chunks as such are not. */
+	/* The number of chunks has no limit. */
 	ck_assert_uint_eq(repeated("", "1\r\nx\r\n", 100000, &status), 100000);
 	ck_assert_int_eq(status, 0);
 }
@@ -292,7 +292,7 @@ START_TEST(test_largest)
 }
 END_TEST
 
-/* Whatever comes, it is used up, refused or the end. */
+/* Any input is consumed, refused or the end. */
 START_TEST(test_noise)
 {
 	static const char alphabet[] = "0123456789abf\r\n\r\n\r\n;=\" :x\0";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-conditional.c - unit tests of conditional.c: what is taken out of a
- * request, and what RFC 9110, section 13.2.2 makes of it.
+ * test-conditional.c - unit tests of conditional.c: what is extracted from a request,
+ * and the result by RFC 9110, section 13.2.2.
  */
 #include "http/conditional.h"
 
@@ -9,7 +9,7 @@
 
 #define NOW 1700000000			   /* Tue, 14 Nov 2023 22:13:20 GMT */
 #define MODIFIED (NOW - 86400)		   /* of the file */
-#define AT "Mon, 13 Nov 2023 22:13:20 GMT" /* when that was */
+#define AT "Mon, 13 Nov 2023 22:13:20 GMT" /* that time as text */
 #define BEFORE "Mon, 13 Nov 2023 22:13:19 GMT"
 #define AFTER "Mon, 13 Nov 2023 22:13:21 GMT"
 #define FUTURE "Fri, 14 Nov 2036 22:13:20 GMT"
@@ -48,7 +48,7 @@ static const struct {
 	{"If-Match: abc\r\n", FAILED},
 	{"If-Match: " SAME "\r\n" RANGE_FIELD, RANGE},
 	{"If-Match: " OTHER "\r\n" RANGE_FIELD, FAILED},
-	{"If-Match: " SAME "\r\nIf-Unmodified-Since: " BEFORE "\r\n", WHOLE}, /* not asked then */
+	{"If-Match: " SAME "\r\nIf-Unmodified-Since: " BEFORE "\r\n", WHOLE}, /* ignored then */
 	{"If-Match: " OTHER "\r\nIf-Unmodified-Since: " AT "\r\n", FAILED},
 	{"If-Match: " OTHER "\r\nIf-None-Match: " SAME "\r\n", FAILED},
 	{"If-Match: " SAME "\r\nIf-None-Match: " SAME "\r\n", NOT_MODIFIED},
@@ -72,7 +72,7 @@ static const struct {
 	{"If-None-Match: " OTHER "\r\nIf-None-Match: " SAME "\r\n", NOT_MODIFIED},
 	{"If-None-Match: " SAME "\r\n" RANGE_FIELD, NOT_MODIFIED},
 	{"If-None-Match: " OTHER "\r\n" RANGE_FIELD, RANGE},
-	{"If-None-Match: " OTHER "\r\nIf-Modified-Since: " AFTER "\r\n", WHOLE}, /* not asked */
+	{"If-None-Match: " OTHER "\r\nIf-Modified-Since: " AFTER "\r\n", WHOLE}, /* not evaluated */
 	{"If-None-Match:\r\nIf-Modified-Since: " AFTER "\r\n", WHOLE},
 	{"If-None-Match: " SAME "\r\nIf-Modified-Since: " BEFORE "\r\n", NOT_MODIFIED},
 	/* Step 4: If-Modified-Since. */
@@ -91,17 +91,17 @@ static const struct {
 	{RANGE_FIELD "If-Range: " OTHER "\r\n", WHOLE},
 	{RANGE_FIELD "If-Range: W/" SAME "\r\n", WHOLE}, /* strong comparison */
 	{RANGE_FIELD "If-Range: *\r\n", WHOLE},
-	{RANGE_FIELD "If-Range: " OTHER ", " SAME "\r\n", WHOLE}, /* no list */
+	{RANGE_FIELD "If-Range: " OTHER ", " SAME "\r\n", WHOLE}, /* a list is invalid */
 	{RANGE_FIELD "If-Range:\r\n", WHOLE},
 	{RANGE_FIELD "If-Range: " AT "\r\n", RANGE},
 	{RANGE_FIELD "If-Range: " BEFORE "\r\n", WHOLE},
-	{RANGE_FIELD "If-Range: " AFTER "\r\n", WHOLE}, /* exactly ours, or not at all */
+	{RANGE_FIELD "If-Range: " AFTER "\r\n", WHOLE}, /* exactly this one, or not at all */
 	{RANGE_FIELD "If-Range: abc\r\n", WHOLE},
 	{"If-Range: " SAME "\r\n", WHOLE},
 	{"If-Range: " OTHER "\r\n", WHOLE},
 	{RANGE_FIELD "If-Match: " SAME "\r\nIf-Range: " OTHER "\r\n", WHOLE},
 	{RANGE_FIELD "If-None-Match: " SAME "\r\nIf-Range: " SAME "\r\n", NOT_MODIFIED},
-	/* Names that only look like these. */
+	/* Names that only look similar. */
 	{"If-Matches: " OTHER "\r\n", WHOLE},
 	{"If-Mitch: " OTHER "\r\n", WHOLE},
 	{"Rango: bytes=0-1\r\n", WHOLE},
@@ -120,7 +120,7 @@ static bool take(struct conditions *conditions, const char *fields, size_t lengt
 	ck_assert_int_eq(request_parse(&request, head, start + length + 2), 0);
 	memset(conditions, 0x5a, sizeof(*conditions));
 	good = conditions_take(conditions, &request);
-	free(head); /* what is taken is taken */
+	free(head); /* the result does not refer to the head */
 	return good;
 }
 
@@ -137,14 +137,14 @@ START_TEST(test_table)
 			head = conditions_evaluate(&conditions, true, &file, NOW);
 		}
 		ck_assert_msg(verdict == cases[i].verdict, "%s: %d", cases[i].fields, verdict);
-		/* The same for HEAD, but that ranges are nothing to it. */
+		/* The same for HEAD, except that it ignores ranges. */
 		ck_assert_msg(head == (verdict == RANGE ? WHOLE : verdict), "HEAD, %s: %d",
 			      cases[i].fields, head);
 	}
 }
 END_TEST
 
-/* Of a request without them nothing is read but one byte. */
+/* For a request without them only one byte is read. */
 START_TEST(test_none)
 {
 	static const char fields[] = "Accept: */*\r\nUser-Agent: test\r\nOrder: 1\r\n"
@@ -158,7 +158,7 @@ START_TEST(test_none)
 }
 END_TEST
 
-/* Within its second a date is no strong validator. */
+/* Within its second a date is not a strong validator. */
 START_TEST(test_date_of_this_second)
 {
 	static const char fields[] = RANGE_FIELD "If-Range: " AT "\r\n";
@@ -189,7 +189,7 @@ START_TEST(test_value)
 }
 END_TEST
 
-/* All that fits, and not a byte more; in one line or in many. */
+/* As much as fits, and not a byte more; in one line or in many. */
 START_TEST(test_long)
 {
 	static const char name[] = "If-None-Match: ";

@@ -32,12 +32,12 @@ START_TEST(test_format)
 	for (unsigned i = 1; i < ETAG_LENGTH - 1; i++)
 		ck_assert_msg(isalnum((unsigned char)tag[i]) || tag[i] == '-' || tag[i] == '_',
 			      "%.18s", tag);
-	/* The same for ever: a restart must not empty the clients' caches. */
+	/* The same forever: a restart must not invalidate the clients' caches. */
 	ck_assert_mem_eq(tag, "\"Wu6ljIryzTtDTKJp\"", ETAG_LENGTH);
 }
 END_TEST
 
-/* Each part of a version counts, by its smallest step. */
+/* A change of each part of a version changes the tag, by its smallest step. */
 START_TEST(test_each_part_counts)
 {
 	char tags[8][ETAG_LENGTH];
@@ -66,7 +66,7 @@ END_TEST
 
 static const struct {
 	const char *list;
-	bool strong, weak; /* whether "abc" is in it */
+	bool strong, weak; /* whether the list contains "abc" */
 } lists[] = {
 	{"\"abc\"", true, true},
 	{"*", true, true},
@@ -93,16 +93,16 @@ static const struct {
 	{"W/ \"abc\"", false, false},
 	{"W/", false, false},
 	{"W/W/\"abc\"", false, false},
-	{"*, \"abc\"", false, false}, /* "*" stands alone */
-	{"\"abc\", *", true, true},   /* found before it went wrong */
+	{"*, \"abc\"", false, false}, /* "*" must be alone */
+	{"\"abc\", *", true, true},   /* found before the error */
 	{"\"x\", *", false, false},
 	{"**", false, false},
 	{"\"x\" \"abc\"", false, false},
 	{"\"x\"\"abc\"", false, false},
 	{"x, \"abc\"", false, false},
-	{"\"a b\", \"abc\"", false, false}, /* a blank is no part of a tag */
-	{"\"a,b\", \"abc\"", true, true},   /* a comma is */
-	{"\"a\\\", \"abc\"", true, true},   /* and a backslash is one byte of it */
+	{"\"a b\", \"abc\"", false, false}, /* a tag cannot contain a blank */
+	{"\"a,b\", \"abc\"", true, true},   /* it can contain a comma */
+	{"\"a\\\", \"abc\"", true, true},   /* and a backslash is an ordinary byte of it */
 	{"\"\xc3\xa4\", \"abc\"", true, true},
 	{"\"\", \"abc\"", true, true},
 	{"\"\"", false, false},

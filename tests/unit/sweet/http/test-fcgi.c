@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-fcgi.c - unit tests of FastCGI records: what is written, byte by byte
- * and read back; answers of applications, good and hostile, each whole, byte
- * by byte and cut at every two places.  Single-threaded; pieces are heap
- * copies of their exact size, so that memory checkers see a read too far.
+ * test-fcgi.c - unit tests of FastCGI records: written ones, byte by byte and read
+ * back; responses of applications, valid and hostile, each whole, byte by byte and in
+ * every division into three pieces.  Single-threaded; pieces are heap copies of their
+ * exact size, so that memory checkers detect a read beyond.
  */
 #include "http/fcgi.h"
 
@@ -13,14 +13,14 @@
 #define OUT(length) "\1\6\0\1\0" length "\0\0"
 #define ERR(length) "\1\7\0\1\0" length "\0\0"
 #define END "\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"
-#define REST "\1\6\0\1" /* of what follows */
+#define REST "\1\6\0\1" /* the beginning of the next record */
 
 static const struct answer_case {
 	const char *raw;
 	size_t length;
 	const char *says;
 	bool over;
-	const char *wrong; /* a part of what is said of it */
+	const char *wrong; /* a part of the error message */
 } cases[] = {
 #define GOOD(raw, says)                                                                            \
 	{                                                                                          \
@@ -41,13 +41,13 @@ static const struct answer_case {
 	GOOD(OUT("\1") "a" ERR("\4") "oops" OUT("\1") "b" END, "out a;err oops;out b;end 0/0"),
 	GOOD(OUT("\1") "a" OUT("\0") ERR("\1") "e" ERR("\0") END, "out a;err e;end 0/0"),
 	GOOD(OUT("\0") OUT("\0") ERR("\0") ERR("\1") "e" END, "err e;end 0/0"),
-	/* content that looks like records */
+	/* content that looks like a record */
 	GOOD(OUT("\20") END END, "out ................;end 0/0"),
-	/* padding, of all that can have it */
+	/* padding, of all records that can have it */
 	GOOD("\1\6\0\1\0\1\3\0aPPP" END, "out a;end 0/0"),
 	GOOD("\1\6\0\1\0\0\7\0\1\2\3\4\5\6\7" END, "end 0/0"),
 	GOOD("\1\7\0\1\0\1\1\377e\0\1\3\0\1\0\10\2\0\0\0\0\0\0\0\0\0\1\3", "err e;end 0/0"),
-	/* how it ended */
+	/* status at the end */
 	GOOD("\1\3\0\1\0\10\0\0\0\0\0\3\0\0\0\0", "end 3/0"),
 	GOOD("\1\3\0\1\0\10\0\0\377\376\375\374\0\377\377\377", "end 4294901244/0"),
 	GOOD("\1\3\0\1\0\10\0\0\0\0\0\0\1\0\0\0", "end 0/1"),
@@ -69,7 +69,7 @@ static const struct answer_case {
 	OPEN("\1\6\0\1\0\1\3\0aPP", "out a"),
 	OPEN("\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0", ""),
 	OPEN("\1\3\0\1\0\10\2\0\0\0\0\0\0\0\0\0\1", ""),
-	/* no FastCGI */
+	/* not FastCGI */
 	BAD("HTTP/1.1 200 OK\r\n", "", "not FastCGI"),
 	BAD("\0\6\0\1\0\0\0\0", "", "not FastCGI"),
 	BAD("\2\6\0\1\0\0\0\0", "", "not FastCGI"),
@@ -102,7 +102,7 @@ static const struct answer_case {
 	BAD(OUT("\0") OUT("\1") "b" END, "", "after"),
 };
 
-/* An answer that comes in pieces; what was read so far, in words. */
+/* A response that arrives in pieces; the content so far, as text. */
 struct reading {
 	struct fcgi fcgi;
 	char says[256];
@@ -183,7 +183,7 @@ START_TEST(test_cut_anywhere)
 	char raw[128];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		/* Behind an answer that is over there may be more, which is left alone. */
+		/* After its end more bytes may follow, which are not touched. */
 		size_t length = cases[i].length;
 		size_t whole = length + (cases[i].over ? sizeof(REST) - 1 : 0);
 
@@ -217,7 +217,7 @@ START_TEST(test_byte_by_byte)
 }
 END_TEST
 
-/* A connection can be used again if it stands between two records. */
+/* A connection is reusable if it is between two records. */
 START_TEST(test_between)
 {
 	static const char raw[] = "\1\6\0\1\0\1\2\0aPP\1\7\0\1\0\0\0\0";
@@ -257,7 +257,7 @@ START_TEST(test_largest)
 }
 END_TEST
 
-/* Whatever comes, it is used up, refused or the end. */
+/* Any input is consumed, refused or the end. */
 START_TEST(test_noise)
 {
 	static const char alphabet[] = "\0\0\0\1\1\1\1\3\6\7\10\12\13\377";
@@ -317,14 +317,14 @@ START_TEST(test_params)
 	ck_assert_uint_eq(block.length, 0);
 	ck_assert_int_eq(fcgi_params(&block, out, sizeof(out)), 8);
 	ck_assert_mem_eq(out, "\1\4\0\1\0\0\0\0", 8);
-	/* Without an equals sign; with two; without the last NUL; nothing between two. */
+	/* Without an equals sign; with two; without the last NUL; an empty string. */
 	block = (struct slice){"A\0B=c=d\0\0E=f", 12};
 	ck_assert_int_eq(fcgi_params(&block, out, sizeof(out)), 8 + 3 + 6 + 2 + 4);
 	ck_assert_mem_eq(out, "\1\4\0\1\0\17\0\0\1\0A\1\3Bc=d\0\0\1\1Ef", 23);
 }
 END_TEST
 
-/* A block of count variables, "V0042=xxx...", of value bytes each. */
+/* A block of `count` variables, "V0042=xxx...", of `value` bytes each. */
 static struct slice make_block(unsigned count, size_t value)
 {
 	size_t each = 6 + value + 1;
@@ -340,7 +340,7 @@ static struct slice make_block(unsigned count, size_t value)
 	return (struct slice){text, count * each};
 }
 
-/* Writes block in records of at most size bytes; reads them back and compares. */
+/* Writes block in records of at most `size` bytes; reads them back and compares. */
 static unsigned round_trip(struct slice block, size_t size, unsigned count, size_t value_length)
 {
 	unsigned records = 0, pairs = 0;
@@ -355,7 +355,7 @@ static unsigned round_trip(struct slice block, size_t size, unsigned count, size
 		rest = (struct slice){out + 8, (size_t)(length - 8)};
 		ck_assert_uint_eq((size_t)(unsigned char)out[4] << 8 | (unsigned char)out[5],
 				  rest.length);
-		/* None is spread over two records. */
+		/* No variable is divided between two records. */
 		while (fcgi_pair(&rest, &name, &value)) {
 			snprintf(text, sizeof(text), "V%04u", pairs);
 			expect(slice_is(name, text) && value.length == value_length);
@@ -383,7 +383,7 @@ START_TEST(test_records)
 		ck_assert_uint_eq(round_trip(block, 8 + pair, 100, lengths[i]), 100);
 		ck_assert_uint_eq(round_trip(block, 8 + 2 * pair - 1, 100, lengths[i]), 100);
 		ck_assert_uint_eq(round_trip(block, 8 + 2 * pair, 100, lengths[i]), 50);
-		/* However much room there is, a record has its limit. */
+		/* A record has a limit, for any size of the memory. */
 		ck_assert_uint_eq(round_trip(block, 1000000, 100, lengths[i]),
 				  pair * 100 > 65535 ? 2 : 1);
 		free((char *)block.at);
@@ -404,7 +404,7 @@ START_TEST(test_no_room)
 		ck_assert_int_eq(fcgi_params(&block, out, size), -1);
 	free((char *)before.at);
 
-	/* A value that fits no record. */
+	/* A value that fits into no record. */
 	block = before = make_block(1, 65526);
 	{
 		char *large = must_alloc(100000);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-field.c - unit tests of what header lines and the values of fields are
- * made of.  Lines as such are tested with what they are for, in
- * test-response.c.  Single-threaded; input is a heap copy of its exact size,
- * so that memory checkers see a read too far.
+ * test-field.c - unit tests of the parts of header lines and of field values.
+ * test-response.c tests whole lines.  Single-threaded; input is a heap copy of its
+ * exact size, so that memory checkers detect a read beyond.
  */
 #include "http/field.h"
 
 #include "suite.h"
 
-/* All parts in brackets. */
+/* Writes each part in brackets. */
 static void split(const char *text, char *out)
 {
 	size_t length = strlen(text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-meta.c - unit tests of meta_write(): what a CGI worker is told, what is
- * kept from it, and every size of the buffer.  Requests are parsed from text.
- * Single-threaded.
+ * test-meta.c - unit tests of meta_write(): the variables that a CGI worker gets,
+ * those that are withheld, and every size of the buffer.  Requests are parsed from
+ * text.  Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void write_meta(const char *head)
 	ck_assert_int_eq(out[out_length - 1], '\0');
 }
 
-/* How many variables were written; name (with '=') counts those that begin so. */
+/* Returns how many variables were written; name (with '='): only those with that prefix. */
 static unsigned count(const char *name)
 {
 	const char *at;
@@ -47,7 +47,7 @@ static unsigned count(const char *name)
 	return found;
 }
 
-/* The value of the one variable of that name, NULL without it. */
+/* Returns the value of the only variable of that name, NULL without it. */
 static const char *value(const char *name)
 {
 	size_t length = strlen(name);
@@ -168,7 +168,7 @@ static const struct meta_context for_programs = {
 	.server_pid = 4711,
 };
 
-/* Each of what programs want, alone and with the others. */
+/* Each variable that programs need, alone and with the others. */
 START_TEST(test_programs)
 {
 	static const char head[] = "GET / HTTP/1.1\r\nHost: h\r\nX-Document-Root: forged\r\n"
@@ -191,7 +191,7 @@ START_TEST(test_programs)
 	ck_value("REDIRECT_STATUS", "200");
 	ck_value("NABC_SERVER_PID", "4711");
 	ck_value("HTTPS", NULL);
-	/* Nothing but a path is translated, and only by a root. */
+	/* Only a path is translated, and only with a root. */
 	context.path_info = "";
 	write_meta(head);
 	ck_value("PATH_TRANSLATED", NULL);
@@ -202,7 +202,7 @@ START_TEST(test_programs)
 	ck_value("PATH_TRANSLATED", NULL);
 	ck_value("DOCUMENT_ROOT", NULL);
 	ck_value("SCRIPT_FILENAME", "/srv/cgi/a.cgi");
-	/* A name of its own does not bring others along. */
+	/* Setting its own name does not set the others. */
 	for (size_t i = 0; i < 3; i++) {
 		context = saved;
 		context.script_filename = i == 0 ? "/s" : NULL;
@@ -226,7 +226,7 @@ START_TEST(test_hosts)
 	write_meta("GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n");
 	ck_value("SERVER_NAME", "[::1]");
 	ck_value("HTTP_HOST", "[::1]:80");
-	/* An absolute target overrules the field, in both variables. */
+	/* An absolute target overrides the field, in both variables. */
 	write_meta("GET http://real:81/p?q HTTP/1.1\r\nHost: fake\r\n\r\n");
 	ck_value("SERVER_NAME", "real");
 	ck_value("HTTP_HOST", "real:81");
@@ -284,14 +284,14 @@ START_TEST(test_withheld)
 		ck_value("HTTP_HOST", "h");
 		ck_value("CONTENT_LENGTH", NULL);
 	}
-	/* Transfer-Encoding never gets through the parser: a request made by hand. */
+	/* The parser rejects Transfer-Encoding: therefore a request made by hand. */
 	request.headers[0].name = (struct slice){"Transfer-Encoding", 17};
 	request.headers[1].name = (struct slice){"content-length", 14};
 	request.header_count = 2;
 	out_length = meta_write(&request, &context, out, sizeof(out));
 	ck_assert_int_gt(out_length, 0);
 	ck_assert_uint_eq(count("HTTP_"), 0);
-	/* Close to a withheld name is not withheld. */
+	/* A name similar to a withheld one is passed on. */
 	write_meta("GET / HTTP/1.1\r\nHost: h\r\nProxy-Connection: a\r\nProx: b\r\nTEA: c\r\n\r\n");
 	ck_value("HTTP_PROXY", NULL);
 	ck_value("HTTP_PROXY_CONNECTION", "a");

@@ -108,8 +108,8 @@ START_TEST(test_file)
 		{"a.tst2", "text/x-test; charset=utf-8"},
 		{"a.Tst2", "text/x-test; charset=utf-8"},
 		{"a.dup", "application/x-first"},
-		{"a.html", "application/x-own"}, /* the file goes before the built-in list */
-		{"a.json", "application/json"},	 /* and is added to */
+		{"a.html", "application/x-own"}, /* the file overrides the built-in list */
+		{"a.json", "application/json"},	 /* which still applies otherwise */
 		{"a.css", "text/css; charset=utf-8"},
 		{"a.crlf", "application/x-crlf"},
 		{"a.lead", "image/x-blank"},
@@ -144,7 +144,7 @@ START_TEST(test_file)
 }
 END_TEST
 
-/* The string belongs to the table: asked twice, it is the same one. */
+/* The table owns the string: two lookups return the same one. */
 START_TEST(test_lifetime)
 {
 	struct mime *mime = mime_open(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-multipart.c - unit tests of multipart.c: the text between ranges, and
- * that the length which is told is that which is sent.
+ * test-multipart.c - unit tests of multipart.c: the text between ranges; the announced
+ * length equals the length of the sent bytes.
  */
 #include "http/multipart.h"
 
@@ -49,7 +49,7 @@ START_TEST(test_content_range)
 }
 END_TEST
 
-/* As long as anything can be: nothing is cut, or it is cut everywhere alike. */
+/* Maximum lengths: nothing is cut off, or it is cut off everywhere alike. */
 START_TEST(test_largest)
 {
 	char type[4096], text[MULTIPART_PART_MAX];
@@ -70,7 +70,7 @@ START_TEST(test_largest)
 }
 END_TEST
 
-/* Each bit of the random bytes is in the boundary, and all of it may stand there. */
+/* Each random bit affects the boundary, whose characters are all valid. */
 START_TEST(test_boundary)
 {
 	struct multipart first, other;

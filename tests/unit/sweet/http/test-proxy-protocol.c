@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-proxy-protocol.c - unit tests of proxy-protocol.c: headers of both
- * versions as they should be, in pieces that end at every byte, and broken in
- * every way; what the header says is compared as text.
+ * test-proxy-protocol.c - unit tests of proxy-protocol.c: valid headers of both
+ * versions, in pieces that end at every byte, and invalid ones of every kind; results
+ * are compared as text.
  */
 #include "http/proxy-protocol.h"
 
@@ -20,7 +20,7 @@
 #define SAID4 "client 192.0.2.1:12345 198.51.100.2:443"
 #define SAID6 "client [2001:db8::1]:12345 [2001:db8::2]:443"
 
-/* A copy of the exact size, so that a read too far is seen. */
+/* A copy of the exact size, so that a read beyond is detected. */
 static ssize_t parse(struct proxy_header *header, const char *data, size_t length)
 {
 	char *copy = must_alloc(length);
@@ -88,13 +88,13 @@ static const struct good {
 	 SAID4},
 	{BYTES(V2("\x20", "\0", "\0", "\0")), "itself"},
 	{BYTES(V2("\x20", "\x11", "\0", "\x0c") FROM4 TO4 PORTS), "itself"},
-	/* What LOCAL brings along is not looked at. */
+	/* Addresses after LOCAL are ignored. */
 	{BYTES(V2("\x20", "\xff", "\0", "\3") "xyz"), "itself"},
 	{BYTES(V2("\x21", "\0", "\0", "\0")), "unknown"},
 	{BYTES(V2("\x21", "\0", "\0", "\5") "\1\2\3\4\5"), "unknown"},
 };
 
-/* Whole, with the request behind it, and cut at every byte. */
+/* Complete, followed by the request, and cut off at every byte. */
 START_TEST(test_good)
 {
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
@@ -140,7 +140,7 @@ static const struct {
 	size_t length;
 	int error;
 } bad[] = {
-	/* No header at all. */
+	/* Not a header at all. */
 	{BYTES("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), -EINVAL},
 	{BYTES("PUT / HTTP/1.1\r\n\r\n"), -EINVAL},
 	{BYTES("proxy TCP4 1.2.3.4 1.2.3.4 1 1\r\n"), -EINVAL},
@@ -228,7 +228,7 @@ START_TEST(test_bad)
 
 		ck_assert_msg(parse(&header, bad[i].data, bad[i].length) == bad[i].error, "%zu: %s",
 			      i, bad[i].data);
-		/* In pieces: never taken for good, and refused at the same end. */
+		/* In pieces: never accepted, and refused at the same byte. */
 		while (result == 0 && length <= bad[i].length)
 			result = parse(&header, bad[i].data, length++);
 		ck_assert_msg(result == bad[i].error, "%zu: %s", i, bad[i].data);
@@ -236,7 +236,7 @@ START_TEST(test_bad)
 }
 END_TEST
 
-/* The bounds of both versions: the longest that is taken, and one byte more. */
+/* The limits of both versions: the longest valid header, and one byte more. */
 START_TEST(test_longest)
 {
 	char *data = must_alloc(PROXY_HEADER_MAX + 1);
@@ -267,8 +267,8 @@ START_TEST(test_longest)
 END_TEST
 
 /*
- * Changed bytes, lost and inserted ones: whatever comes out is in bounds, and
- * is the same when it comes byte by byte.
+ * Changed, lost and inserted bytes: any result is within bounds, and is the same if
+ * the bytes arrive one by one.
  */
 START_TEST(test_mutated)
 {

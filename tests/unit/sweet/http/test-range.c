@@ -12,7 +12,7 @@
 #define SIZE 1000u
 #define TEN "0-0,2-2,4-4,6-6,8-8,10-10,12-12,14-14,16-16,18-18"
 
-/* Of a whole of SIZE bytes; answer "" is ignored, "416" that. */
+/* For a content of SIZE bytes; result "" means ignored, "416" that status. */
 static const struct {
 	const char *value, *answer;
 } cases[] = {
@@ -32,9 +32,9 @@ static const struct {
 	{"bytes=0-18446744073709551615", "0+1000"},
 	{"bytes=1-99999999999999999999999", "1+999"},
 	{"bytes=000-0009", "0+10"},
-	{"Bytes=0-1", "0+2"}, /* names of units have no case */
+	{"Bytes=0-1", "0+2"}, /* range units are case-insensitive */
 	{"BYTES=0-1", "0+2"},
-	/* Nothing of it is there. */
+	/* Completely beyond the end. */
 	{"bytes=1000-", "416"},
 	{"bytes=1000-1001", "416"},
 	{"bytes=99999999999999999999999-", "416"},
@@ -42,7 +42,7 @@ static const struct {
 	{"bytes=-0", "416"},
 	{"bytes=-00", "416"},
 	{"bytes=-0,1000-", "416"},
-	/* Something of it is. */
+	/* Partly beyond the end. */
 	{"bytes=1000-,5-6", "5+2"},
 	{"bytes=-0,5-6", "5+2"},
 	/* Several. */
@@ -52,7 +52,7 @@ static const struct {
 	{"bytes=0-1, 4-5", "0+2 4+2"},
 	{"bytes= 0-1\t,\t4-5 ", "0+2 4+2"},
 	{"bytes=,0-1,,4-5,", "0+2 4+2"},
-	/* Joined, where the first of them stood. */
+	/* Merged, at the place of the first of them. */
 	{"bytes=0-5,3-9", "0+10"},
 	{"bytes=3-9,0-5", "0+10"},
 	{"bytes=0-5,6-9", "0+10"},
@@ -65,7 +65,7 @@ static const struct {
 	{"bytes=0-1,20-21,40-41,1-40", "0+42"},
 	{"bytes=40-41,0-1,20-21,60-61,1-21", "40+2 0+22 60+2"},
 	{"bytes=0-,0-", "0+1000"},
-	/* Two that overlap may be a mistake, three are an attack. */
+	/* Two that overlap may be a mistake, three are treated as an attack. */
 	{"bytes=0-9,5-14,10-19", "0+20"},
 	{"bytes=0-9,5-14,10-19,15-24", ""},
 	{"bytes=0-,0-,0-,0-", ""},
@@ -75,7 +75,7 @@ static const struct {
 	 "0+1 2+1 4+1 6+1 8+1 10+1 12+1 14+1 16+1 18+1 30+1 32+1 34+1 36+1 38+1 40+1"},
 	{"bytes=" TEN ",30-30,32-32,34-34,36-36,38-38,40-40,42-42", ""},
 	{"bytes=" TEN ",30-30,32-32,34-34,36-36,38-38,40-40,2000-", ""},
-	/* Other units, and nothing that could be read. */
+	/* Other units, and invalid values. */
 	{"", ""},
 	{"bytes", ""},
 	{"bytes=", ""},
@@ -148,7 +148,7 @@ START_TEST(test_other_sizes)
 {
 	struct range_set set;
 
-	/* The end of nothing is there, but cannot be named. */
+	/* An empty content has an end, but no range can name it. */
 	ck_assert_int_eq(parse("bytes=-5", 0, &set), RANGE_IGNORED);
 	ck_assert_int_eq(parse("bytes=-0", 0, &set), RANGE_UNSATISFIABLE);
 	ck_assert_int_eq(parse("bytes=0-", 0, &set), RANGE_UNSATISFIABLE);
@@ -166,7 +166,7 @@ START_TEST(test_other_sizes)
 }
 END_TEST
 
-/* What is sent is what was asked for, once, in pieces that do not touch. */
+/* The result contains the requested bytes, once, in pieces that are not adjacent. */
 START_TEST(test_random)
 {
 	uint64_t state = 88172645463325252;
@@ -198,7 +198,7 @@ START_TEST(test_random)
 			uint64_t first = set.ranges[i].first, length = set.ranges[i].length;
 
 			expect(length > 0 && first < 64 && length <= 64 - first);
-			/* Neither its bytes nor its neighbours are in another piece. */
+			/* No other piece contains these bytes or the adjacent ones. */
 			expect(first == 0 || !sent[first - 1]);
 			expect(!sent[first + length]);
 			for (uint64_t at = first; at < first + length; at++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-redirect.c - unit tests of redirect.c: targets, what follows them,
- * bytes that a field or a URI must not have, and no room.
+ * test-redirect.c - unit tests of redirect.c: targets, the rest of the path, bytes
+ * that a field or a URI must not contain, and too little memory.
  */
 #include "http/redirect.h"
 
@@ -28,7 +28,7 @@ START_TEST(test_targets)
 		{"/new?k=v", "/a", "x=1", "/new?k=v&x=1"},
 		{"/new?k=v", "/a", "", "/new?k=v"},
 		{"/new#part", "/a", "x=1", "/new#part"},
-		/* What must be escaped: a browser takes a backslash for a slash. */
+		/* Bytes that must be escaped: a browser treats a backslash as a slash. */
 		{"/", "/\\evil.example", "", "/%5Cevil.example"},
 		{"/", "/a b\r\nSet-Cookie: x", "", "/a%20b%0D%0ASet-Cookie:%20x"},
 		{"/", "/a?b#c%d\"<>", "", "/a%3Fb%23c%25d%22%3C%3E"},
@@ -45,7 +45,7 @@ START_TEST(test_targets)
 		snprintf(want, sizeof(want), "Location: %s\r\n", cases[i].field);
 		ck_assert_msg(length == strlen(want) && memcmp(out, want, length) == 0,
 			      "%s %s: %.*s", cases[i].target, cases[i].rest, (int)length, out);
-		/* Whatever the room: all of it, or nothing and nothing behind its end. */
+		/* For any size: all of it, or nothing and no byte beyond the end. */
 		for (size_t room = 0; room < sizeof(out); room++) {
 			memset(out, 'x', sizeof(out));
 			ck_assert_uint_eq(

@@ -5,7 +5,7 @@
  */
 #include "request-fixture.h"
 
-/* What accepted requests say. */
+/* The fields of accepted requests. */
 static const struct {
 	const char *head;
 	enum request_method method;
@@ -98,7 +98,7 @@ START_TEST(test_contents)
 }
 END_TEST
 
-/* How the body comes, and what the client waits for. */
+/* The framing of the body, and whether the client waits for 100 Continue. */
 static const struct {
 	const char *head;
 	bool chunked;
@@ -152,7 +152,7 @@ START_TEST(test_find)
 }
 END_TEST
 
-/* The limits themselves are allowed, one more is not. */
+/* The limits themselves are accepted, one more is not. */
 START_TEST(test_limits)
 {
 	static char head[REQUEST_HEAD_MAX * 2];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-request-head.c - unit tests of the request head: where it ends, however
- * its bytes arrive, and random damage from a fixed seed.
+ * test-request-head.c - unit tests of the request head: where it ends, however its
+ * bytes arrive, and random changes from a fixed seed.
  */
 #include "request-fixture.h"
 
-/* No prefix of a head is one, nor may reading it need more than it has. */
+/* No prefix of a head is a head, and parsing it must not read beyond it. */
 START_TEST(test_prefixes)
 {
 	static const char head[] =
@@ -18,7 +18,7 @@ START_TEST(test_prefixes)
 }
 END_TEST
 
-/* Heads with their end, and what may come behind it. */
+/* Heads with their end, and bytes that may follow it. */
 static const struct {
 	const char *text;
 	size_t length;
@@ -50,7 +50,7 @@ static const struct {
 #undef END
 };
 
-/* Every way to see the bytes arrive in two pieces, and one at a time. */
+/* Every division into two pieces, and one byte at a time. */
 START_TEST(test_head_length)
 {
 	size_t i, length, seen;
@@ -71,7 +71,7 @@ START_TEST(test_head_length)
 }
 END_TEST
 
-/* Arriving byte by byte, heads end where they end when seen at once. */
+/* If they arrive byte by byte, heads end at the same byte as at once. */
 START_TEST(test_head_length_random)
 {
 	static const char alphabet[] = "\r\r\r\n\n\nab";
@@ -106,7 +106,7 @@ START_TEST(test_head_length_random)
 }
 END_TEST
 
-/* Damages a valid head at random; whatever is still accepted must be sound. */
+/* Changes a valid head at random; what is still accepted must be valid. */
 START_TEST(test_mutations)
 {
 	static const char valid[] = "GET /some/path/index.html?query=value&x=%20y HTTP/1.1\r\n"
@@ -138,7 +138,7 @@ START_TEST(test_mutations)
 			case 0: /* any byte */
 				data[at] = (char)RANDOM(256);
 				break;
-			case 1: /* a byte that means something */
+			case 1: /* a byte with a meaning */
 				data[at] = interesting[RANDOM(sizeof(interesting) - 1)];
 				break;
 			case 2: /* one byte less */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-request-line.c - unit tests of request-line.c: hosts, the parts of a request line,
- * and what is refused before the line has its end.
+ * test-request-line.c - unit tests of request-line.c: hosts, the parts of a request
+ * line, and lines that are refused before their end.
  */
 #include "http/request-internal.h"
 
@@ -56,7 +56,7 @@ START_TEST(test_hosts)
 }
 END_TEST
 
-/* Parses a line that stands alone; whether it went behind its end. */
+/* Parses a single line; returns whether it went beyond its end. */
 static int parse_line(const char *line, struct request_framing *framing)
 {
 	const char *at = line, *end = line + strlen(line);
@@ -77,7 +77,7 @@ static const struct {
 	int status;
 	enum request_method method;
 	bool minor;
-	const char *path, *query, *host; /* host NULL: none is in the line */
+	const char *path, *query, *host; /* host NULL: the line has none */
 } lines[] = {
 	{"GET / HTTP/1.1\r\n", 0, METHOD_GET, 1, "/", "", NULL},
 	{"HEAD /a/b?c=d?e HTTP/1.0\r\n", 0, METHOD_HEAD, 0, "/a/b", "c=d?e", NULL},
@@ -164,10 +164,10 @@ static int check_begin(const char *bytes, size_t length, size_t seen)
 	return status;
 }
 
-/* What may still become a request; what cannot is refused before it has an end. */
+/* Beginnings that may still become a request; others are refused before the end. */
 static const struct {
 	const char *bytes;
-	const char *wrong; /* in what is said of it; NULL: nothing is wrong */
+	const char *wrong; /* in the error message; NULL: no error */
 } begins[] = {
 	{"", NULL},
 	{"\r", NULL},
@@ -209,7 +209,7 @@ START_TEST(test_begins)
 }
 END_TEST
 
-/* A byte of 0 is refused in the head; what was seen before is not looked at again. */
+/* A NUL in the head is refused; earlier bytes are not parsed again. */
 START_TEST(test_zero_byte)
 {
 	static const char bytes[] = "GET / HTTP/1.1\r\nA: \0b";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-request.c - unit tests of the request head: what it says, what is
- * refused.  Tables of raw heads, and every byte in some places.
+ * test-request.c - unit tests of the request head: valid and invalid ones.  Tables of
+ * raw heads, and every byte in some places.
  */
 #include "request-fixture.h"
 
-/* Statuses alone. */
+/* Only the statuses. */
 static const struct {
 	struct slice head;
 	int status;
@@ -326,7 +326,7 @@ START_TEST(test_statuses)
 }
 END_TEST
 
-/* What has come of a head is never refused if the whole is good, whatever was seen of it before. */
+/* If a whole head is valid, no part of it is refused, in whatever pieces it arrives. */
 START_TEST(test_begins_of_good_ones)
 {
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
@@ -347,7 +347,7 @@ START_TEST(test_begins_of_good_ones)
 }
 END_TEST
 
-/* What no bytes that follow make a good head of; one byte less they might. */
+/* Beginnings that no further bytes can make valid; one byte fewer could be. */
 START_TEST(test_hopeless_begins)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-response.c - unit tests of status lines, error pages and the filter for
- * a gateway's header lines.  Single-threaded; filter input is a heap copy of
- * its exact size, so that memory checkers see a read too far.
+ * test-response.c - unit tests of status lines, error pages and the filter for the
+ * header lines of a gateway.  Single-threaded; filter input is a heap copy of its
+ * exact size, so that memory checkers detect a read beyond.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static const struct filter_case {
 	GOOD("status: 404\n", ""),
 	GOOD("A: 1\r\nContent-Length: 5\r\nB: 2\r\n", "A: 1\r\nB: 2\r\n"),
 	GOOD("Connection: x\nUpgrade: y\nDate: z\n", ""),
-	/* not withheld, though close to it */
+	/* similar, but not withheld */
 	GOOD("Proxy: x\r\n", "Proxy: x\r\n"),
 	GOOD("X-NABC: x\r\n", "X-NABC: x\r\n"),
 	GOOD("Date2: x\r\n", "Date2: x\r\n"),
@@ -168,7 +168,7 @@ START_TEST(test_filter)
 }
 END_TEST
 
-/* What Connection names is for one hop alone, wherever it stands. */
+/* Fields that Connection names are for one hop only, at any place. */
 START_TEST(test_filter_connection)
 {
 	static const struct {
@@ -195,7 +195,7 @@ START_TEST(test_filter_connection)
 		ck_assert_msg(!want || memcmp(out, want, (size_t)got) == 0, "%s", in);
 		ck_assert(!facts.has_type);
 	}
-	/* What is left out takes no room. */
+	/* Removed lines need no memory. */
 	ck_assert_int_eq(filter(SLICE("X-A: long\nConnection: X-A\nB: c\n"), out, 6, &facts), 6);
 }
 END_TEST
@@ -263,7 +263,7 @@ START_TEST(test_filter_sizes)
 }
 END_TEST
 
-/* Whatever comes out is made of whole, clean lines, none of them withheld. */
+/* Any output consists of whole, valid lines, none of them withheld. */
 START_TEST(test_filter_random)
 {
 	static const char alphabet[] = "AbZ09-::: \t\r\r\n\n\n\0\x7f\xe4";
@@ -388,7 +388,7 @@ START_TEST(test_page)
 }
 END_TEST
 
-/* Any size: terminated, within bounds, no half escape, and whole when it can be. */
+/* For any size: terminated, within bounds, no partial escape, and complete if it fits. */
 START_TEST(test_page_sizes)
 {
 	unsigned char out[RESPONSE_PAGE_MAX + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-uri.c - unit tests of uri_decode_path(): one table of traps, the size of
- * the buffer, and random input.  Single-threaded; every input is a heap copy of
- * its exact size, so that memory checkers see a read too far.
+ * test-uri.c - unit tests of uri_decode_path(): one table of special cases, the size
+ * of the buffer, and random input.  Single-threaded; every input is a heap copy of its
+ * exact size, so that memory checkers detect a read beyond.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -118,7 +118,7 @@ static const struct {
 	GOOD("//a//..//b", "/b"),
 	GOOD("/a//../b", "/b"),
 	GOOD("/a/.//./b", "/a/b"),
-	/* no path */
+	/* not a path */
 	BAD(""),
 	BAD("a"),
 	BAD("*"),
@@ -167,7 +167,7 @@ START_TEST(test_table)
 }
 END_TEST
 
-/* Every size that is too small says so, and nothing is written behind it. */
+/* A buffer that is too small is reported, and nothing is written beyond it. */
 START_TEST(test_sizes)
 {
 	static const char raw[] = "/abc/d%65f/ghi";
@@ -193,7 +193,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* What any accepted path must look like. */
+/* What every accepted path must satisfy. */
 static void check_path(const char *path, int length)
 {
 	int i;
@@ -229,7 +229,7 @@ START_TEST(test_random)
 			raw[i] = alphabet[(state >> 16) % (sizeof(alphabet) - 1)];
 		}
 		bytes = copy(slice);
-		/* The size that the header promises to be enough. */
+		/* The size that the header file promises to be enough. */
 		got = uri_decode_path((struct slice){bytes, slice.length}, out, slice.length + 1);
 		free(bytes);
 		if (got < 0) {

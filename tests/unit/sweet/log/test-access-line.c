@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-access-line.c - unit tests of access-line.c: each format, what is
- * absent, what a hostile client sends, bounds, and the clock in several time
- * zones.
+ * test-access-line.c - unit tests of access-line.c: each format, absent values,
+ * hostile values of clients, limits, and the clock in several time zones.
  */
 #include "log/access-line.h"
 
@@ -46,7 +45,7 @@ static void set_up(void)
 	zone("XYZ7", 971211336, 123 * 1000000);
 }
 
-/* The line in room of just its bound. */
+/* Writes the line into memory of exactly its maximum size. */
 static const char *write_line(enum access_format format, const struct access_line *line)
 {
 	size_t most = access_line_most(line), length;
@@ -96,7 +95,7 @@ START_TEST(test_absent)
 }
 END_TEST
 
-/* Fields that are there and empty. */
+/* Fields that are present and empty. */
 START_TEST(test_empty)
 {
 	struct access_line line = full;
@@ -139,7 +138,7 @@ START_TEST(test_request_words)
 }
 END_TEST
 
-/* Nothing that a client sends ends its quotes, its field or the line. */
+/* No input of a client ends its quotes, its field or the line. */
 START_TEST(test_hostile)
 {
 	struct access_line line = full;
@@ -170,7 +169,7 @@ START_TEST(test_hostile)
 }
 END_TEST
 
-/* The longest of all, each byte escaped, is in bounds; and is cut. */
+/* The longest line, each byte escaped, is within its bound; and is cut off. */
 START_TEST(test_longest)
 {
 	static char much[100000];
@@ -218,7 +217,7 @@ START_TEST(test_clock)
 		ck_assert_str_eq(at_clock.local, cases[i].local);
 		ck_assert_str_eq(at_clock.utc, cases[i].utc);
 	}
-	/* No calendar reaches there: something, not nothing. */
+	/* Beyond any calendar: some text, not none. */
 	zone("UTC0", INT64_MAX, 0);
 	(void)write_line(ACCESS_JSON, &full);
 }
@@ -230,7 +229,7 @@ START_TEST(test_second)
 	ck_assert(access_clock_good(&at_clock, 5000 * MS));
 	ck_assert(access_clock_good(&at_clock, 5876 * MS));
 	ck_assert(!access_clock_good(&at_clock, 5877 * MS));
-	/* Late, it says the end of its second. */
+	/* Used late, it is the end of its second. */
 	(void)access_line_write(out, ACCESS_JSON, &empty, &at_clock, 9000 * MS);
 	ck_assert_int_eq(strncmp(out, "{\"time\":\"2000-10-10T20:55:36.999Z\"", 34), 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-log.c - unit tests of log.c: levels, messages of any text and length,
- * and each place that they can go to.  What a test looks for is in a file
- * without a name; the journal is a socket of the test's own, and syslog's is
- * one in a /dev that nobody else sees.
+ * test-log.c - unit tests of log.c: levels, messages of any text and length, and each
+ * possible destination.  Tests read the messages from a file without a name; the
+ * journal is a socket of the test, and that of syslog is in a /dev that only the test
+ * sees.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 
 #include "suite.h"
 
-static int record, before; /* what stands for standard error, and that itself */
+static int record, before; /* the replacement of standard error, and the original */
 static char text[1 << 16];
 static char directory[64], path[100], moved[100];
 
@@ -29,7 +29,7 @@ static void set_up(void)
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/error.log", directory);
 	snprintf(moved, sizeof(moved), "%s/error.log.1", directory);
-	/* Nothing of check's own is lost: it speaks on standard output. */
+	/* No output of check is lost: it uses standard output. */
 	ck_assert_int_eq(dup2(record, STDERR_FILENO), STDERR_FILENO);
 }
 
@@ -103,7 +103,7 @@ START_TEST(test_texts)
 }
 END_TEST
 
-/* Cut, but a line; an escape is never cut. */
+/* Cut off, but a line; an escape is never divided. */
 START_TEST(test_long)
 {
 	char *longest = must_alloc(5000), *at;
@@ -147,7 +147,7 @@ START_TEST(test_long)
 }
 END_TEST
 
-/* When, how severe, what. */
+/* Time, level, message. */
 static void check_file_line(const char *line, const char *rest)
 {
 	struct tm tm = {0};
@@ -161,7 +161,7 @@ START_TEST(test_file)
 {
 	struct stat stat;
 
-	/* Until the start is over, standard error has it too. */
+	/* Until startup is complete, standard error gets it too. */
 	ck_assert_int_eq(log_open(path), 0);
 	log_warning("first");
 	check_file_line(content_of(path), " [warning] first\n");
@@ -172,7 +172,7 @@ START_TEST(test_file)
 	ck_assert_str_eq(content(record), "sweet: first\n");
 	ck_assert_int_eq(lstat(path, &stat), 0);
 	ck_assert_int_eq(stat.st_mode & 0037, 0);
-	/* Moved away, and opened anew. */
+	/* Renamed, and opened again. */
 	ck_assert_int_eq(rename(path, moved), 0);
 	log_error("third");
 	ck_assert_int_ne(access(path, F_OK), 0);
@@ -181,7 +181,7 @@ START_TEST(test_file)
 	log_notice("fourth");
 	check_file_line(content_of(path), " [notice] fourth\n");
 	ck_assert_ptr_null(strstr(content_of(moved), "fourth"));
-	/* What cannot be opened changes nothing. */
+	/* A path that cannot be opened changes nothing. */
 	ck_assert_int_eq(log_open(directory), -EISDIR);
 	ck_assert_int_eq(log_open("/none/where"), -ENOENT);
 	log_notice("fifth");
@@ -239,12 +239,12 @@ START_TEST(test_journal)
 	log_error("the %s", "first");
 	ck_assert_str_eq(datagram(fd), "PRIORITY=3\nSYSLOG_IDENTIFIER=sweet\nMESSAGE=the first\n");
 	log_set_level(LOG_LEVEL_DEBUG);
-	/* A field cannot be forged. */
+	/* A message cannot forge a field. */
 	log_debug("x\nPRIORITY=0");
 	ck_assert_str_eq(datagram(fd),
 			 "PRIORITY=7\nSYSLOG_IDENTIFIER=sweet\nMESSAGE=x\\x0aPRIORITY=0\n");
 	ck_assert_str_eq(content(record), "");
-	/* One that does not read is not waited for. */
+	/* The server does not wait for a reader that is slow. */
 	for (unsigned i = 0; i < 2000; i++)
 		log_warning("flood");
 	while (recv(fd, text, sizeof(text), 0) > 0)
@@ -253,7 +253,7 @@ START_TEST(test_journal)
 	for (const char *at = content(record); *at; at = strchr(at, '\n') + 1, count++)
 		ck_assert_int_eq(strncmp(at, "<4>sweet: flood\n", 16), 0);
 	ck_assert_uint_eq(count, 2000);
-	/* One that is gone, and comes back. */
+	/* A reader that exits, and returns. */
 	ck_assert_int_eq(ftruncate(record, 0), 0);
 	ck_assert_int_eq(lseek(record, 0, SEEK_SET), 0);
 	unlink(path);
@@ -279,14 +279,14 @@ START_TEST(test_journal_name)
 }
 END_TEST
 
-/* "/dev/log" is where syslog(3) goes, so this process gets a /dev of its own. */
+/* syslog(3) uses "/dev/log", so this process gets a /dev of its own. */
 START_TEST(test_syslog)
 {
 	int fd;
 
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", "/dev", "tmpfs", 0, NULL) < 0)
-		return; /* not allowed here */
+		return; /* not permitted here */
 	ck_assert_int_eq(log_open("syslog"), 0);
 	log_error("nobody there");
 	ck_assert_str_eq(content(record), "sweet: nobody there\n");
@@ -316,7 +316,7 @@ static void *write_many(void *argument)
 	return NULL;
 }
 
-/* Opened anew again and again under threads that write: each line is whole and somewhere. */
+/* Opened again repeatedly while threads write: each line is complete and in one of the files. */
 START_TEST(test_threads)
 {
 	static char names[WRITERS][2] = {"0", "1", "2"};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-respcache-entry.c - unit tests of respcache-entry.c: what an entry copies of a
- * response, whom it answers, which entry is dropped for another, and the holds of its units.
+ * response, which requests it matches, which entry is evicted for another, and the
+ * holds of its units.
  */
 #include "respcache/respcache-internal.h"
 
@@ -10,7 +11,7 @@
 
 #define HASH 5u /* of all keys: one shard */
 
-/* An entry of that key and these lines; NULL: it is refused. */
+/* An entry with that key and these lines; NULL if it is refused. */
 static struct respcache_entry *make(const char *key, const char *head, const char *lines,
 				    const struct NC_range *ranges, unsigned count)
 {
@@ -53,7 +54,9 @@ START_TEST(test_copies)
 		     "/c\r\nETag: \"e\"\r\n",
 		     ranges, 2);
 	ck_assert_ptr_nonnull(entry);
-	/* Without the fields that are written anew; and for 304 without those of a body. */
+	/*
+	 * Without fields that are written for each response; and for 304 without those of a body.
+	 */
 	ck_assert(slice_is(entry->view.head, "A: b\r\nContent-Type: x/y\r\nContent-Location: "
 					     "/c\r\nETag: \"e\"\r\n"));
 	ck_assert(slice_is(entry->view.lean, "A: b\r\nContent-Location: /c\r\nETag: \"e\"\r\n"));
@@ -87,7 +90,7 @@ START_TEST(test_answers)
 	other = parse(GET("/a", "X-A: 2\r\n"));
 	ck_assert(respcache_entry_answers(entry, &same, false));
 	ck_assert(!respcache_entry_answers(entry, &other, false));
-	/* Unless it is for all. */
+	/* Unless it is public. */
 	ck_assert(!respcache_entry_answers(entry, &same, true));
 	entry->shared = true;
 	ck_assert(respcache_entry_answers(entry, &same, true));
@@ -100,7 +103,7 @@ START_TEST(test_answers)
 }
 END_TEST
 
-/* SIEVE: the oldest that was not used since the hand came by, and never the new one. */
+/* SIEVE: evicts the oldest that was not used since the hand passed it, and never the new one. */
 START_TEST(test_victims)
 {
 	static const char *const keys[] = {"/0", "/1", "/2", "/3", "/4"};
@@ -117,7 +120,7 @@ START_TEST(test_victims)
 	ck_assert_ptr_eq(dropped, entries[1]);
 	ck_assert(!entries[1]->linked);
 	ck_assert(!atomic_load(&entries[0]->used));
-	/* The hand goes on from there. */
+	/* The hand continues from there. */
 	respcache_link_locked(responses, entries[4], &dropped);
 	ck_assert_ptr_eq(dropped, entries[2]);
 	ck_assert_ptr_eq(dropped->next, entries[1]);
@@ -128,7 +131,7 @@ START_TEST(test_victims)
 }
 END_TEST
 
-/* All others were used: the hand passes the new one, and comes round. */
+/* All others were used: the hand skips the new one, and starts another round. */
 START_TEST(test_new_one_is_spared)
 {
 	static const char *const keys[] = {"/0", "/1", "/2"};

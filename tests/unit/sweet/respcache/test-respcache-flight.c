@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-respcache-flight.c - unit tests of requests that wait for another's
- * answer: on whose thread they are told, what, and that nobody is left behind.
+ * test-respcache-flight.c - unit tests of requests that wait for the response of
+ * another: on which thread they are called back, with what result; and none is
+ * forgotten.
  */
 #include "respcache-fixture.h"
 #include "unit-holds.h"
@@ -47,7 +48,7 @@ START_TEST(test_one_for_all)
 	ck_assert(!respcache_flight_awaited(fetcher.ask.flight));
 	wait_all(GET("/", "X-A: b\r\n"), MANY);
 	ck_assert(respcache_flight_awaited(fetcher.ask.flight));
-	/* Nobody was told yet, and others wait for nobody. */
+	/* No callback yet, and other keys do not wait. */
 	for (unsigned i = 0; i < LOOPS; i++)
 		settle(&runners[i]);
 	SEEN(waiters[0].answered == 0);
@@ -56,7 +57,7 @@ START_TEST(test_one_for_all)
 	ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(MANY, RESPCACHE_HIT);
-	/* Each has holds of its own. */
+	/* Each waiter has holds of its own. */
 	ck_assert_int_eq(NC_destroy(NULL, range.id), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		ck_assert(body_is(waiters[i].ask.entry, 'a'));
@@ -86,7 +87,7 @@ START_TEST(test_nothing_came)
 }
 END_TEST
 
-/* What came is for others: they look again, together with their likes. */
+/* The response is for others: the waiters look up again, those of one variant together. */
 START_TEST(test_other_variant)
 {
 	static const char german[] = GET("/", "Accept-Language: de\r\n");
@@ -101,7 +102,7 @@ START_TEST(test_other_variant)
 	ck_assert(answer_with(fetcher.ask.flight, lines, &range, 1, true, BEGIN));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(2, RESPCACHE_AGAIN);
-	/* From now on it is known that it varies: each has a flight of its own. */
+	/* From now on the URL is known to vary: each variant has a flight of its own. */
 	ck_assert_int_eq(look(&german_fetcher, german, BEGIN), RESPCACHE_FETCH);
 	wait_all(german, 1);
 	ck_assert_int_eq(look(&fetcher, GET("/", "Accept-Language: en\r\n"), BEGIN),
@@ -117,7 +118,7 @@ START_TEST(test_other_variant)
 }
 END_TEST
 
-/* An entry that has run out still tells what its URL varies by. */
+/* An expired entry still shows by which fields its URL varies. */
 START_TEST(test_variant_is_remembered)
 {
 	static const char lines[] = KEEP_10 "Vary: Accept-Language\r\n";
@@ -134,7 +135,7 @@ START_TEST(test_variant_is_remembered)
 }
 END_TEST
 
-/* One who is unlucky again and again goes its own way in the end. */
+/* A request that fails repeatedly is passed on by itself in the end. */
 START_TEST(test_unlucky)
 {
 	struct request request = parse(GET("/", "X-A: 1\r\n"));
@@ -171,7 +172,7 @@ START_TEST(test_unlucky)
 }
 END_TEST
 
-/* Who has a password waits for none who has not. */
+/* A request with a password does not wait for one without. */
 START_TEST(test_authorized)
 {
 	static const char with[] = GET("/", "Authorization: Basic x\r\n");
@@ -193,7 +194,7 @@ START_TEST(test_authorized)
 }
 END_TEST
 
-/* A miss joins whoever fetches a new one already. */
+/* A miss joins a request that already fetches a new one. */
 START_TEST(test_refresh_is_joined)
 {
 	struct asker fetcher;
@@ -217,7 +218,7 @@ START_TEST(test_refresh_is_joined)
 }
 END_TEST
 
-/* A unit that is destroyed before it is told of: they look again. */
+/* A unit that is destroyed before the callbacks: the waiters look up again. */
 START_TEST(test_dead_at_once)
 {
 	struct asker fetcher;
@@ -236,7 +237,7 @@ START_TEST(test_dead_at_once)
 }
 END_TEST
 
-/* The loops have ended before they could tell it; and before there was anything to tell. */
+/* The loops end before the callbacks; and before there is a result. */
 START_TEST(test_end)
 {
 	struct asker fetcher, other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-respcache-purge.c - unit tests of dropping kept responses by URL and by
- * tag, those that are being fetched at that moment included.
+ * test-respcache-purge.c - unit tests of purging cached responses by URL and by tag,
+ * including those that are being fetched at that moment.
  */
 #include "respcache-fixture.h"
 #include "unit-holds.h"
@@ -24,7 +24,7 @@ static const char *const heads[] = {
 
 static const struct {
 	const char *what;
-	unsigned gone; /* bit of each */
+	unsigned gone; /* a bit for each */
 } cases[] = {
 	{"http://a/", 1 << 0},
 	{"http://a", 1 << 0},
@@ -82,7 +82,7 @@ START_TEST(test_neither)
 
 	open_all(100, 100000);
 	ck_assert_int_eq(purge(""), -EINVAL);
-	ck_assert_int_eq(purge("*"), 0); /* a tag as any */
+	ck_assert_int_eq(purge("*"), 0); /* "*" is an ordinary tag */
 	ck_assert_int_eq(purge("a b"), -EINVAL);
 	ck_assert_int_eq(purge(" a"), -EINVAL);
 	ck_assert_int_eq(purge("a,"), -EINVAL);
@@ -107,7 +107,7 @@ START_TEST(test_lists_and_requests)
 }
 END_TEST
 
-/* One URL at two places is two answers, which a purge of the URL ends both. */
+/* One URL at two places has two responses; a purge of the URL drops both. */
 START_TEST(test_places)
 {
 	static const char *const whats[] = {"http://a/a", "http://a/*", "/a", "/*", NULL};
@@ -133,26 +133,26 @@ START_TEST(test_places)
 		here = there;
 		ck_assert(!hits(head, 'b', BEGIN));
 	}
-	/* What is on its way there is not waited for here. */
+	/* A flight at one place is not joined at another. */
 	ck_assert_int_eq(look(&fetcher, head, BEGIN), RESPCACHE_FETCH);
 	here = first;
 	ck_assert_int_eq(peek(head, BEGIN), RESPCACHE_FETCH);
 	respcache_give_up(fetcher.ask.flight, RESPCACHE_NOT_KEPT, BEGIN);
-	/* Nor is what became of it true here. */
+	/* And its result does not count here. */
 	ck_assert_int_eq(peek(head, BEGIN), RESPCACHE_FETCH);
 	here = there;
 	ck_assert_int_eq(peek(head, BEGIN), RESPCACHE_PASS);
 	here = first;
-	/* A purge finds what names no host by its address. */
+	/* A purge finds a response without a host by its address. */
 	fetch("GET /a HTTP/1.0\r\n\r\n", KEEP_10, 'c', BEGIN);
 	ck_assert_int_eq(purge("http://192.0.2.1:80/a"), 1);
 	close_all();
 }
 END_TEST
 
-/* --- on its way ------------------------------------------------------------------------- */
+/* --- in flight -------------------------------------------------------------------------- */
 
-/* Whether an answer is kept that was on its way when that was purged. */
+/* Returns whether a response is cached that was in flight during the purge. */
 static bool survives(const char *what, const char *lines)
 {
 	struct asker fetcher, waiter, other;
@@ -199,7 +199,7 @@ START_TEST(test_on_its_way)
 }
 END_TEST
 
-/* Nobody joins a flight that brings what is too old. */
+/* No request joins a flight whose response is too old. */
 START_TEST(test_not_joined)
 {
 	struct asker first, second, waiter;
@@ -216,7 +216,7 @@ START_TEST(test_not_joined)
 	AWAIT(waiter.answered);
 	ck_assert_int_eq(waiter.ask.verdict, RESPCACHE_HIT);
 	release_entry(&waiter);
-	/* Late and old: what is there stays. */
+	/* Late and old: the existing entry stays. */
 	range = make_unit('a', 10);
 	ck_assert(!answer_with(first.ask.flight, KEEP_10, &range, 1, true, BEGIN));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
@@ -225,7 +225,7 @@ START_TEST(test_not_joined)
 }
 END_TEST
 
-/* More purges than are written down: what has tags is not kept, in doubt. */
+/* More purges than are recorded: a response with tags is not cached, to be safe. */
 START_TEST(test_many_purges)
 {
 	struct asker tagged, plain;

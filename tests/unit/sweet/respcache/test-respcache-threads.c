@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-respcache-threads.c - many threads ask for few URLs, answer, purge and
- * destroy.  Each URL has a version that its application counts up before it
- * purges; whoever asks afterwards must see that version or a later one.
+ * test-respcache-threads.c - many threads request a few URLs, respond, purge and
+ * destroy.  The application increments the version of a URL before it purges it; each
+ * later request must get that version or a newer one.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 #define URLS 8
 #define ROUNDS 20000
 
-static _Atomic uint64_t versions[URLS]; /* what the application says */
-static _Atomic uint64_t purged[URLS];	/* the last that everybody must see */
+static _Atomic uint64_t versions[URLS]; /* of the application */
+static _Atomic uint64_t purged[URLS];	/* the minimum that each request must get */
 static _Atomic uint64_t waits, got;
 
 struct player {
@@ -26,7 +26,7 @@ struct player {
 	_Atomic bool answered;
 };
 
-/* What the application says of a URL now: a unit with number and version in it. */
+/* The current response of the application: a unit that contains number and version. */
 static struct NC_range make_page(unsigned url, uint64_t version)
 {
 	uint64_t page[2] = {url, version};
@@ -136,7 +136,7 @@ static void play(struct player *player)
 	} else if (verdict == RESPCACHE_FETCH) {
 		uint64_t version = atomic_load(&versions[url]);
 
-		/* The application takes a while. */
+		/* The application is slow. */
 		if (random_next(&player->random) % 4 == 0)
 			sched_yield();
 		end_flight(player, url, version);
@@ -180,7 +180,7 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
-	/* With room for all, in shards; with too little. */
+	/* With enough memory, in shards; with too little. */
 	tcase_add_loop_test(tcase, test_threads, 0, 2);
 }
 

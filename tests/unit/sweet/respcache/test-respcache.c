@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-respcache.c - unit tests of kept responses: for how long and for whom
- * they answer, what ends them, what is bounded.  One thread asks.
+ * test-respcache.c - unit tests of cached responses: for how long and for which
+ * requests they are used, what ends them, and limits.  One thread requests.
  */
 #include "respcache-fixture.h"
 #include "unit-holds.h"
@@ -55,7 +55,7 @@ START_TEST(test_kept)
 	ck_assert(body_is(asker.ask.entry, 'x'));
 	ck_assert_uint_eq(respcache_age(asker.ask.entry, BEGIN + 5 * SECOND), 8);
 	ck_assert_uint_eq(respcache_age(asker.ask.entry, BEGIN - 5 * SECOND), 3);
-	/* A destroyed unit is good for who has it, and for nobody else. */
+	/* A destroyed unit stays usable for its holders only. */
 	ck_assert_int_eq(NC_destroy(NULL, ranges[1].id), 0);
 	ck_assert(body_is(asker.ask.entry, 'x'));
 	release_entry(&asker);
@@ -65,7 +65,7 @@ START_TEST(test_kept)
 }
 END_TEST
 
-/* A hit adds lines of its own to the head, for which there must be room. */
+/* A hit adds lines of its own to the head, which must fit. */
 START_TEST(test_long_head)
 {
 	static char lines[RESPCACHE_HEAD_MAX + 2];
@@ -103,7 +103,7 @@ START_TEST(test_time)
 	ck_assert_ptr_nonnull(asker.ask.flight);
 	ck_assert(body_is(asker.ask.entry, 'a'));
 	release_entry(&asker);
-	/* One fetches, the others have the old one. */
+	/* One request fetches, the others get the old one. */
 	for (unsigned i = 0; i < 3; i++) {
 		struct asker other;
 
@@ -113,7 +113,7 @@ START_TEST(test_time)
 	}
 	ck_assert(!respcache_flight_awaited(asker.ask.flight));
 	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 12 * SECOND);
-	/* It failed: the next one tries. */
+	/* It failed: the next request retries. */
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 15 * SECOND - 1), RESPCACHE_STALE);
 	ck_assert_ptr_nonnull(asker.ask.flight);
 	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 15 * SECOND - 1);
@@ -121,7 +121,7 @@ START_TEST(test_time)
 	ck_assert_uint_eq(stat_now().stale, 5);
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 15 * SECOND), RESPCACHE_FETCH);
 	ck_assert_uint_eq(stat_now().entries, 0);
-	/* A new answer takes the place of an old one. */
+	/* A new response replaces an old one. */
 	fetch(GET("/", ""), KEEP_10 "ETag: \"x\"\r\n", 'b', BEGIN + 20 * SECOND);
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 30 * SECOND), RESPCACHE_FETCH);
 	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN);
@@ -146,11 +146,11 @@ START_TEST(test_refreshed)
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	ck_assert(hits(GET("/", ""), 'b', BEGIN + 12 * SECOND));
 	ck_assert_uint_eq(stat_now().entries, 1);
-	/* The old one is on its way still. */
+	/* The old one is still being sent. */
 	ck_assert(!is_alive(before));
 	ck_assert(body_is(old.ask.entry, 'a'));
 	release_entry(&old);
-	/* And one that is not to be kept ends what there was. */
+	/* And a response that must not be cached drops the existing one. */
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 22 * SECOND), RESPCACHE_FETCH);
 	respcache_give_up(asker.ask.flight, RESPCACHE_NOT_KEPT, BEGIN + 22 * SECOND);
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 12 * SECOND), RESPCACHE_PASS);
@@ -160,7 +160,7 @@ START_TEST(test_refreshed)
 }
 END_TEST
 
-/* --- units that go ----------------------------------------------------------------------- */
+/* --- destroyed units ------------------------------------------------------------------------- */
 
 START_TEST(test_destroyed)
 {
@@ -174,21 +174,21 @@ START_TEST(test_destroyed)
 	ck_assert(answer_with(asker.ask.flight, KEEP_10, ranges, 2, false, BEGIN));
 	ck_assert_int_eq(look(&holder, GET("/", ""), BEGIN), RESPCACHE_HIT);
 	ck_assert_int_eq(NC_destroy(NULL, ranges[1].id), 0);
-	/* At once, whoever holds it. */
+	/* At once, even if it is held. */
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN), RESPCACHE_FETCH);
 	ck_assert_uint_eq(stat_now().dead, 1);
 	ck_assert_uint_eq(stat_now().entries, 0);
 	release_entry(&holder);
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_int_eq(release_id(NULL, ranges[i].id), 0);
-	/* Its own units are not the cache's to destroy. */
+	/* The cache does not destroy units of the application. */
 	ck_assert(is_alive(ranges[0].id));
 	ck_assert_int_eq(NC_destroy(NULL, ranges[0].id), 0);
 	close_all();
 }
 END_TEST
 
-/* An old one that is dead: who would have fetched a new one does so, without it. */
+/* A stale entry with a dead unit: the request that refreshes it fetches without it. */
 START_TEST(test_destroyed_when_stale)
 {
 	struct asker asker;
@@ -251,14 +251,14 @@ START_TEST(test_too_much)
 	strcat(lines, " t\n");
 	ck_assert_int_eq(look(&asker, GET("/c", ""), BEGIN), RESPCACHE_FETCH);
 	ck_assert(!answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN));
-	/* It was given, so it is gone. */
+	/* The cache owned it, so it is destroyed. */
 	ck_assert(!is_alive(range.id));
 	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	close_all();
 }
 END_TEST
 
-/* --- for whom ------------------------------------------------------------------------------- */
+/* --- which requests ------------------------------------------------------------------------- */
 
 START_TEST(test_methods)
 {
@@ -276,10 +276,10 @@ START_TEST(test_methods)
 	ck_assert_int_eq(peek("OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_PASS);
 	ck_assert_int_eq(peek(GET("/", "Content-Length: 1\r\n"), BEGIN), RESPCACHE_PASS);
 	ck_assert_int_eq(peek(GET("/", "Transfer-Encoding: chunked\r\n"), BEGIN), RESPCACHE_PASS);
-	/* A part of what is not there is not fetched; of what is there all is had. */
+	/* A range of an uncached response is not fetched; of a cached one it is served. */
 	ck_assert_int_eq(peek(GET("/", "Range: bytes=0-1\r\n"), BEGIN), RESPCACHE_HIT);
 	ck_assert_int_eq(peek(GET("/b", "Range: bytes=0-1\r\n"), BEGIN), RESPCACHE_PASS);
-	/* What is asked for on a condition is fetched if it is known that it is kept. */
+	/* A conditional request fetches if the URL is known to be cached. */
 	ck_assert_int_eq(peek(GET("/b", "If-None-Match: \"x\"\r\n"), BEGIN), RESPCACHE_PASS);
 	ck_assert_int_eq(peek(GET("/", "If-None-Match: \"x\"\r\n"), BEGIN + 20 * SECOND),
 			 RESPCACHE_FETCH);
@@ -321,11 +321,11 @@ START_TEST(test_vary)
 	ck_assert(hits(GET("/", "X-A: b\r\nAccept-Language: en\r\n"), 'b', BEGIN));
 	ck_assert_int_eq(peek(GET("/", "Accept-Language: fr\r\n"), BEGIN), RESPCACHE_FETCH);
 	ck_assert_uint_eq(stat_now().entries, 4);
-	/* Each is replaced by its own like alone. */
+	/* Each variant is replaced only by the same variant. */
 	fetch(GET("/", "Accept-Language: de\r\n"), lines, 'D', BEGIN + 10 * SECOND);
 	ck_assert_uint_eq(stat_now().entries, 4);
 	ck_assert(hits(GET("/", "Accept-Language: de\r\n"), 'D', BEGIN + 10 * SECOND));
-	/* It varies by something else now. */
+	/* It varies by other fields now. */
 	fetch(GET("/", "Accept-Language: en\r\n"), KEEP_10, 'x', BEGIN + 10 * SECOND);
 	ck_assert(hits(GET("/", "Accept-Language: fr\r\n"), 'x', BEGIN + 10 * SECOND));
 	close_all();
@@ -338,7 +338,7 @@ START_TEST(test_authorized)
 
 	open_all(100, 100000);
 	fetch(GET("/", ""), KEEP_10, 'a', BEGIN);
-	/* It may be another for who has a password. */
+	/* A request with a password may have another response. */
 	ck_assert_int_eq(peek(with, BEGIN), RESPCACHE_FETCH);
 	ck_assert(hits(GET("/", ""), 'a', BEGIN));
 	fetch(with, "Cache-Control: public, max-age=10\n", 'b', BEGIN);
@@ -348,7 +348,7 @@ START_TEST(test_authorized)
 }
 END_TEST
 
-/* --- what is bounded ------------------------------------------------------------------------- */
+/* --- limits ---------------------------------------------------------------------------------- */
 
 static const char *numbered(unsigned number)
 {
@@ -365,7 +365,7 @@ START_TEST(test_entries)
 		fetch(numbered(i), KEEP_10, 'a', BEGIN);
 	ck_assert(hits(numbered(0), 'a', BEGIN));
 	ck_assert(hits(numbered(2), 'a', BEGIN));
-	/* Of those that nobody wanted the oldest goes. */
+	/* The oldest of the unused ones is evicted. */
 	fetch(numbered(4), KEEP_10, 'a', BEGIN);
 	fetch(numbered(5), KEEP_10, 'a', BEGIN);
 	ck_assert_uint_eq(stat_now().entries, 4);
@@ -423,7 +423,7 @@ START_TEST(test_marked)
 	struct NC_range range;
 
 	open_all(100, 100000);
-	/* Until an answer was marked, nobody waits for anybody. */
+	/* Until a response was marked, no request waits for another. */
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_PASS);
 	respcache_note(responses, asker.ask.mark, BEGIN);
 	ck_assert_int_eq(look_by(&asker, GET("/b", ""), marked, BEGIN), RESPCACHE_PASS);
@@ -434,7 +434,7 @@ START_TEST(test_marked)
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_HIT);
 	release_entry(&asker);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), off, BEGIN), RESPCACHE_PASS);
-	/* Nothing comes of a request that has no key. */
+	/* A request without a key has no effect. */
 	ck_assert_int_eq(look_by(&asker, "POST / HTTP/1.1\r\nHost: a\r\n\r\n", marked, BEGIN),
 			 RESPCACHE_PASS);
 	respcache_note(responses, asker.ask.mark, BEGIN);
@@ -450,9 +450,9 @@ START_TEST(test_not_kept)
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN), RESPCACHE_FETCH);
 	respcache_give_up(asker.ask.flight, RESPCACHE_NOT_KEPT, BEGIN);
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 4 * SECOND), RESPCACHE_PASS);
-	/* With a password it is another matter. */
+	/* A request with a password is different. */
 	ck_assert_int_eq(peek(GET("/", "Authorization: x\r\n"), BEGIN), RESPCACHE_FETCH);
-	/* It is looked at anew now and then. */
+	/* It is fetched again from time to time. */
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 6 * SECOND), RESPCACHE_FETCH);
 	close_all();
 }

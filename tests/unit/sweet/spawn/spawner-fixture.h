@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-fixture.h - a real spawner and a loop that asks it for programs.  The
- * spawner is forked before the loop's thread is there, as in the server.
+ * spawner-fixture.h - a real spawner and a loop that requests programs.  The spawner
+ * is forked before the loop's thread starts, as in the server.
  */
 #ifndef SPAWNER_FIXTURE_H
 #define SPAWNER_FIXTURE_H
@@ -26,14 +26,14 @@
 
 static char *const base[] = {"PATH=/usr/bin:/bin", NULL};
 
-/* --- one asking, until it is over ---------------------------------------------------------- */
+/* --- one request, until it is complete ----------------------------------------------------- */
 
 struct job {
 	struct start start; /* must be first */
 	bool done, ended;
 	int error, pidfd, status;
 	int output;	/* what it writes */
-	unsigned calls; /* of done() */
+	unsigned calls; /* number of calls of done() */
 };
 
 static struct runner runner;
@@ -100,7 +100,7 @@ static inline void ask(void *argument)
 	expect(!job->done);
 }
 
-/* Asks, and gives the descriptor away. */
+/* Sends a request, and passes the descriptor on. */
 static inline void job_start(struct job *job)
 {
 	call(&runner, ask, job);
@@ -116,7 +116,7 @@ static inline void job_clear(struct job *job)
 	close(job->output);
 }
 
-/* What a program writes until its end, which is a good one. */
+/* Returns what a program writes until it exits, with success. */
 static inline const char *output_of(unsigned program, const char *script)
 {
 	struct job job;

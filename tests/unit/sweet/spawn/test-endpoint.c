@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-endpoint.c - unit tests of endpoint.c: binding to addresses, Unix
- * sockets' files, sockets that were handed over.  Single-threaded, on the
- * loopback interface and in a folder of its own.
+ * test-endpoint.c - unit tests of endpoint.c: binding to addresses, files of Unix
+ * sockets, inherited sockets.  Single-threaded, on the loopback interface and in a
+ * folder of its own.
  */
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,7 +19,7 @@ static void name(int fd, struct listen_address *address)
 	address_write(address);
 }
 
-/* Whether this system has the loopback address of a family. */
+/* Returns whether this system has the loopback address of a family. */
 static bool has(const char *text)
 {
 	struct listen_address address;
@@ -44,7 +44,7 @@ static void check_bound(const char *text)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
-	/* The port that was found. */
+	/* The port that the kernel chose. */
 	bound = address;
 	name(fd, &bound);
 	ck_assert_str_ne(bound.text, text);
@@ -57,11 +57,11 @@ static void check_bound(const char *text)
 	ck_assert_int_ge(guest, 0);
 	close(guest);
 	close(client);
-	/* Another program's socket is noticed, even when this one would share. */
+	/* The socket of another program is detected, even if this one would share. */
 	ck_assert_int_eq(endpoint_bind(&bound, false), -EADDRINUSE);
 	ck_assert_int_eq(endpoint_bind(&bound, true), -EADDRINUSE);
 	close(fd);
-	/* Taken again at once, though a connection is in TIME_WAIT; shared by two. */
+	/* Bound again at once, though a connection is in TIME_WAIT; shared by two. */
 	fd = endpoint_bind(&bound, true);
 	ck_assert_int_ge(fd, 0);
 	guest = endpoint_bind(&bound, true);
@@ -82,7 +82,7 @@ START_TEST(test_bind)
 }
 END_TEST
 
-/* All of IPv6 and all of IPv4 may have the same port. */
+/* IPv6 and IPv4 may use the same port for all their addresses. */
 START_TEST(test_both_families)
 {
 	struct listen_address four, six;
@@ -110,7 +110,7 @@ START_TEST(test_bind_refused)
 {
 	struct listen_address address;
 
-	/* Documentation's address: nobody's. */
+	/* A documentation address, which no machine has. */
 	ck_assert(address_parse("192.0.2.1:0", &address));
 	ck_assert_int_eq(endpoint_bind(&address, false), -EADDRNOTAVAIL);
 }
@@ -161,7 +161,7 @@ START_TEST(test_threads)
 			ck_assert_str_eq(bound.text, endpoint->bound.text);
 			ck_assert_int_eq(fcntl(endpoint->fds[j], F_GETFD), FD_CLOEXEC);
 		}
-		/* Nobody else gets in between, not even who would share. */
+		/* No other process can bind in between, not even one that would share. */
 		ck_assert_ptr_null(endpoint_open(&endpoint->bound, 3, false));
 		ck_assert_int_eq(errno, EADDRINUSE);
 		ck_assert_ptr_null(endpoint_open(&endpoint->bound, 1, false));
@@ -178,7 +178,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* Whoever waits in the queue can be let in by any of the threads. */
+/* Any thread can accept a connection that waits in the queue. */
 START_TEST(test_one_queue)
 {
 	struct listen_address wanted = parsed("127.0.0.1:0");
@@ -255,7 +255,7 @@ START_TEST(test_mode)
 }
 END_TEST
 
-/* Only what nobody listens on is replaced, and only if it is a socket. */
+/* A socket is replaced only if no process listens on it; other files never are. */
 START_TEST(test_stale)
 {
 	struct endpoint *endpoint, *later;
@@ -267,7 +267,7 @@ START_TEST(test_stale)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_ptr_null(endpoint_open(&place.address, 2, false));
 	ck_assert_int_eq(errno, EADDRINUSE);
-	/* The asking has left a connection that is over. */
+	/* The check has left a connection that has ended. */
 	await(fd, POLLIN);
 	held = connect_to(&place.address);
 	ck_assert_int_ge(held, 0);
@@ -278,7 +278,7 @@ START_TEST(test_stale)
 	ck_assert_ptr_nonnull(endpoint);
 	held = connect_to(&place.address);
 	ck_assert_int_ge(held, 0);
-	/* The file of a successor is not ours to remove. */
+	/* The file of a successor must not be removed. */
 	ck_assert_int_eq(unlink(place.path), 0);
 	later = endpoint_open(&place.address, 1, false);
 	ck_assert_ptr_nonnull(later);
@@ -287,7 +287,7 @@ START_TEST(test_stale)
 	endpoint_close(later);
 	ck_assert_int_lt(access(place.path, F_OK), 0);
 	close(held);
-	/* Anything else stays. */
+	/* Other files stay. */
 	fd = open(place.path, O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_ptr_null(endpoint_open(&place.address, 1, false));
@@ -362,7 +362,7 @@ START_TEST(test_adopt)
 	endpoint_close(endpoint);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 
-	/* The file of a Unix socket stays its maker's. */
+	/* Only the creator of the file of a Unix socket removes it. */
 	make_place(&place, "");
 	fd = endpoint_bind(&place.address, false);
 	endpoint = endpoint_adopt(fd, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-endpoints.c - unit tests of endpoints.c: what a change keeps, opens
- * and closes, and that one that fails has done nothing.  Single-threaded, on
- * the loopback interface and in a folder of its own.
+ * test-endpoints.c - unit tests of endpoints.c: what a change keeps, opens and closes,
+ * and that a failed one has no effect.  Single-threaded, on the loopback interface and
+ * in a folder of its own.
  */
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ static bool plan(struct endpoints_change *change, const char *text)
 	return good;
 }
 
-/* fresh and gone: how many are expected. */
+/* fresh and gone: the expected numbers. */
 static void change(const char *text, unsigned fresh, unsigned gone)
 {
 	struct endpoints_change step;
@@ -65,7 +65,7 @@ START_TEST(test_steps)
 	ck_assert_uint_eq(at(0)->id, id);
 	ck_assert_uint_gt(at(1)->id, id);
 	ck_assert(is_open(at(0)) && is_open(at(1)));
-	/* The order is nothing, and the same twice is twice. */
+	/* The order is irrelevant, and a repeated address counts twice. */
 	change("127.0.0.3:0;127.0.0.2:0", 0, 0);
 	change("127.0.0.3:0;127.0.0.3:0;127.0.0.2:0", 1, 0);
 	change("127.0.0.3:0", 0, 2);
@@ -73,7 +73,7 @@ START_TEST(test_steps)
 }
 END_TEST
 
-/* After a mistake all is as it was, also what had been opened on the way. */
+/* After an error all is unchanged, also sockets that were opened before it. */
 START_TEST(test_failures)
 {
 	static const char *const bad[] = {"127.0.0.4:0;nonsense", "127.0.0.4:0;192.0.2.1:0", NULL};
@@ -88,7 +88,7 @@ START_TEST(test_failures)
 		ck_assert_uint_eq(errors->len, 1);
 		g_ptr_array_set_size(errors, 0);
 	}
-	/* Each mistake has its line. */
+	/* Each error has its line. */
 	ck_assert(!plan(&step, "nonsense;192.0.2.1:0;unix:/no/such/folder/socket"));
 	ck_assert_uint_eq(errors->len, 3);
 	ck_assert_ptr_nonnull(strstr(errors->pdata[0], "\"nonsense\""));
@@ -96,12 +96,12 @@ START_TEST(test_failures)
 	ck_assert_ptr_nonnull(strstr(errors->pdata[2], "unix:/no/such/folder/socket"));
 	ck_assert(!step.in_use);
 	g_ptr_array_set_size(errors, 0);
-	/* Its own port by another name is taken. */
+	/* Its own port with another notation is in use. */
 	snprintf(text, sizeof(text), "127.0.0.1:0;%s", at(0)->bound.text);
 	ck_assert(!plan(&step, text));
 	ck_assert(step.in_use);
 	g_ptr_array_set_size(errors, 0);
-	/* Who waits until it is not waits for nothing if more is wrong. */
+	/* A step that would have to wait does not if it fails anyway. */
 	for (unsigned i = 0; i < 2; i++) {
 		const char *other = i ? "nonsense" : "192.0.2.1:0";
 
@@ -114,7 +114,7 @@ START_TEST(test_failures)
 	}
 	ck_assert_uint_eq(endpoints.all->len, 1);
 	ck_assert(is_open(at(0)));
-	/* Or given up after all. */
+	/* Or abandoned after all. */
 	ck_assert(plan(&step, "127.0.0.5:0"));
 	endpoints_abandon(&step);
 	ck_assert_uint_eq(endpoints.all->len, 1);
@@ -135,11 +135,11 @@ START_TEST(test_inherited)
 	ck_assert(address_parse("127.0.0.1:0", &address));
 	fd = endpoint_bind(&address, false);
 	ck_assert_int_eq(endpoints_adopt(&endpoints, fd), 0);
-	/* They stand for a default, which is not opened. */
+	/* Inherited sockets replace a default, which is not opened. */
 	ck_assert(endpoints_plan(&endpoints, listen, false, &step, errors));
 	ck_assert_uint_eq(step.fresh->len, 0);
 	endpoints_commit(&endpoints, &step);
-	/* One that is named is not opened again, and one that is not stays. */
+	/* A configured one is not opened again, and one that is not configured stays. */
 	snprintf(text, sizeof(text), "%s;127.0.0.2:0", at(0)->bound.text);
 	change(text, 1, 0);
 	change("127.0.0.2:0", 0, 0);

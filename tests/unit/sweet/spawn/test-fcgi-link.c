@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-fcgi-link.c - unit tests of fcgi-link.c: which records of a request and
- * its body reach an application, when more of the body is asked for, and what
- * becomes of a link whose application goes, says something or says nothing.
- * Every test is run with each kind of loop, but those without one; the loop
- * has a thread, the test is the application.
+ * test-fcgi-link.c - unit tests of fcgi-link.c: which records of a request and its
+ * body reach an application, when more of the body is requested, and the result if the
+ * application exits, responds or stays silent.  Tests are run with each kind of loop,
+ * except those without one; the loop has a thread, the test is the application.
  */
 #include <sys/un.h>
 
@@ -22,16 +21,16 @@ static struct runner runner;
 static NC_cache *cache;
 static int listener;
 
-/* A request, and what its link has told. */
+/* A request, and the callbacks of its link. */
 struct client {
 	struct upstream upstream;
 	struct fcgi_message message;
 	struct fcgi_link *link;
-	struct NC_range piece; /* to go on with */
-	bool more;	       /* behind that */
+	struct NC_range piece; /* the next piece */
+	bool more;	       /* more follows */
 	int peer;	       /* the application's end */
 	int error;	       /* of the call that was made */
-	int broke;	       /* 1: it did not */
+	int broke;	       /* 1: not called */
 	unsigned readable, drained, idled;
 };
 
@@ -75,7 +74,7 @@ static void listen_somewhere(struct client *client)
 	struct sockaddr_un *address = (struct sockaddr_un *)&client->upstream.address.address;
 	socklen_t length = sizeof(client->upstream.address.address);
 
-	/* The kernel finds a name. */
+	/* The kernel chooses a name. */
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(listener, (struct sockaddr *)address, sizeof(sa_family_t)), 0);
@@ -84,7 +83,7 @@ static void listen_somewhere(struct client *client)
 	client->upstream.address.length = length;
 }
 
-/* The content of the next record, which is of that type and length. */
+/* Reads the content of the next record, which must have that type and length. */
 static void take_record(int peer, enum fcgi_type type, size_t length, void *content)
 {
 	char header[FCGI_HEADER_SIZE], wanted[FCGI_HEADER_SIZE];
@@ -95,7 +94,7 @@ static void take_record(int peer, enum fcgi_type type, size_t length, void *cont
 	read_exactly(peer, content, length);
 }
 
-/* Everything before the body. */
+/* Reads everything before the body. */
 static void take_beginning(int peer)
 {
 	char begin[FCGI_BEGIN_SIZE], wanted[FCGI_BEGIN_SIZE], content[512];
@@ -111,7 +110,7 @@ static void take_beginning(int peer)
 	take_record(peer, FCGI_PARAMS, 0, content);
 }
 
-/* Of a body by its pattern, in records as long as they may be. */
+/* Checks a body by its pattern, in records of maximum length. */
 static void take_body(int peer, uint64_t seed, size_t from, size_t length)
 {
 	char *content = must_alloc(RECORD);
@@ -155,7 +154,7 @@ static void close_link(void *argument)
 	client->link = NULL;
 }
 
-/* A body that no link holds any more goes with the cache. */
+/* If no link holds the body any more, it ends with the cache. */
 static void end(struct client *client)
 {
 	call(&runner, close_link, client);
@@ -167,7 +166,7 @@ static void end(struct client *client)
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 
-/* A body, which links hold and nobody else. */
+/* A body that only links hold. */
 static struct NC_range body_of(uint64_t seed, size_t size)
 {
 	unsigned char *data = must_alloc(size);
@@ -198,7 +197,7 @@ static void request(void *argument)
 	client->error = fcgi_link_request(client->link, &client->message);
 }
 
-/* The application has accepted the link when this is over. */
+/* Returns when the application has accepted the link. */
 static void connect_to(struct client *client)
 {
 	call(&runner, open_link, client);
@@ -214,7 +213,7 @@ static void ask(struct client *client, struct NC_range body, bool more)
 	ck_assert_int_eq(client->error, 0);
 }
 
-/* A request without a body is out, and the application has it. */
+/* A request without a body was sent, and the application has received it. */
 static void begin_asked(struct client *client, int kind)
 {
 	begin(client, kind);
@@ -272,7 +271,7 @@ START_TEST(test_body)
 		struct NC_range body = body_of(i, lengths[i]);
 
 		ask(&client, body, false);
-		/* Destroyed meanwhile: the link's hold is enough. */
+		/* Destroyed meanwhile: the hold of the link is enough. */
 		ck_assert_int_eq(NC_destroy(NULL, body.id), 0);
 		take_beginning(client.peer);
 		take_body(client.peer, i, 0, lengths[i]);
@@ -293,7 +292,10 @@ static void go_on(void *argument)
 	client->error = fcgi_link_body(client->link, client->piece, client->more);
 }
 
-/* The next piece is asked for when the one before is out, and the end sent behind the last. */
+/*
+ * The next piece is requested when the previous one was sent, and the end is sent
+ * after the last.
+ */
 START_TEST(test_pieces)
 {
 	struct client client;
@@ -318,7 +320,7 @@ START_TEST(test_pieces)
 }
 END_TEST
 
-/* It reads nothing and goes: what cannot be sent is told. */
+/* The application reads nothing and closes: the failed send is reported. */
 START_TEST(test_broken)
 {
 	struct client client;
@@ -350,7 +352,7 @@ START_TEST(test_nobody_listens)
 }
 END_TEST
 
-/* What comes is the owner's to read; a link that rests is good until something does. */
+/* The owner reads the data; an idle link stays usable until data arrives. */
 START_TEST(test_rest)
 {
 	struct client client;
@@ -388,7 +390,7 @@ static unsigned holds(size_t id)
 	return stat.holds;
 }
 
-/* A request that is out is aborted; one that is being sent just breaks off. */
+/* A completely sent request is aborted; in the middle of one, the link is closed. */
 START_TEST(test_abort)
 {
 	char record[FCGI_HEADER_SIZE], byte;
@@ -416,7 +418,7 @@ START_TEST(test_abort)
 }
 END_TEST
 
-/* A variable that no record has room for; others go into several. */
+/* A variable that fits into no record; others are divided among several records. */
 START_TEST(test_large_variables)
 {
 	size_t size = 3 * 60000;
@@ -432,7 +434,7 @@ START_TEST(test_large_variables)
 	ck_assert_int_eq(fcgi_message_make(&message, (struct slice){text, size},
 					   (struct NC_range){0}, false),
 			 0);
-	/* Beginning, three records and the empty one, and the header of the body's. */
+	/* Begin, three records and the empty one, and the header of the body's. */
 	ck_assert_uint_eq(message.length,
 			  FCGI_BEGIN_SIZE + 5 * FCGI_HEADER_SIZE + 3 * (1 + 4 + 59998));
 	memset(text, 'a', size);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * test-memory-limit.c - unit tests of memory-limit.c, on files that look like
- * those of the kernel.
- */
+/* test-memory-limit.c - unit tests of memory-limit.c, with files like those of the kernel. */
 #include <glib.h>
 #include <glib/gstdio.h>
 
@@ -56,7 +53,7 @@ static void put(const char *name, const char *text)
 	g_free(path);
 }
 
-/* A machine of 8 GiB with that hierarchy mounted from top on, and the process in that group. */
+/* A machine of 8 GiB with that hierarchy mounted from `top` on, and the process in that group. */
 static void machine(const char *mount, const char *top, const char *groups)
 {
 	char *line = g_strdup_printf(strcmp(mount, MOUNT_1) == 0 ? MOUNT_1 : MOUNT_2, top);
@@ -88,7 +85,7 @@ START_TEST(test_machine)
 	ck_assert_uint_eq(memory_limit_cache(&limit), 256 * MIB);
 	machine(MOUNT_2, "/", "0::/\n");
 	ck_assert_uint_eq(found("this machine"), 8192 * MIB);
-	/* That of the tests has some. */
+	/* The machine of the tests has some memory. */
 	memory_limit_find(&limit, "");
 	ck_assert(limit.bytes > 16 * MIB && limit.bytes < UINT64_MAX);
 }
@@ -99,7 +96,7 @@ START_TEST(test_version_2)
 	machine(MOUNT_2, "/", "0::/a/b/c\n");
 	put("sys/fs/cgroup/a/b/c/memory.max", "max\n");
 	ck_assert_uint_eq(found("this machine"), 8192 * MIB);
-	/* Of those around it, too. */
+	/* Limits of outer groups count, too. */
 	put("sys/fs/cgroup/a/b/memory.max", "134217728\n");
 	ck_assert_uint_eq(found("/sys/fs/cgroup/a/b/memory.max"), 128 * MIB);
 	put("sys/fs/cgroup/a/memory.max", "1073741824\n");
@@ -108,7 +105,7 @@ START_TEST(test_version_2)
 	ck_assert_uint_eq(found("/sys/fs/cgroup/a/b/c/memory.high"), 64 * MIB);
 	put("sys/fs/cgroup/memory.max", "33554432\n");
 	ck_assert_uint_eq(found("/sys/fs/cgroup/memory.max"), 32 * MIB);
-	/* Of other groups not. */
+	/* Those of other groups do not. */
 	put("sys/fs/cgroup/a/x/memory.max", "1048576\n");
 	ck_assert_uint_eq(found("/sys/fs/cgroup/memory.max"), 32 * MIB);
 }
@@ -129,7 +126,7 @@ START_TEST(test_version_1)
 }
 END_TEST
 
-/* A container sees a part of the hierarchy, or its own group as the root of all. */
+/* A container sees a part of the hierarchy, or its own group as the root. */
 START_TEST(test_containers)
 {
 	static const struct {
@@ -150,7 +147,7 @@ START_TEST(test_containers)
 	machine(MOUNT_2, "/docker/1", "0::/docker/1/in side\n");
 	put("sys/fs/cgroup/in side/memory.max", "67108864\n");
 	ck_assert_uint_eq(found("/sys/fs/cgroup/in side/memory.max"), 64 * MIB);
-	/* A blank in a mount's name. */
+	/* A blank in the path of a mount. */
 	put("proc/self/mountinfo", "30 23 0:26 / /my\\040groups rw - cgroup2 cgroup2 rw\n");
 	put("proc/self/cgroup", "0::/\n");
 	put("my groups/memory.max", "33554432\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-permits.c - unit tests of permits.c: who gets a permit, who is asked for
- * one, and that none is lost or made.  The clock is the test's; in all but the
- * last test the loops do not run, and the test runs what they are to.
+ * test-permits.c - unit tests of permits.c: which user gets a permit, which one is
+ * asked to return one, and that none is lost or duplicated.  The test sets the clock;
+ * in all tests but the last one the loops do not run, and the test runs their tasks.
  */
 #include "spawn/permits.h"
 
@@ -74,7 +74,7 @@ static void take(unsigned number)
 	ck_assert(permit_take(user(number), 0));
 }
 
-/* All for one. */
+/* One user takes all. */
 static void take_all(unsigned number)
 {
 	for (unsigned i = 0; i < TOTAL; i++)
@@ -102,7 +102,7 @@ START_TEST(test_first_come)
 	permit_wait(user(2), 5);
 	permit_give(user(0), 0, false);
 	ck_assert(has_news(2) && !has_news(1));
-	/* It is nobody else's before it has heard of it. */
+	/* No other user can take it before the callback. */
 	ck_assert(!permit_take(user(0), 0) && !permit_take(user(1), 0));
 	permit_news_begin(user(2));
 	take(2);
@@ -118,7 +118,7 @@ START_TEST(test_first_come)
 }
 END_TEST
 
-/* Who has less than its share gets an idle one at once; for others it takes a while. */
+/* A user below its share gets an idle one at once; others wait for a while. */
 START_TEST(test_idle)
 {
 	take(0);
@@ -133,7 +133,7 @@ START_TEST(test_idle)
 	ck_assert(permit_is_wanted(user(1), 0, false, 0));
 	ck_assert(!permit_is_wanted(user(0), 0, false, 0));
 	permit_news_begin(user(1));
-	/* It was used meanwhile: who waits for it is not forgotten when it idles again. */
+	/* It was used meanwhile: the waiting user is remembered until it is idle again. */
 	permit_idles_no_more(user(1));
 	permit_news_end(user(1));
 	ck_assert(permit_is_wanted(user(1), 0, false, 0));
@@ -148,7 +148,7 @@ START_TEST(test_idle)
 }
 END_TEST
 
-/* The next is asked when the first could not help. */
+/* The next user is asked when the first one could not return any. */
 START_TEST(test_asked_in_turn)
 {
 	take(1);
@@ -171,7 +171,7 @@ START_TEST(test_asked_in_turn)
 }
 END_TEST
 
-/* A busy one keeps what it has, but for those that wait behind a long request. */
+/* A busy user keeps its permits, except for users that wait behind a long request. */
 START_TEST(test_busy)
 {
 	take(0);
@@ -184,20 +184,23 @@ START_TEST(test_busy)
 	ck_assert(permit_is_wanted(user(1), 0, true, LATER));
 	permit_started(user(0), 5);
 	ck_assert(!permit_is_wanted(user(1), 0, true, LATER));
-	/* Its clock is ahead of ours. */
+	/* Its clock is ahead. */
 	permit_started(user(0), 500);
 	ck_assert(!permit_is_wanted(user(1), 0, true, LATER));
 	permit_started(user(0), 0);
-	/* It is for the other, though this one has waited for longer. */
+	/* It is for the other user, though this one has waited for longer. */
 	permit_give(user(1), 0, true);
 	ck_assert(has_news(0) && !has_news(1));
-	/* Alone it is given what it gives up: the other has gone on meanwhile. */
+	/*
+	 * The returned permit comes back to the only waiting user: the other one has continued
+	 * meanwhile.
+	 */
 	permit_give(user(1), 0, true);
 	ck_assert(has_news(1));
 }
 END_TEST
 
-/* What came too late goes on to the next, or is free. */
+/* A permit that is no longer needed is passed on, or is free. */
 START_TEST(test_not_needed)
 {
 	take_all(0);
@@ -210,14 +213,14 @@ START_TEST(test_not_needed)
 	permit_news_begin(user(2));
 	permit_news_end(user(2));
 	ck_assert_uint_eq(permits.free[0], 1);
-	/* One that was given back before it is in the list is not missed. */
+	/* A permit that is returned before its user is in the list is not missed. */
 	permit_wait(user(1), 0);
 	ck_assert(has_news(1) && !atomic_load(&user(1)->waits));
 	take(1);
 }
 END_TEST
 
-/* A loop that has ended keeps nothing from the others, and is not told of anything. */
+/* A loop that has ended keeps no permits from others, and gets no callback. */
 START_TEST(test_gone)
 {
 	take_all(0);
@@ -250,7 +253,7 @@ START_TEST(test_closed)
 }
 END_TEST
 
-/* News come by the loop, once for all that there is. */
+/* Callbacks run on the loop, one for all news. */
 START_TEST(test_notified)
 {
 	take_all(0);

@@ -58,7 +58,7 @@ START_TEST(test_write_and_remove)
 	snprintf(expected, sizeof(expected), "%d\n", (int)getpid());
 	ck_assert_int_eq(pidfile_write(path), 0);
 	check_content(expected);
-	/* What an earlier process has left, longer as it may be. */
+	/* The longer content of an earlier process. */
 	put("123456789012345678901234567890\n");
 	ck_assert_int_eq(pidfile_write(path), 0);
 	check_content(expected);
@@ -69,7 +69,7 @@ START_TEST(test_write_and_remove)
 }
 END_TEST
 
-/* The file of another process, and what is no such file at all. */
+/* The file of another process, and other kinds of files. */
 START_TEST(test_not_ours)
 {
 	static const char *const others[] = {"", "1\n", "x", "-1\n"};
@@ -86,7 +86,7 @@ START_TEST(test_refused)
 {
 	char other[80];
 
-	/* No link is followed, though it led to something harmless here. */
+	/* No link is followed, even to a harmless file. */
 	snprintf(other, sizeof(other), "%s/other", folder);
 	ck_assert_int_eq(symlink(other, path), 0);
 	ck_assert_int_eq(pidfile_write(path), -ELOOP);

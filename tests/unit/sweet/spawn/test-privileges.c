@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-privileges.c - unit tests of privileges.c: who is found, and that what
- * was given up is gone.  What changes the process is done in a child; as
- * root, or there is little to give up.
+ * test-privileges.c - unit tests of privileges.c: which users are found, and that
+ * dropped privileges are gone.  Changes of the process are tested in a child; as root,
+ * since other users have little to drop.
  */
 #include <grp.h>
 #include <pwd.h>
@@ -81,7 +81,7 @@ END_TEST
 
 /* --- in a child ------------------------------------------------------------------------ */
 
-/* The line that names a set of the process's in /proc. */
+/* The line in /proc that shows a set of capabilities of the process. */
 static bool status_says(const char *line)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -116,7 +116,7 @@ static void dropped(void)
 	GOOD(setuid(0) < 0 && setgid(0) < 0 && setgroups(0, NULL) < 0);
 	GOOD(status_says("CapPrm:\t0000000000000000") && status_says("CapEff:\t0000000000000000"));
 	GOOD(status_says("CapInh:\t0000000000000000"));
-	/* The same once more is nothing to do; another is too late. */
+	/* The same user again changes nothing; another one is refused. */
 	GOOD(drop(NUMBER, "12345", &why));
 	GOOD(!drop("54322", "12345", &why));
 	GOOD(strstr(why, "54322") && strstr(why, "root"));
@@ -161,7 +161,7 @@ static void given(void)
 	struct stat before, after;
 
 	GOOD(fd >= 0 && privileges_find(&privileges, NUMBER, "12345", &why));
-	/* Somebody else's file may have been linked there. */
+	/* That path may be a link to the file of another user. */
 	snprintf(other, sizeof(other), "%s-link", path);
 	GOOD(link(path, other) == 0);
 	privileges_give(&privileges, fd);
@@ -170,7 +170,7 @@ static void given(void)
 	privileges_give(&privileges, fd);
 	GOOD(unlink(path) == 0);
 	GOOD(fstat(fd, &after) == 0 && after.st_uid == 54321 && after.st_gid == 12345);
-	/* Devices, and descriptors that are none, stay. */
+	/* Devices, and invalid descriptors, stay. */
 	GOOD(fstat(null, &before) == 0);
 	privileges_give(&privileges, null);
 	privileges_give(&privileges, -1);

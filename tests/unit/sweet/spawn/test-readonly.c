@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-readonly.c - unit tests of readonly.c: with each method that works
- * here, in a child, since there is no way back.
+ * test-readonly.c - unit tests of readonly.c: with each method that works here, in a
+ * child, since it cannot be undone.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,13 +10,13 @@
 
 #include "process-fixture.h"
 
-#define CANNOT 77 /* exit status: not here */
+#define CANNOT 77 /* exit status: unavailable here */
 
 /* Two folders with a file each; the first stays writable. */
 struct place {
 	char folder[2][64];
 	char file[2][80], fresh[2][80];
-	int open; /* the second's file, for writing, from before */
+	int open; /* the second one's file, opened for writing before */
 };
 
 static int make_file(const char *path)
@@ -67,11 +67,11 @@ static void bound(const struct place *place)
 {
 	int memory = memfd_create("x", MFD_CLOEXEC);
 
-	/* Reading is as before, everywhere. */
+	/* Reading still works everywhere. */
 	for (unsigned i = 0; i < 2; i++)
 		GOOD(can_open(place->file[i], O_RDONLY));
 	GOOD(can_open("/proc/self/status", O_RDONLY));
-	/* Nothing is written, made, cut, renamed or removed. */
+	/* Nothing can be written, created, truncated, renamed or removed. */
 	GOOD(!can_open(place->file[1], O_WRONLY));
 	GOOD(!can_open(place->file[1], O_RDWR | O_APPEND));
 	GOOD(!can_open(place->fresh[1], O_CREAT | O_WRONLY));
@@ -82,17 +82,17 @@ static void bound(const struct place *place)
 	GOOD(rename(place->file[1], place->fresh[1]) < 0);
 	GOOD(rename(place->file[1], place->fresh[0]) < 0);
 	GOOD(!can_open("/tmp/nabc-test-never", O_CREAT | O_WRONLY));
-	/* But there. */
+	/* Except there. */
 	GOOD(can_open(place->file[0], O_WRONLY | O_TRUNC));
 	GOOD(can_open(place->fresh[0], O_CREAT | O_EXCL | O_WRONLY));
 	GOOD(unlink(place->fresh[0]) == 0);
-	/* And what is open, or no file, stays as it was. */
+	/* Open descriptors, and those that are no files, are unchanged. */
 	GOOD(write(place->open, "new", 3) == 3);
 	GOOD(can_open("/dev/null", O_WRONLY));
 	GOOD(memory >= 0 && ftruncate(memory, 4096) == 0 && write(memory, "x", 1) == 1);
 }
 
-/* In a child; its exit status. */
+/* In a child; returns its exit status. */
 static int enter(const struct readonly_method *method, const struct place *place)
 {
 	const char *const writable[] = {place->folder[0], "/no/such/folder", NULL};
@@ -127,7 +127,7 @@ START_TEST(test_methods)
 		make_place(&place);
 		status = enter(method, &place);
 		ck_assert_msg(status == 0 || status == CANNOT, "%s", method->name);
-		/* This process is not bound. */
+		/* This process is not restricted. */
 		ck_assert(can_open(place.file[1], O_WRONLY));
 		remove_place(&place);
 	}
@@ -146,7 +146,7 @@ START_TEST(test_enter)
 		bool good = readonly_enter(writable, how, sizeof(how));
 		const char *text = strchr(how, ':');
 
-		/* A method's name, or why each has failed. */
+		/* The name of a method, or why each has failed. */
 		if (good)
 			GOOD(!text && !can_open("/tmp/nabc-test-never", O_CREAT | O_WRONLY));
 		else

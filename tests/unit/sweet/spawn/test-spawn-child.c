@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spawn-child.c - unit tests of spawn-child.c with a real spawner: how ends are
- * told, to whom, and that what is closed ends and is let go of.
+ * test-spawn-child.c - unit tests of spawn-child.c with a real spawner: how exits are
+ * reported, to which user, and that a closed child is stopped and released.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ static struct runner runner;
 static struct spawner *spawner;
 static struct spawn_child *leaving;
 
-/* One process and what is heard of it. */
+/* A process and the callbacks about it. */
 struct job {
 	unsigned program;
 	const char *block;
@@ -123,7 +123,7 @@ static void look(void *argument)
 	*(bool *)argument = leaving != NULL;
 }
 
-/* Until all that leave have been told to have left. */
+/* Waits until all expected exits were reported. */
 static void await_left(void)
 {
 	bool any = true;
@@ -156,7 +156,7 @@ START_TEST(test_status)
 		ck_assert_int_eq(write(job.input, cases[i].line, 2), 2);
 		AWAIT(job.calls);
 		SEEN(job.status == cases[i].status);
-		/* It is there for its user until that closes it. */
+		/* It exists for its user until that closes it. */
 		call(&runner, kill_now, &job);
 		call(&runner, ask_to_end, &job);
 		call(&runner, close_child, &job);
@@ -189,7 +189,7 @@ START_TEST(test_end)
 }
 END_TEST
 
-/* Who does not end when asked is ended. */
+/* A process that ignores SIGTERM is killed. */
 START_TEST(test_patience)
 {
 	struct job job;
@@ -207,7 +207,7 @@ START_TEST(test_patience)
 }
 END_TEST
 
-/* Its user hears no more of it, and it ends. */
+/* Its user gets no more callbacks, and it is stopped. */
 START_TEST(test_close)
 {
 	struct job jobs[3];
@@ -229,7 +229,7 @@ START_TEST(test_close)
 }
 END_TEST
 
-/* With the loop at its end, nobody is told: memory is given back all the same. */
+/* If the loop has ended, there is no callback: memory is released all the same. */
 START_TEST(test_late)
 {
 	struct job jobs[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spawn-table.c - unit tests of spawn-table.c: which pools have programs that
- * the spawner knows, and as whom it starts them.
+ * test-spawn-table.c - unit tests of spawn-table.c: which pools have programs that the
+ * spawner knows, and as which user it starts them.
  */
 #include <glib.h>
 
@@ -41,7 +41,7 @@ START_TEST(test_none)
 	ck_assert(open_with(&table, NULL, 0, &why));
 	ck_assert_ptr_null(table);
 	spawn_table_close(NULL);
-	/* Nobody was forked for that. */
+	/* No process was forked for that. */
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	pool_config_unref(pools[0]);
 }
@@ -60,7 +60,7 @@ START_TEST(test_find)
 	ck_assert_int_eq(spawn_table_find(table, pools[0]), 0);
 	ck_assert_int_eq(spawn_table_find(table, pools[1]), -1);
 	ck_assert_int_eq(spawn_table_find(table, pools[2]), 1);
-	/* As a reload has it, with other limits perhaps. */
+	/* As after a reload, perhaps with other limits. */
 	same->answer_ms = 7;
 	ck_assert_int_eq(spawn_table_find(table, same), 1);
 	ck_assert_int_eq(spawn_table_find(table, other), -1);
@@ -74,7 +74,7 @@ START_TEST(test_find)
 }
 END_TEST
 
-/* A worker is the server's own child, unless it is to be something else. */
+/* A worker is a child of the server itself, unless it has other credentials. */
 START_TEST(test_workers)
 {
 	struct pool_config *pools[] = {pool(POOL_WORKER, NULL, NULL), pool(POOL_WORKER, NULL, NULL),

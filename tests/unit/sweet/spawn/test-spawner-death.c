@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spawner-death.c - unit tests of spawner.c with a real spawner: the death
- * of the server, of the spawner and of its monitor; programs that hang as they
- * start; many requests at once, and what fails for want of descriptors or memory.
+ * test-spawner-death.c - unit tests of spawner.c with a real spawner: the death of the
+ * server, of the spawner and of its monitor; programs that hang at their start; many
+ * concurrent requests, and failures due to a lack of descriptors or memory.
  */
 #include "spawner-fixture.h"
 
@@ -25,7 +25,7 @@ START_TEST(test_close_ends_programs)
 }
 END_TEST
 
-/* A server that is killed takes spawner and programs with it. */
+/* If the server is killed, spawner and programs end with it. */
 START_TEST(test_death_of_the_server)
 {
 	const struct spawner_program programs[] = {SHELL("echo; sleep 1000")};
@@ -51,7 +51,7 @@ END_TEST
 
 #define SLEEPING SHELL("echo $PPID; exec sleep 1000")
 
-/* Starts that; its spawner's pid. */
+/* Starts that program; returns the pid of its spawner. */
 static pid_t start_sleeping(struct job *job, unsigned program)
 {
 	char line[16] = "";
@@ -72,7 +72,7 @@ static void check_ended(struct job *job)
 	job_clear(job);
 }
 
-/* A spawner that is killed takes its programs along; there is another, for all threads. */
+/* If a spawner is killed, its programs end; all threads get a new spawner. */
 START_TEST(test_death_of_the_spawner)
 {
 	const struct spawner_program programs[] = {SLEEPING, SHELL("echo next")};
@@ -87,14 +87,14 @@ START_TEST(test_death_of_the_spawner)
 	ck_assert_int_eq(kill(first, SIGKILL), 0);
 	check_ended(&job);
 	ck_assert_str_eq(output_of(1, NULL), "next\n");
-	/* The other thread has not looked yet. */
+	/* The other thread has not noticed yet. */
 	job_init(&waited, 1, NULL);
 	ck_assert_int_eq(spawner_run(other, &waited.start, &pidfd), 0);
 	close(waited.start.fds[1]);
 	ck_assert_str_eq(read_to_end(waited.output), "next\n");
 	close(pidfd);
 	job_clear(&waited);
-	/* Nor is the second the last. */
+	/* The second one is replaced, too. */
 	second = start_sleeping(&job, 0);
 	ck_assert_int_ne(second, first);
 	ck_assert_int_eq(kill(second, SIGKILL), 0);
@@ -104,7 +104,7 @@ START_TEST(test_death_of_the_spawner)
 }
 END_TEST
 
-/* A folder with a script, open to be leased: who starts it waits then in opening it. */
+/* A folder with a script, opened for a lease: the process that starts it then waits in open(). */
 static int open_slow(char *folder)
 {
 	char path[80];
@@ -119,7 +119,7 @@ static int open_slow(char *folder)
 	return fd;
 }
 
-/* What it was just starting is lost; what waits behind that is not. */
+/* The current start is lost; requests that wait behind it are not. */
 START_TEST(test_death_in_a_start)
 {
 	char folder[64], command[256];
@@ -134,7 +134,7 @@ START_TEST(test_death_in_a_start)
 	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
 	job_init(&lost, 0, "slow.sh");
 	call(&runner, ask, &lost);
-	/* It is at it as soon as somebody else wants to open the file. */
+	/* The start is in progress when the lease is being broken. */
 	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
 		sched_yield();
 	for (unsigned i = 0; i < 3; i++) {
@@ -165,7 +165,7 @@ START_TEST(test_death_in_a_start)
 }
 END_TEST
 
-/* Without its monitor a spawner is as good, but the last. */
+/* Without its monitor a spawner works as well, but is the last one. */
 START_TEST(test_death_of_the_keeper)
 {
 	const struct spawner_program programs[] = {SLEEPING, SHELL("echo next")};
@@ -188,7 +188,7 @@ START_TEST(test_death_of_the_keeper)
 	check_ended(&job);
 	ck_assert_int_eq(error_of(1, NULL), EPIPE);
 	job_init(&other, 1, NULL);
-	/* The other thread has not looked yet. */
+	/* The other thread has not noticed yet. */
 	ck_assert_int_eq(spawner_run(spawner_channel(spawner, 1), &other.start, &pidfd), -EPIPE);
 	close(other.start.fds[1]);
 	job_clear(&other);
@@ -196,7 +196,7 @@ START_TEST(test_death_of_the_keeper)
 }
 END_TEST
 
-/* What does not become its program is ended, and no longer waited for. */
+/* A process that does not become its program is killed, and no longer waited for. */
 START_TEST(test_hanging_start)
 {
 	char folder[64], command[256];
@@ -206,7 +206,7 @@ START_TEST(test_hanging_start)
 
 	fd = open_slow(folder);
 	begin(programs, 2);
-	/* The kernel waits with each other opening until this is given back. */
+	/* The kernel delays other opens until the lease is returned. */
 	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
 	job_init(&job, 0, "slow.sh");
 	job_start(&job);
@@ -309,11 +309,11 @@ static void ask_and_wait(void *argument)
 	if (waiter->first)
 		spawner_ask(channel, &waiter->first->start);
 	waiter->error = spawner_run(channel, &waiter->job->start, &waiter->pidfd);
-	/* Told later, by the loop. */
+	/* Called back later, by the loop. */
 	expect(!waiter->job->done && (!waiter->first || !waiter->first->done));
 }
 
-/* Who waits for its own answer leaves the others' to the loop. */
+/* A thread that waits for its own reply leaves those of others to the loop. */
 START_TEST(test_waiting_for_an_answer)
 {
 	const struct spawner_program programs[] = {
@@ -370,7 +370,7 @@ START_TEST(test_not_to_be_opened)
 }
 END_TEST
 
-/* It has room for the channels, and the spawner for none of its own descriptors. */
+/* It has enough descriptors for the channels, but the spawner has none for its own. */
 START_TEST(test_no_room)
 {
 	char *const argv[] = {"true", NULL};
@@ -398,7 +398,7 @@ START_TEST(test_no_room)
 }
 END_TEST
 
-/* As many as 100 descriptors that nobody takes. */
+/* As many as 100 descriptors that no process receives. */
 static void leave_in_flight(int socket)
 {
 	union {
@@ -419,7 +419,7 @@ static void leave_in_flight(int socket)
 	ck_assert_int_eq(sendmsg(socket, &message, 0), 1);
 }
 
-/* The kernel has a bound of those of all processes of a user: told as what it is. */
+/* The kernel limits those of all processes of a user: reported as that error. */
 START_TEST(test_descriptors_in_flight)
 {
 	const struct spawner_program programs[] = {SHELL("echo here")};

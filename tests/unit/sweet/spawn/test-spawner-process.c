@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-spawner-process.c - unit tests of spawner-process.c and spawner-monitor.c
- * against a server that was taken over: whatever is written to a channel,
- * nothing else is started than what may be, no other channel suffers, and
- * nothing piles up; and what channels hear when the spawner is killed.
+ * against a compromised server: for any bytes on a channel, only permitted programs
+ * are started, no other channel is affected, and nothing accumulates; and what
+ * channels receive when the spawner is killed.
  */
 #include <stdalign.h>
 #include <sys/wait.h>
@@ -54,7 +54,7 @@ static void tear_down(void)
 	ck_assert_int_eq(status, 0);
 }
 
-/* A message with copies of descriptor 0; false: there is no room. */
+/* Sends a message with copies of descriptor 0; returns false if it does not fit. */
 static bool say(int channel, const void *data, size_t length, unsigned fds)
 {
 	alignas(struct cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = {0};
@@ -83,7 +83,7 @@ static bool say_start(int channel, uint32_t place, uint32_t program)
 	return say(channel, &request, sizeof(request), 0);
 }
 
-/* The next answer, without its pidfd; kind 0: the channel was closed. */
+/* Returns the next reply, without its pidfd; kind 0: the channel was closed. */
 static struct spawner_answer hear(int channel)
 {
 	struct spawner_answer answer = {0};
@@ -95,7 +95,7 @@ static struct spawner_answer hear(int channel)
 	return answer;
 }
 
-/* The other channel's programs start and end as ever. */
+/* The programs of the other channel start and exit as before. */
 static void check_other(void)
 {
 	struct spawner_answer answer;
@@ -107,7 +107,7 @@ static void check_other(void)
 	ck_assert(answer.kind == SPAWNER_ENDED && answer.place == 7 && answer.status == 0);
 }
 
-/* --- refused: the channel goes on ------------------------------------------------------ */
+/* --- refused: the channel stays open ---------------------------------------------------- */
 
 START_TEST(test_refused)
 {
@@ -119,18 +119,18 @@ START_TEST(test_refused)
 	answer = hear(channels[0]);
 	ck_assert(answer.kind == SPAWNER_REFUSED && answer.error == EBADMSG);
 	request.program = 1;
-	/* Descriptors that it does not speak of, and the other way round. */
+	/* Descriptors that the message does not announce, and missing ones. */
 	ck_assert(say(channels[0], &request, sizeof(request), 4));
 	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
 	request.fds = 15;
 	ck_assert(say(channels[0], &request, sizeof(request), 3));
 	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
 	request.fds = 0;
-	/* Longer than it says. */
+	/* Longer than announced. */
 	memcpy(bytes, &request, sizeof(request));
 	ck_assert(say(channels[0], bytes, sizeof(bytes), 0));
 	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
-	/* A signal that it does not send, one for nobody. */
+	/* A signal that it does not send, and one without a target. */
 	request = (struct spawner_request){.kind = SPAWNER_SIGNAL, .place = 5, .signal = SIGKILL};
 	ck_assert(say(channels[0], &request, sizeof(request), 0));
 	ck_assert(say_start(channels[0], 0, 0));
@@ -145,7 +145,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* --- closed: what no server would say ----------------------------------------------------- */
+/* --- closed: messages that no server would send ------------------------------------------- */
 
 static void check_closed(void)
 {
@@ -189,7 +189,7 @@ START_TEST(test_wrong_place)
 }
 END_TEST
 
-/* Closing it ends what was started from it, and that alone. */
+/* Closing it ends only what was started through it. */
 START_TEST(test_taken_place)
 {
 	struct spawner_request end = {.kind = SPAWNER_SIGNAL, .place = 3, .signal = SIGKILL};
@@ -202,7 +202,7 @@ START_TEST(test_taken_place)
 	ck_assert(mine > 0 && others > 0);
 	ck_assert(say_start(channels[0], 3, 0));
 	check_closed();
-	/* Reaped by the spawner before it hears the next request. */
+	/* The spawner has reaped it before it reads the next request. */
 	while (kill(mine, 0) == 0)
 		check_other();
 	ck_assert_int_eq(kill(others, 0), 0);
@@ -213,7 +213,7 @@ END_TEST
 
 /* --- floods ------------------------------------------------------------------------------------- */
 
-/* Requests whose answers nobody takes: the spawner stops listening, to that channel. */
+/* Requests whose replies are not read: the spawner stops reading from that channel. */
 START_TEST(test_flood)
 {
 	struct spawner_answer answer;
@@ -240,7 +240,7 @@ START_TEST(test_flood)
 }
 END_TEST
 
-/* The same with programs that end: each end is told in the end, after its start. */
+/* The same with programs that exit: each exit is reported in the end, after its start. */
 START_TEST(test_flood_of_programs)
 {
 	static unsigned told[SPAWNER_PLACES];
@@ -278,7 +278,7 @@ START_TEST(test_noise)
 			memcpy(bytes + at, &number, 8);
 		}
 		memcpy(&request, bytes, sizeof(request));
-		/* Near to what is good. */
+		/* Similar to a valid one. */
 		request.kind = 1 + request.kind % 3;
 		request.place %= SPAWNER_PLACES;
 		request.program %= 3;
@@ -299,7 +299,7 @@ END_TEST
 
 /* --- a spawner that is killed ------------------------------------------------------------------- */
 
-/* Whose program that is. */
+/* Returns the spawner that has started it. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64];
@@ -321,7 +321,7 @@ static bool say_mark(int channel, uint32_t number)
 	return say(channel, &request, sizeof(request), 0);
 }
 
-/* Its successor says so, on each channel before all else, and serves what waits. */
+/* Its successor reports that first on each channel, and serves waiting requests. */
 START_TEST(test_renewed)
 {
 	struct spawner_answer answer;
@@ -342,7 +342,7 @@ START_TEST(test_renewed)
 	answer = hear(channels[0]);
 	ck_assert(answer.kind == SPAWNER_STARTED && answer.place == 4);
 	answer = hear(channels[0]);
-	/* Its end may be told before the mark that was asked for. */
+	/* Its exit may be reported before the requested marker. */
 	if (answer.kind == SPAWNER_ENDED) {
 		ck_assert(answer.place == 4 && answer.status == 0);
 		answer = hear(channels[0]);
@@ -352,7 +352,7 @@ START_TEST(test_renewed)
 		answer = hear(channels[0]);
 		ck_assert(answer.kind == SPAWNER_ENDED && answer.place == 4);
 	}
-	/* The places of the dead one's programs are free. */
+	/* The places of the dead spawner's programs are free. */
 	ck_assert(say_start(channels[0], 3, 1));
 	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_STARTED);
 	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_ENDED);

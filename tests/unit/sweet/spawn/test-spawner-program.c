@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spawner-program.c - unit tests of spawner-program.c: which requests are
- * none, which variables and which files they can name.
+ * test-spawner-program.c - unit tests of spawner-program.c: invalid requests, and
+ * which variables and which files a request can name.
  */
 #include <stdalign.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ static void make(unsigned program, const char *mount, const char *script, const 
 
 static int read_it(void)
 {
-	/* A copy of just that size: what is read beyond it is seen by Valgrind and ASan. */
+	/* A copy of exactly that size: Valgrind and ASan detect a read beyond. */
 	static char *copy;
 
 	free(copy);
@@ -131,7 +131,7 @@ START_TEST(test_variables)
 	ck_assert_str_eq(variable("NABC_CACHE"), "/run/cache");
 	ck_assert_str_eq(variable("QUERY_STRING"), "a=b&c");
 	ck_assert_str_eq(variable("CONTENT_TYPE"), "");
-	/* What the operator has set stays. */
+	/* Variables that the operator has set stay. */
 	ck_assert_str_eq(variable("HTTP_OWN"), "operator");
 	ck_assert_str_eq(launch.path, "/bin/true");
 	ck_assert_ptr_eq(launch.argv, argv);
@@ -203,7 +203,7 @@ START_TEST(test_bad_messages)
 {
 	make(0, "", "", "HTTP_A=", 8);
 	ck_assert_int_eq(read_it(), 0);
-	/* Every length but the right one. */
+	/* Every length except the right one. */
 	for (size_t whole = length, i = 0; i < whole + 4; i++) {
 		length = i;
 		ck_assert_int_eq(read_it(), i == whole ? 0 : -EBADMSG);
@@ -212,7 +212,7 @@ START_TEST(test_bad_messages)
 	ck_assert_int_eq(read_it(), -EBADMSG);
 	make(UINT32_MAX, "", "", NULL, 0);
 	ck_assert_int_eq(read_it(), -EBADMSG);
-	make(0, "", "", "HTTP_A=", 7); /* not ended */
+	make(0, "", "", "HTTP_A=", 7); /* not terminated */
 	ck_assert_int_eq(read_it(), -EBADMSG);
 	make(0, "", "page.sh", NULL, 0); /* has no scripts */
 	ck_assert_int_eq(read_it(), -EBADMSG);
@@ -248,7 +248,7 @@ START_TEST(test_bad_lengths)
 		REQUEST->block_length = lengths[i][2];
 		ck_assert_int_eq(read_it(), -EBADMSG);
 	}
-	/* One byte too much, all of it there. */
+	/* One byte too many, with complete content. */
 	make(0, "", "", NULL, 0);
 	REQUEST->block_length = SPAWNER_BLOCK_MAX + 1;
 	memset(message + length, 0, SPAWNER_BLOCK_MAX + 1);
@@ -341,7 +341,7 @@ START_TEST(test_ways_out)
 	ck_assert_int_lt(read_it(), 0);
 	make(1, "/cgi", "up/bin/true", NULL, 0);
 	ck_assert_int_lt(read_it(), 0);
-	/* A name that ends before it seems to. */
+	/* A name with a NUL in the middle. */
 	make(1, "/cgi", "page.shX", NULL, 0);
 	message[length - 1] = '\0';
 	ck_assert_int_eq(read_it(), -EBADMSG);
@@ -356,13 +356,13 @@ START_TEST(test_script_in_directory)
 	make(2, "", "sub/page.sh/more", "SCRIPT_NAME=/lie\0PATH_INFO=/lie", 32);
 	ck_assert_int_eq(read_it(), 0);
 	ck_assert_str_eq(launch.directory, "/elsewhere");
-	/* Which part is the script is not for the request to say. */
+	/* The request cannot choose which part is the script. */
 	ck_assert_str_eq(variable("SCRIPT_NAME"), "/sub/page.sh");
 	ck_assert_str_eq(variable("PATH_INFO"), "/more");
 }
 END_TEST
 
-/* Of the path that is left for the script, and only if there is one. */
+/* The path after the script, and only if there is one. */
 START_TEST(test_translated)
 {
 	static const char block[] = "PATH_TRANSLATED=/lie\0DOCUMENT_ROOT=/srv\0HTTP_A=1";
@@ -388,7 +388,7 @@ START_TEST(test_long_paths)
 	memset(path, 'a', SPAWNER_PATH_MAX);
 	make(1, "", path, NULL, 0);
 	ck_assert_int_eq(read_it(), -ENAMETOOLONG);
-	/* What follows the script may be as long. */
+	/* The path after the script may have the same length. */
 	memcpy(path, "page.sh/", 8);
 	make(1, "", path, NULL, 0);
 	ck_assert_int_eq(read_it(), 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spawner.c - unit tests of spawner.c with a real spawner: what programs
- * begin with, what is refused, and how their end is reported.
+ * test-spawner.c - unit tests of spawner.c with a real spawner: the initial state of
+ * programs, refused requests, and how exits are reported.
  */
 #include "spawner-fixture.h"
 
-/* --- one asking, until it is over ---------------------------------------------------------- */
+/* --- one request, until it is complete ----------------------------------------------------- */
 
 static void send_term(void *argument)
 {
@@ -17,7 +17,7 @@ static void send_kill(void *argument)
 	spawner_signal(argument, SIGKILL);
 }
 
-/* --- what a program begins with --------------------------------------------------------------- */
+/* --- the initial state of a program ------------------------------------------------------- */
 
 START_TEST(test_run)
 {
@@ -44,7 +44,7 @@ START_TEST(test_run)
 }
 END_TEST
 
-/* Nothing of the server's environment. */
+/* Nothing of the server's environment is inherited. */
 START_TEST(test_environment)
 {
 	const struct spawner_program programs[] = {
@@ -128,13 +128,13 @@ START_TEST(test_nothing_left_open)
 		ck_assert_int_eq(error_of(1, NULL), ENOENT);
 	}
 	ck_assert_uint_eq(open_descriptors(), before);
-	/* Nor in the spawner: a program's number for its first one tells. */
+	/* Nor in the spawner: the number of a program's first descriptor shows that. */
 	ck_assert_int_eq(error_of(1, NULL), ENOENT);
 	end();
 }
 END_TEST
 
-/* The spawner's, counted by a program while the spawner has nothing to do. */
+/* A program counts the descriptors of the idle spawner. */
 START_TEST(test_starters_descriptors)
 {
 	const struct spawner_program programs[] = {
@@ -188,7 +188,7 @@ START_TEST(test_signals)
 	output = output_of(0, NULL);
 	ck_assert_int_eq(sscanf(output, "SigBlk: %llx SigIgn: %llx", &blocked, &ignored), 2);
 	ck_assert_uint_eq(blocked, 0);
-	/* But for two that are the C library's own, and that it lets nobody set. */
+	/* Except two that belong to the C library, which does not permit setting them. */
 	ck_assert_uint_eq(ignored & ~0x180000000ull, 0);
 	job_init(&job, 1, NULL);
 	job_start(&job);
@@ -224,7 +224,7 @@ START_TEST(test_limits)
 	limit.rlim_cur = 2000;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	begin(programs, 2);
-	/* As nice as who runs the tests, and more. */
+	/* The nice value of the user who runs the tests, plus the configured one. */
 	snprintf(expected, sizeof(expected), "1048576\n7\n33\n33\n%d\n/proc\n",
 		 MIN(getpriority(PRIO_PROCESS, 0) + 3, 19));
 	ck_assert_str_eq(output_of(0, NULL), expected);
@@ -251,7 +251,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(error_of(3, NULL), ENOENT);
 	ck_assert_int_eq(error_of(5, NULL), EBADMSG);
 	ck_assert_int_eq(error_of(4, "page.sh"), EBADMSG);
-	/* What cannot be said at all. */
+	/* A request that cannot be expressed. */
 	memset(long_path, 'a', sizeof(long_path) - 1);
 	ck_assert_int_eq(error_of(4, long_path), ENAMETOOLONG);
 	job_init(&job, 4, NULL);
@@ -306,7 +306,7 @@ START_TEST(test_folder)
 	ck_assert_int_eq(error_of(0, "sub"), EISDIR);
 	ck_assert_int_eq(error_of(0, "data"), EACCES);
 	ck_assert_int_eq(error_of(0, "text"), ENOEXEC);
-	if (!no_uring()) /* Valgrind dies of this one */
+	if (!no_uring()) /* this one crashes Valgrind */
 		ck_assert_int_eq(error_of(0, "lost"), ENOENT);
 	/* Another folder in its place. */
 	snprintf(command, sizeof(command), "mv %s %s.old && mkdir %s", folder, folder, folder);
@@ -370,7 +370,7 @@ START_TEST(test_user)
 }
 END_TEST
 
-/* Who gave up being root still starts programs of another user, and ends them. */
+/* After dropping root, it still starts programs of another user, and stops them. */
 START_TEST(test_after_the_drop)
 {
 	gid_t groups[] = {12345};
@@ -425,11 +425,11 @@ START_TEST(test_signal)
 	read_exactly(job.output, line, 7);
 	ck_assert(memcmp(line, "caught\n", 7) == 0);
 	call(&runner, send_kill, &job.start);
-	/* Also who else has its output. */
+	/* Also other processes that have its output. */
 	ck_assert_str_eq(read_to_end(job.output), "");
 	AWAIT(job.ended);
 	ck_assert(WIFSIGNALED(job.status) && WTERMSIG(job.status) == SIGKILL);
-	call(&runner, send_kill, &job.start); /* nobody any more */
+	call(&runner, send_kill, &job.start); /* already exited */
 	job_clear(&job);
 	end();
 }

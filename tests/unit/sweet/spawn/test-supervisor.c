@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-supervisor.c - unit tests of supervisor.c: what the environment says,
- * and what is said in return.  Single-threaded; plays the supervisor with a
- * datagram socket.  Check runs each test in a process of its own, so the
- * environment is its own as well.
+ * test-supervisor.c - unit tests of supervisor.c: variables of the environment, and
+ * messages to the supervisor.  Single-threaded; plays the supervisor with a datagram
+ * socket.  Check runs each test in a process of its own, so the environment is its own
+ * as well.
  */
 #include <stddef.h>
 #include <sys/un.h>
@@ -29,7 +29,7 @@ static void set_number(const char *name, long value)
 	set(name, text);
 }
 
-/* Opens, and asserts that nothing is left for a child. */
+/* Opens, and asserts that a child inherits no variable. */
 static struct supervisor opened(void)
 {
 	struct supervisor supervisor;
@@ -61,7 +61,7 @@ START_TEST(test_nobody)
 }
 END_TEST
 
-/* The supervisor's socket, with a file or without. */
+/* The supervisor's socket, with or without a file. */
 static int listen_at(char text[108], bool file)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -122,12 +122,12 @@ static void check_news(bool file)
 	ck_assert_str_eq(heard(fd), "STOPPING=1\nSTATUS=bye\n");
 	supervisor_alive(&supervisor);
 	ck_assert_str_eq(heard(fd), "WATCHDOG=1\n");
-	/* Cut, and still a message. */
+	/* Cut off, and still a message. */
 	memset(most, 'x', sizeof(most));
 	most[sizeof(most) - 1] = '\0';
 	supervisor_stopping(&supervisor, most);
 	ck_assert_uint_eq(strlen(heard(fd)), 511);
-	/* One that hears no more, or is slow to, holds nobody up. */
+	/* A supervisor that has exited, or is slow, does not block the server. */
 	for (unsigned i = 0; i < 1000; i++)
 		supervisor_alive(&supervisor);
 	close(fd);
@@ -173,7 +173,7 @@ START_TEST(test_watchdog)
 {
 	static const struct {
 		const char *usec;
-		long pid; /* 0: unset; 1: ours */
+		long pid; /* 0: unset; 1: this process */
 		uint64_t is;
 	} cases[] = {{"30000000", 0, 30000000},
 		     {"30000000", 1, 30000000},
@@ -200,7 +200,7 @@ END_TEST
 
 /* --- descriptors: in a child, since Check itself may have number 3 ------------------ */
 
-/* Descriptors 3 to 2 + count are sockets, those behind are closed. */
+/* Descriptors 3 to 2 + count are sockets, those after them are closed. */
 static void place_descriptors(unsigned count)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), high = fcntl(fd, F_DUPFD, 100);
@@ -254,7 +254,7 @@ static void four_descriptors(void)
 	supervisor_close(&supervisor);
 }
 
-/* A count for another process, of what is not open, or of nonsense. */
+/* A count for another process, of closed descriptors, or an invalid one. */
 static void no_descriptors(void)
 {
 	static const char *const counts[] = {

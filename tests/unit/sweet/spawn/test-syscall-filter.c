@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-syscall-filter.c - unit tests of syscall-filter.c: in a child that has
- * the filter, calls that would do nothing bad if they were let through.
+ * test-syscall-filter.c - unit tests of syscall-filter.c: in a child with the filter,
+ * calls that would be harmless if they were permitted.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #include "process-fixture.h"
 
-#define CANNOT 77 /* exit status: not here */
+#define CANNOT 77 /* exit status: unavailable here */
 
 static void enter(void)
 {
@@ -107,7 +107,7 @@ static void *nothing(void *context)
 	return context;
 }
 
-/* What programs live on. */
+/* Calls that programs need. */
 static int allowed(void)
 {
 	pthread_t thread;
@@ -123,7 +123,7 @@ static int allowed(void)
 	pid = fork_alone();
 	GOOD(pid >= 0);
 	if (pid == 0) {
-		/* Bound as well, and what it becomes too. */
+		/* Child processes are restricted as well, and so are programs that it becomes. */
 		if (unshare(CLONE_NEWUTS) == 0 || errno != EPERM)
 			_exit(1);
 		execl("/bin/true", "true", NULL);
@@ -149,7 +149,7 @@ static void run(int (*what)(void))
 
 START_TEST(test_refused)
 {
-	/* Valgrind says itself what it does not know. */
+	/* Valgrind itself reports unknown calls. */
 	if (skip_without_pidfds("test_refused"))
 		return;
 	run(refused);
