@@ -276,7 +276,7 @@ END_TEST
 
 /* --- a member that must not wait --------------------------------------------------------- */
 
-static char directory[] = "/tmp/nabc-hold-XXXXXX", path[64];
+static char directory[64], path[100];
 static NC_cache *member;
 
 static void open_both(void)
@@ -284,7 +284,7 @@ static void open_both(void)
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .flags = NC_CACHE_MEMBERS_THREAD);
 
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
