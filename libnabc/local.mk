@@ -24,6 +24,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/base/diagnostics.c libnabc/base/diagnostics.h \
 	libnabc/os/identity.c libnabc/os/identity.h \
 	libnabc/os/segment.c libnabc/os/segment.h \
+	libnabc/os/thread.c libnabc/os/thread.h \
 	libnabc/os/device.c libnabc/os/device.h \
 	libnabc/os/ring.c libnabc/os/ring.h \
 	libnabc/os/socket.c libnabc/os/socket.h \

@@ -4,14 +4,12 @@
  * prefetch.h.
  */
 #include <errno.h>
-#include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "cache/prefetch.h"
-
-#define STACK ((size_t)256 << 10)
+#include "os/queue.h"
+#include "os/thread.h"
 
 void nc_prefetch_init(struct nc_prefetch *prefetch, struct nc_imports *imports)
 {
@@ -48,8 +46,6 @@ static void answer_locked(struct nc_prefetch *prefetch, struct nc_prefetched *wa
 {
 	size_t id = wanted->id;
 	struct nc_unit *unit = NULL;
-	uint64_t one = 1;
-	ssize_t written;
 	int error;
 
 	prefetch->calling = true;
@@ -61,9 +57,7 @@ static void answer_locked(struct nc_prefetch *prefetch, struct nc_prefetched *wa
 	wanted->done = true;
 	wanted->error = error;
 	wanted->unit = unit;
-	/* The counter can only be full, and then the descriptor is readable. */
-	written = write(prefetch->event, &one, sizeof(one));
-	(void)written;
+	nc_doorbell_ring(prefetch->event);
 }
 
 static void *run(void *context)
@@ -85,29 +79,23 @@ static void *run(void *context)
 
 static int open_event_locked(struct nc_prefetch *prefetch)
 {
-	if (prefetch->event < 0)
-		prefetch->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return prefetch->event < 0 ? -errno : 0;
+	int event = prefetch->event < 0 ? nc_doorbell_open() : prefetch->event;
+
+	if (event < 0)
+		return event;
+	prefetch->event = event;
+	return 0;
 }
 
 static int start_locked(struct nc_prefetch *prefetch)
 {
 	int error = open_event_locked(prefetch);
-	pthread_attr_t attributes;
-	sigset_t all, before;
 
 	if (error || prefetch->running)
 		return error;
-	/* The program's signals are for its own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK);
-	error = pthread_create(&prefetch->thread, &attributes, run, prefetch);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	error = nc_thread_start(&prefetch->thread, "nabc-prefetch", run, prefetch);
 	prefetch->running = !error;
-	return -error;
+	return error;
 }
 
 /* --- the callers ------------------------------------------------------------------ */

@@ -6,23 +6,19 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "membership/collector.h"
-
-#define STACK ((size_t)256 << 10)
+#include "os/queue.h"
+#include "os/thread.h"
 
 static void announce(void *context)
 {
 	const struct nc_collector *collector = context;
-	uint64_t one = 1;
-	ssize_t written = write(collector->event, &one, sizeof(one));
 
-	/* The write fails only if the counter is full; the eventfd is readable then anyway. */
-	(void)written;
+	nc_doorbell_ring(collector->event);
 }
 
 static void drain(int fd)
@@ -81,24 +77,13 @@ static void *run(void *context)
 int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *context),
 		       void *context)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int error = pthread_attr_init(&attributes);
+	int error;
 
-	if (error)
-		return -error;
 	collector->dispatch = dispatch;
 	collector->context = context;
-	(void)pthread_attr_setstacksize(&attributes, STACK);
-	/* The thread blocks all signals: the program's own threads handle them. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&collector->thread, &attributes, run, collector);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	error = nc_thread_start(&collector->thread, "nabc-collector", run, collector);
 	if (error)
-		return -error;
-	(void)pthread_setname_np(collector->thread, "nabc-collector");
+		return error;
 	collector->threaded = true;
 	return 0;
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -17,9 +16,10 @@
 #include <unistd.h>
 
 #include "membership/serve-internal.h"
+#include "os/queue.h"
+#include "os/thread.h"
 
 #define EVENTS 16
-#define STACK ((size_t)256 << 10)
 #define STOP_SECONDS 2	  /* time that the thread gets to finish its current work */
 #define CALLS_PER_TURN 16 /* calls of one guest per turn; then the next guest is served */
 
@@ -165,11 +165,7 @@ int nc_serve_watch(struct nc_serve *serve, int fd)
 
 static void wake_thread(struct nc_serve *serve)
 {
-	uint64_t one = 1;
-	ssize_t written = write(serve->wake, &one, sizeof(one));
-
-	/* The write fails only if the counter is full; the eventfd is readable then anyway. */
-	(void)written;
+	nc_doorbell_ring(serve->wake);
 }
 
 void nc_serve_dismiss(struct nc_serve *serve, struct nc_guest *guest)
@@ -259,38 +255,25 @@ static void *run(void *context)
 
 int nc_serve_start(struct nc_serve *serve)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
 	int members, error = 0;
 
 	members = epoll_create1(EPOLL_CLOEXEC);
 	serve->wake = members < 0 ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (serve->wake < 0)
-		error = errno;
+		error = -errno;
 	if (!error) {
 		serve->members = members;
-		error = pthread_attr_init(&attributes);
+		error = nc_thread_start(&serve->thread, "nabc-members", run, serve);
 	}
-	if (!error) {
-		(void)pthread_attr_setstacksize(&attributes, STACK);
-		/* The thread blocks all signals: the program's own threads handle them. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		error = pthread_create(&serve->thread, &attributes, run, serve);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		pthread_attr_destroy(&attributes);
-	}
-	if (!error) {
-		(void)pthread_setname_np(serve->thread, "nabc-members");
+	if (!error)
 		return 0;
-	}
 	if (serve->wake >= 0)
 		close(serve->wake);
 	if (members >= 0)
 		close(members);
 	serve->wake = -1;
 	serve->members = serve->epoll;
-	return -error;
+	return error;
 }
 
 bool nc_serve_stop(struct nc_serve *serve)
