@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "backend/response-queue.h"
+#include "base/holds.h"
 
 #define UNIT_LEAST 4096u /* bytes that the smallest unit takes */
 
@@ -18,18 +19,9 @@ struct response_part {
 	struct NC_hold *holds;
 };
 
-static void release(const struct NC_hold *holds, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		struct NC_hold hold = holds[i];
-
-		(void)NC_release(&hold);
-	}
-}
-
 void response_queue_release(const struct NC_response *response)
 {
-	release(response->holds, response->range_count);
+	holds_release(response->holds, response->range_count);
 	NC_backend_data_free(response->data);
 }
 
@@ -37,7 +29,7 @@ static void give_back(struct response_part *part)
 {
 	if (!part)
 		return;
-	release(part->holds, part->count);
+	holds_release(part->holds, part->count);
 	if (part->bytes.at) {
 		NC_backend_data_free(part->bytes.at);
 		atomic_fetch_sub_explicit(&part->budget->used, part->room, memory_order_relaxed);
@@ -63,7 +55,7 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 		malloc(sizeof(*part) + count * (sizeof(*part->ranges) + sizeof(*part->holds)));
 
 	if (!part) {
-		release(holds, count);
+		holds_release(holds, count);
 		return false;
 	}
 	*part = (struct response_part){.ranges = (struct NC_range *)(void *)(part + 1)};
@@ -75,7 +67,7 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 			range.length = (size_t)*left;
 		*left -= range.length;
 		if (range.length == 0) {
-			release(&holds[i], 1);
+			holds_release(&holds[i], 1);
 			continue;
 		}
 		part->holds[part->count] = holds[i];

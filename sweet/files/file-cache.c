@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/holds.h"
 #include "files/file-cache-internal.h"
 
 #define SIBLINGS_NS 1000000000 /* how long a result of the search for siblings is valid */
@@ -254,10 +255,8 @@ static bool current(struct file_cache *cache, struct file_cache_entry *entry, st
 
 void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
 {
-	struct NC_hold hold = entry->view.hold;
-
 	if (entry->view.id)
-		(void)NC_release(&hold);
+		holds_release(&entry->view.hold, 1);
 	file_cache_entry_unref(cache, entry);
 }
 

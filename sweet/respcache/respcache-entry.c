@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/date.h"
+#include "base/holds.h"
 #include "http/field.h"
 #include "respcache/respcache-internal.h"
 
@@ -171,15 +172,6 @@ void respcache_entry_unref(struct respcache_entry *entry)
 
 /* --- units ------------------------------------------------------------------------------- */
 
-static void release_first(const struct respcache_view *view, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		struct NC_hold hold = view->holds[i];
-
-		(void)NC_release(&hold);
-	}
-}
-
 bool respcache_entry_hold(struct respcache_entry *entry)
 {
 	const struct respcache_view *view = &entry->view;
@@ -187,7 +179,7 @@ bool respcache_entry_hold(struct respcache_entry *entry)
 
 	for (unsigned i = 0; i < view->range_count; i++)
 		if (NC_hold(NULL, view->ranges[i].id, &same) < 0) {
-			release_first(view, i);
+			holds_release(view->holds, i);
 			return false;
 		}
 	return true;
@@ -195,7 +187,7 @@ bool respcache_entry_hold(struct respcache_entry *entry)
 
 void respcache_put(struct respcache_entry *entry)
 {
-	release_first(&entry->view, entry->view.range_count);
+	holds_release(entry->view.holds, entry->view.range_count);
 	respcache_entry_unref(entry);
 }
 

@@ -56,14 +56,15 @@ static inline void close_cache(void)
 	cache = NULL;
 }
 
-static inline size_t insert(uint64_t seed, size_t size)
+static inline size_t insert_as(NC_cache *in, uint64_t seed, size_t size, size_t fraglen,
+			       enum NC_kind kind)
 {
 	unsigned char *data = must_alloc(size);
 	NC_handle handle;
 	size_t id;
 
 	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(NC_alloc(&handle, size, 0), 0);
+	ck_assert_int_eq(NC_unit_alloc(in, &handle, size, fraglen, kind, 0), 0);
 	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
@@ -71,6 +72,11 @@ static inline size_t insert(uint64_t seed, size_t size)
 	ck_assert_int_eq(NC_free(&handle), 0);
 	free(data);
 	return id;
+}
+
+static inline size_t insert(uint64_t seed, size_t size)
+{
+	return insert_as(NULL, seed, size, 0, NC_KIND_AUTO);
 }
 
 /* Runs the owner's loop until a descriptor is readable. */

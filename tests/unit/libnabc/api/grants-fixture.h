@@ -90,18 +90,7 @@ static inline NC_cache *join(unsigned which, unsigned flags)
 
 static inline size_t insert_in(NC_cache *in, uint64_t seed, size_t size, enum NC_kind kind)
 {
-	unsigned char *data = must_alloc(size);
-	NC_handle handle;
-	size_t id;
-
-	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(NC_unit_alloc(in, &handle, size, 0, kind, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
-	ck_assert_int_eq(NC_insert(&handle), 0);
-	id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_free(&handle), 0);
-	free(data);
-	return id;
+	return insert_as(in, seed, size, 0, kind);
 }
 
 static inline bool reads(NC_cache *in, size_t id, uint64_t seed, size_t size)

@@ -17,21 +17,6 @@
 
 #define SIZE 10000u
 
-static size_t insert_as(NC_cache *in, uint64_t seed, size_t fraglen, enum NC_kind kind)
-{
-	unsigned char data[SIZE];
-	NC_handle handle;
-	size_t id;
-
-	pattern_fill(data, seed, 0, SIZE);
-	ck_assert_int_eq(NC_unit_alloc(in, &handle, SIZE, fraglen, kind, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, data, SIZE, 0), (ssize_t)SIZE);
-	ck_assert_int_eq(NC_insert(&handle), 0);
-	id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_free(&handle), 0);
-	return id;
-}
-
 /* Returns whether all of a held unit is the pattern, run by run. */
 static bool is_pattern(const struct NC_hold *hold, uint64_t seed)
 {
@@ -72,7 +57,7 @@ START_TEST(test_between_threads)
 	size_t id, run;
 
 	open_cache(MIB);
-	id = insert_as(NULL, 1, 0, NC_KIND_AUTO);
+	id = insert_as(NULL, 1, SIZE, 0, NC_KIND_AUTO);
 	ck_assert_int_eq(NC_hold(NULL, id, &hold), 0);
 	ck_assert_uint_eq(holds(id), 1);
 	/* A hold of another thread does not permit this one to read. */
@@ -96,7 +81,7 @@ START_TEST(test_counted)
 	size_t id, run;
 
 	open_cache(MIB);
-	id = insert_as(NULL, 1, 0, NC_KIND_AUTO);
+	id = insert_as(NULL, 1, SIZE, 0, NC_KIND_AUTO);
 	ck_assert_int_eq(NC_hold(NULL, id, &first), 0);
 	ck_assert_int_eq(NC_hold(NULL, id, &second), 0);
 	ck_assert_mem_eq(&first, &second, sizeof(first));
@@ -122,7 +107,7 @@ START_TEST(test_bad_arguments)
 	size_t id, run = 77;
 
 	open_cache(MIB);
-	id = insert_as(NULL, 1, 0, NC_KIND_AUTO);
+	id = insert_as(NULL, 1, SIZE, 0, NC_KIND_AUTO);
 	FAILS(NC_hold(NULL, id, NULL), EINVAL);
 	FAILS(NC_hold_nowait(NULL, id, NULL), EINVAL);
 	FAILS(NC_hold((NC_cache *)&hold, id, &hold), EINVAL);
@@ -162,12 +147,12 @@ START_TEST(test_closed_cache)
 
 	for (unsigned i = 0; i < 8; i++) {
 		open_cache(MIB);
-		id = insert_as(NULL, 1, 0, NC_KIND_AUTO);
+		id = insert_as(NULL, 1, SIZE, 0, NC_KIND_AUTO);
 		ck_assert_int_eq(NC_hold(NULL, id, &hold), 0);
 		close_cache();
 		FAILS(NC_release(&hold), EINVAL);
 		open_cache(MIB);
-		ck_assert_uint_eq(insert_as(NULL, 2, 0, NC_KIND_AUTO), id);
+		ck_assert_uint_eq(insert_as(NULL, 2, SIZE, 0, NC_KIND_AUTO), id);
 		ck_assert_int_eq(NC_hold(NULL, id, &other), 0);
 		NULL_FAILS(NC_data(&hold, &run, 0), EINVAL);
 		FAILS(NC_release(&hold), EINVAL);
@@ -216,7 +201,7 @@ START_TEST(test_file)
 	before = open_descriptors();
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned i = 0; i < 3; i++) {
-			size_t id = insert_as(NULL, i, i == 1 ? 1448 : 0, kinds[k]);
+			size_t id = insert_as(NULL, i, SIZE, i == 1 ? 1448 : 0, kinds[k]);
 
 			ck_assert_int_eq(NC_hold(NULL, id, &holds[k][i]), 0);
 			ck_assert_int_eq(NC_destroy(NULL, id), 0);
@@ -232,7 +217,8 @@ START_TEST(test_file)
 			ck_assert_int_eq(NC_release(&holds[k][i]), 0);
 	/* Sealed units were closed with their segments. */
 	ck_assert_uint_le(open_descriptors(), before + 2);
-	ck_assert_int_eq(NC_hold(NULL, insert_as(NULL, 7, 0, NC_KIND_RECYCLED), &recycled), 0);
+	ck_assert_int_eq(NC_hold(NULL, insert_as(NULL, 7, SIZE, 0, NC_KIND_RECYCLED), &recycled),
+			 0);
 	FAILS(NC_file(&recycled, &position, &run, 0), EOPNOTSUPP);
 	ck_assert(is_pattern(&recycled, 7));
 	ck_assert_int_eq(NC_release(&recycled), 0);
@@ -258,7 +244,7 @@ START_TEST(test_file_of_threads)
 
 	open_cache(MIB);
 	for (unsigned round = 0; round < 50; round++) {
-		id = insert_as(NULL, round, 0, NC_KIND_SEALED);
+		id = insert_as(NULL, round, SIZE, 0, NC_KIND_SEALED);
 		ck_assert_int_eq(NC_hold(NULL, id, &hold), 0);
 		for (unsigned i = 0; i < 4; i++)
 			ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_file, &hold), 0);
@@ -327,13 +313,13 @@ START_TEST(test_nowait)
 	ck_assert_int_ge(wait.fd, 0);
 	ck_assert_int_eq(NC_cache_dispatch(member), 0);
 	/* Its own units are held at once. */
-	own = insert_as(member, 5, 0, NC_KIND_RECYCLED);
+	own = insert_as(member, 5, SIZE, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(NC_hold_nowait(member, own, &hold), 0);
 	ck_assert(is_pattern(&hold, 5));
 	ck_assert_int_eq(NC_release(&hold), 0);
 	/* The unit of another process arrives. */
 	for (unsigned i = 0; i < 100; i++)
-		ids[i] = insert_as(cache, i, 0, NC_KIND_SEALED);
+		ids[i] = insert_as(cache, i, SIZE, 0, NC_KIND_SEALED);
 	ck_assert_int_eq(NC_grant(cache, ids[0], NC_USER, geteuid()), 0);
 	ck_assert_int_eq(hold_later(ids[0], &hold, &waits), 0);
 	ck_assert_uint_ge(waits, 1);
@@ -369,7 +355,7 @@ START_TEST(test_nowait_forgotten)
 	open_both();
 	wait.fd = NC_cache_fd(member);
 	for (unsigned i = 0; i < 200; i++) {
-		id = insert_as(cache, i, 0, NC_KIND_SEALED);
+		id = insert_as(cache, i, SIZE, 0, NC_KIND_SEALED);
 		ck_assert_int_eq(NC_grant(cache, id, NC_USER, geteuid()), 0);
 		while (NC_hold_nowait(member, id, &hold) < 0 && errno == ENOBUFS) {
 			ck_assert_int_eq(poll(&wait, 1, 60000), 1);
