@@ -55,11 +55,11 @@ def counted(build):
                f"--instr-profile={merged}", str(first)]
     for program in more:
         command += ["--object", str(program)]
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True).stdout
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            text=True).stdout
     lines = collections.defaultdict(dict)
     of = None
-    for line in told.splitlines():
+    for line in output.splitlines():
         kind, _, rest = line.partition(":")
         if kind == "SF":
             path = pathlib.Path(rest)

@@ -144,7 +144,7 @@ bool call_end(const char *call, bool good)
 	if (!plan || atomic_load(&plan->fired) == fired_at_begin)
 		wrong("%s: %s, and nothing had failed", call, strerror(error));
 	else if (!failed && atomic_load(&plan->fired) == fired_in_call)
-		wrong("%s: %s, and what had failed before was not told", call, strerror(error));
+		wrong("%s: %s, and the earlier failure was not reported", call, strerror(error));
 	failed = true;
 	note_failure(call, error);
 	errno = error;

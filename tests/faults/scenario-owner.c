@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define SIZE ((size_t)20000)
-#define NOT_MADE 100 /* a member was told that it could not insert its unit */
+#define NOT_MADE 100 /* a member could not insert its unit */
 
 static pid_t other;
 static int control = -1; /* to it */
@@ -85,15 +85,15 @@ static int want(NC_cache *cache, size_t lent)
 static void live_as_member(int owner)
 {
 	size_t lent;
-	int told;
+	int result;
 
 	while (read(owner, &lent, sizeof(lent)) == sizeof(lent)) {
 		NC_cache *cache = NC_cache_attach(scratch("owner"), NULL);
 
-		told = cache ? want(cache, lent) : 1;
+		result = cache ? want(cache, lent) : 1;
 		if (cache)
 			NC_cache_close(cache);
-		if (write(owner, &told, sizeof(told)) != sizeof(told))
+		if (write(owner, &result, sizeof(result)) != sizeof(result))
 			break;
 	}
 }
@@ -109,11 +109,11 @@ static void close_other(void)
 }
 
 /* A unit whose insertion failed for the member does not exist. */
-static void check_units(NC_cache *cache, int told)
+static void check_units(NC_cache *cache, int result)
 {
 	struct NC_cache_stat stat;
 
-	leaves |= told && told != NOT_MADE;
+	leaves |= result && result != NOT_MADE;
 	if (OK(NC_cache_dispatch(cache)) && OK(NC_cache_stat(cache, &stat, sizeof(stat))))
 		MUST(stat.units == 1 || leaves);
 }
@@ -121,14 +121,14 @@ static void check_units(NC_cache *cache, int told)
 /* Serves the cache until the member has reported its result. */
 static void serve_member(NC_cache *cache, int fd, size_t lent)
 {
-	int told;
+	int result;
 
 	if (write(control, &lent, sizeof(lent)) != sizeof(lent))
 		abort();
 	while (await_either(control, fd)) {
-		if (recv(control, &told, sizeof(told), MSG_DONTWAIT) == sizeof(told)) {
-			MUST(told == 0 || !is_clean());
-			check_units(cache, told);
+		if (recv(control, &result, sizeof(result), MSG_DONTWAIT) == sizeof(result)) {
+			MUST(result == 0 || !is_clean());
+			check_units(cache, result);
 			return;
 		}
 		(void)OK(NC_cache_dispatch(cache));

@@ -65,7 +65,7 @@ static void test_destroy(int family, uint32_t flags)
 }
 
 struct sending {
-	int socket, told;
+	int socket, report;
 	uint32_t flags;
 	bool wait;
 };
@@ -79,7 +79,7 @@ static int send_and_go(void *context)
 
 	device_open(&device);
 	sent = stuff(&device, sending->socket, device_unit(&device, 7, size), size, sending->flags);
-	must(write(sending->told, &sent, sizeof(sent)) == sizeof(sent));
+	must(write(sending->report, &sent, sizeof(sent)) == sizeof(sent));
 	if (sending->wait)
 		pause();
 	return 0;
@@ -95,7 +95,7 @@ static void test_death(bool killed, bool unload, uint32_t flags)
 	pid_t child;
 
 	must(pipe(ends) == 0);
-	sending.told = ends[1];
+	sending.report = ends[1];
 	child = guest_fork(send_and_go, &sending);
 	must(read(ends[0], &sent, sizeof(sent)) == sizeof(sent));
 	if (killed)

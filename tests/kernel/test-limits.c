@@ -128,7 +128,7 @@ static int closing(void *context)
 /* Makes a unit for the parent, which gets its id, and exits. */
 struct leaving {
 	uint32_t linger;
-	int told;
+	int report;
 	int go; /* read before it exits, unless -1 */
 };
 
@@ -145,7 +145,7 @@ static int leaving(void *context)
 	must(nabc_grant(own.fd, id, NABC_PRINCIPAL_PROCESS, (uint32_t)getppid(),
 			NABC_RIGHT_SEND | NABC_RIGHT_DESTROY) == 0);
 	must(nabc_insert(own.fd, id, 0, leaving->linger, 0) == 0);
-	must(write(leaving->told, &id, sizeof(id)) == sizeof(id));
+	must(write(leaving->report, &id, sizeof(id)) == sizeof(id));
 	if (leaving->go >= 0)
 		must(read(leaving->go, &byte, 1) == 1);
 	return 0;
@@ -159,7 +159,7 @@ static void test_linger(void)
 
 	guest_join(guest_fork(closing, NULL));
 	must(pipe(ends) == 0);
-	left.told = ends[1];
+	left.report = ends[1];
 	guest_join(guest_fork(leaving, &left));
 	must(read(ends[0], &id, sizeof(id)) == sizeof(id));
 	try(OWNER, false);
@@ -213,19 +213,19 @@ static void test_holder(void)
 {
 	struct leaving left = {0};
 	struct guest_pair pair;
-	int told[2], go[2];
+	int report[2], go[2];
 	pid_t child;
 	uint64_t id;
 
-	must(pipe(told) == 0);
+	must(pipe(report) == 0);
 	must(pipe(go) == 0);
-	left.told = told[1];
+	left.report = report[1];
 	left.go = go[0];
 	child = guest_fork(leaving, &left);
 	/* So that its failure ends the read. */
-	close(told[1]);
+	close(report[1]);
 	close(go[0]);
-	must(read(told[0], &id, sizeof(id)) == sizeof(id));
+	must(read(report[0], &id, sizeof(id)) == sizeof(id));
 	must(nabc_hold(device.fd, id) == 0);
 	must(device_statistics(device.fd).file_charged >= UNIT);
 	must(write(go[1], "", 1) == 1);
@@ -240,7 +240,7 @@ static void test_holder(void)
 	try(OWNER, false);
 	disconnect(&pair);
 	try(OWNER, true);
-	close(told[0]);
+	close(report[0]);
 	close(go[1]);
 	guest_tested("what is held counts against its holders alone");
 }

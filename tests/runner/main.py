@@ -107,7 +107,7 @@ class Run:
         self.allowed = report.Allowed(os.path.join(TOP, "tests", "allowed-skips.txt"))
         self.began = time.monotonic()
         self.processors = len(os.sched_getaffinity(0))
-        self.pool = Pool(self.processors, self.told, self.tick, PROGRESS)
+        self.pool = Pool(self.processors, self.ended, self.tick, PROGRESS)
         self.results = {}
         self.left = {}  # jobs of each suite that have not ended
 
@@ -149,7 +149,7 @@ class Run:
         # Short, because it contains sockets, whose paths must be short.
         job.own(os.path.join(self.scratch, str(number)))
 
-    def told(self, job):
+    def ended(self, job):
         """A job has ended."""
         result = self.results.setdefault(job.suite, report.Result(job.suite))
         now = time.monotonic()

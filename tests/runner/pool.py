@@ -146,13 +146,13 @@ def command_of(pid):
 
 
 class Pool:
-    """run() runs all jobs; told(job) is called as each one ends, or cannot start, and
+    """run() runs all jobs; ended(job) is called as each one ends, or cannot start, and
     tick(running jobs, number of waiting ones) whenever that many seconds have passed."""
 
-    def __init__(self, processors, told=lambda job: None, tick=None, every=60):
+    def __init__(self, processors, ended=lambda job: None, tick=None, every=60):
         self.free = float(processors)
         self.processors = processors
-        self.told = told
+        self.ended = ended
         self.tick = tick
         self.every = every
         self.jobs = {}
@@ -206,7 +206,7 @@ class Pool:
 
     def drop(self, job):
         job.done = True
-        self.told(job)
+        self.ended(job)
 
     def start(self, job, weight):
         try:
@@ -233,7 +233,7 @@ class Pool:
             if one.is_clear(0 if one.killed else PATIENCE):
                 self.ending.remove(one)
                 one.job.done = True
-                self.told(one.job)
+                self.ended(one.job)
 
     def run(self, until=float("inf")):
         """Runs until all jobs have ended, or until that time of the monotonic clock."""
@@ -271,7 +271,7 @@ class Pool:
         late = [job for _, _, job in self.waiting]
         self.stop(why)
         for job in late:
-            self.told(job)
+            self.ended(job)
 
     def enforce(self, until):
         """Deadlines: of each job, and of the whole run."""

@@ -214,11 +214,11 @@ def serve(torture, link, seconds, kind, way):
             prefix=within(link.server)))
         if has_units(arch, way):
             stack.enter_context(destroying(torture))
-        told = ["--connections", CONNECTIONS.get(arch, MANY), "--seconds", seconds,
-                *(["--dying"] if dying else [])]
-        clients = [client(torture, link.server, "127.0.0.1", server.port, *told)]
+        asked = ["--connections", CONNECTIONS.get(arch, MANY), "--seconds", seconds,
+                 *(["--dying"] if dying else [])]
+        clients = [client(torture, link.server, "127.0.0.1", server.port, *asked)]
         if link.client:
-            clients.append(client(torture, link.client, SERVER, server.port, *told))
+            clients.append(client(torture, link.client, SERVER, server.port, *asked))
         for one in clients:
             stack.enter_context(ended(one))
         # The exit of the first client ends all.

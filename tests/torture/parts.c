@@ -25,7 +25,7 @@ static void read_field(struct parts *parts)
 {
 	if (sscanf(parts->line, "Content-Range: bytes %zu-%zu/%zu", &parts->first, &parts->last,
 		   &parts->size) == 3)
-		parts->told = true;
+		parts->has_range = true;
 	if (sscanf(parts->line, "Content-Type: multipart/byteranges; boundary=%70s",
 		   parts->boundary) == 1)
 		parts->multipart = true;
@@ -69,13 +69,13 @@ void parts_head(struct parts *parts, const char *bytes, size_t length)
 /* Begins a part, of the announced range. */
 static bool begin_part(struct parts *parts)
 {
-	if (!parts->told || parts->last >= parts->size || parts->first > parts->last)
-		return wrong(parts, "no range is told");
+	if (!parts->has_range || parts->last >= parts->size || parts->first > parts->last)
+		return wrong(parts, "a part without Content-Range");
 	if (!check_part(parts->check, parts->first, parts->last, parts->size))
 		return wrong(parts, "not asked for");
 	parts->left = parts->last - parts->first + 1;
 	parts->count++;
-	parts->told = false;
+	parts->has_range = false;
 	return true;
 }
 
@@ -85,7 +85,7 @@ static bool read_line(struct parts *parts)
 	size_t boundary = strlen(parts->boundary);
 	bool goes_on = true;
 
-	if (!parts->length && parts->told)
+	if (!parts->length && parts->has_range)
 		goes_on = begin_part(parts);
 	else if (strncmp(parts->line, "--", 2) != 0)
 		read_field(parts);

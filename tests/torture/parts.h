@@ -12,8 +12,8 @@
 struct parts {
 	struct check *check;
 	bool multipart;
-	bool told; /* first, last and size are those of this response or part */
-	bool over; /* the line after the last part was read */
+	bool has_range; /* first, last and size are those of this response or part */
+	bool over;	/* the line after the last part was read */
 	size_t first, last, size;
 	size_t left;	/* remaining bytes of this part */
 	unsigned count; /* received parts */

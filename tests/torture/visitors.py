@@ -81,7 +81,7 @@ class Connection(Client):
 
 
 class Visitors:
-    """`count` threads that send requests until they are told to stop. may_fail(page): whether a
+    """`count` threads that send requests until stopped. may_fail(page): whether a
     bad gateway or a cut-off response is recorded in failures; any other error is wrong, and
     stops them. may_close: an idle connection may be closed at any time, as by the old
     processes of mp.

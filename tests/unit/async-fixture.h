@@ -28,22 +28,6 @@ static inline bool may_use_uring(void)
 	return error == 0;
 }
 
-static inline size_t insert_kind(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
-{
-	unsigned char *data = must_alloc(size);
-	NC_handle handle;
-	size_t id;
-
-	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, size, fraglen, kind, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
-	ck_assert_int_eq(NC_insert(&handle), 0);
-	id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_free(&handle), 0);
-	free(data);
-	return id;
-}
-
 static inline unsigned holds_of(size_t id)
 {
 	struct NC_stat stat;

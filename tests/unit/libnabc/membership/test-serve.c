@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-serve.c - unit tests of serve.c: processes that attach to a cache and die,
- * connections that are not members, an owner that sends invalid data.  Starts the
- * program worker-fixture as the second process and ends it by closing its standard
- * input.
+ * connections that are not members, an owner that sends invalid data.  The second
+ * process is the program worker-fixture, which ends when its standard input closes.
  */
 #include "serve-fixture.h"
 #include "cache/hold.h"
@@ -441,8 +440,6 @@ START_TEST(test_several_members)
 	close_owner();
 }
 END_TEST
-
-/* --- ends ------------------------------------------------------------------------------- */
 
 /* The sealed units of a worker are its own until its last response has been received. */
 START_TEST(test_worker_ends)

@@ -25,7 +25,7 @@ START_TEST(test_peer_gone)
 		return;
 	tcp_pair_between(gone, "127.0.0.1", "127.0.0.1", 4608, 4608);
 	tcp_pair(good);
-	id = insert_kind(1, MIB, 0, _i ? NC_KIND_RECYCLED : NC_KIND_APPENDED);
+	id = insert_as(NULL, 1, MIB, 0, _i ? NC_KIND_RECYCLED : NC_KIND_APPENDED);
 	for (uintptr_t i = 0; i < 3; i++)
 		send_range(gone[0], id, MIB, i);
 	ck_assert_int_ge(NC_sender_submit(ring), 0);
@@ -71,7 +71,7 @@ START_TEST(test_cancel)
 	tcp_pair(other);
 	if (_i >= 2)
 		set_nonblocking(full[0]);
-	id = insert_kind(1, MIB, 0, _i >= 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+	id = insert_as(NULL, 1, MIB, 0, _i >= 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
 	ck_assert_int_eq(NC_sender_cancel(ring, full[0]), 0);
 	ck_assert_int_eq(NC_sender_cancel(ring, -1), 0);
 	for (uintptr_t i = 0; i < 3; i++)
@@ -159,7 +159,7 @@ START_TEST(test_close)
 	if (!open_ring(_i, 4 * MIB, 0))
 		return;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 64 << 10, 4608);
-	id = insert_kind(1, 512 * KIB, 0, NC_KIND_RECYCLED);
+	id = insert_as(NULL, 1, 512 * KIB, 0, NC_KIND_RECYCLED);
 	for (uintptr_t i = 0; i < 5; i++)
 		send_range(pair[0], id, 512 * KIB, i);
 	ck_assert_int_ge(NC_sender_submit(ring), 0);
@@ -170,7 +170,7 @@ START_TEST(test_close)
 	ck_assert_uint_eq(holds_of(id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	for (unsigned i = 0; i < 8; i++) {
-		size_t other = insert_kind(100 + i, 512 * KIB, 0, NC_KIND_RECYCLED);
+		size_t other = insert_as(NULL, 100 + i, 512 * KIB, 0, NC_KIND_RECYCLED);
 
 		ck_assert_int_eq(NC_destroy(NULL, other), 0);
 	}
@@ -253,7 +253,7 @@ START_TEST(test_kernel_waits)
 	if (!open_ring(URING, 8 * MIB, 0))
 		return;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4608, 4608);
-	id = insert_kind(1, MIB, 0, NC_KIND_RECYCLED);
+	id = insert_as(NULL, 1, MIB, 0, NC_KIND_RECYCLED);
 	send_range(pair[0], id, MIB, 0);
 	ck_assert_int_eq(NC_sender_submit(ring), 0);
 	expect_pattern(pair[1], 1, 0, MIB);

@@ -111,8 +111,8 @@ START_TEST(test_order)
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		for (unsigned s = 0; s < SOCKETS; s++) {
 			size_t size = size_of(s, i);
-			size_t id = insert_kind(s * 100 + i, size, i % 4 == 3 ? 1448 : 0,
-						i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+			size_t id = insert_as(NULL, s * 100 + i, size, i % 4 == 3 ? 1448 : 0,
+					      i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
 			struct NC_range range = {.id = id, .length = size};
 			char text[32];
 			struct NC_send message =

@@ -18,7 +18,7 @@ START_TEST(test_notifications)
 
 	open_cache(MIB);
 	tcp_pair(pair);
-	range.id = insert_kind(1, range.length, 0, NC_KIND_RECYCLED);
+	range.id = insert_as(NULL, 1, range.length, 0, NC_KIND_RECYCLED);
 #define OPEN()                                                                                     \
 	do {                                                                                       \
 		operation = NC_send_op_open(cache, pair[0], &message, 0);                          \
@@ -99,8 +99,8 @@ START_TEST(test_abandon)
 
 	open_cache(4 * MIB);
 	tcp_pair(pair);
-	ranges[0].id = insert_kind(1, 100 * KIB, 0, NC_KIND_RECYCLED);
-	ranges[1].id = insert_kind(2, 100 * KIB, 0, NC_KIND_APPENDED);
+	ranges[0].id = insert_as(NULL, 1, 100 * KIB, 0, NC_KIND_RECYCLED);
+	ranges[1].id = insert_as(NULL, 2, 100 * KIB, 0, NC_KIND_APPENDED);
 	/* Nothing in flight: the same as closed. */
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	ck_assert_int_eq(NC_send_op_abandon(operation), 0);
@@ -285,7 +285,7 @@ static void check_real(enum NC_kind kind, const char *to, int small)
 
 	ck_assert_int_eq(io_uring_queue_init(8, &ring, 0), 0);
 	open_cache(4 * MIB);
-	range.id = insert_kind(1, range.length, 0, kind);
+	range.id = insert_as(NULL, 1, range.length, 0, kind);
 	tcp_pair_between(pair, "127.0.0.1", to, small, small);
 	reader.fd = pair[1];
 	ck_assert_int_eq(pthread_create(&reader.thread, NULL, read_pattern, &reader), 0);
@@ -336,7 +336,7 @@ START_TEST(test_linked)
 	for (unsigned i = 0; i < 2; i++) {
 		struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
-		range.id = insert_kind(i + 1, range.length, 0, NC_KIND_RECYCLED);
+		range.id = insert_as(NULL, i + 1, range.length, 0, NC_KIND_RECYCLED);
 		operations[i] = NC_send_op_open(cache, 0, &message, NC_SEND_OP_FIXED_FILE);
 		ck_assert_int_eq(NC_prep_send(sqe, operations[i]), 0);
 		io_uring_sqe_set_data(sqe, operations[i]);

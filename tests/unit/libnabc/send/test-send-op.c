@@ -70,7 +70,7 @@ START_TEST(test_steps)
 	open_cache(4 * MIB);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
 	for (unsigned i = 0; i < NC_RANGES_MAX; i++)
-		ranges[i] = (struct NC_range){.id = insert_kind(i, 1000, 64, NC_KIND_RECYCLED),
+		ranges[i] = (struct NC_range){.id = insert_as(NULL, i, 1000, 64, NC_KIND_RECYCLED),
 					      .offset = i * 3,
 					      .length = length};
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
@@ -218,7 +218,7 @@ START_TEST(test_routes)
 	open_cache(4 * MIB);
 	message.range_count = 1;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", 1 << 20, 1 << 20);
-	range.id = insert_kind(1, range.length, 0, NC_KIND_RECYCLED);
+	range.id = insert_as(NULL, 1, range.length, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(NC_route_set(cache, "*", NC_METHOD_COPY), 0);
 	operation = NC_send_op_open(cache, pair[0], &message, 0);
 	prepare(&sqe, operation);

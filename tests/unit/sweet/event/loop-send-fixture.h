@@ -7,28 +7,19 @@
 #define LOOP_SEND_FIXTURE_H
 
 #include "loop-fixture.h"
-#include "unit-holds.h"
+#include "nabc-fixture.h"
 
 #define KIB ((size_t)1 << 10)
 #define RANGES 5
 
 static struct runner runner;
-static NC_cache *cache;
 
-static inline size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
+/* The unit is held once. */
+static inline size_t insert_held(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
 {
-	unsigned char *data = must_alloc(size);
-	NC_handle handle;
-	size_t id;
+	size_t id = insert_as(NULL, seed, size, fraglen, kind);
 
-	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, size, fraglen, kind, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
-	ck_assert_int_eq(NC_insert(&handle), 0);
-	id = NC_cache_id(&handle);
 	ck_assert_int_eq(hold_id(NULL, id), 0);
-	ck_assert_int_eq(NC_free(&handle), 0);
-	free(data);
 	return id;
 }
 

@@ -14,7 +14,7 @@ START_TEST(test_errors)
 	start(_i);
 	/* A released hold. */
 	outlet_open(&outlet, 0, 0);
-	id = insert(1, 100, 0, NC_KIND_RECYCLED);
+	id = insert_held(1, 100, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	outlet.ranges[0] = (struct NC_range){.id = id, .length = 100};
@@ -60,7 +60,7 @@ START_TEST(test_reset)
 	size_t id;
 
 	start(_i);
-	id = insert(1, 128 * KIB, 0, NC_KIND_APPENDED);
+	id = insert_held(1, 128 * KIB, 0, NC_KIND_APPENDED);
 	stuff(&outlet, id);
 	ck_assert_int_eq(setsockopt(outlet.peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
 	close(outlet.peer);
@@ -85,7 +85,7 @@ START_TEST(test_close_waiting)
 	ssize_t more;
 
 	start(_i);
-	id = insert(9, 128 * KIB, 0, NC_KIND_APPENDED);
+	id = insert_held(9, 128 * KIB, 0, NC_KIND_APPENDED);
 	stuff(&outlet, id);
 	call(&runner, inlet_end, &outlet.inlet);
 	outlet.closes = true;
@@ -197,7 +197,7 @@ START_TEST(test_both_ways)
 	size_t id;
 
 	start(_i);
-	id = insert(5, 128 * KIB, 0, NC_KIND_APPENDED);
+	id = insert_held(5, 128 * KIB, 0, NC_KIND_APPENDED);
 	stuff(&outlet, id);
 	ck_assert_int_eq(write(outlet.peer, "hello", 5), 5);
 	AWAIT(outlet.inlet.length == 5);

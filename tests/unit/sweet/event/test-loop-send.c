@@ -32,7 +32,7 @@ static void check_message(enum NC_kind kind, size_t fraglen, int size, unsigned 
 
 	outlet_open(&outlet, size, size);
 	for (unsigned i = 0; i < 3; i++)
-		id[i] = insert(i, 100 * KIB + 77, fraglen, kind);
+		id[i] = insert_held(i, 100 * KIB + 77, fraglen, kind);
 	for (unsigned i = 0; i < RANGES; i++) {
 		outlet.ranges[i] = parts[i];
 		outlet.ranges[i].id = id[i % 3];
@@ -125,7 +125,7 @@ START_TEST(test_many_ranges)
 	start(_i);
 	for (unsigned round = 0; round < 2; round++) {
 		struct outlet outlet;
-		size_t id = insert(7, size, 100, NC_KIND_RECYCLED);
+		size_t id = insert_held(7, size, 100, NC_KIND_RECYCLED);
 
 		outlet_open(&outlet, round ? 8 << 20 : 0, round ? 8 << 20 : 0);
 		for (unsigned i = 0; i < NC_RANGES_MAX; i++)
@@ -156,7 +156,7 @@ START_TEST(test_turns)
 	pattern_fill(data, 8, 0, length);
 	for (unsigned round = 0; round < 4; round++) {
 		bool posix = round % 2;
-		size_t id = insert(7, size, 0, NC_KIND_RECYCLED);
+		size_t id = insert_held(7, size, 0, NC_KIND_RECYCLED);
 		size_t total = 4 + length * (posix ? 2 : 1);
 		struct outlet outlet;
 
