@@ -73,6 +73,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
 	libnabc/api/admin.c libnabc/api/admin.h \
+	libnabc/send/send-op-open.c \
 	libnabc/send/send-op.c libnabc/send/send-op.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
 	libnabc/send/async-open.c \

@@ -55,6 +55,7 @@ man3_MANS = \
 	man/NC_send_op_close.3 \
 	man/NC_send_op_complete.3 \
 	man/NC_send_op_open.3 \
+	man/NC_send_op_reopen.3 \
 	man/NC_send_op_sent.3 \
 	man/NC_sender_cancel.3 \
 	man/NC_sender_close.3 \

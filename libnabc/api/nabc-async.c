@@ -31,6 +31,18 @@ NC_send_op *NC_send_op_open(NC_cache *cache, int sock_fd, const struct NC_send *
 	return op;
 }
 
+int NC_send_op_reopen(NC_send_op *op, int sock_fd, const struct NC_send *message, unsigned flags)
+{
+	struct NC_send known;
+	int error = op ? nc_api_message(&message, &known) : -EINVAL;
+
+	if (!error)
+		error = nc_send_op_reopen(op, sock_fd, message, flags);
+	if (!error)
+		nc_send_op_consider_zerocopy(op);
+	return nc_api_result(error);
+}
+
 int NC_prep_send(struct io_uring_sqe *sqe, NC_send_op *op)
 {
 	return nc_api_result(sqe && op ? nc_send_op_prep(op, sqe) : -EINVAL);

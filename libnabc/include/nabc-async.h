@@ -43,10 +43,17 @@ enum NC_progress {
 
 /*
  * Checks the message, copies header and ranges, and holds the units until the
- * operation is closed.  cache may be NULL: the default cache.
+ * operation has ended.  cache may be NULL: the default cache.
  */
 NC_send_op *NC_send_op_open(NC_cache *cache, int sock_fd, const struct NC_send *message,
 			    unsigned flags);
+
+/*
+ * Opens the next message, of the same cache, in the memory of an operation that has ended, which
+ * saves an allocation.  Returns 0, or -1: the operation has no message and can be reopened or
+ * closed; EBUSY: a completion is pending, nothing changed.
+ */
+int NC_send_op_reopen(NC_send_op *op, int sock_fd, const struct NC_send *message, unsigned flags);
 
 /* Fills sqe except user_data; one submission at a time. */
 int NC_prep_send(struct io_uring_sqe *sqe, NC_send_op *op);

@@ -2,7 +2,7 @@
 /*
  * send-op.h - one message that is sent in steps which complete later.
  *
- * It keeps a copy of the message and holds its units from open to close.  A step is
+ * It keeps a copy of the message and holds its units until it is over.  A step is
  * one submission on the caller's io_uring: a send, or, for units in the kernel
  * module, a poll whether the socket is writable, since io_uring cannot call the
  * module; when the poll completes, the module sends without blocking.  Requests
@@ -39,9 +39,11 @@ struct NC_send_op {
 	bool zerocopy;		/* may be tried */
 	bool kernel;		/* the module may send its units */
 	bool by_kernel;		/* the module sends when the step in flight completes */
+	bool gathered;		/* the header is followed by a copy of all ranges */
 	bool as_zerocopy;	/* the step in flight is a zero-copy send */
 	unsigned notifications; /* pending */
 	struct nc_route_use route;
+	unsigned weight; /* how many messages it represents in the route's counters */
 	uint32_t level;	 /* nc_route_level() when the last step began */
 	unsigned failed; /* pending notifications of steps that sent nothing */
 	int error;	 /* -errno that ended it */
@@ -54,11 +56,22 @@ struct NC_send_op {
 	bool splice;	/* which may splice: the socket does not block */
 	bool cancelled; /* sends no more */
 	struct iovec *iov;
+	unsigned iovecs;
+	/* For iovecs, views, ranges and bytes: behind the structure, or allocated apart. */
+	void *memory;
+	size_t room; /* its bytes */
 };
 
 /* Returns 0, or errors of the message: see nc_transmit_send(). */
 int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int socket,
 		    const struct NC_send *spec, unsigned flags, struct NC_send_op **op);
+
+/*
+ * Opens the next message in the memory of an operation that is not busy.  Returns 0, -EBUSY, or
+ * errors of nc_send_op_open(): then there is no message, and it can be opened again.
+ */
+int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *spec,
+		      unsigned flags);
 
 /* Whether zero-copy sends suit the message, on routes where they do well. */
 bool nc_send_op_may_zerocopy(const struct NC_send_op *op);

@@ -167,12 +167,18 @@ void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 	nc_route_bounded(&transmit->routes, route);
 }
 
-int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_message *message,
-		      struct nc_route_use *route)
+unsigned nc_transmit_route(struct nc_transmit *transmit, int socket,
+			   const struct nc_message *message, struct nc_route_use *route)
 {
-	if (message->total - message->at < NC_ROUTE_CLASS_MIN)
-		return 0;
-	return nc_route_find(&transmit->routes, socket, route);
+	unsigned weight = 1;
+
+	if (message->total - message->at < NC_ROUTE_CLASS_MIN) {
+		if (++ticks % SMALL_SAMPLE)
+			return 0;
+		weight = SMALL_SAMPLE;
+	}
+	/* If this is not a socket, the send reports that. */
+	return nc_route_find(&transmit->routes, socket, route) ? 0 : weight;
 }
 
 unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *sending)

@@ -35,11 +35,11 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 /* --- for messages that other functions send in steps ------------------------------- */
 
 /*
- * Finds a socket's route if the message is large enough to matter.  Returns 0, or
- * errors of nc_route_find().
+ * Finds a socket's route if the message is large enough to matter, or a sample of the small
+ * ones.  Returns how many messages it represents in the route's counters; 0: not looked for.
  */
-int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_message *message,
-		      struct nc_route_use *route);
+unsigned nc_transmit_route(struct nc_transmit *transmit, int socket,
+			   const struct nc_message *message, struct nc_route_use *route);
 
 /* Limits the unsent bytes of the socket, for lent pages, if `left` is large enough. */
 void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,

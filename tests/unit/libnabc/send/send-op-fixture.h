@@ -23,19 +23,30 @@ static inline int completed(NC_send_op *operation, int32_t result, uint32_t flag
 	return NC_send_op_complete(operation, &cqe);
 }
 
+/* Returns the pieces of memory that a submission sends; whole: space for a single one. */
+static inline struct msghdr pieces_of(const struct io_uring_sqe *sqe, struct iovec *whole)
+{
+	if (sqe->opcode == IORING_OP_SEND) {
+		*whole = (struct iovec){(void *)(uintptr_t)sqe->addr, sqe->len};
+		return (struct msghdr){.msg_iov = whole, .msg_iovlen = 1};
+	}
+	ck_assert(sqe->opcode == IORING_OP_SENDMSG || sqe->opcode == IORING_OP_SENDMSG_ZC);
+	return *(const struct msghdr *)(uintptr_t)sqe->addr;
+}
+
 /* Performs a submission by a plain call; returns the result as the kernel would. */
 static inline int32_t perform(const struct io_uring_sqe *sqe, size_t at_most)
 {
-	const struct msghdr *header = (const struct msghdr *)(uintptr_t)sqe->addr;
+	struct iovec whole;
+	const struct msghdr header = pieces_of(sqe, &whole);
 	struct iovec iov[64];
 	struct msghdr part = {.msg_iov = iov};
 	ssize_t sent;
 
-	ck_assert(sqe->opcode == IORING_OP_SENDMSG || sqe->opcode == IORING_OP_SENDMSG_ZC);
-	ck_assert_uint_le(header->msg_iovlen, 64);
+	ck_assert_uint_le(header.msg_iovlen, 64);
 	ck_assert(sqe->msg_flags & MSG_NOSIGNAL);
-	for (size_t i = 0; i < header->msg_iovlen && at_most; i++) {
-		iov[i] = header->msg_iov[i];
+	for (size_t i = 0; i < header.msg_iovlen && at_most; i++) {
+		iov[i] = header.msg_iov[i];
 		if (iov[i].iov_len > at_most)
 			iov[i].iov_len = at_most;
 		at_most -= iov[i].iov_len;

@@ -8,11 +8,12 @@
 
 static size_t planned(const struct io_uring_sqe *sqe)
 {
-	const struct msghdr *header = (const struct msghdr *)(uintptr_t)sqe->addr;
+	struct iovec whole;
+	const struct msghdr header = pieces_of(sqe, &whole);
 	size_t length = 0;
 
-	for (size_t i = 0; i < header->msg_iovlen; i++)
-		length += header->msg_iov[i].iov_len;
+	for (size_t i = 0; i < header.msg_iovlen; i++)
+		length += header.msg_iov[i].iov_len;
 	return length;
 }
 
@@ -37,19 +38,69 @@ START_TEST(test_one_step)
 	range = (struct NC_range){.id = range.id};
 	message = (struct NC_send)NC_SEND_INIT();
 	prepare(&sqe, operation);
-	ck_assert_uint_eq(sqe.opcode, IORING_OP_SENDMSG);
+	/* Small, so in one piece. */
+	ck_assert_uint_eq(sqe.opcode, IORING_OP_SEND);
 	ck_assert_uint_eq(sqe.flags, 0);
 	ck_assert(sqe.msg_flags & MSG_WAITALL);
 	ck_assert(!(sqe.msg_flags & (MSG_MORE | MSG_DONTWAIT)));
 	ck_assert_int_eq(completed(operation, perform(&sqe, SIZE_MAX), 0), NC_PROGRESS_DONE);
 	ck_assert_uint_eq(NC_send_op_sent(operation), 1004);
-	/* Held until the close. */
-	ck_assert_uint_eq(holds_of(range.id), 1);
-	ck_assert_int_eq(NC_send_op_close(operation), 0);
 	ck_assert_uint_eq(holds_of(range.id), 0);
+	ck_assert_int_eq(NC_send_op_close(operation), 0);
 	expect_text(pair[1], "head");
 	expect_pattern(pair[1], 1, 5, 1000);
 	ck_assert_uint_eq(statistics().by_copy.bytes, 1000);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* Messages of all sizes by one operation, one after the other, also after errors. */
+START_TEST(test_reopen)
+{
+	static const size_t lengths[] = {10, 5000, 300 * KIB, 100, 0, 40000, 4092, 4093};
+	struct NC_range range = {0};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .ranges = &range, .range_count = 1);
+	struct NC_send wrong = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	NC_send_op *operation;
+	struct io_uring_sqe sqe;
+	int pair[2];
+
+	open_cache(4 * MIB);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+	range.id = insert(1, 300 * KIB);
+	operation = NC_send_op_open(NULL, pair[0], &message, 0);
+	ck_assert_ptr_nonnull(operation);
+	prepare(&sqe, operation);
+	FAILS(NC_send_op_reopen(operation, pair[0], &message, 0), EBUSY);
+	ck_assert_int_eq(completed(operation, perform(&sqe, SIZE_MAX), 0), NC_PROGRESS_DONE);
+	expect_text(pair[1], "head");
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		range.length = lengths[i];
+		ck_assert_int_eq(NC_send_op_reopen(operation, pair[0], &message, 0), 0);
+		ck_assert_uint_eq(holds_of(range.id), 1);
+		prepare(&sqe, operation);
+		ck_assert_uint_eq(sqe.opcode,
+				  lengths[i] <= 4092 ? IORING_OP_SEND : IORING_OP_SENDMSG);
+		ck_assert_int_eq(completed(operation, perform(&sqe, SIZE_MAX), 0),
+				 NC_PROGRESS_DONE);
+		ck_assert_uint_eq(NC_send_op_sent(operation), 4 + lengths[i]);
+		ck_assert_uint_eq(holds_of(range.id), 0);
+		expect_text(pair[1], "head");
+		expect_pattern(pair[1], 1, 0, lengths[i]);
+	}
+	/* What fails leaves an operation without a message. */
+	range.length = 300 * KIB + 1;
+	FAILS(NC_send_op_reopen(operation, pair[0], &wrong, 0), ERANGE);
+	FAILS(NC_prep_send(&sqe, operation), EINVAL);
+	FAILS(NC_send_op_reopen(operation, pair[0], NULL, 0), EINVAL);
+	FAILS(NC_send_op_reopen(operation, pair[0], &message, 1u << 31), EINVAL);
+	FAILS(NC_send_op_reopen(NULL, pair[0], &message, 0), EINVAL);
+	range.length = 1;
+	ck_assert_int_eq(NC_send_op_reopen(operation, pair[0], &message, 0), 0);
+	ck_assert_int_eq(NC_send_op_close(operation), 0);
+	ck_assert_uint_eq(holds_of(range.id), 0);
 	close_pair(pair);
 	close_cache();
 }
@@ -317,6 +368,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_one_step);
+	tcase_add_test(tcase, test_reopen);
 	tcase_add_loop_test(tcase, test_steps, 0, 6);
 	tcase_add_test(tcase, test_options);
 	tcase_add_test(tcase, test_socket_options);

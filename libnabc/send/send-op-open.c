@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * send-op-open.c - what an operation keeps of its message: a copy of header and ranges,
+ * holds of its units, the methods that it may use; see send-op.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "send/send-op.h"
+
+/* The most pieces of memory of one step. */
+#define IOVECS 64u
+
+/*
+ * Bytes.  A message up to this size costs the kernel less as one piece of memory than as
+ * pieces, by more than it costs to copy them together.
+ */
+#define GATHER_MAX ((size_t)4 << 10)
+
+/* What an operation keeps of its message: iovecs, views and ranges, then bytes. */
+struct plan {
+	bool gathered; /* the bytes are those of the whole message, not of the header alone */
+	unsigned iovecs;
+	size_t bytes;
+};
+
+static struct plan plan_of(const struct nc_message *message)
+{
+	const struct NC_send *spec = message->spec;
+	bool kernel = false, gapless = true;
+
+	for (unsigned i = 0; i < spec->range_count; i++) {
+		const struct nc_unit *unit = message->views[i].unit;
+
+		kernel |= nc_kernel_has(unit);
+		gapless &= nc_layout_gapless(&unit->layout);
+	}
+	if (!spec->range_count || (!kernel && message->total <= GATHER_MAX))
+		return (struct plan){.gathered = true, .bytes = message->total};
+	return (struct plan){.iovecs = gapless && spec->range_count < IOVECS ? spec->range_count + 1
+									     : IOVECS,
+			     .bytes = spec->header_length};
+}
+
+static size_t size_of(const struct plan *plan, unsigned ranges)
+{
+	return plan->iovecs * sizeof(struct iovec) +
+	       ranges * (sizeof(struct nc_view) + sizeof(struct NC_range)) + plan->bytes;
+}
+
+/* Copies the ranges behind the header. */
+static void gather(struct NC_send_op *op)
+{
+	char *to = (char *)op->spec.header + op->spec.header_length;
+
+	for (unsigned i = 0; i < op->spec.range_count; i++) {
+		const struct NC_range *range = &op->spec.ranges[i];
+
+		/* In memory, so that this cannot fail. */
+		(void)nc_unit_read(op->message.views[i].unit, range->offset, to, range->length);
+		to += range->length;
+	}
+}
+
+/* Copies the message into the operation's memory, which is large enough. */
+static void keep(struct NC_send_op *op, const struct plan *plan, const struct nc_message *message)
+{
+	const struct NC_send *spec = message->spec;
+	unsigned count = spec->range_count;
+	struct NC_range *ranges;
+
+	*op = (struct NC_send_op){.all = op->all,
+				  .transmit = op->transmit,
+				  .memory = op->memory,
+				  .room = op->room,
+				  .message = *message,
+				  .spec = *spec,
+				  .gathered = plan->gathered,
+				  .iovecs = plan->iovecs};
+	op->iov = op->memory;
+	op->message.spec = &op->spec;
+	op->message.views = (struct nc_view *)(op->iov + plan->iovecs);
+	ranges = (struct NC_range *)(op->message.views + count);
+	op->spec.ranges = ranges;
+	op->spec.holds = NULL;
+	op->spec.hold_count = 0;
+	op->spec.header = ranges + count;
+	if (count) {
+		memcpy(op->message.views, message->views, count * sizeof(*message->views));
+		memcpy(ranges, spec->ranges, count * sizeof(*ranges));
+	}
+	if (spec->header_length)
+		memcpy(ranges + count, spec->header, spec->header_length);
+	if (plan->gathered)
+		gather(op);
+}
+
+static struct NC_send_op *create(struct nc_send_ops *all, struct nc_transmit *transmit, size_t room)
+{
+	struct NC_send_op *op = malloc(sizeof(*op) + room);
+
+	if (!op)
+		return NULL;
+	*op = (struct NC_send_op){.all = all, .transmit = transmit, .memory = op + 1, .room = room};
+	atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
+	return op;
+}
+
+static void free_memory(struct NC_send_op *op)
+{
+	if (op->memory != op + 1)
+		free(op->memory);
+}
+
+static int make_room(struct NC_send_op *op, size_t room)
+{
+	void *memory;
+
+	if (op->room >= room)
+		return 0;
+	memory = malloc(room);
+	if (!memory)
+		return -ENOMEM;
+	free_memory(op);
+	op->memory = memory;
+	op->room = room;
+	return 0;
+}
+
+/*
+ * Returns the class of the largest range if all ranges are contiguous in memory; 0:
+ * zero-copy does not pay.
+ */
+static unsigned largest_class(const struct NC_send_op *op)
+{
+	const struct NC_send *spec = &op->spec;
+	unsigned largest = 0;
+
+	for (unsigned i = 0; i < spec->range_count; i++) {
+		unsigned class = nc_route_class(spec->ranges[i].length);
+
+		if (!nc_layout_gapless(&op->message.views[i].unit->layout) ||
+		    !nc_unit_present(op->message.views[i].unit))
+			return 0;
+		if (class > largest)
+			largest = class;
+	}
+	return largest;
+}
+
+bool nc_send_op_may_zerocopy(const struct NC_send_op *op)
+{
+	const struct nc_route_use *route = &op->route;
+	unsigned class = largest_class(op);
+
+	if (!class || !route->route || !op->transmit->zerocopy.ring.usable ||
+	    op->spec.flags & NC_SEND_COPY)
+		return false;
+	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
+		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
+	return class >= NC_ZEROCOPY_CLASS_MIN && !route->local;
+}
+
+void nc_send_op_consider_zerocopy(struct NC_send_op *op)
+{
+	static _Thread_local unsigned ticks;
+	const struct nc_route_use *route = &op->route;
+	bool sampled;
+
+	if (!nc_send_op_may_zerocopy(op))
+		return;
+	sampled = ++ticks % NC_ROUTE_SAMPLE == 0;
+	op->zerocopy = nc_route_fixed(route) != NC_ROUTE_LEARN ||
+		       (nc_route_tries_zerocopy(route, sampled) &&
+			nc_route_tries(route, NC_METHOD_ZEROCOPY, largest_class(op), sampled));
+}
+
+/* Whether the module may send; it does not know indices of the ring's registered files. */
+static bool may_ask_kernel(const struct NC_send_op *op)
+{
+	int fixed = nc_route_fixed(&op->route);
+
+	return !op->fixed && !op->route.kernel_refused &&
+	       (fixed == NC_ROUTE_LEARN || fixed == NC_METHOD_KERNEL);
+}
+
+/* Begins to send the message, which is open, by an operation; on failure both are closed. */
+static int begin(struct NC_send_op *op, const struct plan *plan, int socket,
+		 const struct nc_message *message, unsigned flags)
+{
+	keep(op, plan, message);
+	op->socket = socket;
+	op->fixed = flags & NC_SEND_OP_FIXED_FILE;
+	if (!op->fixed)
+		op->weight = nc_transmit_route(op->transmit, socket, &op->message, &op->route);
+	op->kernel = flags & NC_SEND_OP_UNLINKED && may_ask_kernel(op);
+	/* Fetch now, since preparing a step must not fail. */
+	return op->kernel || op->gathered ? 0
+					  : nc_message_fetch(&op->message, op->spec.range_count);
+}
+
+/* Checks the flags and opens the message. */
+static int open_message(struct nc_message *message, struct nc_index *index,
+			const struct NC_send *spec, struct nc_view *views, unsigned flags)
+{
+	/* shutdown() does not accept the index of a registered file. */
+	if ((flags & ~(NC_SEND_OP_FIXED_FILE | NC_SEND_OP_UNLINKED)) ||
+	    (flags & NC_SEND_OP_FIXED_FILE && spec && (spec->flags & NC_SEND_CLOSE)))
+		return -EINVAL;
+	return nc_message_open(message, index, spec, views, false);
+}
+
+int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int socket,
+		    const struct NC_send *spec, unsigned flags, struct NC_send_op **op)
+{
+	struct nc_view views[NC_RANGES_MAX];
+	struct nc_message message;
+	struct NC_send_op *made;
+	struct plan plan;
+	int error = open_message(&message, transmit->index, spec, views, flags);
+
+	if (error)
+		return error;
+	/* No overflow: nc_message_open() has checked the lengths. */
+	plan = plan_of(&message);
+	made = create(all, transmit, size_of(&plan, spec->range_count));
+	if (!made) {
+		nc_message_close(&message);
+		return -ENOMEM;
+	}
+	error = begin(made, &plan, socket, &message, flags);
+	if (error) {
+		nc_send_op_free(made);
+		return error;
+	}
+	*op = made;
+	return 0;
+}
+
+int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *spec, unsigned flags)
+{
+	struct nc_view views[NC_RANGES_MAX];
+	struct nc_message message;
+	struct plan plan;
+	int error;
+
+	if (nc_send_op_busy(op))
+		return -EBUSY;
+	nc_send_op_release(op);
+	/* Until a message is kept, there is nothing to send. */
+	op->over = true;
+	error = open_message(&message, op->transmit->index, spec, views, flags);
+	if (error)
+		return error;
+	plan = plan_of(&message);
+	error = make_room(op, size_of(&plan, spec->range_count));
+	if (error) {
+		nc_message_close(&message);
+		return error;
+	}
+	error = begin(op, &plan, socket, &message, flags);
+	if (error) {
+		nc_send_op_release(op);
+		op->over = true;
+	}
+	return error;
+}
+
+void nc_send_op_release(struct NC_send_op *op)
+{
+	nc_message_close(&op->message);
+	op->spec.range_count = 0;
+}
+
+void nc_send_op_free(struct NC_send_op *op)
+{
+	atomic_fetch_sub_explicit(&op->all->open, 1, memory_order_relaxed);
+	nc_send_op_release(op);
+	free_memory(op);
+	free(op);
+}
