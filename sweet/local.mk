@@ -85,6 +85,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/event/loop.c sweet/event/loop.h \
 	sweet/event/loop-internal.h sweet/event/loop-send.c \
 	sweet/event/loop-backend.h \
+	sweet/event/loop-uring-internal.h sweet/event/loop-uring-send.c \
 	sweet/event/loop-uring.c \
 	sweet/event/loop-epoll.c \
 	sweet/event/thread-pool.c sweet/event/thread-pool.h \

@@ -193,6 +193,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-file-cache-modes \
 	tests/unit/sweet/files/test-file-cache-tick \
 	tests/unit/sweet/files/test-file-cache-table \
+	tests/unit/sweet/event/test-loop-uring-send \
 	tests/unit/sweet/event/test-loop-watch \
 	tests/unit/sweet/handler/test-text-response \
 	tests/unit/sweet/base/test-histogram \
@@ -708,6 +709,9 @@ tests_unit_sweet_base_test_histogram_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_histogram_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_histogram_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_event_test_loop_uring_send_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_uring_send_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_uring_send_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_event_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_watch_LDADD = $(sweet_unit_ldadd)
@@ -857,6 +861,7 @@ EXTRA_DIST += \
 	tests/system/support/website.lua \
 	tests/system/support/website.py \
 	tests/system/system-calls/test_arch.py \
+	tests/system/system-calls/test_batched_sends.py \
 	tests/system/system-calls/test_data_path.py \
 	tests/system/system-calls/test_fallback.py \
 	tests/system/system-calls/test_load.py \

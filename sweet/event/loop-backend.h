@@ -33,6 +33,7 @@ struct loop_fd {
 	bool readable;	 /* epoll: readable while paused */
 	bool polled;	 /* io_uring: a poll for writability is armed */
 	bool resumed;	 /* io_uring: unread bytes may hide a connection error */
+	struct uring_send *submitted; /* io_uring: a send whose completion is pending, or NULL */
 };
 
 struct loop {
@@ -46,6 +47,7 @@ struct loop {
 	struct timers timers;
 	struct loop_hook *hooks;
 	uint64_t now_ns;
+	struct loop_counts counts;
 	enum loop_room room;
 	bool stopping;
 	bool again; /* do not sleep in the next wait */
@@ -80,6 +82,11 @@ struct loop_backend {
 	void (*resume)(struct loop *loop, int fd);
 	/* The watch of fd was cleared: forgets the descriptor, which stays open. */
 	void (*unwatch)(struct loop *loop, int fd);
+	/*
+	 * Submits the whole message together with others; calls loop_send_submitted() later.
+	 * Returns false if it cannot: the loop sends it.  NULL: the backend never can.
+	 */
+	bool (*send)(struct loop *loop, struct loop_send *op);
 	/* A send on fd waits: calls loop_send_continue() when the socket is writable. */
 	void (*await_room)(struct loop *loop, int fd);
 	/* All operations of fd were cleared: closes it. */
@@ -101,6 +108,12 @@ void loop_accept_stopped(struct loop *loop, int fd);
 
 /* Continues fd's send: the socket may be writable again. */
 void loop_send_continue(struct loop *loop, int fd);
+
+/*
+ * Reports the end of a send that the backend submitted: how many bytes were sent, and 0, -errno,
+ * or -EAGAIN: the socket is full.
+ */
+void loop_send_submitted(struct loop *loop, struct loop_send *op, size_t sent, int result);
 
 /* Reports received data; ends the receive before it reports an error. */
 void loop_received(struct loop *loop, int fd, const char *data, int length);

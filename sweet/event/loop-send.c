@@ -19,6 +19,12 @@
 #define TURN_MAX ((size_t)2 << 20)
 
 /*
+ * Maximum bytes of a message that is submitted with others, which saves its system call.  The
+ * library gathers messages up to this size into one piece of memory.
+ */
+#define BATCHED_MAX ((size_t)12 << 10)
+
+/*
  * Maximum number of results reported in one turn, and of their bytes.  Without
  * these, clients that send requests without waiting, and files whose next window is
  * always ready, would delay all other clients.
@@ -110,16 +116,30 @@ static bool is_cut(const struct loop_send *op)
 	       (uint64_t)now.st_size < op->file.offset + op->file.length;
 }
 
-static void try_send(struct loop *loop, struct loop_send *op)
+static size_t length_of(const struct loop_send *op)
 {
 	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
-	bool long_one;
-	ssize_t sent;
 
 	for (unsigned i = 0; i < op->message.range_count; i++)
 		total += op->message.ranges[i].length;
-	long_one = total - op->message.skip > TURN_MAX;
-	sent = send_some(loop, op, long_one);
+	return total;
+}
+
+static void wait_for_room(struct loop *loop, struct loop_send *op)
+{
+	loop->fds[op->fd].send = op;
+	loop->backend->await_room(loop, op->fd);
+	if (op->waits)
+		op->waits(op);
+}
+
+static void try_send(struct loop *loop, struct loop_send *op)
+{
+	size_t total = length_of(op);
+	bool long_one = total - op->message.skip > TURN_MAX;
+	ssize_t sent = send_some(loop, op, long_one);
+
+	loop_count(&loop->counts.sends);
 	if (sent < 0 && errno != EAGAIN) {
 		complete(loop, op, -errno);
 		return;
@@ -135,17 +155,39 @@ static void try_send(struct loop *loop, struct loop_send *op)
 		loop->turns_last = append(loop->turns_last, op);
 		return;
 	}
-	loop->fds[op->fd].send = op;
-	loop->backend->await_room(loop, op->fd);
-	if (op->waits)
-		op->waits(op);
+	wait_for_room(loop, op);
+}
+
+/*
+ * Whether a message is sent by one operation of the backend.  A larger one may be sent by a
+ * faster method than a copy, and one with options needs calls of its own.
+ */
+static bool is_batched(const struct loop *loop, const struct loop_send *op)
+{
+	return loop->backend->send && loop->path == &data_path_nabc && !op->pipe && !op->apart &&
+	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length &&
+	       length_of(op) <= BATCHED_MAX;
 }
 
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
 {
 	op->message.size = sizeof(op->message);
 	op->fd = fd;
-	try_send(loop, op);
+	if (!is_batched(loop, op) || !loop->backend->send(loop, op))
+		try_send(loop, op);
+	else
+		loop_count(&loop->counts.batched);
+}
+
+void loop_send_submitted(struct loop *loop, struct loop_send *op, size_t sent, int result)
+{
+	op->message.skip += sent;
+	if (result == -EAGAIN)
+		wait_for_room(loop, op);
+	else if (result == 0 && op->message.skip < length_of(op))
+		try_send(loop, op);
+	else
+		complete(loop, op, result);
 }
 
 void loop_send_continue(struct loop *loop, int fd)

@@ -17,9 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <liburing.h>
-
-#include "event/loop-backend.h"
+#include "event/loop-uring-internal.h"
 
 /*
  * Completions in a turn: the next turn finishes what they start, so few operations
@@ -34,22 +32,10 @@ static const struct {
 	unsigned submissions, completions, buffers;
 } rooms[] = {[LOOP_MANY] = {512, 8192, 256}, [LOOP_FEW] = {32, 128, 16}};
 
-enum type { TYPE_NONE, TYPE_ACCEPT, TYPE_RECEIVE, TYPE_WATCH, TYPE_ROOM };
-
-struct uring_state {
-	struct io_uring uring;
-	struct io_uring_buf_ring *ring;
-	char *buffers;	/* the ring's memory, then the buffers */
-	unsigned count; /* number of buffers */
-	size_t mapped;
-	bool left; /* the thread that may submit has left the loop */
-	struct io_uring_sqe nowhere;
-};
-
 static uint64_t key(const struct loop *loop, int fd, enum type type)
 {
-	return (uint64_t)type << 56 | (uint64_t)(loop->fds[fd].generation & 0xffffff) << 32 |
-	       (unsigned)fd;
+	return (uint64_t)type << URING_TYPE_SHIFT |
+	       (uint64_t)(loop->fds[fd].generation & 0xffffff) << 32 | (unsigned)fd;
 }
 
 /* Makes the calling thread the only one that may submit. */
@@ -60,7 +46,7 @@ static void enable(struct uring_state *state)
 		      NULL, 0);
 }
 
-static struct io_uring_sqe *get_sqe(struct uring_state *state)
+struct io_uring_sqe *uring_get_sqe(struct uring_state *state)
 {
 	struct io_uring_sqe *sqe;
 
@@ -155,6 +141,7 @@ static void uring_loop_close(struct loop *loop)
 	struct uring_state *state = loop->state;
 
 	io_uring_queue_exit(&state->uring);
+	uring_free_sends(state);
 	munmap(state->buffers, state->mapped);
 	free(state);
 }
@@ -168,15 +155,16 @@ static void uring_leave(struct loop *loop)
 {
 	struct uring_state *state = loop->state;
 
-	/* Submit the close operations of the last turn; nobody waits for them. */
+	/* Submit the sends and close operations of the last turn. */
 	io_uring_submit(&state->uring);
+	uring_end_sends(loop);
 	state->left = true;
 }
 
 static void arm(struct loop *loop, int fd)
 {
 	struct loop_fd *entry = &loop->fds[fd];
-	struct io_uring_sqe *sqe = get_sqe(loop->state);
+	struct io_uring_sqe *sqe = uring_get_sqe(loop->state);
 
 	entry->armed = entry->receive ? TYPE_RECEIVE : entry->accept ? TYPE_ACCEPT : TYPE_WATCH;
 	if (entry->receive) {
@@ -204,7 +192,7 @@ static int uring_begin(struct loop *loop, int fd)
 
 static void cancel(struct loop *loop, uint64_t user_data)
 {
-	struct io_uring_sqe *sqe = get_sqe(loop->state);
+	struct io_uring_sqe *sqe = uring_get_sqe(loop->state);
 
 	io_uring_prep_cancel64(sqe, user_data, 0);
 	sqe->user_data = TYPE_NONE;
@@ -252,7 +240,7 @@ static void uring_await_room(struct loop *loop, int fd)
 	/* The first send that waits arms it for all later ones. */
 	if (loop->fds[fd].polled)
 		return;
-	sqe = get_sqe(loop->state);
+	sqe = uring_get_sqe(loop->state);
 	io_uring_prep_poll_multishot(sqe, fd, POLLOUT);
 	sqe->user_data = key(loop, fd, TYPE_ROOM);
 	loop->fds[fd].polled = true;
@@ -262,10 +250,12 @@ static void uring_close_fd(struct loop *loop, int fd)
 {
 	struct uring_state *state = loop->state;
 	struct loop_fd *entry = &loop->fds[fd];
+	bool now = state->left || (!entry->registered && !entry->polled);
 	struct io_uring_sqe *sqe;
 
 	entry->resumed = false;
-	if (state->left || (!entry->registered && !entry->polled)) {
+	uring_forget_send(loop, fd, now);
+	if (now) {
 		close(fd);
 		return;
 	}
@@ -278,7 +268,7 @@ static void uring_close_fd(struct loop *loop, int fd)
 		cancel(loop, key(loop, fd, (enum type)entry->armed));
 	if (entry->polled)
 		cancel(loop, key(loop, fd, TYPE_ROOM));
-	sqe = get_sqe(state);
+	sqe = uring_get_sqe(state);
 	io_uring_prep_close(sqe, fd);
 	sqe->user_data = TYPE_NONE;
 	entry->registered = false;
@@ -370,11 +360,15 @@ static void on_watch(struct loop *loop, int fd, bool current, unsigned flags)
 static void dispatch(struct loop *loop, uint64_t user_data, int result, unsigned flags)
 {
 	int fd = (int)(uint32_t)user_data;
-	enum type type = (enum type)(user_data >> 56);
+	enum type type = (enum type)(user_data >> URING_TYPE_SHIFT);
 	bool current;
 
 	if (type == TYPE_NONE)
 		return;
+	if (type == TYPE_SEND) {
+		uring_send_done(loop, user_data, result, flags);
+		return;
+	}
 	current = (loop->fds[fd].generation & 0xffffff) == (user_data >> 32 & 0xffffff);
 	switch (type) {
 	case TYPE_RECEIVE:
@@ -431,6 +425,7 @@ const struct loop_backend loop_uring = {
 	.pause = uring_pause,
 	.resume = uring_resume,
 	.unwatch = uring_unwatch,
+	.send = uring_send,
 	.await_room = uring_await_room,
 	.close_fd = uring_close_fd,
 	.wait = uring_loop_wait,

@@ -113,6 +113,11 @@ const char *loop_name(const struct loop *loop)
 	return loop->backend->name;
 }
 
+const struct loop_counts *loop_counts(const struct loop *loop)
+{
+	return &loop->counts;
+}
+
 static struct loop_fd *entry_of(struct loop *loop, int fd)
 {
 	if ((unsigned)fd >= loop->fd_count) {
@@ -352,6 +357,7 @@ void loop_run(struct loop *loop)
 		       loop->stopping || loop->again;
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
+		loop_count(&loop->counts.waits);
 		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));
 		loop_tick(loop);
 	}

@@ -94,6 +94,13 @@ struct loop_hook {
 	struct loop_hook *next; /* the loop's */
 };
 
+/* What a loop has done; any thread may read it. */
+struct loop_counts {
+	_Atomic uint64_t waits;	  /* system calls that wait for events, or submit operations */
+	_Atomic uint64_t sends;	  /* system calls that send */
+	_Atomic uint64_t batched; /* sends that are submitted by a wait, with others */
+};
+
 enum loop_kind { LOOP_AUTO, LOOP_URING, LOOP_EPOLL };
 
 /* The expected number of connections; more are possible, but slower. */
@@ -108,6 +115,7 @@ void loop_close(struct loop *loop);
 /* Sets the data path of later sends; by default data_path_nabc. */
 void loop_send_by(struct loop *loop, const struct data_path *path);
 const char *loop_name(const struct loop *loop);
+const struct loop_counts *loop_counts(const struct loop *loop);
 
 /* Returns after loop_stop(), which any callback on the loop may call. */
 void loop_run(struct loop *loop);

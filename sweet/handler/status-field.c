@@ -36,6 +36,14 @@ const struct status_field status_fields[] = {
 	{"bodies", "bytes", "body_bytes_total", NULL, "Bytes of bodies sent.", false, AT(bytes)},
 	{"bodies", "by_cache_id", "body_units_total", NULL,
 	 "Pieces of bodies that were sent by cache id.", false, AT(pieces)},
+	/* --- event loops --- */
+	{"loops", "waits", "loop_calls_total", "call=\"wait\"",
+	 "System calls of the event loops that wait for events or submit operations, and that "
+	 "send.",
+	 false, AT(loop_waits)},
+	{"loops", "sends", "loop_calls_total", "call=\"send\"", NULL, false, AT(loop_sends)},
+	{"loops", "batched_sends", "loop_batched_sends_total", NULL,
+	 "Messages that left with the system call that waits.", false, AT(loop_batched)},
 	/* --- files --- */
 	{"files", "known", "files", NULL, "Files in the path cache.", true, AT(files.files)},
 	{"files", "hits", "file_hits_total", NULL, "Requests whose file was in the path cache.",

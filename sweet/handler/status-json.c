@@ -220,6 +220,7 @@ GString *status_json(const struct status_data *data)
 	json_number(&json, "requests", data->requests);
 	add_group(&json, data, "responses");
 	add_group(&json, data, "bodies");
+	add_group(&json, data, "loops");
 	add_latency(&json, &data->latency);
 	add_files(&json, data);
 	add_group(&json, data, "caches");

@@ -67,6 +67,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
 static void add_thread(struct status_data *data, const struct thread *thread)
 {
 	const struct thread_counters *counters = &thread->counters;
+	const struct loop_counts *loop = loop_counts(thread->loop);
 	struct status_thread *row = &data->thread[thread->number];
 
 	*row = (struct status_thread){.io = loop_name(thread->loop),
@@ -83,6 +84,9 @@ static void add_thread(struct status_data *data, const struct thread *thread)
 	for (unsigned i = 0; i < G_N_ELEMENTS(data->responses); i++)
 		data->responses[i] += load(&counters->responses[i]);
 	data->pieces += load(&counters->body_units);
+	data->loop_waits += load(&loop->waits);
+	data->loop_sends += load(&loop->sends);
+	data->loop_batched += load(&loop->batched);
 	data->worker_requests += load(&counters->worker_requests);
 	data->worker_messages += load(&counters->worker_messages);
 	data->worker_bodies += load(&counters->worker_bodies);

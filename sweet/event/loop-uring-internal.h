@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop-uring-internal.h - what the two files of the io_uring backend share: loop-uring.c
+ * (the ring; accepts, receives, watches) and loop-uring-send.c (sends).
+ *
+ * Call cycle: loop-uring.c hands the completions of sends to loop-uring-send.c, which gets its
+ * submissions from loop-uring.c.
+ */
+#ifndef SWEET_LOOP_URING_INTERNAL_H
+#define SWEET_LOOP_URING_INTERNAL_H
+
+#include <liburing.h>
+
+#include "event/loop-backend.h"
+
+enum type { TYPE_NONE, TYPE_ACCEPT, TYPE_RECEIVE, TYPE_WATCH, TYPE_ROOM, TYPE_SEND };
+
+struct uring_state {
+	struct io_uring uring;
+	struct io_uring_buf_ring *ring;
+	char *buffers;	/* the ring's memory, then the buffers */
+	unsigned count; /* number of buffers */
+	size_t mapped;
+	bool left; /* the thread that may submit has left the loop */
+	struct io_uring_sqe nowhere;
+	struct uring_send *spare; /* memory of completed sends, for later ones */
+	struct uring_send *sends; /* whose completions are pending */
+};
+
+/* The type of an operation is in the highest byte of its user_data. */
+#define URING_TYPE_SHIFT 56
+
+/* Returns an empty submission; submits the queue if it is full. */
+struct io_uring_sqe *uring_get_sqe(struct uring_state *state);
+
+/* The backend's send(): see loop-backend.h. */
+bool uring_send(struct loop *loop, struct loop_send *op);
+
+/* Handles the completion of a send. */
+void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned flags);
+
+/*
+ * The descriptor is being closed: its pending send is not reported.  now: by a system call, not
+ * by an operation that is submitted after the send.
+ */
+void uring_forget_send(struct loop *loop, int fd, bool now);
+
+/* The loop has ended, and all sends were submitted: ends them without a report. */
+void uring_end_sends(struct loop *loop);
+
+/* Frees the memory of sends. */
+void uring_free_sends(struct uring_state *state);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop-uring-send.c - small messages that the loop submits on its ring: all sends of a turn
+ * leave by the system call that waits for the next events.
+ *
+ * A submission never waits for its socket (NC_SEND_DONTWAIT), so the kernel has sent, or
+ * refused, by the time that it has taken the submission.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <nabc-async.h>
+
+#include "event/loop-uring-internal.h"
+
+struct uring_send {
+	struct uring_send *next,
+		**link;		/* in the list of pending sends; next: of spare ones, too */
+	NC_send_op *op;		/* NULL: none yet; kept for later messages */
+	struct loop_send *send; /* NULL: its descriptor was closed */
+	struct io_uring_sqe *sqe;
+	unsigned number; /* of the submission, as the ring counts them */
+};
+
+static struct uring_send *take(struct uring_state *state)
+{
+	struct uring_send *taken = state->spare;
+
+	if (taken)
+		state->spare = taken->next;
+	else
+		taken = calloc(1, sizeof(*taken));
+	return taken;
+}
+
+static void spare(struct uring_state *state, struct uring_send *unused)
+{
+	unused->next = state->spare;
+	state->spare = unused;
+}
+
+static void enter(struct uring_state *state, struct uring_send *pending)
+{
+	pending->next = state->sends;
+	pending->link = &state->sends;
+	if (pending->next)
+		pending->next->link = &pending->next;
+	state->sends = pending;
+}
+
+static void leave(struct uring_state *state, struct uring_send *done)
+{
+	*done->link = done->next;
+	if (done->next)
+		done->next->link = done->link;
+	spare(state, done);
+}
+
+static bool open_message(struct uring_send *pending, const struct loop_send *op)
+{
+	struct NC_send message = op->message;
+
+	message.flags |= NC_SEND_DONTWAIT;
+	if (pending->op)
+		return NC_send_op_reopen(pending->op, op->fd, &message, NC_SEND_OP_UNLINKED) == 0;
+	pending->op = NC_send_op_open(NULL, op->fd, &message, NC_SEND_OP_UNLINKED);
+	return pending->op != NULL;
+}
+
+bool uring_send(struct loop *loop, struct loop_send *op)
+{
+	struct uring_state *state = loop->state;
+	struct uring_send *pending;
+
+	if (state->left)
+		return false;
+	pending = take(state);
+	if (!pending)
+		return false;
+	if (!open_message(pending, op)) {
+		/* The call that sends directly meets the same error, and reports it. */
+		spare(state, pending);
+		return false;
+	}
+	pending->send = op;
+	pending->sqe = uring_get_sqe(state);
+	pending->number = state->uring.sq.sqe_tail - 1;
+	/* It has no step in flight: this cannot fail. */
+	(void)NC_prep_send(pending->sqe, pending->op);
+	pending->sqe->user_data = (uint64_t)TYPE_SEND << URING_TYPE_SHIFT | (uintptr_t)pending;
+	enter(state, pending);
+	loop->fds[op->fd].submitted = pending;
+	return true;
+}
+
+/* What the loop does next: 0: reports the end, or sends the rest; otherwise -errno. */
+static int result_of(int progress)
+{
+	if (progress < 0)
+		return -errno;
+	return progress == NC_PROGRESS_FULL ? -EAGAIN : 0;
+}
+
+void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned flags)
+{
+	const uint64_t mask = (UINT64_C(1) << URING_TYPE_SHIFT) - 1;
+	struct uring_send *done = (struct uring_send *)(uintptr_t)(user_data & mask);
+	struct loop_send *send = done->send;
+	/* A withdrawn message must not continue: its descriptor may be another socket now. */
+	const struct io_uring_cqe completion = {.res = send || result > 0 ? result : -ECANCELED,
+						.flags = flags};
+	int progress = NC_send_op_complete(done->op, &completion), end = result_of(progress);
+	size_t sent = NC_send_op_sent(done->op);
+
+	/* One that is not over still holds units. */
+	if (progress != NC_PROGRESS_DONE) {
+		(void)NC_send_op_close(done->op);
+		done->op = NULL;
+	}
+	leave(loop->state, done);
+	if (!send)
+		return;
+	loop->fds[send->fd].submitted = NULL;
+	loop_send_submitted(loop, send, sent, end);
+}
+
+/* Whether the kernel has not taken the submission yet. */
+static bool is_queued(const struct uring_state *state, const struct uring_send *pending)
+{
+	return state->uring.sq.sqe_tail - pending->number <= io_uring_sq_ready(&state->uring);
+}
+
+void uring_forget_send(struct loop *loop, int fd, bool now)
+{
+	struct uring_state *state = loop->state;
+	struct uring_send *pending = loop->fds[fd].submitted;
+
+	if (!pending)
+		return;
+	loop->fds[fd].submitted = NULL;
+	pending->send = NULL;
+	if (now && is_queued(state, pending))
+		(void)io_uring_submit(&state->uring);
+	if (now && is_queued(state, pending)) {
+		uint64_t user_data = pending->sqe->user_data;
+
+		io_uring_prep_nop(pending->sqe);
+		pending->sqe->user_data = user_data;
+	}
+}
+
+void uring_end_sends(struct loop *loop)
+{
+	struct uring_state *state = loop->state;
+	struct io_uring_cqe *cqe;
+
+	for (struct uring_send *pending = state->sends; pending; pending = pending->next) {
+		if (pending->send)
+			loop->fds[pending->send->fd].submitted = NULL;
+		pending->send = NULL;
+	}
+	while (state->sends && io_uring_peek_cqe(&state->uring, &cqe) == 0) {
+		if (cqe->user_data >> URING_TYPE_SHIFT == TYPE_SEND)
+			uring_send_done(loop, cqe->user_data, cqe->res, cqe->flags);
+		io_uring_cqe_seen(&state->uring, cqe);
+	}
+	/* The kernel did not take these. */
+	while (state->sends) {
+		(void)NC_send_op_abandon(state->sends->op);
+		state->sends->op = NULL;
+		leave(state, state->sends);
+	}
+}
+
+void uring_free_sends(struct uring_state *state)
+{
+	while (state->spare) {
+		struct uring_send *next = state->spare->next;
+
+		if (state->spare->op)
+			(void)NC_send_op_close(state->spare->op);
+		free(state->spare);
+		state->spare = next;
+	}
+}
