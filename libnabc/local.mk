@@ -30,6 +30,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/socket.c libnabc/os/socket.h \
 	libnabc/os/cork.c libnabc/os/cork.h \
 	libnabc/os/peer.c libnabc/os/peer.h \
+	libnabc/os/pin.c libnabc/os/pin.h \
 	libnabc/os/process.c libnabc/os/process.h \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/channel.h \
 	libnabc/send/route.c libnabc/send/route.h \

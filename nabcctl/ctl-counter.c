@@ -62,6 +62,8 @@ const struct ctl_counter ctl_counters[] = {
 	{AT(kernel_memory), .count = 1},
 	{AT(kernel_copies), .count = 1},
 	{AT(kernel_copied_bytes), .count = 1},
+	{AT(locked_bytes), .count = 1, .gauge = true},
+	{AT(unlocked_bytes), .count = 1, .gauge = true},
 };
 const size_t ctl_counter_count = G_N_ELEMENTS(ctl_counters);
 

@@ -27,12 +27,14 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-pressure \
 	tests/unit/libnabc/api/test-nabc-sizes \
 	tests/unit/libnabc/api/test-nabc-hold \
+	tests/unit/libnabc/api/test-nabc-pin \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-greed \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
 	tests/unit/libnabc/os/test-segment \
 	tests/unit/libnabc/os/test-peer \
+	tests/unit/libnabc/os/test-pin \
 	tests/unit/libnabc/os/test-process \
 	tests/unit/libnabc/os/test-device \
 	tests/unit/libnabc/send/test-kernel \
@@ -951,6 +953,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/member-fixture.h \
 	tests/unit/unit-holds.h \
 	tests/unit/nabc-fixture.h \
+	tests/unit/pin-fixture.h \
 	tests/unit/process-fixture.h \
 	tests/unit/rpc-fixture.h \
 	tests/unit/hostile-fixture.h \

@@ -16,6 +16,7 @@ enum nc_diagnostic {
 	NC_DIAGNOSTIC_SEALS,	     /* memfds cannot be sealed */
 	NC_DIAGNOSTIC_DESCRIPTORS,   /* descriptors are exhausted */
 	NC_DIAGNOSTIC_MEMLOCK,	     /* no memory may be locked */
+	NC_DIAGNOSTIC_PIN,	     /* memory that should be locked is not */
 	NC_DIAGNOSTIC_MAPPINGS,	     /* mappings are exhausted */
 	NC_DIAGNOSTIC_DEVICE,	     /* the kernel module exists, but cannot be used */
 	NC_DIAGNOSTIC_DEVICE_MEMORY, /* its memory is exhausted */

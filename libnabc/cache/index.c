@@ -48,8 +48,9 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 		return -EINVAL;
 	if (size < SIZE_MIN || size > SIZE_LIMIT || index->max_unit > size / 4 ||
 	    index->member_size < MEMBER_MIN || index->member_size > MEMBER_MAX ||
-	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD |
-				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD)))
+	    (options->flags &
+	     ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD | NC_CACHE_PROTECT |
+	       NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD | NC_CACHE_PIN)))
 		return -EINVAL;
 	index->member_size = (index->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
 	index->member_quota =
@@ -81,6 +82,11 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	nc_grants_init(&index->grants, index->member_quota > index->max_unit ? index->member_quota
 									     : index->max_unit);
 	index->grants.copies_max = index->own.max_descriptors;
+	if (options->flags & NC_CACHE_PIN) {
+		nc_pin_init(&index->pin, nc_pin_methods, &index->diagnostics, size,
+			    index->member_quota);
+		index->own.pin = &index->pin;
+	}
 	index->own.gone = unit_gone;
 	index->own.gone_context = index;
 	return 0;
@@ -200,9 +206,11 @@ static struct nc_remote_member *vacant_locked(struct nc_index *index)
 
 	if (index->numbers < NC_ID_MEMBERS_MAX) {
 		remote = nc_remote_member_create(index->numbers);
-		if (remote)
+		if (remote) {
+			remote->pin = index->own.pin;
 			atomic_store_explicit(&index->remotes[index->numbers++], remote,
 					      memory_order_release);
+		}
 		return remote;
 	}
 	for (unsigned number = 1; number < index->numbers; number++) {

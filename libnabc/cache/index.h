@@ -49,6 +49,7 @@ struct nc_index {
 	size_t member_quota;
 	uint64_t orphan_lifetime; /* milliseconds */
 	struct nc_diagnostics diagnostics;
+	struct nc_pin pin;   /* used if own.pin is set: NC_CACHE_PIN */
 	bool operates;	     /* attached as an operator, to manage the whole cache */
 	size_t unsent_limit; /* from the options, for transmit-plan.c */
 	struct nc_device device;

@@ -156,6 +156,8 @@ void nc_inspect_counters(struct nc_index *index, struct NC_cache_stat *stat)
 	stat->scrubbed = own->scrubbed;
 	stat->corrupt = own->corrupt;
 	pthread_mutex_unlock(&own->lock);
+	stat->locked_bytes = atomic_load_explicit(&index->pin.locked, memory_order_relaxed);
+	stat->unlocked_bytes = atomic_load_explicit(&index->pin.unlocked, memory_order_relaxed);
 	if (!index->owner) {
 		pthread_mutex_lock(&index->imports.lock);
 		stat->units += index->imports.table.count;

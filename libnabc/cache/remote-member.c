@@ -77,6 +77,8 @@ static void close_locked(struct nc_remote_member *remote)
 		if (unit && unit->store)
 			leave_store(remote, unit);
 	}
+	if (remote->pin)
+		nc_pin_forget_member(remote->pin, remote->store->segment.size);
 	nc_store_close(remote->store);
 	nc_units_fini(&remote->units);
 	remote->store = NULL;
@@ -114,6 +116,9 @@ int nc_remote_member_admit(struct nc_remote_member *remote, size_t size, uint32_
 	error = nc_segment_create(&segment, size, false, true);
 	if (error)
 		return error;
+	if (remote->pin)
+		nc_pin_expect_member(remote->pin, size);
+	nc_segment_pin(&segment, remote->pin, false);
 	pthread_mutex_lock(&remote->lock);
 	error = nc_units_init(&remote->units, slots, remote->generation);
 	if (!error)
@@ -121,6 +126,8 @@ int nc_remote_member_admit(struct nc_remote_member *remote, size_t size, uint32_
 	if (error) {
 		nc_units_fini(&remote->units);
 		nc_segment_close(&segment);
+		if (remote->pin)
+			nc_pin_forget_member(remote->pin, size);
 	} else {
 		remote->slots = slots;
 		remote->held = 0;
@@ -210,7 +217,7 @@ static struct nc_store *store_of_locked(struct nc_remote_member *remote,
 		return remote->store;
 	return is_own(remote, description)
 		       ? nc_store_borrow_kernel(remote->device, description->kernel,
-						&description->layout, &error)
+						&description->layout, remote->pin, &error)
 		       : NULL;
 }
 
@@ -319,7 +326,7 @@ int nc_remote_member_fetch(struct nc_remote_member *remote, struct nc_unit *unit
 	if (!nc_unit_present(unit)) {
 		error = remote->copied + size > remote->store->segment.size
 				? -ENOMEM
-				: nc_store_fetch(store, unit->layout.size);
+				: nc_store_fetch(store, unit->layout.size, remote->pin);
 		fetched = !error;
 		store->copied = error ? 0 : size;
 		remote->copied += store->copied;

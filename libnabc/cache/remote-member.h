@@ -29,6 +29,7 @@ struct nc_remote_member {
 	pid_t pid;		  /* the process that makes them; 0: unknown */
 	int pidfd;		  /* not owned; -1: none */
 	size_t copied;		  /* bytes of private copies of them */
+	struct nc_pin *pin;	  /* locks its memory, as this process maps it; NULL: not locked */
 };
 
 /* Returns a new structure for a number; NULL: out of memory. */

@@ -142,6 +142,7 @@ struct NC_cache_options {
 #define NC_CACHE_PROTECT 0x8u	      /* for debugging: inserted memory is read-only */
 #define NC_CACHE_NO_KERNEL 0x10u      /* never use the kernel module, /dev/nabc */
 #define NC_CACHE_MEMBERS_THREAD 0x20u /* a thread of the library serves the members */
+#define NC_CACHE_PIN 0x40u	      /* lock the memory of units: it is not swapped out */
 
 /* Kinds of grantees for NC_grant(): the meaning of the number beside it. */
 enum NC_principal {
@@ -251,6 +252,8 @@ struct NC_cache_stat {
 	uint64_t kernel_copies;	   /* units of the module that had to be copied to memory */
 	uint64_t kernel_copied_bytes; /* bytes in them */
 	char kernel[96];	      /* "used", or why /dev/nabc is not */
+	uint64_t locked_bytes;	      /* NC_CACHE_PIN: of segments and copies that are locked */
+	uint64_t unlocked_bytes;      /* and of those that could not be: RLIMIT_MEMLOCK */
 };
 
 enum NC_method { NC_METHOD_COPY, NC_METHOD_SPLICE, NC_METHOD_ZEROCOPY, NC_METHOD_KERNEL };

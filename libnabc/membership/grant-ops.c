@@ -95,7 +95,8 @@ ssize_t nc_grant_ops_read(const struct nc_unit *unit, void *data, size_t length,
 	return error ? error : (ssize_t)length;
 }
 
-static int frozen_copy(const struct nc_unit *unit, struct nc_segment *copy)
+/* pin: locks the copy; may be NULL. */
+static int frozen_copy(const struct nc_unit *unit, struct nc_pin *pin, struct nc_segment *copy)
 {
 	int error = nc_segment_create(copy, unit->layout.extent, false, false);
 
@@ -106,6 +107,8 @@ static int frozen_copy(const struct nc_unit *unit, struct nc_segment *copy)
 		error = nc_segment_freeze(copy);
 	if (error)
 		nc_segment_close(copy);
+	else
+		nc_segment_pin(copy, pin, true);
 	return error;
 }
 
@@ -122,7 +125,7 @@ static int record(struct nc_index *index, const struct nc_view *view)
 	if (nc_grants_known(&index->grants, view->id, NULL, &made))
 		return 0;
 	if (!sealed)
-		error = frozen_copy(view->unit, &copy);
+		error = frozen_copy(view->unit, index->own.pin, &copy);
 	if (error)
 		return error;
 	/* Mark it first: a thread that unlinks the unit from now on drops the record. */
@@ -245,7 +248,7 @@ static int grant_own(struct nc_index *index, struct nc_wire_call *call,
 		     const struct nc_grantee *grantee, const struct nc_view *view)
 {
 	struct nc_segment copy;
-	int error = frozen_copy(view->unit, &copy);
+	int error = frozen_copy(view->unit, NULL, &copy);
 
 	if (error)
 		return error;

@@ -73,9 +73,11 @@ static int adopt(struct nc_rpc_call *rpc, int *fd, struct nc_layout *layout,
 	if (error)
 		return error;
 	error = nc_segment_adopt_frozen(segment, *fd, layout->extent);
-	if (!error)
-		(void)take_fd(fd);
-	return error;
+	if (error)
+		return error;
+	(void)take_fd(fd);
+	nc_segment_pin(segment, rpc->index->own.pin, true);
+	return 0;
 }
 
 static int seal(struct nc_rpc_call *rpc)

@@ -118,6 +118,14 @@ int nc_segment_create_private(struct nc_segment *segment, size_t size)
 	return 0;
 }
 
+void nc_segment_pin(struct nc_segment *segment, struct nc_pin *pin, bool filled)
+{
+	if (!pin)
+		return;
+	segment->pin = pin;
+	segment->locked = nc_pin_lock(pin, segment->base, segment->size, filled);
+}
+
 int nc_segment_collapse(const struct nc_segment *segment, size_t at)
 {
 	char *block = segment->base + at;
@@ -239,7 +247,7 @@ static int freeze_copy(struct nc_segment *segment)
 	return error;
 }
 
-int nc_segment_freeze(struct nc_segment *segment)
+static int freeze(struct nc_segment *segment)
 {
 	int error, protection = PROT_READ | PROT_WRITE;
 
@@ -261,6 +269,17 @@ int nc_segment_freeze(struct nc_segment *segment)
 		return -errno;
 	(void)madvise(segment->base, segment->size, MADV_DONTFORK);
 	return error == -EINVAL ? -ENOTSUP : error;
+}
+
+int nc_segment_freeze(struct nc_segment *segment)
+{
+	int error = freeze(segment);
+
+	/* The new mapping replaced the locked one, on failure too. */
+	if (segment->pin)
+		segment->locked = nc_pin_lock_again(segment->pin, segment->base, segment->size,
+						    segment->locked);
+	return error;
 }
 
 int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size)
@@ -304,6 +323,8 @@ void nc_segment_close(struct nc_segment *segment)
 		close(reader - 1);
 	if (segment->base)
 		munmap(segment->base, segment->size);
+	if (segment->pin)
+		nc_pin_closed(segment->pin, segment->size, segment->locked);
 	if (segment->fd >= 0)
 		close(segment->fd);
 	*segment = (struct nc_segment){.fd = -1};

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "os/pin.h"
+
 #define NC_HUGE_PAGE ((size_t)2 << 20) /* bytes */
 
 struct nc_segment {
@@ -15,6 +17,8 @@ struct nc_segment {
 	char *base;
 	size_t size;	    /* bytes, whole pages */
 	bool huge;	    /* huge pages are requested */
+	bool locked;	    /* with pin: the memory is locked */
+	struct nc_pin *pin; /* counts its memory, see nc_segment_pin(); NULL: none */
 	_Atomic int reader; /* nc_segment_reader()'s descriptor + 1; 0: none yet */
 };
 
@@ -39,6 +43,14 @@ int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool f
  * the pages remain small.
  */
 int nc_segment_collapse(const struct nc_segment *segment, size_t at);
+
+/*
+ * From now on the segment's memory is locked as far as the system permits, and counted,
+ * until it is closed; freezing keeps the lock.  filled: the pages contain data, and are
+ * locked at once; otherwise each is locked when this process first uses it.  pin NULL:
+ * does nothing.
+ */
+void nc_segment_pin(struct nc_segment *segment, struct nc_pin *pin, bool filled);
 
 /* Maps a segment of another process and takes ownership of its descriptor. */
 int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);

@@ -166,6 +166,8 @@ int nc_eviction_open(struct nc_member *member, enum NC_kind kind)
 
 	nc_pool_unlock(member);
 	store = nc_store_create(kind, member->segment_size, member->huge, false, &error);
+	if (store)
+		nc_segment_pin(&store->segment, member->pin, false);
 	nc_pool_lock(member);
 	if (!store) {
 		nc_pool_discharge(member, member->segment_size, true);

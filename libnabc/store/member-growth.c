@@ -118,6 +118,9 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 	nc_pool_unlock(member);
 	*where = kind == NC_KIND_KERNEL ? nc_store_create_kernel(member->device, extent, &error)
 					: nc_store_create(kind, extent, huge, true, &error);
+	/* Memory of the module cannot be swapped out. */
+	if (*where && kind != NC_KIND_KERNEL)
+		nc_segment_pin(&(*where)->segment, member->pin, false);
 	nc_pool_lock(member);
 	if (!*where) {
 		nc_pool_discharge(member, extent, counted);
@@ -376,7 +379,7 @@ int nc_member_fetch(struct nc_member *member, struct nc_unit *unit)
 		if (!error) {
 			member->used += size;
 			nc_pool_unlock(member);
-			error = nc_store_fetch(store, unit->layout.size);
+			error = nc_store_fetch(store, unit->layout.size, member->pin);
 			nc_pool_lock(member);
 			store->copied = error ? 0 : size;
 			member->used -= error ? size : 0;

@@ -45,6 +45,7 @@ struct nc_member {
 	size_t segment_size; /* bytes of an ordinary segment */
 	unsigned clean_limit;
 	bool huge, protect, scrubs;
+	struct nc_pin *pin;	  /* locks the memory of stores; NULL: not locked */
 	struct nc_device *device; /* the kernel module; NULL: not used */
 	/* attached: units in the module are granted to this process */
 	int owner_pidfd;

@@ -89,9 +89,9 @@ struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, i
 }
 
 /* Copies the unit instead of holding it in the module. */
-static int copy_instead(struct nc_store *store, size_t size)
+static int copy_instead(struct nc_store *store, size_t size, struct nc_pin *pin)
 {
-	int error = nc_store_fetch(store, size);
+	int error = nc_store_fetch(store, size, pin);
 
 	if (!error)
 		store->device = NULL;
@@ -99,7 +99,8 @@ static int copy_instead(struct nc_store *store, size_t size)
 }
 
 struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
-					const struct nc_layout *layout, int *error)
+					const struct nc_layout *layout, struct nc_pin *pin,
+					int *error)
 {
 	struct nc_segment none = {.fd = -1, .size = layout->extent};
 	struct nc_store *store = store_over(&none, NC_KIND_KERNEL, 0, true, error);
@@ -113,7 +114,7 @@ struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
 	*error = nc_device_hold(device, name);
 	/* The unit would exceed RLIMIT_MEMLOCK. */
 	if (*error == -ENOMEM)
-		*error = copy_instead(store, layout->size);
+		*error = copy_instead(store, layout->size, pin);
 	if (*error) {
 		free(store);
 		return NULL;
@@ -121,13 +122,14 @@ struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
 	return store;
 }
 
-int nc_store_fetch(struct nc_store *store, size_t size)
+int nc_store_fetch(struct nc_store *store, size_t size, struct nc_pin *pin)
 {
 	struct nc_segment copy;
 	int error = nc_segment_create_private(&copy, store->segment.size);
 
 	if (error)
 		return error;
+	nc_segment_pin(&copy, pin, false);
 	error = nc_device_copy(store->device, store->name, 0, copy.base, size);
 	/* The original is read-only, so its copy is too. */
 	if (!error)
@@ -138,6 +140,8 @@ int nc_store_fetch(struct nc_store *store, size_t size)
 	}
 	/* The store already has the size, and the copy has no descriptor. */
 	store->segment.base = copy.base;
+	store->segment.pin = copy.pin;
+	store->segment.locked = copy.locked;
 	atomic_store_explicit(&store->present, true, memory_order_release);
 	return 0;
 }

@@ -70,16 +70,17 @@ struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, i
 /*
  * Creates a kernel store over an inserted unit of another process that this process
  * may use.  Holds the unit in the module, or copies it if this process may hold no
- * more.  *error: errors of holding.
+ * more.  pin: for the copy; may be NULL.  *error: errors of holding.
  */
 struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
-					const struct nc_layout *layout, int *error);
+					const struct nc_layout *layout, struct nc_pin *pin,
+					int *error);
 
 /*
  * Makes a private copy of an inserted kernel unit; it is then at nc_unit_base().
- * One thread at a time.  Returns 0 or -errno.
+ * pin: for the copy; may be NULL.  One thread at a time.  Returns 0 or -errno.
  */
-int nc_store_fetch(struct nc_store *store, size_t size);
+int nc_store_fetch(struct nc_store *store, size_t size, struct nc_pin *pin);
 
 void nc_store_close(struct nc_store *store);
 

@@ -47,6 +47,7 @@ WRAP(void *, mmap, MAP_FAILED,
      (where, length, protection, flags, fd, offset))
 WRAP(int, mprotect, -1, (void *where, size_t length, int protection), (where, length, protection))
 WRAP(int, madvise, -1, (void *where, size_t length, int advice), (where, length, advice))
+WRAP(int, mlock2, -1, (const void *where, size_t length, unsigned flags), (where, length, flags))
 WRAP(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
 WRAP(int, ftruncate, -1, (int fd, off_t length), (fd, length))
 WRAP(FILE *, fopen, NULL, (const char *path, const char *mode), (path, mode))

@@ -34,6 +34,7 @@
 	X(mmap, ENOMEM, EAGAIN, ENFILE)                                                            \
 	X(mprotect, ENOMEM, EACCES)                                                                \
 	X(madvise, ENOMEM, EINVAL)                                                                 \
+	X(mlock2, ENOMEM, EPERM, EAGAIN)                                                           \
 	X(memfd_create, EMFILE, ENFILE, ENOMEM)                                                    \
 	X(ftruncate, ENOMEM, ENOSPC, EIO)                                                          \
 	X(open, EMFILE, ENFILE, ENOMEM, EACCES, EINTR, EIO, ENOSPC)                                \

@@ -169,7 +169,8 @@ static void round_of_owner(void)
 {
 	const struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = 2 * MIB, .member_size = 256 * KIB,
-				      .flags = NC_CACHE_NO_THREAD, .orphan_lifetime = 1);
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_PIN,
+				      .orphan_lifetime = 1);
 	NC_cache *cache;
 	size_t id;
 	int fd;

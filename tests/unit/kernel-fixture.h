@@ -10,10 +10,15 @@
 
 #include "device-model.h"
 
+static inline void open_with_module_and(size_t size, unsigned flags)
+{
+	open_cache(size, NC_CACHE_NO_URING | flags);
+	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), 0);
+}
+
 static inline void open_with_module(size_t size)
 {
-	open_cache(size, NC_CACHE_NO_URING);
-	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), 0);
+	open_with_module_and(size, 0);
 }
 
 static inline struct nc_unit *unit_at(size_t id)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-degradation.c - the library on a system with missing features: no io_uring, no
- * seals, little lockable memory, few descriptors.  Each test runs in a process of its
- * own, whose features it restricts.
+ * seals, little lockable memory, no mlock2, few descriptors.  Each test runs in a
+ * process of its own, whose features it restricts.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -159,6 +159,38 @@ START_TEST(test_little_lockable_memory)
 	open_listening(16 * MIB, 0);
 	check_all_kinds();
 	close_cache();
+}
+END_TEST
+
+/* A kernel without mlock2, or a container that forbids it: all memory, or none, is locked. */
+static void check_without_mlock2(int error)
+{
+	struct NC_cache_stat stat;
+
+	refuse_call(SYS_mlock2, -1, error);
+	open_listening(4 * MIB, NC_CACHE_PIN | NC_CACHE_NO_URING);
+	check_all_kinds();
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
+	ck_assert_uint_eq(stat.locked_bytes + stat.unlocked_bytes, stat.used);
+	if (error == EPERM) {
+		ck_assert_uint_eq(stat.locked_bytes, 0);
+		ck_assert_uint_eq(times_said("locked, the rest is not"), 1);
+	} else if (geteuid() == 0) {
+		ck_assert_uint_eq(stat.unlocked_bytes, 0);
+		ck_assert_uint_eq(says, 0);
+	}
+	close_cache();
+}
+
+START_TEST(test_without_mlock2)
+{
+	check_without_mlock2(ENOSYS);
+}
+END_TEST
+
+START_TEST(test_mlock2_forbidden)
+{
+	check_without_mlock2(EPERM);
 }
 END_TEST
 
@@ -349,6 +381,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_without_uring);
 	tcase_add_test(tcase, test_without_seals);
 	tcase_add_test(tcase, test_little_lockable_memory);
+	tcase_add_test(tcase, test_without_mlock2);
+	tcase_add_test(tcase, test_mlock2_forbidden);
 	tcase_add_test(tcase, test_few_descriptors);
 	tcase_add_test(tcase, test_few_descriptors_evict);
 	tcase_add_test(tcase, test_descriptors_for_the_program);

@@ -66,6 +66,7 @@ START_TEST(test_options)
 		{.member_size = 64 << 10},
 		{.member_size = (size_t)64 << 30},
 		{.flags = NC_CACHE_NO_URING | NC_CACHE_NO_HUGE},
+		{.flags = NC_CACHE_PIN},
 	};
 	static const struct NC_cache_options bad[] = {
 		{.memory = MIB - 1},
@@ -76,7 +77,7 @@ START_TEST(test_options)
 		{.max_unit = SIZE_MAX},
 		{.member_size = (64 << 10) - 1},
 		{.member_size = ((size_t)64 << 30) + 1},
-		{.flags = 0x40},
+		{.flags = 0x80},
 		{.policy = 4},
 		{.high_water = 101},
 		{.high_water = 50, .low_water = 51},

@@ -441,6 +441,36 @@ START_TEST(test_lies_while_read)
 }
 END_TEST
 
+/* Its memory is locked, if the limit permits, and the limit that suffices includes it. */
+START_TEST(test_pinned)
+{
+	struct nc_diagnostics nobody = {0};
+	struct nc_pin pin;
+
+	nc_pin_init(&pin, nc_pin_methods, &nobody, 1000, 10);
+	remote = nc_remote_member_create(7);
+	ck_assert_ptr_nonnull(remote);
+	remote->pin = &pin;
+	for (unsigned held = 0; held < 2; held++) {
+		admit();
+		ck_assert_uint_eq(atomic_load(&pin.expected), 1010 + SIZE);
+		ck_assert_uint_eq(atomic_load(&pin.locked) + atomic_load(&pin.unlocked), SIZE);
+		publish(3, 1 + held, first, 5000, PAGE);
+		if (held)
+			ck_assert_int_eq(hold(3, 2), 0);
+		nc_remote_member_detach(remote);
+		if (held) {
+			/* A held unit keeps the segment. */
+			ck_assert_uint_eq(atomic_load(&pin.expected), 1010 + SIZE);
+			ck_assert_int_eq(nc_remote_member_release(remote, 3, 2), 0);
+		}
+		ck_assert_uint_eq(atomic_load(&pin.expected), 1000);
+		ck_assert_uint_eq(atomic_load(&pin.locked) + atomic_load(&pin.unlocked), 0);
+	}
+	nc_remote_member_free(remote);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_honest);
@@ -455,6 +485,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_sparse_table);
 	tcase_add_test(tcase, test_admit_refused);
 	tcase_add_test(tcase, test_lies_while_read);
+	tcase_add_test(tcase, test_pinned);
 }
 
 RUN_SUITE("remote-member", fill)

@@ -10,6 +10,7 @@
 #include "store/unit-checksum.h"
 
 #include "kernel-fixture.h"
+#include "pin-fixture.h"
 
 static enum NC_kind kind_made(size_t size, size_t fraglen, enum NC_kind kind)
 {
@@ -211,6 +212,29 @@ START_TEST(test_copies)
 }
 END_TEST
 
+/* The copy is locked, like other memory; the module's memory needs no lock. */
+START_TEST(test_copies_locked)
+{
+	size_t before = locked_now(), id;
+	struct nc_view view;
+
+	if (!may_lock(64 * KIB))
+		return;
+	open_with_module_and(4 * MIB, NC_CACHE_PIN);
+	id = insert(3, 64 * KIB, 0, NC_KIND_AUTO);
+	ck_assert_uint_eq(locked_now(), before);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_fetch(&cache, &view), 0);
+	ck_assert_uint_eq(counters().locked_bytes, 64 * KIB);
+	ck_assert_uint_eq(locked_now(), before + 64 * KIB);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
+	ck_assert_uint_eq(counters().locked_bytes, 0);
+	close_cache();
+	ck_assert_uint_eq(locked_now(), before);
+}
+END_TEST
+
 /* Other units are evicted for a copy, but no held one. */
 START_TEST(test_copies_without_room)
 {
@@ -354,6 +378,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_out_of_reach);
 	tcase_add_test(tcase, test_ends);
 	tcase_add_test(tcase, test_copies);
+	tcase_add_test(tcase, test_copies_locked);
 	tcase_add_test(tcase, test_copies_without_room);
 	tcase_add_test(tcase, test_copies_by_threads);
 	tcase_add_test(tcase, test_reading);
