@@ -774,6 +774,7 @@ EXTRA_DIST += \
 	tests/system/cache/test_held.py \
 	tests/system/cache/test_memory.py \
 	tests/system/cache/test_page_cache.py \
+	tests/system/cache/test_pin.py \
 	tests/system/cache/test_response_cache.py \
 	tests/system/cache/test_response_cache_end.py \
 	tests/system/cache/test_response_cache_streams.py \

@@ -68,6 +68,8 @@ const struct key config_keys[] = {
 	 .help = "FastCGI application for a path; may be repeated", .argument = "/PREFIX=ADDRESS"},
 	{"cache-size", GLOBAL(cache_size), .store = store_size, .least = 1 << 20,
 	 .help = "Memory for the cache (default: a quarter, at most 256M)", .argument = "SIZE"},
+	{"pin", GLOBAL(pin), .otherwise = "off", .store = store_switch,
+	 .help = "on: lock that memory, so that it is not swapped out", .argument = "SWITCH"},
 	{"cache-socket", GLOBAL(cache_socket), .store = store_text,
 	 .help = "Socket by which other processes attach to the cache", .argument = "PATH"},
 	{"socket-memory", GLOBAL(socket_memory), .store = store_size, .least = 1 << 20,

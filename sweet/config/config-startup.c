@@ -16,6 +16,7 @@ static const struct {
 	{"io", NUMBER, offsetof(struct config, io)},
 	{"data-path", NUMBER, offsetof(struct config, data_path)},
 	{"cache-size", SIZE, offsetof(struct config, cache_size)},
+	{"pin", SWITCH, offsetof(struct config, pin)},
 	{"cache-socket", TEXT, offsetof(struct config, cache_socket)},
 	{"user", TEXT, offsetof(struct config, user)},
 	{"group", TEXT, offsetof(struct config, group)},

@@ -139,6 +139,7 @@ struct config {
 	unsigned io;	    /* enum loop_kind */
 	unsigned data_path; /* enum data_path_kind */
 	size_t cache_size;  /* bytes; 0: depends on the memory */
+	bool pin;	    /* lock the memory of the cache */
 	char *cache_socket; /* NULL: the cache is not served */
 	char *user, *group; /* NULL: as started */
 	bool read_only;

@@ -36,8 +36,9 @@ struct status_pool {
 struct status_data {
 	uint64_t pid, now_ms, started_ms /* since the epoch */, uptime_ms;
 	uint64_t cpu_user_us, cpu_system_us, memory; /* bytes resident; 0: unknown */
-	uint64_t generation, loaded_ms;		     /* of the configuration */
-	const char *io;				     /* why io is used */
+	uint64_t locked, pinned;	/* bytes: VmLck and VmPin of proc(5); 0 if unknown */
+	uint64_t generation, loaded_ms; /* of the configuration */
+	const char *io;			/* why io is used */
 	const char *data_path, *arch;
 	char socket_options[SOCKET_OPTIONS_TEXT]; /* options that differ from the defaults */
 	uint64_t draining;			  /* 1: it is ending */

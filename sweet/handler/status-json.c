@@ -49,6 +49,8 @@ static void add_process(struct json *json, const struct status_data *data)
 	json_bool(json, "draining", data->draining);
 	json_open_as(json, "process", '{', JSON_SPACED);
 	json_number(json, "memory", data->memory);
+	json_number(json, "locked", data->locked);
+	json_number(json, "pinned", data->pinned);
 	json_number(json, "cpu_user_us", data->cpu_user_us);
 	json_number(json, "cpu_system_us", data->cpu_system_us);
 	json_close(json, '}');

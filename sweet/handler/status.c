@@ -170,6 +170,25 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Returns the bytes of a line "NAME: N kB"; 0 if there is none. */
+static uint64_t line_bytes(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+
+	return line ? g_ascii_strtoull(line + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+static void add_locked(struct status_data *data)
+{
+	char *text = NULL;
+
+	if (g_file_get_contents("/proc/self/status", &text, NULL, NULL)) {
+		data->locked = line_bytes(text, "\nVmLck:");
+		data->pinned = line_bytes(text, "\nVmPin:");
+	}
+	g_free(text);
+}
+
 static void add_process(struct status_data *data, const struct server *server)
 {
 	struct rusage usage;
@@ -182,6 +201,7 @@ static void add_process(struct status_data *data, const struct server *server)
 	data->cpu_user_us = microseconds(&usage.ru_utime);
 	data->cpu_system_us = microseconds(&usage.ru_stime);
 	data->memory = resident();
+	add_locked(data);
 	data->io = server->io;
 	data->data_path = server->path->name;
 	data->arch = server->arch->name;

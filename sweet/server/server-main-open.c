@@ -61,6 +61,17 @@ static bool open_loops(void)
 /* A few fast clients over long distances have as many bytes in flight. */
 #define SOCKET_MEMORY_LEAST ((size_t)64 << 20)
 
+/*
+ * An NC_log; context: whether the cache is open.  What is missing when it is opened is in
+ * the first line of the log and in the status, in the server's words.
+ */
+static void log_of_cache(void *context, int priority, const char *message)
+{
+	(void)priority;
+	if (atomic_load((_Atomic bool *)context))
+		log_warning("%s", message);
+}
+
 bool server_main_open_shared(void)
 {
 	struct server *server = &program.server;
@@ -69,6 +80,7 @@ bool server_main_open_shared(void)
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
 				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD);
+	static _Atomic bool cache_is_open;
 	GPtrArray *errors;
 	char *why;
 
@@ -76,10 +88,16 @@ bool server_main_open_shared(void)
 	options.flags |= server->path->cache_flags;
 	if (config->io == LOOP_EPOLL)
 		options.flags |= NC_CACHE_NO_URING;
+	if (config->pin) {
+		options.flags |= NC_CACHE_PIN;
+		options.log = log_of_cache;
+		options.log_context = &cache_is_open;
+	}
 	server->cache = NC_cache_open(&options);
 	if (!server->cache)
 		return server_main_complain("cannot open the cache of %zu bytes: %s",
 					    server->cache_size, strerror(errno));
+	atomic_store(&cache_is_open, true);
 	if (!send_method_use(server->cache, NULL, config, &why))
 		return server_main_complain_of(why);
 	if (config->cache_socket && NC_cache_serve(server->cache, config->cache_socket, NULL) < 0)

@@ -58,6 +58,7 @@ BROKEN = {
     "no switch": ("[sweet]\nlisting=yes\n", [(2, 'listing "yes": must be on or off')]),
     "no such word": ("[sweet]\nlog-format=apache\n", [
         (2, 'log-format "apache": must be one of short, common, combined, json')]),
+    "no switch": ("[sweet]\npin=often\n", [(2, 'pin "often": must be on or off')]),
     "no address": ("[sweet]\nlisten=localhost:80\n", [
         (2, 'listen "localhost:80": must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH')]),
     "no port": ("[sweet]\nlisten=:80;127.0.0.1:65536\n", [

@@ -13,7 +13,7 @@ from test_paths import as_anyone
 
 OPTIONS = [
     "listen", "root", "threads", "worker", "workers", "worker-memory", "io", "access-log",
-    "cache-size", "cache-socket", "spool-directory", "spool-size", "spool-memory",
+    "cache-size", "pin", "cache-socket", "spool-directory", "spool-size", "spool-memory",
     "revalidate", "config", "reload", "version",
 ]
 
