@@ -60,8 +60,7 @@ static double pipe_byte(const int pipe[2], uint64_t span)
 }
 
 /*
- * Filled, and thereby summed, outside of the measured time, which includes the end of
- * the handle's use.
+ * Filled outside of the measured time, which includes the end of the handle's use.
  */
 static double unit_4k(uint64_t span, const char *page)
 {

@@ -49,6 +49,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-unit-snapshot \
 	tests/unit/libnabc/store/test-store \
 	tests/unit/libnabc/store/test-unit-checksum \
+	tests/unit/libnabc/store/test-unit-checksum-make \
 	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
 	tests/unit/libnabc/store/test-member-eviction \
@@ -949,6 +950,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/respcache-fixture.h \
 	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h \
 	tests/unit/handle-fixture.h \
+	tests/unit/libnabc/store/unit-checksum-fixture.h \
 	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \
 	tests/unit/member-fixture.h \

@@ -344,7 +344,9 @@ int NC_verify(NC_cache *cache, size_t cache_id)
 		error = nc_index_hold(&cache->index, cache_id, false, &view);
 	if (error)
 		return (int)nc_api_result(error);
-	good = view.unit->sum_size ? nc_index_fetch(&cache->index, &view) : 0;
+	good = view.unit->sum_size ? nc_index_fetch(&cache->index, &view) : -ENODATA;
+	if (!good)
+		good = nc_unit_checksum_make(view.unit);
 	if (!good)
 		good = nc_unit_checksum_verify(view.unit, 0, SIZE_MAX);
 	nc_index_release(&cache->index, cache_id);

@@ -143,6 +143,7 @@ struct NC_cache_options {
 #define NC_CACHE_NO_KERNEL 0x10u      /* never use the kernel module, /dev/nabc */
 #define NC_CACHE_MEMBERS_THREAD 0x20u /* a thread of the library serves the members */
 #define NC_CACHE_PIN 0x40u	      /* lock the memory of units: it is not swapped out */
+#define NC_CACHE_EAGER_SUMS 0x80u     /* checksums are computed while units are filled */
 
 /* Kinds of grantees for NC_grant(): the meaning of the number beside it. */
 enum NC_principal {

@@ -88,6 +88,8 @@ int nc_attach(struct nc_index *index, int socket, int timeout_ms, struct nc_wire
 		return error;
 	}
 	index->device_offered = welcome->slots && welcome->flags & NC_WIRE_KERNEL;
+	if (welcome->flags & NC_WIRE_EAGER_SUMS)
+		index->flags |= NC_CACHE_EAGER_SUMS;
 	nc_index_connect(index, socket);
 	if (count > first)
 		memcpy(fds, received + first, (count - first) * sizeof(*fds));

@@ -101,6 +101,7 @@ void nc_collector_fini(struct nc_collector *collector)
 	}
 	if (collector->timer >= 0)
 		close(collector->timer);
+	nc_maintenance_fini(&collector->maintenance);
 	pthread_mutex_destroy(&collector->step);
 	pthread_mutex_destroy(&collector->dispatching);
 }

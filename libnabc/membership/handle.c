@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * handle.c - fills a unit from a descriptor, from memory or with formatted text,
- * and inserts it with a checksum for each fragment.  A handle belongs to one
- * thread; the cache below has its own locks.
+ * and inserts it.  A handle belongs to one thread; the cache below has its own locks.
  *
  * Recycled memory contains the bytes of an earlier unit, so bytes that the caller
  * did not write must be cleared.  `filled` is the length of the prefix that the
  * caller wrote; a later write first zeroes the gap between that prefix and its own
  * start.
  *
- * The checksum of a fragment is computed as soon as the fragment is inside the
- * filled prefix, while it is in the CPU's cache; later writes update the checksum.
- * What the caller writes through pointers is checksummed at insert only.
+ * Checksums are computed after insert, when they are first needed.  With
+ * NC_CACHE_EAGER_SUMS, and of units in the kernel module, the checksum of a fragment
+ * is computed as soon as the fragment is inside the filled prefix, while it is in the
+ * CPU's cache; later writes update the checksum.  What the caller writes through
+ * pointers is then checksummed at insert only.
  */
 #include <errno.h>
 #include <limits.h>
@@ -79,6 +80,16 @@ static int check_range(NC_handle *handle, size_t offset, size_t length, struct n
 	return offset > (*in)->size || length > (*in)->size - offset ? -ERANGE : 0;
 }
 
+static int init_sums(const struct nc_index *index, struct nc_unit *unit)
+{
+	int error = nc_unit_checksum_init(unit, index->checksum);
+
+	/* After insert, the bytes of a kernel unit are not in this process's memory. */
+	if (!error && (index->flags & NC_CACHE_EAGER_SUMS || unit->store->kind == NC_KIND_KERNEL))
+		error = nc_unit_checksum_keep(unit);
+	return error;
+}
+
 int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size_t fraglen,
 		    enum NC_kind kind, unsigned flags)
 {
@@ -95,7 +106,7 @@ int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size
 	error = nc_index_alloc(index, &layout, kind, &unit);
 	if (error)
 		return error;
-	error = !(flags & NC_UNIT_UNSUMMED) ? nc_unit_checksum_init(unit, index->checksum) : 0;
+	error = !(flags & NC_UNIT_UNSUMMED) ? init_sums(index, unit) : 0;
 	if (error) {
 		nc_index_abandon(index, unit);
 		return error;
@@ -132,7 +143,7 @@ static void fill_to(struct nc_handle *in, size_t end)
 		return;
 	in->filled = end;
 	whole = end == in->size ? layout->fragments : end / layout->fraglen;
-	if (whole > in->summed) {
+	if (whole > in->summed && nc_unit_checksum_kept(in->unit)) {
 		nc_unit_checksum_compute(in->unit, in->summed, whole);
 		in->summed = whole;
 	}
@@ -197,7 +208,7 @@ static ssize_t read_some(const struct nc_handle *in, int fd, size_t offset, size
 	unsigned count;
 	ssize_t got;
 
-	if (store->kind == NC_KIND_KERNEL && !unit->sum_size) {
+	if (store->kind == NC_KIND_KERNEL && !nc_unit_checksum_kept(unit)) {
 		got = nc_device_read(store->device, store->name, unit->at + offset, length, fd);
 		if (got != -EINVAL)
 			return got;
@@ -377,8 +388,10 @@ static void shorten(struct nc_handle *in, size_t length)
 	in->direct_to = smaller(in->direct_to, layout->fragments);
 	in->direct_from = smaller(in->direct_from, in->direct_to);
 	in->summed = smaller(in->summed, last);
-	if (in->filled >= length) {
-		in->filled = length;
+	if (in->filled < length)
+		return;
+	in->filled = length;
+	if (nc_unit_checksum_kept(in->unit)) {
 		nc_unit_checksum_compute(in->unit, last, last + 1);
 		in->summed = layout->fragments;
 	}

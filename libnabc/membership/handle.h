@@ -15,8 +15,8 @@ struct nc_handle {
 	size_t size;
 	size_t filled; /* length of the prefix that was written */
 	size_t id;     /* 0 before insert */
-	size_t summed; /* number of leading fragments with an up-to-date checksum */
-	/* Fragments [from, to) to which the caller has pointers: checksummed at insert. */
+	size_t summed; /* number of leading fragments with an up-to-date checksum; 0: computed later */
+	/* Fragments [from, to) to which the caller has pointers: checksummed at insert, if at all. */
 	size_t direct_from, direct_to;
 	size_t prepared; /* length of the prefix of memory whose pages were selected: see store.h */
 };

@@ -32,7 +32,8 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 		.channels = offer->channels,
 		.queue_size = offer->queue_size,
 		.max_unit = index->max_unit,
-		.flags = offer->flags | (guest->subject.operates ? NC_WIRE_OPERATOR : 0),
+		.flags = offer->flags | (guest->subject.operates ? NC_WIRE_OPERATOR : 0) |
+			 (index->flags & NC_CACHE_EAGER_SUMS ? NC_WIRE_EAGER_SUMS : 0),
 	};
 	int fds[NC_PEER_FDS_MAX], error = 0;
 	unsigned count;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* maintenance.c - does one bounded step of each maintenance task that is due; see maintenance.h. */
+#include <stdlib.h>
+
 #include "store/eviction.h"
 #include "store/unit-checksum.h"
 #include "store/maintenance.h"
@@ -16,6 +18,17 @@ void nc_maintenance_init(struct nc_maintenance *maintenance, struct nc_member *m
 	*maintenance = (struct nc_maintenance){.member = member, .scrub_rate = scrub_rate};
 	member->scrubs = scrub_rate != 0;
 	atomic_store(&member->scrub_idle, member->scrubs);
+}
+
+static void drop_draft(struct nc_maintenance *maintenance)
+{
+	free(maintenance->draft);
+	maintenance->draft = NULL;
+}
+
+void nc_maintenance_fini(struct nc_maintenance *maintenance)
+{
+	drop_draft(maintenance);
 }
 
 /* Drops expired units; true: there may be more. */
@@ -71,7 +84,12 @@ static bool drain_locked(struct nc_maintenance *maintenance)
 	return maintenance->draining;
 }
 
-/* --- the scrubber ------------------------------------------------------------- */
+/*
+ * --- the scrubber -------------------------------------------------------------
+ *
+ * It computes the checksums of a unit that has none yet, and compares them in each
+ * later round.  Both take several steps for a large unit.
+ */
 
 /* Returns the next unit to verify, held; NULL: none within SCRUB_SLOTS slots. */
 static struct nc_unit *scrub_find(struct nc_maintenance *maintenance, uint32_t count)
@@ -87,8 +105,10 @@ static struct nc_unit *scrub_find(struct nc_maintenance *maintenance, uint32_t c
 		unit = nc_units_at(&member->units, maintenance->slot);
 		generation = nc_word_generation(atomic_load(&unit->word));
 		if (nc_unit_hold(unit, generation, false) == 0) {
-			if (generation != maintenance->generation)
+			if (generation != maintenance->generation) {
 				maintenance->fragment = 0;
+				drop_draft(maintenance);
+			}
 			maintenance->generation = generation;
 			/*
 			 * Stray writes of this process cannot reach bytes that are
@@ -108,11 +128,37 @@ static struct nc_unit *scrub_find(struct nc_maintenance *maintenance, uint32_t c
 	return NULL;
 }
 
-/* Verifies some fragments of the unit and returns how many bytes it read. */
+/*
+ * Compares, or computes, some fragments.  Returns their number; -EBADMSG: one is corrupt;
+ * 0: there is no memory for checksums.
+ */
+static ssize_t scrub_fragments(struct nc_maintenance *maintenance, struct nc_unit *unit,
+			       size_t bytes)
+{
+	size_t first = maintenance->fragment, done;
+
+	/* Another thread may have computed them since the last step. */
+	if (nc_unit_checksum_kept(unit)) {
+		drop_draft(maintenance);
+		return nc_unit_checksum_verify(unit, first, bytes);
+	}
+	if (!maintenance->draft)
+		maintenance->draft = nc_unit_checksum_draft(unit);
+	if (!maintenance->draft)
+		return 0;
+	done = nc_unit_checksum_draft_step(unit, maintenance->draft, first, bytes);
+	if (first + done == unit->layout.fragments) {
+		nc_unit_checksum_publish(unit, maintenance->draft);
+		maintenance->draft = NULL;
+	}
+	return (ssize_t)done;
+}
+
+/* Scrubs some fragments of the unit and returns how many bytes count as read. */
 static size_t scrub_unit(struct nc_maintenance *maintenance, struct nc_unit *unit, size_t bytes)
 {
 	struct nc_member *member = maintenance->member;
-	ssize_t good = nc_unit_checksum_verify(unit, maintenance->fragment, bytes);
+	ssize_t good = scrub_fragments(maintenance, unit, bytes);
 	size_t fragments = unit->layout.fragments;
 	size_t read = (size_t)(good > 0 ? good : 1) * unit->layout.fraglen;
 
@@ -121,7 +167,8 @@ static size_t scrub_unit(struct nc_maintenance *maintenance, struct nc_unit *uni
 	nc_pool_lock(member);
 	if (good < 0)
 		nc_pool_drop(member, unit, maintenance->generation, &member->corrupt);
-	member->scrubbed += read;
+	if (good)
+		member->scrubbed += read;
 	nc_pool_unlock(member);
 	maintenance->fragment += (size_t)(good > 0 ? good : 0);
 	(void)nc_member_release(member, unit, maintenance->generation);

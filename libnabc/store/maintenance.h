@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * maintenance.h - periodic work for an owner's member: drops expired units,
- * reclaims memory in advance, closes surplus empty segments, verifies checksums.
+ * reclaims memory in advance, closes surplus empty segments, computes and verifies
+ * checksums.
  *
  * It works in small steps, from any thread; one thread at a time takes a step.
  */
@@ -18,12 +19,16 @@ struct nc_maintenance {
 	uint32_t slot;
 	unsigned generation; /* of the unit being verified; 0: none */
 	size_t fragment;
+	void *draft;	    /* of its checksums, being computed; NULL: they are compared */
 	uint32_t passed;    /* consecutive slots without a unit to verify */
 	uint64_t scrub_due; /* ns; 0: after the next insert */
 };
 
 void nc_maintenance_init(struct nc_maintenance *maintenance, struct nc_member *member,
 			 size_t scrub_rate);
+
+/* Call it when no step is in progress. */
+void nc_maintenance_fini(struct nc_maintenance *maintenance);
 
 /*
  * Takes one step; never blocks.  Returns true if another step is due at once;

@@ -268,6 +268,7 @@ static int enter_locked(struct nc_member *member, const struct nc_layout *layout
 	unit->layout = *layout;
 	unit->sums = NULL;
 	unit->sum_size = 0;
+	atomic_store_explicit(&unit->summed, NC_SUMS_NONE, memory_order_relaxed);
 	nc_unit_end_grace(unit);
 	order = nc_pool_order(member, unit);
 	if (order && nc_replacement_add(order, &unit->order, layout->extent)) {

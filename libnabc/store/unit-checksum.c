@@ -28,15 +28,23 @@ int nc_unit_checksum_init(struct nc_unit *unit, enum NC_checksum_kind kind)
 	assert(unit->sum_size == 0);
 	if (!size)
 		return -EINVAL;
-	if (unit->layout.fragments * size > NC_UNIT_SUMS_INLINE) {
-		unit->sums = malloc(unit->layout.fragments * size);
-		if (!unit->sums)
-			return -ENOMEM;
-	}
 	unit->sum_size = (uint8_t)size;
 	return 0;
 }
 
+int nc_unit_checksum_keep(struct nc_unit *unit)
+{
+	assert(unit->sum_size && !nc_unit_checksum_kept(unit));
+	if (nc_unit_sums_outside(unit)) {
+		unit->sums = nc_unit_checksum_draft(unit);
+		if (!unit->sums)
+			return -ENOMEM;
+	}
+	atomic_store_explicit(&unit->summed, NC_SUMS_KEPT, memory_order_relaxed);
+	return 0;
+}
+
+/* The following four require nc_unit_checksum_kept(). */
 static const uint16_t *inet_sums(const struct nc_unit *unit)
 {
 	return nc_unit_sums_outside(unit) ? unit->sums : unit->sum16;
@@ -81,20 +89,26 @@ static void *bytes_at(const struct nc_unit *unit, size_t offset)
 	return nc_unit_base(unit) + nc_layout_at(&unit->layout, offset, &run);
 }
 
+/* Returns the checksum of a fragment's bytes, of the unit's kind. */
+static uint32_t sum_of(const struct nc_unit *unit, size_t index)
+{
+	const void *bytes = bytes_at(unit, index * unit->layout.fraglen);
+	size_t length = fragment_length(&unit->layout, index);
+
+	return unit->sum_size == INET ? nc_checksum(bytes, length) : nc_crc32c(0, bytes, length);
+}
+
 /* --- updating ------------------------------------------------------------------ */
 
 void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end)
 {
-	const struct nc_layout *layout = &unit->layout;
-
-	for (size_t i = first; unit->sum_size && i < end; i++) {
-		const void *bytes = bytes_at(unit, i * layout->fraglen);
-		size_t length = fragment_length(layout, i);
-
+	if (!nc_unit_checksum_kept(unit))
+		return;
+	for (size_t i = first; i < end; i++) {
 		if (unit->sum_size == INET)
-			*inet_sum(unit, i) = nc_checksum(bytes, length);
+			*inet_sum(unit, i) = (uint16_t)sum_of(unit, i);
 		else
-			*crc_sum(unit, i) = nc_crc32c(0, bytes, length);
+			*crc_sum(unit, i) = sum_of(unit, i);
 	}
 }
 
@@ -105,7 +119,7 @@ void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *d
 	void *bytes = bytes_at(unit, offset);
 
 	assert(length <= whole - within);
-	if (length > whole / 2 || !unit->sum_size) {
+	if (length > whole / 2 || !nc_unit_checksum_kept(unit)) {
 		memcpy(bytes, data, length);
 		nc_unit_checksum_compute(unit, index, index + 1);
 	} else if (unit->sum_size == INET) {
@@ -126,6 +140,63 @@ void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *d
 		*sum = nc_crc32c_update(*sum, before, nc_crc32c(0, bytes, length),
 					nc_crc32c_operator(whole - within - length));
 	}
+}
+
+/* --- computing when first needed ---------------------------------------------- */
+
+void *nc_unit_checksum_draft(const struct nc_unit *unit)
+{
+	return malloc(unit->layout.fragments * (size_t)unit->sum_size);
+}
+
+size_t nc_unit_checksum_draft_step(const struct nc_unit *unit, void *draft, size_t first,
+				   size_t bytes)
+{
+	size_t i = first, read = 0;
+
+	for (; i < unit->layout.fragments && (i == first || read < bytes); i++) {
+		if (unit->sum_size == INET)
+			((uint16_t *)draft)[i] = (uint16_t)sum_of(unit, i);
+		else
+			((uint32_t *)draft)[i] = sum_of(unit, i);
+		read += fragment_length(&unit->layout, i);
+	}
+	return i - first;
+}
+
+void nc_unit_checksum_publish(struct nc_unit *unit, void *draft)
+{
+	uint8_t none = NC_SUMS_NONE;
+
+	if (!atomic_compare_exchange_strong_explicit(&unit->summed, &none, NC_SUMS_STORING,
+						     memory_order_relaxed, memory_order_relaxed)) {
+		free(draft);
+		return;
+	}
+	if (nc_unit_sums_outside(unit)) {
+		unit->sums = draft;
+	} else {
+		memcpy(unit->sum16, draft, unit->layout.fragments * (size_t)unit->sum_size);
+		free(draft);
+	}
+	/* Readers that see KEPT see the checksums. */
+	atomic_store_explicit(&unit->summed, NC_SUMS_KEPT, memory_order_release);
+}
+
+int nc_unit_checksum_make(struct nc_unit *unit)
+{
+	void *draft;
+
+	if (!unit->sum_size)
+		return -ENODATA;
+	if (nc_unit_checksum_kept(unit))
+		return 0;
+	draft = nc_unit_checksum_draft(unit);
+	if (!draft)
+		return -ENOMEM;
+	(void)nc_unit_checksum_draft_step(unit, draft, 0, SIZE_MAX);
+	nc_unit_checksum_publish(unit, draft);
+	return 1;
 }
 
 /* --- combining --------------------------------------------------------------- */
@@ -179,20 +250,24 @@ bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind ki
 {
 	size_t end = offset + length, fraglen = unit->layout.fraglen;
 
-	return nc_unit_checksum_kind(unit) != kind || offset % fraglen ||
-	       (end % fraglen && end < unit->layout.size);
+	return nc_unit_checksum_kind(unit) != kind || !nc_unit_checksum_kept(unit) ||
+	       offset % fraglen || (end % fraglen && end < unit->layout.size);
 }
 
-uint32_t nc_unit_checksum_range(const struct nc_unit *unit, enum NC_checksum_kind kind,
-				size_t offset, size_t length)
+uint32_t nc_unit_checksum_range(struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+				size_t length)
 {
 	const struct nc_layout *layout = &unit->layout;
 	size_t end = offset + length, fraglen = layout->fraglen;
 	size_t first = offset / fraglen + !!(offset % fraglen), last = end / fraglen;
 	struct total total = {.kind = kind};
 
-	if (nc_unit_checksum_kind(unit) != kind ||
-	    (first >= last && (end < layout->size || first > last))) {
+	bool whole = first < last || (length && first == last && end == layout->size);
+
+	/* Without memory for checksums, the bytes are read. */
+	if (whole && nc_unit_checksum_kind(unit) == kind)
+		(void)nc_unit_checksum_make(unit);
+	if (!whole || nc_unit_checksum_kind(unit) != kind || !nc_unit_checksum_kept(unit)) {
 		add_bytes(&total, unit, offset, length);
 		return total.sum;
 	}
@@ -210,19 +285,15 @@ uint32_t nc_unit_checksum_range(const struct nc_unit *unit, enum NC_checksum_kin
 
 static bool good(const struct nc_unit *unit, size_t index)
 {
-	const void *bytes = bytes_at(unit, index * unit->layout.fraglen);
-	size_t length = fragment_length(&unit->layout, index);
-
-	if (unit->sum_size == INET)
-		return inet_sums(unit)[index] == nc_checksum(bytes, length);
-	return crc_sums(unit)[index] == nc_crc32c(0, bytes, length);
+	return sum_of(unit, index) ==
+	       (unit->sum_size == INET ? inet_sums(unit)[index] : crc_sums(unit)[index]);
 }
 
 ssize_t nc_unit_checksum_verify(const struct nc_unit *unit, size_t first, size_t bytes)
 {
 	size_t i = first, read = 0;
 
-	if (!unit->sum_size)
+	if (!nc_unit_checksum_kept(unit))
 		return -ENODATA;
 	for (; i < unit->layout.fragments && (i == first || read < bytes); i++) {
 		if (!good(unit, i))

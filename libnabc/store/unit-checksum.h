@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unit-checksum.h - the checksums of a unit's fragments: stored with the unit from
- * the time it is filled, combined for any range, and compared with the bytes.
+ * unit-checksum.h - the checksums of a unit's fragments: computed when first needed,
+ * kept with the unit, combined for any range, and compared with the bytes.
  *
- * A unit has checksums of one kind, or none (units of other processes).  The thread
- * that fills the unit owns them.  They never change after insert; from then on any
- * thread that holds the unit may read them.  Here an Internet checksum is in the
- * byte order of memory (checksum.h).
+ * A unit keeps checksums of one kind, or none (units of other processes).  Most units
+ * have none when they are inserted.  The first thread that needs them computes those
+ * of all fragments and publishes them; they never change again.  Two threads may
+ * compute them at the same time; the first to publish wins, and no thread waits.
+ * With nc_unit_checksum_keep() the thread that fills the unit computes them instead
+ * and owns them until insert.
+ *
+ * Functions that compute or read bytes need the unit's bytes at nc_unit_base(); after
+ * insert, the caller holds the unit.  Here an Internet checksum is in the byte order
+ * of memory (checksum.h).
  */
 #ifndef NC_UNIT_CHECKSUM_H
 #define NC_UNIT_CHECKSUM_H
@@ -20,19 +26,30 @@
 
 #include "store/unit.h"
 
-/* Returns the kind of the unit's checksums; NC_CHECKSUM_DEFAULT: none. */
+/* Returns the kind of the unit's checksums, computed or not; NC_CHECKSUM_DEFAULT: none. */
 enum NC_checksum_kind nc_unit_checksum_kind(const struct nc_unit *unit);
 
-/*
- * Allocates checksums of that kind, not yet computed; freed with the unit.  Returns
- * 0, -ENOMEM, or -EINVAL (no such kind).
- */
+/* The unit shall have checksums of that kind.  Returns 0, or -EINVAL (no such kind). */
 int nc_unit_checksum_init(struct nc_unit *unit, enum NC_checksum_kind kind);
 
-/* Truncates the unit to that many fragments; their checksums remain. */
+/* Whether the unit has its checksums now. */
+static inline bool nc_unit_checksum_kept(const struct nc_unit *unit)
+{
+	return atomic_load_explicit(&unit->summed, memory_order_acquire) == NC_SUMS_KEPT;
+}
+
+/* --- while the unit is filled ---------------------------------------------------- */
+
+/*
+ * Allocates the checksums, which the caller then computes before insert; freed with
+ * the unit.  Returns 0 or -ENOMEM.
+ */
+int nc_unit_checksum_keep(struct nc_unit *unit);
+
+/* Truncates the unit to that many fragments; their checksums remain, if there are any. */
 void nc_unit_checksum_shorten(struct nc_unit *unit, uint32_t fragments);
 
-/* Recomputes the checksums of fragments [first, end). */
+/* Recomputes the checksums of fragments [first, end), if the unit keeps them already. */
 void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end);
 
 /*
@@ -41,13 +58,35 @@ void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end);
  */
 void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *data, size_t length);
 
+/* --- after insert; any thread ------------------------------------------------------ */
+
 /*
- * Returns the checksum of a range inside the unit.  For the stored kind, the time
- * depends on the number of fragments, plus the bytes of fragments that the range
- * cuts; for the other kind, it reads every byte.
+ * Computes the checksums of an inserted unit unless it has them.  Returns 1 if this
+ * call computed them, so that a comparison would find nothing; 0 if it had them;
+ * -ENOMEM; or -ENODATA (the unit keeps none).
  */
-uint32_t nc_unit_checksum_range(const struct nc_unit *unit, enum NC_checksum_kind kind,
-				size_t offset, size_t length);
+int nc_unit_checksum_make(struct nc_unit *unit);
+
+/*
+ * The same in steps.  A draft is memory for the checksums of all fragments, which the
+ * caller owns; NULL: no memory.  Free it with free(), or publish it, once every
+ * fragment was computed; the unit then keeps it, unless it has checksums already.
+ * nc_unit_checksum_draft_step() computes as many fragments from `first` on as
+ * nc_unit_checksum_verify() would compare, and returns their number.
+ */
+void *nc_unit_checksum_draft(const struct nc_unit *unit);
+size_t nc_unit_checksum_draft_step(const struct nc_unit *unit, void *draft, size_t first,
+				   size_t bytes);
+void nc_unit_checksum_publish(struct nc_unit *unit, void *draft);
+
+/*
+ * Returns the checksum of a range inside the unit.  For the unit's own kind, the time
+ * depends on the number of fragments, plus the bytes of fragments that the range
+ * cuts; the first such call computes the checksums of all fragments, if the range
+ * contains a whole one and there is memory.  For the other kind, it reads every byte.
+ */
+uint32_t nc_unit_checksum_range(struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+				size_t length);
 
 /* Whether nc_unit_checksum_range() reads bytes; then the unit must be present in memory. */
 bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
@@ -56,7 +95,7 @@ bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind ki
 /*
  * Compares fragments from `first` on with their checksums until `bytes` bytes were
  * read, but at least one fragment.  Returns the number of good fragments, 0 behind
- * the last; -EBADMSG: one is corrupt; -ENODATA: the unit has no checksums.
+ * the last; -EBADMSG: one is corrupt; -ENODATA: the unit has no checksums, or not yet.
  */
 ssize_t nc_unit_checksum_verify(const struct nc_unit *unit, size_t first, size_t bytes);
 

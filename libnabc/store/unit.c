@@ -24,6 +24,7 @@ void nc_unit_forget(struct nc_unit *unit)
 		free(unit->sums);
 	unit->sums = NULL;
 	unit->sum_size = 0;
+	atomic_store_explicit(&unit->summed, NC_SUMS_NONE, memory_order_relaxed);
 	unit->layout = (struct nc_layout){0};
 }
 

@@ -31,6 +31,13 @@ enum nc_unit_state {
 
 #define NC_UNIT_SUMS_INLINE 8u /* bytes */
 
+/* Whether a unit's checksums exist: see unit-checksum.h. */
+enum nc_unit_sums {
+	NC_SUMS_NONE,	 /* not computed yet */
+	NC_SUMS_STORING, /* one thread stores them: a few instructions */
+	NC_SUMS_KEPT,
+};
+
 /* The fields that a lookup touches come first. */
 struct nc_unit {
 	_Atomic uint64_t word;	      /* generation << 36 | state << 32 | holds */
@@ -39,15 +46,16 @@ struct nc_unit {
 	_Atomic uint8_t priority;     /* enum NC_priority */
 	_Atomic bool wake_on_release; /* its last release wakes the collector */
 	_Atomic bool granted;	      /* granted to others: report when it is unlinked */
-	uint8_t sum_size;	      /* bytes of each fragment's checksum; 0: none */
+	uint8_t sum_size;	      /* bytes of each fragment's checksum; 0: none are kept */
 	bool parked;		      /* attached: unlinked here, freed when the owner drops it */
+	_Atomic uint8_t summed;	      /* enum nc_unit_sums */
 	_Atomic uint16_t grace;	      /* owner: end of the grace period, see below; 0: none */
 	uint32_t slot;
 	uint32_t next, previous; /* in its store's list, or the free list */
 	struct nc_store *store;	 /* NULL in a free slot */
 	uint64_t at;		 /* byte offset of its memory in the segment */
 	struct nc_layout layout;
-	union {
+	union { /* the checksums, with NC_SUMS_KEPT */
 		uint16_t sum16[NC_UNIT_SUMS_INLINE / 2];
 		uint32_t sum32[NC_UNIT_SUMS_INLINE / 4];
 		void *sums; /* if larger: malloc; see unit-checksum.h */

@@ -46,6 +46,7 @@ struct nc_wire_hello {
 #define NC_WIRE_OPERATOR 0x2u /* requests to manage the whole cache */
 #define NC_WIRE_POSIX 0x4u  /* in a welcome: each channel's doorbell is a pipe for its responses */
 #define NC_WIRE_KERNEL 0x8u /* in a welcome: the owner accepts units in the kernel module */
+#define NC_WIRE_EAGER_SUMS 0x10u /* in a welcome: the cache has NC_CACHE_EAGER_SUMS */
 
 /*
  * The owner's reply to an attached process.  With error 0 it carries the
@@ -64,7 +65,7 @@ struct nc_wire_welcome {
 	uint64_t segment_size; /* bytes, including the table */
 	uint64_t data_offset;  /* where units begin in the segment */
 	uint64_t max_unit;     /* bytes */
-	uint32_t flags;	       /* NC_WIRE_OPERATOR, NC_WIRE_POSIX, NC_WIRE_KERNEL */
+	uint32_t flags;	       /* NC_WIRE_OPERATOR, _POSIX, _KERNEL, _EAGER_SUMS */
 	uint32_t oldest;       /* as in hello */
 };
 

@@ -236,6 +236,23 @@ static void overfill(NC_cache *cache)
 		MUST(!is_clean() || stat.evictions > evicted);
 }
 
+/* Checksums are computed while the unit is filled. */
+static void fill_eagerly(void)
+{
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 2 * MIB,
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_EAGER_SUMS);
+	NC_cache *cache;
+	size_t id;
+
+	if (!GOT(cache, NC_cache_open(&options)))
+		return;
+	id = make_unit(cache, NC_KIND_RECYCLED, 40000, 0);
+	if (id)
+		(void)OK(NC_verify(cache, id));
+	(void)OK(NC_cache_close(cache));
+}
+
 static void round_of_units(void)
 {
 	static const struct {
@@ -276,6 +293,7 @@ static void round_of_units(void)
 		(void)OK(NC_free(&handle));
 	overfill(cache);
 	(void)OK(NC_cache_close(cache));
+	fill_eagerly();
 }
 
 const struct scenario scenario_units = {.name = "units", .round = round_of_units};

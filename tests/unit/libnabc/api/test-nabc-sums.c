@@ -19,14 +19,19 @@ static uint32_t inet_of(const unsigned char *data, size_t length)
 	return sum;
 }
 
-static void open_summing(enum NC_checksum_kind kind)
+static void open_with(enum NC_checksum_kind kind, unsigned flags)
 {
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .member_size = 256 << 10, .checksum = kind,
-				      .flags = NO_THREAD_TO_FORK);
+				      .flags = NO_THREAD_TO_FORK | flags);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
+}
+
+static void open_summing(enum NC_checksum_kind kind)
+{
+	open_with(kind, 0);
 }
 
 static void check_values(size_t id, uint64_t seed, size_t size, enum NC_checksum_kind kept)
@@ -159,15 +164,16 @@ START_TEST(test_checksum_refused)
 }
 END_TEST
 
-/* NC_verify() detects any byte that changes after insert. */
+/* NC_verify() detects any byte that changes after the sums were computed. */
 START_TEST(test_verify)
 {
-	for (unsigned kind = NC_CHECKSUM_INET; kind <= NC_CHECKSUM_CRC32C; kind++) {
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned kind = i % 2 ? NC_CHECKSUM_INET : NC_CHECKSUM_CRC32C;
 		unsigned char *bytes;
 		NC_handle handle;
 		size_t id, length;
 
-		open_summing(kind);
+		open_with((enum NC_checksum_kind)kind, i / 2 ? NC_CACHE_EAGER_SUMS : 0);
 		ck_assert_int_eq(NC_unit_alloc(NULL, &handle, 10000, 1000, NC_KIND_RECYCLED, 0), 0);
 		bytes = NC_fragment(&handle, 9, &length);
 		ck_assert_ptr_nonnull(bytes);
@@ -177,12 +183,47 @@ START_TEST(test_verify)
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		id = NC_cache_id(&handle);
 		ck_assert_int_eq(NC_verify(cache, id), 0);
-		for (size_t i = 0; i < length; i += 111) {
-			bytes[i] ^= 0x20;
+		for (size_t b = 0; b < length; b += 111) {
+			bytes[b] ^= 0x20;
 			FAILS(NC_verify(cache, id), EBADMSG);
-			bytes[i] ^= 0x20;
+			bytes[b] ^= 0x20;
 			ck_assert_int_eq(NC_verify(NULL, id), 0);
 		}
+		ck_assert_int_eq(NC_free(&handle), 0);
+		close_cache();
+	}
+}
+END_TEST
+
+/* The first call computes the sums, of the bytes as they are then; with the flag insert did. */
+START_TEST(test_first_needed)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		bool eager = i / 2, sum_first = i % 2;
+		unsigned char *bytes;
+		NC_handle handle;
+		size_t id;
+
+		open_with(NC_CHECKSUM_INET, eager ? NC_CACHE_EAGER_SUMS : 0);
+		ck_assert_int_eq(NC_unit_alloc(NULL, &handle, 60000, 0, NC_KIND_RECYCLED, 0), 0);
+		bytes = NC_fragment(&handle, 0, NULL);
+		ck_assert_ptr_nonnull(bytes);
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		id = NC_cache_id(&handle);
+		bytes[7] = 1;
+		if (sum_first)
+			ck_assert_uint_eq(must_sum(id, NC_CHECKSUM_INET, 0, 60000), !eager);
+		if (eager)
+			FAILS(NC_verify(NULL, id), EBADMSG);
+		else if (!sum_first)
+			ck_assert_int_eq(NC_verify(NULL, id), 0);
+		bytes[7] = 0;
+		if (eager)
+			ck_assert_int_eq(NC_verify(NULL, id), 0);
+		else
+			FAILS(NC_verify(NULL, id), EBADMSG);
+		/* The kept sums count, not the bytes. */
+		ck_assert_uint_eq(must_sum(id, NC_CHECKSUM_INET, 0, 60000), !eager);
 		ck_assert_int_eq(NC_free(&handle), 0);
 		close_cache();
 	}
@@ -263,6 +304,45 @@ START_TEST(test_member)
 	check_end(pid);
 	close_cache();
 	rmdir(directory);
+}
+END_TEST
+
+/* Tells errno of the first verification of a unit that changed after insert. */
+static int change_in_child(void)
+{
+	struct NC_attach_options options = NC_ATTACH_OPTIONS_INIT();
+	NC_cache *member = NC_cache_attach(getenv("NABC_CACHE"), &options);
+	unsigned char *bytes;
+	NC_handle handle;
+	size_t told;
+
+	if (!member || NC_unit_alloc(member, &handle, 30000, 0, NC_KIND_RECYCLED, 0) < 0)
+		return 1;
+	bytes = NC_fragment(&handle, 0, NULL);
+	if (!bytes || NC_insert(&handle) < 0)
+		return 2;
+	*bytes = 'x';
+	told = NC_verify(member, NC_cache_id(&handle)) < 0 ? (size_t)errno : 0;
+	return write(tell_fd, &told, sizeof(told)) != sizeof(told) || read(tell_fd, &told, 1) != 0;
+}
+
+/* Members compute sums as the owner of the cache does. */
+START_TEST(test_member_eager)
+{
+	for (unsigned eager = 0; eager < 2; eager++) {
+		char directory[64];
+		size_t told;
+		pid_t pid;
+		int from;
+
+		open_with(NC_CHECKSUM_INET, eager ? NC_CACHE_EAGER_SUMS : 0);
+		pid = start_child(change_in_child, directory, &from, &told);
+		ck_assert_uint_eq(told, eager ? EBADMSG : 0);
+		close(from);
+		check_end(pid);
+		close_cache();
+		rmdir(directory);
+	}
 }
 END_TEST
 
@@ -394,7 +474,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_checksum_of_a_header);
 	tcase_add_test(tcase, test_checksum_refused);
 	tcase_add_test(tcase, test_verify);
+	tcase_add_test(tcase, test_first_needed);
 	tcase_add_test(tcase, test_member);
+	tcase_add_test(tcase, test_member_eager);
 	tcase_add_test(tcase, test_insert_that_failed);
 	tcase_add_test(tcase, test_fragment);
 	tcase_add_test(tcase, test_stream);

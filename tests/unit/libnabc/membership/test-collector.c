@@ -351,6 +351,76 @@ START_TEST(test_scrubber)
 }
 END_TEST
 
+static void scrub_until(uint64_t bytes)
+{
+	while (stat_now().scrubbed < bytes) {
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+}
+
+/*
+ * What changed before the first round is unknown, unless the sums are those of the
+ * bytes that were written.
+ */
+START_TEST(test_scrubber_computes)
+{
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .scrub_rate = 64 * MIB,
+				      .flags = NC_CACHE_NO_THREAD);
+
+	for (unsigned eager = 0; eager < 2; eager++) {
+		size_t id;
+
+		options.flags |= eager ? NC_CACHE_EAGER_SUMS : 0;
+		open_with(options);
+		id = insert_kind(1, 300000, NC_KIND_APPENDED);
+		spoil(id, 4000);
+		scrub_until(eager ? 1 : 2 * 300000);
+		ck_assert_uint_eq(stat_now().corrupt, eager);
+		if (!eager) {
+			spoil(id, 299000);
+			while (stat_now().corrupt == 0)
+				scrub_until(stat_now().scrubbed + 1);
+		}
+		FAILS(hold_id(NULL, id), ENOENT);
+		close_cache();
+	}
+}
+END_TEST
+
+/* Large units take several steps; meanwhile they end, others take their slot, or all ends. */
+START_TEST(test_scrubber_interrupted)
+{
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .scrub_rate = 8 * MIB,
+				      .flags = NC_CACHE_NO_THREAD);
+	size_t id;
+
+	open_with(options);
+	id = insert_kind(1, 300000, NC_KIND_APPENDED);
+	scrub_until(1);
+	ck_assert_uint_lt(stat_now().scrubbed, 300000);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	/* More fragments than memory was allocated for (memory checkers). */
+	id = insert_kind(2, MIB, NC_KIND_APPENDED);
+	scrub_until(stat_now().scrubbed + 3 * MIB);
+	ck_assert_int_eq(NC_verify(NULL, id), 0);
+	ck_assert_uint_eq(stat_now().corrupt, 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	/* Another thread computes them between two steps. */
+	id = insert_kind(3, MIB, NC_KIND_APPENDED);
+	scrub_until(stat_now().scrubbed + 1);
+	ck_assert_int_eq(NC_verify(NULL, id), 0);
+	spoil(id, MIB - 1);
+	while (stat_now().corrupt == 0)
+		scrub_until(stat_now().scrubbed + 1);
+	(void)insert_kind(4, MIB, NC_KIND_APPENDED);
+	scrub_until(stat_now().scrubbed + 1);
+	close_cache();
+}
+END_TEST
+
 /* Without units to verify it sleeps, and an insert wakes it. */
 START_TEST(test_scrubber_sleeps)
 {
@@ -416,6 +486,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_priorities);
 	tcase_add_test(tcase, test_pinned_in_the_log);
 	tcase_add_test(tcase, test_scrubber);
+	tcase_add_test(tcase, test_scrubber_computes);
+	tcase_add_test(tcase, test_scrubber_interrupted);
 	tcase_add_test(tcase, test_scrubber_sleeps);
 	tcase_add_test(tcase, test_protect);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-handle-sums.c - unit tests of handle.c: kept sums are those of the bytes for
- * any way and order of writing, and pointers into fragments show no old data.  Each
- * test owns its cache.
+ * test-handle-sums.c - unit tests of handle.c: sums are those of the bytes for any way
+ * and order of writing, kept while filling or computed later, and pointers into
+ * fragments show no old data.  Each test owns its cache.
  */
 #include "store/unit-checksum.h"
 
 #include "handle-fixture.h"
 
-static void open_summing(enum NC_checksum_kind kind)
+static void open_summing(enum NC_checksum_kind kind, unsigned flags)
 {
 	struct NC_cache_options options =
-		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .checksum = kind);
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .checksum = kind, .flags = flags);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
@@ -23,11 +23,16 @@ START_TEST(test_kinds)
 	NC_handle handle;
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), -EINVAL);
-	for (unsigned kind = NC_CHECKSUM_DEFAULT; kind <= NC_CHECKSUM_CRC32C; kind++) {
-		open_summing(kind);
-		must_alloc_unit(&handle, 100, 0, NC_KIND_AUTO);
+	for (unsigned i = 0; i < 6; i++) {
+		unsigned kind = i / 2, flags = i % 2 ? NC_CACHE_EAGER_SUMS : 0;
+
+		open_summing((enum NC_checksum_kind)kind, flags);
+		must_alloc_unit(&handle, 100000, 0, NC_KIND_AUTO);
 		ck_assert_int_eq(nc_unit_checksum_kind(unit_of(&handle)),
 				 kind ? kind : NC_CHECKSUM_INET);
+		/* Memory for sums is taken when they are computed. */
+		ck_assert(nc_unit_checksum_kept(unit_of(&handle)) == (flags != 0));
+		ck_assert((unit_of(&handle)->sums != NULL) == (flags != 0));
 		ck_assert_int_eq(nc_handle_free(&handle), 0);
 		nc_index_fini(&cache);
 	}
@@ -74,6 +79,15 @@ static void write_copy(NC_handle *handle, unsigned char *expected, uint64_t *sta
 	free(data);
 }
 
+/* Inserts all of the unit, or the first bytes of it; returns how many. */
+static size_t insert_some(NC_handle *handle, size_t size, uint64_t *state)
+{
+	size_t length = random_next(state) % 2 ? size : random_next(state) % size + 1;
+
+	ck_assert_int_eq(nc_handle_insert(handle, length), 0);
+	return length;
+}
+
 static void check_filling(size_t size, size_t fraglen, enum NC_kind kind, uint64_t *state)
 {
 	unsigned char *expected = must_alloc(size), *got = must_alloc(size);
@@ -90,10 +104,13 @@ static void check_filling(size_t size, size_t fraglen, enum NC_kind kind, uint64
 		else
 			write_copy(&handle, expected, state, file);
 	}
-	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
+	size = insert_some(&handle, size, state);
 	ck_assert_int_eq(nc_index_hold(&cache, nc_handle_id(&handle), false, &view), 0);
+	ck_assert_uint_eq(view.unit->layout.size, size);
 	copy_unit(view.unit, got);
 	ck_assert_mem_eq(got, expected, size);
+	ck_assert_int_eq(nc_unit_checksum_make(view.unit),
+			 cache.flags & NC_CACHE_EAGER_SUMS ? 0 : 1);
 	ck_assert_int_eq(nc_unit_checksum_verify(view.unit, 0, SIZE_MAX),
 			 (ssize_t)view.unit->layout.fragments);
 	ck_assert_int_eq(nc_index_release(&cache, nc_handle_id(&handle)), 0);
@@ -104,13 +121,13 @@ static void check_filling(size_t size, size_t fraglen, enum NC_kind kind, uint64
 	free(got);
 }
 
-static void check_fillings(enum NC_checksum_kind kind)
+static void check_fillings(enum NC_checksum_kind kind, unsigned flags)
 {
 	static const enum NC_kind memory[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
 	static const size_t sizes[] = {1, 63, 1448, 4096, 4097, 20000, 70000};
 	uint64_t state = 61;
 
-	open_summing(kind);
+	open_summing(kind, flags);
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
 		for (size_t f = 0; f < FRAGLENS; f++)
 			for (unsigned i = 0; i < scaled(12); i++)
@@ -120,13 +137,19 @@ static void check_fillings(enum NC_checksum_kind kind)
 
 START_TEST(test_filling_inet)
 {
-	check_fillings(NC_CHECKSUM_INET);
+	check_fillings(NC_CHECKSUM_INET, NC_CACHE_EAGER_SUMS);
 }
 END_TEST
 
 START_TEST(test_filling_crc32c)
 {
-	check_fillings(NC_CHECKSUM_CRC32C);
+	check_fillings(NC_CHECKSUM_CRC32C, NC_CACHE_EAGER_SUMS);
+}
+END_TEST
+
+START_TEST(test_filling_without_sums)
+{
+	check_fillings(NC_CHECKSUM_INET, 0);
 }
 END_TEST
 
@@ -219,6 +242,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_kinds);
 	tcase_add_test(tcase, test_filling_inet);
 	tcase_add_test(tcase, test_filling_crc32c);
+	tcase_add_test(tcase, test_filling_without_sums);
 	tcase_add_test(tcase, test_fragment_refused);
 	tcase_add_test(tcase, test_fragments);
 	tcase_add_test(tcase, test_copy);

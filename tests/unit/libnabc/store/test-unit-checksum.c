@@ -2,31 +2,11 @@
 /*
  * test-unit-checksum.c - unit tests of unit-checksum.c: units of many shapes, every
  * kind of range against the sum of its bytes in one piece, rewrites, and corrupted
- * fragments.  The units are in plain memory; single-threaded.
+ * fragments.  Single-threaded.
  */
-#include "base/checksum.h"
-#include "base/crc32c.h"
-#include "store/store.h"
-#include "store/unit-checksum.h"
-
 #include <sys/resource.h>
 
-#include "suite.h"
-
-static const enum NC_checksum_kind kinds[] = {NC_CHECKSUM_INET, NC_CHECKSUM_CRC32C};
-
-static struct nc_store store;
-
-/* Even and odd fragments, with and without gaps, with sums inside the unit and outside. */
-static const struct {
-	size_t size, fraglen;
-} shapes[] = {{1, 0},	       {5000, 0},	{8192, 0},     {16385, 0},     {40000, 0},
-	      {700, 1448},     {1448, 1448},	{14480, 1448}, {20000, 1448},  {333, 100},
-	      {10000, 99},     {100, 1},	{5, 1},	       {4000, 64},     {1001, 8},
-	      {60000, 4095},   {100000, 12288}, {90000, 1025}, {200000, 8192}, {77, 33},
-	      {3 * 1449, 1449}};
-
-#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+#include "unit-checksum-fixture.h"
 
 /* The sanitizers must let impossible allocations fail instead of ending the program. */
 const char *__asan_default_options(void);
@@ -42,60 +22,17 @@ const char *__tsan_default_options(void)
 	return "allocator_may_return_null=1";
 }
 
-static void make_unit(struct nc_unit *unit, size_t size, size_t fraglen, uint64_t seed)
-{
-	*unit = (struct nc_unit){.store = &store};
-	ck_assert_int_eq(nc_layout_init(&unit->layout, size, fraglen), 0);
-	store.segment.base = must_alloc(unit->layout.extent);
-	/* Gaps belong to no fragment and must not count. */
-	memset(store.segment.base, 0xcc, unit->layout.extent);
-	for (size_t at = 0, run; at < size; at += run) {
-		size_t where = nc_layout_at(&unit->layout, at, &run);
-
-		pattern_fill(store.segment.base + where, seed, at, run);
-	}
-}
-
-static void free_unit(struct nc_unit *unit)
-{
-	if (nc_unit_sums_outside(unit))
-		free(unit->sums);
-	free(store.segment.base);
-}
-
 static void sum_unit(struct nc_unit *unit, enum NC_checksum_kind kind)
 {
 	ck_assert_int_eq(nc_unit_checksum_init(unit, kind), 0);
+	ck_assert_int_eq(nc_unit_checksum_keep(unit), 0);
 	nc_unit_checksum_compute(unit, 0, unit->layout.fragments);
-}
-
-static char *byte_at(const struct nc_unit *unit, size_t at)
-{
-	size_t run;
-
-	return nc_unit_base(unit) + nc_layout_at(&unit->layout, at, &run);
-}
-
-static unsigned char *flat(const struct nc_unit *unit)
-{
-	unsigned char *bytes = must_alloc(unit->layout.size);
-
-	for (size_t at = 0, run; at < unit->layout.size; at += run) {
-		size_t where = nc_layout_at(&unit->layout, at, &run);
-
-		memcpy(bytes + at, nc_unit_base(unit) + where, run);
-	}
-	return bytes;
-}
-
-static uint32_t sum_of(enum NC_checksum_kind kind, const void *bytes, size_t length)
-{
-	return kind == NC_CHECKSUM_INET ? nc_checksum(bytes, length) : nc_crc32c(0, bytes, length);
 }
 
 START_TEST(test_init)
 {
 	struct rlimit before, little;
+	unsigned char *bytes;
 	struct nc_unit unit;
 
 	make_unit(&unit, 9000, 0, 1);
@@ -103,6 +40,7 @@ START_TEST(test_init)
 	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_DEFAULT), -EINVAL);
 	ck_assert_int_eq(nc_unit_checksum_init(&unit, (enum NC_checksum_kind)3), -EINVAL);
 	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_DEFAULT);
+	ck_assert_int_eq(nc_unit_checksum_make(&unit), -ENODATA);
 	/* Three fragments: inside as 16 bits each, outside as 32. */
 	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_INET), 0);
 	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_INET);
@@ -112,29 +50,32 @@ START_TEST(test_init)
 	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_CRC32C), 0);
 	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_CRC32C);
 	ck_assert(nc_unit_sums_outside(&unit));
+	ck_assert(!nc_unit_checksum_kept(&unit));
+	ck_assert_ptr_null(unit.sums);
 	free_unit(&unit);
 	/* More sums than memory. */
 	make_unit(&unit, 9000, 0, 1);
+	bytes = flat(&unit);
 	unit.layout.fragments = UINT32_MAX;
+	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_INET), 0);
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
 	little = (struct rlimit){.rlim_cur = 1 << 30, .rlim_max = before.rlim_max};
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &little), 0);
-	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_INET), -ENOMEM);
+	ck_assert_int_eq(nc_unit_checksum_keep(&unit), -ENOMEM);
+	ck_assert_ptr_null(nc_unit_checksum_draft(&unit));
+	ck_assert_int_eq(nc_unit_checksum_make(&unit), -ENOMEM);
+	/* The checksum of a range is then that of its bytes, and nothing is kept. */
+	ck_assert_uint_eq(nc_unit_checksum_range(&unit, NC_CHECKSUM_INET, 1, 8000),
+			  nc_checksum(bytes + 1, 8000));
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
-	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_DEFAULT);
+	ck_assert(!nc_unit_checksum_kept(&unit));
+	free(bytes);
 	free_unit(&unit);
 }
 END_TEST
 
-static void check_range(const struct nc_unit *unit, const unsigned char *bytes, size_t offset,
-			size_t length)
-{
-	for (unsigned k = 0; k < 2; k++)
-		expect(nc_unit_checksum_range(unit, kinds[k], offset, length) ==
-		       sum_of(kinds[k], bytes + offset, length));
-}
-
-static void check_ranges(enum NC_checksum_kind kept)
+/* eager: the sums are there before the first call. */
+static void check_ranges(enum NC_checksum_kind kept, bool eager)
 {
 	uint64_t state = 51;
 
@@ -145,8 +86,10 @@ static void check_ranges(enum NC_checksum_kind kept)
 
 		make_unit(&unit, size, shapes[i].fraglen, i);
 		bytes = flat(&unit);
-		if (kept)
+		if (kept && eager)
 			sum_unit(&unit, kept);
+		else if (kept)
+			ck_assert_int_eq(nc_unit_checksum_init(&unit, kept), 0);
 		fraglen = unit.layout.fraglen;
 		whole = size / fraglen * fraglen;
 		check_range(&unit, bytes, 0, 0);
@@ -167,6 +110,7 @@ static void check_ranges(enum NC_checksum_kind kept)
 			to = to / fraglen * fraglen;
 			check_range(&unit, bytes, from, to - from);
 		}
+		ck_assert(nc_unit_checksum_kept(&unit) == (kept != NC_CHECKSUM_DEFAULT));
 		free(bytes);
 		free_unit(&unit);
 	}
@@ -174,19 +118,21 @@ static void check_ranges(enum NC_checksum_kind kept)
 
 START_TEST(test_ranges_inet)
 {
-	check_ranges(NC_CHECKSUM_INET);
+	check_ranges(NC_CHECKSUM_INET, true);
+	check_ranges(NC_CHECKSUM_INET, false);
 }
 END_TEST
 
 START_TEST(test_ranges_crc32c)
 {
-	check_ranges(NC_CHECKSUM_CRC32C);
+	check_ranges(NC_CHECKSUM_CRC32C, true);
+	check_ranges(NC_CHECKSUM_CRC32C, false);
 }
 END_TEST
 
 START_TEST(test_ranges_of_nothing_kept)
 {
-	check_ranges(NC_CHECKSUM_DEFAULT);
+	check_ranges(NC_CHECKSUM_DEFAULT, false);
 }
 END_TEST
 
