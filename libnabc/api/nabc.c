@@ -323,12 +323,10 @@ int NC_checksum(NC_cache *cache, size_t cache_id, uint32_t *value, enum NC_check
 	size = view.unit->layout.size;
 	if (offset > size || len > size - offset)
 		error = -ERANGE;
-	else if (nc_unit_checksum_reads(view.unit, kind, offset, len))
-		error = nc_index_fetch(&cache->index, &view);
-	if (!error) {
-		sum = nc_unit_checksum_range(view.unit, kind, offset, len);
+	else
+		error = nc_index_checksum(&cache->index, &view, kind, offset, len, &sum);
+	if (!error)
 		*value = kind == NC_CHECKSUM_INET ? ntohs((uint16_t)sum) : sum;
-	}
 	nc_index_release(&cache->index, cache_id);
 	return (int)nc_api_result(error);
 }

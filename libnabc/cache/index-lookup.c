@@ -10,6 +10,7 @@
 
 #include "base/id.h"
 #include "cache/index-internal.h"
+#include "store/unit-checksum.h"
 
 struct nc_counters *nc_index_counters(struct nc_index *index)
 {
@@ -141,6 +142,21 @@ int nc_index_fetch(struct nc_index *index, const struct nc_view *view)
 				   unit->layout.size);
 	}
 	return fetched < 0 ? fetched : 0;
+}
+
+int nc_index_checksum(struct nc_index *index, const struct nc_view *view,
+		      enum NC_checksum_kind kind, size_t offset, size_t length, uint32_t *sum)
+{
+	int error = 0;
+
+	if (nc_unit_checksum_reads(view->unit, kind, offset, length)) {
+		if (nc_unit_checksum_ask(view->unit, kind, offset, length, sum) == 0)
+			return 0;
+		error = nc_index_fetch(index, view);
+	}
+	if (!error)
+		*sum = nc_unit_checksum_range(view->unit, kind, offset, length);
+	return error;
 }
 
 int nc_index_release(struct nc_index *index, size_t id)

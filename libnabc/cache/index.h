@@ -140,6 +140,13 @@ int nc_index_release(struct nc_index *index, size_t id);
 /* Makes the bytes of a held unit available at nc_unit_base(): see nc_member_fetch(). */
 int nc_index_fetch(struct nc_index *index, const struct nc_view *view);
 
+/*
+ * Computes the checksum of a range inside a held unit, in the byte order of
+ * unit-checksum.h.  Returns 0, or errors of nc_index_fetch().
+ */
+int nc_index_checksum(struct nc_index *index, const struct nc_view *view,
+		      enum NC_checksum_kind kind, size_t offset, size_t length, uint32_t *sum);
+
 /* Returns 0, -ENOENT or -EACCES. */
 int nc_index_destroy(struct nc_index *index, size_t id);
 

@@ -9,10 +9,10 @@
  * start.
  *
  * Checksums are computed after insert, when they are first needed.  With
- * NC_CACHE_EAGER_SUMS, and of units in the kernel module, the checksum of a fragment
- * is computed as soon as the fragment is inside the filled prefix, while it is in the
- * CPU's cache; later writes update the checksum.  What the caller writes through
- * pointers is then checksummed at insert only.
+ * NC_CACHE_EAGER_SUMS, the checksum of a fragment is computed as soon as the fragment
+ * is inside the filled prefix, while it is in the CPU's cache; later writes update the
+ * checksum.  What the caller writes through pointers is then checksummed at insert
+ * only.
  */
 #include <errno.h>
 #include <limits.h>
@@ -84,8 +84,7 @@ static int init_sums(const struct nc_index *index, struct nc_unit *unit)
 {
 	int error = nc_unit_checksum_init(unit, index->checksum);
 
-	/* After insert, the bytes of a kernel unit are not in this process's memory. */
-	if (!error && (index->flags & NC_CACHE_EAGER_SUMS || unit->store->kind == NC_KIND_KERNEL))
+	if (!error && index->flags & NC_CACHE_EAGER_SUMS)
 		error = nc_unit_checksum_keep(unit);
 	return error;
 }
@@ -196,8 +195,8 @@ static size_t prepare_read(struct nc_handle *in, size_t offset, size_t length)
 }
 
 /*
- * Reads once, at most length bytes.  Without checksums, the bytes of a kernel unit
- * go directly into the module, and no page of the arena is touched.
+ * Reads once, at most length bytes.  The bytes of a kernel unit go directly into the
+ * module, and no page of the arena is touched, unless their checksums are needed now.
  */
 static ssize_t read_some(const struct nc_handle *in, int fd, size_t offset, size_t length)
 {

@@ -224,6 +224,17 @@ int nc_device_copy(struct nc_device *device, uint64_t id, size_t offset, void *t
 	return call(device, NABC_IOC_COPY, &copy);
 }
 
+int nc_device_sum(struct nc_device *device, uint64_t id, size_t offset, size_t length,
+		  uint16_t *sum)
+{
+	struct nabc_sum made = {.id = id, .offset = offset, .length = length};
+	int error = call(device, NABC_IOC_SUM, &made);
+
+	if (!error)
+		*sum = (uint16_t)made.sum;
+	return error;
+}
+
 int nc_device_destroy(struct nc_device *device, uint64_t id)
 {
 	atomic_store_explicit(&device->refused, SIZE_MAX, memory_order_relaxed);

@@ -98,6 +98,13 @@ ssize_t nc_device_send(struct nc_device *device, int socket, const struct nc_dev
 /* Copies a range of an inserted unit to memory. */
 int nc_device_copy(struct nc_device *device, uint64_t id, size_t offset, void *to, size_t length);
 
+/*
+ * Stores the Internet checksum of a range of an inserted unit, as a number of this
+ * machine: 0x0102 for the bytes 1, 2.  Zero may have either form, 0 or 0xffff.
+ */
+int nc_device_sum(struct nc_device *device, uint64_t id, size_t offset, size_t length,
+		  uint16_t *sum);
+
 /* Its memory is freed when it is not held and its bytes have been acknowledged. */
 int nc_device_destroy(struct nc_device *device, uint64_t id);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* unit-checksum.c - checksums of a unit's fragments; see unit-checksum.h.  It has no state. */
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -250,8 +251,27 @@ bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind ki
 {
 	size_t end = offset + length, fraglen = unit->layout.fraglen;
 
-	return nc_unit_checksum_kind(unit) != kind || !nc_unit_checksum_kept(unit) ||
-	       offset % fraglen || (end % fraglen && end < unit->layout.size);
+	return length && (nc_unit_checksum_kind(unit) != kind || !nc_unit_checksum_kept(unit) ||
+			  offset % fraglen || (end % fraglen && end < unit->layout.size));
+}
+
+int nc_unit_checksum_ask(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+			 size_t length, uint32_t *sum)
+{
+	const struct nc_store *store = unit->store;
+	uint16_t value;
+	int error;
+
+	if (!store->device || kind != NC_CHECKSUM_INET || nc_unit_present(unit))
+		return -EOPNOTSUPP;
+	error = nc_device_sum(store->device, store->name, offset, length, &value);
+	if (error)
+		return error;
+	/* The module subtracts sums, so that it cannot tell the two forms of zero apart. */
+	if (value == 0 || value == 0xffff)
+		return -EDOM;
+	*sum = htons(value);
+	return 0;
 }
 
 uint32_t nc_unit_checksum_range(struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,

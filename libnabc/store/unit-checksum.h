@@ -88,6 +88,13 @@ void nc_unit_checksum_publish(struct nc_unit *unit, void *draft);
 uint32_t nc_unit_checksum_range(struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
 				size_t length);
 
+/*
+ * The same by the module, for a unit whose bytes are only there: of any range, without
+ * a copy.  Returns 0 or -errno; then the bytes must be fetched.
+ */
+int nc_unit_checksum_ask(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+			 size_t length, uint32_t *sum);
+
 /* Whether nc_unit_checksum_range() reads bytes; then the unit must be present in memory. */
 bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
 			    size_t length);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include <nabc-uapi.h>
+#include "base/checksum.h"
 #include "os/device.h"
 #include "os/identity.h"
 
@@ -277,6 +278,21 @@ static inline int model_copy(struct model_file *file, struct model_unit *unit,
 	return 0;
 }
 
+/* Zero is 0xffff here, as the difference of two equal sums is in the module. */
+static inline int model_sum(struct model_file *file, struct model_unit *unit, struct nabc_sum *call)
+{
+	int error = model_access(file, unit);
+
+	if (error)
+		return error;
+	if (call->offset > unit->size || call->length > unit->size - call->offset)
+		return -ERANGE;
+	call->sum = ntohs(nc_checksum(unit->bytes + call->offset, call->length));
+	if (call->length && !call->sum)
+		call->sum = 0xffff;
+	return 0;
+}
+
 static inline int model_grant(struct model_file *file, struct model_unit *unit,
 			      const struct nabc_grant *call)
 {
@@ -362,6 +378,8 @@ static inline int model_do(struct model_file *file, unsigned long request, void 
 		return model_send(file, argument);
 	case NABC_IOC_COPY:
 		return model_copy(file, unit, argument);
+	case NABC_IOC_SUM:
+		return model_sum(file, unit, argument);
 	case NABC_IOC_DESTROY:
 		if (!unit->state || unit->state == NABC_STATE_DESTROYED)
 			return -ENOENT;

@@ -97,6 +97,7 @@ END_TEST
 START_TEST(test_life)
 {
 	char got[20000];
+	uint16_t sum;
 	uint64_t id;
 	char *base;
 
@@ -112,8 +113,12 @@ START_TEST(test_life)
 	ck_assert_int_eq(nc_device_copy(&device, id, 77, got, 100), 0);
 	ck_assert_uint_eq(pattern_match(got, 3, 77, 100), 100);
 	ck_assert_int_eq(nc_device_copy(&device, id, 1, got, sizeof(got)), -ERANGE);
+	ck_assert_int_eq(nc_device_sum(&device, id, 77, 100, &sum), 0);
+	ck_assert_uint_eq(sum, ntohs(nc_checksum(got, 100)));
+	ck_assert_int_eq(nc_device_sum(&device, id, 1, sizeof(got), &sum), -ERANGE);
 	ck_assert_int_eq(nc_device_destroy(&device, id), 0);
 	ck_assert_int_eq(nc_device_copy(&device, id, 0, got, 1), -ENOENT);
+	ck_assert_int_eq(nc_device_sum(&device, id, 0, 1, &sum), -ENOENT);
 	ck_assert_uint_eq(model_units(), 0);
 	nc_device_close(&device);
 }

@@ -102,11 +102,13 @@ START_TEST(test_filled)
 	open_with_module(16 * MIB);
 	pattern_fill(bytes, 9, 0, sizeof(bytes));
 	ck_assert_int_eq(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
-	for (unsigned summed = 0; summed < 2; summed++)
+	for (unsigned summed = 0; summed < 3; summed++)
 		for (unsigned i = 0; i < 2; i++) {
 			unsigned before = model_calls(NABC_IOC_READ);
 			unsigned flags = summed ? 0 : NC_UNIT_UNSUMMED;
 
+			if (summed == 2)
+				cache.flags |= NC_CACHE_EAGER_SUMS;
 			model.no_reading = way[i];
 			ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
 			ck_assert_int_eq(
@@ -115,9 +117,10 @@ START_TEST(test_filled)
 			memset(nc_unit_base(unit_of(&handle)), 0xdd, 30000);
 			ck_assert_int_eq(nc_handle_read(fd, &handle, 5000, 10000), 10000);
 			/*
-			 * Without checksums, bytes go directly from the descriptor to the module.
+			 * Bytes go directly from the descriptor to the module, unless they
+			 * are summed now.
 			 */
-			ck_assert(summed || model_calls(NABC_IOC_READ) > before);
+			ck_assert((model_calls(NABC_IOC_READ) > before) == (summed < 2));
 			ck_assert_int_eq(nc_handle_write(&handle, 29000, "end", 3), 3);
 			ck_assert_int_eq(nc_handle_copy(&handle, 5000, got, 10000), 10000);
 			ck_assert_mem_eq(got, bytes, 10000);
@@ -309,13 +312,75 @@ START_TEST(test_reading)
 }
 END_TEST
 
-/* Its sums equal those in other memory; only partial fragments are read. */
+static uint32_t sum_at(const struct nc_view *view, enum NC_checksum_kind kind, size_t from,
+		       size_t length)
+{
+	uint32_t sum = 1;
+
+	ck_assert_int_eq(nc_index_checksum(&cache, view, kind, from, length, &sum), 0);
+	return sum;
+}
+
+/* The module computes the sum of any range; nothing is copied for it, or kept here. */
+START_TEST(test_sums_of_the_module)
+{
+	struct nc_view view, other;
+	size_t id, there;
+
+	open_with_module(16 * MIB);
+	id = insert(5, 50000, 0, NC_KIND_KERNEL);
+	there = insert(5, 50000, 0, NC_KIND_RECYCLED);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, there, false, &other), 0);
+	for (size_t from = 0; from < 50000; from += 4099)
+		for (size_t length = 0; length <= 50000 - from; length += 1 + length * 2)
+			ck_assert_uint_eq(sum_at(&view, NC_CHECKSUM_INET, from, length),
+					  sum_at(&other, NC_CHECKSUM_INET, from, length));
+	ck_assert_uint_gt(model_calls(NABC_IOC_SUM), 10);
+	ck_assert(!nc_unit_present(view.unit) && !nc_unit_checksum_kept(view.unit));
+	/* The other kind is not the module's. */
+	ck_assert_uint_eq(sum_at(&view, NC_CHECKSUM_CRC32C, 5, 100),
+			  sum_at(&other, NC_CHECKSUM_CRC32C, 5, 100));
+	ck_assert(nc_unit_present(view.unit));
+	ck_assert_int_eq(nc_unit_checksum_make(view.unit), 1);
+	ck_assert_int_gt(nc_unit_checksum_verify(view.unit, 0, SIZE_MAX), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, there), 0);
+	close_cache();
+}
+END_TEST
+
+/* All bytes are zero, or their sum is: the module cannot tell, so the bytes are read. */
+START_TEST(test_sums_of_zero)
+{
+	NC_handle handle;
+
+	open_with_module(16 * MIB);
+	for (unsigned i = 0; i < 2; i++) {
+		struct nc_view view;
+
+		ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 50000, 0, NC_KIND_KERNEL, 0), 0);
+		if (i)
+			ck_assert_int_eq(nc_handle_write(&handle, 100, "\xff\xff", 2), 2);
+		ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, nc_handle_id(&handle), false, &view), 0);
+		ck_assert_uint_eq(sum_at(&view, NC_CHECKSUM_INET, 0, 50000), i ? 0xffff : 0);
+		ck_assert(nc_unit_present(view.unit));
+		ck_assert_int_eq(nc_index_release(&cache, nc_handle_id(&handle)), 0);
+		ck_assert_int_eq(nc_handle_free(&handle), 0);
+	}
+	close_cache();
+}
+END_TEST
+
+/* Its kept sums equal those in other memory; only partial fragments are read. */
 START_TEST(test_sums)
 {
 	struct nc_view view, other;
 	size_t id, there;
 
 	open_with_module(16 * MIB);
+	cache.flags |= NC_CACHE_EAGER_SUMS;
 	id = insert(5, 50000, 0, NC_KIND_KERNEL);
 	there = insert(5, 50000, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
@@ -382,6 +447,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_copies_without_room);
 	tcase_add_test(tcase, test_copies_by_threads);
 	tcase_add_test(tcase, test_reading);
+	tcase_add_test(tcase, test_sums_of_the_module);
+	tcase_add_test(tcase, test_sums_of_zero);
 	tcase_add_test(tcase, test_sums);
 	tcase_add_test(tcase, test_insert_refused);
 }
