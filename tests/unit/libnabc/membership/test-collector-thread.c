@@ -220,12 +220,35 @@ START_TEST(test_fork)
 }
 END_TEST
 
+/* The thread and this one need the checksums of the same units at the same time. */
+START_TEST(test_thread_scrubs_beside)
+{
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB,
+								 .scrub_rate = 1024 * MIB));
+	for (unsigned i = 0; i < scaled(300); i++) {
+		size_t size = 4096 * (1 + i % 40);
+		size_t id = insert_kind(i, size, i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+		uint32_t sums[2];
+
+		ck_assert_int_eq(NC_checksum(NULL, id, &sums[0], NC_CHECKSUM_INET, size, 0), 0);
+		ck_assert_int_eq(NC_verify(NULL, id), 0);
+		ck_assert_int_eq(NC_checksum(NULL, id, &sums[1], NC_CHECKSUM_INET, size, 0), 0);
+		ck_assert_uint_eq(sums[0], sums[1]);
+		if (i % 4)
+			ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	}
+	ck_assert_uint_eq(stat_now().corrupt, 0);
+	close_cache();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_thread_comes_and_goes);
 	tcase_add_test(tcase, test_thread_sleeps);
 	tcase_add_test(tcase, test_thread_collects);
 	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_thread_scrubs_beside);
 }
 
 RUN_SUITE("collector-thread", fill)
