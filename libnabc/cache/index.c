@@ -50,8 +50,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	    index->member_size < MEMBER_MIN || index->member_size > MEMBER_MAX ||
 	    (options->flags &
 	     ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD | NC_CACHE_PROTECT |
-	       NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD | NC_CACHE_PIN |
-	       NC_CACHE_EAGER_SUMS)))
+	       NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD | NC_CACHE_PIN | NC_CACHE_EAGER_SUMS)))
 		return -EINVAL;
 	index->member_size = (index->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
 	index->member_quota =
