@@ -15,6 +15,8 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "library.h"
@@ -22,7 +24,7 @@
 #define REQUEST 64u
 #define FILLS 65536u
 #define PIPE_LARGE (1 << 20)
-#define FD_MIN 16 /* above the descriptors that the library passes to a worker */
+#define FD_MIN 16 /* above the descriptors of a worker */
 
 enum way { BY_ID, BY_PIPE, BY_LARGE_PIPE, BY_SOCKET, WAYS };
 
@@ -215,6 +217,28 @@ static struct NC_response ask(struct pair *pair, const char *variables, size_t l
 	return response;
 }
 
+/*
+ * Starts the worker with the descriptors of all ways: the library would close those that it
+ * does not know.
+ */
+static int start_worker(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
+{
+	(void)context;
+	*pid = fork();
+	if (*pid == 0) {
+		int fd;
+
+		while (*environment)
+			(void)putenv(*environment++);
+		fd = atoi(getenv("NABC_WORKER_FD"));
+		if (socket == fd ? fcntl(fd, F_SETFD, 0) == 0 : dup2(socket, fd) == fd)
+			execl("/proc/self/exe", "library", "--worker", NULL);
+		_exit(127);
+	}
+	*pidfd = *pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, *pid, 0);
+	return *pidfd < 0 ? -1 : 0;
+}
+
 /* The worker's end of a descriptor: inherited, so not close-on-exec. */
 static int pass_on(int fd)
 {
@@ -228,11 +252,11 @@ static int pass_on(int fd)
 /* The worker sums bodies while it fills them, as in the paper: one column counts that. */
 static void open_pair(struct pair *pair, const struct plan *plan, int worker_cpu)
 {
-	static char *const argv[] = {"/proc/self/exe", "--worker", NULL};
 	struct NC_cache_options summing = NC_CACHE_OPTIONS_INIT(.flags = NC_CACHE_EAGER_SUMS);
 	char fds[128], cpu[32], *environment[] = {fds, cpu, NULL};
 	struct NC_backend_options options =
-		NC_BACKEND_OPTIONS_INIT(.argv = argv, .environment = environment, .channels = 1);
+		NC_BACKEND_OPTIONS_INIT(.start = start_worker, .environment = environment,
+					.channels = 1);
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	int request[2], back[2], there[WAYS][2], out = pass_on(dup(STDOUT_FILENO));
 
@@ -272,7 +296,10 @@ static void open_pair(struct pair *pair, const struct plan *plan, int worker_cpu
 
 static void close_pair(struct pair *pair)
 {
+	pid_t worker = NC_backend_pid(pair->backend);
+
 	must(NC_backend_close(pair->backend) == 0, "NC_backend_close");
+	must(waitpid(worker, NULL, 0) == worker, "waitpid");
 	must(NC_cache_close(pair->cache) == 0, "NC_cache_close");
 	close(pair->epoll);
 	for (enum way way = BY_PIPE; way < WAYS; way++) {
