@@ -25,6 +25,7 @@ struct uring_state {
 	struct io_uring_sqe nowhere;
 	struct uring_send *spare; /* memory of completed sends, for later ones */
 	struct uring_send *sends; /* whose completions are pending */
+	unsigned send_count;	  /* number of these */
 };
 
 /* The type of an operation is in the highest byte of its user_data. */

@@ -13,6 +13,12 @@
 
 #include "event/loop-uring-internal.h"
 
+/*
+ * Pending sends, each of which has a copy of its message.  More than a turn starts, since the
+ * completions of a turn are behind those of a burst of requests that came before it.
+ */
+#define PENDING_MAX 256u
+
 struct uring_send {
 	struct uring_send *next,
 		**link;		/* in the list of pending sends; next: of spare ones, too */
@@ -46,6 +52,7 @@ static void enter(struct uring_state *state, struct uring_send *pending)
 	if (pending->next)
 		pending->next->link = &pending->next;
 	state->sends = pending;
+	state->send_count++;
 }
 
 static void leave(struct uring_state *state, struct uring_send *done)
@@ -53,6 +60,7 @@ static void leave(struct uring_state *state, struct uring_send *done)
 	*done->link = done->next;
 	if (done->next)
 		done->next->link = done->link;
+	state->send_count--;
 	spare(state, done);
 }
 
@@ -72,7 +80,7 @@ bool uring_send(struct loop *loop, struct loop_send *op)
 	struct uring_state *state = loop->state;
 	struct uring_send *pending;
 
-	if (state->left)
+	if (state->left || state->send_count == PENDING_MAX)
 		return false;
 	pending = take(state);
 	if (!pending)

@@ -7,6 +7,7 @@
 #include "loop-send-fixture.h"
 
 #define MANY 40u
+#define PENDING_MAX 256u	       /* of loop-uring-send.c */
 #define BATCHED_MAX ((size_t)12 << 10) /* of loop-send.c */
 
 static struct loop_counts counts_now(void)
@@ -39,11 +40,17 @@ static void expect_message(int fd, uint64_t seed, size_t length)
 
 static struct outlet many[MANY];
 
-static void begin_many(void *argument)
+struct burst {
+	struct outlet *outlets;
+	unsigned count;
+};
+
+static void begin_burst(void *argument)
 {
-	(void)argument;
-	for (unsigned i = 0; i < MANY; i++)
-		outlet_begin(&many[i]);
+	const struct burst *burst = argument;
+
+	for (unsigned i = 0; i < burst->count; i++)
+		outlet_begin(&burst->outlets[i]);
 }
 
 /* All messages of a turn leave without a system call of their own, each to its socket. */
@@ -59,7 +66,7 @@ START_TEST(test_together)
 		set_message(&many[i], id[i], 1000 + i);
 	}
 	before = counts_now();
-	call(&runner, begin_many, NULL);
+	call(&runner, begin_burst, &(struct burst){many, MANY});
 	for (unsigned i = 0; i < MANY; i++) {
 		expect_message(many[i].peer, i, 1000 + i);
 		AWAIT(many[i].calls > 0);
@@ -75,6 +82,38 @@ START_TEST(test_together)
 		outlet_close(&many[i]);
 	}
 	stop();
+}
+END_TEST
+
+/* A turn that starts more than may be pending: the others are sent by calls of their own. */
+START_TEST(test_burst)
+{
+	enum { BURST = 300 };
+	struct outlet *outlets = must_alloc(BURST * sizeof(*outlets));
+	struct loop_counts before, after;
+	struct burst burst = {outlets, BURST};
+
+	start(0);
+	for (unsigned i = 0; i < BURST; i++) {
+		outlet_open(&outlets[i], 0, 0);
+		outlets[i].send.message.header = "head";
+		outlets[i].send.message.header_length = 4;
+		outlets[i].send.message.flags = 0;
+	}
+	before = counts_now();
+	call(&runner, begin_burst, &burst);
+	for (unsigned i = 0; i < BURST; i++) {
+		expect_message(outlets[i].peer, 0, 0);
+		AWAIT(outlets[i].calls == 1);
+		SEEN(outlets[i].result == 0 && !outlets[i].early);
+	}
+	after = counts_now();
+	ck_assert_uint_eq(after.batched - before.batched, PENDING_MAX);
+	ck_assert_uint_eq(after.sends - before.sends, BURST - PENDING_MAX);
+	for (unsigned i = 0; i < BURST; i++)
+		outlet_close(&outlets[i]);
+	stop();
+	free(outlets);
 }
 END_TEST
 
@@ -259,6 +298,7 @@ static void fill(TCase *tcase)
 	if (first_kind() != 0)
 		return;
 	tcase_add_test(tcase, test_together);
+	tcase_add_test(tcase, test_burst);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_full);
 	tcase_add_test(tcase, test_destroyed);
