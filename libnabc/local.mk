@@ -26,6 +26,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/segment.c libnabc/os/segment.h \
 	libnabc/os/thread.c libnabc/os/thread.h \
 	libnabc/os/device.c libnabc/os/device.h \
+	libnabc/os/registered.c libnabc/os/registered.h \
 	libnabc/os/ring.c libnabc/os/ring.h \
 	libnabc/os/socket.c libnabc/os/socket.h \
 	libnabc/os/cork.c libnabc/os/cork.h \

@@ -100,6 +100,8 @@ NABC_UNITS = \
 	tests/unit/libnabc/test-degradation \
 	tests/unit/libnabc/os/test-cork \
 	tests/unit/libnabc/os/test-socket \
+	tests/unit/libnabc/send/test-transmit-registered \
+	tests/unit/libnabc/os/test-registered \
 	tests/unit/libnabc/os/test-ring \
 	tests/unit/libnabc/api/test-nabc-sums \
 	tests/unit/libnabc/api/test-nabc-sums-bad
@@ -948,7 +950,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/device-model.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
-	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h \
+	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h tests/unit/pinned.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/libnabc/store/unit-checksum-fixture.h \
 	tests/unit/kernel-fixture.h \

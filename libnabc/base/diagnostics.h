@@ -21,6 +21,8 @@ enum nc_diagnostic {
 	NC_DIAGNOSTIC_DEVICE,	     /* the kernel module exists, but cannot be used */
 	NC_DIAGNOSTIC_DEVICE_MEMORY, /* its memory is exhausted */
 	NC_DIAGNOSTIC_VERSION,	     /* a process speaks other versions of the protocol */
+	NC_DIAGNOSTIC_REGISTER,	     /* the kernel does not register memory with io_uring */
+	NC_DIAGNOSTIC_PINS,	     /* no more memory may be registered */
 	NC_DIAGNOSTICS,
 };
 

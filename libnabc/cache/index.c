@@ -48,9 +48,9 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 		return -EINVAL;
 	if (size < SIZE_MIN || size > SIZE_LIMIT || index->max_unit > size / 4 ||
 	    index->member_size < MEMBER_MIN || index->member_size > MEMBER_MAX ||
-	    (options->flags &
-	     ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD | NC_CACHE_PROTECT |
-	       NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD | NC_CACHE_PIN | NC_CACHE_EAGER_SUMS)))
+	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD |
+				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD |
+				NC_CACHE_PIN | NC_CACHE_EAGER_SUMS | NC_CACHE_NO_REGISTER)))
 		return -EINVAL;
 	index->member_size = (index->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
 	index->member_quota =

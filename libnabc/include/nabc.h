@@ -144,6 +144,7 @@ struct NC_cache_options {
 #define NC_CACHE_MEMBERS_THREAD 0x20u /* a thread of the library serves the members */
 #define NC_CACHE_PIN 0x40u	      /* lock the memory of units: it is not swapped out */
 #define NC_CACHE_EAGER_SUMS 0x80u     /* checksums are computed while units are filled */
+#define NC_CACHE_NO_REGISTER 0x100u   /* never register memory with io_uring */
 
 /* Kinds of grantees for NC_grant(): the meaning of the number beside it. */
 enum NC_principal {
@@ -255,6 +256,11 @@ struct NC_cache_stat {
 	char kernel[96];	      /* "used", or why /dev/nabc is not */
 	uint64_t locked_bytes;	      /* NC_CACHE_PIN: of segments and copies that are locked */
 	uint64_t unlocked_bytes;      /* and of those that could not be: RLIMIT_MEMLOCK */
+	/* Memory registered with io_uring, for zero-copy sends: */
+	uint64_t registered;	       /* bytes registered, and thereby pinned, now */
+	uint64_t registrations;	       /* blocks registered */
+	uint64_t registrations_failed; /* blocks that could not be registered */
+	uint64_t registered_sends;     /* zero-copy sends from registered memory */
 };
 
 enum NC_method { NC_METHOD_COPY, NC_METHOD_SPLICE, NC_METHOD_ZEROCOPY, NC_METHOD_KERNEL };

@@ -128,22 +128,40 @@ static void retract_locked(struct io_uring_sqe *sqe)
 	sqe->user_data = 0;
 }
 
-ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t length, bool more,
+/* Returns 0, or -errno if nothing was submitted. */
+static int prepare_locked(struct nc_ring *ring, int socket, const struct nc_ring_piece *piece,
+			  uint64_t token, struct io_uring_sqe **prepared)
+{
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (piece->more ? MSG_MORE : 0);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+	int error;
+
+	if (!sqe)
+		return -ENOBUFS;
+	io_uring_prep_send_zc(sqe, socket, piece->data, piece->length, flags,
+			      IORING_SEND_ZC_REPORT_USAGE);
+	sqe->user_data = token;
+	error = piece->registered ? nc_registered_bind(piece->registered, sqe) : 0;
+	if (error)
+		retract_locked(sqe);
+	*prepared = sqe;
+	return error;
+}
+
+ssize_t nc_ring_send(struct nc_ring *ring, int socket, const struct nc_ring_piece *piece,
 		     uint64_t token, bool *notify, nc_ring_sent *sent, void *context)
 {
-	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
 	struct ring_send sending = {.token = token};
 	struct io_uring_sqe *sqe;
+	int error;
 
 	pthread_mutex_lock(&ring->lock);
-	sqe = io_uring_get_sqe(&ring->uring);
-	if (!sqe) {
+	error = prepare_locked(ring, socket, piece, token, &sqe);
+	if (error) {
 		pthread_mutex_unlock(&ring->lock);
 		*notify = false;
-		return -ENOBUFS;
+		return error;
 	}
-	io_uring_prep_send_zc(sqe, socket, data, length, flags, IORING_SEND_ZC_REPORT_USAGE);
-	sqe->user_data = token;
 	/* A failed send has nothing in flight: its notification comes at once. */
 	while (!sending.done || (sending.notify && sending.result < 0)) {
 		int submitted = io_uring_submit_and_wait(&ring->uring, 1);

@@ -18,6 +18,8 @@
 
 #include <liburing.h>
 
+#include "os/registered.h"
+
 /* Linux 6.2; absent from liburing 2.3's header. */
 #ifndef IORING_SEND_ZC_REPORT_USAGE
 #define IORING_SEND_ZC_REPORT_USAGE (1u << 3)
@@ -52,12 +54,19 @@ void nc_ring_init(struct nc_ring *ring, bool allowed);
 /* Pending notifications are lost; the kernel keeps the pages that it needs. */
 void nc_ring_fini(struct nc_ring *ring);
 
+struct nc_ring_piece {
+	const void *data;
+	size_t length;
+	bool more;				    /* MSG_MORE */
+	const struct nc_registered_use *registered; /* the same bytes; NULL: not registered */
+};
+
 /*
  * Sends from memory without copying and without blocking.  Returns bytes taken or
  * -errno.  *notify: sent() has been or will be called for token, and the memory
  * must not change before; false if the send failed.
  */
-ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t length, bool more,
+ssize_t nc_ring_send(struct nc_ring *ring, int socket, const struct nc_ring_piece *piece,
 		     uint64_t token, bool *notify, nc_ring_sent *sent, void *context);
 
 /* Calls sent() for the notifications that have come; returns their number. */

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,13 +127,28 @@ void nc_segment_pin(struct nc_segment *segment, struct nc_pin *pin, bool filled)
 	segment->locked = nc_pin_lock(pin, segment->base, segment->size, filled);
 }
 
-int nc_segment_collapse(const struct nc_segment *segment, size_t at)
+int nc_segment_collapse(struct nc_segment *segment, size_t at)
 {
 	char *block = segment->base + at;
 
 	/* Only a block that contains a page can be collapsed. */
 	(void)*(volatile char *)block;
-	return madvise(block, NC_HUGE_PAGE, MADV_COLLAPSE) < 0 ? -errno : 0;
+	if (madvise(block, NC_HUGE_PAGE, MADV_COLLAPSE) < 0)
+		return -errno;
+	atomic_store_explicit(&segment->collapsed, true, memory_order_relaxed);
+	return 0;
+}
+
+bool nc_segment_huge_unasked(void)
+{
+	int fd = open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_RDONLY | O_CLOEXEC);
+	char text[128] = "";
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return length > 0 && (strstr(text, "[always]") || strstr(text, "[within_size]") ||
+			      strstr(text, "[force]"));
 }
 
 /* Whether size bytes of a received file can be accessed without a fault. */
@@ -181,6 +197,28 @@ int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t lengt
 	int protection = PROT_READ | PROT_WRITE;
 
 	return mprotect(segment->base + offset, length, protection) < 0 ? -errno : 0;
+}
+
+int nc_segment_map_again(const struct nc_segment *segment, size_t offset, size_t length,
+			 char **again)
+{
+	/*
+	 * An old length of 0 copies a shared mapping.  mmap(2) could not make this one:
+	 * it obeys the seal against future writes, from which existing mappings and their
+	 * copies are exempt.
+	 */
+	char *copy = mremap(segment->base + offset, 0, length, MREMAP_MAYMOVE);
+	int error;
+
+	if (copy == MAP_FAILED)
+		return -errno;
+	if (mprotect(copy, length, PROT_READ | PROT_WRITE) < 0) {
+		error = errno == EACCES ? -EINVAL : -errno;
+		munmap(copy, length);
+		return error;
+	}
+	*again = copy;
+	return 0;
 }
 
 int nc_segment_seal(struct nc_segment *segment)
@@ -319,6 +357,8 @@ void nc_segment_close(struct nc_segment *segment)
 {
 	int reader = atomic_load_explicit(&segment->reader, memory_order_relaxed);
 
+	if (segment->watch)
+		segment->watch->closed(segment->watch);
 	if (reader)
 		close(reader - 1);
 	if (segment->base)

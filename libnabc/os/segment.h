@@ -12,14 +12,23 @@
 
 #define NC_HUGE_PAGE ((size_t)2 << 20) /* bytes */
 
+/* Something that refers to a segment's memory besides its mapping. */
+struct nc_segment_watch {
+	/* Called once, when the segment is closed; frees the structure. */
+	void (*closed)(struct nc_segment_watch *watch);
+};
+
 struct nc_segment {
 	int fd;
 	char *base;
-	size_t size;	    /* bytes, whole pages */
-	bool huge;	    /* huge pages are requested */
-	bool locked;	    /* with pin: the memory is locked */
-	struct nc_pin *pin; /* counts its memory, see nc_segment_pin(); NULL: none */
-	_Atomic int reader; /* nc_segment_reader()'s descriptor + 1; 0: none yet */
+	size_t size;		/* bytes, whole pages */
+	bool huge;		/* huge pages are requested */
+	bool locked;		/* with pin: the memory is locked */
+	_Atomic bool collapsed; /* some of its blocks are huge pages */
+	_Atomic int reader;	/* nc_segment_reader()'s descriptor + 1; 0: none yet */
+	struct nc_pin *pin;	/* counts its memory, see nc_segment_pin(); NULL: none */
+	/* Set and read under the lock of what it belongs to; NULL: none */
+	struct nc_segment_watch *watch;
 };
 
 /* Whether this system can seal segments; otherwise only one process can use them. */
@@ -42,7 +51,10 @@ int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool f
  * the CPUs are busy.  Any thread.  Returns 0, or -errno: the system has none, and
  * the pages remain small.
  */
-int nc_segment_collapse(const struct nc_segment *segment, size_t at);
+int nc_segment_collapse(struct nc_segment *segment, size_t at);
+
+/* Whether this system gives segments huge pages without a collapse. */
+bool nc_segment_huge_unasked(void);
 
 /*
  * From now on the segment's memory is locked as far as the system permits, and counted,
@@ -71,6 +83,14 @@ int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t lengt
 int nc_segment_seal(struct nc_segment *segment);
 
 /*
+ * Maps a range of whole pages once more, writable, also if the range is protected or the
+ * segment sealed; the caller unmaps it.  Returns 0, -EINVAL (another process made the segment, or it is frozen), or
+ * other errors of mremap(2) and mprotect(2).
+ */
+int nc_segment_map_again(const struct nc_segment *segment, size_t offset, size_t length,
+			 char **again);
+
+/*
  * Makes the segment read-only for every process, the caller included: the mapping
  * becomes read-only, at the same address, and the kernel permanently refuses every
  * other way to write.  On failure the segment is as before; -EBUSY: its pages are
@@ -94,7 +114,7 @@ int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size);
 int nc_segment_reader(struct nc_segment *segment);
 
 /*
- * Unmaps and closes.  Pages that a socket still refers to live until they are
+ * Calls the watch, unmaps and closes.  Pages that a socket still refers to live until they are
  * acknowledged; so segments are closed, and holes are never punched (nabc(7)).
  */
 void nc_segment_close(struct nc_segment *segment);

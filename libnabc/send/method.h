@@ -32,6 +32,7 @@ enum nc_reason {
 struct nc_transmit_counts {
 	alignas(64) _Atomic uint64_t reasons[NC_REASONS];
 	_Atomic uint64_t kept;			/* zero-copy sends that the kernel did not copy */
+	_Atomic uint64_t registered;		/* zero-copy sends from registered memory */
 	_Atomic uint64_t partial, full, failed; /* calls */
 };
 

@@ -310,6 +310,7 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		[NC_ZEROCOPY_LEARNT] = &stat->zerocopy_learnt,
 		[NC_KERNEL_REFUSED] = &stat->kernel_refused,
 	};
+	struct nc_registered_counts registered;
 
 	for (unsigned i = 0; i < NC_TRANSMIT_SHARDS; i++) {
 		struct nc_transmit_counts *counts = &transmit->counts[i];
@@ -318,10 +319,16 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 			*reasons[reason] += atomic_load_explicit(&counts->reasons[reason],
 								 memory_order_relaxed);
 		stat->zerocopy_kept += atomic_load_explicit(&counts->kept, memory_order_relaxed);
+		stat->registered_sends +=
+			atomic_load_explicit(&counts->registered, memory_order_relaxed);
 		stat->sends_partial += atomic_load_explicit(&counts->partial, memory_order_relaxed);
 		stat->sends_full += atomic_load_explicit(&counts->full, memory_order_relaxed);
 		stat->sends_failed += atomic_load_explicit(&counts->failed, memory_order_relaxed);
 	}
+	nc_registered_stat(&transmit->zerocopy.registered, &registered);
+	stat->registered = registered.bytes;
+	stat->registrations = registered.blocks;
+	stat->registrations_failed = registered.failed;
 	stat->copies_avoided = stat->by_splice.sends + stat->zerocopy_kept + stat->by_kernel.sends;
 	snprintf(stat->uring, sizeof(stat->uring), "%s", transmit->zerocopy.ring.why);
 	snprintf(stat->kernel, sizeof(stat->kernel), "%s", transmit->index->device.why);

@@ -105,23 +105,49 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 	return 1;
 }
 
+/*
+ * Submits the bytes of the flight's unit at `at`, from registered memory if possible: then at
+ * most to the end of the registered block.  *length: the bytes submitted.
+ */
+static ssize_t submit(struct nc_sending *sending, struct nc_flight *flight, size_t at,
+		      size_t *length, bool *notify)
+{
+	struct nc_zerocopy *zerocopy = sending->zerocopy;
+	struct nc_message *message = &sending->message;
+	const struct nc_unit *unit = message->views[message->range].unit;
+	struct nc_registered_use use;
+	bool registered = nc_registered_take(&zerocopy->registered, &unit->store->segment,
+					     unit->at + at, *length, &use);
+	struct nc_ring_piece piece = {.data = nc_unit_base(unit) + at,
+				      .length = registered ? use.length : *length,
+				      .registered = registered ? &use : NULL};
+	ssize_t sent;
+
+	piece.more = nc_message_more(message, piece.length);
+	*length = piece.length;
+	sent = nc_ring_send(&zerocopy->ring, sending->socket, &piece, (uintptr_t)flight, notify,
+			    notified, zerocopy);
+	if (!registered)
+		return sent;
+	nc_registered_put(&use);
+	if (sent >= 0)
+		atomic_fetch_add_explicit(&sending->counts->registered, 1, memory_order_relaxed);
+	return sent;
+}
+
 static int send_zerocopy(struct nc_sending *sending)
 {
 	struct nc_zerocopy *zerocopy = sending->zerocopy;
 	struct nc_message *message = &sending->message;
 	const struct NC_range *range = &message->spec->ranges[message->range];
-	const struct nc_view *view = &message->views[message->range];
 	uint32_t level = nc_route_level(&sending->route);
-	struct nc_flight *flight = flight_open(sending, view->id);
+	struct nc_flight *flight = flight_open(sending, message->views[message->range].id);
 	size_t length = nc_message_piece(message);
 	ssize_t sent = -ENOMEM;
 	bool notify;
 
 	if (flight) {
-		sent = nc_ring_send(&zerocopy->ring, sending->socket,
-				    nc_unit_base(view->unit) + range->offset + message->within,
-				    length, nc_message_more(message, length), (uintptr_t)flight,
-				    &notify, notified, zerocopy);
+		sent = submit(sending, flight, range->offset + message->within, &length, &notify);
 		if (!notify)
 			flight_close(zerocopy, flight);
 	}
@@ -148,10 +174,16 @@ void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_index *index)
 	*zerocopy = (struct nc_zerocopy){.index = index};
 	pthread_mutex_init(&zerocopy->lock, NULL);
 	nc_ring_init(&zerocopy->ring, !(index->flags & NC_CACHE_NO_URING));
+	nc_registered_init(&zerocopy->registered,
+			   zerocopy->ring.usable && !(index->flags & NC_CACHE_NO_REGISTER)
+				   ? &zerocopy->ring.uring
+				   : NULL,
+			   index->own.budget, &index->diagnostics);
 }
 
 void nc_zerocopy_fini(struct nc_zerocopy *zerocopy)
 {
+	nc_registered_fini(&zerocopy->registered);
 	nc_ring_fini(&zerocopy->ring);
 	while (zerocopy->flights)
 		flight_close(zerocopy, zerocopy->flights);

@@ -16,8 +16,9 @@
 struct nc_zerocopy {
 	struct nc_index *index;
 	struct nc_ring ring;
-	pthread_mutex_t lock;	   /* protects flights; taken inside the ring's lock */
-	struct nc_flight *flights; /* sends in flight */
+	struct nc_registered registered; /* memory of units that the ring knows */
+	pthread_mutex_t lock;		 /* protects flights; taken inside the ring's lock */
+	struct nc_flight *flights;	 /* sends in flight */
 };
 
 extern const struct nc_method nc_zerocopy_method;

@@ -254,7 +254,7 @@ size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared)
 
 void nc_store_prepare_last(const struct nc_unit *unit)
 {
-	const struct nc_segment *segment = &unit->store->segment;
+	struct nc_segment *segment = &unit->store->segment;
 	size_t end = unit->at + unit->layout.extent, block = end / NC_HUGE_PAGE * NC_HUGE_PAGE;
 
 	if (unit->store->kind == NC_KIND_APPENDED && segment->huge && block >= unit->at &&

@@ -100,6 +100,12 @@ WRAP_RING(ring_init, io_uring_queue_init_params, false,
 WRAP_RING(ring_buffers, io_uring_register_buf_ring, false,
 	  (struct io_uring * ring, struct io_uring_buf_reg *registration, unsigned flags),
 	  (ring, registration, flags))
+WRAP_RING(ring_buffers, io_uring_register_buffers_sparse, false,
+	  (struct io_uring * ring, unsigned count), (ring, count))
+WRAP_RING(ring_buffers, io_uring_register_buffers_update_tag, false,
+	  (struct io_uring * ring, unsigned first, const struct iovec *ranges, const __u64 *tags,
+	   unsigned count),
+	  (ring, first, ranges, tags, count))
 WRAP_RING(ring_submit, io_uring_submit, true, (struct io_uring * ring), (ring))
 WRAP_RING(ring_submit, io_uring_submit_and_wait, true, (struct io_uring * ring, unsigned count),
 	  (ring, count))

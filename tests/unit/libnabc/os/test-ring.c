@@ -65,7 +65,9 @@ START_TEST(test_send)
 	ck_assert_int_ge(nc_ring_fd(&ring), 0);
 	pattern_fill(bytes, 3, 0, sizeof(bytes));
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
-	taken = nc_ring_send(&ring, pair[0], bytes, sizeof(bytes), false, 77, &notify, sent, &told);
+	taken = nc_ring_send(&ring, pair[0],
+			     &(struct nc_ring_piece){.data = bytes, .length = sizeof(bytes)}, 77,
+			     &notify, sent, &told);
 	ck_assert_int_eq(taken, sizeof(bytes));
 	ck_assert(notify);
 	read_exactly(pair[1], got, sizeof(got));
@@ -88,6 +90,7 @@ END_TEST
 START_TEST(test_failed_send)
 {
 	char byte = 0;
+	const struct nc_ring_piece piece = {.data = &byte, .length = 1};
 	bool notify = true;
 	int pair[2];
 
@@ -95,11 +98,10 @@ START_TEST(test_failed_send)
 		return;
 	tcp_pair(pair);
 	ck_assert_int_eq(shutdown(pair[0], SHUT_WR), 0);
-	ck_assert_int_eq(nc_ring_send(&ring, pair[0], &byte, 1, false, 5, &notify, sent, &told),
-			 -EPIPE);
+	ck_assert_int_eq(nc_ring_send(&ring, pair[0], &piece, 5, &notify, sent, &told), -EPIPE);
 	ck_assert(!notify);
 	notify = true;
-	ck_assert_int_eq(nc_ring_send(&ring, -1, &byte, 1, false, 6, &notify, sent, &told), -EBADF);
+	ck_assert_int_eq(nc_ring_send(&ring, -1, &piece, 6, &notify, sent, &told), -EBADF);
 	ck_assert(!notify);
 	ck_assert(!nc_ring_waits(&ring));
 	ck_assert_uint_eq(told.calls, 0);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registered.h - memory of segments that is registered with io_uring (registered
+ * buffers), so that zero-copy sends from it need not find and pin its pages again.
+ *
+ * A cache has one table.  A slot of it is one block of a segment: NC_HUGE_PAGE bytes,
+ * or what is left of the segment.  A block of small pages is registered when it is sent
+ * from often, and its slot is cleared when its segment is closed, or when another block needs the slot or
+ * the locked memory.  The numbers of slots belong to the cache, not to the ring: a
+ * second ring gets the same ones (IORING_REGISTER_CLONE_BUFFERS, or registered again).
+ *
+ * The kernel keeps a cleared buffer, and its pages, until the requests that use it have
+ * ended, a zero-copy send with its notification: such a request counts as a user of the
+ * entry in the ring's table (io_uring/rsrc.c: io_find_buf_node() takes the reference,
+ * io_free_rsrc_node() unpins after the last one).  So clearing needs not wait for sends
+ * in flight (invariant 1).
+ *
+ * Any thread, unless a comment says otherwise.  The table's lock is held for one system
+ * call at most, and no other lock is taken inside it: segments may be closed under any
+ * lock.
+ */
+#ifndef NC_REGISTERED_H
+#define NC_REGISTERED_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <liburing.h>
+
+#include "base/diagnostics.h"
+#include "os/segment.h"
+
+struct nc_registered_counts {
+	uint64_t bytes;	 /* registered now */
+	uint64_t blocks; /* registrations since the start */
+	uint64_t failed; /* registrations that failed */
+};
+
+struct nc_registered {
+	struct io_uring *uring; /* NULL: nothing is registered */
+	struct nc_diagnostics *diagnostics;
+	size_t memory; /* bytes of the cache's own segments, for the figure to raise */
+	pthread_mutex_t lock;
+	unsigned slot_count;
+	struct nc_registered_slot *slots;	/* NULL before the first registration */
+	unsigned free;				/* first free slot + 1; 0: none */
+	unsigned uncleared;			/* slots that the kernel failed to clear */
+	struct nc_registered_segment *segments; /* that were sent from */
+	uint64_t retry_at;			/* ns; before that, memory was short */
+	struct nc_registered_counts counts;
+	/* For tests; otherwise the defaults of nc_registered_init(). */
+	uint64_t idle;	/* ns since its last send after which a slot may be taken away */
+	unsigned after; /* times its size that a block is sent from before */
+};
+
+/* A part of a registered block, from take to put. */
+struct nc_registered_use {
+	struct nc_registered *table;
+	unsigned slot;
+	uint64_t address; /* of the bytes, as the kernel knows them */
+	size_t length;	  /* bytes, at most to the end of the block */
+};
+
+/*
+ * uring: NULL: nothing is registered; else it must remain until the fini.  memory: bytes
+ * of the cache.  Never fails.
+ */
+void nc_registered_init(struct nc_registered *table, struct io_uring *uring, size_t memory,
+			struct nc_diagnostics *diagnostics);
+
+/*
+ * Clears all slots, so that only memory of unfinished sends remains pinned, however long
+ * the ring lives: a forked child may have its descriptor.  Segments may be closed later.
+ * No other thread uses the table.
+ */
+void nc_registered_fini(struct nc_registered *table);
+
+/*
+ * Finds the registered block with the byte at offset `at` of the segment, or registers
+ * it if that is possible and pays.  Returns true with *use; then the slot remains until
+ * nc_registered_put(), and use->length is at most length.  Returns false if the bytes
+ * must be sent without registration; why is reported and counted.  The caller keeps the
+ * segment open.
+ */
+bool nc_registered_take(struct nc_registered *table, struct nc_segment *segment, size_t at,
+			size_t length, struct nc_registered_use *use);
+
+/* Called when the submission was handed to the kernel, or is not made. */
+void nc_registered_put(const struct nc_registered_use *use);
+
+/*
+ * Makes a prepared submission use the registered bytes: the only place where one names a
+ * registered buffer, since the kernel reads and writes these whatever mprotect(2) says.
+ * Returns 0, or -EINVAL with the submission unchanged: it is no zero-copy send, or longer
+ * than use->length.
+ */
+int nc_registered_bind(const struct nc_registered_use *use, struct io_uring_sqe *sqe);
+
+void nc_registered_stat(struct nc_registered *table, struct nc_registered_counts *counts);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-registered.c - unit tests of registered.c: which blocks get a slot, whose is
+ * taken away, what the kernel refuses, and that pins end with the segment.  Each test
+ * owns its ring, its table and its segments; single-threaded.  Without io_uring, all are
+ * skipped, with one line.
+ */
+#include <sys/mman.h>
+
+#include "os/ring.h"
+
+#include "pinned.h"
+
+#define PAGE ((size_t)4096)
+#define MIB ((size_t)1 << 20)
+#define BLOCK (2 * MIB)
+
+static struct nc_ring ring;
+static struct nc_registered table;
+static struct nc_diagnostics diagnostics;
+static struct nc_segment segment;
+static unsigned lines;
+static char line[512];
+
+static void hear(void *context, int level, const char *text)
+{
+	(void)context;
+	(void)level;
+	lines++;
+	snprintf(line, sizeof(line), "%s", text);
+}
+
+/* Returns false if io_uring is unavailable. */
+static bool open_table(size_t memory)
+{
+	nc_ring_init(&ring, !getenv("NABC_TEST_NO_URING"));
+	if (!ring.usable) {
+		printf("without a ring: %s\n", ring.why);
+		fflush(stdout);
+		nc_ring_fini(&ring);
+		return false;
+	}
+	lines = 0;
+	nc_diagnostics_init(&diagnostics, hear, NULL);
+	nc_registered_init(&table, &ring.uring, memory, &diagnostics);
+	table.after = 0;
+	return true;
+}
+
+static void close_table(void)
+{
+	nc_registered_fini(&table);
+	nc_ring_fini(&ring);
+}
+
+static struct nc_registered_counts counts(void)
+{
+	struct nc_registered_counts now;
+
+	nc_registered_stat(&table, &now);
+	return now;
+}
+
+/* Takes and puts; returns the length that is registered, 0: none. */
+static size_t take_of(struct nc_segment *of, size_t at, size_t length)
+{
+	struct nc_registered_use use;
+
+	if (!nc_registered_take(&table, of, at, length, &use))
+		return 0;
+	nc_registered_put(&use);
+	return use.length;
+}
+
+static size_t take(size_t at, size_t length)
+{
+	return take_of(&segment, at, length);
+}
+
+static void create(size_t size)
+{
+	ck_assert_int_eq(nc_segment_create(&segment, size, false, false), 0);
+	pattern_fill(segment.base, 1, 0, size);
+}
+
+static void sent(void *context, uint64_t token, bool copied)
+{
+	(void)copied;
+	ck_assert_ptr_null(context);
+	ck_assert_uint_eq(token, 1);
+}
+
+/* Sends registered bytes and compares with the pattern of the seed. */
+static void check_bytes(size_t at, size_t length, uint64_t seed)
+{
+	struct nc_registered_use use;
+	struct nc_ring_piece piece = {.data = segment.base + at, .registered = &use};
+	char *got = must_alloc(length);
+	bool notify;
+	int pair[2];
+
+	ck_assert(nc_registered_take(&table, &segment, at, length, &use));
+	ck_assert_uint_eq(use.length, length);
+	piece.length = length;
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+	ck_assert_int_eq(nc_ring_send(&ring, pair[0], &piece, 1, &notify, sent, NULL),
+			 (ssize_t)length);
+	nc_registered_put(&use);
+	read_exactly(pair[1], got, length);
+	ck_assert_uint_eq(pattern_match(got, seed, at, length), length);
+	while (nc_ring_waits(&ring)) {
+		await(nc_ring_fd(&ring), POLLIN);
+		(void)nc_ring_reap(&ring, sent, NULL);
+	}
+	free(got);
+	close_pair(pair);
+}
+
+/* Blocks are registered once each, cut at their ends, and unpinned with their segment. */
+START_TEST(test_blocks)
+{
+	size_t before = pinned();
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	create(5 * MIB);
+	ck_assert_uint_eq(pinned(), before);
+	ck_assert_uint_eq(take(100, PAGE), PAGE);
+	ck_assert_uint_eq(pinned(), before + BLOCK);
+	ck_assert_uint_eq(take(BLOCK - 100, PAGE), 100);
+	ck_assert_uint_eq(take(0, 3 * BLOCK), BLOCK);
+	ck_assert_uint_eq(counts().blocks, 1);
+	/* The last one is shorter. */
+	ck_assert_uint_eq(take(5 * MIB - 10, 10), 10);
+	ck_assert_uint_eq(take(2 * BLOCK, BLOCK), MIB);
+	ck_assert_uint_eq(take(5 * MIB, 1), 0);
+	ck_assert_uint_eq(counts().blocks, 2);
+	ck_assert_uint_eq(counts().bytes, BLOCK + MIB);
+	ck_assert_uint_eq(pinned(), before + BLOCK + MIB);
+	check_bytes(BLOCK + 77, 100000, 1);
+	check_bytes(2 * BLOCK, 100000, 1);
+	ck_assert_uint_eq(counts().bytes, 5 * MIB);
+	nc_segment_close(&segment);
+	await_pinned(before);
+	ck_assert_uint_eq(counts().bytes, 0);
+	ck_assert_uint_eq(counts().failed, 0);
+	ck_assert_uint_eq(lines, 0);
+	close_table();
+}
+END_TEST
+
+/* The table ends first, while the ring's descriptor lives on in another process. */
+START_TEST(test_table_ends_first)
+{
+	size_t before = pinned();
+	int copy;
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	create(3 * MIB);
+	ck_assert_uint_eq(take(0, PAGE), PAGE);
+	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
+	copy = dup(nc_ring_fd(&ring));
+	close_table();
+	await_pinned(before);
+	nc_segment_close(&segment);
+	close(copy);
+}
+END_TEST
+
+/* Protected and sealed memory is registered, and stays protected. */
+START_TEST(test_protected)
+{
+	int ends[2];
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	create(2 * BLOCK);
+	/* The second block in part, as long as it is being filled. */
+	ck_assert_int_eq(nc_segment_protect(&segment, 0, BLOCK + PAGE), 0);
+	check_bytes(BLOCK, 100000, 1);
+	ck_assert_int_eq(nc_segment_protect(&segment, 0, 2 * BLOCK), 0);
+	ck_assert_int_eq(nc_segment_seal(&segment), 0);
+	check_bytes(5000, 100000, 1);
+	ck_assert_uint_eq(counts().blocks, 2);
+	/* The kernel writes nothing through the mapping. */
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	ck_assert_int_eq(write(ends[1], "x", 1), 1);
+	ck_assert_int_eq(read(ends[0], segment.base + 5000, 1), -1);
+	ck_assert_int_eq(errno, EFAULT);
+	close_pair(ends);
+	ck_assert_uint_eq(pattern_match(segment.base, 1, 0, segment.size), segment.size);
+	nc_segment_close(&segment);
+	close_table();
+}
+END_TEST
+
+/* What cannot be registered is tried once, with one line, and is no error. */
+START_TEST(test_refused)
+{
+	struct nc_segment other;
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	create(MIB);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(take(0, PAGE), 0);
+	ck_assert_uint_eq(counts().failed, 1);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert_ptr_nonnull(strstr(line, "is not registered with io_uring"));
+	/* Others are still registered. */
+	ck_assert_int_eq(nc_segment_create(&other, MIB, false, false), 0);
+	ck_assert_uint_eq(take_of(&other, 0, PAGE), PAGE);
+	nc_segment_close(&other);
+	ck_assert_int_eq(nc_segment_create_private(&other, MIB), 0);
+	ck_assert_uint_eq(take_of(&other, 0, PAGE), 0);
+	nc_segment_close(&other);
+	nc_segment_close(&segment);
+	ck_assert_uint_eq(counts().failed, 1);
+	close_table();
+	/* Without a ring, or switched off. */
+	nc_registered_init(&table, NULL, MIB, &diagnostics);
+	create(MIB);
+	ck_assert_uint_eq(take(0, PAGE), 0);
+	nc_segment_close(&segment);
+	nc_registered_fini(&table);
+	ck_assert_uint_eq(lines, 1);
+}
+END_TEST
+
+/* A kernel without sparse tables: one attempt, then none. */
+START_TEST(test_no_table)
+{
+	if (!open_table(64 * MIB))
+		return;
+	create(2 * BLOCK);
+	/* The ring has a table already. */
+	ck_assert_int_eq(io_uring_register_buffers_sparse(&ring.uring, 1), 0);
+	for (size_t at = 0; at < 2 * BLOCK; at += BLOCK)
+		ck_assert_uint_eq(take(at, PAGE), 0);
+	ck_assert_uint_eq(counts().failed, 1);
+	ck_assert_uint_eq(lines, 1);
+	nc_segment_close(&segment);
+	close_table();
+}
+END_TEST
+
+/* A block takes the slot that was not used for the longest time, or does without. */
+START_TEST(test_oldest)
+{
+	struct nc_registered_use use;
+	size_t before = pinned();
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	table.slot_count = 2;
+	create(4 * BLOCK);
+	ck_assert(nc_registered_take(&table, &segment, 0, PAGE, &use));
+	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
+	/* All were used a moment ago. */
+	ck_assert_uint_eq(take(2 * BLOCK, PAGE), 0);
+	ck_assert_uint_eq(counts().failed, 1);
+	/* And nothing is tried for a while. */
+	ck_assert_uint_eq(take(2 * BLOCK, PAGE), 0);
+	ck_assert_uint_eq(counts().failed, 1);
+	table.idle = 0;
+	table.retry_at = 0;
+	/* Not the first one, which is in use. */
+	ck_assert_uint_eq(take(2 * BLOCK, PAGE), PAGE);
+	ck_assert_uint_eq(counts().blocks, 3);
+	ck_assert_uint_eq(pinned(), before + 2 * BLOCK);
+	nc_registered_put(&use);
+	ck_assert_uint_eq(take(0, PAGE), PAGE);
+	ck_assert_uint_eq(counts().blocks, 3);
+	check_bytes(3 * BLOCK, 1000, 1);
+	check_bytes(BLOCK, 1000, 1);
+	check_bytes(0, 1000, 1);
+	ck_assert_uint_eq(pinned(), before + 2 * BLOCK);
+	ck_assert_uint_eq(lines, 0);
+	nc_segment_close(&segment);
+	close_table();
+}
+END_TEST
+
+/* A block is registered if it is sent from often, and has small pages. */
+START_TEST(test_when_it_pays)
+{
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	table.after = 3;
+	create(MIB);
+	for (unsigned i = 0; i < 3 * 4; i++)
+		ck_assert_uint_eq(take(0, MIB / 4), 0);
+	ck_assert_uint_eq(take(0, MIB / 4), MIB / 4);
+	nc_segment_close(&segment);
+	ck_assert_int_eq(nc_segment_create(&segment, BLOCK, true, false), 0);
+	if (nc_segment_collapse(&segment, 0) == 0)
+		for (unsigned i = 0; i < 10; i++)
+			ck_assert_uint_eq(take(0, BLOCK), 0);
+	nc_segment_close(&segment);
+	ck_assert_uint_eq(counts().blocks, 1);
+	ck_assert_uint_eq(counts().failed, 0);
+	close_table();
+}
+END_TEST
+
+/* Only zero-copy sends within the bytes that were taken. */
+START_TEST(test_bind)
+{
+	struct nc_registered_use use;
+	struct io_uring_sqe sqe, was;
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	create(MIB);
+	ck_assert(nc_registered_take(&table, &segment, PAGE, PAGE, &use));
+	for (unsigned i = 0; i < 6; i++) {
+		struct nc_registered_use bad = use;
+
+		memset(&sqe, 0, sizeof(sqe));
+		io_uring_prep_send_zc(&sqe, 1, segment.base, PAGE, 0, 0);
+		if (i == 0)
+			sqe.opcode = IORING_OP_READ_FIXED;
+		else if (i == 1)
+			sqe.opcode = IORING_OP_WRITE_FIXED;
+		else if (i == 2)
+			sqe.len++;
+		else if (i == 3)
+			sqe.flags = IOSQE_BUFFER_SELECT;
+		else if (i == 4)
+			bad.address -= 2 * PAGE;
+		else
+			bad.address += MIB - 2 * PAGE + 1;
+		was = sqe;
+		ck_assert_int_eq(nc_registered_bind(&bad, &sqe), -EINVAL);
+		ck_assert_mem_eq(&sqe, &was, sizeof(sqe));
+	}
+	io_uring_prep_send_zc(&sqe, 1, segment.base, PAGE, 0, 0);
+	ck_assert_int_eq(nc_registered_bind(&use, &sqe), 0);
+	ck_assert_uint_eq(sqe.buf_index, use.slot);
+	ck_assert(sqe.ioprio & IORING_RECVSEND_FIXED_BUF);
+	nc_registered_put(&use);
+	nc_segment_close(&segment);
+	close_table();
+}
+END_TEST
+
+/*
+ * Another process punches a hole where its pages are registered, and fills it again: the
+ * registered buffer shows the old pages until the slot is cleared.  It hits the bytes of
+ * the process that did it, and nobody else's.
+ */
+START_TEST(test_hole)
+{
+	size_t before = pinned();
+	char *other;
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	ck_assert_int_eq(nc_segment_create(&segment, BLOCK, false, true), 0);
+	pattern_fill(segment.base, 1, 0, BLOCK);
+	check_bytes(0, 100000, 1);
+	other = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd, 0);
+	ck_assert_ptr_ne(other, MAP_FAILED);
+	ck_assert_int_eq(
+		fallocate(segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)BLOCK),
+		0);
+	ck_assert_int_eq(segment.base[5000], 0);
+	pattern_fill(other, 2, 0, BLOCK);
+	munmap(other, BLOCK);
+	ck_assert_uint_eq(pattern_match(segment.base, 2, 0, BLOCK), BLOCK);
+	check_bytes(0, 100000, 1);
+	ck_assert_uint_eq(counts().blocks, 1);
+	nc_segment_close(&segment);
+	await_pinned(before);
+	close_table();
+}
+END_TEST
+
+/* With a limit for one block: others wait until it is idle, and one line states why. */
+START_TEST(test_memlock)
+{
+	size_t before;
+
+	if (!limit_pins(3 * MIB) || !open_table(64 * MIB))
+		return;
+	before = pinned();
+	create(3 * BLOCK);
+	if (take(0, PAGE) == 0) {
+		printf("nothing can be locked here: %s\n", line);
+		close_table();
+		return;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(take(BLOCK, PAGE), 0);
+		ck_assert_uint_eq(take(2 * BLOCK, PAGE), 0);
+	}
+	ck_assert_uint_eq(counts().failed, 1);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert_ptr_nonnull(
+		strstr(line, "2048 of 65536 KiB of the cache are registered with io_uring"));
+	ck_assert_ptr_nonnull(strstr(line, "raise RLIMIT_MEMLOCK from 3072 KiB to 68608 KiB"));
+	table.idle = 0;
+	for (unsigned i = 0; i < 6; i++) {
+		table.retry_at = 0;
+		/* On older kernels, what was cleared is unpinned a moment later. */
+		if (take(i % 3 * BLOCK, PAGE) == 0)
+			await_pinned(before);
+	}
+	ck_assert_uint_le(pinned(), before + BLOCK);
+	ck_assert_uint_eq(lines, 1);
+	nc_segment_close(&segment);
+	await_pinned(before);
+	close_table();
+}
+END_TEST
+
+static void check_nothing(size_t limit)
+{
+	if (!limit_pins(limit) || !open_table(64 * MIB))
+		return;
+	create(2 * BLOCK);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_uint_eq(take(i % 2 * BLOCK, PAGE), 0);
+	ck_assert_uint_eq(counts().failed, 1);
+	ck_assert_uint_eq(counts().bytes, 0);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert_ptr_nonnull(strstr(line, "raise RLIMIT_MEMLOCK"));
+	nc_segment_close(&segment);
+	close_table();
+}
+
+START_TEST(test_hardly_any_memlock)
+{
+	check_nothing(64 << 10);
+}
+END_TEST
+
+START_TEST(test_no_memlock)
+{
+	check_nothing(0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_blocks);
+	tcase_add_test(tcase, test_table_ends_first);
+	tcase_add_test(tcase, test_protected);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_no_table);
+	tcase_add_test(tcase, test_oldest);
+	tcase_add_test(tcase, test_when_it_pays);
+	tcase_add_test(tcase, test_bind);
+	tcase_add_test(tcase, test_hole);
+	tcase_add_test(tcase, test_memlock);
+	tcase_add_test(tcase, test_hardly_any_memlock);
+	tcase_add_test(tcase, test_no_memlock);
+}
+
+RUN_SUITE("registered", fill)

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-transmit-registered.c - unit tests of zerocopy.c: zero-copy sends from registered
+ * memory, whatever happens to the unit, its segment and its member meanwhile.  Each test
+ * owns its cache.  The routes are fixed to zero-copy, since the kernel copies on a
+ * loopback.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "pinned.h"
+#include "transmit-learn-fixture.h"
+
+static size_t at_start;
+
+/* Returns false if io_uring is unavailable. */
+static bool open_registering(size_t size, unsigned flags)
+{
+	if (getenv("NABC_TEST_NO_URING") || !may_pin())
+		return false;
+	at_start = pinned();
+	open_cache(size, flags);
+	if (nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY) == 0) {
+		transmit.zerocopy.registered.after = 0;
+		return true;
+	}
+	printf("transmit-registered: io_uring %s\n", transmit.zerocopy.ring.why);
+	fflush(stdout);
+	close_cache();
+	return false;
+}
+
+/* Closes the cache: nothing is pinned any more. */
+static void close_registering(void)
+{
+	close_cache();
+	await_pinned(at_start);
+}
+
+/* Waits until the kernel no longer needs the memory. */
+static void settle(void)
+{
+	struct NC_cache_stat stat = all_statistics();
+
+	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.by_zerocopy.sends) {
+		if (nc_transmit_reap(&transmit) == 0)
+			await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
+		stat = all_statistics();
+	}
+}
+
+static struct nc_unit *unit_of(size_t id)
+{
+	return nc_units_at(&cache.own.units, nc_id_slot(id));
+}
+
+static void check_kind(enum NC_kind kind, size_t size, unsigned flags, uint64_t blocks)
+{
+	struct NC_cache_stat stat;
+	size_t id;
+	int pair[2];
+
+	if (!open_registering(64 * MIB, flags))
+		return;
+	id = insert(7, size, 0, kind);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 16 << 20, 16 << 20);
+	for (unsigned i = 0; i < 3; i++) {
+		deliver(pair, id, 7, size, 0);
+		settle();
+	}
+	stat = all_statistics();
+	ck_assert_uint_eq(stat.registrations, blocks);
+	ck_assert_uint_eq(stat.registered_sends, blocks ? stat.by_zerocopy.sends : 0);
+	ck_assert_uint_ge(stat.by_zerocopy.sends, 3 * blocks);
+	ck_assert_uint_le(stat.registered, stat.used);
+	ck_assert_uint_eq(pinned(), at_start + stat.registered);
+	/* Still protected: the kernel writes nothing through the unit's address. */
+	if (kind == NC_KIND_APPENDED)
+		ck_assert_int_lt(getrandom(nc_unit_base(unit_of(id)), 1, 0), 0);
+	/* The segment of a large unit is closed with it. */
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
+	if (size > 4 * MIB) {
+		ck_assert_uint_eq(all_statistics().registered, 0);
+		await_pinned(at_start);
+	}
+	close_pair(pair);
+	close_registering();
+}
+
+/* Units of several blocks are sent in pieces, each from one registered block. */
+START_TEST(test_kinds)
+{
+	check_kind(NC_KIND_APPENDED, 200 * KIB, NC_CACHE_NO_HUGE, 1);
+	check_kind(NC_KIND_APPENDED, 5 * MIB + 100, NC_CACHE_NO_HUGE, 3);
+	check_kind(NC_KIND_RECYCLED, 200 * KIB, 0, 1);
+	check_kind(NC_KIND_RECYCLED, 5 * MIB, NC_CACHE_PROTECT | NC_CACHE_NO_HUGE, 3);
+	/* Not writable by anyone. */
+	check_kind(NC_KIND_SEALED, 200 * KIB, 0, 0);
+	check_kind(NC_KIND_APPENDED, 200 * KIB, NC_CACHE_NO_HUGE | NC_CACHE_NO_REGISTER, 0);
+}
+END_TEST
+
+/* Pins never exceed the memory of the segments, while these are evicted again and again. */
+START_TEST(test_evicted)
+{
+	struct NC_cache_stat stat;
+	int pair[2];
+
+	if (!open_registering(8 * MIB, NC_CACHE_NO_HUGE))
+		return;
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+	for (unsigned i = 0; i < scaled(200); i++) {
+		size_t id = insert(i, 500 * KIB, 0, i % 3 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+
+		deliver(pair, id, i, 500 * KIB, 0);
+		stat = all_statistics();
+		ck_assert_uint_le(stat.registered, stat.used);
+		settle();
+	}
+	ck_assert_uint_gt(stat.segments_closed, 0);
+	ck_assert_uint_gt(stat.registered_sends, 0);
+	ck_assert_uint_gt(stat.registrations, stat.registered / MIB);
+	ck_assert_uint_eq(stat.registrations_failed, 0);
+	await_pinned(at_start + all_statistics().registered);
+	close_pair(pair);
+	close_registering();
+}
+END_TEST
+
+/*
+ * In flight: the unit is destroyed, all others are evicted and all memory is written
+ * again before the peer reads; or the cache is closed.
+ */
+static void check_in_flight(enum NC_kind kind, bool close_all)
+{
+	struct NC_range range = {.length = 256 * KIB};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	ssize_t result;
+	int pair[2];
+	char *got;
+
+	if (!open_registering(8 * MIB, NC_CACHE_NO_HUGE))
+		return;
+	transmit.zerocopy.registered.idle = 0;
+	transmit.zerocopy.registered.slot_count = 2;
+	range.id = insert(1, range.length, 0, kind);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", 1 << 20, 4096);
+	set_nonblocking(pair[0]);
+	result = nc_transmit_send(&transmit, pair[0], &message);
+	ck_assert_int_gt(result, 64 << 10);
+	ck_assert_uint_ge(all_statistics().registered_sends, 1);
+	ck_assert_uint_eq(nc_transmit_reap(&transmit), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
+	if (close_all) {
+		close_cache();
+		open_cache(8 * MIB, NC_CACHE_NO_HUGE);
+	}
+	for (unsigned i = 0; i < 60; i++) {
+		size_t other = insert(50 + i, 256 * KIB, 0, kind);
+
+		if (i % 2)
+			ck_assert_int_eq(nc_index_destroy(&cache, other), 0);
+	}
+	got = must_alloc((size_t)result);
+	read_exactly(pair[1], got, (size_t)result);
+	ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)result), (size_t)result);
+	if (!close_all)
+		settle();
+	free(got);
+	close_pair(pair);
+	close_registering();
+}
+
+START_TEST(test_in_flight)
+{
+	check_in_flight(NC_KIND_RECYCLED, false);
+	check_in_flight(NC_KIND_APPENDED, false);
+	check_in_flight(NC_KIND_RECYCLED, true);
+	check_in_flight(NC_KIND_APPENDED, true);
+}
+END_TEST
+
+/* While a send from it is in flight, another block takes the slot. */
+START_TEST(test_slot_taken)
+{
+	struct NC_range range = {.length = 256 * KIB};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	int slow[2], fast[2];
+	ssize_t result;
+	char *got;
+
+	if (!open_registering(64 * MIB, NC_CACHE_NO_HUGE))
+		return;
+	transmit.zerocopy.registered.idle = 0;
+	transmit.zerocopy.registered.slot_count = 1;
+	range.id = insert(1, range.length, 0, NC_KIND_APPENDED);
+	tcp_pair_between(slow, "127.0.0.1", "127.0.0.2", 1 << 20, 4096);
+	tcp_pair_between(fast, "127.0.0.1", "127.0.0.1", 8 << 20, 8 << 20);
+	set_nonblocking(slow[0]);
+	result = nc_transmit_send(&transmit, slow[0], &message);
+	ck_assert_int_gt(result, 64 << 10);
+	for (unsigned i = 0; i < 10; i++)
+		deliver(fast, insert(2 + i, 3 * MIB, 0, NC_KIND_APPENDED), 2 + i, 3 * MIB, 0);
+	ck_assert_uint_ge(all_statistics().registrations, 20);
+	ck_assert_uint_le(all_statistics().registered, 2 * MIB);
+	/* The pages of the first one remain until its notification. */
+	got = must_alloc((size_t)result);
+	read_exactly(slow[1], got, (size_t)result);
+	ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)result), (size_t)result);
+	settle();
+	await_pinned(at_start + all_statistics().registered);
+	free(got);
+	close_pair(slow);
+	close_pair(fast);
+	close_registering();
+}
+END_TEST
+
+/* --- a member ----------------------------------------------------------------------- */
+
+static struct nc_remote_member *remote;
+static size_t first;
+
+/* Publishes a response as the member does, and has it sent; returns the bytes' seed or 0. */
+static uint64_t respond(char *member, unsigned generation, uint64_t seed, size_t size,
+			const int pair[2])
+{
+	struct nc_unit_shared *entry = (struct nc_unit_shared *)(void *)member + 3;
+	struct NC_range range = {.id = nc_id(remote->number, 3, generation), .length = size};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	char *got = must_alloc(size);
+	uint64_t is = 0;
+
+	pattern_fill(member + first, seed, 0, size);
+	atomic_store(&entry->at, first);
+	atomic_store(&entry->size, size);
+	atomic_store(&entry->fraglen, PAGE);
+	atomic_store(&entry->word, nc_shared_word(generation, NC_SHARED_LIVE));
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), (ssize_t)size);
+	read_exactly(pair[1], got, size);
+	for (uint64_t earlier = 1; earlier <= seed; earlier++)
+		if (pattern_match(got, earlier, 0, size) == size)
+			is = earlier;
+	free(got);
+	settle();
+	return is;
+}
+
+/*
+ * A member punches holes into what is registered, and fills them: what the server sends
+ * then is an earlier response of this member, never bytes of others; and after the member
+ * is gone, nothing of it is pinned.
+ */
+START_TEST(test_member)
+{
+	const size_t size = 200 * KIB;
+	struct NC_cache_stat stat;
+	size_t own, bytes;
+	int pair[2];
+	char *member;
+
+	if (!open_registering(16 * MIB, 0))
+		return;
+	ck_assert_int_eq(nc_index_admit(&cache, 4 * MIB, &remote, &first), 0);
+	bytes = remote->store->segment.size;
+	member =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, remote->store->segment.fd, 0);
+	ck_assert_ptr_ne(member, MAP_FAILED);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+	ck_assert_uint_eq(respond(member, 1, 1, size, pair), 1);
+	ck_assert_uint_eq(all_statistics().registered_sends, 1);
+	/* Honest: the memory is written in place. */
+	ck_assert_uint_eq(respond(member, 2, 2, size, pair), 2);
+	ck_assert_int_eq(fallocate(remote->store->segment.fd,
+				   FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
+				   (off_t)(bytes - first)),
+			 0);
+	ck_assert_uint_eq(respond(member, 3, 3, size, pair), 2);
+	/* The owner's own units are not affected. */
+	own = insert(9, size, 0, NC_KIND_RECYCLED);
+	deliver(pair, own, 9, size, 0);
+	settle();
+	stat = all_statistics();
+	ck_assert_uint_eq(stat.registered_sends, stat.by_zerocopy.sends);
+	ck_assert_int_eq(nc_index_destroy(&cache, own), 0);
+	munmap(member, bytes);
+	nc_index_detach(&cache, remote);
+	await_pinned(at_start + all_statistics().registered);
+	ck_assert_uint_lt(all_statistics().registered, stat.registered);
+	close_pair(pair);
+	close_registering();
+}
+END_TEST
+
+/* --- limits and threads ------------------------------------------------------------- */
+
+/* Without locked memory every message is sent, from 1 byte to several blocks. */
+static void check_limit(size_t limit)
+{
+	int pair[2];
+
+	if (getenv("NABC_TEST_NO_URING") || !limit_pins(limit))
+		return;
+	open_cache(64 * MIB, NC_CACHE_NO_HUGE);
+	transmit.zerocopy.registered.after = 0;
+	(void)nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+	for (size_t size = 1; size < 100 * KIB; size *= 7)
+		deliver(pair, insert(size, size, 0, NC_KIND_APPENDED), size, size, 0);
+	ck_assert_uint_eq(all_statistics().registered, 0);
+	ck_assert_uint_le(all_statistics().registrations_failed, 1);
+	close_pair(pair);
+	close_cache();
+}
+
+START_TEST(test_hardly_any_memlock)
+{
+	check_limit(64 * KIB);
+}
+END_TEST
+
+START_TEST(test_no_memlock)
+{
+	check_limit(0);
+}
+END_TEST
+
+#define THREADS 4
+
+/* Inserts, sends and destroys: segments are closed under the notifications of others. */
+static void *churn(void *context)
+{
+	uint64_t state = (uintptr_t)context;
+	int pair[2];
+
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 8 << 20, 8 << 20);
+	for (unsigned i = 0; i < scaled(150); i++) {
+		uint64_t random = random_next(&state);
+		size_t size = random % 3 ? 300 * KIB : 1100 * KIB;
+		size_t id =
+			insert(random, size, 0, random & 16 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+
+		deliver(pair, id, random, size, 0);
+		(void)nc_index_destroy(&cache, id);
+		(void)nc_transmit_reap(&transmit);
+	}
+	close_pair(pair);
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	pthread_t threads[THREADS];
+
+	if (!open_registering(32 * MIB, NC_CACHE_NO_HUGE))
+		return;
+	transmit.zerocopy.registered.idle = 0;
+	transmit.zerocopy.registered.slot_count = 3;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	settle();
+	ck_assert_uint_gt(all_statistics().registered_sends, 0);
+	await_pinned(at_start + all_statistics().registered);
+	close_registering();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_kinds);
+	tcase_add_test(tcase, test_evicted);
+	tcase_add_test(tcase, test_in_flight);
+	tcase_add_test(tcase, test_slot_taken);
+	tcase_add_test(tcase, test_member);
+	tcase_add_test(tcase, test_hardly_any_memlock);
+	tcase_add_test(tcase, test_no_memlock);
+	tcase_add_test(tcase, test_threads);
+}
+
+RUN_SUITE("transmit-registered", fill)
