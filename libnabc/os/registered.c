@@ -36,6 +36,12 @@
 #define IDLE_NS UINT64_C(1000000000)
 #define AFTER 24u
 #define VICTIMS_MAX 4u
+#define KEPT_SHARE 8u
+
+/* Linux 6.14, the first feature after buffers were counted one by one; absent from 2.3's header. */
+#ifndef IORING_FEAT_RW_ATTR
+#define IORING_FEAT_RW_ATTR (1u << 16)
+#endif
 
 struct nc_registered_slot {
 	uint64_t address; /* at registration */
@@ -81,6 +87,8 @@ void nc_registered_init(struct nc_registered *table, struct io_uring *uring, siz
 		.memory = memory,
 		.slot_count = slots < SLOTS_MAX ? (unsigned)slots : SLOTS_MAX,
 		.idle = IDLE_NS,
+		.limit = uring && uring->features & IORING_FEAT_RW_ATTR ? UINT64_MAX
+									: memory / KEPT_SHARE,
 		.after = AFTER,
 	};
 	pthread_mutex_init(&table->lock, NULL);
@@ -134,9 +142,30 @@ static void unpin_locked(struct nc_registered *table, struct nc_registered_slot 
 	table->free = number + 1;
 }
 
+/* Begins a new period when all sends of the one before the present one have ended. */
+static void turn_locked(struct nc_registered *table)
+{
+	unsigned before = !table->period;
+
+	if (table->sends[before])
+		return;
+	table->kept[before] = 0;
+	table->period = before;
+	if (table->sends[!before] == 0)
+		table->kept[!before] = 0;
+}
+
+static bool fits_locked(struct nc_registered *table, size_t length)
+{
+	turn_locked(table);
+	return table->counts.bytes + table->kept[0] + table->kept[1] + length <= table->limit;
+}
+
 static void clear_locked(struct nc_registered *table, struct nc_registered_slot *slot)
 {
 	assert(slot->users == 0);
+	if (table->sends[0] || table->sends[1])
+		table->kept[table->period] += slot->length;
 	slot->of->blocks[slot->block] = (struct block){0};
 	slot->of = NULL;
 	slot->uncleared = true;
@@ -232,6 +261,9 @@ static int register_locked(struct nc_registered *table, const struct nc_segment 
 	if (error)
 		return error;
 	clear_rest_locked(table);
+	if (!fits_locked(table, length) &&
+	    (!clear_oldest_locked(table, now) || !fits_locked(table, length)))
+		return -EDQUOT;
 	if (!table->free && (!clear_oldest_locked(table, now) || !table->free))
 		return -EAGAIN;
 	for (unsigned victims = 0;; victims++) {
@@ -256,13 +288,15 @@ static int register_locked(struct nc_registered *table, const struct nc_segment 
 static void failed_locked(struct nc_registered *table, struct nc_registered_segment *of, int error,
 			  uint64_t now)
 {
-	table->counts.failed++;
-	if (error == -ENOMEM || error == -EAGAIN)
+	if (error == -ENOMEM || error == -EAGAIN || error == -EDQUOT)
 		table->retry_at = now + table->idle;
 	else if (!table->slots)
 		table->uring = NULL;
 	else
 		of->refused = true;
+	if (error == -EDQUOT)
+		return;
+	table->counts.failed++;
 	if (error != -EAGAIN)
 		report(table, error);
 }
@@ -342,13 +376,13 @@ static bool take_locked(struct nc_registered *table, struct nc_segment *segment,
 		size_t size = segment->size - start < BLOCK ? segment->size - start : BLOCK;
 		int error;
 
+		if (now < table->retry_at ||
+		    !pays(table, segment, &of->blocks[number], size, length))
+			return false;
 		if (!table->slots && nc_segment_huge_unasked()) {
 			table->uring = NULL;
 			return false;
 		}
-		if (now < table->retry_at ||
-		    !pays(table, segment, &of->blocks[number], size, length))
-			return false;
 		error = register_locked(table, segment, of, number, now);
 		if (error) {
 			failed_locked(table, of, error, now);
@@ -358,8 +392,10 @@ static bool take_locked(struct nc_registered *table, struct nc_segment *segment,
 	slot = &table->slots[of->blocks[number].slot - 1];
 	slot->users++;
 	slot->used = now;
+	table->sends[table->period]++;
 	*use = (struct nc_registered_use){.table = table,
 					  .slot = of->blocks[number].slot - 1,
+					  .period = table->period,
 					  .address = slot->address + (at - start),
 					  .length = slot->length - (at - start)};
 	if (use->length > length)
@@ -386,6 +422,14 @@ void nc_registered_put(const struct nc_registered_use *use)
 	pthread_mutex_lock(&use->table->lock);
 	use->table->slots[use->slot].users--;
 	pthread_mutex_unlock(&use->table->lock);
+}
+
+void nc_registered_ended(struct nc_registered *table, unsigned period)
+{
+	pthread_mutex_lock(&table->lock);
+	if (--table->sends[period] == 0)
+		turn_locked(table);
+	pthread_mutex_unlock(&table->lock);
 }
 
 /*

@@ -15,6 +15,11 @@
  * io_free_rsrc_node() unpins after the last one).  So clearing needs not wait for sends
  * in flight (invariant 1).
  *
+ * Before Linux 6.13 the kernel unpins in the order of clearing: one client that does not
+ * read keeps all that was cleared after its send began.  So that the memory remains
+ * bounded (invariant 6), at most an eighth of the cache is registered there, together
+ * with what may not have been unpinned yet.
+ *
  * Any thread, unless a comment says otherwise.  The table's lock is held for one system
  * call at most, and no other lock is taken inside it: segments may be closed under any
  * lock.
@@ -50,8 +55,16 @@ struct nc_registered {
 	struct nc_registered_segment *segments; /* that were sent from */
 	uint64_t retry_at;			/* ns; before that, memory was short */
 	struct nc_registered_counts counts;
+	/*
+	 * Two periods, by turns: a send belongs to the one in which it began, and what was
+	 * cleared in a period is unpinned when the sends of it and of the one before have
+	 * ended.
+	 */
+	unsigned period;	    /* the present one: 0 or 1 */
+	uint64_t sends[2], kept[2]; /* sends in flight; bytes cleared */
 	/* For tests; otherwise the defaults of nc_registered_init(). */
 	uint64_t idle;	/* ns since its last send after which a slot may be taken away */
+	uint64_t limit; /* bytes registered, with those that are kept */
 	unsigned after; /* times its size that a block is sent from before */
 };
 
@@ -59,6 +72,7 @@ struct nc_registered {
 struct nc_registered_use {
 	struct nc_registered *table;
 	unsigned slot;
+	unsigned period;  /* for nc_registered_ended() */
 	uint64_t address; /* of the bytes, as the kernel knows them */
 	size_t length;	  /* bytes, at most to the end of the block */
 };
@@ -89,6 +103,9 @@ bool nc_registered_take(struct nc_registered *table, struct nc_segment *segment,
 
 /* Called when the submission was handed to the kernel, or is not made. */
 void nc_registered_put(const struct nc_registered_use *use);
+
+/* Called once for each take when the kernel no longer needs the bytes; before the fini. */
+void nc_registered_ended(struct nc_registered *table, unsigned period);
 
 /*
  * Makes a prepared submission use the registered bytes: the only place where one names a

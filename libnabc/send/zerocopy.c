@@ -17,6 +17,8 @@ struct nc_flight {
 	struct nc_route_use route;
 	uint32_t level; /* nc_route_level() when it was sent */
 	struct nc_transmit_counts *counts;
+	bool registered; /* from registered memory; period: for nc_registered_ended() */
+	unsigned period;
 };
 
 static struct nc_flight *flight_open(struct nc_sending *sending, size_t id)
@@ -57,6 +59,14 @@ static void flight_close(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
 	free(flight);
 }
 
+/* The kernel no longer needs the bytes, or did not take any. */
+static void ended(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
+{
+	if (flight->registered)
+		nc_registered_ended(&zerocopy->registered, flight->period);
+	flight_close(zerocopy, flight);
+}
+
 static void notified(void *context, uint64_t token, bool copied)
 {
 	struct nc_zerocopy *zerocopy = context;
@@ -66,7 +76,7 @@ static void notified(void *context, uint64_t token, bool copied)
 	atomic_fetch_add_explicit(copied ? &nc_index_counters(zerocopy->index)->zerocopy_copied
 					 : &flight->counts->kept,
 				  1, memory_order_relaxed);
-	flight_close(zerocopy, flight);
+	ended(zerocopy, flight);
 }
 
 static bool takes(const struct nc_sending *sending, unsigned range)
@@ -123,6 +133,8 @@ static ssize_t submit(struct nc_sending *sending, struct nc_flight *flight, size
 				      .registered = registered ? &use : NULL};
 	ssize_t sent;
 
+	flight->registered = registered;
+	flight->period = registered ? use.period : 0;
 	piece.more = nc_message_more(message, piece.length);
 	*length = piece.length;
 	sent = nc_ring_send(&zerocopy->ring, sending->socket, &piece, (uintptr_t)flight, notify,
@@ -149,7 +161,7 @@ static int send_zerocopy(struct nc_sending *sending)
 	if (flight) {
 		sent = submit(sending, flight, range->offset + message->within, &length, &notify);
 		if (!notify)
-			flight_close(zerocopy, flight);
+			ended(zerocopy, flight);
 	}
 	if (sent < 0)
 		return declined(sending, level, (int)sent);

@@ -71,8 +71,8 @@ static uint64_t fired_at_begin, fired_in_call;
 static bool failed;
 
 static const struct scenario *const scenarios[] = {
-	&scenario_units,  &scenario_sends,  &scenario_rings,  &scenario_owner,
-	&scenario_member, &scenario_server, &scenario_worker,
+	&scenario_units, &scenario_sends,  &scenario_rings,  &scenario_registered,
+	&scenario_owner, &scenario_member, &scenario_server, &scenario_worker,
 };
 
 /* --- for scenarios ---------------------------------------------------------------------- */

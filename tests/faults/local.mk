@@ -11,7 +11,8 @@ tests_faults_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 check_PROGRAMS += tests/faults/library
 tests_faults_library_SOURCES = tests/faults/library.c tests/faults/scenario.h \
 	tests/faults/scenario-units.c tests/faults/scenario-sends.c \
-	tests/faults/scenario-owner.c tests/faults/scenario-worker.c
+	tests/faults/scenario-owner.c tests/faults/scenario-registered.c \
+	tests/faults/scenario-worker.c
 tests_faults_library_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
 tests_faults_library_LDADD = libnabc/libnabc.la $(URING_LIBS)
 tests_faults_library_LDFLAGS = $(AM_LDFLAGS) -static

@@ -25,8 +25,8 @@ struct scenario {
 	void (*round)(void);
 };
 
-extern const struct scenario scenario_units, scenario_sends, scenario_rings, scenario_owner,
-	scenario_member, scenario_server, scenario_worker;
+extern const struct scenario scenario_units, scenario_sends, scenario_rings, scenario_registered,
+	scenario_owner, scenario_member, scenario_server, scenario_worker;
 
 /* The program as a worker of scenario_server: its argument. */
 #define AS_WORKER "as-worker"

@@ -14,7 +14,7 @@ from server import BUILD, TIMEOUT
 LIBRARY = os.path.join(BUILD, "tests", "faults", "library")
 PAGES = Path(__file__).resolve().parents[3] / "man"
 # Sorted: later scenarios build on earlier ones.
-SCENARIOS = ["units", "sends", "rings", "owner", "member", "server", "worker"]
+SCENARIOS = ["units", "sends", "rings", "registered", "owner", "member", "server", "worker"]
 # What a page means by the errors of a system call: names of kinds of fault.h, and others.
 SAME = {"sendmsg": ["send", "sendmsg", "sqe_send"], "readv": ["read", "readv"],
         "recvmsg": ["recvmsg"]}

@@ -138,7 +138,8 @@ def test_no_starter(tmp_path):
 
 
 # Tests every n-th possible fault; `make torture` tests all of them.
-STRIDES = {"units": 9, "sends": 17, "rings": 23, "owner": 13, "member": 7, "server": 7, "worker": 1}
+STRIDES = {"units": 9, "sends": 17, "rings": 23, "registered": 29, "owner": 13, "member": 7,
+           "server": 7, "worker": 1}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

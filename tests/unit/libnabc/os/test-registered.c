@@ -44,6 +44,7 @@ static bool open_table(size_t memory)
 	nc_diagnostics_init(&diagnostics, hear, NULL);
 	nc_registered_init(&table, &ring.uring, memory, &diagnostics);
 	table.after = 0;
+	table.limit = UINT64_MAX;
 	return true;
 }
 
@@ -69,6 +70,7 @@ static size_t take_of(struct nc_segment *of, size_t at, size_t length)
 	if (!nc_registered_take(&table, of, at, length, &use))
 		return 0;
 	nc_registered_put(&use);
+	nc_registered_ended(&table, use.period);
 	return use.length;
 }
 
@@ -112,6 +114,7 @@ static void check_bytes(size_t at, size_t length, uint64_t seed)
 		await(nc_ring_fd(&ring), POLLIN);
 		(void)nc_ring_reap(&ring, sent, NULL);
 	}
+	nc_registered_ended(&table, use.period);
 	free(got);
 	close_pair(pair);
 }
@@ -165,6 +168,33 @@ START_TEST(test_table_ends_first)
 	await_pinned(before);
 	nc_segment_close(&segment);
 	close(copy);
+}
+END_TEST
+
+/* If the kernel fails to clear a slot, it is cleared before the next registration. */
+START_TEST(test_cleared_later)
+{
+	size_t before = pinned();
+	struct io_uring broken;
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	create(3 * MIB);
+	ck_assert_uint_eq(take(0, PAGE), PAGE);
+	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
+	broken = ring.uring;
+	broken.ring_fd = broken.enter_ring_fd = -1;
+	table.uring = &broken;
+	nc_segment_close(&segment);
+	table.uring = &ring.uring;
+	ck_assert_uint_eq(counts().bytes, 3 * MIB);
+	create(MIB);
+	check_bytes(0, 1000, 1);
+	ck_assert_uint_eq(counts().bytes, MIB);
+	await_pinned(before + MIB);
+	nc_segment_close(&segment);
+	await_pinned(before);
+	close_table();
 }
 END_TEST
 
@@ -277,6 +307,47 @@ START_TEST(test_oldest)
 	check_bytes(BLOCK, 1000, 1);
 	check_bytes(0, 1000, 1);
 	ck_assert_uint_eq(pinned(), before + 2 * BLOCK);
+	ck_assert_uint_eq(lines, 0);
+	nc_segment_close(&segment);
+	close_table();
+}
+END_TEST
+
+/*
+ * As on older kernels: what is cleared while a send is in flight counts as pinned until
+ * that and all others of its time have ended.
+ */
+START_TEST(test_kept)
+{
+	struct nc_registered_use slow, other;
+
+	if (!may_pin() || !open_table(64 * MIB))
+		return;
+	table.limit = 3 * BLOCK;
+	table.idle = 0;
+	create(2 * BLOCK);
+	ck_assert(nc_registered_take(&table, &segment, 0, PAGE, &slow));
+	nc_registered_put(&slow);
+	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
+	nc_segment_close(&segment);
+	create(3 * BLOCK);
+	/* Two blocks may still be pinned. */
+	ck_assert(nc_registered_take(&table, &segment, 0, PAGE, &other));
+	nc_registered_put(&other);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_uint_eq(take(BLOCK, PAGE), 0);
+		ck_assert_uint_le(counts().bytes, BLOCK);
+	}
+	nc_registered_ended(&table, slow.period);
+	/* And the third, since this one was in flight when it was cleared. */
+	for (unsigned i = 0; i < 4; i++)
+		(void)take(i % 3 * BLOCK, PAGE);
+	ck_assert_uint_le(counts().bytes, 3 * BLOCK);
+	nc_registered_ended(&table, other.period);
+	for (size_t at = 0; at < 3 * BLOCK; at += BLOCK)
+		ck_assert_uint_eq(take(at, PAGE), PAGE);
+	ck_assert_uint_eq(counts().bytes, 3 * BLOCK);
+	ck_assert_uint_eq(counts().failed, 0);
 	ck_assert_uint_eq(lines, 0);
 	nc_segment_close(&segment);
 	close_table();
@@ -447,10 +518,12 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_blocks);
 	tcase_add_test(tcase, test_table_ends_first);
+	tcase_add_test(tcase, test_cleared_later);
 	tcase_add_test(tcase, test_protected);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_no_table);
 	tcase_add_test(tcase, test_oldest);
+	tcase_add_test(tcase, test_kept);
 	tcase_add_test(tcase, test_when_it_pays);
 	tcase_add_test(tcase, test_bind);
 	tcase_add_test(tcase, test_hole);

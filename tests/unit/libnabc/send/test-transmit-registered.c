@@ -23,6 +23,8 @@ static bool open_registering(size_t size, unsigned flags)
 	open_cache(size, flags);
 	if (nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY) == 0) {
 		transmit.zerocopy.registered.after = 0;
+		/* The same on all kernels. */
+		transmit.zerocopy.registered.limit = UINT64_MAX;
 		return true;
 	}
 	printf("transmit-registered: io_uring %s\n", transmit.zerocopy.ring.why);
