@@ -97,9 +97,9 @@ EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py bench/lib/sendfile.py \
 EXTRA_DIST += bench/pull.py bench/lib/pipe.py bench/lib/scaling.py \
 	bench/sections/pipe.md bench/sections/scaling.md
 # What runs in the guests of "bench kernel", which builds it; what makes guests is in tests/kernel.
-EXTRA_DIST += bench/kernel/count.c bench/kernel/dynamic.c bench/kernel/guest.c \
+EXTRA_DIST += bench/kernel/count.c bench/kernel/count.h bench/kernel/dynamic.c bench/kernel/guest.c \
 	bench/kernel/kernel.h bench/kernel/peer.c bench/kernel/static.c bench/kernel/zc.c \
-	bench/lib/kernel.py \
+	bench/lib/guests.py bench/lib/kernel.py \
 	bench/sections/kernel.md
 # What each of SWEET's caches is worth.
 EXTRA_DIST += bench/lib/large.py bench/sections/large.md \

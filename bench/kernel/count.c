@@ -11,12 +11,18 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <x86intrin.h>
 
-#include "kernel.h"
+#include "count.h"
+#include "guest.h"
 
 /* More than the loop has instructions, less than any interrupt. */
 #define STEP_MAX 64
+
+/* The guest is idle after this number of consecutive pauses without work. */
+#define QUIET_PAUSES 5
+#define PAUSE_NS 100000000u
 
 static volatile uint64_t *idled;
 
@@ -51,4 +57,22 @@ void count_begin(void)
 uint64_t count_busy(void)
 {
 	return __rdtsc() - *idled;
+}
+
+uint64_t count_idle(void)
+{
+	return *idled;
+}
+
+void count_settle(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (int quiet = 0; quiet < QUIET_PAUSES; quiet++) {
+		uint64_t before = count_busy();
+
+		nanosleep(&pause, NULL);
+		if (count_busy() - before > PAUSE_NS / 100)
+			quiet = 0;
+	}
 }

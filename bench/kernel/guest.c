@@ -11,15 +11,10 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <time.h>
 
 #include "kernel.h"
 
 #define HUGE ((size_t)2 << 20)
-
-/* The guest is idle after this number of consecutive pauses without work. */
-#define QUIET_PAUSES 5
-#define PAUSE_NS 100000000u
 
 struct network {
 	const char *name;
@@ -136,20 +131,6 @@ static void measure(const struct network *network, const char *kind, const struc
 	tcdrain(STDOUT_FILENO);
 }
 
-/* Waits until the kernel has completed work that it defers after its start. */
-static void settle(void)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
-	for (int quiet = 0; quiet < QUIET_PAUSES; quiet++) {
-		uint64_t before = count_busy();
-
-		nanosleep(&pause, NULL);
-		if (count_busy() - before > PAUSE_NS / 100)
-			quiet = 0;
-	}
-}
-
 static void set_up(const struct network *network)
 {
 	if (strcmp(network->device, "near") == 0) {
@@ -175,7 +156,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	guest_run("echo advise >/sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	count_begin();
-	settle();
+	count_settle();
 	for (size_t n = 0; n < sizeof(networks) / sizeof(*networks); n++) {
 		if (!listed(setting("BENCH_NETWORKS"), networks[n].name))
 			continue;

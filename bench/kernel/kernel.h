@@ -8,15 +8,8 @@
 #ifndef NC_BENCH_KERNEL_H
 #define NC_BENCH_KERNEL_H
 
+#include "count.h"
 #include "device.h"
-
-/* --- count.c: instructions -------------------------------------------- */
-
-/* Begins to separate instructions from idling; on one CPU. */
-void count_begin(void);
-
-/* Returns the instructions of everything in this guest since count_begin(), without idling. */
-uint64_t count_busy(void);
 
 /* --- peer.c: the receiver ---------------------------------------------- */
 

@@ -7,17 +7,15 @@ also of the receiver; behind virtio-net, the receiver is a thread of bench. benc
 does the work; tests/kernel/ builds the guests.
 """
 
-import glob
 import os
 import re
 import socket
-import subprocess
 import threading
 
-from . import bars, netns, process, report
+from . import bars, guests, netns, report
+from .guests import Maker, Missing
 from .plot import Plot
 from .process import Failure
-from .servers import which
 
 KB, MB = 1 << 10, 1 << 20
 SERIES, QUICK_SERIES = ("6.1", "6.12"), ("6.12",)
@@ -31,14 +29,8 @@ NETWORKS = {"veth-1500-offload": "veth, offload, MTU 1500",
             "virtio-1500": "virtio-net, offload, MTU 1500"}
 OUTSIDE = "virtio-1500"
 QUICK_NETWORKS = ("veth-1500-offload",)
-WANTED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio",
-          "depmod": "kmod", "ip": "iproute2", "xz": "xz-utils", "gcc-12": "gcc-12", "cc": "gcc"}
 MODULES = "veth virtio_net virtio_pci"
-# Copies with "rep movsb" would count one instruction for each byte, or for any number.
-MODEL, WORDS = "max,-erms,-fsrm", ["clearcpuid=rep_good"]
-OUT_OF_SPECIFICATION = 4  # the taint flag that clearcpuid sets
-ICOUNT = "-icount shift=0,sleep=off"
-FETCH_SECONDS, BUILD_SECONDS, GUEST_SECONDS, QUICK_GUEST_SECONDS = 900, 300, 2400, 100
+GUEST_SECONDS, QUICK_GUEST_SECONDS = 2400, 100
 HOST, HOST_WIDTH, PORT = "10.9.1.2", 24, 80
 
 FIELD = "instructions"
@@ -56,81 +48,6 @@ NO_OFFLOAD = 1.5  # of sendfile, 1 MB
 SUMS_PERCENT = 10  # fewer than without kept sums, 1 MB, MTU 9000
 # Of a pipe and write, with offload; small documents are put, large ones made in the arena.
 DYNAMIC = {10 * KB: (1.2, PUT), 100 * KB: (1.5, MODULE), MB: (2.4, MODULE)}
-
-
-class Missing(Exception):
-    """What this machine lacks, so that nothing can be measured."""
-
-
-# --- what guests are made of ----------------------------------------------------------------
-
-
-def run(argv, seconds, **more):
-    try:
-        return subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=seconds, check=False, text=True,
-                              **more)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{argv[0]} does not end") from None
-
-
-def must(what, argv, seconds):
-    done = run(argv, seconds)
-    if done.returncode:
-        raise Failure(f"{what}:\n{done.stdout}")
-
-
-class Maker:
-    """Makes the files that a guest needs from the sources, in bench's directory."""
-
-    def __init__(self, context):
-        self.top = os.path.dirname(context.source)
-        self.scripts = os.path.join(self.top, "tests/kernel")
-        self.directory = context.directory
-        self.kept = os.environ.get("NABC_KERNEL_CACHE") or os.path.join(context.build, "kernels")
-
-    def script(self, name):
-        return os.path.join(self.scripts, name)
-
-    def require(self):
-        for program, package in WANTED.items():
-            if not which(program):
-                raise Missing(f"no {program}; on Debian: apt-get install {package}")
-        if not os.path.exists("/usr/include/liburing.h"):
-            raise Missing("no liburing.h; on Debian: apt-get install liburing-dev")
-
-    def kernel(self, series):
-        """A folder of fetch-kernel.sh's."""
-        os.makedirs(self.kept, exist_ok=True)
-        kernel = os.path.join(self.kept, series)
-        done = run([self.script("fetch-kernel.sh"), series, kernel], FETCH_SECONDS)
-        if done.returncode == 77:
-            raise Missing(done.stdout.strip().splitlines()[-1])
-        if done.returncode:
-            raise Failure(f"Linux {series} cannot be unpacked:\n{done.stdout}")
-        return kernel
-
-    def program(self):
-        path = os.path.join(self.directory, "kernel-guest")
-        sources = sorted(glob.glob(os.path.join(self.top, "bench/kernel/*.c")))
-        must("the guest's program does not build",
-             ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-static",
-              "-I" + os.path.join(self.top, "kernel-shim"), "-I" + self.scripts, "-o", path,
-              *sources, self.script("guest.c"), self.script("device.c"), "-luring"],
-             BUILD_SECONDS)
-        return path
-
-    def image(self, series, kernel, program):
-        """The initial file system, with the module for this kernel."""
-        module = os.path.join(self.directory, f"module-{series}")
-        image = os.path.join(self.directory, f"{series}.cpio")
-        must(f"nabc.ko does not build for Linux {series}",
-             [self.script("build-module.sh"), self.top, kernel, module], BUILD_SECONDS)
-        must("no initial file system",
-             [self.script("guest-image.sh"), kernel, image, MODULES,
-              self.script("init") + ":/init", f"{module}/nabc.ko:/nabc.ko",
-              which("ip") + ":/sbin/ip", f"{program}:/tests/kernel-guest"], BUILD_SECONDS)
-        return image
 
 
 # --- beyond virtio-net ----------------------------------------------------------------------
@@ -191,32 +108,21 @@ def sink_if_possible():
 
 def guest(context, maker, series, kernel, image, networks, sizes, sink):
     """Returns its figures: [(network, body, way, size, instructions)]."""
-    options, argv = ICOUNT, [maker.script("run-guest.sh"), kernel, image]
-    if sink:
-        options += (" -netdev tap,id=out,ifname=tap0,script=no,downscript=no"
-                    " -device virtio-net-pci,netdev=out,romfile=")
-        argv = sink.namespace.argv(*argv)
+    options = ""
     size = QUICK_BYTES if context.quick else BYTES
-    seconds = QUICK_GUEST_SECONDS if context.quick else GUEST_SECONDS
-    argv += [*WORDS, "TESTS=kernel-guest", "TEST_SECONDS=1000000",
-             f"TAINTS={OUT_OF_SPECIFICATION}", "BENCH_SIZES=" + ",".join(map(str, sizes)),
-             "BENCH_NETWORKS=" + ",".join(networks), f"BENCH_RUNS={context.runs}",
-             f"BENCH_BYTES={size}", f"BENCH_SINK={HOST}:{PORT}"]
-    env = {"GUEST_SECONDS": str(seconds), "GUEST_CPUS": "1", "GUEST_MODEL": MODEL,
-           "GUEST_OPTIONS": options}
-    log = os.path.join(context.directory, f"{series}.log")
-    with open(log, "wb") as output:
-        popen = process.start(["env", *(f"{name}={value}" for name, value in env.items()), *argv],
-                              os.sched_getaffinity(0), output)
-        try:
-            status = popen.wait(seconds + 30)
-        finally:
-            process.end([popen])
-    with open(log, errors="replace") as file:
-        text = file.read().replace("\r", "")
-    if status != 33:
-        raise Failure(f"the guest with Linux {series} ends with {status}, not 33:\n"
-                      + "\n".join(text.splitlines()[-12:]))
+    if sink:
+        options = (" -netdev tap,id=out,ifname=tap0,script=no,downscript=no"
+                   " -device virtio-net-pci,netdev=out,romfile=")
+    words = {"BENCH_SIZES": ",".join(map(str, sizes)), "BENCH_NETWORKS": ",".join(networks),
+             "BENCH_RUNS": context.runs, "BENCH_BYTES": size, "BENCH_SINK": f"{HOST}:{PORT}"}
+    one = guests.Guest(f"the guest with Linux {series}", maker, kernel, image, "kernel-guest",
+                       words, options,
+                       QUICK_GUEST_SECONDS if context.quick else GUEST_SECONDS,
+                       sink and sink.namespace)
+    try:
+        text = one.finish()
+    finally:
+        one.end()
     return [(network, body, way, int(size), int(count)) for network, body, way, size, count
             in re.findall(r"^figure\t(.*)\t(.*)\t(.*)\t(\d+)\t(\d+)$", text, re.M)]
 
@@ -246,7 +152,7 @@ def measure_all(context):
     maker.require()
     kernels = {series: maker.kernel(series)
                for series in (QUICK_SERIES if context.quick else SERIES)}
-    program = maker.program()
+    program = maker.program("kernel-guest", "bench/kernel")
     sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
     networks = QUICK_NETWORKS if context.quick else tuple(NETWORKS)
     sink = sink_if_possible() if OUTSIDE in networks else None
@@ -255,7 +161,7 @@ def measure_all(context):
     try:
         for series, kernel in kernels.items():
             print(f"guest:   Linux {report.read_line(os.path.join(kernel, 'release'))}", flush=True)
-            image = maker.image(series, kernel, program)
+            image = maker.image(series, kernel, MODULES, [f"{program}:/tests/kernel-guest"])
             add_cases(context, series,
                       guest(context, maker, series, kernel, image, networks, sizes, sink))
     finally:

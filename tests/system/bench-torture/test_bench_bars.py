@@ -15,7 +15,7 @@ import pytest
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import kernel, pipe, report, scaling, servers, weave  # noqa: E402
+from lib import guests, kernel, pipe, report, scaling, servers, weave  # noqa: E402
 from lib.experiments import EXPERIMENTS, Context  # noqa: E402
 from lib.process import Failure  # noqa: E402
 from test_bench import case, cases, content  # noqa: E402
@@ -253,7 +253,7 @@ def test_kernel_bars():
 def test_kernel_is_skipped_without_qemu(monkeypatch, tmp_path):
     context = types.SimpleNamespace(source=BENCH, directory=str(tmp_path), build=str(tmp_path),
                                     skipped=None)
-    monkeypatch.setattr(kernel, "which", lambda name: None)
+    monkeypatch.setattr(guests, "which", lambda name: None)
     monkeypatch.delenv("NABC_NO_SKIP", raising=False)
     kernel.measure(context)
     assert context.skipped.startswith("no qemu-system-x86_64; on Debian: apt-get install")
