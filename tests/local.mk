@@ -988,6 +988,7 @@ kernel_tests = \
 	tests/kernel/test-access.c \
 	tests/kernel/test-arena.c \
 	tests/kernel/test-bytes.c \
+	tests/kernel/test-card.c \
 	tests/kernel/test-devices.c \
 	tests/kernel/test-esp.c \
 	tests/kernel/test-flight.c \

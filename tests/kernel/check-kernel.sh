@@ -57,7 +57,7 @@ fi
 tests=$(echo "$*" | tr ' ' ',')
 
 # Those that use libnabc, compiled from the sources: a build may contain only the shared library.
-of_library="test-library test-worker"
+of_library="test-card test-library test-worker"
 
 # build_library TO
 build_library()
@@ -125,7 +125,11 @@ judge()
 
 modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_generic sha3_generic jitterentropy_rng drbg
 	seqiv echainiv authenc crypto_null
-	8021q bridge ipip sit"
+	8021q bridge ipip sit e1000e"
+
+# Two cards on one hub, for test-card.
+cards="-netdev hubport,hubid=0,id=here -device e1000e,netdev=here,romfile=
+	-netdev hubport,hubid=0,id=there -device e1000e,netdev=there,romfile="
 
 # Programs of the project, for test-sweet.
 programs="sweet/sweet nabcctl/nabcctl cgi-examples/generate"
@@ -175,7 +179,7 @@ for series in ${KERNELS:-6.1 6.12}; do
 	}
 	log=$work/$series.log
 	began=$(date +%s)
-	"$here/run-guest.sh" "$kept/$series" "$work/$series.cpio" \
+	GUEST_OPTIONS=$cards "$here/run-guest.sh" "$kept/$series" "$work/$series.cpio" \
 		TESTS="$tests" FUZZ_SECONDS="${FUZZ_SECONDS:-60}" \
 		FUZZ_SEED="${FUZZ_SEED:-$(date +%s)}" $debug >"$log" 2>&1
 	result=$?

@@ -33,7 +33,9 @@ case $series in
 	exit 1
 	;;
 esac
-[ ! -e "$where/complete" ] || exit 0
+# A folder of an older script lacks some drivers.
+contents=2
+[ ! -e "$where/complete" ] || [ "$(cat "$where/complete")" != $contents ] || exit 0
 for program in apt-get dpkg-deb xz; do
 	command -v $program >/dev/null || missing "no $program; kernels come as Debian's packages"
 done
@@ -99,7 +101,9 @@ dpkg-deb --fsys-tarfile "$where/packages/$image"_* |
 	tar -x -C "$where/unpacked" --wildcards './boot/*' './lib/modules/*/modules.*' \
 		"$modules/net/*" "$modules/crypto/*" "$modules/lib/*" "$modules/arch/x86/crypto/*" \
 		"$modules/drivers/virtio/*" "$modules/drivers/net/veth.ko*" \
-		"$modules/drivers/net/virtio_net.ko*" "$modules/drivers/net/net_failover.ko*" || exit 1
+		"$modules/drivers/net/virtio_net.ko*" "$modules/drivers/net/net_failover.ko*" \
+		"$modules/drivers/net/ethernet/intel/e1000e/*" "$modules/drivers/ptp/*" \
+		"$modules/drivers/pps/*" || exit 1
 find "$where/unpacked/lib/modules" -name '*.ko.xz' -exec xz -d {} + || exit 1
 
 # Their current path, not the one of an installation.
@@ -109,4 +113,4 @@ ln -s "unpacked/usr/src/linux-headers-$release" "$where/headers" &&
 	ln -s "unpacked/boot/vmlinuz-$release" "$where/image" &&
 	ln -s "unpacked/lib" "$where/lib" &&
 	echo "$release" >"$where/release" || exit 1
-rm -r "$where/apt" "$where/packages" && : >"$where/complete"
+rm -r "$where/apt" "$where/packages" && echo $contents >"$where/complete"

@@ -189,6 +189,22 @@ long guest_vmstat(const char *name)
 	return counter("/proc/vmstat", name);
 }
 
+unsigned long guest_retransmitted(void)
+{
+	FILE *file = fopen("/proc/net/snmp", "re");
+	unsigned long count = 0;
+	char line[1000];
+
+	must(file != NULL);
+	/* The twelfth number of the second line of Tcp. */
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tcp: %*u %*u %*u %*d %*u %*u %*u %*u %*u %*u %*u %lu", &count) ==
+		    1)
+			break;
+	fclose(file);
+	return count;
+}
+
 /* Eight bytes at a time; the multiplier is that of Knuth's MMIX. */
 static uint64_t word(uint64_t seed, uint64_t number)
 {

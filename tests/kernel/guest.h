@@ -65,6 +65,9 @@ uint64_t guest_random(uint64_t *state);
 long guest_meminfo(const char *name);
 long guest_vmstat(const char *name);
 
+/* Returns the TCP segments that were sent again from this namespace. */
+unsigned long guest_retransmitted(void);
+
 /* Returns the byte at a place of the unit with that seed. */
 unsigned char guest_byte(uint64_t seed, uint64_t place);
 
