@@ -101,6 +101,9 @@ EXTRA_DIST += bench/kernel/count.c bench/kernel/count.h bench/kernel/dynamic.c b
 	bench/kernel/kernel.h bench/kernel/peer.c bench/kernel/static.c bench/kernel/zc.c \
 	bench/lib/guests.py bench/lib/kernel.py \
 	bench/sections/kernel.md
+# The same for "bench nic".
+EXTRA_DIST += bench/nic/client.c bench/nic/end.c bench/nic/load.c bench/nic/nic.h \
+	bench/nic/server.c bench/lib/nic.py bench/sections/nic.md
 # What each of SWEET's caches is worth.
 EXTRA_DIST += bench/lib/large.py bench/sections/large.md \
 	bench/lib/slow.py bench/sections/slow.md

@@ -8,14 +8,16 @@
  * that an answer is one piece of memory or of a memfd: send() for small ones,
  * sendfile() with bounded unsent bytes for large ones.  Of a request only its
  * end is looked for.  No parsing, no names, no limits, no time-outs: not for a
- * network.
+ * network of others.
  *
- * Usage: null-server PORT SIZE COUNT epoll|uring send|batch|splice kept|one
+ * Usage: null-server [ADDRESS:]PORT SIZE COUNT epoll|uring send|batch|splice kept|one
+ *   ADDRESS  IPv4, by default 127.0.0.1
  *   COUNT  bodies that connections go round, so that the CPU's caches hold no
  *          more of them than of a server's files
  *   batch  send operations of io_uring, submitted together
  *   one    request a connection
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -139,14 +141,23 @@ static int fill(struct null_server *server, size_t size)
 	return 0;
 }
 
-static int listen_on(unsigned short port)
+static int listen_on(const char *where)
 {
 	const int on = 1;
 	struct sockaddr_in address = {.sin_family = AF_INET,
-				      .sin_port = htons(port),
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const char *port = strchr(where, ':');
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	char name[INET_ADDRSTRLEN];
 
+	if (port) {
+		snprintf(name, sizeof(name), "%.*s", (int)(port - where), where);
+		if (inet_pton(AF_INET, name, &address.sin_addr) != 1) {
+			errno = EINVAL;
+			return -1;
+		}
+	}
+	address.sin_port = htons((unsigned short)atoi(port ? port + 1 : where));
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
 		return -1;
@@ -155,7 +166,8 @@ static int listen_on(unsigned short port)
 
 static int usage(void)
 {
-	fputs("usage: null-server PORT SIZE COUNT epoll|uring send|batch|splice kept|one\n",
+	fputs("usage: null-server [ADDRESS:]PORT SIZE COUNT epoll|uring send|batch|splice "
+	      "kept|one\n",
 	      stderr);
 	return 2;
 }
@@ -181,7 +193,7 @@ int main(int argc, char **argv)
 	    (server.way == NULL_BATCH && !uring))
 		return usage();
 	signal(SIGPIPE, SIG_IGN);
-	server.listener = listen_on((unsigned short)atoi(argv[1]));
+	server.listener = listen_on(argv[1]);
 	if (server.listener < 0 || fill(&server, size) < 0) {
 		perror("null-server");
 		return 1;

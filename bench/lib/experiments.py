@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
-               library, load, packets, pipe, plot, process, reload, replacement, report, scaling,
+               library, load, nic, packets, pipe, plot, process, reload, replacement, report, scaling,
                sendfile, slow, specweb, surge, tracereplay, tux)
 from .process import Failure
 
@@ -318,3 +318,10 @@ def trace_replay(context):
             kernel, cpus=False)
 def module_in_guests(context):
     kernel.measure(context)
+
+
+@experiment("nic", None,
+            "instructions of SWEET and its peers through a network card, in two guests of QEMU",
+            nic, cpus=False, root=True)
+def through_a_card(context):
+    nic.measure(context)

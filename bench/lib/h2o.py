@@ -7,7 +7,7 @@ import os
 from .servers import Server, connects, find_program, version
 
 
-def configuration(server, root):
+def configuration(directory, port, root, listen="127.0.0.1", as_root=True):
     """Returns the configuration as JSON, which is also YAML.
 
     h2o keeps a file open for a turn of its loop, which cannot be configured, and reads files
@@ -16,12 +16,12 @@ def configuration(server, root):
     return {
         "num-threads": 1,
         "max-connections": 4096,
-        "pid-file": os.path.join(server.directory, "h2o.pid"),
-        "error-log": os.path.join(server.directory, "error.log"),
+        "pid-file": os.path.join(directory, "h2o.pid"),
+        "error-log": os.path.join(directory, "error.log"),
         "http1-request-timeout": 3600,
-        "listen": {"host": "127.0.0.1", "port": server.port},
+        "listen": {"host": listen, "port": port},
         "hosts": {"default": {"paths": {"/": {"file.dir": root}}}},
-        **({"user": "root"} if os.geteuid() == 0 else {}),
+        **({"user": "root"} if as_root else {}),
     }
 
 
@@ -34,7 +34,8 @@ class H2o(Server):
         self.version = version([self.program, "--version"])
         self.conf = os.path.join(self.directory, "h2o.conf")
         with open(self.conf, "w") as file:
-            json.dump(configuration(self, root), file, indent=2)
+            json.dump(configuration(self.directory, self.port, root,
+                                    as_root=os.geteuid() == 0), file, indent=2)
 
     def begin(self):
         self.launch([self.program, "-m", "worker", "-c", self.conf], "h2o",

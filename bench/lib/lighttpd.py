@@ -47,13 +47,17 @@ SENDFILE = """,
     "x-sendfile-docroot" => ("{folder}/")"""
 
 
+def conf_text(directory, port, root, modules, more, listen="127.0.0.1"):
+    return LIGHTTPD.format(port=port, root=root, dir=directory, modules=modules,
+                           listen=listen) + more
+
+
 def write_conf(server, root, modules, more, listen="127.0.0.1"):
     server.program = find_program("lighttpd")
     server.version = version([server.program, "-v"])
     server.conf = os.path.join(server.directory, "lighttpd.conf")
     with open(server.conf, "w") as file:
-        file.write(LIGHTTPD.format(port=server.port, root=root, dir=server.directory,
-                                   modules=modules, listen=listen) + more)
+        file.write(conf_text(server.directory, server.port, root, modules, more, listen))
 
 
 def launch(server):

@@ -90,15 +90,30 @@ def arguments(server):
             "-e", os.path.join(server.directory, "error.log")]
 
 
-def write_conf(server, root, location="", upstream="", workers=1, listen="127.0.0.1"):
-    user = f"user {pwd.getpwuid(0).pw_name};" if os.geteuid() == 0 else ""
+def conf_text(directory, port, root, location="", upstream="", workers=1, listen="127.0.0.1",
+              as_root=True):
+    """Returns a configuration; as_root: it is started as root, and remains it."""
+    user = f"user {pwd.getpwuid(0).pw_name};" if as_root else ""
+    return NGINX.format(user=user, dir=directory, port=port, root=root, location=location,
+                        upstream=upstream, workers=workers, listen=listen)
+
+
+def fastcgi_location(buffers):
+    return NGINX_FASTCGI.format(buffers=buffers, buffer=FCGI_BUFFER, busy=2 * FCGI_BUFFER)
+
+
+def buffers_for(size):
+    """Returns the number of buffers that a body of this size needs."""
+    return max(8, size // (FCGI_BUFFER << 10) + 2)
+
+
+def write_conf(server, root, **more):
     server.program = find_program("nginx")
     server.version = version([server.program, "-v"])
     server.conf = os.path.join(server.directory, "nginx.conf")
     with open(server.conf, "w") as file:
-        file.write(NGINX.format(user=user, dir=server.directory, port=server.port, root=root,
-                                location=location, upstream=upstream, workers=workers,
-                                listen=listen))
+        file.write(conf_text(server.directory, server.port, root, as_root=os.geteuid() == 0,
+                             **more))
 
 
 class Nginx(Server):
@@ -118,10 +133,9 @@ class NginxFastCgi(Server):
     def __init__(self, context, root, max_size, processes):
         super().__init__("nginx-fastcgi", context.directory, context.server_cpu)
         self.responders = Responders(context, self, processes)
-        buffers = max(8, max_size // (FCGI_BUFFER << 10) + 2)
-        write_conf(self, root,
-                   NGINX_FASTCGI.format(buffers=buffers, buffer=FCGI_BUFFER, busy=2 * FCGI_BUFFER),
-                   UPSTREAM.format(socket=self.responders.socket, processes=processes))
+        buffers = buffers_for(max_size)
+        write_conf(self, root, location=fastcgi_location(buffers),
+                   upstream=UPSTREAM.format(socket=self.responders.socket, processes=processes))
         self.detail = (f"{processes} FastCGI processes on kept connections, {buffers} buffers"
                        f" of {FCGI_BUFFER} KiB; libfcgi {library_version()}")
 

@@ -151,8 +151,10 @@ def ratio(over, under, field):
 
 
 def ratios(case):
-    """Compares a peer with each sweet."""
+    """Compares a peer with each sweet; nothing if their CPU time was not measured."""
     runs = case["runs"]
+    if any("cpu_us_per_request" not in run for some in runs.values() for run in some):
+        return []
     return [{"peer": peer, "sweet": sweet,
              "cpu": ratio(runs[peer], runs[sweet], "cpu_us_per_request"),
              "requests": ratio(runs[sweet], runs[peer], "requests_per_s")}
