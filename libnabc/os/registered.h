@@ -5,9 +5,10 @@
  *
  * A cache has one table.  A slot of it is one block of a segment: NC_HUGE_PAGE bytes,
  * or what is left of the segment.  A block of small pages is registered when it is sent
- * from often, and its slot is cleared when its segment is closed, or when another block needs the slot or
- * the locked memory.  The numbers of slots belong to the cache, not to the ring: a
- * second ring gets the same ones (IORING_REGISTER_CLONE_BUFFERS, or registered again).
+ * from often, and its slot is cleared when its segment is closed, or when another block
+ * needs the slot or the locked memory.  The numbers of slots belong to the cache, not to
+ * the ring: a second ring gets the same ones (IORING_REGISTER_CLONE_BUFFERS, or
+ * registered again).
  *
  * The kernel keeps a cleared buffer, and its pages, until the requests that use it have
  * ended, a zero-copy send with its notification: such a request counts as a user of the
