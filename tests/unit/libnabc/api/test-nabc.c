@@ -144,7 +144,7 @@ START_TEST(test_open)
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
 	options = (struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.member_size = 100);
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
-	options = (struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.flags = 0x100);
+	options = (struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.flags = 1u << 31);
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;

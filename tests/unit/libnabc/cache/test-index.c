@@ -77,7 +77,7 @@ START_TEST(test_options)
 		{.max_unit = SIZE_MAX},
 		{.member_size = (64 << 10) - 1},
 		{.member_size = ((size_t)64 << 30) + 1},
-		{.flags = 0x80},
+		{.flags = 1u << 31},
 		{.policy = 4},
 		{.high_water = 101},
 		{.high_water = 50, .low_water = 51},
