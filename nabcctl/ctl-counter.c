@@ -64,7 +64,7 @@ const struct ctl_counter ctl_counters[] = {
 	{AT(kernel_copied_bytes), .count = 1},
 	{AT(locked_bytes), .count = 1, .gauge = true},
 	{AT(unlocked_bytes), .count = 1, .gauge = true},
-	{AT(registered), .count = 1, .gauge = true},
+	{AT(registered_bytes), .count = 1, .gauge = true},
 	{AT(registrations), .count = 1},
 	{AT(registrations_failed), .count = 1},
 	{AT(registered_sends), .count = 1},

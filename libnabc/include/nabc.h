@@ -257,7 +257,7 @@ struct NC_cache_stat {
 	uint64_t locked_bytes;	      /* NC_CACHE_PIN: of segments and copies that are locked */
 	uint64_t unlocked_bytes;      /* and of those that could not be: RLIMIT_MEMLOCK */
 	/* Memory registered with io_uring, for zero-copy sends: */
-	uint64_t registered;	       /* bytes registered, and thereby pinned, now */
+	uint64_t registered_bytes;     /* bytes registered, and thereby pinned, now */
 	uint64_t registrations;	       /* blocks registered */
 	uint64_t registrations_failed; /* blocks that could not be registered */
 	uint64_t registered_sends;     /* zero-copy sends from registered memory */

@@ -326,7 +326,7 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		stat->sends_failed += atomic_load_explicit(&counts->failed, memory_order_relaxed);
 	}
 	nc_registered_stat(&transmit->zerocopy.registered, &registered);
-	stat->registered = registered.bytes;
+	stat->registered_bytes = registered.bytes;
 	stat->registrations = registered.blocks;
 	stat->registrations_failed = registered.failed;
 	stat->copies_avoided = stat->by_splice.sends + stat->zerocopy_kept + stat->by_kernel.sends;

@@ -187,7 +187,7 @@ const struct status_field status_fields[] = {
 	 .help = "Zero-copy sends that the kernel copied after all."},
 	{SENDS(zerocopy_kept), .metric = "transmit_zerocopy_kept_total",
 	 .help = "Zero-copy sends without any copy."},
-	{SENDS(registered), .metric = "transmit_registered_bytes",
+	{SENDS(registered_bytes), .metric = "transmit_registered_bytes",
 	 .help = "Memory of units registered with io_uring, and pinned.", .gauge = true},
 	{SENDS(registrations), .metric = "transmit_registrations_total",
 	 .help = "Blocks of memory registered with io_uring."},

@@ -381,7 +381,7 @@ def test_top_json(owner):
     assert set(before["counters"]) == header_fields("NC_cache_stat")
     assert set(before["counters"]) - set(before["rates"]) == {
         "size", "used", "units", "members", "pinned", "uring", "kernel", "locked_bytes",
-        "unlocked_bytes",
+        "unlocked_bytes", "registered_bytes",
     }
     for _ in range(5):
         good(owner.path, "put", "-", input=b"x")

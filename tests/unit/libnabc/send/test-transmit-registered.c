@@ -75,15 +75,15 @@ static void check_kind(enum NC_kind kind, size_t size, unsigned flags, uint64_t 
 	ck_assert_uint_eq(stat.registrations, blocks);
 	ck_assert_uint_eq(stat.registered_sends, blocks ? stat.by_zerocopy.sends : 0);
 	ck_assert_uint_ge(stat.by_zerocopy.sends, 3 * blocks);
-	ck_assert_uint_le(stat.registered, stat.used);
-	ck_assert_uint_eq(pinned(), at_start + stat.registered);
+	ck_assert_uint_le(stat.registered_bytes, stat.used);
+	ck_assert_uint_eq(pinned(), at_start + stat.registered_bytes);
 	/* Still protected: the kernel writes nothing through the unit's address. */
 	if (kind == NC_KIND_APPENDED)
 		ck_assert_int_lt(getrandom(nc_unit_base(unit_of(id)), 1, 0), 0);
 	/* The segment of a large unit is closed with it. */
 	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	if (size > 4 * MIB) {
-		ck_assert_uint_eq(all_statistics().registered, 0);
+		ck_assert_uint_eq(all_statistics().registered_bytes, 0);
 		await_pinned(at_start);
 	}
 	close_pair(pair);
@@ -117,14 +117,14 @@ START_TEST(test_evicted)
 
 		deliver(pair, id, i, 500 * KIB, 0);
 		stat = all_statistics();
-		ck_assert_uint_le(stat.registered, stat.used);
+		ck_assert_uint_le(stat.registered_bytes, stat.used);
 		settle();
 	}
 	ck_assert_uint_gt(stat.segments_closed, 0);
 	ck_assert_uint_gt(stat.registered_sends, 0);
-	ck_assert_uint_gt(stat.registrations, stat.registered / MIB);
+	ck_assert_uint_gt(stat.registrations, stat.registered_bytes / MIB);
 	ck_assert_uint_eq(stat.registrations_failed, 0);
-	await_pinned(at_start + all_statistics().registered);
+	await_pinned(at_start + all_statistics().registered_bytes);
 	close_pair(pair);
 	close_registering();
 }
@@ -205,13 +205,13 @@ START_TEST(test_slot_taken)
 	for (unsigned i = 0; i < 10; i++)
 		deliver(fast, insert(2 + i, 3 * MIB, 0, NC_KIND_APPENDED), 2 + i, 3 * MIB, 0);
 	ck_assert_uint_ge(all_statistics().registrations, 20);
-	ck_assert_uint_le(all_statistics().registered, 2 * MIB);
+	ck_assert_uint_le(all_statistics().registered_bytes, 2 * MIB);
 	/* The pages of the first one remain until its notification. */
 	got = must_alloc((size_t)result);
 	read_exactly(slow[1], got, (size_t)result);
 	ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)result), (size_t)result);
 	settle();
-	await_pinned(at_start + all_statistics().registered);
+	await_pinned(at_start + all_statistics().registered_bytes);
 	free(got);
 	close_pair(slow);
 	close_pair(fast);
@@ -288,8 +288,8 @@ START_TEST(test_member)
 	ck_assert_int_eq(nc_index_destroy(&cache, own), 0);
 	munmap(member, bytes);
 	nc_index_detach(&cache, remote);
-	await_pinned(at_start + all_statistics().registered);
-	ck_assert_uint_lt(all_statistics().registered, stat.registered);
+	await_pinned(at_start + all_statistics().registered_bytes);
+	ck_assert_uint_lt(all_statistics().registered_bytes, stat.registered_bytes);
 	close_pair(pair);
 	close_registering();
 }
@@ -310,7 +310,7 @@ static void check_limit(size_t limit)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
 	for (size_t size = 1; size < 100 * KIB; size *= 7)
 		deliver(pair, insert(size, size, 0, NC_KIND_APPENDED), size, size, 0);
-	ck_assert_uint_eq(all_statistics().registered, 0);
+	ck_assert_uint_eq(all_statistics().registered_bytes, 0);
 	ck_assert_uint_le(all_statistics().registrations_failed, 1);
 	close_pair(pair);
 	close_cache();
@@ -365,7 +365,7 @@ START_TEST(test_threads)
 		pthread_join(threads[i], NULL);
 	settle();
 	ck_assert_uint_gt(all_statistics().registered_sends, 0);
-	await_pinned(at_start + all_statistics().registered);
+	await_pinned(at_start + all_statistics().registered_bytes);
 	close_registering();
 }
 END_TEST
