@@ -925,6 +925,7 @@ EXTRA_DIST += \
 	tests/runner/test_suites.py
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
 	tests/check-valgrind.sh \
+	tests/valgrind.supp \
 	tests/unit/suite.h \
 	tests/unit/libnabc/api/admin-fixture.h \
 	tests/unit/libnabc/api/grants-fixture.h tests/unit/libnabc/api/sums-fixture.h \

@@ -130,7 +130,9 @@ START_TEST(test_keep)
 	/* An expired unit has no owner, shortly after it has become invalid. */
 	ck_assert_int_lt(NC_set_lifetime(member, own, 1), 0);
 	ck_assert(errno == EACCES || errno == ENOENT);
-	ck_assert_uint_eq(pinned(), 0);
+	/* The collector counts them out later. */
+	while (pinned() > 0)
+		sched_yield();
 	ck_assert_int_eq(NC_cache_close(member), 0);
 	tear_down();
 }

@@ -15,6 +15,7 @@
 #include <nabc-worker.h>
 
 #include "nabc-fixture.h"
+#include "process-fixture.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 
@@ -291,6 +292,8 @@ START_TEST(test_server)
 		NC_BACKEND_OPTIONS_INIT(.channels = 1, .start = start_old);
 	NC_backend *backend;
 
+	if (skip_without_pidfds("test_server"))
+		return;
 	open_served();
 	backend = NC_backend_start(cache, &options);
 	ck_assert_ptr_nonnull(backend);
