@@ -203,13 +203,13 @@ static void *looking(void *context)
 	return (void *)seen;
 }
 
-static void test_storm(void)
+enum { THREADS = 8 };
+
+static void storm(unsigned long seen[THREADS])
 {
-	enum { THREADS = 8 };
 	struct guest_pair pairs[2];
 	void *(*const bodies[])(void *) = {making, making, using, using, opening, looking};
 	pthread_t threads[THREADS];
-	unsigned long seen[THREADS];
 	void *result;
 
 	until = guest_now() + STORM_MS;
@@ -221,15 +221,26 @@ static void test_storm(void)
 	}
 	for (int i = 0; i < THREADS; i++) {
 		must(pthread_join(threads[i], &result) == 0);
-		seen[i] = (unsigned long)result;
+		seen[i] += (unsigned long)result;
 	}
 	for (int i = 0; i < SHARED; i++)
-		if (shared[i])
+		if (shared[i]) {
 			must(nabc_destroy(device.fd, shared[i]) == 0);
+			shared[i] = 0;
+		}
 	guest_disconnect(&pairs[0]);
 	guest_disconnect(&pairs[1]);
 	must(device_wait(device.fd, GAUGE(units), 0));
-	must(seen[2] + seen[3] > 0 && seen[4] > 0 && seen[5] > 0 && seen[6] + seen[7] > 0);
+}
+
+/* On a busy machine a thread may hardly run during a storm: then another one follows. */
+static void test_storm(void)
+{
+	unsigned long seen[THREADS] = {0};
+
+	do {
+		storm(seen);
+	} while (!(seen[2] + seen[3] && seen[4] && seen[5] && seen[6] + seen[7]));
 	guest_tested("all calls at once: %lu uses, %lu files, %lu looks, %lu sends",
 		     seen[2] + seen[3], seen[4], seen[5], seen[6] + seen[7]);
 }
