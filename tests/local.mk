@@ -33,6 +33,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
 	tests/unit/libnabc/os/test-segment \
+	tests/unit/libnabc/os/test-segment-pin \
 	tests/unit/libnabc/os/test-peer \
 	tests/unit/libnabc/os/test-pin \
 	tests/unit/libnabc/os/test-process \
@@ -102,6 +103,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/os/test-socket \
 	tests/unit/libnabc/send/test-transmit-registered \
 	tests/unit/libnabc/os/test-registered \
+	tests/unit/libnabc/os/test-registered-limits \
 	tests/unit/libnabc/os/test-ring \
 	tests/unit/libnabc/api/test-nabc-sums \
 	tests/unit/libnabc/api/test-nabc-sums-bad
@@ -960,7 +962,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/member-fixture.h \
 	tests/unit/unit-holds.h \
 	tests/unit/nabc-fixture.h \
-	tests/unit/pin-fixture.h \
+	tests/unit/pin-fixture.h tests/unit/libnabc/os/registered-fixture.h \
 	tests/unit/process-fixture.h \
 	tests/unit/rpc-fixture.h \
 	tests/unit/hostile-fixture.h \

@@ -5,6 +5,7 @@ tests/kernel/ fetches kernels and builds the module and the initial file system;
 and bench/nic/ hold the programs that run in the guests. Emulation needs no rights.
 """
 
+import functools
 import glob
 import os
 import subprocess
@@ -26,6 +27,21 @@ MEMORY_MIB = 512
 
 class Missing(Exception):
     """What this machine lacks, so that nothing can be measured."""
+
+
+def skipped_if_missing(measure):
+    """For an experiment's measure(context): what is missing is why it is skipped, or fails."""
+
+    @functools.wraps(measure)
+    def measure_or_skip(context):
+        try:
+            measure(context)
+        except Missing as missing:
+            if os.environ.get("NABC_NO_SKIP"):
+                raise Failure(str(missing)) from None
+            context.skipped = str(missing)
+
+    return measure_or_skip
 
 
 def run(argv, seconds, **more):

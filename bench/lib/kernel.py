@@ -13,7 +13,7 @@ import socket
 import threading
 
 from . import bars, guests, netns, report
-from .guests import Maker, Missing
+from .guests import Maker, skipped_if_missing
 from .plot import Plot
 from .process import Failure
 
@@ -138,16 +138,8 @@ def add_cases(context, series, figures):
     context.cases += cases.values()
 
 
+@skipped_if_missing
 def measure(context):
-    try:
-        measure_all(context)
-    except Missing as missing:
-        if os.environ.get("NABC_NO_SKIP"):
-            raise Failure(str(missing)) from None
-        context.skipped = str(missing)
-
-
-def measure_all(context):
     maker = Maker(context)
     maker.require()
     kernels = {series: maker.kernel(series)

@@ -14,7 +14,7 @@ import re
 from . import bars, guests, h2o, lighttpd, netns, nginx, report
 from .dynamic import PAGE
 from .fastcgi import compile_responder
-from .guests import Maker, Missing
+from .guests import Maker, Missing, skipped_if_missing
 from .plot import Plot
 from .process import Failure
 from .servers import find_built, find_program, version
@@ -320,16 +320,8 @@ def add_cases(context, series, card, figures):
     context.cases += cases.values()
 
 
+@skipped_if_missing
 def measure(context):
-    try:
-        measure_all(context)
-    except Missing as missing:
-        if os.environ.get("NABC_NO_SKIP"):
-            raise Failure(str(missing)) from None
-        context.skipped = str(missing)
-
-
-def measure_all(context):
     maker = Maker(context)
     maker.require()
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):

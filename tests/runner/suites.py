@@ -40,7 +40,8 @@ TREES = {
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
 # Unit tests that use pinned memory or an io_uring themselves: they get the usual limit of a user.
-PINNING = {"test-async", "test-async-end", "test-access-log", "test-registered", "test-ring",
+PINNING = {"test-async", "test-async-end", "test-access-log", "test-registered",
+           "test-registered-limits", "test-ring",
            "test-send-op", "test-send-op-end", "test-transmit-hold", "test-transmit-learn",
            "test-transmit-reasons", "test-transmit-registered", "test-transmit-wire"}
 

@@ -5,119 +5,7 @@
  * owns its ring, its table and its segments; single-threaded.  Without io_uring, all are
  * skipped, with one line.
  */
-#include <sys/mman.h>
-
-#include "os/ring.h"
-
-#include "pinned.h"
-
-#define PAGE ((size_t)4096)
-#define MIB ((size_t)1 << 20)
-#define BLOCK (2 * MIB)
-
-static struct nc_ring ring;
-static struct nc_registered table;
-static struct nc_diagnostics diagnostics;
-static struct nc_segment segment;
-static unsigned lines;
-static char line[512];
-
-static void hear(void *context, int level, const char *text)
-{
-	(void)context;
-	(void)level;
-	lines++;
-	snprintf(line, sizeof(line), "%s", text);
-}
-
-/* Returns false if io_uring is unavailable. */
-static bool open_table(size_t memory)
-{
-	nc_ring_init(&ring, !getenv("NABC_TEST_NO_URING"));
-	if (!ring.usable) {
-		printf("without a ring: %s\n", ring.why);
-		fflush(stdout);
-		nc_ring_fini(&ring);
-		return false;
-	}
-	lines = 0;
-	nc_diagnostics_init(&diagnostics, hear, NULL);
-	nc_registered_init(&table, &ring.uring, memory, &diagnostics);
-	table.after = 0;
-	table.limit = UINT64_MAX;
-	return true;
-}
-
-static void close_table(void)
-{
-	nc_registered_fini(&table);
-	nc_ring_fini(&ring);
-}
-
-static struct nc_registered_counts counts(void)
-{
-	struct nc_registered_counts now;
-
-	nc_registered_stat(&table, &now);
-	return now;
-}
-
-/* Takes and puts; returns the length that is registered, 0: none. */
-static size_t take_of(struct nc_segment *of, size_t at, size_t length)
-{
-	struct nc_registered_use use;
-
-	if (!nc_registered_take(&table, of, at, length, &use))
-		return 0;
-	nc_registered_put(&use);
-	nc_registered_ended(&table, use.period);
-	return use.length;
-}
-
-static size_t take(size_t at, size_t length)
-{
-	return take_of(&segment, at, length);
-}
-
-static void create(size_t size)
-{
-	ck_assert_int_eq(nc_segment_create(&segment, size, false, false), 0);
-	pattern_fill(segment.base, 1, 0, size);
-}
-
-static void sent(void *context, uint64_t token, bool copied)
-{
-	(void)copied;
-	ck_assert_ptr_null(context);
-	ck_assert_uint_eq(token, 1);
-}
-
-/* Sends registered bytes and compares with the pattern of the seed. */
-static void check_bytes(size_t at, size_t length, uint64_t seed)
-{
-	struct nc_registered_use use;
-	struct nc_ring_piece piece = {.data = segment.base + at, .registered = &use};
-	char *got = must_alloc(length);
-	bool notify;
-	int pair[2];
-
-	ck_assert(nc_registered_take(&table, &segment, at, length, &use));
-	ck_assert_uint_eq(use.length, length);
-	piece.length = length;
-	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
-	ck_assert_int_eq(nc_ring_send(&ring, pair[0], &piece, 1, &notify, sent, NULL),
-			 (ssize_t)length);
-	nc_registered_put(&use);
-	read_exactly(pair[1], got, length);
-	ck_assert_uint_eq(pattern_match(got, seed, at, length), length);
-	while (nc_ring_waits(&ring)) {
-		await(nc_ring_fd(&ring), POLLIN);
-		(void)nc_ring_reap(&ring, sent, NULL);
-	}
-	nc_registered_ended(&table, use.period);
-	free(got);
-	close_pair(pair);
-}
+#include "registered-fixture.h"
 
 /* Blocks are registered once each, cut at their ends, and unpinned with their segment. */
 START_TEST(test_blocks)
@@ -449,71 +337,6 @@ START_TEST(test_hole)
 }
 END_TEST
 
-/* With a limit for one block: others wait until it is idle, and one line states why. */
-START_TEST(test_memlock)
-{
-	size_t before;
-
-	if (!limit_pins(3 * MIB) || !open_table(64 * MIB))
-		return;
-	before = pinned();
-	create(3 * BLOCK);
-	if (take(0, PAGE) == 0) {
-		printf("nothing can be locked here: %s\n", line);
-		close_table();
-		return;
-	}
-	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_uint_eq(take(BLOCK, PAGE), 0);
-		ck_assert_uint_eq(take(2 * BLOCK, PAGE), 0);
-	}
-	ck_assert_uint_eq(counts().failed, 1);
-	ck_assert_uint_eq(lines, 1);
-	ck_assert_ptr_nonnull(
-		strstr(line, "2048 of 65536 KiB of the cache are registered with io_uring"));
-	ck_assert_ptr_nonnull(strstr(line, "raise RLIMIT_MEMLOCK from 3072 KiB to 68608 KiB"));
-	table.idle = 0;
-	for (unsigned i = 0; i < 6; i++) {
-		table.retry_at = 0;
-		/* On older kernels, what was cleared is unpinned a moment later. */
-		if (take(i % 3 * BLOCK, PAGE) == 0)
-			await_pinned(before);
-	}
-	ck_assert_uint_le(pinned(), before + BLOCK);
-	ck_assert_uint_eq(lines, 1);
-	nc_segment_close(&segment);
-	await_pinned(before);
-	close_table();
-}
-END_TEST
-
-static void check_nothing(size_t limit)
-{
-	if (!limit_pins(limit) || !open_table(64 * MIB))
-		return;
-	create(2 * BLOCK);
-	for (unsigned i = 0; i < 5; i++)
-		ck_assert_uint_eq(take(i % 2 * BLOCK, PAGE), 0);
-	ck_assert_uint_eq(counts().failed, 1);
-	ck_assert_uint_eq(counts().bytes, 0);
-	ck_assert_uint_eq(lines, 1);
-	ck_assert_ptr_nonnull(strstr(line, "raise RLIMIT_MEMLOCK"));
-	nc_segment_close(&segment);
-	close_table();
-}
-
-START_TEST(test_hardly_any_memlock)
-{
-	check_nothing(64 << 10);
-}
-END_TEST
-
-START_TEST(test_no_memlock)
-{
-	check_nothing(0);
-}
-END_TEST
-
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_blocks);
@@ -527,9 +350,6 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_when_it_pays);
 	tcase_add_test(tcase, test_bind);
 	tcase_add_test(tcase, test_hole);
-	tcase_add_test(tcase, test_memlock);
-	tcase_add_test(tcase, test_hardly_any_memlock);
-	tcase_add_test(tcase, test_no_memlock);
 }
 
 RUN_SUITE("registered", fill)
