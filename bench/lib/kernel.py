@@ -15,7 +15,6 @@ import threading
 from . import bars, guests, netns, report
 from .guests import Maker, skipped_if_missing
 from .plot import Plot
-from .process import Failure
 
 KB, MB = 1 << 10, 1 << 20
 SERIES, QUICK_SERIES = ("6.1", "6.12"), ("6.12",)
