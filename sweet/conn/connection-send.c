@@ -87,6 +87,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 						.header_length = head_length);
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
+	connection->send.batch = true;
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
 		message->ranges =

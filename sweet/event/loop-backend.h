@@ -33,6 +33,7 @@ struct loop_fd {
 	bool readable;	 /* epoll: readable while paused */
 	bool polled;	 /* io_uring: a poll for writability is armed */
 	bool resumed;	 /* io_uring: unread bytes may hide a connection error */
+	unsigned number; /* io_uring: of the submission that armed it */
 	struct uring_send *submitted; /* io_uring: a send whose completion is pending, or NULL */
 };
 

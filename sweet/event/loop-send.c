@@ -160,11 +160,12 @@ static void try_send(struct loop *loop, struct loop_send *op)
 
 /*
  * Whether a message is sent by one operation of the backend.  A larger one may be sent by a
- * faster method than a copy, and one with options needs calls of its own.
+ * faster method than a copy, and one with options needs calls of its own.  On a socket that is
+ * not connected yet, a receive that was submitted before would get the error of connect(2).
  */
 static bool is_batched(const struct loop *loop, const struct loop_send *op)
 {
-	return loop->backend->send && loop->path == &data_path_nabc && !op->pipe && !op->apart &&
+	return op->batch && loop->backend->send && loop->path == &data_path_nabc && !op->apart &&
 	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length &&
 	       length_of(op) <= BATCHED_MAX;
 }

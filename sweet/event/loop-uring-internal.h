@@ -34,6 +34,20 @@ struct uring_state {
 /* Returns an empty submission; submits the queue if it is full. */
 struct io_uring_sqe *uring_get_sqe(struct uring_state *state);
 
+/* Returns the number of the submission that uring_get_sqe() has just returned. */
+static inline unsigned uring_number(const struct uring_state *state)
+{
+	return state->uring.sq.sqe_tail - 1;
+}
+
+/*
+ * Withdraws the submission with that number and user_data, if the kernel has not taken it
+ * yet: it completes without an effect, with `instead` as its user_data.  Returns false if it
+ * was taken.
+ */
+bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_data,
+		    uint64_t instead);
+
 /* The backend's send(): see loop-backend.h. */
 bool uring_send(struct loop *loop, struct loop_send *op);
 

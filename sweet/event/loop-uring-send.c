@@ -24,9 +24,13 @@ struct uring_send {
 		**link;		/* in the list of pending sends; next: of spare ones, too */
 	NC_send_op *op;		/* NULL: none yet; kept for later messages */
 	struct loop_send *send; /* NULL: its descriptor was closed */
-	struct io_uring_sqe *sqe;
-	unsigned number; /* of the submission, as the ring counts them */
+	unsigned number;	/* of the submission */
 };
+
+static uint64_t key_of(const struct uring_send *send)
+{
+	return (uint64_t)TYPE_SEND << URING_TYPE_SHIFT | (uintptr_t)send;
+}
 
 static struct uring_send *take(struct uring_state *state)
 {
@@ -79,6 +83,7 @@ bool uring_send(struct loop *loop, struct loop_send *op)
 {
 	struct uring_state *state = loop->state;
 	struct uring_send *pending;
+	struct io_uring_sqe *sqe;
 
 	if (state->left || state->send_count == PENDING_MAX)
 		return false;
@@ -91,11 +96,11 @@ bool uring_send(struct loop *loop, struct loop_send *op)
 		return false;
 	}
 	pending->send = op;
-	pending->sqe = uring_get_sqe(state);
-	pending->number = state->uring.sq.sqe_tail - 1;
+	sqe = uring_get_sqe(state);
+	pending->number = uring_number(state);
 	/* It has no step in flight: this cannot fail. */
-	(void)NC_prep_send(pending->sqe, pending->op);
-	pending->sqe->user_data = (uint64_t)TYPE_SEND << URING_TYPE_SHIFT | (uintptr_t)pending;
+	(void)NC_prep_send(sqe, pending->op);
+	sqe->user_data = key_of(pending);
 	enter(state, pending);
 	loop->fds[op->fd].submitted = pending;
 	return true;
@@ -132,12 +137,6 @@ void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned
 	loop_send_submitted(loop, send, sent, end);
 }
 
-/* Whether the kernel has not taken the submission yet. */
-static bool is_queued(const struct uring_state *state, const struct uring_send *pending)
-{
-	return state->uring.sq.sqe_tail - pending->number <= io_uring_sq_ready(&state->uring);
-}
-
 void uring_forget_send(struct loop *loop, int fd, bool now)
 {
 	struct uring_state *state = loop->state;
@@ -147,13 +146,10 @@ void uring_forget_send(struct loop *loop, int fd, bool now)
 		return;
 	loop->fds[fd].submitted = NULL;
 	pending->send = NULL;
-	if (now && is_queued(state, pending))
+	/* If the kernel does not take it before the close, it must not take it later. */
+	if (now) {
 		(void)io_uring_submit(&state->uring);
-	if (now && is_queued(state, pending)) {
-		uint64_t user_data = pending->sqe->user_data;
-
-		io_uring_prep_nop(pending->sqe);
-		pending->sqe->user_data = user_data;
+		(void)uring_withdraw(state, pending->number, key_of(pending), key_of(pending));
 	}
 }
 

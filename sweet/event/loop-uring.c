@@ -66,6 +66,21 @@ struct io_uring_sqe *uring_get_sqe(struct uring_state *state)
 	return sqe;
 }
 
+bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_data,
+		    uint64_t instead)
+{
+	struct io_uring_sq *queue = &state->uring.sq;
+	struct io_uring_sqe *sqe = &queue->sqes[number & queue->ring_mask];
+
+	/* Numbers repeat after a long time; the user_data does not. */
+	if (queue->sqe_tail - number > io_uring_sq_ready(&state->uring) ||
+	    sqe->user_data != user_data)
+		return false;
+	io_uring_prep_nop(sqe);
+	sqe->user_data = instead;
+	return true;
+}
+
 static char *buffer_at(struct uring_state *state, unsigned id)
 {
 	return state->buffers + state->count * sizeof(struct io_uring_buf) +
@@ -181,6 +196,7 @@ static void arm(struct loop *loop, int fd)
 		io_uring_prep_poll_multishot(sqe, fd, POLLIN);
 	}
 	sqe->user_data = key(loop, fd, (enum type)entry->armed);
+	entry->number = uring_number(loop->state);
 	entry->registered = true;
 }
 
@@ -214,8 +230,16 @@ static void uring_stop_accept(struct loop *loop, int fd)
 
 static void uring_pause(struct loop *loop, int fd)
 {
-	if (loop->fds[fd].registered)
-		cancel(loop, key(loop, fd, TYPE_RECEIVE));
+	struct loop_fd *entry = &loop->fds[fd];
+	uint64_t user_data = key(loop, fd, TYPE_RECEIVE);
+
+	if (!entry->registered)
+		return;
+	/* Resumed in this turn: it has not received yet, and shall not. */
+	if (uring_withdraw(loop->state, entry->number, user_data, TYPE_NONE))
+		entry->registered = false;
+	else
+		cancel(loop, user_data);
 }
 
 static void uring_resume(struct loop *loop, int fd)

@@ -59,6 +59,7 @@ struct loop_send {
 	struct iovec tail;	/* memory after the ranges */
 	bool apart;		/* sends the header with a call of its own */
 	bool pipe;		/* fd is a pipe; the message has no flags */
+	bool batch;		/* may leave together with others; fd is connected */
 	void (*sent)(struct loop_send *op, int result);
 	/* The socket is full; may be called repeatedly; may be NULL. */
 	void (*waits)(struct loop_send *op);

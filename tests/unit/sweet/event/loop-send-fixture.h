@@ -65,6 +65,7 @@ static inline void outlet_open(struct outlet *outlet, int send_size, int receive
 	memset(outlet, 0, sizeof(*outlet));
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", send_size, receive_size);
 	outlet->send.sent = outlet_sent;
+	outlet->send.batch = true;
 	outlet->send.message.ranges = outlet->ranges;
 	outlet->result = 1;
 	outlet->peer = pair[1];
