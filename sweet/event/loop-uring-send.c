@@ -14,10 +14,11 @@
 #include "event/loop-uring-internal.h"
 
 /*
- * Pending sends, each of which has a copy of its message.  More than a turn starts, since the
- * completions of a turn are behind those of a burst of requests that came before it.
+ * Pending sends: as many as a turn starts.  After a burst of requests their completions are
+ * behind those of the whole burst; were there no limit, the responses of all would be in memory
+ * at once.
  */
-#define PENDING_MAX 256u
+#define PENDING_MAX 64u
 
 struct uring_send {
 	struct uring_send *next,

@@ -117,7 +117,8 @@ def test_metrics(server):
     for name, key in [("sweet_cache_size_bytes", "size"), ("sweet_cache_units", "units"),
                       ("sweet_cache_inserts_total", "inserts"),
                       ("sweet_cache_evictions_total", "evictions")]:
-        assert metrics.value(found, name) == status["cache"][key]
+        # A thread that reads a file may insert it in between.
+        assert metrics.value(found, name) >= status["cache"][key]
     for method in ("copy", "splice", "zerocopy", "kernel"):
         for unit in ("sends", "bytes"):
             assert (metrics.value(found, f"sweet_transmit_{unit}_total", method=method)

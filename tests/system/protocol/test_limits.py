@@ -5,6 +5,7 @@ import contextlib
 import email.utils
 import json
 import select
+import signal
 import socket
 import time
 
@@ -263,8 +264,15 @@ def test_memory_of_idle_connections(kind, root):
                 assert one.recv(4096).endswith(b"here\n")
 
         try:
-            # Memory that is allocated once: buffers to receive, and for concurrent responses.
+            # Memory that is allocated once: buffers to receive, and for concurrent responses, of
+            # which there are most when all requests arrive together.
             connect(500)
+            server.send_signal(signal.SIGSTOP)
+            for one in clients:
+                one.sendall(request("/"))
+            server.send_signal(signal.SIGCONT)
+            for one in clients:
+                assert one.recv(4096).endswith(b"here\n")
             for _ in range(500):
                 assert fetch(server.port, "/").body == b"here\n"
             before = resident(server.pid)

@@ -7,7 +7,7 @@
 #include "loop-send-fixture.h"
 
 #define MANY 40u
-#define PENDING_MAX 256u	       /* of loop-uring-send.c */
+#define PENDING_MAX 64u		       /* of loop-uring-send.c */
 #define BATCHED_MAX ((size_t)12 << 10) /* of loop-send.c */
 
 static struct loop_counts counts_now(void)
