@@ -52,6 +52,7 @@ def test_off(kind, root):
         assert status["process"]["locked"] == locked(server.pid) == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lock any amount of memory")
 def test_all_is_locked(kind, root, tmp_path):
     """The files, and the pages of a worker; only in the server itself, and after a reload too."""
     socket = tmp_path / "cache"
