@@ -75,7 +75,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/logs.c sweet/core/logs.h \
 	sweet/base/escape.c sweet/base/escape.h \
-	sweet/base/holds.h \
+	sweet/base/counter.h sweet/base/holds.h \
 	sweet/base/json.c sweet/base/json.h \
 	sweet/log/access-line.c sweet/log/access-line.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \

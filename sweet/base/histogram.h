@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/counter.h"
+
 #define HISTOGRAM_STEP_BITS 3u /* log2 of the ranges in a doubling */
 #define HISTOGRAM_TOP_BITS 26u /* larger values share the last range */
 #define HISTOGRAM_STEPS (1u << HISTOGRAM_STEP_BITS)
@@ -50,13 +52,8 @@ uint64_t histogram_limit(unsigned range);
 /* Only the thread that owns the histogram may call this. */
 static inline void histogram_record(struct histogram *histogram, uint64_t value)
 {
-	_Atomic uint64_t *count = &histogram->counts[histogram_range(value)];
-
-	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	atomic_store_explicit(&histogram->sum,
-			      atomic_load_explicit(&histogram->sum, memory_order_relaxed) + value,
-			      memory_order_relaxed);
+	counter_add(&histogram->counts[histogram_range(value)], 1);
+	counter_add(&histogram->sum, value);
 	if (value > atomic_load_explicit(&histogram->most, memory_order_relaxed))
 		atomic_store_explicit(&histogram->most, value, memory_order_relaxed);
 }

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/counter.h"
 #include "base/date.h"
 #include "base/histogram.h"
 #include "config/arch.h"
@@ -132,12 +133,5 @@ struct thread {
 	/* Called when the last connection has ended; or NULL. */
 	void (*vacated)(struct thread *thread);
 };
-
-static inline void counter_add(_Atomic uint64_t *counter, uint64_t more)
-{
-	/* There is one writer: no locked instruction is needed. */
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
-			      memory_order_relaxed);
-}
 
 #endif

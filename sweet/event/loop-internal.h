@@ -7,13 +7,6 @@
 
 #include "event/loop-backend.h"
 
-/* Only the loop's thread counts, so no other addition can be lost. */
-static inline void loop_count(_Atomic uint64_t *counter)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-}
-
 /* Runs the callbacks of completed sends, at most one turn's share. */
 void loop_complete_sends(struct loop *loop);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/counter.h"
 #include "event/loop-internal.h"
 
 /*
@@ -18,10 +19,7 @@
  */
 #define TURN_MAX ((size_t)2 << 20)
 
-/*
- * Maximum bytes of a message that is submitted with others, which saves its system call.  The
- * library gathers messages up to this size into one piece of memory.
- */
+/* Maximum bytes of a message that is submitted with others, which saves its system call. */
 #define BATCHED_MAX ((size_t)12 << 10)
 
 /*
@@ -139,7 +137,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 	bool long_one = total - op->message.skip > TURN_MAX;
 	ssize_t sent = send_some(loop, op, long_one);
 
-	loop_count(&loop->counts.sends);
+	counter_add(&loop->counts.sends, 1);
 	if (sent < 0 && errno != EAGAIN) {
 		complete(loop, op, -errno);
 		return;
@@ -177,7 +175,7 @@ void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
 	if (!is_batched(loop, op) || !loop->backend->send(loop, op))
 		try_send(loop, op);
 	else
-		loop_count(&loop->counts.batched);
+		counter_add(&loop->counts.batched, 1);
 }
 
 void loop_send_submitted(struct loop *loop, struct loop_send *op, size_t sent, int result)

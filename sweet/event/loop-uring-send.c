@@ -21,11 +21,11 @@
 #define PENDING_MAX 64u
 
 struct uring_send {
-	struct uring_send *next,
-		**link;		/* in the list of pending sends; next: of spare ones, too */
-	NC_send_op *op;		/* NULL: none yet; kept for later messages */
-	struct loop_send *send; /* NULL: its descriptor was closed */
-	unsigned number;	/* of the submission */
+	struct uring_send *next;  /* in the list of pending, or of spare ones */
+	struct uring_send **link; /* pending: what refers to it */
+	NC_send_op *op;		  /* NULL: none yet; kept for later messages */
+	struct loop_send *send;	  /* NULL: its descriptor was closed */
+	unsigned number;	  /* of the submission */
 };
 
 static uint64_t key_of(const struct uring_send *send)

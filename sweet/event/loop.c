@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "event/loop-internal.h"
 
 static _Thread_local struct loop *present; /* the loop that this thread runs */
@@ -357,7 +358,7 @@ void loop_run(struct loop *loop)
 		       loop->stopping || loop->again;
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
-		loop_count(&loop->counts.waits);
+		counter_add(&loop->counts.waits, 1);
 		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));
 		loop_tick(loop);
 	}

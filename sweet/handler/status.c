@@ -158,18 +158,6 @@ static uint64_t microseconds(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_usec;
 }
 
-/* Returns bytes; 0 if /proc cannot be read. */
-static uint64_t resident(void)
-{
-	char *text = NULL;
-	uint64_t pages = 0;
-
-	if (g_file_get_contents("/proc/self/statm", &text, NULL, NULL) && strchr(text, ' '))
-		pages = g_ascii_strtoull(strchr(text, ' '), NULL, 10);
-	g_free(text);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Returns the bytes of a line "NAME: N kB"; 0 if there is none. */
 static uint64_t line_bytes(const char *text, const char *name)
 {
@@ -178,11 +166,13 @@ static uint64_t line_bytes(const char *text, const char *name)
 	return line ? g_ascii_strtoull(line + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-static void add_locked(struct status_data *data)
+/* 0 if /proc cannot be read. */
+static void add_memory(struct status_data *data)
 {
 	char *text = NULL;
 
 	if (g_file_get_contents("/proc/self/status", &text, NULL, NULL)) {
+		data->memory = line_bytes(text, "\nVmRSS:");
 		data->locked = line_bytes(text, "\nVmLck:");
 		data->pinned = line_bytes(text, "\nVmPin:");
 	}
@@ -200,8 +190,7 @@ static void add_process(struct status_data *data, const struct server *server)
 	getrusage(RUSAGE_SELF, &usage);
 	data->cpu_user_us = microseconds(&usage.ru_utime);
 	data->cpu_system_us = microseconds(&usage.ru_stime);
-	data->memory = resident();
-	add_locked(data);
+	add_memory(data);
 	data->io = server->io;
 	data->data_path = server->path->name;
 	data->arch = server->arch->name;
