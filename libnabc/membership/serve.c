@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -258,9 +257,9 @@ int nc_serve_start(struct nc_serve *serve)
 	int members, error = 0;
 
 	members = epoll_create1(EPOLL_CLOEXEC);
-	serve->wake = members < 0 ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	serve->wake = members < 0 ? -errno : nc_doorbell_open();
 	if (serve->wake < 0)
-		error = -errno;
+		error = serve->wake;
 	if (!error) {
 		serve->members = members;
 		error = nc_thread_start(&serve->thread, "nabc-members", run, serve);

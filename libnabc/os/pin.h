@@ -4,8 +4,8 @@
  * is locked.
  *
  * segment.c calls this for each segment that nc_segment_pin() names.  If the system
- * refuses (RLIMIT_MEMLOCK), the memory is used all the same, and the operator is told
- * once; each later segment tries again.
+ * refuses (RLIMIT_MEMLOCK), the memory is used without a lock, and one message
+ * says so; each later segment tries again.
  */
 #ifndef NC_PIN_H
 #define NC_PIN_H

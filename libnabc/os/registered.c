@@ -14,7 +14,7 @@
  *
  * Registration demands a writable mapping, and inserted units are protected.  Then the
  * block is mapped once more for the moment of its registration, writable, at an address
- * that nobody knows: the units' own addresses are protected all the time.  The kernel
+ * that no unit uses: the units' own addresses are protected all the time.  The kernel
  * compares the address in a submission with the one at registration only, so that is
  * kept in the slot.
  */

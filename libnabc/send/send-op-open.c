@@ -238,6 +238,13 @@ int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int s
 	return 0;
 }
 
+/* Until a message is kept, there is nothing to send. */
+static void empty(struct NC_send_op *op)
+{
+	nc_send_op_release(op);
+	op->over = true;
+}
+
 int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *spec, unsigned flags)
 {
 	struct nc_view views[NC_RANGES_MAX];
@@ -247,9 +254,7 @@ int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *s
 
 	if (nc_send_op_busy(op))
 		return -EBUSY;
-	nc_send_op_release(op);
-	/* Until a message is kept, there is nothing to send. */
-	op->over = true;
+	empty(op);
 	error = open_message(&message, op->transmit->index, spec, views, flags);
 	if (error)
 		return error;
@@ -260,10 +265,8 @@ int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *s
 		return error;
 	}
 	error = begin(op, &plan, socket, &message, flags);
-	if (error) {
-		nc_send_op_release(op);
-		op->over = true;
-	}
+	if (error)
+		empty(op);
 	return error;
 }
 
