@@ -963,6 +963,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/unit-holds.h \
 	tests/unit/nabc-fixture.h \
 	tests/unit/pin-fixture.h tests/unit/libnabc/os/registered-fixture.h \
+	tests/unit/libnabc/os/ring-fixture.h tests/unit/process-memory.h \
 	tests/unit/process-fixture.h \
 	tests/unit/rpc-fixture.h \
 	tests/unit/hostile-fixture.h \

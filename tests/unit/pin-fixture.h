@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "suite.h"
+#include "process-memory.h"
 
 #define LOCK_MESSAGES 8u
 
@@ -45,17 +45,7 @@ static inline const char *lock_message(unsigned times)
 /* Returns the bytes of this process's memory that the kernel counts as locked. */
 static inline size_t locked_now(void)
 {
-	FILE *file = fopen("/proc/self/status", "re");
-	unsigned long kib = 0;
-	bool found = false;
-	char line[256];
-
-	ck_assert_ptr_nonnull(file);
-	while (!found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "VmLck: %lu kB", &kib) == 1;
-	fclose(file);
-	ck_assert(found);
-	return (size_t)kib << 10;
+	return process_bytes("VmLck");
 }
 
 /* Returns the bytes of the mapping at base that are present and locked. */

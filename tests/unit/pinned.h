@@ -8,22 +8,12 @@
 
 #include "os/segment.h"
 
-#include "suite.h"
+#include "process-memory.h"
 
 /* Returns VmPin of this process in bytes. */
 static inline size_t pinned(void)
 {
-	FILE *status = fopen("/proc/self/status", "re");
-	unsigned long long kib = 0;
-	char line[128];
-	bool found = false;
-
-	ck_assert_ptr_nonnull(status);
-	while (!found && fgets(line, sizeof(line), status))
-		found = sscanf(line, "VmPin: %llu", &kib) == 1;
-	fclose(status);
-	ck_assert(found);
-	return (size_t)kib << 10;
+	return process_bytes("VmPin");
 }
 
 /* Older kernels unpin a moment later, and announce it to nobody. */

@@ -232,7 +232,7 @@ END_TEST
 
 /* --- another process's unit ------------------------------------------------ */
 
-static int tell_fd;
+static int report_fd;
 
 static int insert_in_child(void)
 {
@@ -251,11 +251,11 @@ static int insert_in_child(void)
 	    NC_checksum(NULL, id, &value, NC_CHECKSUM_DEFAULT, 8000, 1) < 0 ||
 	    value != inet_of(data + 1, 8000))
 		return 1;
-	return write(tell_fd, &id, sizeof(id)) != sizeof(id) || read(tell_fd, &id, 1) != 0;
+	return write(report_fd, &id, sizeof(id)) != sizeof(id) || read(report_fd, &id, 1) != 0;
 }
 
 /* A child that attaches and runs a function, until that reports a number. */
-static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t *told)
+static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t *report)
 {
 	char path[100];
 	int ends[2];
@@ -269,13 +269,13 @@ static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t
 	pid = fork_alone();
 	if (pid == 0) {
 		close(ends[0]);
-		tell_fd = ends[1];
+		report_fd = ends[1];
 		_exit(run());
 	}
 	ck_assert_int_gt(pid, 0);
 	close(ends[1]);
 	dispatch_until(ends[0]);
-	read_exactly(ends[0], told, sizeof(*told));
+	read_exactly(ends[0], report, sizeof(*report));
 	*from = ends[0];
 	return pid;
 }
@@ -307,14 +307,14 @@ START_TEST(test_member)
 }
 END_TEST
 
-/* Tells errno of the first verification of a unit that changed after insert. */
+/* Reports the errno of the first verification of a unit that changed after insert. */
 static int change_in_child(void)
 {
 	struct NC_attach_options options = NC_ATTACH_OPTIONS_INIT();
 	NC_cache *member = NC_cache_attach(getenv("NABC_CACHE"), &options);
 	unsigned char *bytes;
 	NC_handle handle;
-	size_t told;
+	size_t report;
 
 	if (!member || NC_unit_alloc(member, &handle, 30000, 0, NC_KIND_RECYCLED, 0) < 0)
 		return 1;
@@ -322,8 +322,9 @@ static int change_in_child(void)
 	if (!bytes || NC_insert(&handle) < 0)
 		return 2;
 	*bytes = 'x';
-	told = NC_verify(member, NC_cache_id(&handle)) < 0 ? (size_t)errno : 0;
-	return write(tell_fd, &told, sizeof(told)) != sizeof(told) || read(tell_fd, &told, 1) != 0;
+	report = NC_verify(member, NC_cache_id(&handle)) < 0 ? (size_t)errno : 0;
+	return write(report_fd, &report, sizeof(report)) != sizeof(report) ||
+	       read(report_fd, &report, 1) != 0;
 }
 
 /* Members compute sums as the owner of the cache does. */
@@ -331,13 +332,13 @@ START_TEST(test_member_eager)
 {
 	for (unsigned eager = 0; eager < 2; eager++) {
 		char directory[64];
-		size_t told;
+		size_t report;
 		pid_t pid;
 		int from;
 
 		open_with(NC_CHECKSUM_INET, eager ? NC_CACHE_EAGER_SUMS : 0);
-		pid = start_child(change_in_child, directory, &from, &told);
-		ck_assert_uint_eq(told, eager ? EBADMSG : 0);
+		pid = start_child(change_in_child, directory, &from, &report);
+		ck_assert_uint_eq(report, eager ? EBADMSG : 0);
 		close(from);
 		check_end(pid);
 		close_cache();
@@ -352,8 +353,8 @@ static int insert_without_owner(void)
 	NC_handle handle;
 
 	if (NC_unit_alloc(NULL, &handle, 9000, 0, NC_KIND_SEALED, 0) < 0 ||
-	    NC_printf(&handle, 0, "text") != 4 || write(tell_fd, &length, sizeof(length)) < 0 ||
-	    read(tell_fd, &length, 1) != 0)
+	    NC_printf(&handle, 0, "text") != 4 || write(report_fd, &length, sizeof(length)) < 0 ||
+	    read(report_fd, &length, 1) != 0)
 		return 1;
 	/* Frozen, and no process takes it: it can be freed or inserted, not filled. */
 	if (NC_insert(&handle) == 0 || NC_write(&handle, "x", 1, 0) != -1 || errno != EALREADY ||
@@ -368,12 +369,12 @@ static int insert_without_owner(void)
 START_TEST(test_insert_that_failed)
 {
 	char directory[64];
-	size_t told;
+	size_t report;
 	pid_t pid;
 	int from;
 
 	open_summing(NC_CHECKSUM_INET);
-	pid = start_child(insert_without_owner, directory, &from, &told);
+	pid = start_child(insert_without_owner, directory, &from, &report);
 	close_cache();
 	close(from);
 	check_end(pid);

@@ -8,15 +8,13 @@
 
 #include <sys/mman.h>
 
-#include "os/ring.h"
-
 #include "pinned.h"
+#include "ring-fixture.h"
 
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)
 #define BLOCK (2 * MIB)
 
-static struct nc_ring ring;
 static struct nc_registered table;
 static struct nc_diagnostics diagnostics;
 static struct nc_segment segment;
@@ -34,13 +32,8 @@ static inline void hear(void *context, int level, const char *text)
 /* Returns false if io_uring is unavailable. */
 static inline bool open_table(size_t memory)
 {
-	nc_ring_init(&ring, !getenv("NABC_TEST_NO_URING"));
-	if (!ring.usable) {
-		printf("without a ring: %s\n", ring.why);
-		fflush(stdout);
-		nc_ring_fini(&ring);
+	if (!open_ring())
 		return false;
-	}
 	lines = 0;
 	nc_diagnostics_init(&diagnostics, hear, NULL);
 	nc_registered_init(&table, &ring.uring, memory, &diagnostics);

@@ -4,11 +4,7 @@
  * sends, and reports the release of each send's memory exactly once.  Without io_uring
  * the latter is skipped, with one line.
  */
-#include "os/ring.h"
-
-#include "suite.h"
-
-static struct nc_ring ring;
+#include "ring-fixture.h"
 
 static struct {
 	unsigned calls;
@@ -21,21 +17,6 @@ static void sent(void *context, uint64_t token, bool copied)
 	ck_assert_ptr_eq(context, &told);
 	told.calls++;
 	told.token = token;
-}
-
-/* Returns false if io_uring is unavailable. */
-static bool open_ring(void)
-{
-	/* Its threads would block those of the test: see check-valgrind.sh. */
-	nc_ring_init(&ring, !getenv("NABC_TEST_NO_URING"));
-	if (!ring.usable) {
-		printf("without a ring: %s\n", ring.why);
-		fflush(stdout);
-		nc_ring_fini(&ring);
-		return false;
-	}
-	ck_assert_str_eq(ring.why, "used");
-	return true;
 }
 
 START_TEST(test_refused)

@@ -14,18 +14,6 @@ static struct NC_route only_route(void)
 	return route;
 }
 
-/* Waits until the kernel no longer needs the memory. */
-static void settle(void)
-{
-	struct NC_cache_stat stat = all_statistics();
-
-	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.by_zerocopy.sends) {
-		if (nc_transmit_reap(&transmit) == 0)
-			await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
-		stat = all_statistics();
-	}
-}
-
 /* --- families --------------------------------------------------------------------- */
 
 struct source {

@@ -40,18 +40,6 @@ static void close_registering(void)
 	await_pinned(at_start);
 }
 
-/* Waits until the kernel no longer needs the memory. */
-static void settle(void)
-{
-	struct NC_cache_stat stat = all_statistics();
-
-	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.by_zerocopy.sends) {
-		if (nc_transmit_reap(&transmit) == 0)
-			await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
-		stat = all_statistics();
-	}
-}
-
 static struct nc_unit *unit_of(size_t id)
 {
 	return nc_units_at(&cache.own.units, nc_id_slot(id));

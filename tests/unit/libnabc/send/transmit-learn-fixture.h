@@ -21,6 +21,18 @@ static inline struct NC_cache_stat all_statistics(void)
 	return stat;
 }
 
+/* Waits until the kernel no longer needs the memory. */
+static inline void settle(void)
+{
+	struct NC_cache_stat stat = all_statistics();
+
+	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.by_zerocopy.sends) {
+		if (nc_transmit_reap(&transmit) == 0)
+			await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
+		stat = all_statistics();
+	}
+}
+
 /* Sends a whole range over a socket with space, reads it and compares. */
 static inline void deliver(const int pair[2], size_t id, uint64_t seed, size_t length,
 			   unsigned flags)
