@@ -43,6 +43,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-kernel-worker \
 	tests/unit/libnabc/os/test-queue \
 	tests/unit/libnabc/os/test-queue-threads \
+	tests/unit/libnabc/send/test-choice \
 	tests/unit/libnabc/send/test-route \
 	tests/unit/libnabc/send/test-route-table \
 	tests/unit/libnabc/policy/test-expiry \

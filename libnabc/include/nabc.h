@@ -231,12 +231,12 @@ struct NC_cache_stat {
 	uint64_t splice_sigpipe;  /* SIGPIPE is not ignored */
 	uint64_t splice_dontwait; /* NC_SEND_DONTWAIT */
 	uint64_t splice_refused;  /* by the socket: EINVAL, EOPNOTSUPP */
-	uint64_t splice_learnt;	  /* the route's sockets take little at a time */
+	uint64_t splice_learnt;	  /* another method costs less on the route, or is tried */
 	/* Messages of which large pieces were not sent without a copy, or not all: */
 	uint64_t zerocopy_memory;  /* ENOMEM, ENOBUFS: RLIMIT_MEMLOCK, net.core.optmem_max */
 	uint64_t zerocopy_refused; /* by the socket: EOPNOTSUPP and others */
 	uint64_t zerocopy_full;	   /* the socket was full */
-	uint64_t zerocopy_learnt;  /* the kernel copies on the route, or it takes little */
+	uint64_t zerocopy_learnt;  /* the same, or the kernel copies on the route */
 	uint64_t zerocopy_kept;	   /* not a refusal: sends without any copy */
 	uint64_t hits;		   /* ids that were found by holds, sends and other calls */
 	uint64_t pinned;	   /* the owner's units that are never evicted */

@@ -51,10 +51,14 @@ struct nc_sending {
 	 * more to see whether the socket is full.
 	 */
 	bool retry_short;
-	bool sampled; /* this message represents NC_ROUTE_SAMPLE messages */
-	bool alone;   /* the module sends all that is left, and the FIN */
-	bool closed;  /* the FIN was sent with the last bytes */
-	bool pushed;  /* the socket does not hold back a partial segment */
+	struct nc_choice *measured; /* learns what this call costs; NULL: nothing does */
+	unsigned way;		    /* that was picked from it */
+	unsigned class;		    /* of its pieces' sizes */
+	/* Of measured zero-copy sends: how many from registered memory, and not though possible. */
+	unsigned registered, unregistered;
+	bool alone;  /* the module sends all that is left, and the FIN */
+	bool closed; /* the FIN was sent with the last bytes */
+	bool pushed; /* the socket does not hold back a partial segment */
 	struct nc_route_use route;
 	struct nc_route_tally tally;
 	struct nc_transmit_counts *counts;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route-learn.c - what a route learns from its sends: which method pays for which
- * sizes; see route.h.
+ * route-learn.c - what a route learns from notifications: whether the kernel copies zero-copy
+ * sends; see route.h.
  */
 #include "send/route-internal.h"
 
 #define LEVEL_MAX 13u
-#define WINDOW 32u
+
+/* Notifications in a row that say so, until that is believed. */
+#define COPIED_RUN 4u
 
 static bool trial_due(struct nc_trial *trial, bool sampled)
 {
@@ -26,48 +28,15 @@ static bool trial_due(struct nc_trial *trial, bool sampled)
 /* Changes the level, unless another thread changed it first. */
 static void trial_ends(struct nc_trial *trial, uint32_t from, uint32_t to)
 {
+	atomic_store_explicit(&trial->run, 0, memory_order_relaxed);
 	if (from != to && to <= LEVEL_MAX)
 		(void)atomic_compare_exchange_strong_explicit(
 			&trial->level, &from, to, memory_order_relaxed, memory_order_relaxed);
 }
 
-bool nc_route_tries(const struct nc_route_use *use, enum NC_method method, unsigned class,
-		    bool sampled)
-{
-	return !use->route || trial_due(&use->route->taken[method][class], sampled);
-}
-
 bool nc_route_tries_zerocopy(const struct nc_route_use *use, bool sampled)
 {
-	return use->route && !use->local && trial_due(&use->route->copied, sampled);
-}
-
-/* Returns the bytes per call above which a method is cheaper than a copy. */
-static size_t worth(enum NC_method method)
-{
-	return method == NC_METHOD_ZEROCOPY ? 2 * NC_ROUTE_CLASS_MIN : NC_ROUTE_CLASS_MIN;
-}
-
-void nc_route_took(const struct nc_route_use *use, enum NC_method method, size_t offered,
-		   size_t taken)
-{
-	struct nc_trial *trial;
-	uint32_t level, calls;
-	uint64_t bytes;
-
-	if (!use->route)
-		return;
-	trial = &use->route->taken[method][nc_route_class(offered)];
-	level = atomic_load_explicit(&trial->level, memory_order_relaxed);
-	/* A trial is judged by its one call; otherwise the average of a window counts. */
-	bytes = atomic_fetch_add_explicit(&trial->bytes, taken, memory_order_relaxed) + taken;
-	calls = atomic_fetch_add_explicit(&trial->calls, 1, memory_order_relaxed) + 1;
-	if (calls < (level ? 1 : WINDOW))
-		return;
-	atomic_store_explicit(&trial->calls, 0, memory_order_relaxed);
-	atomic_store_explicit(&trial->bytes, 0, memory_order_relaxed);
-	/* One good trial is a hint, not a proof: sockets differ. */
-	trial_ends(trial, level, bytes / calls >= worth(method) ? level / 2 : level + 1);
+	return use->route && trial_due(&use->route->copied, sampled);
 }
 
 uint32_t nc_route_level(const struct nc_route_use *use)
@@ -85,10 +54,17 @@ static bool still_there(const struct nc_route_use *use)
 
 void nc_route_notified(const struct nc_route_use *use, uint32_t level, bool copied)
 {
+	struct nc_trial *trial;
+
 	if (!still_there(use))
 		return;
+	trial = &use->route->copied;
 	nc_route_add(copied ? &use->route->copied_count : &use->route->kept, 1);
-	trial_ends(&use->route->copied, level, copied ? level + 1 : 0);
+	if (!copied)
+		trial_ends(trial, level, 0);
+	else if (level ||
+		 atomic_fetch_add_explicit(&trial->run, 1, memory_order_relaxed) + 1 >= COPIED_RUN)
+		trial_ends(trial, level, level + 1);
 }
 
 void nc_route_refused(const struct nc_route_use *use, uint32_t level)

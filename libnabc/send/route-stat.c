@@ -9,23 +9,71 @@
 
 #include "send/route-internal.h"
 
-/* Returns the size classes for which a method is not tried at present, as bits. */
-static unsigned avoided(const struct nc_route *route, enum NC_method method)
-{
-	unsigned classes = 0;
+static const char *const names[NC_METHODS] = {
+	[NC_METHOD_COPY] = "copy",
+	[NC_METHOD_SPLICE] = "splice",
+	[NC_METHOD_ZEROCOPY] = "zerocopy",
+	[NC_METHOD_KERNEL] = "kernel",
+};
 
-	for (unsigned class = 0; class < NC_ROUTE_CLASSES; class ++)
-		if (atomic_load_explicit(&route->taken[method][class].level, memory_order_relaxed))
-			classes |= 1u << class;
-	return classes;
+/* Finds the choice that was made for the most messages; NULL: none was. */
+static const struct nc_choice *busiest(const struct nc_route *route, unsigned *busiest_class)
+{
+	const struct nc_choice *found = NULL;
+
+	for (unsigned class = 1; class < NC_ROUTE_CLASSES; class ++) {
+		const struct nc_choice *const of[] = {&route->choices->recycled[class],
+						      &route->choices->lasting[class]};
+
+		for (unsigned i = 0; i < 2; i++)
+			if (nc_choice_turns(of[i]) > (found ? nc_choice_turns(found) : 0)) {
+				found = of[i];
+				*busiest_class = class;
+			}
+	}
+	return found;
+}
+
+/* Describes what the methods cost, as far as it is known; returns the length. */
+static int say_costs(const struct nc_route *route, char *text, size_t size)
+{
+	unsigned class = 0;
+	const struct nc_choice *choice = busiest(route, &class);
+	int length = 0;
+
+	for (unsigned way = 0; choice && way < NC_WAYS; way++) {
+		uint32_t cost = nc_choice_cost(choice, way);
+
+		if (!cost)
+			continue;
+		if (length)
+			length += snprintf(text + length, size - (size_t)length, ", ");
+		else
+			length += snprintf(text, size,
+					   "%zu KiB: ", NC_ROUTE_CLASS_MIN >> 10 << (class - 1));
+		length += snprintf(text + length, size - (size_t)length, "%s %u", names[way], cost);
+	}
+	if (length)
+		length += snprintf(text + length, size - (size_t)length, " ps/byte; ");
+	return length;
+}
+
+/* Returns the method for pieces of the largest class. */
+static enum NC_method method_of(const struct nc_choice *choices, unsigned candidates,
+				enum NC_method first)
+{
+	return nc_choice_best(&choices[NC_ROUTE_CLASSES - 1], candidates, first);
 }
 
 static void explain(const struct nc_route *route, struct NC_route *report, bool zerocopy)
 {
-	uint32_t level = atomic_load_explicit(&route->copied.level, memory_order_relaxed);
-	const unsigned large = 1u << (NC_ROUTE_CLASSES - 1);
-	const char *copied;
-	char text[48];
+	const uint32_t level = atomic_load_explicit(&route->copied.level, memory_order_relaxed);
+	const bool available = zerocopy && !level;
+	unsigned candidates = 1u << NC_METHOD_COPY;
+	enum NC_method first = available && !route->local ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;
+	char *why = report->why;
+	size_t size = sizeof(report->why);
+	int length;
 
 	report->method = atomic_load_explicit(&route->fixed, memory_order_relaxed);
 	if (report->method != NC_ROUTE_LEARN) {
@@ -34,28 +82,27 @@ static void explain(const struct nc_route *route, struct NC_route *report, bool 
 				? NC_METHOD_COPY
 				: (enum NC_method)report->method;
 		report->lasting = (enum NC_method)report->method;
-		snprintf(report->why, sizeof(report->why), "fixed");
+		snprintf(why, size, "fixed");
 		return;
 	}
+	if (available)
+		candidates |= 1u << NC_METHOD_ZEROCOPY;
+	report->recycled = method_of(route->choices->recycled, candidates, first);
+	candidates |= 1u << NC_METHOD_SPLICE;
+	if (first == NC_METHOD_COPY)
+		first = NC_METHOD_SPLICE;
+	report->lasting = method_of(route->choices->lasting, candidates, first);
+	length = say_costs(route, why, size);
+	why += length;
+	size -= (size_t)length;
 	if (!zerocopy)
-		copied = "no io_uring";
-	else if (route->local)
-		copied = "stays on this machine";
-	else if (level) {
-		copied = text;
-		snprintf(text, sizeof(text), "the kernel copies, retry in %u sends",
+		snprintf(why, size, "no io_uring");
+	else if (level)
+		snprintf(why, size, "the kernel copies, retry in %u sends",
 			 nc_route_refusals(level) -
 				 atomic_load_explicit(&route->copied.since, memory_order_relaxed));
-	} else
-		copied = report->kept ? "not copied" : "not known yet";
-	zerocopy &= !route->local && !level && !(avoided(route, NC_METHOD_ZEROCOPY) & large);
-	report->recycled = zerocopy ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;
-	report->lasting =
-		avoided(route, NC_METHOD_SPLICE) & large ? report->recycled : NC_METHOD_SPLICE;
-	snprintf(report->why, sizeof(report->why), "%s%s", copied,
-		 avoided(route, NC_METHOD_SPLICE) || avoided(route, NC_METHOD_ZEROCOPY)
-			 ? "; sockets take little at a time"
-			 : "");
+	else
+		snprintf(why, size, "%s", report->kept ? "not copied" : "not known yet");
 }
 
 static void describe(const struct nc_route *route, struct NC_route *report, bool zerocopy)

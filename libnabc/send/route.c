@@ -35,8 +35,10 @@ void nc_routes_init(struct nc_routes *routes)
 
 void nc_routes_fini(struct nc_routes *routes)
 {
-	for (unsigned i = 0; i < NC_ROUTES; i++)
+	for (unsigned i = 0; i < NC_ROUTES; i++) {
 		free(routes->table[i].counts);
+		free(routes->table[i].choices);
+	}
 	pthread_mutex_destroy(&routes->lock);
 }
 
@@ -73,16 +75,21 @@ static void forget(struct nc_trial *trial)
 {
 	atomic_store_explicit(&trial->level, 0, memory_order_relaxed);
 	atomic_store_explicit(&trial->since, 0, memory_order_relaxed);
-	atomic_store_explicit(&trial->calls, 0, memory_order_relaxed);
-	atomic_store_explicit(&trial->bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&trial->run, 0, memory_order_relaxed);
+}
+
+static void forget_choices(struct nc_choice *choices)
+{
+	for (unsigned class = 0; class < NC_ROUTE_CLASSES; class ++)
+		nc_choice_forget(&choices[class]);
 }
 
 void nc_route_forget_all(struct nc_route *route)
 {
 	forget(&route->copied);
-	for (unsigned i = 0; i < NC_METHODS; i++)
-		for (unsigned class = 0; class < NC_ROUTE_CLASSES; class ++)
-			forget(&route->taken[i][class]);
+	forget_choices(route->choices->recycled);
+	forget_choices(route->choices->lasting);
+	forget_choices(route->choices->registered);
 }
 
 /* Returns an empty entry, or the one least used since the last aging; NULL: all are fixed. */
@@ -142,7 +149,9 @@ struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct n
 	route = vacate_locked(routes);
 	if (route && !route->counts)
 		route->counts = aligned_alloc(alignof(struct nc_route_counts), size);
-	if (!route || !route->counts)
+	if (route && !route->choices)
+		route->choices = calloc(1, sizeof(*route->choices));
+	if (!route || !route->counts || !route->choices)
 		return NULL;
 	memset(route->counts, 0, size);
 	memcpy(route->address, key->address, sizeof(route->address));

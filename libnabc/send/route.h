@@ -7,12 +7,11 @@
  * peer has the same address, so that nothing leaves the machine.  All Unix sockets
  * are one route.  Each route knows
  *
- *   copied   whether the kernel copies zero-copy sends after all;
- *   taken    for each class of sizes, whether a socket takes enough bytes at a
- *            time for a fast method to be worth its cost.
- *
- * A method that did badly is skipped for a number of sends that doubles each time,
- * then tried once: routes change.  Time plays no part.
+ *   copied   whether the kernel copies zero-copy sends after all.  Then these are
+ *            skipped for a number of sends that doubles each time, and tried once:
+ *            routes change.  Time plays no part;
+ *   choices  for each class of sizes and kind of memory, which method costs the
+ *            least CPU time for each byte (choice.h).
  *
  * Sending looks a route up without a lock, by the socket's cookie (which, unlike
  * its number, is never reused).  It writes only to cache lines of its own CPU, or
@@ -31,25 +30,36 @@
 
 #include <nabc.h>
 
+#include "send/choice.h"
+
 #define NC_ROUTES 64u
 #define NC_ROUTE_MEMOS 1024u
 #define NC_ROUTE_SHARDS 16u
 #define NC_METHODS 4u
 
 /*
- * Classes of sizes: 0 is below 32 KiB, where no fast method pays; each next class
- * is twice as large; the last one has no upper limit.
+ * Classes of sizes: 0 is below 16 KiB, which is always copied, since finding out would cost
+ * more than another method can save; each next class is twice as large; the last one has no
+ * upper limit.
  */
-#define NC_ROUTE_CLASSES 6u
-#define NC_ROUTE_CLASS_MIN ((size_t)32 << 10)
+#define NC_ROUTE_CLASSES 7u
+#define NC_ROUTE_CLASS_MIN ((size_t)16 << 10)
 #define NC_ROUTE_ALL_CLASSES ((1u << NC_ROUTE_CLASSES) - 1)
 
 /* Whether to do something: yes, or once after a number of refusals. */
 struct nc_trial {
 	_Atomic uint32_t level; /* 0: yes; otherwise after 8 << level refusals */
 	_Atomic uint32_t since; /* refusals so far */
-	_Atomic uint32_t calls; /* in the present window, */
-	_Atomic uint64_t bytes; /* and the bytes that they moved */
+	_Atomic uint32_t run;	/* at level 0: failures since the last success */
+};
+
+/* What a route has learned to choose, by class. */
+struct nc_route_choices {
+	/* The ways are NC_METHOD_COPY, _SPLICE, _ZEROCOPY: of memory that is written again; */
+	struct nc_choice recycled[NC_ROUTE_CLASSES];
+	struct nc_choice lasting[NC_ROUTE_CLASSES]; /* and of other memory */
+	/* For zero-copy sends: 0: memory as it is, 1: as registered with the ring. */
+	struct nc_choice registered[NC_ROUTE_CLASSES];
 };
 
 /* Counters, about one shard per CPU. */
@@ -68,7 +78,7 @@ struct nc_route {
 	_Atomic int fixed;	 /* NC_METHOD_* or NC_ROUTE_LEARN */
 	_Atomic uint64_t kept, copied_count;
 	struct nc_trial copied;
-	struct nc_trial taken[NC_METHODS][NC_ROUTE_CLASSES];
+	struct nc_route_choices *choices;
 	struct nc_route_counts *counts; /* array of shards */
 };
 
@@ -137,24 +147,32 @@ static inline int nc_route_fixed(const struct nc_route_use *use)
 			  : NC_ROUTE_LEARN;
 }
 
+/* Returns what is known about pieces of a class; NULL: there is no route. */
+static inline struct nc_choice *nc_route_choice(const struct nc_route_use *use, bool lasting,
+						unsigned class)
+{
+	if (!use->route)
+		return NULL;
+	return lasting ? &use->route->choices->lasting[class]
+		       : &use->route->choices->recycled[class];
+}
+
+static inline struct nc_choice *nc_route_registered(const struct nc_route_use *use, unsigned class)
+{
+	return use->route ? &use->route->choices->registered[class] : NULL;
+}
+
 /*
- * Whether pieces of a class should be sent by a method.  sampled: this message
- * represents NC_ROUTE_SAMPLE messages, so it counts.
+ * Whether zero-copy may be tried.  sampled: this message represents NC_ROUTE_SAMPLE messages, so
+ * it counts.
  */
 #define NC_ROUTE_SAMPLE 8u
-bool nc_route_tries(const struct nc_route_use *use, enum NC_method method, unsigned class,
-		    bool sampled);
-
-/* Whether zero-copy should be tried at all. */
 bool nc_route_tries_zerocopy(const struct nc_route_use *use, bool sampled);
-
-/* Reports a sampled piece: how much of the offered bytes the socket took. */
-void nc_route_took(const struct nc_route_use *use, enum NC_method method, size_t offered,
-		   size_t taken);
 
 /*
  * Reports a notification; level is nc_route_level() at the time of the send, so
- * that a burst of copied sends counts once.
+ * that a burst of copied sends counts once.  Since Linux 6.10, a send whose bytes all joined an
+ * earlier one's is reported as copied, too: while other sends are kept, that means nothing.
  */
 uint32_t nc_route_level(const struct nc_route_use *use);
 void nc_route_notified(const struct nc_route_use *use, uint32_t level, bool copied);

@@ -149,6 +149,15 @@ static unsigned largest_class(const struct NC_send_op *op)
 	return largest;
 }
 
+/* Whether no range is in memory that is written again. */
+static bool all_lasting(const struct NC_send_op *op)
+{
+	for (unsigned i = 0; i < op->spec.range_count; i++)
+		if (!nc_unit_spliceable(op->message.views[i].unit))
+			return false;
+	return true;
+}
+
 bool nc_send_op_may_zerocopy(const struct NC_send_op *op)
 {
 	const struct nc_route_use *route = &op->route;
@@ -159,7 +168,9 @@ bool nc_send_op_may_zerocopy(const struct NC_send_op *op)
 		return false;
 	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
 		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
-	return class >= NC_ZEROCOPY_CLASS_MIN && !route->local;
+	return nc_transmit_prefers(op->transmit, route, all_lasting(op), class,
+				   1u << NC_METHOD_COPY | 1u << NC_METHOD_ZEROCOPY) ==
+	       NC_METHOD_ZEROCOPY;
 }
 
 void nc_send_op_consider_zerocopy(struct NC_send_op *op)
@@ -171,9 +182,8 @@ void nc_send_op_consider_zerocopy(struct NC_send_op *op)
 	if (!nc_send_op_may_zerocopy(op))
 		return;
 	sampled = ++ticks % NC_ROUTE_SAMPLE == 0;
-	op->zerocopy = nc_route_fixed(route) != NC_ROUTE_LEARN ||
-		       (nc_route_tries_zerocopy(route, sampled) &&
-			nc_route_tries(route, NC_METHOD_ZEROCOPY, largest_class(op), sampled));
+	op->zerocopy =
+		nc_route_fixed(route) != NC_ROUTE_LEARN || nc_route_tries_zerocopy(route, sampled);
 }
 
 /* Whether the module may send; it does not know indices of the ring's registered files. */

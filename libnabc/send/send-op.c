@@ -58,7 +58,7 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 		op->header.msg_iovlen = nc_message_plan(message, kernel_from(op), op->iov,
 							op->iovecs, &op->planned);
 	}
-	op->as_zerocopy = op->zerocopy && op->planned >= NC_ZEROCOPY_MIN;
+	op->as_zerocopy = op->zerocopy && (!message->within || op->planned >= NC_ZEROCOPY_REST);
 	op->level = nc_route_level(&op->route);
 	if (nc_message_more(message, op->planned))
 		flags |= MSG_MORE;

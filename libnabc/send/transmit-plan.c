@@ -37,12 +37,16 @@
 
 static _Thread_local unsigned ticks;
 
+/* Classes from which a method is tried first, before any is measured. */
+#define SPLICED_FROM (NC_ROUTE_ALL_CLASSES << 2)
+
 /* The sizes of a message's pieces, as bits of classes. */
 struct survey {
 	unsigned lasting;  /* in memory that is never written again */
 	unsigned recycled; /* in other memory */
 	unsigned kernel;   /* in the module, small ones too */
 	bool others;	   /* some are not in the module */
+	bool small;	   /* some of these are always copied */
 };
 
 static struct survey survey(const struct nc_sending *sending)
@@ -59,8 +63,10 @@ static struct survey survey(const struct nc_sending *sending)
 			continue;
 		}
 		sizes.others |= length > 0;
-		if (length < NC_ROUTE_CLASS_MIN || !nc_sending_gapless(sending, i))
+		if (length < NC_ROUTE_CLASS_MIN || !nc_sending_gapless(sending, i)) {
+			sizes.small |= length > 0;
 			continue;
+		}
 		*(nc_unit_spliceable(nc_sending_unit(sending, i)) ? &sizes.lasting
 								  : &sizes.recycled) |= bit;
 	}
@@ -81,24 +87,6 @@ static bool may_splice(struct nc_sending *sending)
 	return true;
 }
 
-/* Offers a method for those classes in which it does well. */
-static void offer(struct nc_sending *sending, enum NC_method method, unsigned classes,
-		  enum nc_reason otherwise)
-{
-	bool learnt = false;
-
-	for (unsigned class = 0; class < NC_ROUTE_CLASSES; class ++) {
-		if (!(classes >> class & 1))
-			continue;
-		if (nc_route_tries(&sending->route, method, class, sending->sampled))
-			sending->classes[method] |= (unsigned char)(1u << class);
-		else
-			learnt = true;
-	}
-	if (learnt)
-		nc_sending_count(sending, otherwise);
-}
-
 /* Offered for all sizes, since every other method must copy these units first. */
 static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
 {
@@ -113,26 +101,95 @@ static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
 	sending->alone = !sizes->others && sending->message.spec->flags & NC_SEND_CLOSE;
 }
 
-static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *sending,
-			 const struct survey *sizes)
+#define BIT(method) (1u << (method))
+
+/*
+ * Returns the method that is tried first.  Through a network card, zero-copy costs half of what
+ * splicing costs, and a third to two thirds of a copy.  On a loopback the kernel copies after
+ * all, the receiver copies lent pages one by one, and copying bytes that are in the CPU caches
+ * costs no more.
+ */
+static enum NC_method first_guess(const struct nc_transmit *transmit,
+				  const struct nc_route_use *route, unsigned class,
+				  unsigned candidates)
 {
-	const unsigned large = NC_ROUTE_ALL_CLASSES << NC_ZEROCOPY_CLASS_MIN;
-	unsigned spliced = sizes->lasting, recycled = sizes->recycled;
+	const unsigned bit = BIT(class);
+
+	if (candidates & BIT(NC_METHOD_ZEROCOPY) && !route->local &&
+	    bit & NC_ROUTE_ALL_CLASSES << NC_ZEROCOPY_CLASS_MIN)
+		return NC_METHOD_ZEROCOPY;
+	if (candidates & BIT(NC_METHOD_SPLICE) &&
+	    bit & (route->local ? NC_ROUTE_ALL_CLASSES << nc_route_class(transmit->local_splice)
+				: SPLICED_FROM))
+		return NC_METHOD_SPLICE;
+	return NC_METHOD_COPY;
+}
+
+enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
+				   const struct nc_route_use *route, bool lasting, unsigned class,
+				   unsigned candidates)
+{
+	const struct nc_choice *choice = nc_route_choice(route, lasting, class);
+	enum NC_method first = first_guess(transmit, route, class, candidates);
+
+	return choice ? nc_choice_best(choice, candidates, first) : first;
+}
+
+/* Picks a method for each class of pieces in one kind of memory.  Returns those not picked. */
+static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *sending, bool lasting,
+		     unsigned classes, unsigned candidates, bool sampled)
+{
+	unsigned picked = 0;
+
+	for (unsigned class = 1; class < NC_ROUTE_CLASSES; class ++) {
+		struct nc_choice *choice = nc_route_choice(&sending->route, lasting, class);
+		struct nc_pick pick;
+
+		if (!(classes & BIT(class)))
+			continue;
+		pick.way = first_guess(transmit, &sending->route, class, candidates);
+		pick.measure = false;
+		if (choice)
+			pick = nc_choice_pick(choice, candidates, pick.way, sampled);
+		picked |= BIT(pick.way);
+		if (pick.way != NC_METHOD_COPY)
+			sending->classes[pick.way] |= (unsigned char)BIT(class);
+		sending->way = pick.way;
+		sending->class = class;
+		sending->measured = pick.measure ? choice : NULL;
+	}
+	return candidates & ~picked;
+}
+
+static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *sending,
+			 const struct survey *sizes, bool sampled)
+{
+	const unsigned classes = sizes->lasting | sizes->recycled;
+	unsigned candidates = BIT(NC_METHOD_COPY), unused = 0;
 
 	offer_kernel(sending, sizes);
-	if (sending->route.local)
-		spliced &= NC_ROUTE_ALL_CLASSES << nc_route_class(transmit->local_splice);
-	if (spliced && may_splice(sending))
-		offer(sending, NC_METHOD_SPLICE, spliced, NC_SPLICE_LEARNT);
-	if (!sending->classes[NC_METHOD_SPLICE])
-		recycled |= sizes->lasting;
-	recycled &= large;
-	if (!recycled || !sending->zerocopy->ring.usable)
+	if (!classes)
 		return;
-	if (nc_route_tries_zerocopy(&sending->route, sending->sampled))
-		offer(sending, NC_METHOD_ZEROCOPY, recycled, NC_ZEROCOPY_LEARNT);
-	else if (sending->route.route && !sending->route.local)
+	if (sending->zerocopy->ring.usable) {
+		if (nc_route_tries_zerocopy(&sending->route, sampled))
+			candidates |= BIT(NC_METHOD_ZEROCOPY);
+		else if (sending->route.route)
+			nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
+	}
+	if (sizes->recycled)
+		unused = pick(transmit, sending, false, sizes->recycled, candidates, sampled);
+	if (sizes->lasting && may_splice(sending))
+		candidates |= BIT(NC_METHOD_SPLICE);
+	if (sizes->lasting)
+		unused |= pick(transmit, sending, true, sizes->lasting, candidates, sampled);
+	if (unused & BIT(NC_METHOD_SPLICE))
+		nc_sending_count(sending, NC_SPLICE_LEARNT);
+	if (unused & BIT(NC_METHOD_ZEROCOPY))
 		nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
+	/* Only a message of one kind of pieces says what that kind costs. */
+	if (classes & (classes - 1) || (sizes->lasting && sizes->recycled) || sizes->kernel ||
+	    sizes->small)
+		sending->measured = NULL;
 }
 
 static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, int method)
@@ -185,6 +242,7 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 {
 	struct survey sizes = survey(sending);
 	unsigned weight = 1;
+	bool sampled;
 	int fixed;
 
 	ticks++;
@@ -196,7 +254,7 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 		}
 		weight = SMALL_SAMPLE;
 	}
-	sending->sampled = ticks % NC_ROUTE_SAMPLE == 0;
+	sampled = ticks % NC_ROUTE_SAMPLE == 0;
 	/* If this is not a socket, the copy reports that. */
 	if (nc_route_find(&transmit->routes, sending->socket, &sending->route)) {
 		offer_kernel(sending, &sizes);
@@ -206,7 +264,7 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 	if (sending->message.spec->flags & NC_SEND_COPY)
 		offer_kernel(sending, &sizes);
 	else if (fixed == NC_ROUTE_LEARN)
-		offer_learnt(transmit, sending, &sizes);
+		offer_learnt(transmit, sending, &sizes, sampled);
 	else
 		offer_fixed(sending, &sizes, fixed);
 	/* Only for lent pages: a copy is cheapest in one call. */
@@ -222,12 +280,12 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 /* --- continued messages ------------------------------------------------------- */
 
 /*
- * A decision: hash that identifies the message << 29 | the route << 13 | sampled <<
- * 12 | classes of zero-copy << 6 | classes of splice.
+ * A decision: hash that identifies the message << 31 | the route << 15 | measured <<
+ * 14 | classes of zero-copy << 7 | classes of splice.
  */
 #define RESUME_CLASSES NC_ROUTE_CLASSES
-#define RESUME_SAMPLED (2 * RESUME_CLASSES)
-#define RESUME_ROUTE (RESUME_SAMPLED + 1)
+#define RESUME_MEASURED (2 * RESUME_CLASSES)
+#define RESUME_ROUTE (RESUME_MEASURED + 1)
 #define RESUME_MARK (RESUME_ROUTE + NC_ROUTE_NOTE_BITS)
 
 /* Hashes the message's position, the unit that it began with, and its flags. */
@@ -259,10 +317,25 @@ void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sendi
 		return;
 	atomic_store_explicit(resume_of(transmit, sending->socket),
 			      resume_mark(&sending->message) | note << RESUME_ROUTE |
-				      (uint64_t)sending->sampled << RESUME_SAMPLED |
+				      (uint64_t)(sending->measured != NULL) << RESUME_MEASURED |
 				      (uint64_t)classes[NC_METHOD_ZEROCOPY] << RESUME_CLASSES |
 				      classes[NC_METHOD_SPLICE],
 			      memory_order_relaxed);
+}
+
+/* Continues to measure; all pieces are of one class. */
+static void resume_measuring(struct nc_sending *sending)
+{
+	const unsigned last = sending->message.spec->range_count - 1;
+	const size_t length = sending->message.spec->ranges[last].length;
+
+	sending->class = nc_route_class(length);
+	sending->measured =
+		nc_route_choice(&sending->route, nc_unit_spliceable(nc_sending_unit(sending, last)),
+				sending->class);
+	sending->way = nc_sending_may(sending, NC_METHOD_SPLICE, length)     ? NC_METHOD_SPLICE
+		       : nc_sending_may(sending, NC_METHOD_ZEROCOPY, length) ? NC_METHOD_ZEROCOPY
+									     : NC_METHOD_COPY;
 }
 
 bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending)
@@ -278,7 +351,8 @@ bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending
 		return false;
 	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
 	sending->classes[NC_METHOD_ZEROCOPY] = kept >> RESUME_CLASSES & NC_ROUTE_ALL_CLASSES;
-	sending->sampled = kept >> RESUME_SAMPLED & 1;
+	if (kept >> RESUME_MEASURED & 1)
+		resume_measuring(sending);
 	sending->any = sending->classes[NC_METHOD_SPLICE] || sending->classes[NC_METHOD_ZEROCOPY];
 	return true;
 }

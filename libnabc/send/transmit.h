@@ -20,7 +20,8 @@ struct nc_transmit {
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
 	size_t unsent_limit; /* bytes; 0: depends on the route; SIZE_MAX: do not change sockets */
-	size_t local_splice; /* size from which pieces that stay on this machine are spliced */
+	size_t local_splice; /* size from which splicing is tried first on this machine */
+	uint64_t (*cpu_ns)(void); /* the CPU time of the calling thread; tests replace it */
 	/* By socket: the decision for a message that was partly sent. */
 	_Atomic uint64_t resumes[NC_TRANSMIT_RESUMES];
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
@@ -53,6 +54,14 @@ void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc
  * the FIN, if requested.  Returns 0, or errors of shutdown(2).
  */
 int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bool closed);
+
+/*
+ * Returns the method among the candidates (bits of COPY, SPLICE, ZEROCOPY) that costs the least
+ * for a class of pieces, as far as the route has learned; otherwise the one to try first.
+ */
+enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
+				   const struct nc_route_use *route, bool lasting, unsigned class,
+				   unsigned candidates);
 
 /* Returns this CPU's counters. */
 struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit);

@@ -11,6 +11,11 @@
 
 #include "send/zerocopy.h"
 
+/* The ways to name memory in a submission, for struct nc_choice. */
+#define AS_IT_IS 0u
+#define REGISTERED 1u
+#define EITHER (1u << AS_IT_IS | 1u << REGISTERED)
+
 struct nc_flight {
 	struct nc_flight *next, **link;
 	size_t id;
@@ -81,9 +86,8 @@ static void notified(void *context, uint64_t token, bool copied)
 
 static bool takes(const struct nc_sending *sending, unsigned range)
 {
-	/* A small rest is not worth a notification. */
 	if (range == sending->message.range && sending->message.within &&
-	    nc_message_piece(&sending->message) < NC_ROUTE_CLASS_MIN)
+	    nc_message_piece(&sending->message) < NC_ZEROCOPY_REST)
 		return false;
 	return nc_unit_present(nc_sending_unit(sending, range)) &&
 	       nc_sending_gapless(sending, range);
@@ -116,6 +120,37 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 }
 
 /*
+ * Finds the registered block with the byte at `at` of the unit, if the route's sends from
+ * registered memory cost no more.  A measured send tells which costs less.
+ */
+static bool take(struct nc_sending *sending, const struct nc_unit *unit, size_t at, size_t length,
+		 struct nc_registered_use *use)
+{
+	struct nc_registered *table = &sending->zerocopy->registered;
+	struct nc_choice *choice = nc_route_registered(&sending->route, sending->class);
+	unsigned way = REGISTERED;
+
+	if (!nc_registered_take(table, &unit->store->segment, unit->at + at, length, use))
+		return false;
+	if (choice && sending->class) {
+		if (!sending->measured)
+			way = nc_choice_best(choice, EITHER, REGISTERED);
+		else if (sending->registered || sending->unregistered)
+			way = sending->registered ? REGISTERED : AS_IT_IS;
+		else
+			way = nc_choice_pick(choice, EITHER, REGISTERED, true).way;
+	}
+	if (way == REGISTERED) {
+		sending->registered++;
+		return true;
+	}
+	sending->unregistered++;
+	nc_registered_put(use);
+	nc_registered_ended(table, use->period);
+	return false;
+}
+
+/*
  * Submits the bytes of the flight's unit at `at`, from registered memory if possible: then at
  * most to the end of the registered block.  *length: the bytes submitted.
  */
@@ -126,8 +161,7 @@ static ssize_t submit(struct nc_sending *sending, struct nc_flight *flight, size
 	struct nc_message *message = &sending->message;
 	const struct nc_unit *unit = message->views[message->range].unit;
 	struct nc_registered_use use;
-	bool registered = nc_registered_take(&zerocopy->registered, &unit->store->segment,
-					     unit->at + at, *length, &use);
+	bool registered = take(sending, unit, at, *length, &use);
 	struct nc_ring_piece piece = {.data = nc_unit_base(unit) + at,
 				      .length = registered ? use.length : *length,
 				      .registered = registered ? &use : NULL};

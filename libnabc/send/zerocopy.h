@@ -10,8 +10,10 @@
 #include "os/ring.h"
 #include "send/method.h"
 
-#define NC_ZEROCOPY_MIN (2 * NC_ROUTE_CLASS_MIN) /* bytes that are worth a notification */
-#define NC_ZEROCOPY_CLASS_MIN 2u		 /* the same as nc_route_class() */
+#define NC_ZEROCOPY_CLASS_MIN 3u /* from which it is tried first: 64 KiB */
+
+/* Bytes: a smaller rest of a message is not worth a notification. */
+#define NC_ZEROCOPY_REST ((size_t)32 << 10)
 
 struct nc_zerocopy {
 	struct nc_index *index;

@@ -112,7 +112,7 @@ START_TEST(test_fix)
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.4", NC_ROUTE_LEARN), 0);
 	ck_assert_int_eq(nc_route_fixed(&other), NC_ROUTE_LEARN);
 	ck_assert(atomic_load(&routes.any_fixed));
-	nc_route_notified(&other, nc_route_level(&other), true);
+	nc_route_refused(&other, nc_route_level(&other));
 	ck_assert_uint_eq(nc_route_level(&other), 1);
 	ck_assert_int_eq(nc_routes_fix(&routes, "*", NC_ROUTE_LEARN), 0);
 	ck_assert(!atomic_load(&routes.any_fixed));

@@ -27,9 +27,7 @@ START_TEST(test_keys)
 	ck_assert_int_eq(nc_route_find(&routes, pair[1], &again), 0);
 	ck_assert_ptr_eq(unix_one.route, again.route);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 4);
-	/* Within this machine, zero-copy is not tried. */
-	ck_assert(!nc_route_tries_zerocopy(&local, true));
-	ck_assert(!nc_route_tries_zerocopy(&unix_one, true));
+	ck_assert(nc_route_tries_zerocopy(&local, false));
 	ck_assert(nc_route_tries_zerocopy(&remote, false));
 	close_pair(pair);
 	close_routes();
@@ -48,9 +46,9 @@ START_TEST(test_no_route)
 	ck_assert_ptr_null(use.route);
 	ck_assert(!use.unbounded);
 	ck_assert(!nc_route_tries_zerocopy(&use, true));
-	ck_assert(nc_route_tries(&use, NC_METHOD_SPLICE, 3, true));
+	ck_assert_ptr_null(nc_route_choice(&use, true, 3));
+	ck_assert_ptr_null(nc_route_registered(&use, 3));
 	ck_assert_int_eq(nc_route_fixed(&use), NC_ROUTE_LEARN);
-	nc_route_took(&use, NC_METHOD_SPLICE, 1 << 20, 0);
 	nc_route_notified(&use, nc_route_level(&use), true);
 	nc_route_refused(&use, 0);
 	nc_route_count(&use, &tally, 1);
@@ -168,67 +166,65 @@ END_TEST
 START_TEST(test_classes)
 {
 	ck_assert_uint_eq(nc_route_class(0), 0);
-	ck_assert_uint_eq(nc_route_class(32767), 0);
-	ck_assert_uint_eq(nc_route_class(32768), 1);
-	ck_assert_uint_eq(nc_route_class(65535), 1);
-	ck_assert_uint_eq(nc_route_class(65536), 2);
+	ck_assert_uint_eq(nc_route_class(16383), 0);
+	ck_assert_uint_eq(nc_route_class(16384), 1);
+	ck_assert_uint_eq(nc_route_class(32767), 1);
+	ck_assert_uint_eq(nc_route_class(32768), 2);
+	ck_assert_uint_eq(nc_route_class(65536), 3);
 	ck_assert_uint_eq(nc_route_class(524287), NC_ROUTE_CLASSES - 2);
 	ck_assert_uint_eq(nc_route_class(524288), NC_ROUTE_CLASSES - 1);
 	ck_assert_uint_eq(nc_route_class(SIZE_MAX), NC_ROUTE_CLASSES - 1);
 }
 END_TEST
 
-static unsigned refusals_of(const struct nc_route_use *use, enum NC_method method, size_t length)
+/* Choices are those of a route, a class and a kind of memory. */
+START_TEST(test_choices)
 {
-	unsigned refused = 0;
-
-	while (!nc_route_tries(use, method, nc_route_class(length), true)) {
-		refused += NC_ROUTE_SAMPLE;
-		ck_assert_uint_lt(refused, 1u << 20);
-	}
-	return refused;
-}
-
-/* If a socket accepts little at a time, the method is too expensive for that class of sizes. */
-START_TEST(test_taken)
-{
-	const size_t size = 100 << 10;
-	struct nc_route_use use;
-	unsigned first;
+	struct nc_route_use use, other;
+	const unsigned class = nc_route_class(100 << 10), large = NC_ROUTE_CLASSES - 1;
 
 	open_routes();
 	use = use_between("127.0.0.1", "127.0.0.1");
-	for (unsigned i = 0; i < 200; i++)
-		nc_route_took(&use, NC_METHOD_SPLICE, size, i % 2 ? size : 0);
-	/* 50 KiB on average are enough for splicing, */
-	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
-	for (unsigned i = 0; i < 32; i++)
-		nc_route_took(&use, NC_METHOD_ZEROCOPY, size, i % 2 ? size : 0);
-	/* and too few for a notification each. */
-	ck_assert_uint_gt(refusals_of(&use, NC_METHOD_ZEROCOPY, size), 0);
-	for (unsigned i = 0; i < 23; i++)
-		nc_route_took(&use, NC_METHOD_SPLICE, size, 4096);
-	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
-	nc_route_took(&use, NC_METHOD_SPLICE, size, 4096);
-	ck_assert_ptr_nonnull(strstr(route_stat("127.0.0.1", 1).why, "little"));
-	first = refusals_of(&use, NC_METHOD_SPLICE, size);
-	ck_assert_uint_gt(first, 0);
-	/* The other sizes are not affected. */
-	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, 40 << 10), 0);
-	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, 1 << 20), 0);
-	/* Each trial counts: bad ones make further trials rarer, good ones enable the method. */
-	nc_route_took(&use, NC_METHOD_SPLICE, size, 4096);
-	ck_assert_uint_ge(refusals_of(&use, NC_METHOD_SPLICE, size), 2 * first);
-	nc_route_took(&use, NC_METHOD_SPLICE, size, size);
-	ck_assert_uint_le(refusals_of(&use, NC_METHOD_SPLICE, size), first);
-	for (unsigned i = 0; i < 4; i++)
-		nc_route_took(&use, NC_METHOD_SPLICE, size, size);
-	ck_assert_uint_eq(refusals_of(&use, NC_METHOD_SPLICE, size), 0);
-	/* The table shows the largest class. */
+	other = use_between("127.0.0.1", "127.0.0.2");
+	ck_assert_ptr_ne(nc_route_choice(&use, true, class), nc_route_choice(&use, false, class));
+	ck_assert_ptr_ne(nc_route_choice(&use, true, class), nc_route_choice(&use, true, large));
+	ck_assert_ptr_ne(nc_route_choice(&use, true, class), nc_route_choice(&other, true, class));
+	ck_assert_ptr_ne(nc_route_registered(&use, class), nc_route_registered(&other, class));
+	(void)nc_choice_pick(nc_route_choice(&use, true, class), 7, 0, true);
+	nc_choice_measured(nc_route_choice(&use, true, class), NC_METHOD_COPY, 10000, 100000,
+			   100000);
+	nc_choice_measured(nc_route_choice(&use, true, class), NC_METHOD_SPLICE, 7000, 100000,
+			   100000);
+	ck_assert_str_eq(route_stat("127.0.0.1", 1).why,
+			 "64 KiB: copy 100, splice 70 ps/byte; not known yet");
+	/* The table shows the method of the largest class. */
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
-	for (unsigned i = 0; i < 32; i++)
-		nc_route_took(&use, NC_METHOD_SPLICE, 1 << 20, 4096);
+	nc_choice_measured(nc_route_choice(&use, true, large), NC_METHOD_COPY, 1, 1 << 20, 1 << 20);
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_COPY);
+	ck_assert_int_eq(route_stat("127.0.0.1", 0).lasting, NC_METHOD_ZEROCOPY);
+	/* An operator lets the route learn again. */
+	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.1", NC_ROUTE_LEARN), 0);
+	ck_assert_str_eq(route_stat("127.0.0.1", 1).why, "not known yet");
+	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
+	close_routes();
+}
+END_TEST
+
+/* Sends that the kernel reports as copied although it kept them do not end zero-copy sends. */
+START_TEST(test_joined)
+{
+	struct nc_route_use use;
+
+	open_routes();
+	use = use_between("127.0.0.1", "127.0.0.2");
+	for (unsigned i = 0; i < 100; i++)
+		nc_route_notified(&use, nc_route_level(&use), i % 4 != 0);
+	ck_assert_uint_eq(nc_route_level(&use), 0);
+	ck_assert(nc_route_tries_zerocopy(&use, false));
+	nc_route_notified(&use, 0, false);
+	for (unsigned i = 0; i < 4; i++)
+		nc_route_notified(&use, nc_route_level(&use), true);
+	ck_assert_uint_eq(nc_route_level(&use), 1);
 	close_routes();
 }
 END_TEST
@@ -282,8 +278,9 @@ static void *learn(void *context)
 			continue;
 		}
 		nc_route_count(&use, &tally, 1);
-		(void)nc_route_tries(&use, NC_METHOD_SPLICE, 3, i % 2);
-		nc_route_took(&use, NC_METHOD_SPLICE, 1 << 20, i % 3 ? 100 : 1 << 20);
+		if (nc_choice_pick(nc_route_choice(&use, i % 2, 3), 3, i % 2, i % 3 == 0).measure)
+			nc_choice_measured(nc_route_choice(&use, i % 2, 3), i % 2, 1000 + i,
+					   1 << 17, 1 << 17);
 		nc_route_notified(&use, nc_route_level(&use), i % 5);
 		if (i % 64 == number)
 			(void)nc_routes_fix(&routes, i % 128 < 64 ? "unix" : "*",
@@ -322,7 +319,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_copied);
 	tcase_add_test(tcase, test_copied_for_long);
 	tcase_add_test(tcase, test_classes);
-	tcase_add_test(tcase, test_taken);
+	tcase_add_test(tcase, test_choices);
+	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_counts);
 	tcase_add_test(tcase, test_threads);
 }

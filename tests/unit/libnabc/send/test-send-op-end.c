@@ -39,11 +39,11 @@ START_TEST(test_notifications)
 	ck_assert_uint_eq(statistics().by_zerocopy.sends, 1);
 	/* A notification during the next step; small parts are copied. */
 	OPEN();
-	ck_assert_int_eq(completed(operation, 80 * KIB, more), NC_PROGRESS_AGAIN);
+	ck_assert_int_eq(completed(operation, 100 * KIB, more), NC_PROGRESS_AGAIN);
 	prepare(&sqe, operation);
 	ck_assert_uint_eq(sqe.opcode, IORING_OP_SENDMSG);
 	ck_assert_int_eq(completed(operation, copied, notif), NC_PROGRESS_WAIT);
-	ck_assert_int_eq(completed(operation, 48 * KIB, 0), NC_PROGRESS_DONE);
+	ck_assert_int_eq(completed(operation, 28 * KIB, 0), NC_PROGRESS_DONE);
 	CLOSED();
 	ck_assert_uint_eq(statistics().zerocopy_copied, 1);
 	/* Between two steps, and at the end. */

@@ -281,10 +281,11 @@ START_TEST(test_routes)
 	ck_assert_uint_eq(routes[0].by_copy.bytes, 128 * KIB);
 	ck_assert_int_eq(NC_route_set(cache, "*", NC_ROUTE_LEARN), 0);
 	/* Without a ring in the cache, zero-copy is not tried. */
-	for (unsigned i = 0; i < 4 && strcmp(statistics().uring, "used") == 0; i++) {
+	for (unsigned i = 0; i < 7 && strcmp(statistics().uring, "used") == 0; i++) {
 		operation = NC_send_op_open(cache, pair[0], &message, 0);
 		prepare(&sqe, operation);
-		if (i == 0)
+		/* Four in a row are believed. */
+		if (i < 4)
 			ck_assert_uint_eq(sqe.opcode, IORING_OP_SENDMSG_ZC);
 		if (sqe.opcode == IORING_OP_SENDMSG) {
 			copies++;
@@ -297,7 +298,7 @@ START_TEST(test_routes)
 				NC_PROGRESS_DONE);
 		}
 		ck_assert_int_eq(NC_send_op_close(operation), 0);
-		if (i == 3)
+		if (i == 6)
 			ck_assert_uint_ge(copies, 1);
 	}
 	close_pair(pair);
