@@ -5,10 +5,10 @@
  *
  * A connection starts with at most SOCKET_UNSENT_FIRST unsent bytes (TCP_NOTSENT_LOWAT, inherited
  * from the listening socket), and with copies, so that a client that never reads keeps no page of
- * the cache in its socket.  A client reads if its socket is full and it has acknowledged more than
- * a kernel receives without a reader: from then on pages are lent.  The limit becomes NEAR for a
- * peer on this machine, and while sockets hold many bytes; else it doubles each time up to FAR (for
- * both see libnabc/send/transmit.c).
+ * the cache in its socket.  A client reads if it has acknowledged more than a kernel receives
+ * without a reader: from then on pages are lent.  If its socket is full then, the limit becomes NEAR
+ * for a peer on this machine, and while sockets hold many bytes; else it doubles each time up to FAR
+ * (for both see libnabc/send/transmit.c).
  *
  * The bytes in sockets are counted for all threads together.  From half of socket-memory on, a
  * socket that needs more gets NEAR at most.  Above socket-memory, each thread that exceeds its
@@ -94,6 +94,7 @@ void connection_unsent_count(struct connection *connection)
 	connection->looked_at = sent_so_far(connection);
 	/* The ends of chunks and of the stream do not count as bytes of messages. */
 	connection->acknowledged = connection->looked_at - MIN(bytes, connection->looked_at);
+	connection->reads |= connection->acknowledged >= READ_FROM;
 	add(connection, bytes);
 	if (bytes)
 		measure(connection);

@@ -187,6 +187,21 @@ def test_zerocopy(kind, root):
         assert moved["splice"] == 0
 
 
+def test_auto(kind, tmp_path):
+    """A client that reads gets pages lent, also if no response ever fills its socket."""
+    write(tmp_path / "page", pattern(40 * KB))
+    with running(kind, tmp_path, "--threads", 1) as server, Client(server.port) as client:
+        for _ in range(3):
+            assert client.get("/page").body == pattern(40 * KB)
+        # Not yet more than the kernel receives without a reader: nothing but copies.
+        moved = sends(server)
+        assert moved["splice"] == moved["zerocopy"] == 0
+        for _ in range(5):
+            assert client.get("/page").body == pattern(40 * KB)
+        # The route tries what it knows nothing about.
+        assert sends(server)["splice"] >= 40 * KB
+
+
 def test_without_module(tmp_path):
     if MODULE:
         with running("epoll", tmp_path, "--send-method=kernel") as server:
