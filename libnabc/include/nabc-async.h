@@ -31,6 +31,11 @@ typedef struct NC_send_op NC_send_op;
 
 #define NC_SEND_OP_FIXED_FILE 0x1u /* sock_fd is an index of the ring's registered files */
 #define NC_SEND_OP_UNLINKED 0x2u   /* not linked to other submissions: the kernel module may send */
+/*
+ * Only if the library would send the message without a copy, and need not measure it: else EAGAIN,
+ * and NC_send() sends it.
+ */
+#define NC_SEND_OP_ZEROCOPY 0x4u
 
 /* The next step, as NC_send_op_complete() returns it. */
 enum NC_progress {

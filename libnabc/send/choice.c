@@ -10,6 +10,10 @@
 #define PERIOD 128u
 #define LEVEL_MAX 6u
 
+/* The best way is measured in one turn of these; one of those turns is never settled before. */
+#define SAMPLE 8u
+#define UNSETTLED 64u
+
 /* Each sample of the best way has this part of the weight of its average. */
 #define STEADY 8
 
@@ -92,8 +96,25 @@ static bool is_due(const struct nc_way *way, uint32_t turn)
 	return (int32_t)(turn - get(&way->due)) >= 0;
 }
 
-struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, unsigned first,
-			      bool sampled)
+bool nc_choice_settled(struct nc_choice *choice, unsigned candidates, unsigned way)
+{
+	uint32_t turn = nc_choice_turns(choice);
+
+	if (turn % UNSETTLED == 0 || begin_with(choice, candidates, way) < NC_WAYS ||
+	    nc_choice_best(choice, candidates, NC_WAYS) != way)
+		return false;
+	for (unsigned other = 0; other < NC_WAYS; other++) {
+		const struct nc_way *it = &choice->ways[other];
+
+		if (other != way && is_candidate(candidates, other) &&
+		    (!get(&it->due) || is_due(it, turn)))
+			return false;
+	}
+	atomic_fetch_add_explicit(&choice->turn, 1, memory_order_relaxed);
+	return true;
+}
+
+struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, unsigned first)
 {
 	uint32_t turn = atomic_fetch_add_explicit(&choice->turn, 1, memory_order_relaxed);
 	unsigned way, best;
@@ -123,7 +144,7 @@ struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, uns
 		}
 		return (struct nc_pick){way, picks > 0};
 	}
-	return (struct nc_pick){best, sampled};
+	return (struct nc_pick){best, turn % SAMPLE == 0};
 }
 
 /* Moves the average towards a sample: of all the last ones, or of those of the trial. */

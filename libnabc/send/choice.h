@@ -42,11 +42,15 @@ struct nc_pick {
 
 /*
  * Picks the way of the next message.  candidates: the ways that can send it, as bits, at least
- * one; first: the one to begin with; sampled: this message would be a good sample of the best
- * way.  Counts the turn.
+ * one; first: the one to begin with.  Counts the turn.
  */
-struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, unsigned first,
-			      bool sampled);
+struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, unsigned first);
+
+/*
+ * Whether the next message may as well be sent by that way without being measured.  If so, counts
+ * the turn; otherwise nc_choice_pick() is to be asked.
+ */
+bool nc_choice_settled(struct nc_choice *choice, unsigned candidates, unsigned way);
 
 /*
  * Reports calls: their CPU time, and the bytes that they sent, of messages of `whole` bytes.

@@ -132,16 +132,16 @@ static int make_room(struct NC_send_op *op, size_t room)
  * Returns the class of the largest range if all ranges are contiguous in memory; 0:
  * zero-copy does not pay.
  */
-static unsigned largest_class(const struct NC_send_op *op)
+static unsigned largest_class(const struct nc_message *message)
 {
-	const struct NC_send *spec = &op->spec;
+	const struct NC_send *spec = message->spec;
 	unsigned largest = 0;
 
 	for (unsigned i = 0; i < spec->range_count; i++) {
 		unsigned class = nc_route_class(spec->ranges[i].length);
 
-		if (!nc_layout_gapless(&op->message.views[i].unit->layout) ||
-		    !nc_unit_present(op->message.views[i].unit))
+		if (!nc_layout_gapless(&message->views[i].unit->layout) ||
+		    !nc_unit_present(message->views[i].unit))
 			return 0;
 		if (class > largest)
 			largest = class;
@@ -150,25 +150,40 @@ static unsigned largest_class(const struct NC_send_op *op)
 }
 
 /* Whether no range is in memory that is written again. */
-static bool all_lasting(const struct NC_send_op *op)
+static bool all_lasting(const struct nc_message *message)
 {
-	for (unsigned i = 0; i < op->spec.range_count; i++)
-		if (!nc_unit_spliceable(op->message.views[i].unit))
+	for (unsigned i = 0; i < message->spec->range_count; i++)
+		if (!nc_unit_spliceable(message->views[i].unit))
 			return false;
 	return true;
+}
+
+/* Whether a message is to be sent without a copy, and not by nc_transmit_send() to be measured. */
+static bool is_settled(const struct nc_transmit *transmit, const struct nc_message *message,
+		       const struct nc_route_use *route)
+{
+	unsigned class = largest_class(message);
+
+	if (!class || !route->route || !transmit->zerocopy.ring.usable ||
+	    message->spec->flags & NC_SEND_COPY)
+		return false;
+	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
+		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
+	return !nc_route_level(route) &&
+	       nc_transmit_settled(route, all_lasting(message), class, NC_METHOD_ZEROCOPY);
 }
 
 bool nc_send_op_may_zerocopy(const struct NC_send_op *op)
 {
 	const struct nc_route_use *route = &op->route;
-	unsigned class = largest_class(op);
+	unsigned class = largest_class(&op->message);
 
 	if (!class || !route->route || !op->transmit->zerocopy.ring.usable ||
 	    op->spec.flags & NC_SEND_COPY)
 		return false;
 	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
 		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
-	return nc_transmit_prefers(op->transmit, route, all_lasting(op), class,
+	return nc_transmit_prefers(op->transmit, route, all_lasting(&op->message), class,
 				   1u << NC_METHOD_COPY | 1u << NC_METHOD_ZEROCOPY) ==
 	       NC_METHOD_ZEROCOPY;
 }
@@ -195,51 +210,76 @@ static bool may_ask_kernel(const struct NC_send_op *op)
 	       (fixed == NC_ROUTE_LEARN || fixed == NC_METHOD_KERNEL);
 }
 
+/* A message that an operation begins to send, and where it goes. */
+struct beginning {
+	struct nc_message message;
+	int socket;
+	unsigned flags;
+	struct nc_route_use route;
+	unsigned weight; /* of the message in the route's counters */
+};
+
 /* Begins to send the message, which is open, by an operation; on failure both are closed. */
-static int begin(struct NC_send_op *op, const struct plan *plan, int socket,
-		 const struct nc_message *message, unsigned flags)
+static int begin(struct NC_send_op *op, const struct plan *plan, const struct beginning *beginning)
 {
-	keep(op, plan, message);
-	op->socket = socket;
+	const unsigned flags = beginning->flags;
+
+	keep(op, plan, &beginning->message);
+	op->socket = beginning->socket;
 	op->fixed = flags & NC_SEND_OP_FIXED_FILE;
-	if (!op->fixed)
-		op->weight = nc_transmit_route(op->transmit, socket, &op->message, &op->route);
+	op->route = beginning->route;
+	op->weight = beginning->weight;
 	op->kernel = flags & NC_SEND_OP_UNLINKED && may_ask_kernel(op);
 	/* Fetch now, since preparing a step must not fail. */
 	return op->kernel || op->gathered ? 0
 					  : nc_message_fetch(&op->message, op->spec.range_count);
 }
 
-/* Checks the flags and opens the message. */
-static int open_message(struct nc_message *message, struct nc_index *index,
-			const struct NC_send *spec, struct nc_view *views, unsigned flags)
+/* Checks the flags, opens the message and finds its route. */
+static int open_message(struct nc_transmit *transmit, struct beginning *beginning,
+			const struct NC_send *spec, struct nc_view *views)
 {
-	/* shutdown() does not accept the index of a registered file. */
-	if ((flags & ~(NC_SEND_OP_FIXED_FILE | NC_SEND_OP_UNLINKED)) ||
-	    (flags & NC_SEND_OP_FIXED_FILE && spec && (spec->flags & NC_SEND_CLOSE)))
+	const unsigned flags = beginning->flags;
+	int error;
+
+	/* shutdown() does not accept the index of a registered file, nor do routes. */
+	if ((flags & ~(NC_SEND_OP_FIXED_FILE | NC_SEND_OP_UNLINKED | NC_SEND_OP_ZEROCOPY)) ||
+	    (flags & NC_SEND_OP_FIXED_FILE && spec &&
+	     (spec->flags & NC_SEND_CLOSE || flags & NC_SEND_OP_ZEROCOPY)))
 		return -EINVAL;
-	return nc_message_open(message, index, spec, views, false);
+	error = nc_message_open(&beginning->message, transmit->index, spec, views, false);
+	if (error)
+		return error;
+	if (!(flags & NC_SEND_OP_FIXED_FILE))
+		beginning->weight = nc_transmit_route(transmit, beginning->socket,
+						      &beginning->message, &beginning->route);
+	if (flags & NC_SEND_OP_ZEROCOPY &&
+	    !is_settled(transmit, &beginning->message, &beginning->route)) {
+		nc_message_close(&beginning->message);
+		return -EAGAIN;
+	}
+	return 0;
 }
 
 int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int socket,
 		    const struct NC_send *spec, unsigned flags, struct NC_send_op **op)
 {
+	struct beginning beginning = {.socket = socket, .flags = flags};
 	struct nc_view views[NC_RANGES_MAX];
-	struct nc_message message;
 	struct NC_send_op *made;
 	struct plan plan;
-	int error = open_message(&message, transmit->index, spec, views, flags);
+	int error = open_message(transmit, &beginning, spec, views);
 
 	if (error)
 		return error;
 	/* No overflow: nc_message_open() has checked the lengths. */
-	plan = plan_of(&message);
+	plan = plan_of(&beginning.message);
 	made = create(all, transmit, size_of(&plan, spec->range_count));
 	if (!made) {
-		nc_message_close(&message);
+		nc_message_close(&beginning.message);
 		return -ENOMEM;
 	}
-	error = begin(made, &plan, socket, &message, flags);
+	error = begin(made, &plan, &beginning);
 	if (error) {
 		nc_send_op_free(made);
 		return error;
@@ -257,24 +297,24 @@ static void empty(struct NC_send_op *op)
 
 int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *spec, unsigned flags)
 {
+	struct beginning beginning = {.socket = socket, .flags = flags};
 	struct nc_view views[NC_RANGES_MAX];
-	struct nc_message message;
 	struct plan plan;
 	int error;
 
 	if (nc_send_op_busy(op))
 		return -EBUSY;
 	empty(op);
-	error = open_message(&message, op->transmit->index, spec, views, flags);
+	error = open_message(op->transmit, &beginning, spec, views);
 	if (error)
 		return error;
-	plan = plan_of(&message);
+	plan = plan_of(&beginning.message);
 	error = make_room(op, size_of(&plan, spec->range_count));
 	if (error) {
-		nc_message_close(&message);
+		nc_message_close(&beginning.message);
 		return error;
 	}
-	error = begin(op, &plan, socket, &message, flags);
+	error = begin(op, &plan, &beginning);
 	if (error)
 		empty(op);
 	return error;

@@ -135,9 +135,20 @@ enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 	return choice ? nc_choice_best(choice, candidates, first) : first;
 }
 
+bool nc_transmit_settled(const struct nc_route_use *route, bool lasting, unsigned class,
+			 enum NC_method method)
+{
+	struct nc_choice *choice = nc_route_choice(route, lasting, class);
+	unsigned candidates = BIT(NC_METHOD_COPY) | BIT(NC_METHOD_ZEROCOPY);
+
+	if (lasting)
+		candidates |= BIT(NC_METHOD_SPLICE);
+	return choice && nc_choice_settled(choice, candidates, method);
+}
+
 /* Picks a method for each class of pieces in one kind of memory.  Returns those not picked. */
 static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *sending, bool lasting,
-		     unsigned classes, unsigned candidates, bool sampled)
+		     unsigned classes, unsigned candidates)
 {
 	unsigned picked = 0;
 
@@ -150,7 +161,7 @@ static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *send
 		pick.way = first_guess(transmit, &sending->route, class, candidates);
 		pick.measure = false;
 		if (choice)
-			pick = nc_choice_pick(choice, candidates, pick.way, sampled);
+			pick = nc_choice_pick(choice, candidates, pick.way);
 		picked |= BIT(pick.way);
 		if (pick.way != NC_METHOD_COPY)
 			sending->classes[pick.way] |= (unsigned char)BIT(class);
@@ -177,11 +188,11 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 			nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
 	}
 	if (sizes->recycled)
-		unused = pick(transmit, sending, false, sizes->recycled, candidates, sampled);
+		unused = pick(transmit, sending, false, sizes->recycled, candidates);
 	if (sizes->lasting && may_splice(sending))
 		candidates |= BIT(NC_METHOD_SPLICE);
 	if (sizes->lasting)
-		unused |= pick(transmit, sending, true, sizes->lasting, candidates, sampled);
+		unused |= pick(transmit, sending, true, sizes->lasting, candidates);
 	if (unused & BIT(NC_METHOD_SPLICE))
 		nc_sending_count(sending, NC_SPLICE_LEARNT);
 	if (unused & BIT(NC_METHOD_ZEROCOPY))

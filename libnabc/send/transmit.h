@@ -63,6 +63,13 @@ enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 				   const struct nc_route_use *route, bool lasting, unsigned class,
 				   unsigned candidates);
 
+/*
+ * Whether the next message of such pieces is sent by that method, and need not be measured: then it
+ * may be sent without nc_transmit_send().
+ */
+bool nc_transmit_settled(const struct nc_route_use *route, bool lasting, unsigned class,
+			 enum NC_method method);
+
 /* Returns this CPU's counters. */
 struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit);
 

@@ -138,7 +138,7 @@ static bool take(struct nc_sending *sending, const struct nc_unit *unit, size_t 
 		else if (sending->registered || sending->unregistered)
 			way = sending->registered ? REGISTERED : AS_IT_IS;
 		else
-			way = nc_choice_pick(choice, EITHER, REGISTERED, true).way;
+			way = nc_choice_pick(choice, EITHER, REGISTERED).way;
 	}
 	if (way == REGISTERED) {
 		sending->registered++;

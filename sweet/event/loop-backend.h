@@ -85,9 +85,10 @@ struct loop_backend {
 	void (*unwatch)(struct loop *loop, int fd);
 	/*
 	 * Submits the whole message together with others; calls loop_send_submitted() later.
-	 * Returns false if it cannot: the loop sends it.  NULL: the backend never can.
+	 * flags: NC_SEND_OP_ZEROCOPY, or 0.  Returns false if it cannot: the loop sends it.
+	 * NULL: the backend never can.
 	 */
-	bool (*send)(struct loop *loop, struct loop_send *op);
+	bool (*send)(struct loop *loop, struct loop_send *op, unsigned flags);
 	/* A send on fd waits: calls loop_send_continue() when the socket is writable. */
 	void (*await_room)(struct loop *loop, int fd);
 	/* All operations of fd were cleared: closes it. */

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include <nabc-async.h>
+
 #include "base/counter.h"
 #include "event/loop-internal.h"
 
@@ -19,8 +21,14 @@
  */
 #define TURN_MAX ((size_t)2 << 20)
 
-/* Maximum bytes of a message that is submitted with others, which saves its system call. */
+/*
+ * Maximum bytes of a message that is submitted with others, which saves its system call.  Larger
+ * ones are submitted if they are sent without a copy.
+ */
 #define BATCHED_MAX ((size_t)12 << 10)
+
+/* After a large message that was not: how many more of the connection are not tried. */
+#define ALONE 7u
 
 /*
  * Maximum number of results reported in one turn, and of their bytes.  Without
@@ -157,25 +165,46 @@ static void try_send(struct loop *loop, struct loop_send *op)
 }
 
 /*
- * Whether a message is sent by one operation of the backend.  A larger one may be sent by a
- * faster method than a copy, and one with options needs calls of its own.  On a socket that is
- * not connected yet, a receive that was submitted before would get the error of connect(2).
+ * Whether a message can be sent by one operation of the backend: one with options needs calls of
+ * its own.  On a socket that is not connected yet, a receive that was submitted before would get
+ * the error of connect(2).
  */
-static bool is_batched(const struct loop *loop, const struct loop_send *op)
+static bool can_submit(const struct loop *loop, const struct loop_send *op)
 {
 	return op->batch && loop->backend->send && loop->path == &data_path_nabc && !op->apart &&
-	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length &&
-	       length_of(op) <= BATCHED_MAX;
+	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length;
+}
+
+/* Returns false if the message is not to be sent together with others. */
+static bool submit(struct loop *loop, struct loop_send *op)
+{
+	size_t length = length_of(op);
+	bool submitted;
+
+	if (!can_submit(loop, op))
+		return false;
+	if (length <= BATCHED_MAX)
+		return loop->backend->send(loop, op, 0);
+	if (length > TURN_MAX || op->message.flags & NC_SEND_COPY)
+		return false;
+	if (op->alone) {
+		op->alone--;
+		return false;
+	}
+	submitted = loop->backend->send(loop, op, NC_SEND_OP_ZEROCOPY);
+	if (!submitted)
+		op->alone = ALONE;
+	return submitted;
 }
 
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
 {
 	op->message.size = sizeof(op->message);
 	op->fd = fd;
-	if (!is_batched(loop, op) || !loop->backend->send(loop, op))
-		try_send(loop, op);
-	else
+	if (submit(loop, op))
 		counter_add(&loop->counts.batched, 1);
+	else
+		try_send(loop, op);
 }
 
 void loop_send_submitted(struct loop *loop, struct loop_send *op, size_t sent, int result)

@@ -26,6 +26,7 @@ struct uring_state {
 	struct uring_send *spare; /* memory of completed sends, for later ones */
 	struct uring_send *sends; /* whose completions are pending */
 	unsigned send_count;	  /* number of these */
+	struct uring_send *lent;  /* completed, but the kernel still refers to their memory */
 };
 
 /* The type of an operation is in the highest byte of its user_data. */
@@ -49,7 +50,7 @@ bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_da
 		    uint64_t instead);
 
 /* The backend's send(): see loop-backend.h. */
-bool uring_send(struct loop *loop, struct loop_send *op);
+bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags);
 
 /* Handles the completion of a send. */
 void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned flags);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-uring-send.c - small messages that the loop submits on its ring: all sends of a turn
- * leave by the system call that waits for the next events.
+ * loop-uring-send.c - messages that the loop submits on its ring, small ones and those that are
+ * sent without a copy: all sends of a turn leave by the system call that waits for the next
+ * events.
  *
  * A submission never waits for its socket (NC_SEND_DONTWAIT), so the kernel has sent, or
- * refused, by the time that it has taken the submission.
+ * refused, by the time that it has taken the submission.  After a zero-copy send, another
+ * completion says when the kernel no longer refers to the memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +23,8 @@
 #define PENDING_MAX 64u
 
 struct uring_send {
-	struct uring_send *next;  /* in the list of pending, or of spare ones */
-	struct uring_send **link; /* pending: what refers to it */
+	struct uring_send *next;  /* in the list of pending, of lent, or of spare ones */
+	struct uring_send **link; /* pending or lent: what refers to it */
 	NC_send_op *op;		  /* NULL: none yet; kept for later messages */
 	struct loop_send *send;	  /* NULL: its descriptor was closed */
 	unsigned number;	  /* of the submission */
@@ -50,37 +52,35 @@ static void spare(struct uring_state *state, struct uring_send *unused)
 	state->spare = unused;
 }
 
-static void enter(struct uring_state *state, struct uring_send *pending)
+static void enter(struct uring_send **list, struct uring_send *entry)
 {
-	pending->next = state->sends;
-	pending->link = &state->sends;
-	if (pending->next)
-		pending->next->link = &pending->next;
-	state->sends = pending;
-	state->send_count++;
+	entry->next = *list;
+	entry->link = list;
+	if (entry->next)
+		entry->next->link = &entry->next;
+	*list = entry;
 }
 
-static void leave(struct uring_state *state, struct uring_send *done)
+static void leave(struct uring_send *entry)
 {
-	*done->link = done->next;
-	if (done->next)
-		done->next->link = done->link;
-	state->send_count--;
-	spare(state, done);
+	*entry->link = entry->next;
+	if (entry->next)
+		entry->next->link = entry->link;
 }
 
-static bool open_message(struct uring_send *pending, const struct loop_send *op)
+static bool open_message(struct uring_send *pending, const struct loop_send *op, unsigned flags)
 {
 	struct NC_send message = op->message;
 
+	flags |= NC_SEND_OP_UNLINKED;
 	message.flags |= NC_SEND_DONTWAIT;
 	if (pending->op)
-		return NC_send_op_reopen(pending->op, op->fd, &message, NC_SEND_OP_UNLINKED) == 0;
-	pending->op = NC_send_op_open(NULL, op->fd, &message, NC_SEND_OP_UNLINKED);
+		return NC_send_op_reopen(pending->op, op->fd, &message, flags) == 0;
+	pending->op = NC_send_op_open(NULL, op->fd, &message, flags);
 	return pending->op != NULL;
 }
 
-bool uring_send(struct loop *loop, struct loop_send *op)
+bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags)
 {
 	struct uring_state *state = loop->state;
 	struct uring_send *pending;
@@ -91,7 +91,7 @@ bool uring_send(struct loop *loop, struct loop_send *op)
 	pending = take(state);
 	if (!pending)
 		return false;
-	if (!open_message(pending, op)) {
+	if (!open_message(pending, op, flags)) {
 		/* The call that sends directly meets the same error, and reports it. */
 		spare(state, pending);
 		return false;
@@ -102,7 +102,8 @@ bool uring_send(struct loop *loop, struct loop_send *op)
 	/* It has no step in flight: this cannot fail. */
 	(void)NC_prep_send(sqe, pending->op);
 	sqe->user_data = key_of(pending);
-	enter(state, pending);
+	enter(&state->sends, pending);
+	state->send_count++;
 	loop->fds[op->fd].submitted = pending;
 	return true;
 }
@@ -115,24 +116,41 @@ static int result_of(int progress)
 	return progress == NC_PROGRESS_FULL ? -EAGAIN : 0;
 }
 
+/*
+ * The operation has ended, or is given up because the loop sends the rest.  One that the kernel
+ * still refers to is kept until it does not; any other must not hold units.
+ */
+static void retire(struct uring_state *state, struct uring_send *done, int progress)
+{
+	leave(done);
+	if (progress != NC_PROGRESS_DONE) {
+		if (NC_send_op_close(done->op) < 0) {
+			enter(&state->lent, done);
+			return;
+		}
+		done->op = NULL;
+	}
+	spare(state, done);
+}
+
 void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned flags)
 {
 	const uint64_t mask = (UINT64_C(1) << URING_TYPE_SHIFT) - 1;
+	struct uring_state *state = loop->state;
 	struct uring_send *done = (struct uring_send *)(uintptr_t)(user_data & mask);
 	struct loop_send *send = done->send;
+	const bool first = !(flags & IORING_CQE_F_NOTIF);
 	/* A withdrawn message must not continue: its descriptor may be another socket now. */
-	const struct io_uring_cqe completion = {.res = send || result > 0 ? result : -ECANCELED,
-						.flags = flags};
+	const struct io_uring_cqe completion = {
+		.res = send || result > 0 || !first ? result : -ECANCELED, .flags = flags};
 	int progress = NC_send_op_complete(done->op, &completion), end = result_of(progress);
 	size_t sent = NC_send_op_sent(done->op);
 
-	/* One that is not over still holds units. */
-	if (progress != NC_PROGRESS_DONE) {
-		(void)NC_send_op_close(done->op);
-		done->op = NULL;
-	}
-	leave(loop->state, done);
-	if (!send)
+	if (first)
+		state->send_count--;
+	done->send = NULL;
+	retire(state, done, progress);
+	if (!first || !send)
 		return;
 	loop->fds[send->fd].submitted = NULL;
 	loop_send_submitted(loop, send, sent, end);
@@ -154,6 +172,19 @@ void uring_forget_send(struct loop *loop, int fd, bool now)
 	}
 }
 
+/* The kernel did not take these, or may still refer to their memory. */
+static void abandon(struct uring_state *state, struct uring_send **list)
+{
+	while (*list) {
+		struct uring_send *entry = *list;
+
+		leave(entry);
+		(void)NC_send_op_abandon(entry->op);
+		entry->op = NULL;
+		spare(state, entry);
+	}
+}
+
 void uring_end_sends(struct loop *loop)
 {
 	struct uring_state *state = loop->state;
@@ -164,17 +195,14 @@ void uring_end_sends(struct loop *loop)
 			loop->fds[pending->send->fd].submitted = NULL;
 		pending->send = NULL;
 	}
-	while (state->sends && io_uring_peek_cqe(&state->uring, &cqe) == 0) {
+	while ((state->sends || state->lent) && io_uring_peek_cqe(&state->uring, &cqe) == 0) {
 		if (cqe->user_data >> URING_TYPE_SHIFT == TYPE_SEND)
 			uring_send_done(loop, cqe->user_data, cqe->res, cqe->flags);
 		io_uring_cqe_seen(&state->uring, cqe);
 	}
-	/* The kernel did not take these. */
-	while (state->sends) {
-		(void)NC_send_op_abandon(state->sends->op);
-		state->sends->op = NULL;
-		leave(state, state->sends);
-	}
+	abandon(state, &state->sends);
+	abandon(state, &state->lent);
+	state->send_count = 0;
 }
 
 void uring_free_sends(struct uring_state *state)

@@ -60,6 +60,8 @@ struct loop_send {
 	bool apart;		/* sends the header with a call of its own */
 	bool pipe;		/* fd is a pipe; the message has no flags */
 	bool batch;		/* may leave together with others; fd is connected */
+	unsigned char
+		alone; /* the loop's: large messages to send before it asks the library again */
 	void (*sent)(struct loop_send *op, int result);
 	/* The socket is full; may be called repeatedly; may be NULL. */
 	void (*waits)(struct loop_send *op);

@@ -31,7 +31,7 @@ static uint64_t send_many(unsigned messages, const uint64_t costs[NC_WAYS], unsi
 
 	memset(counts, 0, NC_WAYS * sizeof(*counts));
 	for (unsigned i = 0; i < messages; i++) {
-		struct nc_pick pick = nc_choice_pick(&choice, candidates, 0, i % 8 == 0);
+		struct nc_pick pick = nc_choice_pick(&choice, candidates, 0);
 
 		ck_assert(candidates >> pick.way & 1);
 		total += costs[pick.way];
@@ -49,7 +49,7 @@ START_TEST(test_begin)
 
 	begin();
 	for (unsigned i = 0; i < 18; i++) {
-		struct nc_pick pick = nc_choice_pick(&choice, ALL, 1, false);
+		struct nc_pick pick = nc_choice_pick(&choice, ALL, 1);
 
 		ck_assert_uint_eq(pick.way, (1 + i) % NC_WAYS);
 		ck_assert_int_eq(pick.measure, i >= NC_WAYS);
@@ -69,8 +69,8 @@ START_TEST(test_begin)
 	nc_choice_forget(&choice);
 	ck_assert_uint_eq(nc_choice_best(&choice, ALL, 1), 1);
 	ck_assert_uint_eq(nc_choice_cost(&choice, 2), 0);
-	ck_assert_uint_eq(nc_choice_pick(&choice, ALL, 2, true).way, 2);
-	ck_assert(!nc_choice_pick(&choice, ALL, 2, true).measure);
+	ck_assert_uint_eq(nc_choice_pick(&choice, ALL, 2).way, 2);
+	ck_assert(!nc_choice_pick(&choice, ALL, 2).measure);
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(test_scattered)
 		begin();
 		random += seed;
 		for (unsigned i = 0; i < 200 + MESSAGES; i++) {
-			struct nc_pick pick = nc_choice_pick(&choice, ALL, 0, i % 8 == 0);
+			struct nc_pick pick = nc_choice_pick(&choice, ALL, 0);
 
 			if (i >= 200)
 				total += lab[pick.way];
@@ -171,7 +171,7 @@ START_TEST(test_candidates)
 
 	begin();
 	for (unsigned i = 0; i < 20; i++) {
-		pick = nc_choice_pick(&choice, 4, 2, true);
+		pick = nc_choice_pick(&choice, 4, 2);
 		ck_assert_uint_eq(pick.way, 2);
 		/* Nothing to compare with. */
 		ck_assert(!pick.measure);
@@ -192,7 +192,7 @@ START_TEST(test_unknown)
 
 	begin();
 	for (unsigned i = 0; i < MESSAGES; i++) {
-		struct nc_pick pick = nc_choice_pick(&choice, 3, 0, true);
+		struct nc_pick pick = nc_choice_pick(&choice, 3, 0);
 
 		picked += pick.way == 1;
 		if (pick.measure && pick.way == 0)
@@ -200,6 +200,47 @@ START_TEST(test_unknown)
 	}
 	ck_assert_uint_le(picked, MESSAGES / 50);
 	ck_assert_uint_ge(picked, 6 + 4);
+}
+END_TEST
+
+/* Messages that need no measuring: most, but none before a trial, and not those to be measured. */
+START_TEST(test_settled)
+{
+	unsigned counts[NC_WAYS], settled = 0, measured = 0, others = 0;
+
+	begin();
+	ck_assert(!nc_choice_settled(&choice, ALL, 2));
+	(void)send_many(200, lab, ALL, counts);
+	ck_assert(!nc_choice_settled(&choice, ALL, 1));
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		struct nc_pick pick;
+
+		if (nc_choice_settled(&choice, ALL, 2)) {
+			settled++;
+			continue;
+		}
+		pick = nc_choice_pick(&choice, ALL, 2);
+		if (pick.measure)
+			nc_choice_measured(&choice, pick.way, lab[pick.way], SIZE, SIZE);
+		measured += pick.way == 2 && pick.measure;
+		others += pick.way != 2;
+	}
+	ck_assert_uint_eq(nc_choice_turns(&choice), 200 + MESSAGES);
+	ck_assert_uint_ge(settled, MESSAGES * 95 / 100);
+	ck_assert_uint_ge(measured, MESSAGES / 64 - 2);
+	ck_assert_uint_ge(others, 2 * 4);
+	/* What is in use has become dear: found without being told. */
+	for (unsigned i = 0; i < 64 * 16; i++) {
+		struct nc_pick pick;
+
+		if (nc_choice_settled(&choice, ALL, 2))
+			continue;
+		pick = nc_choice_pick(&choice, ALL, 2);
+		if (pick.measure)
+			nc_choice_measured(&choice, pick.way, 10 * lab[pick.way % 2], SIZE, SIZE);
+	}
+	ck_assert(!nc_choice_settled(&choice, ALL, 2));
+	ck_assert_uint_ne(nc_choice_best(&choice, ALL, 2), 2);
 }
 END_TEST
 
@@ -245,7 +286,7 @@ static void *learn(void *context)
 {
 	(void)context;
 	for (unsigned i = 0; i < scaled(20000); i++) {
-		struct nc_pick pick = nc_choice_pick(&choice, ALL, 0, i % 8 == 0);
+		struct nc_pick pick = nc_choice_pick(&choice, ALL, 0);
 
 		if (pick.measure)
 			nc_choice_measured(&choice, pick.way, lab[pick.way], SIZE, SIZE);
@@ -278,6 +319,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_change);
 	tcase_add_test(tcase, test_candidates);
 	tcase_add_test(tcase, test_unknown);
+	tcase_add_test(tcase, test_settled);
 	tcase_add_test(tcase, test_parts);
 	tcase_add_test(tcase, test_overflow);
 	tcase_add_test(tcase, test_threads);

@@ -190,7 +190,7 @@ START_TEST(test_choices)
 	ck_assert_ptr_ne(nc_route_choice(&use, true, class), nc_route_choice(&use, true, large));
 	ck_assert_ptr_ne(nc_route_choice(&use, true, class), nc_route_choice(&other, true, class));
 	ck_assert_ptr_ne(nc_route_registered(&use, class), nc_route_registered(&other, class));
-	(void)nc_choice_pick(nc_route_choice(&use, true, class), 7, 0, true);
+	(void)nc_choice_pick(nc_route_choice(&use, true, class), 7, 0);
 	nc_choice_measured(nc_route_choice(&use, true, class), NC_METHOD_COPY, 10000, 100000,
 			   100000);
 	nc_choice_measured(nc_route_choice(&use, true, class), NC_METHOD_SPLICE, 7000, 100000,
@@ -278,7 +278,7 @@ static void *learn(void *context)
 			continue;
 		}
 		nc_route_count(&use, &tally, 1);
-		if (nc_choice_pick(nc_route_choice(&use, i % 2, 3), 3, i % 2, i % 3 == 0).measure)
+		if (nc_choice_pick(nc_route_choice(&use, i % 2, 3), 3, i % 2).measure)
 			nc_choice_measured(nc_route_choice(&use, i % 2, 3), i % 2, 1000 + i,
 					   1 << 17, 1 << 17);
 		nc_route_notified(&use, nc_route_level(&use), i % 5);

@@ -141,7 +141,7 @@ START_TEST(test_bad_input)
 	range.id = insert(1, 100);
 	NULL_FAILS(NC_send_op_open((NC_cache *)&range, pair[0], &message, 0), EINVAL);
 	NULL_FAILS(NC_send_op_open(cache, pair[0], NULL, 0), EINVAL);
-	NULL_FAILS(NC_send_op_open(cache, pair[0], &message, 4), EINVAL);
+	NULL_FAILS(NC_send_op_open(cache, pair[0], &message, 8), EINVAL);
 #define REFUSED(field, value, error)                                                               \
 	do {                                                                                       \
 		struct NC_send good = message;                                                     \

@@ -306,6 +306,61 @@ START_TEST(test_routes)
 }
 END_TEST
 
+/* An operation only for messages that are best sent by zero-copy and need not be measured. */
+START_TEST(test_settled)
+{
+	struct NC_range range = {.length = 128 * KIB};
+	struct NC_send message =
+		NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = &range);
+	NC_send_op *operation;
+	struct io_uring_sqe sqe;
+	int pair[2];
+
+	open_cache(4 * MIB);
+	message.range_count = 1;
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", 1 << 20, 1 << 20);
+	range.id = insert_as(NULL, 1, range.length, 0, NC_KIND_RECYCLED);
+#define REFUSED(with, error)                                                                       \
+	do {                                                                                       \
+		ck_assert_ptr_null(                                                                \
+			NC_send_op_open(cache, pair[0], &message, NC_SEND_OP_ZEROCOPY | (with)));  \
+		ck_assert_int_eq(errno, error);                                                    \
+		ck_assert_uint_eq(holds_of(range.id), 0);                                          \
+	} while (0)
+	/* Nothing is known about the route. */
+	REFUSED(0, EAGAIN);
+	REFUSED(NC_SEND_OP_FIXED_FILE, EINVAL);
+	ck_assert_int_eq(NC_route_set(cache, "*", NC_METHOD_SPLICE), 0);
+	REFUSED(0, EAGAIN);
+	if (NC_route_set(cache, "*", NC_METHOD_ZEROCOPY) == 0) {
+		message.flags = NC_SEND_COPY;
+		REFUSED(0, EAGAIN);
+		message.flags = 0;
+		range.length = 1000;
+		REFUSED(0, EAGAIN);
+		range.length = 128 * KIB;
+		operation = NC_send_op_open(cache, pair[0], &message, NC_SEND_OP_ZEROCOPY);
+		ck_assert_ptr_nonnull(operation);
+		prepare(&sqe, operation);
+		ck_assert_uint_eq(sqe.opcode, IORING_OP_SENDMSG_ZC);
+		ck_assert_int_eq(completed(operation, 128 * KIB + 4, IORING_CQE_F_MORE),
+				 NC_PROGRESS_SENT);
+		ck_assert_int_eq(completed(operation, 0, IORING_CQE_F_NOTIF), NC_PROGRESS_DONE);
+		/* In the same memory: refused, then another message. */
+		message.flags = NC_SEND_COPY;
+		FAILS(NC_send_op_reopen(operation, pair[0], &message, NC_SEND_OP_ZEROCOPY), EAGAIN);
+		ck_assert_uint_eq(holds_of(range.id), 0);
+		ck_assert_int_eq(NC_send_op_reopen(operation, pair[0], &message, 0), 0);
+		prepare(&sqe, operation);
+		ck_assert_uint_eq(sqe.opcode, IORING_OP_SENDMSG);
+		ck_assert_int_eq(completed(operation, 128 * KIB + 4, 0), NC_PROGRESS_DONE);
+		ck_assert_int_eq(NC_send_op_close(operation), 0);
+	}
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
 /* An empty message completes like any other; CLOSE still ends the stream. */
 START_TEST(test_empty)
 {
@@ -374,6 +429,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_options);
 	tcase_add_test(tcase, test_socket_options);
 	tcase_add_test(tcase, test_routes);
+	tcase_add_test(tcase, test_settled);
 	tcase_add_test(tcase, test_empty);
 	tcase_add_test(tcase, test_results);
 }

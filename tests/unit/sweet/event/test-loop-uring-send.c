@@ -305,6 +305,135 @@ START_TEST(test_stopped)
 }
 END_TEST
 
+/* --- without a copy ---------------------------------------------------------------- */
+
+#define LARGE (100 * KIB)
+#define ROOM (1 << 20)
+
+/* As on a route where zero-copy costs the least.  False: this kernel has none. */
+static bool use_zerocopy(void)
+{
+	if (NC_route_set(cache, "*", NC_METHOD_ZEROCOPY) == 0)
+		return true;
+	printf("loop-uring-send: no zero-copy sends: %s\n", strerror(errno));
+	return false;
+}
+
+/* Large messages leave together as well, and no unit is held once the kernel has finished. */
+START_TEST(test_zerocopy)
+{
+	struct loop_counts before, after;
+	size_t id[MANY / 4];
+
+	start(0);
+	for (unsigned i = 0; use_zerocopy() && i < MANY / 4; i++) {
+		outlet_open(&many[i], ROOM, ROOM);
+		id[i] = insert_held(i, LARGE + i, 0, i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+		set_message(&many[i], id[i], LARGE + i);
+	}
+	if (!use_zerocopy()) {
+		stop();
+		return;
+	}
+	before = counts_now();
+	call(&runner, begin_burst, &(struct burst){many, MANY / 4});
+	for (unsigned i = 0; i < MANY / 4; i++) {
+		/* Its memory is filled again as soon as the kernel permits it. */
+		AWAIT(many[i].calls > 0);
+		ck_assert_int_eq(release_id(NULL, id[i]), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id[i]), 0);
+		id[i] = insert_held(99, LARGE + i, 0, NC_KIND_RECYCLED);
+		expect_message(many[i].peer, i, LARGE + i);
+	}
+	settle(&runner);
+	after = counts_now();
+	ck_assert_uint_eq(after.batched - before.batched, MANY / 4);
+	ck_assert_uint_eq(after.sends, before.sends);
+	for (unsigned i = 0; i < MANY / 4; i++) {
+		SEEN(many[i].calls == 1 && many[i].result == 0 && !many[i].early);
+		ck_assert_int_eq(release_id(NULL, id[i]), 0);
+		outlet_close(&many[i]);
+	}
+	stop();
+}
+END_TEST
+
+/* The socket accepts a part; the loop sends the rest while the kernel has the first. */
+START_TEST(test_zerocopy_full)
+{
+	struct outlet outlet;
+	size_t id;
+
+	start(0);
+	if (use_zerocopy()) {
+		outlet_open(&outlet, 8192, 8192);
+		id = insert_held(6, LARGE, 0, NC_KIND_RECYCLED);
+		for (unsigned i = 0; i < 10; i++) {
+			set_message(&outlet, id, LARGE);
+			outlet.send.message.skip = 0;
+			call(&runner, outlet_begin, &outlet);
+			expect_message(outlet.peer, 6, LARGE);
+			AWAIT(outlet.calls == i + 1);
+			SEEN(outlet.result == 0);
+		}
+		ck_assert_int_eq(release_id(NULL, id), 0);
+		outlet_close(&outlet);
+	}
+	stop();
+}
+END_TEST
+
+/* The descriptor is closed with the submission, or the loop ends: nothing is left behind. */
+START_TEST(test_zerocopy_closed)
+{
+	struct outlet outlet;
+	char byte;
+	size_t id;
+
+	start(0);
+	if (use_zerocopy()) {
+		outlet_open(&outlet, ROOM, ROOM);
+		id = insert_held(4, LARGE, 0, NC_KIND_RECYCLED);
+		set_message(&outlet, id, LARGE);
+		call(&runner, begin_and_end, &outlet);
+		expect_message(outlet.peer, 4, LARGE);
+		ck_assert_int_eq(read(outlet.peer, &byte, 1), 0);
+		SEEN(outlet.calls == 0);
+		ck_assert_int_eq(release_id(NULL, id), 0);
+		outlet.closes = true;
+		outlet_close(&outlet);
+	}
+	stop();
+}
+END_TEST
+
+/* One that the library would send in another way, or wants to measure, is sent by a call. */
+START_TEST(test_not_settled)
+{
+	struct loop_counts before, after;
+	struct outlet outlet;
+	size_t id;
+
+	start(0);
+	outlet_open(&outlet, ROOM, ROOM);
+	id = insert_held(2, LARGE, 0, NC_KIND_RECYCLED);
+	before = counts_now();
+	for (unsigned i = 0; i < 20; i++) {
+		set_message(&outlet, id, LARGE);
+		outlet.send.message.skip = 0;
+		call(&runner, outlet_begin, &outlet);
+		expect_message(outlet.peer, 2, LARGE);
+		AWAIT(outlet.calls == i + 1);
+	}
+	after = counts_now();
+	ck_assert_uint_eq(after.batched, before.batched);
+	ck_assert_uint_ge(after.sends - before.sends, 20);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	outlet_close(&outlet);
+	stop();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	/* Epoll has no such sends. */
@@ -317,6 +446,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_destroyed);
 	tcase_add_test(tcase, test_closed);
 	tcase_add_test(tcase, test_stopped);
+	tcase_add_test(tcase, test_zerocopy);
+	tcase_add_test(tcase, test_zerocopy_full);
+	tcase_add_test(tcase, test_zerocopy_closed);
+	tcase_add_test(tcase, test_not_settled);
 }
 
 RUN_SUITE("loop-uring-send", fill)
