@@ -91,6 +91,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/event/thread-pool.c sweet/event/thread-pool.h \
 	sweet/files/spool.c sweet/files/spool.h \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
+	sweet/files/direct-read.c sweet/files/direct-read.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
 	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/filehead.c sweet/files/filehead.h \

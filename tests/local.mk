@@ -161,6 +161,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-tasks \
 	tests/unit/sweet/event/test-thread-pool \
 	tests/unit/sweet/files/test-pagecache \
+	tests/unit/sweet/files/test-direct-read \
 	tests/unit/sweet/files/test-spool \
 	tests/unit/sweet/files/test-docroot \
 	tests/unit/sweet/files/test-read-directory \
@@ -654,6 +655,10 @@ tests_unit_sweet_config_test_pool_config_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_pool_config_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_pool_config_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_files_test_direct_read_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_direct_read_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_direct_read_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_files_test_pagecache_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_pagecache_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_pagecache_LDADD = $(sweet_unit_ldadd)
@@ -965,6 +970,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/nabc-fixture.h \
 	tests/unit/pin-fixture.h tests/unit/libnabc/os/registered-fixture.h \
 	tests/unit/libnabc/os/ring-fixture.h tests/unit/process-memory.h \
+	tests/unit/page-cache-fixture.h \
 	tests/unit/process-fixture.h \
 	tests/unit/rpc-fixture.h \
 	tests/unit/hostile-fixture.h \

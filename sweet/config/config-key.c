@@ -27,7 +27,7 @@ static const char *const format_words[] = {[ACCESS_SHORT] = "short",
 					   NULL};
 static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
 static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy", "kernel", NULL};
-static const char *const page_cache_words[] = {"drop", "keep", NULL};
+static const char *const page_cache_words[] = {"keep", "drop", "bypass", NULL};
 static const char *const large_words[] = {
 	[LARGE_FILES_SENDFILE] = "sendfile", [LARGE_FILES_COPY] = "copy", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
@@ -83,9 +83,10 @@ const struct key config_keys[] = {
 	 .help = "on: that folder may be in memory", .argument = "SWITCH"},
 	{"revalidate", GLOBAL(revalidate_ms), .otherwise = "0", .store = store_ms,
 	 .help = "Use a cached file so long without revalidation", .argument = "MS"},
-	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_page_cache,
+	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_word,
 	 .words = page_cache_words,
-	 .help = "keep or drop the system's copy of what the cache holds", .argument = "WHAT"},
+	 .help = "keep, drop or bypass the system's copy of what the cache holds",
+	 .argument = "WHAT"},
 	{"large-files", GLOBAL(large_files), .otherwise = "sendfile", .store = store_word,
 	 .words = large_words, .help = "sendfile or copy: files that the cache does not hold",
 	 .argument = "WAY"},

@@ -162,17 +162,6 @@ const char *store_word(const struct key *key, char **values, void *base, const c
 		       : "must be one of";
 }
 
-const char *store_page_cache(const struct key *key, char **values, void *base, const char **wrong)
-{
-	unsigned word = 0;
-
-	*wrong = values[0];
-	if (!value_word(values[0], key->words, &word))
-		return "must be one of";
-	((struct config *)base)->page_cache = word;
-	return NULL;
-}
-
 const char *store_align(const struct key *key, char **values, void *base, const char **wrong)
 {
 	static const unsigned bytes[] = {0, 32, 64};

@@ -22,7 +22,6 @@ const char *store_time(const struct key *key, char **values, void *base, const c
 const char *store_ms(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_switch(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_word(const struct key *key, char **values, void *base, const char **wrong);
-const char *store_page_cache(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_align(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_cache(const struct key *key, char **values, void *base, const char **wrong);

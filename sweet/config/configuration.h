@@ -159,7 +159,7 @@ struct config {
 	bool listen_given; /* not the default */
 	unsigned revalidate_ms;
 	struct config_sockets sockets;
-	bool page_cache;			      /* keep cached files in the page cache too */
+	unsigned page_cache;			      /* enum page_cache */
 	unsigned large_files;			      /* enum large_files */
 	bool path_cache, header_cache, content_cache; /* what is cached of files: file-cache.h */
 	unsigned header_align; /* pad heads to a multiple of these bytes; 0: no padding */

@@ -124,7 +124,7 @@ bool site_open(struct config *config, const struct config *previous,
 					     .max_unit = options->max_unit,
 					     .revalidate_ns =
 						     (uint64_t)config->revalidate_ms * 1000000u,
-					     .drop_pages = !config->page_cache,
+					     .pages = (enum page_cache)config->page_cache,
 					     .try_now = true,
 					     .no_paths = !config->path_cache,
 					     .no_heads = !config->header_cache,

@@ -103,6 +103,15 @@ static inline bool file_cache_hold(const struct file_cache_entry *entry)
 	return !entry->view.id || NC_hold(NULL, entry->view.id, &same) == 0;
 }
 
+/* Returns how units of files are read. */
+static inline enum reading_way file_cache_way(const struct file_cache *cache)
+{
+	/* Then requests may share a descriptor, and O_DIRECT would apply to all of them. */
+	if (cache->options.no_contents)
+		return READING_PASSING;
+	return cache->options.pages == PAGE_CACHE_BYPASS ? READING_DIRECT : READING_CACHED;
+}
+
 /* Returns true if a file of this version gets a unit, memory permitting. */
 static inline bool file_cache_fits(const struct file_cache *cache,
 				   const struct file_version *version)

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "files/direct-read.h"
 #include "files/file-cache-read.h"
 
 #define NOW_MAX ((off_t)256 << 10) /* maximum bytes of a file that a loop reads itself */
@@ -26,6 +27,7 @@ int reading_open(struct reading *reading, int root, const char *path, bool wait)
 	if (fd < 0)
 		return fd == -EAGAIN && !wait ? READING_LATER : fd;
 	reading->fd = fd;
+	reading->path = path;
 	return 0;
 }
 
@@ -97,17 +99,38 @@ static ssize_t read_in_place(struct reading *reading, int flags)
 	return 0;
 }
 
+/*
+ * Reads past the page cache.  Returns 0, also if nothing or only a part can be read so:
+ * a plain read continues from there.
+ */
+static int read_direct(struct reading *reading)
+{
+	int error = direct_read(reading->fd, &reading->handle, (size_t)reading->version.size,
+				&reading->done);
+
+	if (!direct_read_refused(error))
+		return error;
+	direct_read_report(reading->path, error);
+	return 0;
+}
+
 /* Fills the unit; returns 0 when it is complete, or -errno. */
-static int fill(struct reading *reading, bool wait)
+static int fill(struct reading *reading, enum reading_way way, bool wait)
 {
 	size_t size = (size_t)reading->version.size;
 	ssize_t got;
+	int error;
 
 	if (!wait)
 		/* Whatever the error, the step that may wait will find it. */
 		return read_in_place(reading, RWF_NOWAIT) < 0 ? READING_LATER : 0;
 	if (reading->borrowed)
 		return read_in_place(reading, 0) < 0 ? -errno : 0;
+	if (way == READING_DIRECT && !reading->done) {
+		error = read_direct(reading);
+		if (error || reading->done == size)
+			return error;
+	}
 	if (reading->done && lseek(reading->fd, (off_t)reading->done, SEEK_SET) < 0)
 		return -errno;
 	got = NC_read(reading->fd, &reading->handle, reading->done, size - reading->done);
@@ -129,8 +152,10 @@ static int insert(struct reading *reading, size_t *id, struct NC_hold *hold)
 	return 0;
 }
 
-int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id, struct NC_hold *hold)
+int reading_unit(struct reading *reading, enum reading_way way, bool wait, size_t *id,
+		 struct NC_hold *hold)
 {
+	bool passing = way == READING_PASSING;
 	/* Sent once: short-lived memory without checksums, freed with the last hold. */
 	enum NC_kind kind = passing ? NC_KIND_RECYCLED : NC_KIND_AUTO;
 	unsigned flags = passing ? NC_UNIT_UNSUMMED : 0;
@@ -143,7 +168,7 @@ int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id, s
 					       (size_t)reading->version.size, 0, kind, flags) < 0)
 		return -errno;
 	reading->filling = true;
-	error = fill(reading, wait);
+	error = fill(reading, way, wait);
 	if (error == READING_LATER)
 		return error;
 	if (!error && reading->done != (size_t)reading->version.size)

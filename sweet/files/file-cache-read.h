@@ -18,11 +18,19 @@
 
 #define READING_LATER (-EINPROGRESS)
 
+/* What a unit is for, and how its bytes are read. */
+enum reading_way {
+	READING_CACHED, /* for the cache */
+	READING_DIRECT, /* for the cache, past the page cache if the file permits it */
+	READING_PASSING /* for one response */
+};
+
 struct reading {
-	int fd;	       /* -1: not open */
-	bool borrowed; /* the descriptor belongs to another reading, which uses it too */
-	bool filling;  /* the handle is in use */
-	size_t done;   /* bytes in the unit so far */
+	int fd;		  /* -1: not open */
+	const char *path; /* of the caller that opened it, for the log */
+	bool borrowed;	  /* the descriptor belongs to another reading, which uses it too */
+	bool filling;	  /* the handle is in use */
+	size_t done;	  /* bytes in the unit so far */
 	struct file_version version; /* valid when it is open */
 	NC_handle handle;
 };
@@ -39,11 +47,12 @@ int reading_open(struct reading *reading, int root, const char *path, bool wait)
 int reading_rest(struct reading *reading, size_t max_unit, bool wait);
 
 /*
- * Reads the whole file into a unit, with one hold; passing: for one response.
+ * Reads the whole file into a unit, with one hold.  READING_DIRECT needs a descriptor
+ * that is not borrowed, and wait.
  * Returns 0, *id and *hold; -EAGAIN if the file changed meanwhile, -ENOMEM without
  * memory, or -errno.
  */
-int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id,
+int reading_unit(struct reading *reading, enum reading_way way, bool wait, size_t *id,
 		 struct NC_hold *hold);
 
 /*

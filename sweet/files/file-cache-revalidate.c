@@ -88,8 +88,8 @@ static void keep_known(struct file_cache_entry *entry, size_t unit)
 static int read_unit(struct file_cache_entry *entry, bool wait)
 {
 	bool passing = entry->cache->options.no_contents;
-	int error =
-		reading_unit(&entry->reading, passing, wait, &entry->view.id, &entry->view.hold);
+	int error = reading_unit(&entry->reading, file_cache_way(entry->cache), wait,
+				 &entry->view.id, &entry->view.hold);
 
 	/* Units being sent fill the cache: send this file like one that is too large. */
 	entry->no_room = error == -ENOMEM;
@@ -97,7 +97,7 @@ static int read_unit(struct file_cache_entry *entry, bool wait)
 		return 0;
 	if (!error && passing)
 		(void)NC_destroy(NULL, entry->view.id);
-	if (!error && entry->cache->options.drop_pages)
+	if (!error && entry->cache->options.pages != PAGE_CACHE_KEEP)
 		reading_drop_pages(&entry->reading);
 	return error;
 }

@@ -22,8 +22,8 @@ struct file_cache *file_cache_open(const struct file_cache_options *options)
 	atomic_init(&cache->references, 1);
 	cache->options = *options;
 	cache->options.mime = mime_ref(options->mime);
-	/* If pages are dropped, trying the page cache is of no use. */
-	cache->options.try_now = options->try_now && !options->drop_pages;
+	/* If pages are not kept, trying the page cache is of no use. */
+	cache->options.try_now = options->try_now && options->pages == PAGE_CACHE_KEEP;
 	/* Larger files are sent in windows: filestream.c. */
 	cache->max_unit = options->no_contents && options->max_unit > FILE_CACHE_PASSING
 				  ? FILE_CACHE_PASSING
@@ -56,9 +56,8 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 	return fstat(own->root, &ours) == 0 && fstat(options->root, &theirs) == 0 &&
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
 	       own->thread_pool == options->thread_pool && own->max_unit == options->max_unit &&
-	       own->revalidate_ns == options->revalidate_ns &&
-	       own->drop_pages == options->drop_pages &&
-	       own->try_now == (options->try_now && !options->drop_pages) &&
+	       own->revalidate_ns == options->revalidate_ns && own->pages == options->pages &&
+	       own->try_now == (options->try_now && options->pages == PAGE_CACHE_KEEP) &&
 	       own->no_paths == options->no_paths && own->no_heads == options->no_heads &&
 	       own->no_contents == options->no_contents && mime_equal(own->mime, options->mime);
 }
@@ -85,11 +84,12 @@ static int load_once(struct file_cache_entry *entry, bool wait)
 		error = reading_rest(reading, entry->cache->max_unit, wait);
 	if (error || options->no_contents || !file_cache_fits(entry->cache, &reading->version))
 		return error;
-	error = reading_unit(reading, false, wait, &entry->view.id, &entry->view.hold);
+	error = reading_unit(reading, file_cache_way(entry->cache), wait, &entry->view.id,
+			     &entry->view.hold);
 	entry->owner = entry->view.id != 0;
 	/* Units being sent fill the cache: send this file like one that is too large. */
 	entry->no_room = error == -ENOMEM;
-	if (entry->owner && options->drop_pages)
+	if (entry->owner && options->pages != PAGE_CACHE_KEEP)
 		reading_drop_pages(reading);
 	return entry->no_room ? 0 : error;
 }

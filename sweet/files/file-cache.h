@@ -32,13 +32,16 @@
 struct file_cache;
 struct file_cache_entry;
 
+/* The system's copy of a file in a unit.  In the order of the values of "page-cache". */
+enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_DROP, PAGE_CACHE_BYPASS };
+
 struct file_cache_options {
 	int root; /* descriptor; the cache owns it from then on */
 	struct mime *mime;
 	struct thread_pool *thread_pool;
 	size_t max_unit;	/* maximum size of a cached file */
 	uint64_t revalidate_ns; /* until the next check; 0: check in each turn of a loop */
-	bool drop_pages;	/* drop the pages of files in units from the page cache */
+	enum page_cache pages;	/* of files in units */
 	bool try_now;		/* read on the loop's thread if it need not wait */
 	bool no_paths, no_heads, no_contents; /* disabled caches */
 };

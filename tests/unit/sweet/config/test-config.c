@@ -172,7 +172,7 @@ static const struct {
 	{"send-timeout", "1 30s 1000ms 2m", "0 999ms x ''"},
 	{"keep-alive-timeout", "0 75 1h", "-1 x"},
 	{"log-level", "error debug", "all ''"},
-	{"page-cache", "drop keep", "on ''"},
+	{"page-cache", "keep drop bypass", "on '' DROP"},
 	{"fastopen", "0 16 65535", "-1 65536 x ''"},
 	{"send-method", "auto copy splice zerocopy kernel", "on sendfile ''"},
 	{"defer-accept", "on off", "1 yes ''"},

@@ -7,6 +7,7 @@
 #include "file-cache-fixture.h"
 
 #define WAYS 16 /* _i: bit 0: no paths, 1: no heads, 2: no contents, 3: on the loop's thread */
+#define BYPASS_WAYS 24 /* also 4: past the page cache, without the loop's thread */
 
 static struct file_cache_options way(int number)
 {
@@ -14,7 +15,9 @@ static struct file_cache_options way(int number)
 					   .no_paths = number & 1,
 					   .no_heads = number & 2,
 					   .no_contents = number & 4,
-					   .try_now = number & 8};
+					   .try_now = number & 8,
+					   .pages = number & 16 ? PAGE_CACHE_BYPASS
+								: PAGE_CACHE_KEEP};
 }
 
 static struct file_cache_stat stat_now(void)
@@ -309,7 +312,7 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
-	tcase_add_loop_test(tcase, test_answers, 0, WAYS);
+	tcase_add_loop_test(tcase, test_answers, 0, BYPASS_WAYS);
 	tcase_add_loop_test(tcase, test_without_unit, 0, WAYS);
 	tcase_add_loop_test(tcase, test_bound, 0, WAYS);
 	tcase_add_loop_test(tcase, test_failures, 0, WAYS);

@@ -2,7 +2,7 @@
 /*
  * test-file-cache-read.c - unit tests of file-cache-read.c: steps that do not wait and
  * those that continue from there; files that change in between; descriptors that
- * belong to others.
+ * belong to others; reading past the page cache, and where that is refused.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,13 +10,14 @@
 #include "files/file-cache-read.h"
 
 #include "loop-fixture.h"
+#include "page-cache-fixture.h"
 #include "unit-holds.h"
 
 /* reading_unit(); its hold is found by the unit's id. */
-static int unit_of(struct reading *reading, bool passing, bool wait, size_t *id)
+static int unit_of(struct reading *reading, enum reading_way way, bool wait, size_t *id)
 {
 	struct NC_hold hold;
-	int error = reading_unit(reading, passing, wait, id, &hold);
+	int error = reading_unit(reading, way, wait, id, &hold);
 
 	if (!error)
 		remember_hold(NULL, *id, hold);
@@ -101,17 +102,17 @@ START_TEST(test_steps)
 	ck_assert_int_eq(reading_rest(&reading, MAX, !now), 0);
 	if (forget)
 		reading_drop_pages(&reading);
-	error = unit_of(&reading, false, !now, &id);
+	error = unit_of(&reading, READING_CACHED, !now, &id);
 	if (error == READING_LATER) {
 		ck_assert(now && reading.filling);
-		error = unit_of(&reading, false, true, &id);
+		error = unit_of(&reading, READING_CACHED, true, &id);
 	}
 	ck_assert_int_eq(error, 0);
 	ck_assert(!reading.filling);
 	check_unit(id, 'a', SIZE);
 	/* And again with the same descriptor. */
 	reading.borrowed = true;
-	ck_assert_int_eq(unit_of(&reading, false, true, &id), 0);
+	ck_assert_int_eq(unit_of(&reading, READING_CACHED, true, &id), 0);
 	check_unit(id, 'a', SIZE);
 	reading.borrowed = false;
 	reading_end(&reading);
@@ -134,7 +135,7 @@ START_TEST(test_rest_of_it)
 	reading.filling = true;
 	reading.done = 5000;
 	reading.borrowed = _i;
-	ck_assert_int_eq(unit_of(&reading, false, true, &id), 0);
+	ck_assert_int_eq(unit_of(&reading, READING_CACHED, true, &id), 0);
 	check_unit(id, 'a', SIZE);
 	reading.borrowed = false;
 	reading_end(&reading);
@@ -163,6 +164,7 @@ END_TEST
 START_TEST(test_changes)
 {
 	struct reading reading = READING_NONE;
+	enum reading_way way = _i == 2 ? READING_DIRECT : READING_CACHED;
 	bool wait = _i;
 	size_t id = 0;
 
@@ -171,15 +173,78 @@ START_TEST(test_changes)
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	put("file", 'b', SIZE);
 	/* Of the same size, and shorter. */
-	ck_assert_int_eq(unit_of(&reading, false, wait, &id), -EAGAIN);
+	ck_assert_int_eq(unit_of(&reading, way, wait, &id), -EAGAIN);
 	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
 	put("file", 'c', 10);
 	reading_end(&reading);
 	await_stable();
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 11;
-	ck_assert_int_eq(unit_of(&reading, false, wait, &id), -EAGAIN);
+	ck_assert_int_eq(unit_of(&reading, way, wait, &id), -EAGAIN);
 	ck_assert_uint_eq(id, 0);
+	reading_end(&reading);
+	close_all();
+}
+END_TEST
+
+/* Opens a file of the letter for which the system has no pages; returns false without a disk. */
+static bool open_uncached(struct reading *reading)
+{
+	const char *folder = disk_folder();
+	int fd;
+
+	if (!folder)
+		return false;
+	setenv("TMPDIR", folder, 1);
+	open_all();
+	await_stable();
+	ck_assert_int_eq(reading_open(reading, root, "/file", true), 0);
+	ck_assert_int_eq(reading_rest(reading, MAX, true), 0);
+	fd = openat(root, "file", O_RDONLY | O_CLOEXEC);
+	ck_assert(uncache(fd, SIZE));
+	close(fd);
+	return true;
+}
+
+/* The page cache never gets a copy; where that is refused, the bytes come through it. */
+START_TEST(test_direct)
+{
+	struct reading reading = READING_NONE;
+	size_t id = 0;
+
+	if (!open_uncached(&reading))
+		return;
+	if (_i == 1)
+		refuse_direct();
+	else if (_i == 2)
+		refuse_call(SYS_pread64, EINVAL);
+	ck_assert_int_eq(unit_of(&reading, READING_DIRECT, true, &id), 0);
+	/* Refused for the tail: whole blocks were read before that. */
+	if (_i == 0)
+		ck_assert_uint_eq(pages_cached(reading.fd, SIZE), 0);
+	else
+		ck_assert_uint_gt(pages_cached(reading.fd, SIZE), 0);
+	reading_drop_pages(&reading);
+	ck_assert_uint_eq(pages_cached(reading.fd, SIZE), 0);
+	reading_end(&reading);
+	check_unit(id, 'a', SIZE);
+	close_all();
+}
+END_TEST
+
+/* A disk that fails is no reason to read in another way. */
+START_TEST(test_direct_fails)
+{
+	struct reading reading = READING_NONE;
+	size_t id = 0;
+
+	if (!open_uncached(&reading))
+		return;
+	refuse_call(SYS_pread64, EIO);
+	ck_assert_int_eq(unit_of(&reading, READING_DIRECT, true, &id), -EIO);
+	ck_assert_uint_eq(pages_cached(reading.fd, SIZE), 0);
+	ck_assert_uint_eq(id, 0);
+	ck_assert(!reading.filling && !reading.done);
 	reading_end(&reading);
 	close_all();
 }
@@ -199,9 +264,9 @@ START_TEST(test_failures)
 	/* Too large for a loop, and for the cache. */
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 300000;
-	ck_assert_int_eq(unit_of(&reading, false, false, &id), READING_LATER);
+	ck_assert_int_eq(unit_of(&reading, READING_CACHED, false, &id), READING_LATER);
 	reading.version.size = (off_t)1 << 40;
-	ck_assert_int_lt(unit_of(&reading, false, true, &id), 0);
+	ck_assert_int_lt(unit_of(&reading, READING_CACHED, true, &id), 0);
 	ck_assert(!reading.filling);
 	reading_end(&reading);
 	/* A half-finished read releases all. */
@@ -219,7 +284,9 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_steps, 0, 4);
 	tcase_add_loop_test(tcase, test_rest_of_it, 0, 2);
 	tcase_add_test(tcase, test_young);
-	tcase_add_loop_test(tcase, test_changes, 0, 2);
+	tcase_add_loop_test(tcase, test_changes, 0, 3);
+	tcase_add_loop_test(tcase, test_direct, 0, 3);
+	tcase_add_test(tcase, test_direct_fails);
 	tcase_add_test(tcase, test_failures);
 }
 
