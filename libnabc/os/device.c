@@ -24,7 +24,7 @@ static_assert(sizeof(struct nc_device_range) == sizeof(struct nabc_range) &&
 	      "the module reads them as they are");
 static_assert(NC_RANGES_MAX <= NABC_RANGES_MAX, "the module takes whole messages");
 static_assert(NC_SEND_MORE == NABC_SEND_MORE && NC_SEND_CLOSE == NABC_SEND_CLOSE &&
-		      NC_SEND_DONTWAIT == NABC_SEND_DONTWAIT,
+		      NC_SEND_DONTWAIT == NABC_SEND_DONTWAIT && NC_DEVICE_SUMS == NABC_SEND_SUMS,
 	      "the module knows them by the same bits");
 
 /* --- system calls -------------------------------------------------------------- */
@@ -109,6 +109,7 @@ static int set_up(struct nc_device *device, const struct nc_device_system *syste
 				     .arena = arena,
 				     .arena_size = info.arena_size,
 				     .header_max = info.header_max,
+				     .sums = info.features & NABC_FEATURE_SUMS,
 				     .refused = SIZE_MAX,
 				     .why = "used"};
 	return 0;

@@ -34,6 +34,7 @@ struct nc_device {
 	char *arena;
 	size_t arena_size; /* bytes */
 	size_t header_max; /* maximum bytes of a message's header */
+	bool sums;	   /* it can send with checksums that it keeps */
 	/* The smallest size that was refused since the last unit was freed; SIZE_MAX: none. */
 	_Atomic size_t refused;
 	_Atomic unsigned passed; /* allocations skipped because of it */
@@ -44,6 +45,12 @@ struct nc_device {
 struct nc_device_range {
 	uint64_t id, offset, length; /* length is not 0 */
 };
+
+/*
+ * A flag of messages: if the network device does not compute checksums, the module keeps those of
+ * the units and uses them again.
+ */
+#define NC_DEVICE_SUMS 0x8u
 
 /* Header and ranges of one message; one of the two may be empty. */
 struct nc_device_send {

@@ -87,7 +87,8 @@ ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned fl
 static int send_kernel(struct nc_sending *sending)
 {
 	struct nc_kernel_step step;
-	ssize_t sent = nc_kernel_send(&sending->message, sending->socket, 0, &step);
+	ssize_t sent = nc_kernel_send(&sending->message, sending->socket,
+				      sending->route.large ? NC_DEVICE_SUMS : 0, &step);
 
 	if (sent == -EOPNOTSUPP) {
 		nc_sending_drop(sending, NC_METHOD_KERNEL, NC_KERNEL_REFUSED);

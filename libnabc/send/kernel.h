@@ -27,8 +27,8 @@ bool nc_kernel_next(const struct nc_message *message);
 
 /*
  * Sends from the message's current position to the end of the module's consecutive
- * units; only if nc_kernel_next() returned true.  flags: NC_SEND_DONTWAIT.  Returns
- * the bytes that the socket took, -EOPNOTSUPP if it is not plain TCP, or errors of
+ * units; only if nc_kernel_next() returned true.  flags: NC_SEND_DONTWAIT, NC_DEVICE_SUMS.
+ * Returns the bytes that the socket took, -EOPNOTSUPP if it is not plain TCP, or errors of
  * send(2).
  */
 ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned flags,

@@ -10,14 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/socket.h>
 
 #include "send/route-internal.h"
 
-/* A memo: cookie << 16 | number << 9 | refused << 8 | bounded << 7 | local << 6 | index. */
-#define MEMO_COOKIE_MAX (UINT64_MAX >> 16)
+/*
+ * A memo: cookie << 17 | number << 10 | large << 9 | refused << 8 | bounded << 7 | local << 6 |
+ * index.
+ */
+#define MEMO_COOKIE 17u /* shifts it */
+#define MEMO_NUMBER 10u
+#define MEMO_COOKIE_MAX (UINT64_MAX >> MEMO_COOKIE)
 #define MEMO_NUMBER_MAX 0x7fu
+#define MEMO_LARGE 0x200u
 #define MEMO_REFUSED 0x100u
 #define MEMO_BOUNDED 0x80u
 #define MEMO_LOCAL 0x40u
@@ -206,11 +213,22 @@ static bool ask(int socket, struct nc_route_key *key)
 	return true;
 }
 
+/* The module's limit is an MTU of 4000 bytes (kernel-shim/egress.c). */
+static bool has_large_segments(int socket)
+{
+	int bytes;
+	socklen_t length = sizeof(bytes);
+
+	return getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &bytes, &length) == 0 && bytes >= 3900;
+}
+
 static uint64_t memo_of(const struct nc_routes *routes, const struct nc_route_use *use)
 {
-	return use->cookie << 16 | (uint64_t)(use->number & MEMO_NUMBER_MAX) << 9 |
-	       (use->kernel_refused ? MEMO_REFUSED : 0) | (use->unbounded ? 0 : MEMO_BOUNDED) |
-	       (use->local ? MEMO_LOCAL : 0) | (uint64_t)(use->route - routes->table);
+	return use->cookie << MEMO_COOKIE |
+	       (uint64_t)(use->number & MEMO_NUMBER_MAX) << MEMO_NUMBER |
+	       (use->large ? MEMO_LARGE : 0) | (use->kernel_refused ? MEMO_REFUSED : 0) |
+	       (use->unbounded ? 0 : MEMO_BOUNDED) | (use->local ? MEMO_LOCAL : 0) |
+	       (uint64_t)(use->route - routes->table);
 }
 
 static void remember(struct nc_routes *routes, const struct nc_route_use *use)
@@ -225,14 +243,15 @@ static bool recall(struct nc_routes *routes, struct nc_route_use *use)
 	uint64_t memo = atomic_load_explicit(&routes->memos[use->cookie % NC_ROUTE_MEMOS],
 					     memory_order_relaxed);
 
-	if (!use->cookie || memo >> 16 != use->cookie)
+	if (!use->cookie || memo >> MEMO_COOKIE != use->cookie)
 		return false;
 	use->route = &routes->table[memo & MEMO_INDEX];
 	use->number = atomic_load_explicit(&use->route->number, memory_order_relaxed);
 	use->local = memo & MEMO_LOCAL;
 	use->unbounded = !(memo & MEMO_BOUNDED);
 	use->kernel_refused = memo & MEMO_REFUSED;
-	return (use->number & MEMO_NUMBER_MAX) == (memo >> 9 & MEMO_NUMBER_MAX);
+	use->large = memo & MEMO_LARGE;
+	return (use->number & MEMO_NUMBER_MAX) == (memo >> MEMO_NUMBER & MEMO_NUMBER_MAX);
 }
 
 #define NOTE_THERE 0x8000u
@@ -271,7 +290,7 @@ int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use
 	if (recall(routes, use))
 		return 0;
 	use->route = NULL;
-	use->kernel_refused = false;
+	use->kernel_refused = use->large = false;
 	if (!ask(socket, &key))
 		return 0;
 	pthread_mutex_lock(&routes->lock);
@@ -281,6 +300,7 @@ int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use
 	pthread_mutex_unlock(&routes->lock);
 	use->local = key.local;
 	use->unbounded = key.family != AF_UNIX;
+	use->large = routes->sums && has_large_segments(socket);
 	remember(routes, use);
 	return 0;
 }

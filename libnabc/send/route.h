@@ -88,6 +88,7 @@ struct nc_routes {
 	unsigned replaced;	/* entries replaced so far */
 	int fixed;		/* method for new routes */
 	_Atomic bool any_fixed; /* small messages must look their route up, too */
+	bool sums;		/* find out which sockets have large segments */
 	_Atomic uint64_t memos[NC_ROUTE_MEMOS];
 };
 
@@ -99,6 +100,8 @@ struct nc_route_use {
 	bool local;
 	bool unbounded;	     /* TCP, and nc_route_bounded() was not called for it */
 	bool kernel_refused; /* nc_route_kernel_refused() was called for it */
+	/* Its segments are so large that looking checksums up costs less than computing them. */
+	bool large;
 };
 
 /* What one message did. */

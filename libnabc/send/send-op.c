@@ -138,7 +138,9 @@ static bool step_kernel(struct NC_send_op *op)
 {
 	struct nc_transmit *transmit = op->transmit;
 	struct nc_kernel_step step;
-	ssize_t result = nc_kernel_send(&op->message, op->socket, NC_SEND_DONTWAIT, &step);
+	ssize_t result =
+		nc_kernel_send(&op->message, op->socket,
+			       NC_SEND_DONTWAIT | (op->route.large ? NC_DEVICE_SUMS : 0), &step);
 
 	if (result == -EOPNOTSUPP) {
 		op->kernel = false;

@@ -323,6 +323,7 @@ void nc_transmit_init(struct nc_transmit *transmit, struct nc_index *index)
 					 .cpu_ns = thread_cpu_ns,
 					 .unsent_limit = index->unsent_limit};
 	nc_routes_init(&transmit->routes);
+	transmit->routes.sums = index->device.sums;
 	nc_zerocopy_init(&transmit->zerocopy, index);
 }
 

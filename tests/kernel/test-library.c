@@ -357,6 +357,42 @@ static void test_killed(void)
 	guest_tested("kill -9 of an owner");
 }
 
+/* Sends a unit of 100 KB by the library; returns the bytes sent with kept checksums. */
+static uint64_t send_summed(int family)
+{
+	uint64_t before = library_module().sum_reused;
+	struct guest_pair pair = guest_connect(family);
+	size_t id = library_unit(9, 100000, NC_KIND_AUTO);
+
+	library_send(pair.near, pair.far, id, 9, 0, 100000, 0, NULL);
+	must(NC_destroy(NULL, id) == 0);
+	guest_disconnect(&pair);
+	return library_module().sum_reused - before;
+}
+
+/* The module keeps checksums where the device computes none and segments are large. */
+static void test_sums(void)
+{
+	NC_cache *cache = open_cache(64 * MIB);
+
+	for (unsigned i = 0; i < 4; i++) {
+		const bool offload = i & 1, large = i & 2;
+		uint64_t reused;
+
+		guest_offload(offload);
+		guest_run("/sbin/ip link set near mtu %u && /sbin/ip -n peer link set far mtu %u",
+			  large ? 9000 : 1500, large ? 9000 : 1500);
+		reused = send_summed(AF_INET);
+		must((reused > 0) == (!offload && large));
+		reused = send_summed(AF_INET6);
+		must((reused > 0) == (!offload && large));
+	}
+	guest_run("/sbin/ip link set near mtu 1500 && /sbin/ip -n peer link set far mtu 1500");
+	guest_offload(true);
+	must(NC_cache_close(cache) == 0);
+	guest_tested("kept checksums where they pay");
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -366,6 +402,7 @@ int main(void)
 	test_mixed();
 	test_refused();
 	test_flight();
+	test_sums();
 	test_ring();
 	test_users();
 	test_killed();

@@ -67,6 +67,8 @@ static struct {
 	int open_error;	 /* errno of opening */
 	pid_t pid;	 /* of files opened from now on; 0: this process */
 	bool no_sockets; /* no socket is plain TCP */
+	bool sums;	 /* it can send with kept checksums; asked: how often it was to do so */
+	unsigned asked;
 	bool no_reading; /* descriptors only support read(2) */
 	bool no_holding; /* holding fails, as over RLIMIT_MEMLOCK */
 } model = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -233,6 +235,7 @@ static inline int model_send(struct model_file *file, struct nabc_socksendv *cal
 		return -EINVAL;
 	if (!model_plain(call->socket))
 		return -EOPNOTSUPP;
+	model.asked += (call->flags & NABC_SEND_SUMS) != 0;
 	if (call->header_length)
 		pieces[message.msg_iovlen++] =
 			(struct iovec){(void *)(uintptr_t)call->header, call->header_length};
@@ -366,6 +369,7 @@ static inline int model_do(struct model_file *file, unsigned long request, void 
 			.chunk_size = MODEL_CHUNK,
 			.ranges_max = NABC_RANGES_MAX,
 			.header_max = NABC_HEADER_MAX,
+			.features = model.sums ? NABC_FEATURE_SUMS : 0,
 		};
 		return 0;
 	case NABC_IOC_ALLOC:

@@ -14,6 +14,7 @@ static inline void open_with_module_and(size_t size, unsigned flags)
 {
 	open_cache(size, NC_CACHE_NO_URING | flags);
 	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), 0);
+	transmit.routes.sums = cache.device.sums;
 }
 
 static inline void open_with_module(size_t size)

@@ -30,18 +30,24 @@ def calls(status):
     return status["loops"]["waits"] + status["loops"]["sends"]
 
 
-def rounds(server, target, size, source=None, warm_up=1):
+def suspend(server):
+    server.send_signal(signal.SIGSTOP)
+    with open(f"/proc/{server.pid}/stat") as file:
+        while file.read().rpartition(")")[2].split()[0] != "T":
+            file.seek(0)
+
+
+def rounds(server, target, size, buffer=None):
     """Requests that all arrive while the server is stopped, so that it meets them at once.
 
     Returns the status before and after."""
     with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Client(server.port, source=source))
-                   for _ in range(CONNECTIONS)]
-        for client in clients * warm_up:
+        clients = [stack.enter_context(Client(server.port, buffer)) for _ in range(CONNECTIONS)]
+        for client in clients:
             assert len(client.get(target).body) == size
         before = server.status()
         for _ in range(ROUNDS):
-            server.send_signal(signal.SIGSTOP)
+            suspend(server)
             for client in clients:
                 client.send(request(target))
             server.send_signal(signal.SIGCONT)
@@ -77,11 +83,13 @@ def test_zerocopy(kind, tmp_path):
     write(tmp_path / "large", pattern(LARGE))
     with running(kind, tmp_path, "--threads", 1, "--send-method",
                  "zerocopy" if kind == "uring" else "auto") as server:
-        # With more space than one response needs, as for a client far away that reads.
-        before, after = rounds(server, "/large", LARGE, source="127.0.0.2", warm_up=12)
+        # The client's window is larger than a response, so that no socket takes only a part.
+        before, after = rounds(server, "/large", LARGE, buffer=10 * LARGE)
         batched = after["loops"]["batched_sends"] - before["loops"]["batched_sends"]
         if kind == "uring":
             assert batched >= CONNECTIONS * ROUNDS
-            assert (calls(after) - calls(before)) / (CONNECTIONS * ROUNDS) <= 0.2
+            # How often the loop wakes for notifications depends on what else the machine does.
+            sends = after["loops"]["sends"] - before["loops"]["sends"]
+            assert sends <= CONNECTIONS * ROUNDS / 10
         else:
             assert batched == 0

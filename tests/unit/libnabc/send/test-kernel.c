@@ -5,6 +5,7 @@
  * and sends that complete later.
  */
 #include <liburing.h>
+#include <netinet/tcp.h>
 
 #include "send/async.h"
 
@@ -256,6 +257,57 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/* A connection on this machine with segments of at most that many bytes. */
+static void small_pair(int pair[2], int segment)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(here);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&here, sizeof(here)), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&here, &length), 0);
+	pair[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(setsockopt(pair[0], IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment)),
+			 0);
+	ck_assert_int_eq(connect(pair[0], (struct sockaddr *)&here, sizeof(here)), 0);
+	pair[1] = accept(listener, NULL, NULL);
+	ck_assert_int_ge(pair[1], 0);
+	close(listener);
+}
+
+/* Kept checksums are asked for where they pay: in large segments; small messages do not ask. */
+START_TEST(test_sums)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		const bool able = i & 1, large = i & 2, small_message = i & 4;
+		struct NC_range range = {.length = small_message ? 10000 : 40000};
+		struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+		char *got = must_alloc(range.length);
+		int pair[2];
+
+		model.sums = able;
+		open_with_module(MIB);
+		model.asked = 0;
+		range.id = insert(1, range.length, 0, NC_KIND_AUTO);
+		small_pair(pair, large ? 9000 : 1400);
+		/* Known from the connection, then from the memo. */
+		for (unsigned times = 0; times < 2; times++) {
+			ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message),
+					 (ssize_t)range.length);
+			read_exactly(pair[1], got, range.length);
+			ck_assert_uint_eq(pattern_match(got, 1, 0, range.length), range.length);
+		}
+		ck_assert_uint_eq(counters().by_kernel.sends, 2);
+		ck_assert_uint_eq(model.asked, able && large && !small_message ? 2 : 0);
+		free(got);
+		close_pair(pair);
+		close_cache();
+	}
+}
+END_TEST
+
 /* Another method is fixed: then the module is not used. */
 START_TEST(test_fixed)
 {
@@ -409,6 +461,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_one_call);
 	tcase_add_test(tcase, test_dontwait);
 	tcase_add_loop_test(tcase, test_refused, 0, 2);
+	tcase_add_test(tcase, test_sums);
 	tcase_add_test(tcase, test_fixed);
 	tcase_add_loop_test(tcase, test_ring, 0, 4);
 	tcase_add_loop_test(tcase, test_operation, 0, 8);
