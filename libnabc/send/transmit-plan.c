@@ -154,14 +154,14 @@ static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *send
 
 	for (unsigned class = 1; class < NC_ROUTE_CLASSES; class ++) {
 		struct nc_choice *choice = nc_route_choice(&sending->route, lasting, class);
+		enum NC_method first;
 		struct nc_pick pick;
 
 		if (!(classes & BIT(class)))
 			continue;
-		pick.way = first_guess(transmit, &sending->route, class, candidates);
-		pick.measure = false;
-		if (choice)
-			pick = nc_choice_pick(choice, candidates, pick.way);
+		first = first_guess(transmit, &sending->route, class, candidates);
+		pick = choice ? nc_choice_pick(choice, candidates, first)
+			      : (struct nc_pick){first, false};
 		picked |= BIT(pick.way);
 		if (pick.way != NC_METHOD_COPY)
 			sending->classes[pick.way] |= (unsigned char)BIT(class);

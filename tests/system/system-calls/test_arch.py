@@ -297,7 +297,8 @@ def test_successor_of_a_parent_that_was_killed(kind, site):
     """It gets the addresses, though old processes still send a response."""
     write(site / "a" / "large", LARGE)
     port, path = free_port(), site / "socket"
-    configure(site, "a", listen=f"127.0.0.1:{port};unix:{path}")
+    configure(site, "a", more=f"stop-timeout={TIMEOUT}s",
+              listen=f"127.0.0.1:{port};unix:{path}")
     first = Server(kind, None, "--config", site / "sweet.conf", listen=None)
     try:
         with Client(port, 4096) as busy, Client(port) as idle:

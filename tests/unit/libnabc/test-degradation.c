@@ -168,6 +168,9 @@ static void check_without_mlock2(int error)
 	struct NC_cache_stat stat;
 
 	refuse_call(SYS_mlock2, -1, error);
+	/* Valgrind 3.19 does not pass the call on: there it is missing in any case. */
+	if (syscall(SYS_mlock2, NULL, 0, 0) < 0 && errno == ENOSYS)
+		error = ENOSYS;
 	open_listening(4 * MIB, NC_CACHE_PIN | NC_CACHE_NO_URING);
 	check_all_kinds();
 	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
