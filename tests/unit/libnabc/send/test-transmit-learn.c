@@ -227,6 +227,17 @@ START_TEST(test_sample)
 }
 END_TEST
 
+/* Returns false, with a line, where zero-copy sends are impossible. */
+static bool open_with_ring(void)
+{
+	open_cache(8 * MIB, 0);
+	if (transmit.zerocopy.ring.usable)
+		return true;
+	printf("transmit-learn: io_uring %s\n", transmit.zerocopy.ring.why);
+	close_cache();
+	return false;
+}
+
 /*
  * A kernel that copies gets zero-copy sends more and more rarely; the rest is copied,
  * and correct.
@@ -238,12 +249,8 @@ START_TEST(test_copied)
 	int pair[2];
 	size_t id;
 
-	open_cache(8 * MIB, 0);
-	if (!transmit.zerocopy.ring.usable) {
-		printf("transmit-learn: io_uring %s\n", transmit.zerocopy.ring.why);
-		close_cache();
+	if (!open_with_ring())
 		return;
-	}
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
 	id = insert(1, 100 * KIB, 0, NC_KIND_RECYCLED);
 	for (unsigned i = 0; i < messages; i++) {
@@ -392,12 +399,8 @@ START_TEST(test_zerocopy_cost)
 	int pair[2];
 	size_t id;
 
-	open_cache(8 * MIB, 0);
-	if (!transmit.zerocopy.ring.usable) {
-		printf("transmit-learn: io_uring %s\n", transmit.zerocopy.ring.why);
-		close_cache();
+	if (!open_with_ring())
 		return;
-	}
 	transmit.cpu_ns = priced_ns;
 	price(10, 12, 14);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
