@@ -3,7 +3,8 @@
  * test-card.c - zero-copy sends of libnabc through a network card: the kernel reports
  * that it copied nothing, and the peer receives the right bytes although each unit is
  * destroyed or evicted, and its memory used again, while they are in flight; also when
- * packets are lost and sent again (invariant 1).
+ * packets are lost and sent again (invariant 1), or the peer's link goes down meanwhile.
+ * In the end nothing is pinned any more.
  *
  * The guest has two emulated cards on one hub, with scatter-gather and checksums of
  * their own; the second one belongs to the peer.  A veth pair is not enough: what
@@ -56,7 +57,7 @@ static void lose_packets(bool lose)
 		guest_run("/sbin/tc qdisc replace dev eth0 root netem delay 10ms loss 1%% limit "
 			  "5000");
 	else
-		guest_run("/sbin/tc qdisc del dev eth0 root");
+		guest_run("/sbin/tc qdisc replace dev eth0 root pfifo_fast");
 }
 
 struct filling {
@@ -136,6 +137,36 @@ static void send_unit(int socket, size_t id, size_t size)
 	must(NC_release(&hold) == 0);
 }
 
+/* The link of the peer goes down in mid-send, and up again. */
+static int interrupt(void *context)
+{
+	(void)context;
+	guest_run("/sbin/ip -n peer link set eth1 down");
+	usleep(500000);
+	guest_run("/sbin/ip -n peer link set eth1 up");
+	return 0;
+}
+
+/* Kilobytes of this process that are pinned. */
+static unsigned long pinned(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	unsigned long found = 0;
+	char line[200];
+
+	must(status != NULL);
+	while (fgets(line, sizeof(line), status))
+		(void)sscanf(line, "VmPin: %lu", &found);
+	fclose(status);
+	return found;
+}
+
+static bool nothing_pinned(void *context)
+{
+	(void)context;
+	return pinned() == 0;
+}
+
 static bool all_reported(void *context)
 {
 	const uint64_t *sends = context;
@@ -145,8 +176,13 @@ static bool all_reported(void *context)
 	return stat.zerocopy_kept + stat.zerocopy_copied == *sends;
 }
 
-static void test_flight(enum NC_kind kind, const char *name, bool destroy, bool lose)
+enum trouble { NONE, LOSS, INTERRUPTION };
+
+static void test_flight(enum NC_kind kind, const char *name, bool destroy, enum trouble trouble)
 {
+	static const char *const what[] = {[NONE] = "",
+					   [LOSS] = ", with loss",
+					   [INTERRUPTION] = ", with a link that goes down"};
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
 	NC_cache *cache = NC_cache_open(&options);
 	struct guest_pair pair = guest_connect_to(AF_INET, PEER);
@@ -154,41 +190,45 @@ static void test_flight(enum NC_kind kind, const char *name, bool destroy, bool 
 	unsigned long again = guest_retransmitted();
 	struct NC_cache_stat stat;
 	uint64_t sends = 0;
+	pid_t other = 0;
 
 	must(cache != NULL);
 	must(NC_route_set(NULL, "*", NC_METHOD_ZEROCOPY) == 0);
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		size_t id = insert_unit(round, size_of(round), kind);
 
+		if (trouble == INTERRUPTION && round == ROUNDS / 3)
+			other = guest_fork(interrupt, NULL);
 		send_unit(pair.near, id, size_of(round));
 		if (destroy)
 			must(NC_destroy(NULL, id) == 0);
 	}
+	if (other)
+		guest_join(other);
 	guest_join(child);
 	must(guest_wait(all_reported, &sends));
 	stat = library_stat();
 	must(stat.zerocopy_kept >= ROUNDS);
 	must(stat.zerocopy_copied == 0);
 	must(destroy || stat.evictions > 0);
-	must(!lose || guest_retransmitted() > again);
+	must(trouble == NONE || guest_retransmitted() > again);
 	guest_disconnect(&pair);
 	must(NC_cache_close(cache) == 0);
+	must(guest_wait(nothing_pinned, NULL));
 	guest_tested("%s units, %s%s: %llu sends, none copied", name,
-		     destroy ? "destroyed" : "evicted", lose ? ", with loss" : "",
+		     destroy ? "destroyed" : "evicted", what[trouble],
 		     (unsigned long long)stat.zerocopy_kept);
 }
 
 int main(void)
 {
 	set_up_cards();
-	for (int lose = 0; lose <= 1; lose++) {
-		if (lose)
-			lose_packets(true);
+	for (enum trouble trouble = NONE; trouble <= INTERRUPTION; trouble++) {
+		lose_packets(trouble == LOSS);
 		for (int destroy = 0; destroy <= 1; destroy++) {
-			test_flight(NC_KIND_RECYCLED, "recycled", destroy, lose);
-			test_flight(NC_KIND_APPENDED, "appended", destroy, lose);
+			test_flight(NC_KIND_RECYCLED, "recycled", destroy, trouble);
+			test_flight(NC_KIND_APPENDED, "appended", destroy, trouble);
 		}
 	}
-	lose_packets(false);
 	return 0;
 }
