@@ -17,11 +17,18 @@
 /* Each sample of the best way has this part of the weight of its average. */
 #define STEADY 8
 
-/* A sample counts at most this many times the average: an interrupt is no cost of the way. */
-#define OUTLIER 2u
+/* A new best way is measured in each of its first turns, and a mistake is found soon. */
+#define PROBATION 32u
+#define NEW 4
 
-/* Another way must cost less by a part of 32, so that equal ones do not alternate. */
-#define BETTER(cost, best) ((uint64_t)(cost)*32 < (uint64_t)(best)*31)
+/*
+ * A sample counts at most twice the average, and 5/4 of it once the way is well known: an
+ * interrupt is no cost of the way.
+ */
+#define OUTLIER(cost, known) ((known) ? (uint64_t)(cost)*5 / 4 : (uint64_t)(cost)*2)
+
+/* Another way must cost less by a part of 16, so that equal ones do not alternate. */
+#define BETTER(cost, best) ((uint64_t)(cost)*16 < (uint64_t)(best)*15)
 
 #define COST_MAX (UINT32_MAX / 64)
 
@@ -33,6 +40,11 @@ static uint32_t get(const _Atomic uint32_t *value)
 static void set(_Atomic uint32_t *value, uint32_t to)
 {
 	atomic_store_explicit(value, to, memory_order_relaxed);
+}
+
+static bool is_new(const struct nc_choice *choice, uint32_t turn)
+{
+	return turn - get(&choice->since) < PROBATION;
 }
 
 static bool is_candidate(unsigned candidates, unsigned way)
@@ -100,7 +112,8 @@ bool nc_choice_settled(struct nc_choice *choice, unsigned candidates, unsigned w
 {
 	uint32_t turn = nc_choice_turns(choice);
 
-	if (turn % UNSETTLED == 0 || begin_with(choice, candidates, way) < NC_WAYS ||
+	if (turn % UNSETTLED == 0 || is_new(choice, turn) ||
+	    begin_with(choice, candidates, way) < NC_WAYS ||
 	    nc_choice_best(choice, candidates, NC_WAYS) != way)
 		return false;
 	for (unsigned other = 0; other < NC_WAYS; other++) {
@@ -126,7 +139,10 @@ struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, uns
 		return (struct nc_pick){way, atomic_fetch_add_explicit(&choice->ways[way].picks, 1,
 								       memory_order_relaxed) > 0};
 	best = nc_choice_best(choice, candidates, first);
-	set(&choice->best, best + 1);
+	if (get(&choice->best) != best + 1) {
+		set(&choice->best, best + 1);
+		set(&choice->since, turn);
+	}
 	for (way = 0; way < NC_WAYS; way++) {
 		struct nc_way *it = &choice->ways[way];
 		uint32_t picks;
@@ -144,24 +160,25 @@ struct nc_pick nc_choice_pick(struct nc_choice *choice, unsigned candidates, uns
 		}
 		return (struct nc_pick){way, picks > 0};
 	}
-	return (struct nc_pick){best, turn % SAMPLE == 0};
+	return (struct nc_pick){best, turn % SAMPLE == 0 || is_new(choice, turn)};
 }
 
 /* Moves the average towards a sample: of all the last ones, or of those of the trial. */
 static void average(struct nc_choice *choice, unsigned way, uint64_t sample)
 {
 	struct nc_way *it = &choice->ways[way];
-	int64_t cost = get(&it->cost), part = STEADY;
+	const bool is_best = get(&choice->best) == way + 1,
+		   known = is_best && !is_new(choice, nc_choice_turns(choice));
+	int64_t cost = get(&it->cost), part = known ? STEADY : NEW;
 
-	if (get(&choice->best) != way + 1)
+	if (!is_best)
 		part = get(&it->picks) > 2 ? get(&it->picks) - 1 : 1;
-
 	if (sample > COST_MAX)
 		sample = COST_MAX;
 	if (sample == 0)
 		sample = 1;
-	if (cost && sample > OUTLIER * (uint64_t)cost)
-		sample = OUTLIER * (uint64_t)cost;
+	if (cost && sample > OUTLIER(cost, known))
+		sample = OUTLIER(cost, known);
 	/* Never 0 again: the average of two that are not. */
 	if (cost)
 		cost += ((int64_t)sample - cost) / part;
@@ -198,4 +215,5 @@ void nc_choice_forget(struct nc_choice *choice)
 	}
 	set(&choice->turn, 0);
 	set(&choice->best, 0);
+	set(&choice->since, 0);
 }

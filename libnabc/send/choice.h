@@ -31,8 +31,9 @@ struct nc_way {
 /* All zeros: nothing is known. */
 struct nc_choice {
 	struct nc_way ways[NC_WAYS];
-	_Atomic uint32_t turn; /* messages for which there was a choice */
-	_Atomic uint32_t best; /* the cheapest way + 1; 0: not known */
+	_Atomic uint32_t turn;	/* messages for which there was a choice */
+	_Atomic uint32_t best;	/* the cheapest way + 1; 0: not known */
+	_Atomic uint32_t since; /* the turn in which it became the best */
 };
 
 struct nc_pick {

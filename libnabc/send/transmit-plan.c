@@ -125,11 +125,21 @@ static enum NC_method first_guess(const struct nc_transmit *transmit,
 	return NC_METHOD_COPY;
 }
 
+/*
+ * Returns what is known about the methods for pieces of a class; NULL: the first guess decides.  On
+ * this machine the calls do not say what a method costs: much of what a copy costs is done later,
+ * when acknowledgements arrive (measured with 1 MB: 0.25 ms of 0.47).
+ */
+static struct nc_choice *choice_of(const struct nc_route_use *route, bool lasting, unsigned class)
+{
+	return route->local ? NULL : nc_route_choice(route, lasting, class);
+}
+
 enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 				   const struct nc_route_use *route, bool lasting, unsigned class,
 				   unsigned candidates)
 {
-	const struct nc_choice *choice = nc_route_choice(route, lasting, class);
+	const struct nc_choice *choice = choice_of(route, lasting, class);
 	enum NC_method first = first_guess(transmit, route, class, candidates);
 
 	return choice ? nc_choice_best(choice, candidates, first) : first;
@@ -138,7 +148,7 @@ enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 bool nc_transmit_settled(const struct nc_route_use *route, bool lasting, unsigned class,
 			 enum NC_method method)
 {
-	struct nc_choice *choice = nc_route_choice(route, lasting, class);
+	struct nc_choice *choice = choice_of(route, lasting, class);
 	unsigned candidates = BIT(NC_METHOD_COPY) | BIT(NC_METHOD_ZEROCOPY);
 
 	if (lasting)
@@ -153,7 +163,7 @@ static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *send
 	unsigned picked = 0;
 
 	for (unsigned class = 1; class < NC_ROUTE_CLASSES; class ++) {
-		struct nc_choice *choice = nc_route_choice(&sending->route, lasting, class);
+		struct nc_choice *choice = choice_of(&sending->route, lasting, class);
 		enum NC_method first;
 		struct nc_pick pick;
 
@@ -181,7 +191,7 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 	offer_kernel(sending, sizes);
 	if (!classes)
 		return;
-	if (sending->zerocopy->ring.usable) {
+	if (sending->zerocopy->ring.usable && !sending->route.local) {
 		if (nc_route_tries_zerocopy(&sending->route, sampled))
 			candidates |= BIT(NC_METHOD_ZEROCOPY);
 		else if (sending->route.route)
@@ -193,7 +203,7 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 		candidates |= BIT(NC_METHOD_SPLICE);
 	if (sizes->lasting)
 		unused |= pick(transmit, sending, true, sizes->lasting, candidates);
-	if (unused & BIT(NC_METHOD_SPLICE))
+	if (unused & BIT(NC_METHOD_SPLICE) && !sending->route.local)
 		nc_sending_count(sending, NC_SPLICE_LEARNT);
 	if (unused & BIT(NC_METHOD_ZEROCOPY))
 		nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
