@@ -249,14 +249,15 @@ void connection_unsent_starts(struct connection *connection)
 
 void connection_unsent_waits(struct connection *connection)
 {
+	bool read = connection->reads;
+
 	look(connection);
 	if (connection->acknowledged < READ_FROM)
 		return;
 	grow(connection);
 	/* The client reads: the rest of the message is lent instead of copied. */
-	if (!connection->reads)
+	if (!read)
 		connection->send.message.flags &= ~NC_SEND_COPY;
-	connection->reads = true;
 }
 
 void connection_unsent_stops(struct connection *connection)
