@@ -2,7 +2,10 @@
 /* choice.c - see choice.h. */
 #include "send/choice.h"
 
-/* Messages of each way at the start, and of each trial.  The first is not measured: caches are cold. */
+/*
+ * Messages of each way at the start, and of each trial.  The first is not measured: caches are
+ * cold.
+ */
 #define FIRST 6u
 #define TRIAL 4u
 

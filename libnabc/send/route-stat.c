@@ -97,6 +97,8 @@ static void explain(const struct nc_route *route, struct NC_route *report, bool 
 	size -= (size_t)length;
 	if (!zerocopy)
 		snprintf(why, size, "no io_uring");
+	else if (route->local)
+		snprintf(why, size, "stays on this machine");
 	else if (level)
 		snprintf(why, size, "the kernel copies, retry in %u sends",
 			 nc_route_refusals(level) -

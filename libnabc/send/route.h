@@ -11,7 +11,8 @@
  *            skipped for a number of sends that doubles each time, and tried once:
  *            routes change.  Time plays no part;
  *   choices  for each class of sizes and kind of memory, which method costs the
- *            least CPU time for each byte (choice.h).
+ *            least CPU time for each byte (choice.h).  Not within this machine, where
+ *            sizes decide (transmit-plan.c).
  *
  * Sending looks a route up without a lock, by the socket's cookie (which, unlike
  * its number, is never reused).  It writes only to cache lines of its own CPU, or

@@ -158,32 +158,41 @@ static bool all_lasting(const struct nc_message *message)
 	return true;
 }
 
-/* Whether a message is to be sent without a copy, and not by nc_transmit_send() to be measured. */
+enum zerocopy { NEVER, ALWAYS, LEARNT };
+
+/* Whether a message is sent without a copy; LEARNT: what the route has learned decides. */
+static enum zerocopy zerocopy_of(const struct nc_transmit *transmit,
+				 const struct nc_message *message, const struct nc_route_use *route)
+{
+	if (!largest_class(message) || !route->route || !transmit->zerocopy.ring.usable ||
+	    message->spec->flags & NC_SEND_COPY)
+		return NEVER;
+	if (nc_route_fixed(route) == NC_ROUTE_LEARN)
+		return LEARNT;
+	return nc_route_fixed(route) == NC_METHOD_ZEROCOPY ? ALWAYS : NEVER;
+}
+
+/* The same, but false also if nc_transmit_send() is to send it, to measure it. */
 static bool is_settled(const struct nc_transmit *transmit, const struct nc_message *message,
 		       const struct nc_route_use *route)
 {
-	unsigned class = largest_class(message);
+	enum zerocopy zerocopy = zerocopy_of(transmit, message, route);
 
-	if (!class || !route->route || !transmit->zerocopy.ring.usable ||
-	    message->spec->flags & NC_SEND_COPY)
-		return false;
-	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
-		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
+	if (zerocopy != LEARNT)
+		return zerocopy == ALWAYS;
 	return !nc_route_level(route) &&
-	       nc_transmit_settled(route, all_lasting(message), class, NC_METHOD_ZEROCOPY);
+	       nc_transmit_settled(route, all_lasting(message), largest_class(message),
+				   NC_METHOD_ZEROCOPY);
 }
 
 bool nc_send_op_may_zerocopy(const struct NC_send_op *op)
 {
-	const struct nc_route_use *route = &op->route;
-	unsigned class = largest_class(&op->message);
+	enum zerocopy zerocopy = zerocopy_of(op->transmit, &op->message, &op->route);
 
-	if (!class || !route->route || !op->transmit->zerocopy.ring.usable ||
-	    op->spec.flags & NC_SEND_COPY)
-		return false;
-	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
-		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
-	return nc_transmit_prefers(op->transmit, route, all_lasting(&op->message), class,
+	if (zerocopy != LEARNT)
+		return zerocopy == ALWAYS;
+	return nc_transmit_prefers(op->transmit, &op->route, all_lasting(&op->message),
+				   largest_class(&op->message),
 				   1u << NC_METHOD_COPY | 1u << NC_METHOD_ZEROCOPY) ==
 	       NC_METHOD_ZEROCOPY;
 }
@@ -194,7 +203,8 @@ void nc_send_op_consider_zerocopy(struct NC_send_op *op)
 	const struct nc_route_use *route = &op->route;
 	bool sampled;
 
-	if (!nc_send_op_may_zerocopy(op))
+	/* It was opened only for that, or may not. */
+	if (op->zerocopy || !nc_send_op_may_zerocopy(op))
 		return;
 	sampled = ++ticks % NC_ROUTE_SAMPLE == 0;
 	op->zerocopy =
@@ -229,6 +239,7 @@ static int begin(struct NC_send_op *op, const struct plan *plan, const struct be
 	op->fixed = flags & NC_SEND_OP_FIXED_FILE;
 	op->route = beginning->route;
 	op->weight = beginning->weight;
+	op->zerocopy = flags & NC_SEND_OP_ZEROCOPY;
 	op->kernel = flags & NC_SEND_OP_UNLINKED && may_ask_kernel(op);
 	/* Fetch now, since preparing a step must not fail. */
 	return op->kernel || op->gathered ? 0

@@ -5,7 +5,7 @@
 
 #include "send/method.h"
 
-#define NC_SPLICE_MIN NC_ROUTE_CLASS_MIN /* bytes above which it is cheaper than a copy */
+#define NC_SPLICE_MIN NC_ROUTE_CLASS_MIN /* bytes from which it may pay */
 
 extern const struct nc_method nc_splice_method;
 

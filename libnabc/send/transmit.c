@@ -250,7 +250,6 @@ static void ends_short(struct nc_transmit *transmit, const struct nc_sending *se
 static int send_measured(struct nc_transmit *transmit, struct nc_sending *sending)
 {
 	struct nc_message *message = &sending->message;
-	struct nc_choice *registered;
 	uint64_t began, ns;
 	size_t at = message->at;
 	int result;
@@ -264,10 +263,9 @@ static int send_measured(struct nc_transmit *transmit, struct nc_sending *sendin
 		ns += AGAIN_NS;
 	nc_choice_measured(sending->measured, sending->way, ns, message->at - at, message->total);
 	/* All from registered memory, or none although it could. */
-	registered = nc_route_registered(&sending->route, sending->class);
 	if (sending->registered || sending->unregistered)
-		nc_choice_measured(registered, sending->registered > 0, ns, message->at - at,
-				   message->total);
+		nc_choice_measured(nc_route_registered(&sending->route, sending->class),
+				   sending->registered > 0, ns, message->at - at, message->total);
 	return result;
 }
 

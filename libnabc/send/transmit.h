@@ -20,7 +20,7 @@ struct nc_transmit {
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
 	size_t unsent_limit; /* bytes; 0: depends on the route; SIZE_MAX: do not change sockets */
-	size_t local_splice; /* size from which splicing is tried first on this machine */
+	size_t local_splice; /* size from which pieces that stay on this machine are spliced */
 	uint64_t (*cpu_ns)(void); /* the CPU time of the calling thread; tests replace it */
 	/* By socket: the decision for a message that was partly sent. */
 	_Atomic uint64_t resumes[NC_TRANSMIT_RESUMES];

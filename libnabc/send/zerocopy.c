@@ -121,7 +121,7 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 
 /*
  * Finds the registered block with the byte at `at` of the unit, if the route's sends from
- * registered memory cost no more.  A measured send tells which costs less.
+ * registered memory cost no more.  Measured sends show which costs less.
  */
 static bool take(struct nc_sending *sending, const struct nc_unit *unit, size_t at, size_t length,
 		 struct nc_registered_use *use)

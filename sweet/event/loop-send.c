@@ -178,11 +178,12 @@ static bool can_submit(const struct loop *loop, const struct loop_send *op)
 /* Returns false if the message is not to be sent together with others. */
 static bool submit(struct loop *loop, struct loop_send *op)
 {
-	size_t length = length_of(op);
+	size_t length;
 	bool submitted;
 
 	if (!can_submit(loop, op))
 		return false;
+	length = length_of(op);
 	if (length <= BATCHED_MAX)
 		return loop->backend->send(loop, op, 0);
 	if (length > TURN_MAX || op->message.flags & NC_SEND_COPY)

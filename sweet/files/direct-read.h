@@ -16,7 +16,7 @@
  * the disk.  The descriptor must belong to no other user meanwhile: it gets O_DIRECT
  * and is switched back; its file offset must be 0, and moves.
  *
- * Returns 0, or -errno; direct_read_refused() tells what that means.  *done: how many
+ * Returns 0, or -errno; direct_read_refused() states what that means.  *done: how many
  * bytes are in the unit.  Fewer than size without an error: a plain read from there
  * finds the reason, usually the end of the file.
  */

@@ -146,17 +146,17 @@ END_TEST
 
 START_TEST(test_change)
 {
-	const uint64_t dear[NC_WAYS] = {58700, 34400, 124600};
+	const uint64_t changed[NC_WAYS] = {58700, 34400, 124600};
 	unsigned counts[NC_WAYS];
 
 	begin();
 	(void)send_many(200, lab, ALL, counts);
-	/* The one in use has become dear: its samples say so. */
-	(void)send_many(100, dear, ALL, counts);
-	(void)send_many(100, dear, ALL, counts);
+	/* The best way costs more now: its samples show it. */
+	(void)send_many(100, changed, ALL, counts);
+	(void)send_many(100, changed, ALL, counts);
 	ck_assert_uint_ge(counts[1], 90);
 	/* Another has become cheap: a trial finds it, at the latest after 8192 messages. */
-	(void)send_many(10000, dear, ALL, counts);
+	(void)send_many(10000, changed, ALL, counts);
 	(void)send_many(2 * 8192, lab, ALL, counts);
 	(void)send_many(100, lab, ALL, counts);
 	ck_assert_uint_ge(counts[2], 90);
@@ -229,7 +229,7 @@ START_TEST(test_settled)
 	ck_assert_uint_ge(settled, MESSAGES * 95 / 100);
 	ck_assert_uint_ge(measured, MESSAGES / 64 - 2);
 	ck_assert_uint_ge(others, 2 * 4);
-	/* What is in use has become dear: found without being told. */
+	/* The best way costs more now, which the messages that are not settled show. */
 	for (unsigned i = 0; i < 64 * 16; i++) {
 		struct nc_pick pick;
 

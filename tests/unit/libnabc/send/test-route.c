@@ -196,7 +196,7 @@ START_TEST(test_choices)
 	nc_choice_measured(nc_route_choice(&use, true, class), NC_METHOD_SPLICE, 7000, 100000,
 			   100000);
 	ck_assert_str_eq(route_stat("127.0.0.1", 1).why,
-			 "64 KiB: copy 100, splice 70 ps/byte; not known yet");
+			 "64 KiB: copy 100, splice 70 ps/byte; stays on this machine");
 	/* The table shows the method of the largest class. */
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
 	nc_choice_measured(nc_route_choice(&use, true, large), NC_METHOD_COPY, 1, 1 << 20, 1 << 20);
@@ -204,7 +204,7 @@ START_TEST(test_choices)
 	ck_assert_int_eq(route_stat("127.0.0.1", 0).lasting, NC_METHOD_ZEROCOPY);
 	/* An operator lets the route learn again. */
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.1", NC_ROUTE_LEARN), 0);
-	ck_assert_str_eq(route_stat("127.0.0.1", 1).why, "not known yet");
+	ck_assert_str_eq(route_stat("127.0.0.1", 1).why, "stays on this machine");
 	ck_assert_int_eq(route_stat("127.0.0.1", 1).lasting, NC_METHOD_SPLICE);
 	close_routes();
 }

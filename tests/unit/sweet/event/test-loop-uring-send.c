@@ -326,14 +326,14 @@ START_TEST(test_zerocopy)
 	size_t id[MANY / 4];
 
 	start(0);
-	for (unsigned i = 0; use_zerocopy() && i < MANY / 4; i++) {
-		outlet_open(&many[i], ROOM, ROOM);
-		id[i] = insert_held(i, LARGE + i, 0, i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
-		set_message(&many[i], id[i], LARGE + i);
-	}
 	if (!use_zerocopy()) {
 		stop();
 		return;
+	}
+	for (unsigned i = 0; i < MANY / 4; i++) {
+		outlet_open(&many[i], ROOM, ROOM);
+		id[i] = insert_held(i, LARGE + i, 0, i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+		set_message(&many[i], id[i], LARGE + i);
 	}
 	before = counts_now();
 	call(&runner, begin_burst, &(struct burst){many, MANY / 4});

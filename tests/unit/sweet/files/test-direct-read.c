@@ -224,7 +224,7 @@ static const struct statement {
 	{0, STATX_DIOALIGN, 512, 0, -EOPNOTSUPP},
 	{0, STATX_DIOALIGN, 512, 8192, -EOPNOTSUPP},
 	{0, STATX_DIOALIGN, 16384, 512, -EOPNOTSUPP},
-	/* It says nothing: only trying tells. */
+	/* It gives no answer: only a read shows it. */
 	{0, 0, 0, 0, 0},
 	{ENOSYS, 0, 0, 0, 0},
 };
