@@ -65,8 +65,6 @@ ROWS = {STATIC: (*(SWEET if name == "auto" else f"{SWEET}-{name}" for name in ME
                  *PEERS[STATIC], *NULLS),
         DYNAMIC: (SWEET, *PEERS[DYNAMIC])}
 QUICK_ROWS = (*(row for row in ROWS[STATIC] if row.startswith(SWEET)), "nginx", "null-send")
-# Only with --rows: h2o 2.2.5 does not begin to listen in the guest; the reason is not known.
-UNUSUAL = ("h2o",)
 
 PLOTS = tuple(Plot(FIELD, "instructions of the server's machine",
                    f"a request, {body}, offload, MTU 1500", x="size", wide=True, name=body,
@@ -328,7 +326,7 @@ def measure(context):
         raise Missing("no /dev/net/tun")
     kernels = {series: maker.kernel(series)
                for series in (QUICK_SERIES if context.quick else SERIES)}
-    every = tuple(row for some in ROWS.values() for row in some if row not in UNUSUAL)
+    every = tuple(row for some in ROWS.values() for row in some)
     rows = context.options.rows or (QUICK_ROWS if context.quick else every)
     networks = QUICK_NETWORKS if context.quick else tuple(NETWORKS)
     rounds = QUICK_ROUNDS if context.quick else min(context.runs, ROUNDS_MAX)

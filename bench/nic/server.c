@@ -49,7 +49,8 @@ static double tick_rate;
 static int become_server(void *context)
 {
 	must(setpgid(0, 0) == 0);
-	must(freopen(LOG, "we", stdout) != NULL);
+	/* Not "we": in a server without descriptor 1, its first socket becomes its output. */
+	must(freopen(LOG, "w", stdout) != NULL);
 	must(dup2(STDOUT_FILENO, STDERR_FILENO) >= 0);
 	execl("/bin/sh", "sh", "-c", context, (char *)NULL);
 	return 127;
