@@ -9,9 +9,13 @@
 #define FIRST 6u
 #define TRIAL 4u
 
-/* Turns from one trial to the next, at level 0. */
+/*
+ * Turns from one trial to the next, at level 0; more if the trials would cost more than a part of
+ * SHARE of what the best way costs.
+ */
 #define PERIOD 128u
 #define LEVEL_MAX 6u
+#define SHARE 100u
 
 /* The best way is measured in one turn of these; one of those turns is never settled before. */
 #define SAMPLE 8u
@@ -90,13 +94,25 @@ static unsigned begin_with(const struct nc_choice *choice, unsigned candidates, 
 	return found;
 }
 
+/* Returns the turns to the next trial of a way. */
+static uint32_t period(uint32_t level, uint64_t cost, uint64_t best)
+{
+	uint64_t turns = PERIOD << level, cheap = 0;
+
+	if (best && cost > best)
+		cheap = (cost - best) * TRIAL * SHARE / best;
+	if (cheap > PERIOD << LEVEL_MAX)
+		cheap = PERIOD << LEVEL_MAX;
+	return (uint32_t)(turns > cheap ? turns : cheap);
+}
+
 /* Sets when a way is tried again: later if it costs more than the best. */
 static void schedule(struct nc_choice *choice, unsigned way, unsigned best, uint32_t turn)
 {
 	struct nc_way *it = &choice->ways[way];
 	uint32_t cost = nc_choice_cost(choice, way), level = get(&it->level), due;
 
-	due = turn + (PERIOD << level);
+	due = turn + period(level, cost, nc_choice_cost(choice, best));
 	if (cost && cost < nc_choice_cost(choice, best))
 		level = 0;
 	else if (level < LEVEL_MAX)

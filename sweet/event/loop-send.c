@@ -27,7 +27,10 @@
  */
 #define BATCHED_MAX ((size_t)12 << 10)
 
-/* After a large message that was not: how many more of the connection are not tried. */
+/*
+ * After two large messages in a row that were not: how many more of the connection are not tried.
+ * A single one may be refused to be measured.
+ */
 #define ALONE 7u
 
 /*
@@ -193,8 +196,9 @@ static bool submit(struct loop *loop, struct loop_send *op)
 		return false;
 	}
 	submitted = loop->backend->send(loop, op, NC_SEND_OP_ZEROCOPY);
-	if (!submitted)
+	if (!submitted && op->refused)
 		op->alone = ALONE;
+	op->refused = !submitted;
 	return submitted;
 }
 

@@ -62,6 +62,7 @@ struct loop_send {
 	bool batch;		/* may leave together with others; fd is connected */
 	unsigned char
 		alone; /* the loop's: large messages to send before it asks the library again */
+	bool refused;  /* the loop's: the library refused the last large message */
 	void (*sent)(struct loop_send *op, int result);
 	/* The socket is full; may be called repeatedly; may be NULL. */
 	void (*waits)(struct loop_send *op);
