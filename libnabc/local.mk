@@ -26,7 +26,8 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/segment.c libnabc/os/segment.h \
 	libnabc/os/thread.c libnabc/os/thread.h \
 	libnabc/os/device.c libnabc/os/device.h \
-	libnabc/os/registered.c libnabc/os/registered.h \
+	libnabc/os/registered.c libnabc/os/registered.h libnabc/os/registered-internal.h \
+	libnabc/os/registered-slots.c \
 	libnabc/os/ring.c libnabc/os/ring.h \
 	libnabc/os/socket.c libnabc/os/socket.h \
 	libnabc/os/cork.c libnabc/os/cork.h \
@@ -77,6 +78,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
 	libnabc/api/admin.c libnabc/api/admin.h \
 	libnabc/send/send-op-open.c \
+	libnabc/send/ring-buffers.c libnabc/send/ring-buffers.h \
 	libnabc/send/send-op.c libnabc/send/send-op.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
 	libnabc/send/async-open.c \

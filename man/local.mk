@@ -57,6 +57,10 @@ man3_MANS = \
 	man/NC_send_op_open.3 \
 	man/NC_send_op_reopen.3 \
 	man/NC_send_op_sent.3 \
+	man/NC_send_op_steps.3 \
+	man/NC_ring_buffers_open.3 \
+	man/NC_ring_buffers_clear.3 \
+	man/NC_ring_buffers_close.3 \
 	man/NC_sender_cancel.3 \
 	man/NC_sender_close.3 \
 	man/NC_sender_fd.3 \

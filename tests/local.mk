@@ -79,6 +79,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-send \
 	tests/unit/libnabc/api/test-recorded \
 	tests/unit/libnabc/send/test-sendfile \
+	tests/unit/libnabc/send/test-ring-buffers \
 	tests/unit/libnabc/send/test-send-op \
 	tests/unit/libnabc/send/test-send-op-end \
 	tests/unit/libnabc/send/test-async \

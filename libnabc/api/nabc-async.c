@@ -9,6 +9,7 @@
 
 #include "api/registry.h"
 #include "send/async.h"
+#include "send/ring-buffers.h"
 
 #define REAP_STEP 64u
 
@@ -74,6 +75,38 @@ int NC_send_op_abandon(NC_send_op *op)
 		return nc_api_result(-EINVAL);
 	nc_send_op_abandon(op);
 	return 0;
+}
+
+NC_ring_buffers *NC_ring_buffers_open(NC_cache *cache, struct io_uring *ring,
+				      void (*stale)(void *data), void *data)
+{
+	NC_ring_buffers *buffers = NULL;
+	int error = -EINVAL;
+
+	cache = ring ? nc_registry_find(cache, &error) : NULL;
+	if (cache)
+		error = nc_ring_buffers_open(&cache->operations, &cache->transmit, ring, stale,
+					     data, &buffers);
+	nc_api_result(error);
+	return buffers;
+}
+
+int NC_ring_buffers_clear(NC_ring_buffers *buffers)
+{
+	if (!buffers)
+		return nc_api_result(-EINVAL);
+	nc_registered_clear(buffers->table);
+	return 0;
+}
+
+int NC_ring_buffers_close(NC_ring_buffers *buffers)
+{
+	return nc_api_result(buffers ? nc_ring_buffers_close(buffers) : -EINVAL);
+}
+
+int NC_send_op_steps(NC_send_op *op, NC_ring_buffers *buffers)
+{
+	return nc_api_result(op && buffers ? nc_send_op_steps(op, buffers) : -EINVAL);
 }
 
 NC_sender *NC_sender_open(NC_cache *cache, unsigned depth, unsigned flags)

@@ -44,6 +44,7 @@ enum NC_progress {
 	NC_PROGRESS_FULL,  /* prepare again once the socket is writable: NC_SEND_DONTWAIT is set */
 	NC_PROGRESS_SENT,  /* sent: the next message may start; one more completion follows */
 	NC_PROGRESS_DONE,  /* sent and complete: close */
+	NC_PROGRESS_NEXT,  /* nothing: of two linked submissions the second completes next */
 };
 
 /*
@@ -74,6 +75,33 @@ int NC_send_op_close(NC_send_op *op);
 
 /* Frees it although completions were lost with their ring. */
 int NC_send_op_abandon(NC_send_op *op);
+
+/* --- registered memory of units, for the caller's io_uring ---------------- */
+
+struct io_uring;
+
+/* Belongs to the thread that opened it, like the ring. */
+typedef struct NC_ring_buffers NC_ring_buffers;
+
+/*
+ * From now on memory that is often sent from is registered with the ring, whose table of buffers
+ * this takes over.  stale may be NULL; otherwise other threads call it when the owner is to call
+ * NC_ring_buffers_clear().
+ */
+NC_ring_buffers *NC_ring_buffers_open(NC_cache *cache, struct io_uring *ring,
+				      void (*stale)(void *data), void *data);
+
+/* Unpins memory that the cache has freed. */
+int NC_ring_buffers_clear(NC_ring_buffers *buffers);
+
+/* Unpins all; before the ring is closed.  EBUSY while a step that uses it has not completed. */
+int NC_ring_buffers_close(NC_ring_buffers *buffers);
+
+/*
+ * Selects what the next step sends from.  Returns how many submissions it takes, one after the
+ * other: NC_prep_send() prepares one each time.
+ */
+int NC_send_op_steps(NC_send_op *op, NC_ring_buffers *buffers);
 
 /* --- a sender of the library ---------------------------------------------- */
 

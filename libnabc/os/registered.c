@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * registered.c - a sparse table of registered buffers; see registered.h.
+ * registered.c - which blocks of segments are registered, and when; see registered.h.
  *
  * When it pays, measured on Linux 6.18: a send of 60 KB that is not copied takes 3.2 us
  * from small pages, 2.5 us if these are registered, and 2.6 us from a huge page.
@@ -18,7 +18,6 @@
  * compares the address in a submission with the one at registration only, so that is
  * kept in the slot.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "os/registered.h"
+#include "os/registered-internal.h"
 
 #define BLOCK NC_HUGE_PAGE
 #define SLOTS_MAX 16384u /* the kernel's limit */
@@ -36,37 +35,6 @@
 #define IDLE_NS UINT64_C(1000000000)
 #define AFTER 24u
 #define VICTIMS_MAX 4u
-#define KEPT_SHARE 8u
-
-/* Linux 6.14, the first feature after buffers were counted one by one; absent from 2.3's header. */
-#ifndef IORING_FEAT_RW_ATTR
-#define IORING_FEAT_RW_ATTR (1u << 16)
-#endif
-
-struct nc_registered_slot {
-	uint64_t address; /* at registration */
-	size_t length;
-	struct nc_registered_segment *of; /* NULL: free, or uncleared */
-	unsigned block;
-	unsigned users; /* submissions being made */
-	unsigned free;	/* next free slot + 1 */
-	bool uncleared; /* still registered, but of no segment */
-	uint64_t used;	/* time of the last use, ns */
-};
-
-struct block {
-	unsigned slot; /* + 1; 0: not registered */
-	uint64_t sent; /* bytes sent from it without registration */
-};
-
-struct nc_registered_segment {
-	struct nc_segment_watch watch; /* first */
-	struct nc_registered *table;   /* NULL: the table has ended */
-	struct nc_registered_segment *next, **link;
-	bool refused; /* the kernel does not register this memory */
-	unsigned count;
-	struct block blocks[];
-};
 
 static uint64_t now_ns(void)
 {
@@ -76,129 +44,35 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void nc_registered_init(struct nc_registered *table, struct io_uring *uring, size_t memory,
-			struct nc_diagnostics *diagnostics)
+struct nc_registered *nc_registered_open(struct io_uring *uring,
+					 struct nc_registered_budget *budget, size_t memory,
+					 struct nc_diagnostics *diagnostics)
 {
 	size_t slots = memory / BLOCK * BLOCKS_PER_SLOT + SLOTS_MORE;
+	struct nc_registered *table = malloc(sizeof(*table));
 
+	if (!table)
+		return NULL;
 	*table = (struct nc_registered){
 		.uring = uring,
+		.budget = budget,
 		.diagnostics = diagnostics,
 		.memory = memory,
 		.slot_count = slots < SLOTS_MAX ? (unsigned)slots : SLOTS_MAX,
+		.references = 1,
 		.idle = IDLE_NS,
-		.limit = uring && uring->features & IORING_FEAT_RW_ATTR ? UINT64_MAX
-									: memory / KEPT_SHARE,
 		.after = AFTER,
 	};
 	pthread_mutex_init(&table->lock, NULL);
+	return table;
 }
 
-/* --- slots -------------------------------------------------------------------------- */
-
-/* A base of NULL clears the slot.  Returns 0 or -errno. */
-static int update(const struct nc_registered *table, unsigned slot, void *base, size_t length)
+void nc_registered_own(struct nc_registered *table, void (*stale)(void *data), void *data)
 {
-	const struct iovec range = {.iov_base = base, .iov_len = length};
-	const __u64 tag = 0;
-	int done = io_uring_register_buffers_update_tag(table->uring, slot, &range, &tag, 1);
-
-	if (done < 0)
-		return done;
-	return done == 1 ? 0 : -EINVAL;
-}
-
-static int open_slots_locked(struct nc_registered *table)
-{
-	int error;
-
-	if (table->slots)
-		return 0;
-	table->slots = calloc(table->slot_count, sizeof(*table->slots));
-	if (!table->slots)
-		return -EAGAIN;
-	error = io_uring_register_buffers_sparse(table->uring, table->slot_count);
-	if (error < 0) {
-		free(table->slots);
-		table->slots = NULL;
-		return error;
-	}
-	for (unsigned i = 0; i < table->slot_count; i++)
-		table->slots[i].free = i + 1 < table->slot_count ? i + 2 : 0;
-	table->free = 1;
-	return 0;
-}
-
-/* Tries to unpin the slot's memory; if the kernel is short of memory, later once more. */
-static void unpin_locked(struct nc_registered *table, struct nc_registered_slot *slot)
-{
-	unsigned number = (unsigned)(slot - table->slots);
-
-	if (update(table, number, NULL, 0))
-		return;
-	table->uncleared--;
-	table->counts.bytes -= slot->length;
-	*slot = (struct nc_registered_slot){.free = table->free};
-	table->free = number + 1;
-}
-
-/* Begins a new period when all sends of the one before the present one have ended. */
-static void turn_locked(struct nc_registered *table)
-{
-	unsigned before = !table->period;
-
-	if (table->sends[before])
-		return;
-	table->kept[before] = 0;
-	table->period = before;
-	if (table->sends[!before] == 0)
-		table->kept[!before] = 0;
-}
-
-static bool fits_locked(struct nc_registered *table, size_t length)
-{
-	turn_locked(table);
-	return table->counts.bytes + table->kept[0] + table->kept[1] + length <= table->limit;
-}
-
-static void clear_locked(struct nc_registered *table, struct nc_registered_slot *slot)
-{
-	assert(slot->users == 0);
-	if (table->sends[0] || table->sends[1])
-		table->kept[table->period] += slot->length;
-	slot->of->blocks[slot->block] = (struct block){0};
-	slot->of = NULL;
-	slot->uncleared = true;
-	table->uncleared++;
-	unpin_locked(table, slot);
-}
-
-static void clear_rest_locked(struct nc_registered *table)
-{
-	for (unsigned i = 0; table->uncleared && i < table->slot_count; i++)
-		if (table->slots[i].uncleared)
-			unpin_locked(table, &table->slots[i]);
-}
-
-/*
- * Clears the slot whose last use is longest ago.  One that was used a moment ago is not
- * cleared: if more blocks are sent from than may be registered, each send would register
- * one.
- */
-static bool clear_oldest_locked(struct nc_registered *table, uint64_t now)
-{
-	struct nc_registered_slot *oldest = NULL;
-
-	for (unsigned i = 0; i < table->slot_count; i++) {
-		struct nc_registered_slot *slot = &table->slots[i];
-
-		if (slot->of && !slot->users && now - slot->used >= table->idle &&
-		    (!oldest || slot->used < oldest->used))
-			oldest = slot;
-	}
-	if (oldest)
-		clear_locked(table, oldest);
-	return oldest != NULL;
+	table->owned = true;
+	table->owner = pthread_self();
+	table->stale = stale;
+	table->data = data;
 }
 
 /* --- registering -------------------------------------------------------------------- */
@@ -211,7 +85,7 @@ static int pin(const struct nc_registered *table, unsigned slot, const struct nc
 	int error;
 
 	*address = (uintptr_t)(segment->base + at);
-	error = update(table, slot, segment->base + at, length);
+	error = nc_registered_update(table, slot, segment->base + at, length);
 	if (error != -EFAULT)
 		return error;
 	/* Some of it is protected. */
@@ -219,7 +93,7 @@ static int pin(const struct nc_registered *table, unsigned slot, const struct nc
 	if (error)
 		return error == -ENOMEM ? -EAGAIN : error;
 	*address = (uintptr_t)again;
-	error = update(table, slot, again, length);
+	error = nc_registered_update(table, slot, again, length);
 	munmap(again, length);
 	return error;
 }
@@ -253,34 +127,30 @@ static int register_locked(struct nc_registered *table, const struct nc_segment 
 {
 	size_t at = block * BLOCK;
 	size_t length = segment->size - at < BLOCK ? segment->size - at : BLOCK;
-	struct nc_registered_slot *slot;
-	int error = open_slots_locked(table);
+	int error = nc_registered_open_slots(table);
 	unsigned number;
 	uint64_t address = 0;
 
 	if (error)
 		return error;
-	clear_rest_locked(table);
-	if (!fits_locked(table, length) &&
-	    (!clear_oldest_locked(table, now) || !fits_locked(table, length)))
+	nc_registered_clear_rest(table);
+	if (!nc_registered_fits(table, length) &&
+	    (!nc_registered_clear_oldest(table, now) || !nc_registered_fits(table, length)))
 		return -EDQUOT;
-	if (!table->free && (!clear_oldest_locked(table, now) || !table->free))
+	if (!table->free && (!nc_registered_clear_oldest(table, now) || !table->free))
 		return -EAGAIN;
 	for (unsigned victims = 0;; victims++) {
 		number = table->free - 1;
 		error = pin(table, number, segment, at, length, &address);
-		if (error != -ENOMEM || victims == VICTIMS_MAX || !clear_oldest_locked(table, now))
+		if (error != -ENOMEM || victims == VICTIMS_MAX ||
+		    !nc_registered_clear_oldest(table, now))
 			break;
 	}
 	if (error)
 		return error;
-	slot = &table->slots[number];
-	table->free = slot->free;
-	*slot = (struct nc_registered_slot){
-		.address = address, .length = length, .of = of, .block = block};
-	of->blocks[block].slot = number + 1;
-	table->counts.bytes += length;
-	table->counts.blocks++;
+	nc_registered_enter(
+		table, &(struct nc_registered_slot){
+			       .address = address, .length = length, .of = of, .block = block});
 	return 0;
 }
 
@@ -303,11 +173,19 @@ static void failed_locked(struct nc_registered *table, struct nc_registered_segm
 
 /* --- segments ----------------------------------------------------------------------- */
 
-static void unlink_segment(struct nc_registered_segment *of)
+/* The kernel unpins at once, or when the owner of the ring says so. */
+static void clear_blocks(struct nc_registered *table, const struct nc_registered_segment *of)
 {
-	*of->link = of->next;
-	if (of->next)
-		of->next->link = of->link;
+	bool any = false;
+
+	for (unsigned i = 0; i < of->count; i++) {
+		if (!of->blocks[i].slot)
+			continue;
+		nc_registered_clear_slot(table, &table->slots[of->blocks[i].slot - 1]);
+		any = true;
+	}
+	if (any && !nc_registered_is_owner(table) && table->stale)
+		table->stale(table->data);
 }
 
 static void segment_closed(struct nc_segment_watch *watch)
@@ -315,22 +193,32 @@ static void segment_closed(struct nc_segment_watch *watch)
 	struct nc_registered_segment *of = (struct nc_registered_segment *)watch;
 	struct nc_registered *table = of->table;
 
-	if (table) {
-		pthread_mutex_lock(&table->lock);
-		for (unsigned i = 0; i < of->count; i++)
-			if (of->blocks[i].slot)
-				clear_locked(table, &table->slots[of->blocks[i].slot - 1]);
-		unlink_segment(of);
-		pthread_mutex_unlock(&table->lock);
-	}
+	pthread_mutex_lock(&table->lock);
+	if (!table->closed)
+		clear_blocks(table, of);
+	nc_registered_unreference(table);
 	free(of);
+}
+
+static struct nc_registered_segment *find(const struct nc_registered *table,
+					  const struct nc_segment *segment)
+{
+	struct nc_segment_watch *watch =
+		atomic_load_explicit(&segment->watches, memory_order_acquire);
+
+	/* One for each ring. */
+	for (; watch; watch = watch->next)
+		if (watch->closed == segment_closed &&
+		    ((struct nc_registered_segment *)watch)->table == table)
+			break;
+	return (struct nc_registered_segment *)watch;
 }
 
 /* Returns NULL if there is no memory. */
 static struct nc_registered_segment *segment_locked(struct nc_registered *table,
 						    struct nc_segment *segment)
 {
-	struct nc_registered_segment *of = (struct nc_registered_segment *)segment->watch;
+	struct nc_registered_segment *of = find(table, segment);
 	size_t count = (segment->size + BLOCK - 1) / BLOCK;
 
 	if (of)
@@ -341,17 +229,13 @@ static struct nc_registered_segment *segment_locked(struct nc_registered *table,
 	of->watch.closed = segment_closed;
 	of->table = table;
 	of->count = (unsigned)count;
-	of->next = table->segments;
-	of->link = &table->segments;
-	if (of->next)
-		of->next->link = &of->next;
-	table->segments = of;
-	segment->watch = &of->watch;
+	table->references++;
+	nc_segment_watch(segment, &of->watch);
 	return of;
 }
 
 static bool pays(const struct nc_registered *table, const struct nc_segment *segment,
-		 struct block *block, size_t size, size_t length)
+		 struct nc_registered_block *block, size_t size, size_t length)
 {
 	if (atomic_load_explicit(&segment->collapsed, memory_order_relaxed))
 		return false;
@@ -391,6 +275,7 @@ static bool take_locked(struct nc_registered *table, struct nc_segment *segment,
 	}
 	slot = &table->slots[of->blocks[number].slot - 1];
 	slot->users++;
+	table->users++;
 	slot->used = now;
 	table->sends[table->period]++;
 	*use = (struct nc_registered_use){.table = table,
@@ -409,10 +294,11 @@ bool nc_registered_take(struct nc_registered *table, struct nc_segment *segment,
 	bool taken;
 
 	/* Copies of units in the kernel module have no file. */
-	if (segment->fd < 0 || at >= segment->size)
+	if (!table || segment->fd < 0 || at >= segment->size)
 		return false;
 	pthread_mutex_lock(&table->lock);
-	taken = table->uring && take_locked(table, segment, at, length, use);
+	taken = table->uring && nc_registered_is_owner(table) &&
+		take_locked(table, segment, at, length, use);
 	pthread_mutex_unlock(&table->lock);
 	return taken;
 }
@@ -421,15 +307,18 @@ void nc_registered_put(const struct nc_registered_use *use)
 {
 	pthread_mutex_lock(&use->table->lock);
 	use->table->slots[use->slot].users--;
+	use->table->users--;
 	pthread_mutex_unlock(&use->table->lock);
 }
 
-void nc_registered_ended(struct nc_registered *table, unsigned period)
+bool nc_registered_busy(struct nc_registered *table)
 {
+	bool busy;
+
 	pthread_mutex_lock(&table->lock);
-	if (--table->sends[period] == 0)
-		turn_locked(table);
+	busy = table->users != 0;
 	pthread_mutex_unlock(&table->lock);
+	return busy;
 }
 
 /*
@@ -457,19 +346,4 @@ void nc_registered_stat(struct nc_registered *table, struct nc_registered_counts
 	pthread_mutex_lock(&table->lock);
 	*counts = table->counts;
 	pthread_mutex_unlock(&table->lock);
-}
-
-void nc_registered_fini(struct nc_registered *table)
-{
-	struct nc_registered_segment *of = table->segments;
-
-	for (unsigned i = 0; table->slots && i < table->slot_count; i++)
-		if (table->slots[i].of)
-			clear_locked(table, &table->slots[i]);
-	/* What could not be cleared ends with the ring. */
-	for (; of; of = of->next)
-		of->table = NULL;
-	free(table->slots);
-	pthread_mutex_destroy(&table->lock);
-	*table = (struct nc_registered){0};
 }

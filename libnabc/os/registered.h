@@ -3,12 +3,11 @@
  * registered.h - memory of segments that is registered with io_uring (registered
  * buffers), so that zero-copy sends from it need not find and pin its pages again.
  *
- * A cache has one table.  A slot of it is one block of a segment: NC_HUGE_PAGE bytes,
- * or what is left of the segment.  A block of small pages is registered when it is sent
- * from often, and its slot is cleared when its segment is closed, or when another block
- * needs the slot or the locked memory.  The numbers of slots belong to the cache, not to
- * the ring: a second ring gets the same ones (IORING_REGISTER_CLONE_BUFFERS, or
- * registered again).
+ * Each ring has a table: the cache's own one, and rings of programs.  A slot of it is one
+ * block of a segment: NC_HUGE_PAGE bytes, or what is left of the segment.  A block of small
+ * pages is registered when it is sent from often through that ring, and its slot is cleared
+ * when its segment is closed, or when another block needs the slot or the locked memory.
+ * The kernel pins the pages once for each ring.
  *
  * The kernel keeps a cleared buffer, and its pages, until the requests that use it have
  * ended, a zero-copy send with its notification: such a request counts as a user of the
@@ -18,8 +17,8 @@
  *
  * Before Linux 6.13 the kernel unpins in the order of clearing: one client that does not
  * read keeps all that was cleared after its send began.  So that the memory remains
- * bounded (invariant 6), at most an eighth of the cache is registered there, together
- * with what may not have been unpinned yet.
+ * bounded (invariant 6), all tables of a cache together register at most an eighth of it
+ * there, together with what may not have been unpinned yet.
  *
  * Any thread, unless a comment says otherwise.  The table's lock is held for one system
  * call at most, and no other lock is taken inside it: segments may be closed under any
@@ -44,18 +43,33 @@ struct nc_registered_counts {
 	uint64_t failed; /* registrations that failed */
 };
 
+/* What the tables of a cache register together. */
+struct nc_registered_budget {
+	_Atomic uint64_t used; /* bytes registered, with those that are kept */
+	uint64_t limit;	       /* bytes */
+};
+
 struct nc_registered {
 	struct io_uring *uring; /* NULL: nothing is registered */
+	struct nc_registered_budget *budget;
 	struct nc_diagnostics *diagnostics;
 	size_t memory; /* bytes of the cache's own segments, for the figure to raise */
 	pthread_mutex_t lock;
 	unsigned slot_count;
-	struct nc_registered_slot *slots;	/* NULL before the first registration */
-	unsigned free;				/* first free slot + 1; 0: none */
-	unsigned uncleared;			/* slots that the kernel failed to clear */
-	struct nc_registered_segment *segments; /* that were sent from */
-	uint64_t retry_at;			/* ns; before that, memory was short */
+	struct nc_registered_slot *slots; /* NULL before the first registration */
+	unsigned free;			  /* first free slot + 1; 0: none */
+	unsigned uncleared;  /* slots that the kernel failed to clear, or not yet told */
+	unsigned users;	     /* submissions being made */
+	unsigned references; /* by its opener, and by segments that were sent from */
+	bool closed;
+	uint64_t retry_at; /* ns; before that, memory was short */
 	struct nc_registered_counts counts;
+	struct nc_registered *next, **link; /* the opener's */
+	/* If only one thread may use the ring: */
+	bool owned;
+	pthread_t owner;
+	void (*stale)(void *data);
+	void *data;
 	/*
 	 * Two periods, by turns: a send belongs to the one in which it began, and what was
 	 * cleared in a period is unpinned when the sends of it and of the one before have
@@ -63,9 +77,8 @@ struct nc_registered {
 	 */
 	unsigned period;	    /* the present one: 0 or 1 */
 	uint64_t sends[2], kept[2]; /* sends in flight; bytes cleared */
-	/* For tests; otherwise the defaults of nc_registered_init(). */
+	/* For tests; otherwise the defaults of nc_registered_open(). */
 	uint64_t idle;	/* ns since its last send after which a slot may be taken away */
-	uint64_t limit; /* bytes registered, with those that are kept */
 	unsigned after; /* times its size that a block is sent from before */
 };
 
@@ -78,26 +91,44 @@ struct nc_registered_use {
 	size_t length;	  /* bytes, at most to the end of the block */
 };
 
+/* memory: bytes of the cache; uring: of the cache, or NULL. */
+void nc_registered_budget_init(struct nc_registered_budget *budget, const struct io_uring *uring,
+			       size_t memory);
+
 /*
- * uring: NULL: nothing is registered; else it must remain until the fini.  memory: bytes
- * of the cache.  Never fails.
+ * uring: NULL: nothing is registered; else it must remain until the close, as the budget
+ * must.  Returns NULL if there is no memory.
  */
-void nc_registered_init(struct nc_registered *table, struct io_uring *uring, size_t memory,
-			struct nc_diagnostics *diagnostics);
+struct nc_registered *nc_registered_open(struct io_uring *uring,
+					 struct nc_registered_budget *budget, size_t memory,
+					 struct nc_diagnostics *diagnostics);
+
+/*
+ * From now on only the calling thread uses the ring, so it alone takes, clears and closes.
+ * stale: another thread has closed a segment, and the owner is to call nc_registered_clear();
+ * called under the table's lock, and under others.
+ */
+void nc_registered_own(struct nc_registered *table, void (*stale)(void *data), void *data);
+
+/* Unpins what other threads could not. */
+void nc_registered_clear(struct nc_registered *table);
+
+/* Whether a submission is being made, so that the table cannot be closed. */
+bool nc_registered_busy(struct nc_registered *table);
 
 /*
  * Clears all slots, so that only memory of unfinished sends remains pinned, however long
- * the ring lives: a forked child may have its descriptor.  Segments may be closed later.
- * No other thread uses the table.
+ * the ring lives: a forked child may have its descriptor.  Segments may be closed meanwhile,
+ * and later.
  */
-void nc_registered_fini(struct nc_registered *table);
+void nc_registered_close(struct nc_registered *table);
 
 /*
  * Finds the registered block with the byte at offset `at` of the segment, or registers
  * it if that is possible and pays.  Returns true with *use; then the slot remains until
  * nc_registered_put(), and use->length is at most length.  Returns false if the bytes
  * must be sent without registration; why is reported and counted.  The caller keeps the
- * segment open.
+ * segment open.  table NULL: false.
  */
 bool nc_registered_take(struct nc_registered *table, struct nc_segment *segment, size_t at,
 			size_t length, struct nc_registered_use *use);
@@ -105,7 +136,7 @@ bool nc_registered_take(struct nc_registered *table, struct nc_segment *segment,
 /* Called when the submission was handed to the kernel, or is not made. */
 void nc_registered_put(const struct nc_registered_use *use);
 
-/* Called once for each take when the kernel no longer needs the bytes; before the fini. */
+/* Called once for each take when the kernel no longer needs the bytes; before the close. */
 void nc_registered_ended(struct nc_registered *table, unsigned period);
 
 /*

@@ -353,12 +353,32 @@ int nc_segment_reader(struct nc_segment *segment)
 	return known - 1;
 }
 
+void nc_segment_watch(struct nc_segment *segment, struct nc_segment_watch *watch)
+{
+	watch->next = atomic_load_explicit(&segment->watches, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&segment->watches, &watch->next, watch,
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
+static void call_watches(struct nc_segment *segment)
+{
+	struct nc_segment_watch *watch =
+		atomic_load_explicit(&segment->watches, memory_order_acquire);
+
+	while (watch) {
+		struct nc_segment_watch *next = watch->next;
+
+		watch->closed(watch);
+		watch = next;
+	}
+}
+
 void nc_segment_close(struct nc_segment *segment)
 {
 	int reader = atomic_load_explicit(&segment->reader, memory_order_relaxed);
 
-	if (segment->watch)
-		segment->watch->closed(segment->watch);
+	call_watches(segment);
 	if (reader)
 		close(reader - 1);
 	if (segment->base)

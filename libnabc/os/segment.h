@@ -16,6 +16,7 @@
 struct nc_segment_watch {
 	/* Called once, when the segment is closed; frees the structure. */
 	void (*closed)(struct nc_segment_watch *watch);
+	struct nc_segment_watch *next; /* the segment's */
 };
 
 struct nc_segment {
@@ -27,8 +28,7 @@ struct nc_segment {
 	_Atomic bool collapsed; /* some of its blocks are huge pages */
 	_Atomic int reader;	/* nc_segment_reader()'s descriptor + 1; 0: none yet */
 	struct nc_pin *pin;	/* counts its memory, see nc_segment_pin(); NULL: none */
-	/* Set and read under the lock of what it belongs to; NULL: none */
-	struct nc_segment_watch *watch;
+	_Atomic(struct nc_segment_watch *) watches; /* see nc_segment_watch() */
 };
 
 /* Whether this system can seal segments; otherwise only one process can use them. */
@@ -113,8 +113,11 @@ int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size);
  */
 int nc_segment_reader(struct nc_segment *segment);
 
+/* Adds a watch, which remains until the segment is closed.  Any thread. */
+void nc_segment_watch(struct nc_segment *segment, struct nc_segment_watch *watch);
+
 /*
- * Calls the watch, unmaps and closes.  Pages that a socket still refers to live until they are
+ * Calls the watches, unmaps and closes.  Pages that a socket still refers to live until they are
  * acknowledged; so segments are closed, and holes are never punched (nabc(7)).
  */
 void nc_segment_close(struct nc_segment *segment);

@@ -333,6 +333,7 @@ int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *s
 
 void nc_send_op_release(struct NC_send_op *op)
 {
+	nc_send_op_drop_registered(op);
 	nc_message_close(&op->message);
 	op->spec.range_count = 0;
 }

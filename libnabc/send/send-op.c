@@ -6,7 +6,8 @@
  * memory; otherwise IORING_OP_SENDMSG of all that is left, or of as many pieces as
  * there are iovecs; IORING_OP_SENDMSG_ZC if the route sends without a copy.  The
  * kernel itself waits until the socket is writable (MSG_WAITALL), so one step is
- * usually enough.
+ * usually enough.  From registered memory a step is IORING_OP_SEND of the header, linked to
+ * IORING_OP_SEND_ZC of the body: see ring-buffers.h.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,15 +38,60 @@ static void prep_kernel(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	op->in_flight = true;
 }
 
+static unsigned flags_of(const struct NC_send_op *op, bool more)
+{
+	return MSG_NOSIGNAL | MSG_WAITALL | (more ? MSG_MORE : 0) |
+	       (op->spec.flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
+}
+
+/* The rest of the only range. */
+static void prep_registered(struct NC_send_op *op, struct io_uring_sqe *sqe)
+{
+	const struct nc_message *message = &op->message;
+	size_t head =
+		op->spec.header_length > message->at ? op->spec.header_length - message->at : 0;
+	unsigned flags = flags_of(op, nc_message_more(message, head + op->use.length));
+
+	io_uring_prep_send_zc(sqe, op->socket, NULL, op->use.length, (int)flags,
+			      IORING_SEND_ZC_REPORT_USAGE);
+	/* It is such a send, of the bytes that were taken. */
+	(void)nc_registered_bind(&op->use, sqe);
+	op->planned = op->use.length;
+	op->level = nc_route_level(&op->route);
+	op->as_zerocopy = op->in_flight = true;
+	op->half = false;
+}
+
+/* The rest of the header; if it is not sent as a whole, the kernel cancels the body. */
+static void prep_head(struct NC_send_op *op, struct io_uring_sqe *sqe)
+{
+	io_uring_prep_send(sqe, op->socket, (const char *)op->spec.header + op->message.at,
+			   op->spec.header_length - op->message.at, (int)flags_of(op, true));
+	sqe->flags |= IOSQE_IO_LINK;
+	op->in_flight = op->linked = op->half = true;
+}
+
 int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 {
 	struct nc_message *message = &op->message;
-	unsigned flags = MSG_NOSIGNAL | MSG_WAITALL;
+	unsigned flags;
 
+	if (op->half) {
+		prep_registered(op, sqe);
+		return 0;
+	}
 	if (op->in_flight || op->error || op->over)
 		return -EINVAL;
 	if (message->at == op->spec.skip && !op->fixed)
 		nc_transmit_begin(op->transmit, op->socket, message);
+	if (op->taken) {
+		op->by_kernel = false;
+		if (message->at < op->spec.header_length)
+			prep_head(op, sqe);
+		else
+			prep_registered(op, sqe);
+		return 0;
+	}
 	op->by_kernel = op->kernel && nc_kernel_next(message);
 	if (op->by_kernel) {
 		prep_kernel(op, sqe);
@@ -60,10 +106,7 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	}
 	op->as_zerocopy = op->zerocopy && (!message->within || op->planned >= NC_ZEROCOPY_REST);
 	op->level = nc_route_level(&op->route);
-	if (nc_message_more(message, op->planned))
-		flags |= MSG_MORE;
-	if (op->spec.flags & NC_SEND_DONTWAIT)
-		flags |= MSG_DONTWAIT;
+	flags = flags_of(op, nc_message_more(message, op->planned));
 	if (op->planned == 0) {
 		/* An empty message: something must complete nevertheless. */
 		io_uring_prep_nop(sqe);
@@ -87,11 +130,30 @@ bool nc_send_op_busy(const struct NC_send_op *op)
 	return op->in_flight || op->notifications;
 }
 
+/* The kernel has the registered memory of the submission, or does not want it. */
+static void put_registered(struct NC_send_op *op)
+{
+	if (op->taken)
+		nc_registered_put(&op->use);
+	op->taken = false;
+}
+
+void nc_send_op_drop_registered(struct NC_send_op *op)
+{
+	put_registered(op);
+	if (op->registered)
+		nc_registered_ended(op->use.table, op->use.period);
+	op->registered = false;
+}
+
 static void notified(struct NC_send_op *op, int32_t result)
 {
 	bool copied = (uint32_t)result & IORING_NOTIF_USAGE_ZC_COPIED;
 
 	op->notifications--;
+	/* Steps without registered memory are notified, too: after the last one it is unused. */
+	if (op->notifications == 0 && !op->taken)
+		nc_send_op_drop_registered(op);
 	if (op->failed) {
 		op->failed--;
 		return;
@@ -159,10 +221,37 @@ static bool step_kernel(struct NC_send_op *op)
 	return result == -EAGAIN && op->spec.flags & NC_SEND_DONTWAIT;
 }
 
+/* Handles the completion of the header; that of the body follows. */
+static int head_sent(struct NC_send_op *op, int32_t result)
+{
+	size_t length = op->spec.header_length - op->message.at;
+
+	if (result > 0 && (size_t)result > length)
+		return -EINVAL;
+	op->linked = false;
+	op->cut = result < 0 || (size_t)result < length;
+	op->head_result = result;
+	if (!op->cut)
+		(void)nc_message_moved(&op->message, NC_METHOD_COPY, length);
+	return NC_PROGRESS_NEXT;
+}
+
 /* Handles the end of a step; true: the socket was full. */
 static bool stepped(struct NC_send_op *op, int32_t result)
 {
 	op->in_flight = false;
+	if (op->taken) {
+		put_registered(op);
+		if (op->notifications == 0)
+			nc_send_op_drop_registered(op);
+		if (result >= 0)
+			atomic_fetch_add_explicit(&nc_transmit_counts(op->transmit)->registered, 1,
+						  memory_order_relaxed);
+	}
+	if (op->cut) {
+		op->cut = op->as_zerocopy = false;
+		result = op->head_result;
+	}
 	if (op->by_kernel && result >= 0)
 		return step_kernel(op);
 	if (result >= 0 && (result || op->planned == 0)) {
@@ -183,6 +272,8 @@ int nc_send_op_complete(struct NC_send_op *op, int32_t result, uint32_t flags)
 {
 	bool notification = flags & IORING_CQE_F_NOTIF, full = false;
 
+	if (op->linked && !notification)
+		return op->half ? -EINVAL : head_sent(op, result);
 	if (notification ? op->notifications == 0
 			 : !op->in_flight ||
 				   (result > 0 && !op->by_kernel && (size_t)result > op->planned))
@@ -215,6 +306,7 @@ void nc_send_op_abandon(struct NC_send_op *op)
 		nc_send_op_free(op);
 		return;
 	}
+	put_registered(op);
 	/*
 	 * The kernel may still read what a submission in flight refers to.  It
 	 * keeps the pages that a socket refers to, but these must not be written

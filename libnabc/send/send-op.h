@@ -33,14 +33,22 @@ struct NC_send_op {
 	struct nc_message message;
 	struct NC_send spec; /* the copy */
 	int socket;
-	bool fixed;		/* socket is an index */
-	bool in_flight;		/* submitted, or about to be; its completion is pending */
-	bool over;		/* all is sent */
-	bool zerocopy;		/* may be tried */
-	bool kernel;		/* the module may send its units */
-	bool by_kernel;		/* the module sends when the step in flight completes */
-	bool gathered;		/* the header is followed by a copy of all ranges */
-	bool as_zerocopy;	/* the step in flight is a zero-copy send */
+	bool fixed;	  /* socket is an index */
+	bool in_flight;	  /* submitted, or about to be; its completion is pending */
+	bool over;	  /* all is sent */
+	bool zerocopy;	  /* may be tried */
+	bool kernel;	  /* the module may send its units */
+	bool by_kernel;	  /* the module sends when the step in flight completes */
+	bool gathered;	  /* the header is followed by a copy of all ranges */
+	bool as_zerocopy; /* the step in flight is a zero-copy send */
+	/* From registered memory, of the step that is selected or the last one that was: */
+	bool registered; /* use belongs to the operation until the kernel needs it no more */
+	bool taken;	 /* the submission is still being made */
+	struct nc_registered_use use;
+	bool half;   /* the header's submission is prepared, the body's is not */
+	bool linked; /* the completion of the header comes first */
+	bool cut;    /* that was not sent as a whole, so the body was not: head_result */
+	int32_t head_result;
 	unsigned notifications; /* pending */
 	struct nc_route_use route;
 	unsigned weight; /* how many messages it represents in the route's counters */
@@ -91,6 +99,9 @@ int nc_send_op_complete(struct NC_send_op *op, int32_t result, uint32_t flags);
 
 /* Whether completions are pending. */
 bool nc_send_op_busy(const struct NC_send_op *op);
+
+/* Gives back registered memory that no submission uses. */
+void nc_send_op_drop_registered(struct NC_send_op *op);
 
 /* Releases the units; the structure remains. */
 void nc_send_op_release(struct NC_send_op *op);

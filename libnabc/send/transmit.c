@@ -346,7 +346,7 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		[NC_ZEROCOPY_LEARNT] = &stat->zerocopy_learnt,
 		[NC_KERNEL_REFUSED] = &stat->kernel_refused,
 	};
-	struct nc_registered_counts registered;
+	struct nc_registered_counts registered = nc_zerocopy_registered(&transmit->zerocopy);
 
 	for (unsigned i = 0; i < NC_TRANSMIT_SHARDS; i++) {
 		struct nc_transmit_counts *counts = &transmit->counts[i];
@@ -361,7 +361,6 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		stat->sends_full += atomic_load_explicit(&counts->full, memory_order_relaxed);
 		stat->sends_failed += atomic_load_explicit(&counts->failed, memory_order_relaxed);
 	}
-	nc_registered_stat(&transmit->zerocopy.registered, &registered);
 	stat->registered_bytes = registered.bytes;
 	stat->registrations = registered.blocks;
 	stat->registrations_failed = registered.failed;

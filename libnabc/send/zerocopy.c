@@ -68,7 +68,7 @@ static void flight_close(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
 static void ended(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
 {
 	if (flight->registered)
-		nc_registered_ended(&zerocopy->registered, flight->period);
+		nc_registered_ended(zerocopy->registered, flight->period);
 	flight_close(zerocopy, flight);
 }
 
@@ -126,7 +126,7 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 static bool take(struct nc_sending *sending, const struct nc_unit *unit, size_t at, size_t length,
 		 struct nc_registered_use *use)
 {
-	struct nc_registered *table = &sending->zerocopy->registered;
+	struct nc_registered *table = sending->zerocopy->registered;
 	struct nc_choice *choice = nc_route_registered(&sending->route, sending->class);
 	unsigned way = REGISTERED;
 
@@ -215,21 +215,83 @@ unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy)
 	return nc_ring_reap(&zerocopy->ring, notified, zerocopy);
 }
 
+bool nc_zerocopy_registers(const struct nc_zerocopy *zerocopy)
+{
+	return zerocopy->ring.usable && !(zerocopy->index->flags & NC_CACHE_NO_REGISTER);
+}
+
+struct nc_registered *nc_zerocopy_open_table(struct nc_zerocopy *zerocopy, struct io_uring *ring)
+{
+	struct nc_registered *table =
+		nc_registered_open(ring, &zerocopy->budget, zerocopy->index->own.budget,
+				   &zerocopy->index->diagnostics);
+
+	if (!table)
+		return NULL;
+	pthread_mutex_lock(&zerocopy->lock);
+	table->next = zerocopy->tables;
+	table->link = &zerocopy->tables;
+	if (table->next)
+		table->next->link = &table->next;
+	zerocopy->tables = table;
+	pthread_mutex_unlock(&zerocopy->lock);
+	return table;
+}
+
+void nc_zerocopy_close_table(struct nc_zerocopy *zerocopy, struct nc_registered *table)
+{
+	struct nc_registered_counts counts;
+
+	pthread_mutex_lock(&zerocopy->lock);
+	*table->link = table->next;
+	if (table->next)
+		table->next->link = table->link;
+	nc_registered_stat(table, &counts);
+	zerocopy->closed.blocks += counts.blocks;
+	zerocopy->closed.failed += counts.failed;
+	pthread_mutex_unlock(&zerocopy->lock);
+	nc_registered_close(table);
+}
+
+struct nc_registered_counts nc_zerocopy_registered(struct nc_zerocopy *zerocopy)
+{
+	struct nc_registered_counts sum, counts;
+
+	pthread_mutex_lock(&zerocopy->lock);
+	sum = zerocopy->closed;
+	for (struct nc_registered *table = zerocopy->tables; table; table = table->next) {
+		nc_registered_stat(table, &counts);
+		sum.bytes += counts.bytes;
+		sum.blocks += counts.blocks;
+		sum.failed += counts.failed;
+	}
+	pthread_mutex_unlock(&zerocopy->lock);
+	return sum;
+}
+
+bool nc_zerocopy_prefers_registered(const struct nc_route_use *route, size_t length)
+{
+	const struct nc_choice *choice = nc_route_registered(route, nc_route_class(length));
+
+	return !choice || nc_choice_best(choice, EITHER, REGISTERED) == REGISTERED;
+}
+
 void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_index *index)
 {
 	*zerocopy = (struct nc_zerocopy){.index = index};
 	pthread_mutex_init(&zerocopy->lock, NULL);
 	nc_ring_init(&zerocopy->ring, !(index->flags & NC_CACHE_NO_URING));
-	nc_registered_init(&zerocopy->registered,
-			   zerocopy->ring.usable && !(index->flags & NC_CACHE_NO_REGISTER)
-				   ? &zerocopy->ring.uring
-				   : NULL,
-			   index->own.budget, &index->diagnostics);
+	nc_registered_budget_init(&zerocopy->budget,
+				  zerocopy->ring.usable ? &zerocopy->ring.uring : NULL,
+				  index->own.budget);
+	if (nc_zerocopy_registers(zerocopy))
+		zerocopy->registered = nc_zerocopy_open_table(zerocopy, &zerocopy->ring.uring);
 }
 
 void nc_zerocopy_fini(struct nc_zerocopy *zerocopy)
 {
-	nc_registered_fini(&zerocopy->registered);
+	if (zerocopy->registered)
+		nc_zerocopy_close_table(zerocopy, zerocopy->registered);
 	nc_ring_fini(&zerocopy->ring);
 	while (zerocopy->flights)
 		flight_close(zerocopy, zerocopy->flights);

@@ -15,18 +15,41 @@
 /* Bytes: a smaller rest of a message is not worth a notification. */
 #define NC_ZEROCOPY_REST ((size_t)32 << 10)
 
+/*
+ * Bytes: a shorter body of a message with a header is sent with it from memory as it is, since the
+ * two submissions cost more than the pages.  Measured by "bench nic".
+ */
+#define NC_RING_BUFFERS_MIN ((size_t)64 << 10)
+
 struct nc_zerocopy {
 	struct nc_index *index;
 	struct nc_ring ring;
-	struct nc_registered registered; /* memory of units that the ring knows */
-	pthread_mutex_t lock;		 /* protects flights; taken inside the ring's lock */
-	struct nc_flight *flights;	 /* sends in flight */
+	struct nc_registered *registered; /* memory of units that the ring knows; NULL: none */
+	struct nc_registered_budget budget;
+	/* Protects the rest; taken inside the ring's lock, not inside those of tables. */
+	pthread_mutex_t lock;
+	struct nc_flight *flights;	    /* sends in flight */
+	struct nc_registered *tables;	    /* the one above, and those of the program's rings */
+	struct nc_registered_counts closed; /* of tables that were closed */
 };
 
 extern const struct nc_method nc_zerocopy_method;
 
 void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_index *index);
 void nc_zerocopy_fini(struct nc_zerocopy *zerocopy);
+
+/* Whether memory is registered at all. */
+bool nc_zerocopy_registers(const struct nc_zerocopy *zerocopy);
+
+/* Opens a table of registered buffers for a ring; NULL: there is no memory. */
+struct nc_registered *nc_zerocopy_open_table(struct nc_zerocopy *zerocopy, struct io_uring *ring);
+void nc_zerocopy_close_table(struct nc_zerocopy *zerocopy, struct nc_registered *table);
+
+/* Adds up the counts of all tables. */
+struct nc_registered_counts nc_zerocopy_registered(struct nc_zerocopy *zerocopy);
+
+/* Whether sends of that length from registered memory cost no more, as far as is known. */
+bool nc_zerocopy_prefers_registered(const struct nc_route_use *route, size_t length);
 
 /* Releases the units of completed sends; returns their number. */
 unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy);

@@ -15,7 +15,8 @@
 #define MIB ((size_t)1 << 20)
 #define BLOCK (2 * MIB)
 
-static struct nc_registered table;
+static struct nc_registered *table;
+static struct nc_registered_budget budget;
 static struct nc_diagnostics diagnostics;
 static struct nc_segment segment;
 static unsigned lines;
@@ -36,15 +37,17 @@ static inline bool open_table(size_t memory)
 		return false;
 	lines = 0;
 	nc_diagnostics_init(&diagnostics, hear, NULL);
-	nc_registered_init(&table, &ring.uring, memory, &diagnostics);
-	table.after = 0;
-	table.limit = UINT64_MAX;
+	budget = (struct nc_registered_budget){.limit = UINT64_MAX};
+	table = nc_registered_open(&ring.uring, &budget, memory, &diagnostics);
+	ck_assert_ptr_nonnull(table);
+	table->after = 0;
 	return true;
 }
 
 static inline void close_table(void)
 {
-	nc_registered_fini(&table);
+	nc_registered_close(table);
+	ck_assert_uint_eq(budget.used, 0);
 	nc_ring_fini(&ring);
 }
 
@@ -52,7 +55,7 @@ static inline struct nc_registered_counts counts(void)
 {
 	struct nc_registered_counts now;
 
-	nc_registered_stat(&table, &now);
+	nc_registered_stat(table, &now);
 	return now;
 }
 
@@ -61,10 +64,10 @@ static inline size_t take_of(struct nc_segment *of, size_t at, size_t length)
 {
 	struct nc_registered_use use;
 
-	if (!nc_registered_take(&table, of, at, length, &use))
+	if (!nc_registered_take(table, of, at, length, &use))
 		return 0;
 	nc_registered_put(&use);
-	nc_registered_ended(&table, use.period);
+	nc_registered_ended(table, use.period);
 	return use.length;
 }
 
@@ -95,7 +98,7 @@ static inline void check_bytes(size_t at, size_t length, uint64_t seed)
 	bool notify;
 	int pair[2];
 
-	ck_assert(nc_registered_take(&table, &segment, at, length, &use));
+	ck_assert(nc_registered_take(table, &segment, at, length, &use));
 	ck_assert_uint_eq(use.length, length);
 	piece.length = length;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
@@ -108,7 +111,7 @@ static inline void check_bytes(size_t at, size_t length, uint64_t seed)
 		await(nc_ring_fd(&ring), POLLIN);
 		(void)nc_ring_reap(&ring, sent, NULL);
 	}
-	nc_registered_ended(&table, use.period);
+	nc_registered_ended(table, use.period);
 	free(got);
 	close_pair(pair);
 }

@@ -28,9 +28,9 @@ START_TEST(test_memlock)
 	ck_assert_ptr_nonnull(
 		strstr(line, "2048 of 65536 KiB of the cache are registered with io_uring"));
 	ck_assert_ptr_nonnull(strstr(line, "raise RLIMIT_MEMLOCK from 3072 KiB to 68608 KiB"));
-	table.idle = 0;
+	table->idle = 0;
 	for (unsigned i = 0; i < 6; i++) {
-		table.retry_at = 0;
+		table->retry_at = 0;
 		/* On older kernels, what was cleared is unpinned a moment later. */
 		if (take(i % 3 * BLOCK, PAGE) == 0)
 			await_pinned(before);

@@ -72,9 +72,9 @@ START_TEST(test_cleared_later)
 	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
 	broken = ring.uring;
 	broken.ring_fd = broken.enter_ring_fd = -1;
-	table.uring = &broken;
+	table->uring = &broken;
 	nc_segment_close(&segment);
-	table.uring = &ring.uring;
+	table->uring = &ring.uring;
 	ck_assert_uint_eq(counts().bytes, 3 * MIB);
 	create(MIB);
 	check_bytes(0, 1000, 1);
@@ -138,11 +138,11 @@ START_TEST(test_refused)
 	ck_assert_uint_eq(counts().failed, 1);
 	close_table();
 	/* Without a ring, or switched off. */
-	nc_registered_init(&table, NULL, MIB, &diagnostics);
+	table = nc_registered_open(NULL, &budget, MIB, &diagnostics);
 	create(MIB);
 	ck_assert_uint_eq(take(0, PAGE), 0);
 	nc_segment_close(&segment);
-	nc_registered_fini(&table);
+	nc_registered_close(table);
 	ck_assert_uint_eq(lines, 1);
 }
 END_TEST
@@ -172,9 +172,9 @@ START_TEST(test_oldest)
 
 	if (!may_pin() || !open_table(64 * MIB))
 		return;
-	table.slot_count = 2;
+	table->slot_count = 2;
 	create(4 * BLOCK);
-	ck_assert(nc_registered_take(&table, &segment, 0, PAGE, &use));
+	ck_assert(nc_registered_take(table, &segment, 0, PAGE, &use));
 	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
 	/* All were used a moment ago. */
 	ck_assert_uint_eq(take(2 * BLOCK, PAGE), 0);
@@ -182,8 +182,8 @@ START_TEST(test_oldest)
 	/* And nothing is tried for a while. */
 	ck_assert_uint_eq(take(2 * BLOCK, PAGE), 0);
 	ck_assert_uint_eq(counts().failed, 1);
-	table.idle = 0;
-	table.retry_at = 0;
+	table->idle = 0;
+	table->retry_at = 0;
 	/* Not the first one, which is in use. */
 	ck_assert_uint_eq(take(2 * BLOCK, PAGE), PAGE);
 	ck_assert_uint_eq(counts().blocks, 3);
@@ -211,27 +211,27 @@ START_TEST(test_kept)
 
 	if (!may_pin() || !open_table(64 * MIB))
 		return;
-	table.limit = 3 * BLOCK;
-	table.idle = 0;
+	budget.limit = 3 * BLOCK;
+	table->idle = 0;
 	create(2 * BLOCK);
-	ck_assert(nc_registered_take(&table, &segment, 0, PAGE, &slow));
+	ck_assert(nc_registered_take(table, &segment, 0, PAGE, &slow));
 	nc_registered_put(&slow);
 	ck_assert_uint_eq(take(BLOCK, PAGE), PAGE);
 	nc_segment_close(&segment);
 	create(3 * BLOCK);
 	/* Two blocks may still be pinned. */
-	ck_assert(nc_registered_take(&table, &segment, 0, PAGE, &other));
+	ck_assert(nc_registered_take(table, &segment, 0, PAGE, &other));
 	nc_registered_put(&other);
 	for (unsigned i = 0; i < 4; i++) {
 		ck_assert_uint_eq(take(BLOCK, PAGE), 0);
 		ck_assert_uint_le(counts().bytes, BLOCK);
 	}
-	nc_registered_ended(&table, slow.period);
+	nc_registered_ended(table, slow.period);
 	/* And the third, since this one was in flight when it was cleared. */
 	for (unsigned i = 0; i < 4; i++)
 		(void)take(i % 3 * BLOCK, PAGE);
 	ck_assert_uint_le(counts().bytes, 3 * BLOCK);
-	nc_registered_ended(&table, other.period);
+	nc_registered_ended(table, other.period);
 	for (size_t at = 0; at < 3 * BLOCK; at += BLOCK)
 		ck_assert_uint_eq(take(at, PAGE), PAGE);
 	ck_assert_uint_eq(counts().bytes, 3 * BLOCK);
@@ -247,7 +247,7 @@ START_TEST(test_when_it_pays)
 {
 	if (!may_pin() || !open_table(64 * MIB))
 		return;
-	table.after = 3;
+	table->after = 3;
 	create(MIB);
 	for (unsigned i = 0; i < 3 * 4; i++)
 		ck_assert_uint_eq(take(0, MIB / 4), 0);
@@ -273,7 +273,7 @@ START_TEST(test_bind)
 	if (!may_pin() || !open_table(64 * MIB))
 		return;
 	create(MIB);
-	ck_assert(nc_registered_take(&table, &segment, PAGE, PAGE, &use));
+	ck_assert(nc_registered_take(table, &segment, PAGE, PAGE, &use));
 	for (unsigned i = 0; i < 6; i++) {
 		struct nc_registered_use bad = use;
 
