@@ -22,7 +22,7 @@
 #endif
 
 /* Maps where huge pages are possible: addresses aligned like the offsets in the file. */
-static void *map_aligned(int fd, size_t size)
+static void *map_aligned(int fd, size_t size, int protection, int flags)
 {
 	char *room = mmap(NULL, size + NC_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t before;
@@ -31,7 +31,7 @@ static void *map_aligned(int fd, size_t size)
 	if (room == MAP_FAILED)
 		return MAP_FAILED;
 	before = -(uintptr_t)room % NC_HUGE_PAGE;
-	base = mmap(room + before, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	base = mmap(room + before, size, protection, flags | MAP_FIXED, fd, 0);
 	if (base == MAP_FAILED) {
 		munmap(room, size + NC_HUGE_PAGE);
 		return MAP_FAILED;
@@ -44,7 +44,7 @@ static void *map_aligned(int fd, size_t size)
 
 static int map(struct nc_segment *segment, int fd, size_t size, bool huge)
 {
-	void *base = huge ? map_aligned(fd, size)
+	void *base = huge ? map_aligned(fd, size, PROT_READ | PROT_WRITE, MAP_SHARED)
 			  : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (base == MAP_FAILED)
@@ -353,6 +353,45 @@ int nc_segment_reader(struct nc_segment *segment)
 	return known - 1;
 }
 
+/* A private mapping that is never written: it does not prevent seals. */
+static char *map_whole(struct nc_segment *segment)
+{
+	char *known = NULL;
+	char *whole = map_aligned(segment->fd, segment->size, PROT_READ, MAP_PRIVATE);
+
+	if (whole == MAP_FAILED)
+		whole = segment->base;
+	else
+		(void)madvise(whole, segment->size, MADV_DONTFORK);
+	if (atomic_compare_exchange_strong_explicit(&segment->whole, &known, whole,
+						    memory_order_acq_rel, memory_order_acquire))
+		return whole;
+	if (whole != segment->base)
+		munmap(whole, segment->size);
+	return known;
+}
+
+char *nc_segment_whole(struct nc_segment *segment)
+{
+	char *whole = atomic_load_explicit(&segment->whole, memory_order_acquire);
+
+	if (whole)
+		return whole;
+	if (!atomic_load_explicit(&segment->collapsed, memory_order_relaxed) || segment->fd < 0)
+		return segment->base;
+	return map_whole(segment);
+}
+
+static void unmap(struct nc_segment *segment)
+{
+	char *whole = atomic_load_explicit(&segment->whole, memory_order_relaxed);
+
+	if (whole && whole != segment->base)
+		munmap(whole, segment->size);
+	if (segment->base)
+		munmap(segment->base, segment->size);
+}
+
 void nc_segment_watch(struct nc_segment *segment, struct nc_segment_watch *watch)
 {
 	watch->next = atomic_load_explicit(&segment->watches, memory_order_relaxed);
@@ -381,8 +420,7 @@ void nc_segment_close(struct nc_segment *segment)
 	call_watches(segment);
 	if (reader)
 		close(reader - 1);
-	if (segment->base)
-		munmap(segment->base, segment->size);
+	unmap(segment);
 	if (segment->pin)
 		nc_pin_closed(segment->pin, segment->size, segment->locked);
 	if (segment->fd >= 0)

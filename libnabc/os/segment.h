@@ -28,6 +28,7 @@ struct nc_segment {
 	_Atomic bool collapsed; /* some of its blocks are huge pages */
 	_Atomic int reader;	/* nc_segment_reader()'s descriptor + 1; 0: none yet */
 	struct nc_pin *pin;	/* counts its memory, see nc_segment_pin(); NULL: none */
+	_Atomic(char *) whole;	/* nc_segment_whole()'s mapping, or base; NULL: none yet */
 	_Atomic(struct nc_segment_watch *) watches; /* see nc_segment_watch() */
 };
 
@@ -63,6 +64,14 @@ bool nc_segment_huge_unasked(void);
  * does nothing.
  */
 void nc_segment_pin(struct nc_segment *segment, struct nc_pin *pin, bool filled);
+
+/*
+ * Returns the address of the same bytes for the kernel to find their pages: base, or for a
+ * segment with collapsed blocks another mapping, which can only be read and is never protected.
+ * mprotect(2) of a part of a huge page splits its mapping: then the kernel looks up each small
+ * page.  What the kernel uses of it counts twice in the process's resident set.  Any thread.
+ */
+char *nc_segment_whole(struct nc_segment *segment);
 
 /* Maps a segment of another process and takes ownership of its descriptor. */
 int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);

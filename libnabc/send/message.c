@@ -116,8 +116,10 @@ unsigned nc_message_plan(const struct nc_message *message, unsigned end, struct 
 		const struct nc_unit *unit = message->views[i].unit;
 		size_t covered = 0;
 
+		char *base = message->lent ? nc_unit_lent_base(unit) : nc_unit_base(unit);
+
 		count +=
-			nc_layout_iovec(&unit->layout, nc_unit_base(unit), range->offset + within,
+			nc_layout_iovec(&unit->layout, base, range->offset + within,
 					range->length - within, iov + count, max - count, &covered);
 		*planned += covered;
 		within = 0;

@@ -24,6 +24,7 @@ struct nc_message {
 	unsigned range;		    /* the range that contains `at`; range_count: none left */
 	size_t within;		    /* bytes of that range sent */
 	bool push;		    /* the last bytes need no MSG_MORE: the socket is corked */
+	bool lent;		    /* the plan is for the kernel, which reads without a copy */
 };
 
 /*

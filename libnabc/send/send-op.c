@@ -100,6 +100,7 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	if (op->gathered) {
 		op->planned = message->total - message->at;
 	} else {
+		message->lent = op->zerocopy;
 		op->header = (struct msghdr){.msg_iov = op->iov};
 		op->header.msg_iovlen = nc_message_plan(message, kernel_from(op), op->iov,
 							op->iovecs, &op->planned);

@@ -162,7 +162,7 @@ static ssize_t submit(struct nc_sending *sending, struct nc_flight *flight, size
 	const struct nc_unit *unit = message->views[message->range].unit;
 	struct nc_registered_use use;
 	bool registered = take(sending, unit, at, *length, &use);
-	struct nc_ring_piece piece = {.data = nc_unit_base(unit) + at,
+	struct nc_ring_piece piece = {.data = nc_unit_lent_base(unit) + at,
 				      .length = registered ? use.length : *length,
 				      .registered = registered ? &use : NULL};
 	ssize_t sent;

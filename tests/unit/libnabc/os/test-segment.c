@@ -5,6 +5,7 @@
  * single-threaded.
  */
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -398,8 +399,43 @@ START_TEST(test_bytes_outlive_huge_pages)
 }
 END_TEST
 
+/* A second mapping where huge pages are split by protection; it prevents no seal. */
+START_TEST(test_whole)
+{
+	const size_t size = 2 * NC_HUGE_PAGE;
+	struct nc_segment segment;
+	char *whole;
+
+	ck_assert_int_eq(nc_segment_create(&segment, size, true, false), 0);
+	ck_assert_ptr_eq(nc_segment_whole(&segment), segment.base);
+	/* What a collapse sets, also where the system has no huge pages. */
+	atomic_store(&segment.collapsed, true);
+	pattern_fill(segment.base, 1, 0, size);
+	ck_assert_int_eq(nc_segment_protect(&segment, 0, 4096), 0);
+	whole = nc_segment_whole(&segment);
+	ck_assert_ptr_ne(whole, segment.base);
+	ck_assert_ptr_eq(nc_segment_whole(&segment), whole);
+	ck_assert_uint_eq((uintptr_t)whole % NC_HUGE_PAGE, 0);
+	ck_assert_uint_eq(pattern_match(whole, 1, 0, size), size);
+	/* Later bytes are there, too; nothing can be written. */
+	pattern_fill(segment.base + 4096, 2, 0, 4096);
+	ck_assert_uint_eq(pattern_match(whole + 4096, 2, 0, 4096), 4096);
+	ck_assert_int_lt(getrandom(whole + 4096, 1, 0), 0);
+	if (nc_segment_can_seal()) {
+		ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+		ck_assert_uint_eq(pattern_match(whole + 4096, 2, 0, 4096), 4096);
+	}
+	nc_segment_close(&segment);
+	ck_assert_int_eq(nc_segment_create_private(&segment, NC_HUGE_PAGE), 0);
+	atomic_store(&segment.collapsed, true);
+	ck_assert_ptr_eq(nc_segment_whole(&segment), segment.base);
+	nc_segment_close(&segment);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_whole);
 	tcase_add_test(tcase, test_create);
 	tcase_add_test(tcase, test_create_fails_whole);
 	tcase_add_test(tcase, test_protect);
