@@ -27,6 +27,9 @@ struct uring_state {
 	struct uring_send *sends; /* whose completions are pending */
 	unsigned send_count;	  /* number of these */
 	struct uring_send *lent;  /* completed, but the kernel still refers to their memory */
+	struct NC_ring_buffers *registered; /* registered memory of units, or NULL */
+	bool asked;			    /* that was opened, or cannot be */
+	struct loop_notice stale;	    /* some must be cleared */
 };
 
 /* The type of an operation is in the highest byte of its user_data. */
@@ -34,6 +37,9 @@ struct uring_state {
 
 /* Returns an empty submission; submits the queue if it is full. */
 struct io_uring_sqe *uring_get_sqe(struct uring_state *state);
+
+/* Ensures that the next `count` submissions are handed to the kernel together. */
+void uring_reserve(struct uring_state *state, unsigned count);
 
 /* Returns the number of the submission that uring_get_sqe() has just returned. */
 static inline unsigned uring_number(const struct uring_state *state)
@@ -57,11 +63,11 @@ void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned
 
 /*
  * The descriptor is being closed: its pending send is not reported.  now: by a system call, not
- * by an operation that is submitted after the send.
+ * by an operation that is submitted after the send.  Returns true if the send closes it later.
  */
-void uring_forget_send(struct loop *loop, int fd, bool now);
+bool uring_forget_send(struct loop *loop, int fd, bool now);
 
-/* The loop has ended, and all sends were submitted: ends them without a report. */
+/* The loop has ended: submits what is left, and ends all sends without a report. */
 void uring_end_sends(struct loop *loop);
 
 /* Frees the memory of sends. */

@@ -6,10 +6,15 @@
  *
  * A submission never waits for its socket (NC_SEND_DONTWAIT), so the kernel has sent, or
  * refused, by the time that it has taken the submission.  After a zero-copy send, another
- * completion says when the kernel no longer refers to the memory.
+ * completion says when the kernel no longer refers to the memory.  From memory that is
+ * registered with the ring, a message is two linked submissions: header and body.  The kernel
+ * looks up the descriptor of the second when it starts it, which can be after later submissions:
+ * so a descriptor is closed after both have completed, or the body might go to another socket.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <nabc-async.h>
 
@@ -22,12 +27,17 @@
  */
 #define PENDING_MAX 64u
 
+/* Attempts to let them complete when the loop ends. */
+#define END_TURNS 16u
+
 struct uring_send {
 	struct uring_send *next;  /* in the list of pending, of lent, or of spare ones */
 	struct uring_send **link; /* pending or lent: what refers to it */
 	NC_send_op *op;		  /* NULL: none yet; kept for later messages */
 	struct loop_send *send;	  /* NULL: its descriptor was closed */
-	unsigned number;	  /* of the submission */
+	unsigned number;	  /* of the first submission */
+	unsigned steps;		  /* submissions: 1, or 2 that are linked */
+	int closing;		  /* the descriptor to close after these; -1: none */
 };
 
 static uint64_t key_of(const struct uring_send *send)
@@ -80,11 +90,67 @@ static bool open_message(struct uring_send *pending, const struct loop_send *op,
 	return pending->op != NULL;
 }
 
+/* --- registered memory --------------------------------------------------------------- */
+
+static void clear_stale(struct loop_task *task)
+{
+	struct uring_state *state =
+		(struct uring_state *)((char *)task - offsetof(struct uring_state, stale.task));
+
+	loop_notice_begin(&state->stale);
+	if (state->registered)
+		(void)NC_ring_buffers_clear(state->registered);
+}
+
+/* Another thread closed a segment of the cache; only this loop's may unpin its memory. */
+static void stale(void *data)
+{
+	struct loop *loop = data;
+	struct uring_state *state = loop->state;
+
+	loop_notify(loop, &state->stale);
+}
+
+/* By the loop's thread, since the ring is its own. */
+static void open_buffers(struct loop *loop)
+{
+	struct uring_state *state = loop->state;
+
+	state->asked = true;
+	state->stale.task.run = clear_stale;
+	/* Without them, sends take more CPU time; the library reports why. */
+	state->registered = NC_ring_buffers_open(NULL, &state->uring, stale, loop);
+}
+
+/* Prepares the submissions of a message; the operation has no step in flight. */
+static void prepare(struct loop *loop, struct uring_send *pending, bool zerocopy)
+{
+	struct uring_state *state = loop->state;
+	int steps;
+
+	if (zerocopy && !state->asked)
+		open_buffers(loop);
+	steps = zerocopy && state->registered ? NC_send_op_steps(pending->op, state->registered)
+					      : 1;
+	pending->steps = steps == 2 ? 2 : 1;
+	pending->closing = -1;
+	uring_reserve(state, pending->steps);
+	for (unsigned i = 0; i < pending->steps; i++) {
+		struct io_uring_sqe *sqe = uring_get_sqe(state);
+
+		if (i == 0)
+			pending->number = uring_number(state);
+		(void)NC_prep_send(sqe, pending->op);
+		sqe->user_data = key_of(pending);
+	}
+}
+
+/* --- sending ----------------------------------------------------------------------- */
+
 bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags)
 {
 	struct uring_state *state = loop->state;
 	struct uring_send *pending;
-	struct io_uring_sqe *sqe;
 
 	if (state->left || state->send_count == PENDING_MAX)
 		return false;
@@ -97,11 +163,7 @@ bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags)
 		return false;
 	}
 	pending->send = op;
-	sqe = uring_get_sqe(state);
-	pending->number = uring_number(state);
-	/* It has no step in flight: this cannot fail. */
-	(void)NC_prep_send(sqe, pending->op);
-	sqe->user_data = key_of(pending);
+	prepare(loop, pending, flags & NC_SEND_OP_ZEROCOPY);
 	enter(&state->sends, pending);
 	state->send_count++;
 	loop->fds[op->fd].submitted = pending;
@@ -133,6 +195,13 @@ static void retire(struct uring_state *state, struct uring_send *done, int progr
 	spare(state, done);
 }
 
+static void close_after(struct uring_send *done)
+{
+	if (done->closing >= 0)
+		close(done->closing);
+	done->closing = -1;
+}
+
 void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned flags)
 {
 	const uint64_t mask = (UINT64_C(1) << URING_TYPE_SHIFT) - 1;
@@ -146,8 +215,12 @@ void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned
 	int progress = NC_send_op_complete(done->op, &completion), end = result_of(progress);
 	size_t sent = NC_send_op_sent(done->op);
 
-	if (first)
+	if (progress == NC_PROGRESS_NEXT)
+		return;
+	if (first) {
 		state->send_count--;
+		close_after(done);
+	}
 	done->send = NULL;
 	retire(state, done, progress);
 	if (!first || !send)
@@ -156,20 +229,25 @@ void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned
 	loop_send_submitted(loop, send, sent, end);
 }
 
-void uring_forget_send(struct loop *loop, int fd, bool now)
+bool uring_forget_send(struct loop *loop, int fd, bool now)
 {
 	struct uring_state *state = loop->state;
 	struct uring_send *pending = loop->fds[fd].submitted;
 
 	if (!pending)
-		return;
+		return false;
 	loop->fds[fd].submitted = NULL;
 	pending->send = NULL;
+	if (pending->steps == 2) {
+		pending->closing = fd;
+		return true;
+	}
 	/* If the kernel does not take it before the close, it must not take it later. */
 	if (now) {
 		(void)io_uring_submit(&state->uring);
 		(void)uring_withdraw(state, pending->number, key_of(pending), key_of(pending));
 	}
+	return false;
 }
 
 /* The kernel did not take these, or may still refer to their memory. */
@@ -179,6 +257,7 @@ static void abandon(struct uring_state *state, struct uring_send **list)
 		struct uring_send *entry = *list;
 
 		leave(entry);
+		close_after(entry);
 		(void)NC_send_op_abandon(entry->op);
 		entry->op = NULL;
 		spare(state, entry);
@@ -195,14 +274,22 @@ void uring_end_sends(struct loop *loop)
 			loop->fds[pending->send->fd].submitted = NULL;
 		pending->send = NULL;
 	}
-	while ((state->sends || state->lent) && io_uring_peek_cqe(&state->uring, &cqe) == 0) {
-		if (cqe->user_data >> URING_TYPE_SHIFT == TYPE_SEND)
-			uring_send_done(loop, cqe->user_data, cqe->res, cqe->flags);
-		io_uring_cqe_seen(&state->uring, cqe);
+	/* Linked submissions need turns of their own; none waits for its socket. */
+	for (unsigned turns = 0; turns < END_TURNS && (turns == 0 || state->sends); turns++) {
+		(void)io_uring_submit_and_get_events(&state->uring);
+		while ((state->sends || state->lent) &&
+		       io_uring_peek_cqe(&state->uring, &cqe) == 0) {
+			if (cqe->user_data >> URING_TYPE_SHIFT == TYPE_SEND)
+				uring_send_done(loop, cqe->user_data, cqe->res, cqe->flags);
+			io_uring_cqe_seen(&state->uring, cqe);
+		}
 	}
 	abandon(state, &state->sends);
 	abandon(state, &state->lent);
 	state->send_count = 0;
+	if (state->registered)
+		(void)NC_ring_buffers_close(state->registered);
+	state->registered = NULL;
 }
 
 void uring_free_sends(struct uring_state *state)

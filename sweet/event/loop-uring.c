@@ -66,6 +66,13 @@ struct io_uring_sqe *uring_get_sqe(struct uring_state *state)
 	return sqe;
 }
 
+void uring_reserve(struct uring_state *state, unsigned count)
+{
+	/* If the kernel does not take them, it takes none of the next. */
+	if (io_uring_sq_space_left(&state->uring) < count)
+		(void)io_uring_submit(&state->uring);
+}
+
 bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_data,
 		    uint64_t instead)
 {
@@ -170,8 +177,7 @@ static void uring_leave(struct loop *loop)
 {
 	struct uring_state *state = loop->state;
 
-	/* Submit the sends and close operations of the last turn. */
-	io_uring_submit(&state->uring);
+	/* Submits the sends and close operations of the last turn. */
 	uring_end_sends(loop);
 	state->left = true;
 }
@@ -275,12 +281,13 @@ static void uring_close_fd(struct loop *loop, int fd)
 	struct uring_state *state = loop->state;
 	struct loop_fd *entry = &loop->fds[fd];
 	bool now = state->left || (!entry->registered && !entry->polled);
+	bool later = uring_forget_send(loop, fd, now);
 	struct io_uring_sqe *sqe;
 
 	entry->resumed = false;
-	uring_forget_send(loop, fd, now);
 	if (now) {
-		close(fd);
+		if (!later)
+			close(fd);
 		return;
 	}
 	/*
@@ -292,11 +299,13 @@ static void uring_close_fd(struct loop *loop, int fd)
 		cancel(loop, key(loop, fd, (enum type)entry->armed));
 	if (entry->polled)
 		cancel(loop, key(loop, fd, TYPE_ROOM));
+	entry->registered = false;
+	entry->polled = false;
+	if (later)
+		return;
 	sqe = uring_get_sqe(state);
 	io_uring_prep_close(sqe, fd);
 	sqe->user_data = TYPE_NONE;
-	entry->registered = false;
-	entry->polled = false;
 }
 
 /*

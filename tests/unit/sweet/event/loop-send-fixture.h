@@ -81,13 +81,19 @@ static inline void outlet_close(struct outlet *outlet)
 	close(outlet->peer);
 }
 
-static inline void start(int kind)
+static inline void start_with(int kind, uint64_t flags)
 {
-	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 32 << 20);
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 32 << 20, .flags = flags);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
 	runner_start(&runner, kind_of(kind));
+}
+
+static inline void start(int kind)
+{
+	start_with(kind, 0);
 }
 
 static inline void stop(void)

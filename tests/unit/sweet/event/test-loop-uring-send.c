@@ -5,6 +5,7 @@
  * thread, the test is the reader.
  */
 #include "loop-send-fixture.h"
+#include "pinned.h"
 
 #define MANY 40u
 #define PENDING_MAX 64u		       /* of loop-uring-send.c */
@@ -407,6 +408,68 @@ START_TEST(test_zerocopy_closed)
 }
 END_TEST
 
+static uint64_t registered_bytes(void)
+{
+	struct NC_cache_stat stat;
+
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
+	return stat.registered_bytes;
+}
+
+/* Its task of clearing, if there is one, runs before the answer. */
+static void turn(void *argument)
+{
+	(void)argument;
+}
+
+/*
+ * Memory that is sent from often is registered with the loop's ring: header and body are linked,
+ * also when the descriptor is closed at once.  When another thread has closed the segment, the
+ * loop unpins it.
+ */
+START_TEST(test_registered)
+{
+	size_t before, size = 6 * MIB, id;
+	struct outlet outlet;
+
+	start_with(0, NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD);
+	if (!may_pin() || !use_zerocopy()) {
+		stop();
+		return;
+	}
+	before = pinned();
+	/* In a segment of its own. */
+	id = insert_held(7, size, 0, NC_KIND_APPENDED);
+	outlet_open(&outlet, ROOM, ROOM);
+	for (unsigned i = 0; i < 600; i++) {
+		set_message(&outlet, id, LARGE);
+		outlet.send.message.skip = 0;
+		call(&runner, outlet_begin, &outlet);
+		expect_message(outlet.peer, 7, LARGE);
+		AWAIT(outlet.calls == i + 1);
+		SEEN(outlet.result == 0);
+	}
+	/* One block, by the loop's ring: the library's own was not used. */
+	ck_assert_uint_eq(registered_bytes(), 2 * MIB);
+	ck_assert_uint_eq(pinned(), before + 2 * MIB);
+	set_message(&outlet, id, LARGE);
+	outlet.send.message.skip = 0;
+	call(&runner, begin_and_end, &outlet);
+	expect_message(outlet.peer, 7, LARGE);
+	SEEN(outlet.calls == 600);
+	outlet.closes = true;
+	outlet_close(&outlet);
+	settle(&runner);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	call(&runner, turn, NULL);
+	ck_assert_uint_eq(registered_bytes(), 0);
+	await_pinned(before);
+	stop();
+	await_pinned(before);
+}
+END_TEST
+
 /* One that the library would send in another way, or wants to measure, is sent by a call. */
 START_TEST(test_not_settled)
 {
@@ -450,6 +513,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_zerocopy_full);
 	tcase_add_test(tcase, test_zerocopy_closed);
 	tcase_add_test(tcase, test_not_settled);
+	tcase_add_test(tcase, test_registered);
 }
 
 RUN_SUITE("loop-uring-send", fill)
