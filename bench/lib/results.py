@@ -15,7 +15,7 @@ from . import plot, process, report, sanity, weave
 from .process import Failure
 from .servers import find_missing
 
-LIMIT_SECONDS, LIMIT_QUICK_SECONDS = 5400, 150
+LIMIT_SECONDS, LIMIT_QUICK_SECONDS = 5400, 600
 END_SECONDS = 30  # time to clean up
 
 
