@@ -101,6 +101,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-process \
 	tests/unit/libnabc/test-degradation \
+	tests/unit/libnabc/test-degradation-zerocopy \
 	tests/unit/libnabc/os/test-cork \
 	tests/unit/libnabc/os/test-socket \
 	tests/unit/libnabc/send/test-transmit-registered \
@@ -937,6 +938,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/valgrind.supp \
 	tests/unit/suite.h \
 	tests/unit/libnabc/api/admin-fixture.h \
+	tests/unit/libnabc/degradation-fixture.h \
 	tests/unit/libnabc/api/grants-fixture.h tests/unit/libnabc/api/sums-fixture.h \
 	tests/unit/sweet/core/auth-fixture.h \
 	tests/unit/libnabc/os/queue-fixture.h \
