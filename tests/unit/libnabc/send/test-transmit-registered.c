@@ -213,21 +213,41 @@ END_TEST
 static struct nc_remote_member *remote;
 static size_t first;
 
-/* Publishes a response as the member does, and has it sent; returns the bytes' seed or 0. */
-static uint64_t respond(char *member, unsigned generation, uint64_t seed, size_t size,
-			const int pair[2])
+/* Admits a member; returns its own mapping of its segment. */
+static char *admit(size_t *bytes)
+{
+	char *member;
+
+	ck_assert_int_eq(nc_index_admit(&cache, 4 * MIB, &remote, &first), 0);
+	*bytes = remote->store->segment.size;
+	member = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, remote->store->segment.fd,
+		      0);
+	ck_assert_ptr_ne(member, MAP_FAILED);
+	return member;
+}
+
+/* Publishes a response as the member does; returns its id. */
+static size_t publish(char *member, unsigned generation, uint64_t seed, size_t size)
 {
 	struct nc_unit_shared *entry = (struct nc_unit_shared *)(void *)member + 3;
-	struct NC_range range = {.id = nc_id(remote->number, 3, generation), .length = size};
-	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
-	char *got = must_alloc(size);
-	uint64_t is = 0;
 
 	pattern_fill(member + first, seed, 0, size);
 	atomic_store(&entry->at, first);
 	atomic_store(&entry->size, size);
 	atomic_store(&entry->fraglen, PAGE);
 	atomic_store(&entry->word, nc_shared_word(generation, NC_SHARED_LIVE));
+	return nc_id(remote->number, 3, generation);
+}
+
+/* Publishes a response and has it sent; returns the bytes' seed or 0. */
+static uint64_t respond(char *member, unsigned generation, uint64_t seed, size_t size,
+			const int pair[2])
+{
+	struct NC_range range = {.id = publish(member, generation, seed, size), .length = size};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	char *got = must_alloc(size);
+	uint64_t is = 0;
+
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), (ssize_t)size);
 	read_exactly(pair[1], got, size);
 	for (uint64_t earlier = 1; earlier <= seed; earlier++)
@@ -253,11 +273,7 @@ START_TEST(test_member)
 
 	if (!open_registering(16 * MIB, 0))
 		return;
-	ck_assert_int_eq(nc_index_admit(&cache, 4 * MIB, &remote, &first), 0);
-	bytes = remote->store->segment.size;
-	member =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, remote->store->segment.fd, 0);
-	ck_assert_ptr_ne(member, MAP_FAILED);
+	member = admit(&bytes);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
 	ck_assert_uint_eq(respond(member, 1, 1, size, pair), 1);
 	ck_assert_uint_eq(all_statistics().registered_sends, 1);
@@ -281,6 +297,104 @@ START_TEST(test_member)
 	ck_assert_uint_lt(all_statistics().registered_bytes, stat.registered_bytes);
 	close_pair(pair);
 	close_registering();
+}
+END_TEST
+
+enum abuse { OVERWRITE, PUNCH, UNMAP, LEAVE };
+
+#define SCRIBBLE 0xee
+
+static void commit(enum abuse abuse, char *member, size_t bytes)
+{
+	/* The table of its units too. */
+	if (abuse == OVERWRITE)
+		memset(member, SCRIBBLE, bytes);
+	if (abuse == PUNCH)
+		ck_assert_int_eq(fallocate(remote->store->segment.fd,
+					   FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+					   (off_t)bytes),
+				 0);
+	munmap(member, bytes);
+	if (abuse == LEAVE)
+		nc_index_detach(&cache, remote);
+}
+
+/* Sends a unit to a client that does not read: from registered memory, which is in flight then. */
+static size_t begin(const int pair[2], size_t id, size_t size)
+{
+	struct NC_range range = {.id = id, .length = size};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	uint64_t before = all_statistics().registered_sends;
+	ssize_t sent;
+
+	set_nonblocking(pair[0]);
+	sent = nc_transmit_send(&transmit, pair[0], &message);
+	ck_assert_int_gt(sent, 64 << 10);
+	ck_assert_uint_gt(all_statistics().registered_sends, before);
+	ck_assert_uint_eq(nc_transmit_reap(&transmit), 0);
+	return (size_t)sent;
+}
+
+/*
+ * While a response of the member and a unit of the server are in flight, the member does
+ * that, and all other memory is written again.  The server's unit arrives as it is; of the
+ * response, bytes that the member wrote at some time; and nothing remains pinned.
+ */
+static void check_abuse(enum abuse abuse)
+{
+	const size_t size = 256 * KIB;
+	int theirs[2], ours[2];
+	size_t bytes, response, unit, own;
+	char *member, *got = must_alloc(size);
+
+	if (!open_registering(16 * MIB, NC_CACHE_NO_HUGE))
+		return;
+	member = admit(&bytes);
+	tcp_pair_between(theirs, "127.0.0.1", "127.0.0.2", 1 << 20, 4096);
+	tcp_pair_between(ours, "127.0.0.1", "127.0.0.2", 1 << 20, 4096);
+	response = begin(theirs, publish(member, 1, 1, size), size);
+	own = insert(9, size, 0, NC_KIND_RECYCLED);
+	unit = begin(ours, own, size);
+	commit(abuse, member, bytes);
+	for (unsigned i = 0; i < 60; i++) {
+		size_t other = insert(50 + i, size, 0, NC_KIND_RECYCLED);
+
+		if (i % 2)
+			ck_assert_int_eq(nc_index_destroy(&cache, other), 0);
+	}
+	read_exactly(theirs[1], got, response);
+	if (abuse == OVERWRITE)
+		for (size_t at = pattern_match(got, 1, 0, response); at < response; at++)
+			expect((unsigned char)got[at] == SCRIBBLE ||
+			       pattern_match(got + at, 1, at, 1) == 1);
+	else
+		ck_assert_uint_eq(pattern_match(got, 1, 0, response), response);
+	read_exactly(ours[1], got, unit);
+	ck_assert_uint_eq(pattern_match(got, 9, 0, unit), unit);
+	settle();
+	close_pair(theirs);
+	close_pair(ours);
+	/* The server continues. */
+	tcp_pair_between(ours, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+	deliver(ours, own, 9, size, 0);
+	settle();
+	close_pair(ours);
+	ck_assert_int_eq(nc_index_destroy(&cache, own), 0);
+	if (abuse != LEAVE)
+		nc_index_detach(&cache, remote);
+	await_pinned(at_start + all_statistics().registered_bytes);
+	/* Less than the member's block. */
+	ck_assert_uint_lt(all_statistics().registered_bytes, 2 * MIB);
+	free(got);
+	close_registering();
+}
+
+START_TEST(test_member_in_flight)
+{
+	check_abuse(OVERWRITE);
+	check_abuse(PUNCH);
+	check_abuse(UNMAP);
+	check_abuse(LEAVE);
 }
 END_TEST
 
@@ -368,6 +482,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_in_flight);
 	tcase_add_test(tcase, test_slot_taken);
 	tcase_add_test(tcase, test_member);
+	tcase_add_test(tcase, test_member_in_flight);
 	tcase_add_test(tcase, test_hardly_any_memlock);
 	tcase_add_test(tcase, test_no_memlock);
 	tcase_add_test(tcase, test_threads);
