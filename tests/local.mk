@@ -989,6 +989,8 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)
 # kernels.  Without QEMU it only says so.
 kernel_tests = \
 	tests/kernel/build-module.sh \
+	tests/kernel/card.c \
+	tests/kernel/card.h \
 	tests/kernel/check-kernel.sh \
 	tests/kernel/device.c \
 	tests/kernel/device.h \
@@ -1003,6 +1005,7 @@ kernel_tests = \
 	tests/kernel/test-access.c \
 	tests/kernel/test-arena.c \
 	tests/kernel/test-bytes.c \
+	tests/kernel/test-card-limits.c \
 	tests/kernel/test-card.c \
 	tests/kernel/test-devices.c \
 	tests/kernel/test-esp.c \

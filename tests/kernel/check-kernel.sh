@@ -57,7 +57,7 @@ fi
 tests=$(echo "$*" | tr ' ' ',')
 
 # Those that use libnabc, compiled from the sources: a build may contain only the shared library.
-of_library="test-card test-library test-worker"
+of_library="test-card test-card-limits test-library test-worker"
 
 # build_library TO
 build_library()
@@ -88,7 +88,7 @@ build_tests()
 		also=
 		case " $of_library " in
 		*" $name "*)
-			also="-I$srcdir/libnabc/include $here/library.c $work/libnabc/libnabc.a -luring"
+			also="-I$srcdir/libnabc/include $here/library.c $here/card.c $work/libnabc/libnabc.a -luring"
 			[ -e "$work/libnabc/libnabc.a" ] || build_library "$work/libnabc" || return
 			;;
 		esac
@@ -127,7 +127,7 @@ modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_gen
 	seqiv echainiv authenc crypto_null
 	8021q bridge ipip sit e1000e"
 
-# Two cards on one hub, for test-card.
+# Two cards on one hub, for test-card and test-card-limits.
 cards="-netdev hubport,hubid=0,id=here -device e1000e,netdev=here,romfile=
 	-netdev hubport,hubid=0,id=there -device e1000e,netdev=there,romfile="
 

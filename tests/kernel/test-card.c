@@ -5,22 +5,13 @@
  * destroyed or evicted, and its memory used again, while they are in flight; also when
  * packets are lost and sent again (invariant 1), or the peer's link goes down meanwhile.
  * In the end nothing is pinned any more.
- *
- * The guest has two emulated cards on one hub, with scatter-gather and checksums of
- * their own; the second one belongs to the peer.  A veth pair is not enough: what
- * crosses it is copied.
  */
-#include <linux/sockios.h>
-#include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "library.h"
+#include "card.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
-#define HERE "10.9.2.1"
-#define PEER "10.9.2.2"
 #define ROUNDS 36
 
 /* Of the units, in turn; together they are larger than the cache. */
@@ -31,33 +22,13 @@ static size_t size_of(unsigned int round)
 	return sizes[round % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/* Cards negotiate for a while; then the peer's address is known, too. */
-static bool reachable(void *context)
-{
-	(void)context;
-	return system("ping -c 1 -W 1 " PEER " >/dev/null") == 0;
-}
-
-static void set_up_cards(void)
-{
-	guest_run("/sbin/ip link set eth1 netns peer && "
-		  "/sbin/ip addr add " HERE "/24 dev eth0 && /sbin/ip link set eth0 up && "
-		  "/sbin/ip -n peer addr add " PEER "/24 dev eth1 && "
-		  "/sbin/ip -n peer link set eth1 up");
-	if (guest_wait(reachable, NULL))
-		return;
-	guest_run(
-		"/sbin/ip -s addr; /sbin/ip -n peer -s addr; /sbin/ip neigh; dmesg | grep e1000e");
-	must(!"the peer is reachable");
-}
-
 static void lose_packets(bool lose)
 {
 	if (lose)
-		guest_run("/sbin/tc qdisc replace dev eth0 root netem delay 10ms loss 1%% limit "
-			  "5000");
+		guest_run("/sbin/tc qdisc replace dev " CARD " root netem delay 10ms loss 1%% "
+			  "limit 5000");
 	else
-		guest_run("/sbin/tc qdisc replace dev eth0 root pfifo_fast");
+		guest_run("/sbin/tc qdisc replace dev " CARD " root pfifo_fast");
 }
 
 struct filling {
@@ -102,41 +73,6 @@ static int receive_all(void *context)
 	return 0;
 }
 
-/* Whether no byte waits for its first transmission; others may wait for acknowledgements. */
-static bool transmitted(void *context)
-{
-	const int *socket = context;
-	int waiting;
-
-	must(ioctl(*socket, SIOCOUTQNSD, &waiting) == 0);
-	return waiting == 0;
-}
-
-/*
- * Since Linux 6.10, a send whose bytes are all appended to a packet of an earlier one
- * is reported as copied, whether it was or not; so there is no packet to append to.
- */
-static void send_unit(int socket, size_t id, size_t size)
-{
-	struct NC_range range = {id, 0, size};
-	struct NC_send message =
-		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT);
-	struct NC_hold hold;
-
-	must(NC_hold(NULL, id, &hold) == 0);
-	while (message.skip < size) {
-		struct pollfd room = {.fd = socket, .events = POLLOUT};
-		ssize_t sent;
-
-		must(poll(&room, 1, 60000) == 1);
-		must(guest_wait(transmitted, &socket));
-		sent = NC_send(NULL, socket, &message);
-		must(sent > 0 || errno == EAGAIN);
-		message.skip += sent > 0 ? (size_t)sent : 0;
-	}
-	must(NC_release(&hold) == 0);
-}
-
 /* The link of the peer goes down in mid-send, and up again. */
 static int interrupt(void *context)
 {
@@ -145,35 +81,6 @@ static int interrupt(void *context)
 	usleep(500000);
 	guest_run("/sbin/ip -n peer link set eth1 up");
 	return 0;
-}
-
-/* Kilobytes of this process that are pinned. */
-static unsigned long pinned(void)
-{
-	FILE *status = fopen("/proc/self/status", "re");
-	unsigned long found = 0;
-	char line[200];
-
-	must(status != NULL);
-	while (fgets(line, sizeof(line), status))
-		(void)sscanf(line, "VmPin: %lu", &found);
-	fclose(status);
-	return found;
-}
-
-static bool nothing_pinned(void *context)
-{
-	(void)context;
-	return pinned() == 0;
-}
-
-static bool all_reported(void *context)
-{
-	const uint64_t *sends = context;
-	struct NC_cache_stat stat = library_stat();
-
-	*(uint64_t *)context = stat.by_zerocopy.sends;
-	return stat.zerocopy_kept + stat.zerocopy_copied == *sends;
 }
 
 enum trouble { NONE, LOSS, INTERRUPTION };
@@ -185,11 +92,10 @@ static void test_flight(enum NC_kind kind, const char *name, bool destroy, enum 
 					   [INTERRUPTION] = ", with a link that goes down"};
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
 	NC_cache *cache = NC_cache_open(&options);
-	struct guest_pair pair = guest_connect_to(AF_INET, PEER);
+	struct guest_pair pair = guest_connect_to(AF_INET, CARD_PEER);
 	pid_t child = guest_fork(receive_all, &pair.far);
 	unsigned long again = guest_retransmitted();
 	struct NC_cache_stat stat;
-	uint64_t sends = 0;
 	pid_t other = 0;
 
 	must(cache != NULL);
@@ -199,14 +105,14 @@ static void test_flight(enum NC_kind kind, const char *name, bool destroy, enum 
 
 		if (trouble == INTERRUPTION && round == ROUNDS / 3)
 			other = guest_fork(interrupt, NULL);
-		send_unit(pair.near, id, size_of(round));
+		card_send(pair.near, id, size_of(round), 0);
 		if (destroy)
 			must(NC_destroy(NULL, id) == 0);
 	}
 	if (other)
 		guest_join(other);
 	guest_join(child);
-	must(guest_wait(all_reported, &sends));
+	card_settle();
 	stat = library_stat();
 	must(stat.zerocopy_kept >= ROUNDS);
 	must(stat.zerocopy_copied == 0);
@@ -214,7 +120,7 @@ static void test_flight(enum NC_kind kind, const char *name, bool destroy, enum 
 	must(trouble == NONE || guest_retransmitted() > again);
 	guest_disconnect(&pair);
 	must(NC_cache_close(cache) == 0);
-	must(guest_wait(nothing_pinned, NULL));
+	card_await_pinned(0);
 	guest_tested("%s units, %s%s: %llu sends, none copied", name,
 		     destroy ? "destroyed" : "evicted", what[trouble],
 		     (unsigned long long)stat.zerocopy_kept);
@@ -222,7 +128,7 @@ static void test_flight(enum NC_kind kind, const char *name, bool destroy, enum 
 
 int main(void)
 {
-	set_up_cards();
+	card_set_up();
 	for (enum trouble trouble = NONE; trouble <= INTERRUPTION; trouble++) {
 		lose_packets(trouble == LOSS);
 		for (int destroy = 0; destroy <= 1; destroy++) {
