@@ -885,6 +885,7 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_packets.py \
 	tests/system/system-calls/test_socket_options.py \
 	tests/system/system-calls/test_unix.py \
+	tests/system/system-calls/test_zerocopy_limits.py \
 	tests/system/workers/test_behind.py \
 	tests/system/workers/test_generate.py \
 	tests/system/workers/test_pools.py \

@@ -76,11 +76,12 @@ bool server_main_open_shared(void)
 {
 	struct server *server = &program.server;
 	const struct config *config = program.reload.config;
+	static _Atomic bool cache_is_open;
 	/* A member may block the thread that serves it, so no loop does that. */
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
-				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD);
-	static _Atomic bool cache_is_open;
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD,
+				      .log = log_of_cache, .log_context = &cache_is_open);
 	GPtrArray *errors;
 	char *why;
 
@@ -88,11 +89,8 @@ bool server_main_open_shared(void)
 	options.flags |= server->path->cache_flags;
 	if (config->io == LOOP_EPOLL)
 		options.flags |= NC_CACHE_NO_URING;
-	if (config->pin) {
+	if (config->pin)
 		options.flags |= NC_CACHE_PIN;
-		options.log = log_of_cache;
-		options.log_context = &cache_is_open;
-	}
 	server->cache = NC_cache_open(&options);
 	if (!server->cache)
 		return server_main_complain("cannot open the cache of %zu bytes: %s",

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Zero-copy sends of a server that may lock no memory."""
+
+import resource
+
+import pytest
+
+from client import Client
+from files import KB, pattern, write
+from server import running
+from test_pin import limited
+
+LARGE = 200 * KB
+SENDS = 60  # enough for a segment of 256 KiB to be registered; see nabc(7)
+# To a client of another address, as to another machine, the server tries zero-copy.
+ELSEWHERE = "127.0.0.2"
+NO_SENDS = "memory for zero-copy sends cannot be locked"
+NO_BLOCKS = "no more memory may be locked"
+UNPRIVILEGED = limited(0)[2:]  # the limit counts for root, too
+
+
+@pytest.fixture
+def root(tmp_path):
+    write(tmp_path / "root" / "large", pattern(LARGE))
+    return tmp_path / "root"
+
+
+def serve(kind, root, method, *options, **how):
+    """Only a server with io_uring sends without a copy."""
+    return running(kind, root, "--threads", 1, "--send-method",
+                   method if kind == "uring" else "auto", *options, **how)
+
+
+@pytest.mark.parametrize("method", ["auto", "zerocopy"])
+@pytest.mark.parametrize("size", [0, 64 * KB])
+def test_memlock(kind, root, size, method):
+    """All is served, and one line for each says what needs locked memory."""
+    with serve(kind, root, method, "--cache-size", "4M", prefix=UNPRIVILEGED) as server, \
+            Client(server.port, 10 * LARGE, source=ELSEWHERE) as client:
+        pinned = server.status()["process"]["pinned"]
+        # Newer kernels lock the memory of a ring, too: the loop has its own already.
+        resource.prlimit(server.pid, resource.RLIMIT_MEMLOCK, (size, size))
+        for _ in range(SENDS):
+            assert client.get("/large").body == pattern(LARGE)
+        status = server.status()
+        transmit = status["transmit"]
+        assert transmit["zerocopy"]["sends"] == transmit["registered_bytes"] == 0
+        declined = transmit["zerocopy_memory"] > 0
+        assert declined == (kind == "uring")
+        failed = transmit["registrations_failed"] > 0
+        assert failed == (kind == "uring" and method == "zerocopy")
+        assert status["process"]["pinned"] == pinned
+        assert server.errors.count(NO_SENDS, least=declined) == declined
+        assert server.errors.count(NO_BLOCKS, least=failed) == failed
+
+
+@pytest.mark.parametrize("size", [0, 64 * KB])
+def test_memlock_at_start(root, size):
+    """A kernel that locks the memory of rings gives the loop none, which the first line states;
+    perhaps the cache has a small one."""
+    with running("uring", root, "--io", "auto", "--cache-size", "4M",
+                 prefix=limited(size)) as server, \
+            Client(server.port, 10 * LARGE, source=ELSEWHERE) as client:
+        for _ in range(SENDS):
+            assert client.get("/large").body == pattern(LARGE)
+        status = server.status()
+        assert "no io_uring" in server.ready or status["io"] == "io_uring"
+        declined = status["transmit"]["zerocopy_memory"] > 0
+        assert server.errors.count(NO_SENDS, least=declined) == declined
