@@ -14,6 +14,10 @@
  *	/long      as many bytes of header lines as the query says, and perhaps a body:
  *	           "20000+body"
  *	/eat       allocates memory until that fails
+ *	/page      as many bytes as the query says, all of them 'p'
+ *	/punch     removes the pages of all memory that it shares
+ *	/overwrite writes to all of it that it can make writable
+ *	/unmap     unmaps all of it
  *	/again     tells the server that it never had this request, and ends
  *	/forget    the same of all requests that it ever had
  *	/deny      the same of one whose response it has begun
@@ -31,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -271,6 +276,52 @@ static struct NC_response with_long_head(const struct NC_request *request)
 	return response;
 }
 
+/* The memory of units, their table, and the requests. */
+static void abuse(const char *how)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], rights[8];
+	unsigned long start, end;
+	struct {
+		char *at;
+		size_t size;
+	} shared[64];
+	unsigned count = 0;
+
+	while (maps && count < 64 && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %7s", &start, &end, rights) == 3 && rights[3] == 's') {
+			/* The text in the file is an address. */
+			memcpy(&shared[count].at, &start, sizeof(start));
+			shared[count++].size = end - start;
+		}
+	if (maps)
+		fclose(maps);
+	for (unsigned i = 0; i < count; i++) {
+		char *at = shared[i].at;
+		size_t size = shared[i].size;
+
+		if (*how == 'u')
+			munmap(at, size);
+		else if (mprotect(at, size, PROT_READ | PROT_WRITE) == 0 && *how == 'o')
+			memset(at, 0xee, size);
+		else
+			(void)madvise(at, size, MADV_REMOVE);
+	}
+}
+
+static struct NC_range page(const struct NC_request *request)
+{
+	const char *query = NC_request_variable(request, "QUERY_STRING");
+	size_t length = query ? strtoul(query, NULL, 10) : 0;
+	char *bytes = g_malloc(length);
+	struct NC_range body;
+
+	memset(bytes, 'p', length);
+	body = unit_of_bytes(bytes, length);
+	g_free(bytes);
+	return body;
+}
+
 static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 {
 	static struct NC_range kept, list[3];
@@ -336,6 +387,12 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 		response = with_long_head(request);
 	} else if (strcmp(order, "/eat") == 0) {
 		eat();
+	} else if (strcmp(order, "/page") == 0) {
+		response.body = page(request);
+	} else if (strcmp(order, "/punch") == 0 || strcmp(order, "/overwrite") == 0 ||
+		   strcmp(order, "/unmap") == 0) {
+		abuse(order + 1);
+		response.body = unit_of("abused\n");
 	} else {
 		response.status = 404;
 	}
