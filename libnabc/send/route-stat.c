@@ -100,7 +100,7 @@ static void explain(const struct nc_route *route, struct NC_route *report, bool 
 	else if (route->local)
 		snprintf(why, size, "stays on this machine");
 	else if (level)
-		snprintf(why, size, "the kernel copies, retry in %u sends",
+		snprintf(why, size, "the kernel copies or refuses, retry in %u sends",
 			 nc_route_refusals(level) -
 				 atomic_load_explicit(&route->copied.since, memory_order_relaxed));
 	else

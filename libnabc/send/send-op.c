@@ -259,8 +259,12 @@ static bool stepped(struct NC_send_op *op, int32_t result)
 		sent(op, op->as_zerocopy ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY, (size_t)result,
 		     false);
 	} else if (op->as_zerocopy && declined(result)) {
+		enum nc_reason reason =
+			nc_zerocopy_refused(&op->transmit->zerocopy, &op->route, op->level, result);
+
 		op->zerocopy = false;
-		nc_route_refused(&op->route, op->level);
+		atomic_fetch_add_explicit(&nc_transmit_counts(op->transmit)->reasons[reason], 1,
+					  memory_order_relaxed);
 	} else if (result == -EAGAIN) {
 		return true;
 	} else if (result != -EINTR) {

@@ -93,28 +93,32 @@ static bool takes(const struct nc_sending *sending, unsigned range)
 	       nc_sending_gapless(sending, range);
 }
 
+enum nc_reason nc_zerocopy_refused(struct nc_zerocopy *zerocopy, const struct nc_route_use *route,
+				   uint32_t level, int error)
+{
+	const bool memory = error == -ENOMEM || error == -ENOBUFS;
+
+	if (memory)
+		nc_diagnostics_report(
+			&zerocopy->index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
+			"memory for zero-copy sends cannot be locked, so units are "
+			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
+	/* Errors of the stream itself are left to the copy, which reports them. */
+	if (memory || error == -EOPNOTSUPP || error == -EINVAL || error == -EACCES)
+		nc_route_refused(route, level);
+	return memory ? NC_ZEROCOPY_MEMORY : NC_ZEROCOPY_REFUSED;
+}
+
 /*
  * Falls back to copy: to wait until the socket is writable, or because zero-copy is
  * unavailable here.
  */
 static int declined(struct nc_sending *sending, uint32_t level, int error)
 {
-	enum nc_reason reason = NC_ZEROCOPY_REFUSED;
+	enum nc_reason reason = NC_ZEROCOPY_FULL;
 
-	if (error == -EAGAIN) {
-		nc_sending_drop(sending, NC_METHOD_ZEROCOPY, NC_ZEROCOPY_FULL);
-		return 1;
-	}
-	if (error == -ENOMEM || error == -ENOBUFS) {
-		reason = NC_ZEROCOPY_MEMORY;
-		nc_diagnostics_report(
-			&sending->message.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
-			"memory for zero-copy sends cannot be locked, so units are "
-			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
-	}
-	/* Errors of the stream itself are left to the copy, which reports them. */
-	if (reason == NC_ZEROCOPY_MEMORY || error == -EOPNOTSUPP || error == -EINVAL)
-		nc_route_refused(&sending->route, level);
+	if (error != -EAGAIN)
+		reason = nc_zerocopy_refused(sending->zerocopy, &sending->route, level, error);
 	nc_sending_drop(sending, NC_METHOD_ZEROCOPY, reason);
 	return 1;
 }

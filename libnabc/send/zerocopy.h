@@ -53,6 +53,13 @@ struct nc_registered_counts nc_zerocopy_registered(struct nc_zerocopy *zerocopy)
 /* Whether sends of that length from registered memory cost no more, as far as is known. */
 bool nc_zerocopy_prefers_registered(const struct nc_route_use *route, size_t length);
 
+/*
+ * The kernel refused a send with an error that may concern this method only: reports a limit that
+ * is too small, and tells the route.  Returns the reason to count.
+ */
+enum nc_reason nc_zerocopy_refused(struct nc_zerocopy *zerocopy, const struct nc_route_use *route,
+				   uint32_t level, int error);
+
 /* Releases the units of completed sends; returns their number. */
 unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy);
 

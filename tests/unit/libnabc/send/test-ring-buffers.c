@@ -153,11 +153,12 @@ START_TEST(test_parts)
 	struct NC_range range = {.length = MIB};
 	size_t got = 0, total = sizeof(HEAD) - 1 + MIB;
 	int pair[2], progress = NC_PROGRESS_AGAIN, steps = 2;
-	unsigned char *bytes = must_alloc(total);
+	unsigned char *bytes;
 	NC_send_op *op;
 
 	if (!begin())
 		return;
+	bytes = must_alloc(total);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 64 << 10, 64 << 10);
 	set_nonblocking(pair[0]);
 	set_nonblocking(pair[1]);

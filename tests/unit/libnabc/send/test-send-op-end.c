@@ -80,6 +80,8 @@ START_TEST(test_notifications)
 		ck_assert_int_eq(completed(operation, 128 * KIB, 0), NC_PROGRESS_DONE);
 		CLOSED();
 	}
+	ck_assert_uint_eq(statistics().zerocopy_memory, 2);
+	ck_assert_uint_eq(statistics().zerocopy_refused, 3);
 	ck_assert_uint_eq(holds_of(range.id), 0);
 #undef OPEN
 #undef CLOSED
