@@ -260,33 +260,54 @@ static void use_ring(NC_cache *cache, const size_t ids[3], unsigned flags)
 
 /* --- through an io_uring of the program ------------------------------------------------------- */
 
-/* Runs its steps until it is complete; accepted bytes are read at once. */
-static void operate(struct io_uring *ring, NC_send_op *operation, int socket, size_t *at)
+/* Prepares the next step; returns false if that failed. */
+static bool prepare_step(struct io_uring *ring, NC_send_op *operation, NC_ring_buffers *buffers)
+{
+	int steps = 1;
+
+	if (buffers && !NUMBER(steps, NC_send_op_steps(operation, buffers)))
+		return false;
+	for (int i = 0; i < steps; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+		if (!OK(NC_prep_send(sqe, operation))) {
+			io_uring_prep_nop(sqe);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool run_operation(struct io_uring *ring, NC_send_op *operation, NC_ring_buffers *buffers,
+		   int socket, size_t *at, size_t size)
 {
 	enum NC_progress progress = NC_PROGRESS_AGAIN;
 	struct io_uring_cqe *cqe;
 	int next;
 
 	while (progress != NC_PROGRESS_DONE) {
-		if (progress == NC_PROGRESS_AGAIN || progress == NC_PROGRESS_FULL) {
-			struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-
-			if (!OK(NC_prep_send(sqe, operation))) {
-				io_uring_prep_nop(sqe);
-				return;
-			}
-		}
+		if ((progress == NC_PROGRESS_AGAIN || progress == NC_PROGRESS_FULL) &&
+		    !prepare_step(ring, operation, buffers))
+			return false;
 		if (io_uring_submit_and_wait(ring, 1) < 0 || io_uring_peek_cqe(ring, &cqe) < 0)
-			return;
+			return false;
 		call_begin();
 		next = NC_send_op_complete(operation, cqe);
 		io_uring_cqe_seen(ring, cqe);
 		if (!call_end("NC_send_op_complete", next >= 0))
-			return;
+			return false;
 		progress = (enum NC_progress)next;
-		take_bytes(socket, at, SIZE);
+		take_bytes(socket, at, size);
 	}
-	MUST(NC_send_op_sent(operation) == SIZE);
+	return true;
+}
+
+void end_operation(NC_send_op *operation)
+{
+	call_begin();
+	if (NC_send_op_close(operation) < 0)
+		(void)NC_send_op_abandon(operation);
+	(void)call_end("NC_send_op_close", true);
 }
 
 static void send_by_operation(NC_cache *cache, struct io_uring *ring, size_t id)
@@ -301,11 +322,9 @@ static void send_by_operation(NC_cache *cache, struct io_uring *ring, size_t id)
 	ranges_of(id, ranges, first);
 	open_stream(ends, true);
 	if (GOT(operation, NC_send_op_open(cache, ends[0], &message, 0))) {
-		operate(ring, operation, ends[1], &at);
-		call_begin();
-		if (NC_send_op_close(operation) < 0)
-			(void)NC_send_op_abandon(operation);
-		(void)call_end("NC_send_op_close", true);
+		if (run_operation(ring, operation, NULL, ends[1], &at, SIZE))
+			MUST(NC_send_op_sent(operation) == SIZE);
+		end_operation(operation);
 	}
 	close_pair(ends);
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <nabc.h>
+#include <nabc-async.h>
 
 struct scenario {
 	const char *name;
@@ -93,6 +93,18 @@ size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size, unsigned flags
 
 /* Reads what a socket has received, which must be the unit's bytes from *at on; advances *at. */
 void take_bytes(int socket, size_t *at, size_t size);
+
+struct io_uring;
+
+/*
+ * Runs an operation's steps on the ring, from registered memory if buffers are given; accepted
+ * bytes are read at once, as by take_bytes().  Returns whether it is complete.
+ */
+bool run_operation(struct io_uring *ring, NC_send_op *operation, NC_ring_buffers *buffers,
+		   int socket, size_t *at, size_t size);
+
+/* Closes it, or abandons it if its completions are lost. */
+void end_operation(NC_send_op *operation);
 
 /* Waits until one of them is readable; returns false after a second. */
 bool await_either(int one, int other);
