@@ -27,13 +27,12 @@ static_assert(offsetof(struct NC_cache, index) == 0, "a handle's cache is one of
 #define CACHE_OPTIONS_LEAST 120u
 #define SERVE_OPTIONS_LEAST 40u
 #define ATTACH_OPTIONS_LEAST 32u
-#define SEND_LEAST 64u
 #define SENDFILE_LEAST 64u
 
 static_assert(sizeof(struct NC_cache_options) == CACHE_OPTIONS_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_serve_options) == SERVE_OPTIONS_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_attach_options) == ATTACH_OPTIONS_LEAST, "grows at its end only");
-static_assert(sizeof(struct NC_send) == SEND_LEAST, "grows at its end only");
+static_assert(offsetof(struct NC_send, cookie) == NC_API_SEND_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_sendfile) == SENDFILE_LEAST, "grows at its end only");
 
 unsigned NC_version(void)

@@ -64,6 +64,9 @@ static inline ssize_t nc_api_result(ssize_t result)
 	return -1;
 }
 
+/* Bytes of struct NC_send that callers know at least. */
+#define NC_API_SEND_LEAST 64u
+
 /*
  * Points *message to a message of the library's size: the caller's own, or a copy
  * in *known.  Returns 0, -EINVAL (NULL, or too small), or -E2BIG.
@@ -76,7 +79,7 @@ static inline int nc_api_message(const struct NC_send **message, struct NC_send 
 		return -EINVAL;
 	if ((*message)->size == sizeof(*known))
 		return 0;
-	error = nc_versioned_read(known, sizeof(*known), sizeof(*known), *message);
+	error = nc_versioned_read(known, sizeof(*known), NC_API_SEND_LEAST, *message);
 	*message = known;
 	return error;
 }

@@ -313,6 +313,11 @@ struct NC_send {
 	unsigned hold_count;	     /* at most NC_RANGES_MAX */
 	unsigned flags;		     /* NC_SEND_* */
 	size_t skip;		     /* bytes of the message that earlier calls sent */
+	/*
+	 * NULL, or a variable of the connection that is 0 before its first message: then the
+	 * library asks only once for the socket's number (SO_COOKIE), and keeps it there.
+	 */
+	uint64_t *cookie;
 };
 
 #define NC_SEND_INIT(...) NC_INIT(struct NC_send, __VA_ARGS__)

@@ -276,17 +276,34 @@ bool nc_route_noted(struct nc_routes *routes, uint32_t note, struct nc_route_use
 	return (use->number & MEMO_NUMBER_MAX) == (note >> NOTE_SHIFT & MEMO_NUMBER_MAX);
 }
 
-int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use)
+/* Returns 0, or -errno; a cookie of 0: the kernel gives none. */
+static int cookie_of(int socket, uint64_t *known, uint64_t *cookie)
 {
-	socklen_t length = sizeof(use->cookie);
-	struct nc_route_key key;
+	socklen_t length = sizeof(*cookie);
 
-	*use = (struct nc_route_use){0};
-	if (getsockopt(socket, SOL_SOCKET, SO_COOKIE, &use->cookie, &length) < 0) {
+	if (known && *known) {
+		*cookie = *known;
+		return 0;
+	}
+	if (getsockopt(socket, SOL_SOCKET, SO_COOKIE, cookie, &length) < 0) {
 		if (errno != ENOPROTOOPT)
 			return -errno;
-		use->cookie = 0;
+		*cookie = 0;
 	}
+	if (known)
+		*known = *cookie;
+	return 0;
+}
+
+int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct nc_route_use *use)
+{
+	struct nc_route_key key;
+	int error;
+
+	*use = (struct nc_route_use){0};
+	error = cookie_of(socket, cookie, &use->cookie);
+	if (error)
+		return error;
 	if (recall(routes, use))
 		return 0;
 	use->route = NULL;

@@ -116,10 +116,11 @@ void nc_routes_init(struct nc_routes *routes);
 void nc_routes_fini(struct nc_routes *routes);
 
 /*
- * Finds the route of a socket.  Returns 0, also if it has none, -EBADF or
- * -ENOTSOCK.  Makes one system call, three for a socket that is new here.
+ * Finds the route of a socket.  cookie: see struct NC_send; may be NULL.  Returns 0, also if it
+ * has none, -EBADF or -ENOTSOCK.  Makes one system call, none with a cookie, and two more for a
+ * socket that is new here.
  */
-int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use);
+int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct nc_route_use *use);
 
 /*
  * Convert a route to NC_ROUTE_NOTE_BITS bits, for a message that continues later,

@@ -83,6 +83,7 @@ static void keep(struct NC_send_op *op, const struct plan *plan, const struct nc
 	op->message.views = (struct nc_view *)(op->iov + plan->iovecs);
 	ranges = (struct NC_range *)(op->message.views + count);
 	op->spec.ranges = ranges;
+	op->spec.cookie = NULL;
 	op->spec.holds = NULL;
 	op->spec.hold_count = 0;
 	op->spec.header = ranges + count;

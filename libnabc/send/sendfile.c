@@ -136,7 +136,7 @@ ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_se
 			     .retry_short = nc_ring_waits(&transmit->zerocopy.ring)};
 	/* A continued message was checked when it began. */
 	if (!spec->skip && task.total >= NC_ROUTE_CLASS_MIN) {
-		error = nc_route_find(&transmit->routes, socket, &route);
+		error = nc_route_find(&transmit->routes, socket, NULL, &route);
 		if (error)
 			return error;
 		if (task.lend)

@@ -256,7 +256,7 @@ unsigned nc_transmit_route(struct nc_transmit *transmit, int socket,
 		weight = SMALL_SAMPLE;
 	}
 	/* If this is not a socket, the send reports that. */
-	return nc_route_find(&transmit->routes, socket, route) ? 0 : weight;
+	return nc_route_find(&transmit->routes, socket, message->spec->cookie, route) ? 0 : weight;
 }
 
 unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *sending)
@@ -277,7 +277,8 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 	}
 	sampled = ticks % NC_ROUTE_SAMPLE == 0;
 	/* If this is not a socket, the copy reports that. */
-	if (nc_route_find(&transmit->routes, sending->socket, &sending->route)) {
+	if (nc_route_find(&transmit->routes, sending->socket, sending->message.spec->cookie,
+			  &sending->route)) {
 		offer_kernel(sending, &sizes);
 		return 0;
 	}

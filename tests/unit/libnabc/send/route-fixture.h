@@ -29,7 +29,7 @@ static inline struct nc_route_use use_between(const char *from, const char *to)
 	int pair[2];
 
 	tcp_pair_between(pair, from, to, 0, 0);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert_ptr_nonnull(use.route);
 	close_pair(pair);
 	return use;

@@ -30,7 +30,7 @@ START_TEST(test_full)
 	busy = use_between("127.0.0.1", "127.0.0.2");
 	nc_route_count(&busy, &tally, 1000);
 	tcp_pair_between(pair, "127.0.0.3", "127.0.0.4", 0, 0);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &old), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &old), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.9", NC_METHOD_COPY), 0);
 	crowd(0, 3 * NC_ROUTES, 10);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), NC_ROUTES);
@@ -44,7 +44,7 @@ START_TEST(test_full)
 	nc_route_notified(&old, 0, true);
 	nc_route_refused(&old, 0);
 	ck_assert_uint_eq(atomic_load(&old.route->copied.level), 0);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &old), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &old), 0);
 	ck_assert_uint_eq(atomic_load(&old.route->number), old.number);
 	(void)route_stat("127.0.0.3", 0);
 	/* An entry that was busy long ago becomes idle. */
@@ -72,10 +72,10 @@ START_TEST(test_full_of_fixed)
 	ck_assert_int_eq(nc_routes_fix(&routes, "10.0.1.1", NC_ROUTE_LEARN), 0);
 	/* An additional route is simply not in the table. */
 	tcp_pair(pair);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert_ptr_null(use.route);
 	ck_assert_int_eq(nc_routes_fix(&routes, "10.0.0.7", NC_ROUTE_LEARN), 0);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert_ptr_nonnull(use.route);
 	close_pair(pair);
 	close_routes();
@@ -144,7 +144,7 @@ START_TEST(test_addresses)
 	/* Mapped addresses are listed as IPv4. */
 	ck_assert_int_eq(route_stat("127.0.0.1", 0).family, AF_INET);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert_int_eq(nc_route_fixed(&use), NC_METHOD_COPY);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 3);
 	close_pair(pair);
@@ -195,7 +195,7 @@ START_TEST(test_mapped)
 	fd = socket(AF_INET6, SOCK_STREAM, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&there, sizeof(there)), 0);
-	ck_assert_int_eq(nc_route_find(&routes, fd, &mapped), 0);
+	ck_assert_int_eq(nc_route_find(&routes, fd, NULL, &mapped), 0);
 	plain = use_between("127.0.0.1", "127.0.0.2");
 	ck_assert_ptr_nonnull(mapped.route);
 	ck_assert_ptr_eq(plain.route, mapped.route);

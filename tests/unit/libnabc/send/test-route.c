@@ -21,10 +21,10 @@ START_TEST(test_keys)
 	ck_assert(local.local);
 	ck_assert(!remote.local);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &unix_one), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &unix_one), 0);
 	ck_assert(unix_one.local);
 	ck_assert(!unix_one.unbounded);
-	ck_assert_int_eq(nc_route_find(&routes, pair[1], &again), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[1], NULL, &again), 0);
 	ck_assert_ptr_eq(unix_one.route, again.route);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 4);
 	ck_assert(nc_route_tries_zerocopy(&local, false));
@@ -42,7 +42,7 @@ START_TEST(test_no_route)
 
 	open_routes();
 	/* Not connected: a socket without a route, from which nothing is learnt. */
-	ck_assert_int_eq(nc_route_find(&routes, fd, &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, fd, NULL, &use), 0);
 	ck_assert_ptr_null(use.route);
 	ck_assert(!use.unbounded);
 	ck_assert(!nc_route_tries_zerocopy(&use, true));
@@ -53,12 +53,37 @@ START_TEST(test_no_route)
 	nc_route_refused(&use, 0);
 	nc_route_count(&use, &tally, 1);
 	close(fd);
-	ck_assert_int_eq(nc_route_find(&routes, fd, &use), -EBADF);
-	ck_assert_int_eq(nc_route_find(&routes, -1, &use), -EBADF);
+	ck_assert_int_eq(nc_route_find(&routes, fd, NULL, &use), -EBADF);
+	ck_assert_int_eq(nc_route_find(&routes, -1, NULL, &use), -EBADF);
 	ck_assert_int_eq(pipe(ends), 0);
-	ck_assert_int_eq(nc_route_find(&routes, ends[1], &use), -ENOTSOCK);
+	ck_assert_int_eq(nc_route_find(&routes, ends[1], NULL, &use), -ENOTSOCK);
 	close_pair(ends);
 	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 0);
+	close_routes();
+}
+END_TEST
+
+/* With the connection's cookie, the kernel is asked only once. */
+START_TEST(test_cookie)
+{
+	struct nc_route_use use, again;
+	uint64_t cookie = 0, kernels = 0;
+	socklen_t length = sizeof(kernels);
+	int pair[2];
+
+	open_routes();
+	tcp_pair(pair);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], &cookie, &use), 0);
+	ck_assert_int_eq(getsockopt(pair[0], SOL_SOCKET, SO_COOKIE, &kernels, &length), 0);
+	ck_assert_uint_eq(cookie, kernels);
+	close_pair(pair);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], &cookie, &again), 0);
+	ck_assert_ptr_eq(again.route, use.route);
+	ck_assert_uint_eq(again.cookie, cookie);
+	/* Nothing is kept of what is no socket. */
+	cookie = 0;
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], &cookie, &again), -EBADF);
+	ck_assert_uint_eq(cookie, 0);
 	close_routes();
 }
 END_TEST
@@ -71,21 +96,21 @@ START_TEST(test_memo)
 
 	open_routes();
 	tcp_pair(pair);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert(use.unbounded);
 	nc_route_bounded(&routes, &use);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert(!use.unbounded);
 	ck_assert_ptr_nonnull(use.route);
 	ck_assert(use.local);
 	copy = dup(pair[0]);
-	ck_assert_int_eq(nc_route_find(&routes, copy, &other), 0);
+	ck_assert_int_eq(nc_route_find(&routes, copy, NULL, &other), 0);
 	ck_assert(!other.unbounded);
 	close(copy);
 	/* Another socket with the same number. */
 	tcp_pair_between(next, "127.0.0.5", "127.0.0.6", 0, 0);
 	ck_assert_int_eq(dup2(next[0], pair[0]), pair[0]);
-	ck_assert_int_eq(nc_route_find(&routes, pair[0], &other), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &other), 0);
 	ck_assert(other.unbounded);
 	ck_assert(!other.local);
 	ck_assert_ptr_ne(other.route, use.route);
@@ -273,7 +298,7 @@ static void *learn(void *context)
 	for (unsigned i = 0; i < scaled(20000); i++) {
 		struct NC_route list[4];
 
-		if (nc_route_find(&routes, pair[i % 2], &use) || !use.route) {
+		if (nc_route_find(&routes, pair[i % 2], NULL, &use) || !use.route) {
 			atomic_fetch_add(&faults, 1);
 			continue;
 		}
@@ -315,6 +340,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_keys);
 	tcase_add_test(tcase, test_no_route);
+	tcase_add_test(tcase, test_cookie);
 	tcase_add_test(tcase, test_memo);
 	tcase_add_test(tcase, test_copied);
 	tcase_add_test(tcase, test_copied_for_long);
