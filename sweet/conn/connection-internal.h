@@ -70,6 +70,7 @@ struct connection {
 	struct thread *thread;
 	struct connection *next, **link; /* the thread's list */
 	int fd;
+	uint64_t cookie; /* of the socket, for the library */
 	enum state state;
 	enum connection_state counted; /* state that the thread's counters contain */
 	bool keep_alive;	       /* after the current response */

@@ -84,7 +84,8 @@ static void send_piece(struct connection *connection, size_t head_length)
 	uint64_t piece = 0;
 
 	*message = (struct NC_send)NC_SEND_INIT(.header = output_bytes(output),
-						.header_length = head_length);
+						.header_length = head_length,
+						.cookie = &connection->cookie);
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.batch = true;

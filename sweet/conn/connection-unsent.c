@@ -28,7 +28,13 @@
 #define NEAR (16 << 10)
 #define FAR (1 << 20)
 #define READ_FROM (128u << 10) /* bytes; a kernel receives up to about 64 KB without a reader */
-#define LOOK_FROM (32u << 10)  /* fewer bytes are not worth a system call */
+/*
+ * Bytes that a connection sends from one look to the next: no more than a part of its share of
+ * socket-memory, since those are not counted.
+ */
+#define LOOK_FROM (32u << 10)
+#define LOOK_MOST (16u << 20)
+#define LOOK_SHARE 4u
 
 /* --- the bound ------------------------------------------------------------------- */
 
@@ -260,11 +266,24 @@ void connection_unsent_waits(struct connection *connection)
 		connection->send.message.flags &= ~NC_SEND_COPY;
 }
 
+/* Each second, connections with counted bytes are looked at anyway. */
+static uint64_t look_from(const struct connection *connection)
+{
+	const struct server *server = connection->thread->server;
+	uint64_t open = atomic_load_explicit(&connection->thread->counters.open,
+					     memory_order_relaxed),
+		 share = server->unsent_most / LOOK_SHARE / server->threads / MAX(open, 1);
+
+	if (!connection->reads || is_tight(server))
+		return connection->unsent ? 0 : LOOK_FROM;
+	return CLAMP(share, LOOK_FROM, LOOK_MOST);
+}
+
 void connection_unsent_stops(struct connection *connection)
 {
 	connection->sending = false;
 	connection->sent_earlier += connection->send.message.skip;
-	if (connection->sent_earlier - connection->looked_at >= LOOK_FROM || connection->unsent)
+	if (connection->sent_earlier - connection->looked_at >= look_from(connection))
 		look(connection);
 }
 
