@@ -170,9 +170,9 @@ void nc_registered_clear(struct nc_registered *table)
 void nc_registered_ended(struct nc_registered *table, unsigned period)
 {
 	pthread_mutex_lock(&table->lock);
-	if (--table->sends[period] == 0)
+	if (--table->sends[period] == 0 && !table->closed)
 		nc_registered_turn(table);
-	pthread_mutex_unlock(&table->lock);
+	nc_registered_unreference(table);
 }
 
 static void free_slots(struct nc_registered *table)

@@ -276,6 +276,7 @@ static bool take_locked(struct nc_registered *table, struct nc_segment *segment,
 	slot = &table->slots[of->blocks[number].slot - 1];
 	slot->users++;
 	table->users++;
+	table->references++;
 	slot->used = now;
 	table->sends[table->period]++;
 	*use = (struct nc_registered_use){.table = table,

@@ -60,7 +60,7 @@ struct nc_registered {
 	unsigned free;			  /* first free slot + 1; 0: none */
 	unsigned uncleared;  /* slots that the kernel failed to clear, or not yet told */
 	unsigned users;	     /* submissions being made */
-	unsigned references; /* by its opener, and by segments that were sent from */
+	unsigned references; /* by its opener, segments that were sent from, and sends in flight */
 	bool closed;
 	uint64_t retry_at; /* ns; before that, memory was short */
 	struct nc_registered_counts counts;
@@ -136,7 +136,7 @@ bool nc_registered_take(struct nc_registered *table, struct nc_segment *segment,
 /* Called when the submission was handed to the kernel, or is not made. */
 void nc_registered_put(const struct nc_registered_use *use);
 
-/* Called once for each take when the kernel no longer needs the bytes; before the close. */
+/* Called once for each take when the kernel no longer needs the bytes; may be after the close. */
 void nc_registered_ended(struct nc_registered *table, unsigned period);
 
 /*

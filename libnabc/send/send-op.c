@@ -251,7 +251,8 @@ static bool stepped(struct NC_send_op *op, int32_t result)
 	}
 	if (op->cut) {
 		op->cut = op->as_zerocopy = false;
-		result = op->head_result;
+		/* A body without its header, if the two were not submitted together. */
+		result = result > 0 ? -EIO : op->head_result;
 	}
 	if (op->by_kernel && result >= 0)
 		return step_kernel(op);
@@ -311,7 +312,7 @@ void nc_send_op_abandon(struct NC_send_op *op)
 		nc_send_op_free(op);
 		return;
 	}
-	put_registered(op);
+	nc_send_op_drop_registered(op);
 	/*
 	 * The kernel may still read what a submission in flight refers to.  It
 	 * keeps the pages that a socket refers to, but these must not be written

@@ -298,6 +298,6 @@ void nc_zerocopy_fini(struct nc_zerocopy *zerocopy)
 		nc_zerocopy_close_table(zerocopy, zerocopy->registered);
 	nc_ring_fini(&zerocopy->ring);
 	while (zerocopy->flights)
-		flight_close(zerocopy, zerocopy->flights);
+		ended(zerocopy, zerocopy->flights);
 	pthread_mutex_destroy(&zerocopy->lock);
 }

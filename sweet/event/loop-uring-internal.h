@@ -38,8 +38,8 @@ struct uring_state {
 /* Returns an empty submission; submits the queue if it is full. */
 struct io_uring_sqe *uring_get_sqe(struct uring_state *state);
 
-/* Ensures that the next `count` submissions are handed to the kernel together. */
-void uring_reserve(struct uring_state *state, unsigned count);
+/* Whether the next `count` submissions are handed to the kernel together. */
+bool uring_reserve(struct uring_state *state, unsigned count);
 
 /* Returns the number of the submission that uring_get_sqe() has just returned. */
 static inline unsigned uring_number(const struct uring_state *state)

@@ -126,15 +126,14 @@ static void open_buffers(struct loop *loop)
 static void prepare(struct loop *loop, struct uring_send *pending, bool zerocopy)
 {
 	struct uring_state *state = loop->state;
-	int steps;
+	int steps = 1;
 
 	if (zerocopy && !state->asked)
 		open_buffers(loop);
-	steps = zerocopy && state->registered ? NC_send_op_steps(pending->op, state->registered)
-					      : 1;
+	if (zerocopy && state->registered && uring_reserve(state, 2))
+		steps = NC_send_op_steps(pending->op, state->registered);
 	pending->steps = steps == 2 ? 2 : 1;
 	pending->closing = -1;
-	uring_reserve(state, pending->steps);
 	for (unsigned i = 0; i < pending->steps; i++) {
 		struct io_uring_sqe *sqe = uring_get_sqe(state);
 

@@ -66,11 +66,11 @@ struct io_uring_sqe *uring_get_sqe(struct uring_state *state)
 	return sqe;
 }
 
-void uring_reserve(struct uring_state *state, unsigned count)
+bool uring_reserve(struct uring_state *state, unsigned count)
 {
-	/* If the kernel does not take them, it takes none of the next. */
 	if (io_uring_sq_space_left(&state->uring) < count)
 		(void)io_uring_submit(&state->uring);
+	return io_uring_sq_space_left(&state->uring) >= count;
 }
 
 bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_data,
