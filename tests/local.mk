@@ -205,6 +205,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-file-cache-tick \
 	tests/unit/sweet/files/test-file-cache-table \
 	tests/unit/sweet/event/test-loop-uring-send \
+	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \
 	tests/unit/sweet/handler/test-text-response \
 	tests/unit/sweet/base/test-histogram \
@@ -727,6 +728,9 @@ tests_unit_sweet_base_test_histogram_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_event_test_loop_uring_send_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_uring_send_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_uring_send_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_loop_uring_send_zerocopy_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_uring_send_zerocopy_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_uring_send_zerocopy_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_event_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_watch_LDADD = $(sweet_unit_ldadd)
@@ -968,7 +972,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/handle-fixture.h \
 	tests/unit/libnabc/store/unit-checksum-fixture.h \
 	tests/unit/kernel-fixture.h \
-	tests/unit/loop-fixture.h \
+	tests/unit/loop-fixture.h tests/unit/sweet/event/loop-uring-fixture.h \
 	tests/unit/member-fixture.h \
 	tests/unit/unit-holds.h \
 	tests/unit/nabc-fixture.h \

@@ -21,9 +21,8 @@ CPU: were it full, attackers would take from the clients what they need before
 they ever met the server.  So the server has 0.7 of its own CPU left to resist
 with, and what it loses shows as soon as an attack takes twice as much of its CPU
 time as of the attackers', or fills a table, a queue or a limit that is for all.
-What it used is told too.  They come from 16 addresses, each of which may have
-what the limits give a client: from any number of addresses that would be no
-attack but many visitors.  The honest clients come before the attackers where CPU
+What it used is stated, too.  They come from 16 addresses, each of which may have
+what the limits give a client: from more it would be many visitors, no attack.  The honest clients come before the attackers where CPU
 time is short, as do other machines, which have their own.  Turns with and without
 attackers alternate, so that other loads of the machine meet both, and medians are
 compared; turns in which honest clients did not have their rate when they were
