@@ -14,8 +14,9 @@
  * socket that needs more gets NEAR at most.  Above socket-memory, each thread that exceeds its
  * share resets connections that acknowledge less in a second than their sockets hold, the slowest
  * first.  Each second a thread checks its sockets that hold bytes, since the kernel does not report
- * acknowledgements.  A client that acknowledges more, or whose rate is not known yet, is not the
- * cause, however much its socket holds.
+ * acknowledgements; a client that reads is otherwise checked only when it has sent its share of a
+ * quarter of socket-memory, or its socket is full.  A client that acknowledges more, or whose rate
+ * is not known yet, is not the cause, however much its socket holds.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
