@@ -80,6 +80,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-recorded \
 	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-ring-buffers \
+	tests/unit/libnabc/send/test-ring-buffers-steps \
 	tests/unit/libnabc/send/test-send-op \
 	tests/unit/libnabc/send/test-send-op-end \
 	tests/unit/libnabc/send/test-async \
@@ -972,6 +973,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/handle-fixture.h \
 	tests/unit/libnabc/store/unit-checksum-fixture.h \
 	tests/unit/kernel-fixture.h \
+	tests/unit/libnabc/send/ring-buffers-fixture.h \
 	tests/unit/loop-fixture.h tests/unit/sweet/event/loop-uring-fixture.h \
 	tests/unit/member-fixture.h \
 	tests/unit/unit-holds.h \

@@ -58,8 +58,8 @@ struct nc_registered {
 	unsigned slot_count;
 	struct nc_registered_slot *slots; /* NULL before the first registration */
 	unsigned free;			  /* first free slot + 1; 0: none */
-	unsigned uncleared;  /* slots that the kernel failed to clear, or not yet told */
-	unsigned users;	     /* submissions being made */
+	unsigned uncleared;		  /* slots whose buffer is still registered */
+	unsigned users;			  /* submissions being made */
 	unsigned references; /* by its opener, segments that were sent from, and sends in flight */
 	bool closed;
 	uint64_t retry_at; /* ns; before that, memory was short */

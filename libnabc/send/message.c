@@ -114,9 +114,8 @@ unsigned nc_message_plan(const struct nc_message *message, unsigned end, struct 
 	for (unsigned i = message->range; i < end && count < max; i++) {
 		const struct NC_range *range = &spec->ranges[i];
 		const struct nc_unit *unit = message->views[i].unit;
-		size_t covered = 0;
-
 		char *base = message->lent ? nc_unit_lent_base(unit) : nc_unit_base(unit);
+		size_t covered = 0;
 
 		count +=
 			nc_layout_iovec(&unit->layout, base, range->offset + within,

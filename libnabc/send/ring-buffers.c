@@ -42,12 +42,12 @@ int nc_ring_buffers_close(struct NC_ring_buffers *buffers)
 }
 
 /* Whether the rest of the message is one piece that may be sent from registered memory. */
-static bool suits(const struct NC_send_op *op)
+static bool suits(const struct NC_send_op *op, const struct NC_ring_buffers *buffers)
 {
 	const struct nc_message *message = &op->message;
 
-	/* Which of several notifications belongs to registered memory would be unknown. */
-	return op->zerocopy && !op->gathered && !op->registered && op->spec.range_count == 1 &&
+	return op->zerocopy && !op->gathered && op->spec.range_count == 1 &&
+	       ((!op->held[0] && !op->held[1]) || op->use.table == buffers->table) &&
 	       message->range == 0 && nc_message_piece(message) >= NC_RING_BUFFERS_MIN &&
 	       !(op->kernel && nc_kernel_has(message->views[0].unit)) &&
 	       nc_zerocopy_prefers_registered(&op->route, nc_message_piece(message));
@@ -61,18 +61,19 @@ int nc_send_op_steps(struct NC_send_op *op, struct NC_ring_buffers *buffers)
 
 	if (op->in_flight || op->error || op->over || &op->transmit->zerocopy != buffers->zerocopy)
 		return -EINVAL;
-	nc_send_op_drop_registered(op);
-	if (!suits(op))
+	nc_send_op_unselect(op);
+	if (!suits(op, buffers))
 		return 1;
 	unit = message->views[0].unit;
 	at = unit->at + op->spec.ranges[0].offset + message->within;
 	length = nc_message_piece(message);
 	if (!nc_registered_take(buffers->table, &unit->store->segment, at, length, &op->use))
 		return 1;
-	op->registered = op->taken = true;
+	op->taken = true;
+	op->held[op->use.period]++;
 	if (op->use.length == length)
 		return message->at < op->spec.header_length ? 2 : 1;
 	/* It continues in another block. */
-	nc_send_op_drop_registered(op);
+	nc_send_op_unselect(op);
 	return 1;
 }

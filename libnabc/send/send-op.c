@@ -139,12 +139,21 @@ static void put_registered(struct NC_send_op *op)
 	op->taken = false;
 }
 
+void nc_send_op_unselect(struct NC_send_op *op)
+{
+	if (!op->taken)
+		return;
+	put_registered(op);
+	op->held[op->use.period]--;
+	nc_registered_ended(op->use.table, op->use.period);
+}
+
 void nc_send_op_drop_registered(struct NC_send_op *op)
 {
 	put_registered(op);
-	if (op->registered)
-		nc_registered_ended(op->use.table, op->use.period);
-	op->registered = false;
+	for (unsigned period = 0; period < 2; period++)
+		for (; op->held[period]; op->held[period]--)
+			nc_registered_ended(op->use.table, period);
 }
 
 static void notified(struct NC_send_op *op, int32_t result)

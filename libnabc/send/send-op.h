@@ -41,13 +41,13 @@ struct NC_send_op {
 	bool by_kernel;	  /* the module sends when the step in flight completes */
 	bool gathered;	  /* the header is followed by a copy of all ranges */
 	bool as_zerocopy; /* the step in flight is a zero-copy send */
-	/* From registered memory, of the step that is selected or the last one that was: */
-	bool registered; /* use belongs to the operation until the kernel needs it no more */
-	bool taken;	 /* the submission is still being made */
+	/* Registered memory, all of one table: of the step that is selected or was the last one. */
 	struct nc_registered_use use;
-	bool half;   /* the header's submission is prepared, the body's is not */
-	bool linked; /* the completion of the header comes first */
-	bool cut;    /* that was not sent as a whole, so the body was not: head_result */
+	bool taken;	  /* the submission is still being made */
+	unsigned held[2]; /* by period: what the kernel may still need, that included */
+	bool half;	  /* the header's submission is prepared, the body's is not */
+	bool linked;	  /* the completion of the header comes first */
+	bool cut;	  /* that was not sent as a whole, so the body was not: head_result */
 	int32_t head_result;
 	unsigned notifications; /* pending */
 	struct nc_route_use route;
@@ -100,7 +100,10 @@ int nc_send_op_complete(struct NC_send_op *op, int32_t result, uint32_t flags);
 /* Whether completions are pending. */
 bool nc_send_op_busy(const struct NC_send_op *op);
 
-/* Gives back registered memory that no submission uses. */
+/* Gives back registered memory that was selected for a step, which is not prepared. */
+void nc_send_op_unselect(struct NC_send_op *op);
+
+/* Gives back all registered memory. */
 void nc_send_op_drop_registered(struct NC_send_op *op);
 
 /* Releases the units; the structure remains. */

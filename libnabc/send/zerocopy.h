@@ -55,7 +55,7 @@ bool nc_zerocopy_prefers_registered(const struct nc_route_use *route, size_t len
 
 /*
  * The kernel refused a send with an error that may concern this method only: reports a limit that
- * is too small, and tells the route.  Returns the reason to count.
+ * is too small, and counts the refusal of the route.  Returns the reason to count.
  */
 enum nc_reason nc_zerocopy_refused(struct nc_zerocopy *zerocopy, const struct nc_route_use *route,
 				   uint32_t level, int error);
