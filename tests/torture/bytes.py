@@ -33,6 +33,9 @@ MANY = 32
 SWITCHES = (["--content-cache", "off"], ["--path-cache", "off"], ["--header-cache", "off"],
             ["--page-cache", "drop"], ["--header-align", "64"], ["--header-option", "off"],
             ["--close-option", "off"], ["--linger", "off"])
+# What an answer with bytes of two versions of a file that is written in place is (client.c),
+# with each value of large-files: for clients on this machine, for those behind the link.
+MIXTURES = {"sendfile": ("good", "cut"), "copy": ("wrong", "wrong")}
 SLICE = 5, 20  # seconds of one server, at least and at most
 WORKERS = 3
 CHANGES = 400  # of files in a second
@@ -41,7 +44,7 @@ KINDS = 6 * "srwoklpc" + "g"  # of documents: each CGI program is a process
 LINK = {"delay": 2, "loss": 2, "rate": 0, "queue": 1000, "duplicate": 2, "reorder": 5, "late": 8}
 WAIT = 60  # seconds for a client to end after its time
 NAMES = {"responses": "responses", "ranges": "with ranges", "parts": "ranges", "none": "with none",
-         "refused": "refused", "cut": "cut", "mixed": "of them mixed", "left": "left by the client",
+         "refused": "refused", "cut": "cut", "mixed": "of two versions", "left": "left by the client",
          "connections": "connections"}
 
 
@@ -207,7 +210,9 @@ def serve(torture, link, seconds, kind, way):
     """Runs one server, its clients and the process that kills its workers, for a while."""
     dying = torture.random.random() < 0.7
     arch = torture.random.choice(ARCHS)
-    options = options_of(torture, arch, way)
+    large = torture.random.choice(sorted(MIXTURES))
+    here, there = MIXTURES[large]
+    options = [*options_of(torture, arch, way), "--large-files", large]
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(torture.serving(
             kind, torture.scratch / "root", *options, listen="0.0.0.0:0",
@@ -216,9 +221,11 @@ def serve(torture, link, seconds, kind, way):
             stack.enter_context(destroying(torture))
         asked = ["--connections", CONNECTIONS.get(arch, MANY), "--seconds", seconds,
                  *(["--dying"] if dying else [])]
-        clients = [client(torture, link.server, "127.0.0.1", server.port, *asked)]
+        clients = [client(torture, link.server, "127.0.0.1", server.port, *asked,
+                          "--mixtures", here)]
         if link.client:
-            clients.append(client(torture, link.client, SERVER, server.port, *asked))
+            clients.append(client(torture, link.client, SERVER, server.port, *asked,
+                                  "--mixtures", there))
         for one in clients:
             stack.enter_context(ended(one))
         # The exit of the first client ends all.

@@ -46,7 +46,7 @@ struct connection {
 	struct answer answer;
 	struct parts parts; /* of the current response */
 	bool in_body, reset;
-	bool mixed;	/* it has bytes of two versions: it must be cut off */
+	bool mixed;	/* the answer has bytes of two versions */
 	uint64_t leave; /* bytes after which it closes */
 	uint64_t wake;	/* when it reads again; 0: now */
 	uint64_t moved; /* time of the last progress */
@@ -63,6 +63,8 @@ static struct connection *connections;
 static unsigned connection_count = 32, slow_percent = 25, close_percent = 10;
 static const char *kinds = CONTENT_FILE_KINDS;
 static bool dying; /* workers are killed */
+/* What an answer with bytes of two versions of a file that is written in place is. */
+static enum { MIXTURE_WRONG, MIXTURE_CUT, MIXTURE_GOOD } mixtures = MIXTURE_CUT;
 static struct counts counts;
 static uint64_t random_state;
 static int epoll;
@@ -251,12 +253,21 @@ static bool may_refuse(const struct check *check, unsigned status)
 }
 
 /*
- * A slow client gets the rest of a file from the page cache itself, which a writer
- * changes while the socket refers to it; the server compares before the last bytes.
+ * With large-files=sendfile, a socket refers to the pages of the file, which a writer changes
+ * in place.  The server notices before the last bytes, and cuts the answer off; but a client
+ * on the same machine shares the pages until it reads them.
  */
 static bool may_mix(const struct check *check)
 {
-	return check->kind == CONTENT_WRITTEN;
+	return check->kind == CONTENT_WRITTEN && mixtures != MIXTURE_WRONG;
+}
+
+/* Whether the answer, which is complete, is the document. */
+static bool is_whole(struct connection *connection, struct check *check, bool in_parts)
+{
+	if (connection->mixed)
+		return mixtures == MIXTURE_GOOD;
+	return in_parts ? parts_end(&connection->parts) : check_end(check);
 }
 
 /* Returns true if the connection continues. */
@@ -266,13 +277,12 @@ static bool end_answer(struct connection *connection)
 	unsigned status = connection->answer.status;
 	bool goes_on = answer_keeps(&connection->answer);
 
-	if (connection->mixed)
-		wrong(connection, check->why);
 	if (status == 200 || status == 206) {
 		if (status == 200)
 			check_all(check);
-		if (status == 200 ? !check_end(check) : !parts_end(&connection->parts))
+		if (!is_whole(connection, check, status == 206))
 			wrong(connection, check->why);
+		counts.mixed += connection->mixed;
 		counts.ranges += status == 206;
 		counts.parts += status == 206 ? connection->parts.count : 0;
 	} else if (status == 416) {
@@ -289,7 +299,7 @@ static bool end_answer(struct connection *connection)
 	counts.responses++;
 	connection->first = (connection->first + 1) % DEPTH;
 	connection->count--;
-	connection->in_body = false;
+	connection->in_body = connection->mixed = false;
 	answer_begin(&connection->answer);
 	return goes_on;
 }
@@ -482,6 +492,7 @@ int main(int argc, char **argv)
 		{"connections", required_argument, NULL, 'c'},
 		{"dying", no_argument, NULL, 'd'},
 		{"kinds", required_argument, NULL, 'k'},
+		{"mixtures", required_argument, NULL, 'm'},
 		{"seconds", required_argument, NULL, 's'},
 		{"seed", required_argument, NULL, 'r'},
 		{"slow", required_argument, NULL, 'l'},
@@ -499,6 +510,10 @@ int main(int argc, char **argv)
 			dying = true;
 		else if (option == 'k')
 			kinds = optarg;
+		else if (option == 'm')
+			mixtures = optarg[0] == 'w'   ? MIXTURE_WRONG
+				   : optarg[0] == 'c' ? MIXTURE_CUT
+						      : MIXTURE_GOOD;
 		else if (option == 's')
 			seconds = strtod(optarg, NULL);
 		else if (option == 'r')
