@@ -942,6 +942,7 @@ EXTRA_DIST += \
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/valgrind.supp \
+	tests/unit/check-points.h \
 	tests/unit/suite.h \
 	tests/unit/libnabc/api/admin-fixture.h \
 	tests/unit/libnabc/degradation-fixture.h \

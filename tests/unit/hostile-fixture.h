@@ -73,8 +73,7 @@ static inline void close_hostile(void)
 static inline void leave_parent(int talk)
 {
 	dup2(talk, TALK);
-	for (int fd = TALK + 1; fd < 2048; fd++)
-		close(fd);
+	close_range(TALK + 1, ~0u, 0);
 	unsetenv("NABC_CACHE");
 }
 

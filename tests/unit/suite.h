@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <check.h>
+#include "check-points.h"
 
 /* Returns the number of threads of this process, without those of io_uring in the kernel. */
 static inline int count_threads(void)

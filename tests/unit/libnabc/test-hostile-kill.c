@@ -6,7 +6,10 @@
  * records as before, what it held is complete, and every valid id has the right bytes.
  */
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 
 #include "api/registry.h"
 #include "membership/handle.h"
@@ -327,18 +330,33 @@ static int act_step_by_step(void)
 }
 
 /*
- * Waits for a stop of the child and does the owner's work; returns the signal, or 0 if
- * it exited.
+ * Waits for a stop of the child, and does the owner's work whenever that takes long;
+ * returns the signal, or 0 if it exited.  Sleeps: the child needs the processor.
  */
 static int stopped(pid_t pid)
 {
 	int status;
 	pid_t got;
 
-	while ((got = waitpid(pid, &status, WNOHANG)) == 0)
+	while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 	ck_assert_int_eq(got, pid);
 	return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Interrupts stopped() after each millisecond, or not. */
+static void interrupt(bool often)
+{
+	const struct sigaction alarm = {.sa_handler = on_alarm};
+	const struct itimerval every = {{.tv_usec = often * 1000}, {.tv_usec = often * 1000}};
+
+	ck_assert_int_eq(sigaction(SIGALRM, &alarm, NULL), 0);
+	ck_assert_int_eq(setitimer(ITIMER_REAL, &every, NULL), 0);
 }
 
 /* Lets it execute that many instructions, or all; returns how many it did. */
@@ -368,8 +386,10 @@ static unsigned long die_after(unsigned long most)
 
 	hear_ids(&member, ids, 2);
 	ck_assert_int_eq(hold_id(NULL, ids[0]), 0);
+	interrupt(true);
 	ck_assert_int_eq(stopped(member.pid), SIGSTOP);
 	done = step(member.pid, most);
+	interrupt(false);
 	end_child(member.pid);
 	close(member.talk);
 	ck_assert(is_whole(ids[0], SIZE));
@@ -408,6 +428,16 @@ static bool can_step(void)
 	return can;
 }
 
+/* With the children: a step costs less if no other processor must wake for it. */
+static void share_one_processor(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
 #define STEPS_IN_ALL 200000ul
 
 START_TEST(test_step_by_step)
@@ -424,6 +454,7 @@ START_TEST(test_step_by_step)
 		return;
 	}
 	act = (unsigned)_i;
+	share_one_processor();
 	open_hostile(&options);
 	note_all();
 	length = die_after(ULONG_MAX);
