@@ -61,10 +61,16 @@ PEERS = {STATIC: ("nginx", "lighttpd", "h2o"), DYNAMIC: ("nginx-fastcgi",)}
 # How they send; "send" does not wait until a full socket is writable again.
 NULLS = {"null-send": "batch", "null-splice": "splice"}
 SWEET = "sweet"
+# Zero-copy without what looking up pages costs less by: memory that is registered with io_uring,
+# huge pages. In the first network, for bodies that are sent from registered memory.
+PAGES = {"sweet-unregistered": ("off", 1), "sweet-small": ("on", 0),
+         "sweet-small-unregistered": ("off", 0)}
+PAGES_LEAST = 100 * KB
 ROWS = {STATIC: (*(SWEET if name == "auto" else f"{SWEET}-{name}" for name in METHODS),
-                 *PEERS[STATIC], *NULLS),
+                 *PAGES, *PEERS[STATIC], *NULLS),
         DYNAMIC: (SWEET, *PEERS[DYNAMIC])}
-QUICK_ROWS = (*(row for row in ROWS[STATIC] if row.startswith(SWEET)), "nginx", "null-send")
+QUICK_ROWS = (*(row for row in ROWS[STATIC] if row.startswith(SWEET) and row not in PAGES),
+              "nginx", "null-send")
 
 PLOTS = tuple(Plot(FIELD, "instructions of the server's machine",
                    f"a request, {body}, offload, MTU 1500", x="size", wide=True, name=body,
@@ -78,6 +84,10 @@ AT_MOST = {STATIC: {KB: 0.9, 10 * KB: 0.8, 100 * KB: 0.7, MB: 0.5},
            DYNAMIC: {100 * KB: 0.25, MB: 0.25}}
 NULL_SIZE, NULL_AT_MOST = 100 * KB, 1.1
 BEST_METHOD = 1.05  # sweet divided by the best of its fixed methods
+# Registered memory divided by the same without it: with huge pages, with small ones, and with
+# these at one size.
+REGISTERED = {"sweet-zerocopy": "sweet-unregistered", "sweet-small": "sweet-small-unregistered"}
+REGISTERED_AT_MOST, SMALL_AT_MOST, SMALL_SIZE = 1.02, 0.9, 100 * KB
 
 
 def names(known):
@@ -102,9 +112,13 @@ def add_options(parser):
 
 def sweet_command(row):
     method = row.removeprefix(SWEET).lstrip("-") or "auto"
+    registered = "on"
+    if row in PAGES:
+        method, registered = "zerocopy", PAGES[row][0]
     module = LOAD_MODULE if method == "kernel" else UNLOAD_MODULE
     return (f"{module}; exec /bin/sweet --listen {SERVER}:{PORT} --root {ROOT} --threads 1"
             f" --cache-size {CACHE_MIB}M --revalidate 1000 --send-method {method}"
+            f" --registered-memory {registered}"
             " --worker /generate=/bin/generate --workers 2")
 
 
@@ -144,7 +158,7 @@ def requests_of(size, quick=False):
 def idle_line(network):
     """Returns the line of a pause, to see that idle time does not count."""
     mtu, offload = NETWORKS[network]
-    fields = ("|".join((network, IDLE, "", "0")), mtu, offload, 0, "/", 1, 0, 0, 1, 1, 2, "-")
+    fields = ("|".join((network, IDLE, "", "0")), mtu, offload, 0, "/", 1, 0, 0, 1, 1, 2, 1, "-")
     return "\t".join(map(str, fields)) + "\n"
 
 
@@ -154,15 +168,20 @@ def case_line(network, body, row, size, rounds, quick=False):
     path = f"/{size}" if body == STATIC else PAGE.format(size=size)
     fields = ("|".join((network, body, row, str(size))), mtu, offload, PORT, path, size,
               int(row not in NULLS), QUICK_WARM_UP if quick else WARM_UP,
-              requests_of(size, quick), CONNECTIONS, rounds,
+              requests_of(size, quick), CONNECTIONS, rounds, PAGES.get(row, ("on", 1))[1],
               command(row, size))
     return "\t".join(map(str, fields)) + "\n"
+
+
+def has_case(network, row, size):
+    return row not in PAGES or (network == QUICK_NETWORKS[0] and size >= PAGES_LEAST)
 
 
 def case_lines(networks, bodies, sizes, rows, rounds, quick=False):
     return "".join(idle_line(network) + "".join(
         case_line(network, body, row, size, rounds, quick)
-        for body in bodies for size in sizes for row in ROWS[body] if row in rows)
+        for body in bodies for size in sizes for row in ROWS[body]
+        if row in rows and has_case(network, row, size))
         for network in networks)
 
 
@@ -404,4 +423,11 @@ def case_verdicts(case):
     if method:
         result.append(at_most(f"instructions, SWEET : its best method ({method}), {where}",
                               own / bars.median(case, method, FIELD), BEST_METHOD))
+    for row, without in REGISTERED.items():
+        if row in runs and without in runs:
+            small = row == "sweet-small" and size == SMALL_SIZE
+            result.append(at_most(
+                f"instructions, {row} : {without}, {where}",
+                bars.median(case, row, FIELD) / bars.median(case, without, FIELD),
+                SMALL_AT_MOST if small else REGISTERED_AT_MOST))
     return result

@@ -13,7 +13,7 @@
  *
  * The file of cases has a line for each, with tabs between: label, MTU, offload
  * (0 or 1), port, path, size, check (0 or 1), requests of the warm-up, requests of a
- * round, connections, rounds, the server's command line.  A line is printed for each
+ * round, connections, rounds, huge pages (0 or 1), the server's command line.  A line is printed for each
  * round: "figure", label, instructions of this guest for a request, of the client's
  * guest, segments sent again.  A command of "-" is no server: the round is a pause.
  */
@@ -21,6 +21,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -37,7 +38,7 @@
 
 struct measured {
 	char label[200], command[1000];
-	unsigned int mtu, offload, check, rounds;
+	unsigned int mtu, offload, check, rounds, huge;
 	struct nic_load load;
 };
 
@@ -48,11 +49,14 @@ static double tick_rate;
 
 static int become_server(void *context)
 {
+	const struct measured *one = context;
+
+	must(prctl(PR_SET_THP_DISABLE, !one->huge, 0, 0, 0) == 0);
 	must(setpgid(0, 0) == 0);
 	/* Not "we": in a server without descriptor 1, its first socket becomes its output. */
 	must(freopen(LOG, "w", stdout) != NULL);
 	must(dup2(STDOUT_FILENO, STDERR_FILENO) >= 0);
-	execl("/bin/sh", "sh", "-c", context, (char *)NULL);
+	execl("/bin/sh", "sh", "-c", one->command, (char *)NULL);
 	return 127;
 }
 
@@ -101,7 +105,7 @@ static struct server start(struct measured *one)
 {
 	struct server server = {.port = one->load.port};
 
-	server.pid = guest_fork(become_server, one->command);
+	server.pid = guest_fork(become_server, one);
 	if (guest_wait(listens_or_ended, &server) && !server.ended)
 		return server;
 	guest_run("cat " LOG);
@@ -190,10 +194,11 @@ static bool read_case(FILE *file, struct measured *one)
 
 	if (!fgets(line, sizeof(line), file))
 		return false;
-	must(sscanf(line, "%199[^\t]\t%u\t%u\t%u\t%255[^\t]\t%zu\t%u\t%u\t%u\t%u\t%u\t%999[^\n]",
+	must(sscanf(line,
+		    "%199[^\t]\t%u\t%u\t%u\t%255[^\t]\t%zu\t%u\t%u\t%u\t%u\t%u\t%u\t%999[^\n]",
 		    one->label, &one->mtu, &one->offload, &load->port, load->path, &load->size,
 		    &one->check, &load->warm_up, &load->requests, &load->connections, &one->rounds,
-		    one->command) == 12);
+		    &one->huge, one->command) == 13);
 	load->check = one->check;
 	return true;
 }

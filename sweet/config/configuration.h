@@ -134,14 +134,15 @@ struct config {
 	uint64_t read_ms;   /* since 1970; set by site.c */
 
 	/* Read once, at startup. */
-	unsigned threads;   /* of mp: processes */
-	unsigned arch;	    /* enum arch_kind */
-	unsigned io;	    /* enum loop_kind */
-	unsigned data_path; /* enum data_path_kind */
-	size_t cache_size;  /* bytes; 0: depends on the memory */
-	bool pin;	    /* lock the memory of the cache */
-	char *cache_socket; /* NULL: the cache is not served */
-	char *user, *group; /* NULL: as started */
+	unsigned threads;	/* of mp: processes */
+	unsigned arch;		/* enum arch_kind */
+	unsigned io;		/* enum loop_kind */
+	unsigned data_path;	/* enum data_path_kind */
+	size_t cache_size;	/* bytes; 0: depends on the memory */
+	bool registered_memory; /* send zero-copy from memory that io_uring knows */
+	bool pin;		/* lock the memory of the cache */
+	char *cache_socket;	/* NULL: the cache is not served */
+	char *user, *group;	/* NULL: as started */
 	bool read_only;
 	char *pid_file;
 	size_t socket_memory;  /* bytes; 0: as the cache */

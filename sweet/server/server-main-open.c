@@ -89,6 +89,8 @@ bool server_main_open_shared(void)
 	options.flags |= server->path->cache_flags;
 	if (config->io == LOOP_EPOLL)
 		options.flags |= NC_CACHE_NO_URING;
+	if (!config->registered_memory)
+		options.flags |= NC_CACHE_NO_REGISTER;
 	if (config->pin)
 		options.flags |= NC_CACHE_PIN;
 	server->cache = NC_cache_open(&options);

@@ -58,7 +58,7 @@ void server_main_announce(void)
 		const struct endpoint *endpoint = program.endpoints.all->pdata[i];
 		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
-		log_notice("listening on %s%s%s (root %s, %s%s%u %s%s%s%s%s%s%s%s)",
+		log_notice("listening on %s%s%s (root %s, %s%s%u %s%s%s%s%s%s%s%s%s)",
 			   web ? "http://" : "", endpoint->bound.text, web ? "/" : "",
 			   host->scopes[host->scope_count - 1].root, usual ? "" : arch->name,
 			   usual ? "" : ", ", config->threads,
@@ -68,6 +68,7 @@ void server_main_announce(void)
 						: "s",
 			   *program.server.io ? ", " : "", program.server.io,
 			   config->data_path == DATA_PATH_POSIX ? ", data path posix" : "",
+			   config->registered_memory ? "" : ", memory not registered",
 			   config->pin ? ", memory pinned" : "", *options ? ", " : "", options);
 	}
 }

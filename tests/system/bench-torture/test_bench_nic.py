@@ -60,6 +60,15 @@ def test_learnt_route_is_compared_with_the_best_fixed_method():
     assert found(case) == [("SWEET : its best method (sweet-zerocopy)", 1.05, 1.05, True)]
 
 
+def test_registered_memory_is_compared_with_the_same_without():
+    rows = {"sweet": [9], "sweet_zerocopy": [50], "sweet_unregistered": [49], "sweet_small": [9],
+            "sweet_small_unregistered": [10]}
+    assert found(nic_case("static", nic.MB, **rows))[1:] \
+        == [("sweet-zerocopy : sweet-unregistered", 1.02, 1.02, False),
+            ("sweet-small : sweet-small-unregistered", 0.9, 1.02, True)]
+    assert found(nic_case("static", 100 * nic.KB, **rows))[-1][-2:] == (0.9, True)
+
+
 def test_other_settings_have_no_targets():
     rows = {"sweet": [1], "nginx": [1]}
     assert found(nic_case("static", nic.MB, network="no offload, MTU 1500", **rows)) == []
@@ -99,7 +108,7 @@ def test_cases_of_the_guest():
     lines = nic.case_lines([OFFLOAD], ["static", "dynamic"], [1024, nic.MB],
                            ["sweet", "null-send", "nginx-fastcgi"], 3).splitlines()
     fields = [line.split("\t") for line in lines]
-    assert {len(line) for line in fields} == {12}
+    assert {len(line) for line in fields} == {13}
     assert [line[0].split("|")[1:] for line in fields] == [
         ["idle", "", "0"], ["static", "sweet", "1024"], ["static", "null-send", "1024"],
         ["static", "sweet", str(nic.MB)], ["static", "null-send", str(nic.MB)],
@@ -107,11 +116,22 @@ def test_cases_of_the_guest():
         ["dynamic", "sweet", str(nic.MB)], ["dynamic", "nginx-fastcgi", str(nic.MB)]]
     sweet, null, page = fields[1], fields[2], fields[5]
     assert sweet[1:10] == ["1500", "1", "8080", "/1024", "1024", "1", "400", "2000", "16"]
-    assert "--send-method auto" in sweet[11] and sweet[10] == "3"
-    assert null[6] == "0" and null[11].endswith("8080 1024 100 uring batch kept")
+    assert "--send-method auto" in sweet[12] and sweet[10] == "3"
+    assert null[6] == "0" and null[12].endswith("8080 1024 100 uring batch kept")
     assert page[4] == "/generate?size=1024"
     assert "--send-method zerocopy" in nic.command("sweet-zerocopy", 1)
-    assert "insmod" in nic.command("sweet-kernel", 1) and "insmod" not in sweet[11]
+    assert "insmod" in nic.command("sweet-kernel", 1) and "insmod" not in sweet[12]
+
+
+def test_small_pages_are_for_large_bodies_in_one_network():
+    lines = nic.case_lines([OFFLOAD, "offload, MTU 9000"], ["static"], [1024, nic.MB],
+                           list(nic.PAGES), 3).splitlines()
+    fields = [line.split("\t") for line in lines if "|idle|" not in line]
+    assert [(line[0], line[11]) for line in fields] == [
+        (f"{OFFLOAD}|static|{row}|{nic.MB}", huge)
+        for row, huge in zip(nic.PAGES, ("1", "0", "0"))]
+    assert ["--registered-memory off" in line[12] for line in fields] == [True, False, True]
+    assert all("--send-method zerocopy" in line[12] for line in fields)
 
 
 def test_each_row_has_a_command_that_the_guest_reads():

@@ -71,6 +71,19 @@ def test_memlock_at_start(root, size):
         assert server.errors.count(NO_SENDS, least=declined) == declined
 
 
+@pytest.mark.parametrize("registered", ["on", "off"])
+def test_registered_memory(kind, root, registered):
+    """The experiment's key: with off, no block is registered, however much is sent from it."""
+    with serve(kind, root, "zerocopy", "--cache-size", "4M", "--registered-memory",
+               registered) as server, Client(server.port, 10 * LARGE) as client:
+        assert ("memory not registered" in server.ready) == (registered == "off")
+        for _ in range(SENDS):
+            assert client.get("/large").body == pattern(LARGE)
+        transmit = server.status()["transmit"]
+        assert (transmit["zerocopy"]["sends"] > 0) == (kind == "uring")
+        assert (transmit["registered_bytes"] > 0) == (kind == "uring" and registered == "on")
+
+
 def bytes_of(client, length):
     """Returns what arrives of a body."""
     try:

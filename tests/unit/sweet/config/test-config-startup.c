@@ -46,6 +46,7 @@ START_TEST(test_each)
 	check_changes("--arch=sped", NULL, "arch");
 	check_changes("--arch=mp", NULL, "threads, arch");
 	check_changes("--data-path=posix", NULL, "data-path");
+	check_changes("--registered-memory=off", NULL, "registered-memory");
 	check_changes("--cache-size=1G", NULL, "cache-size");
 	check_changes("--pin=on", NULL, "pin");
 	check_changes("--cache-socket=/a", NULL, "cache-socket");
