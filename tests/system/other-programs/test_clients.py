@@ -80,7 +80,7 @@ def test_wrk(server, site, files, tmp_path):
     """Its script compares each body and counts the files that have not come yet."""
     lines = (f"{file.url}\t{site.path(file)}\n" for file in files)
     write(tmp_path / "list", os.fsencode("".join(lines)))
-    for seconds in (1, 4, 15):  # it takes all of them, as early as it may have all files
+    for seconds in (1, 4, 15, 60):  # it takes all of them, as early as it may have all files
         said = run("wrk", "-t1", "-c16", f"-d{seconds}s", "--timeout", f"{TIMEOUT}s", "-s",
                    website.LUA, server.url, tmp_path / "list")
         assert "site wrong=0 " in said and " errors=0\n" in said
