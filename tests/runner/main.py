@@ -79,6 +79,13 @@ def chosen(given):
     return tier[tier.index(known(given.first)):], tier
 
 
+def limit(given, to_run):
+    """Returns the seconds after which the tests have failed: those of the tier, or of the longest
+    tier that has one of the chosen suites."""
+    tiers = {tier for suite in to_run for tier in suite.tiers} if given.only else {given.tier}
+    return max(suites.TIERS[tier][1] for tier in tiers)
+
+
 def check_room(folder):
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -175,7 +182,7 @@ class Run:
 
     def run(self):
         self.plan()
-        self.pool.run(self.began + suites.TIERS[self.given.tier][1])
+        self.pool.run(self.began + limit(self.given, self.to_run))
         return self.finish()
 
     def earlier(self):

@@ -6,10 +6,12 @@ import glob
 import os
 import re
 import subprocess
+import types
 
 import pytest
 
 import estimates
+import main
 import suites
 from conftest import HERE, TOP
 
@@ -47,6 +49,17 @@ def test_all_has_what_the_others_have(tier):
     parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring", "tsan-system": "tsan-epoll"}
     every = {suite.name for suite in suites.SUITES if suites.ALL in suite.tiers}
     assert {parts.get(suite.name, suite.name) for suite in suites.SUITES if tier in suite.tiers} <= every
+
+
+def test_chosen_suites_have_the_time_of_their_longest_tier():
+    def seconds(only, tier=suites.QUICK):
+        given = types.SimpleNamespace(only=only, tier=tier, first="")
+        return main.limit(given, main.chosen(given)[0])
+
+    assert seconds("") == suites.TIERS[suites.QUICK][1]
+    assert seconds("", suites.MORE) == suites.TIERS[suites.MORE][1]
+    assert seconds("tsan-system") == suites.TIERS[suites.MORE][1]
+    assert seconds("runner,torture") == suites.TIERS[suites.ALL][1]
 
 
 def option(job, name):
