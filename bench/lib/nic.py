@@ -61,8 +61,9 @@ PEERS = {STATIC: ("nginx", "lighttpd", "h2o"), DYNAMIC: ("nginx-fastcgi",)}
 # How they send; "send" does not wait until a full socket is writable again.
 NULLS = {"null-send": "batch", "null-splice": "splice"}
 SWEET = "sweet"
-# Zero-copy without what looking up pages costs less by: memory that is registered with io_uring,
-# huge pages. In the first network, for bodies that are sent from registered memory.
+# Zero-copy with and without what spares the kernel to look up pages: memory that is registered
+# with io_uring, and huge pages: (registered-memory, huge pages). In the first network, for bodies
+# that are sent from registered memory.
 PAGES = {"sweet-unregistered": ("off", 1), "sweet-small": ("on", 0),
          "sweet-small-unregistered": ("off", 0)}
 PAGES_LEAST = 100 * KB

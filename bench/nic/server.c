@@ -13,9 +13,10 @@
  *
  * The file of cases has a line for each, with tabs between: label, MTU, offload
  * (0 or 1), port, path, size, check (0 or 1), requests of the warm-up, requests of a
- * round, connections, rounds, huge pages (0 or 1), the server's command line.  A line is printed for each
- * round: "figure", label, instructions of this guest for a request, of the client's
- * guest, segments sent again.  A command of "-" is no server: the round is a pause.
+ * round, connections, rounds, huge pages (0 or 1), the server's command line.  A line
+ * is printed for each round: "figure", label, instructions of this guest for a request,
+ * of the client's guest, segments sent again.  A command of "-" is no server: the round
+ * is a pause.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
