@@ -25,8 +25,8 @@ TIERS = {
 }
 BUNDLE = 8  # target seconds of system tests for one process of pytest
 SLICE = 20  # seconds above which a file is divided
-# A system test waits more than it computes.
-SYSTEM_WEIGHT = 0.4
+# Tests wait more than they compute.
+SYSTEM_WEIGHT, UNIT_WEIGHT = 0.4, 0.5
 HARDLY_ANY = 65536  # bytes of memory that may be locked
 USUAL = 8 << 20
 
@@ -147,10 +147,10 @@ def units(tree, fuzz=True, bench=False, **environment):
         for name in unit_names():
             if bench or name not in BENCH_UNITS:
                 yield context.job(suite, name, in_tree(context, tree, *unit(name)),
-                                  after=built(tree), weight=0.7, environment=environment)
+                                  after=built(tree), weight=UNIT_WEIGHT, environment=environment)
         for name in unit_names("fuzz", "fuzz-*.c") if fuzz else ():
             yield context.job(suite, name, in_tree(context, tree, *seeds(name)),
-                              after=built(tree), weight=0.7)
+                              after=built(tree), weight=UNIT_WEIGHT)
     return make
 
 
@@ -206,7 +206,7 @@ def unprivileged(context, suite):
     for name in unit_names():
         command = [*nobody(unit_memory(name)), *unit(name)]
         yield context.job(suite, name, in_tree(context, "build", *command),
-                          after=built("build"), weight=0.7)
+                          after=built("build"), weight=UNIT_WEIGHT)
     yield from system("build", "epoll,none", "--thin", prefix=nobody(HARDLY_ANY), marks=NOT_BENCH,
                       choose="not test_consumer", SWEET_THREADS="1")(context, suite)
 
