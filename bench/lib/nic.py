@@ -61,11 +61,12 @@ PEERS = {STATIC: ("nginx", "lighttpd", "h2o"), DYNAMIC: ("nginx-fastcgi",)}
 # How they send; "send" does not wait until a full socket is writable again.
 NULLS = {"null-send": "batch", "null-splice": "splice"}
 SWEET = "sweet"
-# Zero-copy with and without what spares the kernel to look up pages: memory that is registered
+# Zero-copy with and without what spares the kernel looking up pages: memory that is registered
 # with io_uring, and huge pages: (registered-memory, huge pages). In the first network, for bodies
 # that are sent from registered memory.
 PAGES = {"sweet-unregistered": ("off", 1), "sweet-small": ("on", 0),
          "sweet-small-unregistered": ("off", 0)}
+USUAL_PAGES = ("on", 1)
 PAGES_LEAST = 100 * KB
 ROWS = {STATIC: (*(SWEET if name == "auto" else f"{SWEET}-{name}" for name in METHODS),
                  *PAGES, *PEERS[STATIC], *NULLS),
@@ -112,10 +113,8 @@ def add_options(parser):
 
 
 def sweet_command(row):
-    method = row.removeprefix(SWEET).lstrip("-") or "auto"
-    registered = "on"
-    if row in PAGES:
-        method, registered = "zerocopy", PAGES[row][0]
+    method = "zerocopy" if row in PAGES else row.removeprefix(SWEET).lstrip("-") or "auto"
+    registered, _ = PAGES.get(row, USUAL_PAGES)
     module = LOAD_MODULE if method == "kernel" else UNLOAD_MODULE
     return (f"{module}; exec /bin/sweet --listen {SERVER}:{PORT} --root {ROOT} --threads 1"
             f" --cache-size {CACHE_MIB}M --revalidate 1000 --send-method {method}"
@@ -166,11 +165,11 @@ def idle_line(network):
 def case_line(network, body, row, size, rounds, quick=False):
     """Returns a line for bench/nic/server.c."""
     mtu, offload = NETWORKS[network]
+    _, huge = PAGES.get(row, USUAL_PAGES)
     path = f"/{size}" if body == STATIC else PAGE.format(size=size)
     fields = ("|".join((network, body, row, str(size))), mtu, offload, PORT, path, size,
               int(row not in NULLS), QUICK_WARM_UP if quick else WARM_UP,
-              requests_of(size, quick), CONNECTIONS, rounds, PAGES.get(row, ("on", 1))[1],
-              command(row, size))
+              requests_of(size, quick), CONNECTIONS, rounds, huge, command(row, size))
     return "\t".join(map(str, fields)) + "\n"
 
 

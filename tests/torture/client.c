@@ -5,8 +5,8 @@
  * slowly or with pauses, some close in the middle; requests are sent one by one or
  * several at once, some for a range, on connections that are kept or closed.  The
  * first error ends it with status 1 and a line that describes it; otherwise the last
- * line has the figures.  Options say what may fail: only what --dying and the kinds of
- * documents permit.  One thread, epoll.  Over 500 lines: one state machine, from a
+ * line has the figures.  Options say what may fail: only what --dying, --mixtures and the
+ * kinds of documents permit.  One thread, epoll.  Over 500 lines: one state machine, from a
  * request to the last byte of its response.
  */
 #include <arpa/inet.h>
@@ -64,7 +64,8 @@ static unsigned connection_count = 32, slow_percent = 25, close_percent = 10;
 static const char *kinds = CONTENT_FILE_KINDS;
 static bool dying; /* workers are killed */
 /* What an answer with bytes of two versions of a file that is written in place is. */
-static enum { MIXTURE_WRONG, MIXTURE_CUT, MIXTURE_GOOD } mixtures = MIXTURE_CUT;
+static enum { MIXTURE_WRONG, MIXTURE_CUT, MIXTURE_GOOD, MIXTURES } mixtures = MIXTURE_CUT;
+static const char *const mixture_words[MIXTURES] = {"wrong", "cut", "good"};
 static struct counts counts;
 static uint64_t random_state;
 static int epoll;
@@ -485,6 +486,14 @@ static struct content_board *map_board(const char *path)
 	return mapped;
 }
 
+static void set_mixtures(const char *word)
+{
+	for (mixtures = 0; mixtures < MIXTURES; mixtures++)
+		if (strcmp(word, mixture_words[mixtures]) == 0)
+			return;
+	errx(2, "--mixtures must be wrong, cut or good");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -511,9 +520,7 @@ int main(int argc, char **argv)
 		else if (option == 'k')
 			kinds = optarg;
 		else if (option == 'm')
-			mixtures = optarg[0] == 'w'   ? MIXTURE_WRONG
-				   : optarg[0] == 'c' ? MIXTURE_CUT
-						      : MIXTURE_GOOD;
+			set_mixtures(optarg);
 		else if (option == 's')
 			seconds = strtod(optarg, NULL);
 		else if (option == 'r')

@@ -33,6 +33,11 @@ def serve(kind, root, method, *options, **how):
                    method if kind == "uring" else "auto", *options, **how)
 
 
+def send_often(client):
+    for _ in range(SENDS):
+        assert client.get("/large").body == pattern(LARGE)
+
+
 @pytest.mark.parametrize("method", ["auto", "zerocopy"])
 @pytest.mark.parametrize("size", [0, 64 * KB])
 def test_memlock(kind, root, size, method):
@@ -42,8 +47,7 @@ def test_memlock(kind, root, size, method):
         pinned = server.status()["process"]["pinned"]
         # Newer kernels lock the memory of a ring, too: the loop has its own already.
         resource.prlimit(server.pid, resource.RLIMIT_MEMLOCK, (size, size))
-        for _ in range(SENDS):
-            assert client.get("/large").body == pattern(LARGE)
+        send_often(client)
         status = server.status()
         transmit = status["transmit"]
         assert transmit["zerocopy"]["sends"] == transmit["registered_bytes"] == 0
@@ -63,8 +67,7 @@ def test_memlock_at_start(root, size):
     with running("uring", root, "--io", "auto", "--cache-size", "4M",
                  prefix=limited(size)) as server, \
             Client(server.port, 10 * LARGE, source=ELSEWHERE) as client:
-        for _ in range(SENDS):
-            assert client.get("/large").body == pattern(LARGE)
+        send_often(client)
         status = server.status()
         assert "no io_uring" in server.ready or status["io"] == "io_uring"
         declined = status["transmit"]["zerocopy_memory"] > 0
@@ -77,8 +80,7 @@ def test_registered_memory(kind, root, registered):
     with serve(kind, root, "zerocopy", "--cache-size", "4M", "--registered-memory",
                registered) as server, Client(server.port, 10 * LARGE) as client:
         assert ("memory not registered" in server.ready) == (registered == "off")
-        for _ in range(SENDS):
-            assert client.get("/large").body == pattern(LARGE)
+        send_often(client)
         transmit = server.status()["transmit"]
         assert (transmit["zerocopy"]["sends"] > 0) == (kind == "uring")
         assert (transmit["registered_bytes"] > 0) == (kind == "uring" and registered == "on")

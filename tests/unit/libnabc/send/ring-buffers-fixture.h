@@ -112,7 +112,7 @@ static inline void expect_message(int fd, uint64_t seed, size_t at, size_t lengt
 	expect_pattern(fd, seed, at, length);
 }
 
-/* The same, with a message of the first bytes of a unit of that size. */
+/* As begin(), with a message of the first bytes of a unit of that size. */
 static inline bool begin_message(NC_send_op **op, struct NC_range *range, size_t size, int pair[2])
 {
 	if (!begin())

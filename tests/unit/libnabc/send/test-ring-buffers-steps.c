@@ -5,6 +5,14 @@
  */
 #include "ring-buffers-fixture.h"
 
+/* Prepares the header's submission and the body's, as yet unsubmitted. */
+static void prepare_both(NC_send_op *op, struct io_uring_sqe *sqe)
+{
+	ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
+	prepare(&sqe[0], op);
+	prepare(&sqe[1], op);
+}
+
 /* What becomes of the message if the header does not leave as a whole. */
 START_TEST(test_header_fails)
 {
@@ -43,10 +51,8 @@ START_TEST(test_header_fails)
 		ck_assert_uint_eq(NC_send_op_sent(op), i == 0 ? 3 : 0);
 		if (i != 2) {
 			/* The rest again by two. */
-			ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
-			prepare(&sqe[0], op);
+			prepare_both(op, sqe);
 			ck_assert_uint_eq(sqe[0].len, sizeof(HEAD) - 1 - (i == 0 ? 3 : 0));
-			prepare(&sqe[1], op);
 			ck_assert_int_eq(completed(op, (int32_t)sqe[0].len, 0), NC_PROGRESS_NEXT);
 			/* The body fails, and was notified of. */
 			ck_assert_int_eq(completed(op, -EAGAIN, IORING_CQE_F_MORE),
@@ -57,9 +63,7 @@ START_TEST(test_header_fails)
 	}
 	/* Submitted apart, the body went out although the header did not: nothing can repair that. */
 	op = open_op(pair[0], &range, NC_SEND_DONTWAIT);
-	ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
-	prepare(&sqe[0], op);
-	prepare(&sqe[1], op);
+	prepare_both(op, sqe);
 	ck_assert_int_eq(completed(op, -EAGAIN, 0), NC_PROGRESS_NEXT);
 	FAILS(completed(op, 1000, 0), EIO);
 	ck_assert_int_eq(NC_send_op_close(op), 0);
@@ -78,23 +82,21 @@ START_TEST(test_parts_in_flight)
 {
 	const uint32_t more = IORING_CQE_F_MORE, notif = IORING_CQE_F_NOTIF;
 	struct NC_range range;
-	struct io_uring_sqe sqe;
+	struct io_uring_sqe sqe[2];
 	NC_send_op *op;
 	int pair[2];
 
 	if (!begin_message(&op, &range, 100 * KIB, pair))
 		return;
-	ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
-	prepare(&sqe, op);
-	prepare(&sqe, op);
+	prepare_both(op, sqe);
 	ck_assert_int_eq(completed(op, sizeof(HEAD) - 1, 0), NC_PROGRESS_NEXT);
 	ck_assert_int_eq(completed(op, 1000, more), NC_PROGRESS_AGAIN);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(NC_send_op_steps(op, buffers), 1);
 		ck_assert_uint_eq(in_flight(), 2);
 	}
-	prepare(&sqe, op);
-	ck_assert_uint_eq(sqe.opcode, IORING_OP_SEND_ZC);
+	prepare(&sqe[0], op);
+	ck_assert_uint_eq(sqe[0].opcode, IORING_OP_SEND_ZC);
 	ck_assert_int_eq(completed(op, (int32_t)range.length - 1000, more), NC_PROGRESS_SENT);
 	ck_assert_int_eq(completed(op, 0, notif), NC_PROGRESS_WAIT);
 	ck_assert_uint_eq(in_flight(), 2);
@@ -111,16 +113,14 @@ START_TEST(test_closed_in_flight)
 {
 	const uint32_t more = IORING_CQE_F_MORE, notif = IORING_CQE_F_NOTIF;
 	struct NC_range range;
-	struct io_uring_sqe sqe;
+	struct io_uring_sqe sqe[2];
 	NC_send_op *op;
 	int pair[2];
 
 	/* In a segment of its own. */
 	if (!begin_message(&op, &range, 6 * MIB, pair))
 		return;
-	ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
-	prepare(&sqe, op);
-	prepare(&sqe, op);
+	prepare_both(op, sqe);
 	ck_assert_int_eq(completed(op, sizeof(HEAD) - 1, 0), NC_PROGRESS_NEXT);
 	ck_assert_int_eq(completed(op, (int32_t)range.length, more), NC_PROGRESS_SENT);
 	ck_assert_int_eq(NC_ring_buffers_close(buffers), 0);
@@ -136,24 +136,19 @@ END_TEST
 /* Selected and never prepared, or prepared and lost with the ring. */
 START_TEST(test_given_up)
 {
-	struct NC_range range = {.length = 100 * KIB};
-	struct io_uring_sqe sqe;
+	struct NC_range range;
+	struct io_uring_sqe sqe[2];
 	NC_send_op *op;
 	int pair[2];
 
-	if (!begin())
+	if (!begin_message(&op, &range, 100 * KIB, pair))
 		return;
-	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
-	range.id = insert_as(NULL, 1, 100 * KIB, 0, NC_KIND_APPENDED);
-	op = open_op(pair[0], &range, 0);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
 	FAILS(NC_ring_buffers_close(buffers), EBUSY);
 	ck_assert_int_eq(NC_send_op_close(op), 0);
 	op = open_op(pair[0], &range, 0);
-	ck_assert_int_eq(NC_send_op_steps(op, buffers), 2);
-	prepare(&sqe, op);
-	prepare(&sqe, op);
+	prepare_both(op, sqe);
 	ck_assert_int_eq(NC_send_op_abandon(op), 0);
 	close_pair(pair);
 	end();
