@@ -7,6 +7,12 @@ endif
 
 sweet_libsweet_a_SOURCES = \
 	sweet/base/slice.h sweet/base/clock.h \
+	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
+	sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
+	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
+	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
+	sweet/core/site-tls.c sweet/core/site-tls.h \
+	sweet/conn/connection-tls.c \
 	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
 	sweet/base/decimal.h \
 	sweet/event/data-path.c sweet/event/data-path.h sweet/event/data-path-posix.c \
@@ -198,7 +204,7 @@ EXTRA_DIST += sweet/handler/status.html
 
 sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
-sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
+sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
@@ -208,7 +214,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
-	$(CRYPT_LIBS) -lpthread
+	$(CRYPT_LIBS) $(OPENSSL_LIBS) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

@@ -118,6 +118,10 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-sums-bad
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
+	tests/unit/sweet/tls/test-tls-tickets \
+	tests/unit/sweet/tls/test-tls-openssl \
+	tests/unit/sweet/tls/test-tls-openssl-file \
+	tests/unit/sweet/tls/test-tls-openssl-channel \
 	tests/unit/sweet/http/test-uri \
 	tests/unit/sweet/http/test-redirect \
 	tests/unit/sweet/http/test-field \
@@ -305,9 +309,25 @@ tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
 sweet_unit_cppflags = $(sweet_libsweet_a_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
-sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
+sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) -lpthread
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) -lpthread
+
+tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_tickets_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_tls_test_tls_openssl_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_tls_test_tls_openssl_file_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_file_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_file_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_tls_test_tls_openssl_channel_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_channel_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_channel_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_line_CFLAGS = $(sweet_unit_cflags)
@@ -870,6 +890,17 @@ EXTRA_DIST += \
 	tests/system/static/test_paths.py \
 	tests/system/static/test_static.py \
 	tests/system/static/test_variants.py \
+	tests/system/support/certificates/authority.pem \
+	tests/system/support/certificates/client.key \
+	tests/system/support/certificates/client.pem \
+	tests/system/support/certificates/ec.key \
+	tests/system/support/certificates/ec.pem \
+	tests/system/support/certificates/other.key \
+	tests/system/support/certificates/other.pem \
+	tests/system/support/certificates/rsa.key \
+	tests/system/support/certificates/rsa.pem \
+	tests/system/support/certificates/stranger.key \
+	tests/system/support/certificates/stranger.pem \
 	tests/system/support/browser.py \
 	tests/system/support/client.py \
 	tests/system/support/examples.py \
@@ -884,6 +915,7 @@ EXTRA_DIST += \
 	tests/system/support/results.py \
 	tests/system/support/selection.py \
 	tests/system/support/server.py \
+	tests/system/support/tls.py \
 	tests/system/support/tools.py \
 	tests/system/support/website.lua \
 	tests/system/support/website.py \
@@ -896,6 +928,8 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_socket_options.py \
 	tests/system/system-calls/test_unix.py \
 	tests/system/system-calls/test_zerocopy_limits.py \
+	tests/system/tls/test_tls.py \
+	tests/system/tls/test_tls_config.py \
 	tests/system/workers/test_behind.py \
 	tests/system/workers/test_generate.py \
 	tests/system/workers/test_pools.py \
@@ -972,6 +1006,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/call-fixture.h \
 	tests/unit/channel-fixture.h \
 	tests/unit/connection-fixture.h \
+	tests/unit/sweet/tls/tls-fixture.h \
 	tests/unit/device-model.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \

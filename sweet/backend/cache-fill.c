@@ -145,6 +145,8 @@ static struct refresh *create(const struct transaction *like)
 	transaction->remote = (struct sockaddr *)&refresh->remote;
 	transaction->server_addr = refresh->server_addr;
 	transaction->server_port = like->server_port;
+	transaction->secure = like->secure;
+	transaction->policy = like->policy;
 	transaction->local = (struct sockaddr *)&refresh->local;
 	strcpy(transaction->path, like->path);
 	strcpy(transaction->remote_user, like->remote_user);

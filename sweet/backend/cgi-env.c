@@ -102,11 +102,12 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.server_addr = transaction->server_addr,
 		.server_port = transaction->server_port,
 		.software = SERVER_SOFTWARE,
+		.https = transaction->secure,
 	};
 
 	if (settings->protocol != POOL_WORKER) {
 		context.document_root = scope->folder;
-		context.request_scheme = "http";
+		context.request_scheme = transaction->secure ? "https" : "http";
 		context.local_addr = transaction->server_addr;
 		context.redirect_status = 200;
 		context.server_pid = pool->gateway->pid;

@@ -14,6 +14,7 @@
 #include "base/address.h"
 
 #define MODE ",mode="
+#define TLS ",tls"
 #define MODE_DEFAULT 0666 /* any user may connect, as to a TCP port */
 
 static struct sockaddr_in *as_in(struct listen_address *address)
@@ -131,13 +132,22 @@ static bool parse_ip(const char *text, struct listen_address *address)
 
 bool address_parse(const char *text, struct listen_address *address)
 {
-	size_t unix_length = strlen(ADDRESS_UNIX);
+	size_t unix_length = strlen(ADDRESS_UNIX), length = strlen(text);
+	char plain[sizeof(address->text) + sizeof(MODE "777")];
 	bool good;
 
 	memset(address, 0, sizeof(*address));
-	good = strncmp(text, ADDRESS_UNIX, unix_length) == 0
-		       ? parse_unix(text + unix_length, address)
-		       : parse_ip(text, address);
+	if (length > strlen(TLS) && strcmp(text + length - strlen(TLS), TLS) == 0) {
+		address->tls = true;
+		length -= strlen(TLS);
+	}
+	if (length >= sizeof(plain))
+		return false;
+	memcpy(plain, text, length);
+	plain[length] = '\0';
+	good = strncmp(plain, ADDRESS_UNIX, unix_length) == 0
+		       ? parse_unix(plain + unix_length, address)
+		       : parse_ip(plain, address);
 	if (good)
 		address_write(address);
 	return good;
@@ -208,4 +218,13 @@ const char *address_path(const struct listen_address *address)
 	const char *path = as_un(address)->sun_path;
 
 	return address->address.ss_family == AF_UNIX && un_length(address) && *path ? path : NULL;
+}
+
+unsigned address_port(const struct listen_address *address)
+{
+	struct listen_address copy = *address;
+
+	if (address->address.ss_family == AF_INET6)
+		return ntohs(as_in6(&copy)->sin6_port);
+	return address->address.ss_family == AF_INET ? ntohs(as_in(&copy)->sin_port) : 0;
 }

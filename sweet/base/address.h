@@ -17,12 +17,14 @@ struct listen_address {
 	struct sockaddr_storage address;
 	socklen_t length;
 	mode_t mode;	/* of a Unix socket's file */
+	bool tls;	/* clients use TLS */
 	char text[120]; /* "127.0.0.1:8080", "[::1]:8080", "unix:/run/sweet/socket" */
 };
 
 /*
  * Parses "8080", ":8080", "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:PATH",
- * "unix:PATH,mode=660" or "unix:@NAME" (Linux's abstract names, without a file).
+ * "unix:PATH,mode=660" or "unix:@NAME" (Linux's abstract names, without a file);
+ * each may end with ",tls".
  * Does not resolve host names.  Returns false if the text is none of these.
  */
 bool address_parse(const char *text, struct listen_address *address);
@@ -30,7 +32,7 @@ bool address_parse(const char *text, struct listen_address *address);
 /* Sets text from the socket address, which is of any family that address_parse() knows. */
 void address_write(struct listen_address *address);
 
-/* Returns true if two sockets cannot bind both addresses; ignores the modes of files. */
+/* Returns true if two sockets cannot bind both addresses; ignores the modes of files, and TLS. */
 bool address_equal(const struct listen_address *one, const struct listen_address *other);
 
 /*
@@ -39,6 +41,9 @@ bool address_equal(const struct listen_address *one, const struct listen_address
  * everything.
  */
 bool address_accepts(const struct listen_address *address, const struct sockaddr *local);
+
+/* Returns the port; 0: any, or a Unix socket. */
+unsigned address_port(const struct listen_address *address);
 
 /* Returns the path of a Unix socket that has a file; else NULL. */
 const char *address_path(const struct listen_address *address);

@@ -13,6 +13,7 @@
 #include "config/config-store.h"
 #include "http/request.h"
 #include "log/access-line.h"
+#include "tls/tls.h"
 
 #define THREADS_MAX 4096
 #define DISTANCE_MAX 40 /* maximum length of a name for which similar keys are suggested */
@@ -30,6 +31,12 @@ static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy",
 static const char *const page_cache_words[] = {"keep", "drop", "bypass", NULL};
 static const char *const large_words[] = {
 	[LARGE_FILES_SENDFILE] = "sendfile", [LARGE_FILES_COPY] = "copy", NULL};
+static const char *const profile_words[] = {
+	[TLS_INTERMEDIATE] = "intermediate", [TLS_MODERN] = "modern", NULL};
+static const char *const client_words[] = {[TLS_CLIENT_NONE] = "off",
+					   [TLS_CLIENT_OPTIONAL] = "optional",
+					   [TLS_CLIENT_REQUIRED] = "required",
+					   NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* --- the table ------------------------------------------------------------------ */
@@ -37,12 +44,14 @@ static const char *const align_words[] = {"0", "32", "64", NULL};
 #define GLOBAL(field) KEY_GLOBAL, .offset = offsetof(struct config, field)
 #define SCOPE(field) KEY_SCOPE, .offset = offsetof(struct scope, field)
 #define POOL(field) KEY_POOL, .offset = offsetof(struct pool_config, field)
+#define SITE(field) KEY_SITE, .offset = offsetof(struct host, field)
 #define OF_HOST(field) KEY_HOST, .offset = offsetof(struct host, field)
 
 const struct key config_keys[] = {
 	{"listen", GLOBAL(listen), .list = true, .otherwise = "127.0.0.1:8080",
 	 .store = store_listen, .least = 1,
-	 .help = "Address to serve on, or unix:PATH; may be repeated", .argument = "ADDRESS:PORT"},
+	 .help = "Address to serve on, or unix:PATH; may be repeated",
+	 .argument = "ADDRESS:PORT[,tls]"},
 	{"root", SCOPE(root), .otherwise = ".", .store = store_text, .least = 1,
 	 .help = "Folder to serve", .argument = "DIR"},
 	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
@@ -144,7 +153,7 @@ const struct key config_keys[] = {
 	 .words = level_words, .help = "error, warning, notice, info or debug",
 	 .argument = "LEVEL"},
 	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
-	 .store = store_server, .least = 1, .help = "The Server field, or off", .argument = "TEXT"},
+	 .store = store_line, .least = 1, .help = "The Server field, or off", .argument = "TEXT"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
 	 .least = 1000, .help = "To receive a request's head", .argument = "TIME"},
 	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,
@@ -214,6 +223,20 @@ const struct key config_keys[] = {
 
 	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
 	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_listen},
+
+	{"certificate", SITE(certificates), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Certificate for TLS (PEM), with those that certify it", .argument = "FILE"},
+	{"key", SITE(keys), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Its private key (PEM; default: in the same file)", .argument = "FILE"},
+	{"tls-profile", SITE(tls_profile), .otherwise = "intermediate", .store = store_word,
+	 .words = profile_words, .help = "intermediate, or modern: TLS 1.3 only",
+	 .argument = "PROFILE"},
+	{"client-certificate", SITE(client_certificate), .otherwise = "off", .store = store_word,
+	 .words = client_words, .help = "off, optional or required", .argument = "WHAT"},
+	{"client-ca", SITE(client_ca), .store = store_text, .least = 1,
+	 .help = "Certificates that certify clients (PEM)", .argument = "FILE"},
+	{"hsts", SITE(hsts), .store = store_line, .least = 1,
+	 .help = "Strict-Transport-Security, with TLS; off", .argument = "TEXT"},
 
 	{"index", SCOPE(index), .list = true, .otherwise = "index.html", .store = store_names,
 	 .help = "Files that stand for their folder", .argument = "NAME"},
@@ -309,7 +332,7 @@ const char *key_like(const char *name, unsigned levels)
 
 const char *key_home(const char *name)
 {
-	if (key_find(name, KEY_GLOBAL) >= 0)
+	if (key_find(name, KEY_GLOBAL | KEY_SITE) >= 0)
 		return "[sweet]";
 	if (key_find(name, KEY_POOL) >= 0)
 		return "[pool NAME]";

@@ -16,6 +16,7 @@ enum key_level {
 		4, /* [sweet], [host NAME] and [path PREFIX], inherited in that order, paths also by paths */
 	KEY_PATH = 8,  /* [path PREFIX] */
 	KEY_POOL = 32, /* [pool NAME] */
+	KEY_SITE = 64, /* [sweet] and [host NAME], inherited in that order */
 	KEY_OWN = 16,  /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
 };
 

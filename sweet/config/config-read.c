@@ -73,7 +73,7 @@ static bool read_arguments(struct config_tree *tree, struct config_request *requ
 			   char **argv)
 {
 	char ***values = g_new0(char **, config_key_count);
-	struct section *section = config_tree_add(tree, KEY_GLOBAL | KEY_SCOPE, NULL);
+	struct section *section = config_tree_add(tree, KEY_GLOBAL | KEY_SITE | KEY_SCOPE, NULL);
 	char **copy = g_new0(char *, argc + 1), **left = copy;
 	gboolean version = FALSE, check = FALSE;
 	GOptionContext *context;
@@ -172,7 +172,7 @@ static bool read_file(struct config_tree *tree)
 		struct section *section = tree->sections->pdata[0];
 
 		if (g_str_has_prefix(groups[i], "host ") && groups[i][5]) {
-			section = config_tree_add(tree, KEY_HOST | KEY_SCOPE, place);
+			section = config_tree_add(tree, KEY_HOST | KEY_SITE | KEY_SCOPE, place);
 			section->host = g_strdup(groups[i] + 5);
 		} else if (g_str_has_prefix(groups[i], "path ")) {
 			section = config_tree_add(tree, KEY_SCOPE | KEY_PATH, place);

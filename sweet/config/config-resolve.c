@@ -13,6 +13,8 @@
 #include "config/config-value.h"
 #include "event/client-limit.h"
 
+#define HTTPS_PORT 443
+
 static void complain_of(struct config_tree *tree, const struct key *key, const char *place,
 			const char *wrong, const char *must)
 {
@@ -124,6 +126,20 @@ static bool has_many_unix(char **listen)
 	return count > 1;
 }
 
+/* Whether that is one of the server's addresses; it may repeat ",tls". */
+static bool listens_at(const struct config *config, const char *text)
+{
+	struct listen_address wanted, own;
+
+	if (!address_parse(text, &wanted))
+		return false;
+	for (unsigned i = 0; config->listen[i]; i++)
+		if (address_parse(config->listen[i], &own) && address_equal(&own, &wanted) &&
+		    (own.tls || !wanted.tls))
+			return true;
+	return false;
+}
+
 /* Call it before the host is named: hosts at different addresses may share a name. */
 static void read_listen(struct config_tree *tree, struct config *config, struct host *host,
 			const struct section *section)
@@ -135,7 +151,7 @@ static void read_listen(struct config_tree *tree, struct config *config, struct 
 	for (unsigned i = 0; host->listen[i]; i++) {
 		struct listen_address *address = &host->addresses[host->address_count];
 
-		if (!g_strv_contains((const char *const *)config->listen, host->listen[i]))
+		if (!listens_at(config, host->listen[i]))
 			config_tree_complain(tree, section->place,
 					     "listen \"%s\": must be one of listen of [sweet]",
 					     host->listen[i]);
@@ -268,6 +284,48 @@ static void add_scope(struct config_tree *tree, struct config *config, struct ho
 	}
 }
 
+/* Returns the place of the host's key, or of its group. */
+static const char *site_place(const struct section *const *chain, const char *name)
+{
+	unsigned at = (unsigned)key_find(name, KEY_SITE);
+	const struct section *of = chain[nearest(chain, at)];
+
+	return of && of->given[at].place ? of->given[at].place : chain[0]->place;
+}
+
+static void read_tls(struct config_tree *tree, const struct config *config, struct host *host,
+		     const struct section *const *chain)
+{
+	unsigned certificates = host->certificates ? g_strv_length(host->certificates) : 0;
+	unsigned keys = host->keys ? g_strv_length(host->keys) : 0;
+
+	host->tls_place = g_strdup(site_place(chain, "certificate"));
+	if (config->tls && certificates == 0)
+		config_tree_complain(tree, host->tls_place ? host->tls_place : "--listen",
+				     "an address has TLS, but %s%s has no certificate",
+				     *host->name ? "host " : "[sweet]", host->name);
+	if (keys && keys != certificates)
+		config_tree_complain(tree, site_place(chain, "key"),
+				     "key: there must be one for each certificate, in the same "
+				     "order, or none if the certificates' files have them");
+	if (host->client_certificate && !host->client_ca)
+		config_tree_complain(tree, site_place(chain, "client-certificate"),
+				     "client-certificate needs a client-ca");
+}
+
+static void find_tls(struct config *config)
+{
+	struct listen_address address;
+
+	for (unsigned i = 0; config->listen && config->listen[i] && !config->tls; i++)
+		if (address_parse(config->listen[i], &address) && address.tls) {
+			config->tls = true;
+			config->tls_port = address_port(&address);
+		}
+	if (config->tls_port == HTTPS_PORT)
+		config->tls_port = 0;
+}
+
 static void free_hosts(void *hosts)
 {
 	g_ptr_array_unref(hosts);
@@ -353,6 +411,8 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 			host->names = g_new0(char *, 1);
 			host->listen = g_new0(char *, 1);
 		}
+		resolve(tree, KEY_SITE, chain, host);
+		read_tls(tree, config, host, chain);
 		add_scope(tree, config, host, section, chain);
 	}
 	for (unsigned i = 1; i < sections->len; i++) {
@@ -393,6 +453,7 @@ struct config *config_resolve(struct config_tree *tree)
 			g_hash_table_insert(config->places, (void *)(uintptr_t)config_keys[i].name,
 					    g_strdup(chain[0]->given[i].place));
 	resolve(tree, KEY_GLOBAL, chain, config);
+	find_tls(config);
 	config_arch_threads(tree, config);
 	/* An empty list means nobody here. */
 	config->status_access = config->status_allow && config->status_allow[0]

@@ -105,9 +105,14 @@ const char *rule_redirect(struct scope *scope, char **values, const char **wrong
 			return "must be [STATUS ]TARGET with status 301, 302, 303, 307 or 308";
 		text = blank + 1;
 	}
+	if (strcmp(text, "tls") == 0) {
+		scope->redirect_status = (int)status;
+		scope->redirect_tls = true;
+		return NULL;
+	}
 	if (!g_str_has_prefix(text, "/") && !g_str_has_prefix(text, "http://") &&
 	    !g_str_has_prefix(text, "https://"))
-		return "must go to a path (/new/) or to http:// or https://";
+		return "must go to a path (/new/), to http:// or https://, or to tls";
 	for (const char *at = text; *at; at++)
 		if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7f)
 			return "must be a URI: blanks and other characters are written %XX";

@@ -33,7 +33,7 @@ const char *store_text_or_off(const struct key *key, char **values, void *base, 
 }
 
 /* Only characters that a field permits; and short, because each response contains it. */
-const char *store_server(const struct key *key, char **values, void *base, const char **wrong)
+const char *store_line(const struct key *key, char **values, void *base, const char **wrong)
 {
 	*wrong = values[0];
 	for (const char *at = values[0]; *at; at++)
@@ -73,7 +73,8 @@ const char *store_listen(const struct key *key, char **values, void *base, const
 	for (unsigned i = 0; values[i]; i++) {
 		*wrong = values[i];
 		if (!address_parse(values[i], &address))
-			return "must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH";
+			return "must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH, "
+			       "with TLS followed by \",tls\"";
 	}
 	return store_list(key, values, base, wrong);
 }

@@ -10,7 +10,7 @@
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong);
-const char *store_server(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_line(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_pool(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_list(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_listen(const struct key *key, char **values, void *base, const char **wrong);

@@ -51,6 +51,11 @@ static void free_host(struct host *host)
 	g_strfreev(host->names);
 	g_strfreev(host->listen);
 	g_free(host->addresses);
+	g_strfreev(host->certificates);
+	g_strfreev(host->keys);
+	g_free(host->client_ca);
+	g_free(host->hsts);
+	g_free(host->tls_place);
 	g_free(host->name);
 }
 
@@ -105,8 +110,9 @@ static bool share_address(const struct host *one, const struct host *other)
 	if (!one->address_count || !other->address_count)
 		return true;
 	for (unsigned i = 0; i < one->address_count; i++)
-		if (g_strv_contains((const char *const *)other->listen, one->listen[i]))
-			return true;
+		for (unsigned k = 0; k < other->address_count; k++)
+			if (address_equal(&one->addresses[i], &other->addresses[k]))
+				return true;
 	return false;
 }
 

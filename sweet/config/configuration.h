@@ -26,6 +26,7 @@
 #define CONFIG_SERVER_HEADER_MAX 128
 
 struct ip_acl;
+struct tls_identity;
 
 /* For files whose name matches the pattern; NULL: for all. */
 struct cache_rule {
@@ -55,6 +56,7 @@ struct scope {
 	char *folder;	     /* alias or root as an absolute path; set by site.c */
 	char *rewrite;	     /* path that replaces the prefix; NULL */
 	int redirect_status; /* 0: none */
+	bool redirect_tls;   /* the same URL with https, for clients without TLS */
 	char *redirect_to;   /* if it ends with '/', the rest of the path is appended */
 	char **index;	     /* names */
 	bool listing;
@@ -87,7 +89,15 @@ struct host {
 	char **listen;			  /* some of the config's; empty: all */
 	struct listen_address *addresses; /* the same, parsed */
 	unsigned address_count;
-	struct scope *scopes; /* the longest prefix first; the last one is "" */
+	char **certificates,
+		**keys;	      /* of the same place belong together; no keys: in the same file */
+	unsigned tls_profile; /* enum tls_profile */
+	unsigned client_certificate; /* enum tls_client */
+	char *client_ca;	     /* NULL: none */
+	char *hsts;		     /* value of Strict-Transport-Security; NULL: off */
+	char *tls_place;	     /* of its certificate, for messages */
+	struct tls_identity *tls;    /* opened by site.c; NULL: no address has TLS */
+	struct scope *scopes;	     /* the longest prefix first; the last one is "" */
 	unsigned scope_count;
 };
 
@@ -158,6 +168,8 @@ struct config {
 	char **fastcgi;	      /* PREFIX=ADDRESS */
 	char **listen;
 	bool listen_given; /* not the default */
+	bool tls;	   /* one of the addresses has TLS */
+	unsigned tls_port; /* of the first such address; 0: the usual one, or none */
 	unsigned revalidate_ms;
 	struct config_sockets sockets;
 	unsigned page_cache;			      /* enum page_cache */

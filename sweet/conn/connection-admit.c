@@ -12,13 +12,18 @@
 #include "conn/connection-internal.h"
 #include "http/proxy-protocol.h"
 
-/* Sends a response if the socket takes it; the caller closes the socket. */
-static void turn_away(int fd, const char *remote, const char *reason)
+/*
+ * Sends a response if the socket takes it; the caller closes the socket.  With TLS it would cost a
+ * handshake.
+ */
+static void turn_away(int fd, const char *remote, bool tls, const char *reason)
 {
 	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
 				     "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
-	log_info("%s: answered 503: %s", remote, reason);
+	log_info("%s: %s: %s", remote, tls ? "closed" : "answered 503", reason);
+	if (tls)
+		return;
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -45,11 +50,12 @@ bool connection_admit(struct connection *connection)
 							 &connection->addresses.address.any, most);
 	if (!most || connection->client)
 		return true;
-	turn_away(connection->fd, connection->addresses.remote, "more than connections-per-client");
+	turn_away(connection->fd, connection->addresses.remote, connection->tls != NULL,
+		  "more than connections-per-client");
 	return false;
 }
 
-bool connection_admit_socket(const struct thread *thread, int fd)
+bool connection_admit_socket(const struct thread *thread, int fd, bool tls)
 {
 	struct peer_addresses ends = {.remote = "unknown"};
 	struct sockaddr_storage remote;
@@ -59,7 +65,7 @@ bool connection_admit_socket(const struct thread *thread, int fd)
 		return true;
 	if (getpeername(fd, (struct sockaddr *)&remote, &length) == 0)
 		peer_addresses_set(&ends, &remote, NULL);
-	turn_away(fd, ends.remote, "more than max-connections");
+	turn_away(fd, ends.remote, tls, "more than max-connections");
 	return false;
 }
 
@@ -79,7 +85,7 @@ bool connection_is_proxys(const struct connection *connection)
 /* Sets the client that the header names; returns false if that has too many connections. */
 static bool introduce(struct connection *connection, const struct proxy_header *header)
 {
-	connection->state = READING;
+	connection->state = connection->tls ? HANDSHAKE : READING;
 	if (header->client == PROXY_ITSELF)
 		return true;
 	if (header->client == PROXY_CLIENT)
@@ -114,10 +120,10 @@ void connection_consume_proxy(struct connection *connection, const char *data, s
 		return;
 	}
 	if (!connection->input_length) {
-		connection_consume(connection, data + used, length - (size_t)used);
+		connection_deliver(connection, data + used, length - (size_t)used);
 		return;
 	}
 	connection->input_length -= (size_t)used;
 	memmove(connection->input, connection->input + used, connection->input_length);
-	connection_consume_input(connection, connection_consume);
+	connection_consume_input(connection, connection_deliver);
 }

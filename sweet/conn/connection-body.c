@@ -19,7 +19,7 @@
 static void send_continue(struct connection *connection)
 {
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	ssize_t sent = send(connection->fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent = connection_write(connection, line, sizeof(line) - 1);
 
 	connection->expecting = false;
 	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
@@ -149,7 +149,7 @@ ssize_t connection_drop_body(struct connection *connection, const char *data, si
 	if (used < 0) {
 		/* The response was sent already and announced that the connection continues. */
 		body_end(&connection->body);
-		(void)shutdown(connection->fd, SHUT_WR);
+		connection_shut(connection);
 		connection_linger(connection);
 	} else if (body_is_over(&connection->body)) {
 		connection_time(connection, connection_limits(connection)->keep_alive_ms);

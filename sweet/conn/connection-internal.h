@@ -8,6 +8,7 @@
  *   connection-unsent.c   limits how much of a response the socket holds
  *   connection-leave.c    moves a response off its unit
  *   connection-slow.c     selects the responses that must leave their units
+ *   connection-tls.c      encrypts and decrypts
  *   connection-send.c     sends responses
  *   connection-body.c     receives the body that a responder requested; saves early bytes
  *   connection-admit.c    the limits of connections; reads a proxy's header
@@ -24,15 +25,19 @@
 
 #define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody requested */
 
-enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY };
+enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE };
 
 struct leaving;
 struct connection;
+struct connection_tls;
 
 /* Functions of connection.c for the other sources. */
 struct connection_handlers {
 	void (*close)(struct connection *connection);
 	void (*consume)(struct connection *connection, const char *data, size_t length);
+	void (*deliver)(struct connection *connection, const char *data, size_t length);
+	void (*ended)(struct connection *connection);
+	void (*refuse_clear)(struct connection *connection, const char *data, size_t length);
 	void (*idle)(struct connection *connection);
 	void (*timed_out)(struct connection *connection);
 };
@@ -94,6 +99,8 @@ struct connection {
 		struct sockaddr_in6 in6;
 	} own;			       /* the socket's own, even behind a proxy */
 	struct limited_client *client; /* the client that it is counted for; or NULL */
+	struct connection_tls *tls;    /* NULL: clear text */
+	uint64_t policy;	       /* of the handshake's identity */
 };
 
 /* --- connection.c, by its handlers --- */
@@ -104,11 +111,18 @@ static inline void connection_close(struct connection *connection)
 	connection->handlers->close(connection);
 }
 
-/* Processes bytes from the socket, or saved ones.  May free the connection. */
+/* Processes what the client sent, after TLS.  May free the connection. */
 static inline void connection_consume(struct connection *connection, const char *data,
 				      size_t length)
 {
 	connection->handlers->consume(connection, data, length);
+}
+
+/* Processes bytes from the socket, behind a proxy's header.  May free the connection. */
+static inline void connection_deliver(struct connection *connection, const char *data,
+				      size_t length)
+{
+	connection->handlers->deliver(connection, data, length);
 }
 
 /* The response was sent: continues with the next request.  May free the connection. */
@@ -190,6 +204,32 @@ void connection_slow_open(struct thread *thread);
 /* The send, or the connection, has ended. */
 void connection_keeps_up(struct connection *connection);
 
+/* --- connection-tls.c --- */
+
+/* For the thread, before its loop runs. */
+void connection_tls_init(struct thread *thread);
+
+/* A handshake follows; the socket has its address.  Returns false without memory. */
+bool connection_tls_open(struct connection *connection);
+
+/* Forgets TLS, if there is any. */
+void connection_tls_free(struct connection *connection);
+
+/* Processes bytes from the socket.  May free the connection. */
+void connection_tls_received(struct connection *connection, const char *data, size_t length);
+
+/* Returns what encrypts the next messages; NULL: nothing, or the kernel. */
+struct loop_cipher *connection_tls_cipher(struct connection *connection);
+
+/*
+ * Sends a few bytes while no message is being sent.  Returns how many; or -errno if the connection
+ * is broken, or the socket is full.
+ */
+ssize_t connection_write(struct connection *connection, const char *data, size_t length);
+
+/* Everything is sent: says so, with TLS also to the client, and closes our end. */
+void connection_shut(struct connection *connection);
+
 /* --- connection-send.c --- */
 
 /* Sends the head of the transaction's response, and the body if there is one. */
@@ -198,8 +238,16 @@ void connection_respond(struct connection *connection);
 /* The responder, which had returned RESPOND_LATER, is done. */
 void connection_done(struct transaction *transaction);
 
-/* Sends an error response instead of the responder's and closes; wrong: the reason for the log. */
-void connection_refuse(struct connection *connection, int status, const char *wrong);
+/*
+ * Sends an error response instead of the responder's and closes; wrong: the reason for the log;
+ * detail: for the page, static text, or NULL.
+ */
+void connection_refuse_because(struct connection *connection, int status, const char *wrong,
+			       const char *detail);
+static inline void connection_refuse(struct connection *connection, int status, const char *wrong)
+{
+	connection_refuse_because(connection, status, wrong, NULL);
+}
 
 /* Everything is sent: closes our end, and waits for the peer's. */
 void connection_linger(struct connection *connection);
@@ -229,8 +277,11 @@ void connection_consume_input(struct connection *connection,
 
 /* --- connection-admit.c --- */
 
-/* Whether an accepted socket gets a connection.  If not, the client has got a response. */
-bool connection_admit_socket(const struct thread *thread, int fd);
+/*
+ * Whether an accepted socket gets a connection.  If not, the client has got a response, except
+ * with TLS.
+ */
+bool connection_admit_socket(const struct thread *thread, int fd, bool tls);
 
 /* Counts the connection for its client; false: that has too many, and has got a response. */
 bool connection_admit(struct connection *connection);

@@ -69,10 +69,12 @@ static int64_t stop_send(struct connection *connection)
 	const struct NC_send *message = &connection->send.message;
 	uint64_t left;
 
-	if (message->skip < message->header_length ||
-	    !loop_send_cancel(connection->thread->loop, connection->fd))
+	if (message->skip < message->header_length)
 		return -1;
 	left = connection_body_bytes(message) - (message->skip - message->header_length);
+	/* With TLS all of it may be encrypted, and only wait to be sent. */
+	if (left == 0 || !loop_send_cancel(connection->thread->loop, connection->fd))
+		return -1;
 	output->sent -= left;
 	connection_unsent_stops(connection);
 	connection_unsent_shrink(connection);

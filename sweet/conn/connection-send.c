@@ -70,7 +70,8 @@ static bool closes_itself(const struct connection *connection)
 {
 	const struct config_sockets *sockets = sockets_of(connection->output);
 
-	if (connection->keep_alive || !sockets->close_option)
+	/* With TLS, a message of its own says that nothing follows. */
+	if (connection->keep_alive || !sockets->close_option || connection->tls)
 		return false;
 	return !sockets->fastopen || !sockets->linger || connection->requests > 1 ||
 	       !socket_is_opening(connection->fd);
@@ -89,6 +90,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.batch = true;
+	connection->send.cipher = connection_tls_cipher(connection);
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
 		message->ranges =
@@ -178,7 +180,7 @@ void connection_done(struct transaction *transaction)
 
 		/* The end of the connection marks the end of the body. */
 		if (output->ended && length == 0) {
-			(void)shutdown(connection->fd, SHUT_WR);
+			connection_shut(connection);
 			finished(connection);
 		} else {
 			send_piece(connection, length);
@@ -188,13 +190,15 @@ void connection_done(struct transaction *transaction)
 	}
 }
 
-void connection_refuse(struct connection *connection, int status, const char *wrong)
+void connection_refuse_because(struct connection *connection, int status, const char *wrong,
+			       const char *detail)
 {
 	connection->keep_alive = false;
 	body_end(&connection->body);
 	/* A responder may be processing what has come: it is cancelled. */
 	transaction_dismiss(&connection->output->transaction);
 	transaction_refuse(&connection->output->transaction, status, wrong);
+	connection->output->transaction.detail = detail;
 	connection_respond(connection);
 }
 
@@ -221,6 +225,26 @@ static void finished(struct connection *connection)
 	connection_idle(connection);
 }
 
+/*
+ * Ends the chunk that was sent, if the next one does not follow at once: clients process a chunk
+ * only when it is complete.  What the socket does not take is sent with the next chunk.  Returns
+ * false if the connection is broken.
+ */
+static bool end_chunk(struct connection *connection)
+{
+	struct output *output = connection->output;
+	size_t length;
+	const char *end = output_chunk_end(output, &length);
+	ssize_t sent;
+
+	if (length == 0)
+		return true;
+	sent = connection_write(connection, end, length);
+	if (sent > 0)
+		output->chunk_end -= (unsigned char)sent;
+	return sent >= 0 || sent == -EAGAIN;
+}
+
 static void next_piece(struct connection *connection)
 {
 	struct transaction *transaction = &connection->output->transaction;
@@ -230,7 +254,7 @@ static void next_piece(struct connection *connection)
 	if (transaction->next(transaction) == RESPOND_NOW)
 		connection_done(transaction);
 	/* The socket reports the error only once: the next read would see a normal end. */
-	else if (output_end_chunk(connection->output, connection->fd) < 0)
+	else if (!end_chunk(connection))
 		connection_close(connection);
 }
 
@@ -290,7 +314,7 @@ static void sent(struct loop_send *op, int result)
 	if (is_last(output)) {
 		/* The data was sent; now close our end. */
 		if (!connection->keep_alive && !(op->message.flags & NC_SEND_CLOSE))
-			(void)shutdown(connection->fd, SHUT_WR);
+			connection_shut(connection);
 		finished(connection);
 		return;
 	}

@@ -3,6 +3,7 @@
  * connection.c - the HTTP state machine of a connection.
  *
  *   PROXY      waits for the header in which a proxy states its client
+ *   HANDSHAKE  waits for the client's part of a TLS handshake
  *   READING    waits for a whole request head, behind the rest of a body that
  *              nobody requested
  *   RECEIVING  waits for a body that a responder requested, or for a piece of it
@@ -27,8 +28,13 @@
 #include "conn/connection-internal.h"
 #include "handler/route.h"
 
+#define CLEAR_TEXT "This address expects TLS: use https."
+#define HANDSHAKE_RECORD 0x16 /* its first byte (RFC 8446, section 5.1) */
 #define BODY_SLOW "a body that comes too slowly"
 #define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
+
+/* The reason, which the client gets as well. */
+static const char clear_text[] = "HTTP in clear text on an address that expects TLS";
 
 /* --- the connection's own life ----------------------------------------------- */
 
@@ -46,6 +52,7 @@ static void connection_free(struct connection *connection)
 	body_end(&connection->body);
 	if (connection->client)
 		client_limits_leave(thread->server->limits, connection->client);
+	connection_tls_free(connection);
 	free(connection->input);
 	if (thread->vacated && !thread->connections)
 		thread->vacated(thread);
@@ -56,6 +63,8 @@ static void close_now(struct connection *connection)
 {
 	struct output *output = connection->output;
 
+	if (connection->tls && connection->state == READING)
+		connection_shut(connection);
 	loop_close_fd(connection->thread->loop, connection->fd);
 	/* Log it now, while the client's address exists. */
 	if (output)
@@ -131,6 +140,8 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->server_addr = connection->addresses.local;
 	transaction->server_port = connection->addresses.local_port;
 	transaction->connection = connection;
+	transaction->secure = connection->tls != NULL;
+	transaction->policy = connection->policy;
 	transaction->done = connection_done;
 	transaction->resume = resume;
 	transaction->receive = connection_receive;
@@ -157,7 +168,8 @@ static bool start_request(struct connection *connection, const char *head, size_
 		/* What follows cannot be separated from the rest of this head. */
 		connection->http10 = false;
 		transaction->head_only = request_is_head(head, length);
-		connection_refuse(connection, -error, wrong);
+		connection_refuse_because(connection, -error, wrong,
+					  wrong == clear_text ? CLEAR_TEXT : NULL);
 		return true;
 	}
 	if (access_log_wants_fields(&thread->log))
@@ -195,6 +207,9 @@ static void timed_out(struct connection *connection)
 		if (connection->state == PROXY)
 			log_info("%s: no PROXY header in time: closing",
 				 connection->addresses.remote);
+		else if (connection->state == HANDSHAKE)
+			log_info("%s: no TLS handshake in time: closing",
+				 connection->addresses.remote);
 		close_now(connection);
 	}
 }
@@ -206,6 +221,8 @@ static int check_begin(const char *data, size_t length, size_t seen, const char 
 	int error = request_check_begin(&request, data, length, seen);
 
 	*wrong = error ? request.wrong : NULL;
+	if (error && data[0] == HANDSHAKE_RECORD)
+		*wrong = "TLS on an address that expects HTTP in clear text";
 	return error;
 }
 
@@ -337,7 +354,8 @@ static void leave(struct connection *connection)
 		connection_linger(connection);
 		return;
 	}
-	if ((connection->state != READING && connection->state != PROXY) ||
+	if ((connection->state != READING && connection->state != PROXY &&
+	     connection->state != HANDSHAKE) ||
 	    connection->input_length || has_waiting(connection))
 		return;
 	/* A new connection was accepted, and its first request shall get a response. */
@@ -358,9 +376,35 @@ static void idle(struct connection *connection)
 		leave(connection); /* the response had announced keep-alive */
 }
 
+static void deliver(struct connection *connection, const char *data, size_t length)
+{
+	if (connection->tls && connection->state != PROXY)
+		connection_tls_received(connection, data, length);
+	else
+		consume(connection, data, length);
+}
+
+/* The peer sends nothing more.  May free the connection. */
+static void peer_ended(struct connection *connection)
+{
+	connection->ended = true;
+	/* A client may close its end and still read the response (RFC 9112, section 9.6). */
+	if (connection->state != WORKING && connection->state != SENDING)
+		close_now(connection);
+}
+
+/* HTTP where TLS is expected. */
+static void refuse_clear(struct connection *connection, const char *data, size_t length)
+{
+	(void)start_request(connection, data, length < 512 ? length : 512, -400, clear_text);
+}
+
 static const struct connection_handlers handlers = {
 	.close = close_now,
 	.consume = consume,
+	.deliver = deliver,
+	.ended = peer_ended,
+	.refuse_clear = refuse_clear,
 	.idle = idle,
 	.timed_out = timed_out,
 };
@@ -369,31 +413,42 @@ static void received(struct loop_receive *op, const char *data, int length)
 {
 	struct connection *connection = (struct connection *)op;
 
-	if (length > 0) {
-		consume(connection, data, (size_t)length);
-		return;
-	}
-	connection->ended = true;
-	/* A client may close its end and still read the response (RFC 9112, section 9.6). */
-	if (length == 0 && (connection->state == WORKING || connection->state == SENDING))
-		return;
-	close_now(connection);
+	if (length > 0)
+		deliver(connection, data, (size_t)length);
+	else if (length == 0)
+		peer_ended(connection);
+	else
+		close_now(connection);
 }
 
 void connection_init(struct thread *thread)
 {
 	connection_slow_open(thread);
 	connection_unsent_open(thread);
+	connection_tls_init(thread);
 }
 
-void connection_open(struct thread *thread, int fd)
+/* Sets what comes first; returns false if the connection cannot begin. */
+static bool begin(struct connection *connection, bool tls)
+{
+	if (tls && !connection_tls_open(connection))
+		return false;
+	connection->state = tls ? HANDSHAKE : READING;
+	/* Connections of a proxy are counted for the proxy's clients. */
+	if (!connection_is_proxys(connection))
+		return connection_admit(connection);
+	connection->state = PROXY;
+	return true;
+}
+
+void connection_open(struct thread *thread, int fd, bool tls)
 {
 	struct connection *connection;
 	struct sockaddr_storage remote, local;
 	socklen_t remote_length = sizeof(remote), local_length = sizeof(local);
 	bool named;
 
-	if (!connection_admit_socket(thread, fd)) {
+	if (!connection_admit_socket(thread, fd, tls)) {
 		close(fd);
 		return;
 	}
@@ -408,16 +463,14 @@ void connection_open(struct thread *thread, int fd)
 	connection->handlers = &handlers;
 	connection->thread = thread;
 	connection->fd = fd;
-	/* Connections of a proxy are counted for the proxy's clients. */
-	if (connection_is_proxys(connection)) {
-		connection->state = PROXY;
-	} else if (!connection_admit(connection)) {
+	if (named)
+		memcpy(&connection->own, &local, sizeof(connection->own));
+	if (!begin(connection, tls)) {
+		connection_tls_free(connection);
 		free(connection);
 		close(fd);
 		return;
 	}
-	if (named)
-		memcpy(&connection->own, &local, sizeof(connection->own));
 	connection_unsent_init(connection, &remote);
 	connection->receive.received = received;
 	connection->next = thread->connections;

@@ -10,8 +10,8 @@
 /* Call it before the thread's loop runs. */
 void connection_init(struct thread *thread);
 
-/* Takes over a connected socket (non-blocking). */
-void connection_open(struct thread *thread, int fd);
+/* Takes over a connected socket (non-blocking). tls: the client begins with a handshake. */
+void connection_open(struct thread *thread, int fd, bool tls);
 
 /* Closes idle connections, and lets the others end after their response. */
 void connection_drain(struct thread *thread);

@@ -78,7 +78,7 @@ static void accepted(struct loop_accept *op, int fd)
 		failed(listener, fd);
 		return;
 	}
-	connection_open(listener->thread, fd);
+	connection_open(listener->thread, fd, listener->tls);
 	/* The connection may have been refused. */
 	if (op->single && !listener->thread->connections)
 		listener_next(listener);
@@ -103,7 +103,7 @@ static void stopped(struct loop_accept *op)
 	while (!listener->leave_queue && (fd >= 0 || errno == EINTR || errno == ECONNABORTED)) {
 		fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
-			connection_open(listener->thread, fd);
+			connection_open(listener->thread, fd, listener->tls);
 	}
 	shut(listener);
 	if (listener->retired)
@@ -115,6 +115,7 @@ int listener_start(struct listener *listener, struct thread *thread, int fd, boo
 	*listener = (struct listener){
 		.accept = {.accepted = accepted, .stopped = stopped, .single = single},
 		.thread = thread,
+		.tls = listener->tls,
 		.fd = fd,
 		.reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
 	listener_tune(listener);

@@ -3,12 +3,10 @@
  * output.c - see output.h.  An output belongs to one thread.
  */
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "conn/output.h"
@@ -64,6 +62,7 @@ struct output *output_open(struct thread *thread)
 	transaction->thread = thread;
 	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
+	transaction->secure = false;
 	transaction->scope = NULL;
 	transaction->request = NULL;
 	transaction->head_only = false;
@@ -234,6 +233,13 @@ static char *pad(struct output *output, char *lead, char *end)
 	return end + more;
 }
 
+static char *append_hsts(char *at, const char *value)
+{
+	at = APPEND(at, "Strict-Transport-Security: ");
+	at = append(at, value, strlen(value));
+	return APPEND(at, "\r\n");
+}
+
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
@@ -265,6 +271,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			      "Content-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
 			      text_length);
 	}
+	if (transaction->secure && transaction->host && transaction->host->hsts)
+		at = append_hsts(at, transaction->host->hsts);
 	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
 	if (unknown && !http10)
 		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
@@ -313,17 +321,10 @@ size_t output_lead(struct output *output, size_t length)
 	return (size_t)(at - output_bytes(output));
 }
 
-int output_end_chunk(struct output *output, int socket)
+const char *output_chunk_end(const struct output *output, size_t *length)
 {
-	ssize_t sent;
-
-	if (!output->chunk_end)
-		return 0;
-	sent = send(socket, &CRLF[2 - output->chunk_end], output->chunk_end,
-		    MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent > 0)
-		output->chunk_end -= (unsigned char)sent;
-	return sent < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+	*length = output->chunk_end;
+	return &CRLF[2 - output->chunk_end];
 }
 
 void output_log(struct output *output)

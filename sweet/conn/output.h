@@ -67,12 +67,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10);
  */
 size_t output_lead(struct output *output, size_t length);
 
-/*
- * Ends the chunk that was sent, if the next one does not follow at once: clients process a chunk
- * only when it is complete.  What the socket does not take is sent with the next chunk.  Returns 0;
- * or -errno if the connection is broken.
- */
-int output_end_chunk(struct output *output, int socket);
+/* Returns the end of the last chunk that is not sent yet; the caller reduces chunk_end. */
+const char *output_chunk_end(const struct output *output, size_t *length);
 
 /* Counts and logs the response. */
 void output_log(struct output *output);

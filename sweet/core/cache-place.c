@@ -13,8 +13,6 @@
 #include "config/configuration.h"
 #include "core/cache-place.h"
 
-#define SCHEME "http"
-
 static_assert(CACHE_PLACE_HOST_MAX >= INET6_ADDRSTRLEN + sizeof("[]:65535"), "any address fits");
 
 struct slice cache_place_host(const struct transaction *transaction,
@@ -72,7 +70,7 @@ bool cache_place_write(struct cache_place *place, const struct transaction *tran
 	if (transaction->request->host.length == 0)
 		place->key.host = cache_place_host(transaction, place->host);
 	*text = (struct slice){place->text, 0};
-	return add_name(text, place->text, SCHEME) &&
+	return add_name(text, place->text, transaction->secure ? "https" : "http") &&
 	       add_address(text, place->text, transaction->local) &&
 	       add_name(text, place->text, transaction->host->name) &&
 	       add_name(text, place->text, transaction->scope->prefix) &&

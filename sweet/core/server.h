@@ -19,6 +19,8 @@
 #include "files/file-cache-tick.h"
 #include "http/body.h"
 #include "log/log.h"
+#include "tls/tls.h"
+#include "tls/tls-tickets.h"
 
 #define SERVER_SOFTWARE "SWEET/" PACKAGE_VERSION
 #define SERVER_THREADS_MAX 4096
@@ -50,8 +52,10 @@ struct server {
 	uint64_t held_most;
 	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */
 	uint64_t unsent_most;
-	struct body_budget windows; /* of files, copied into memory */
-	struct body_budget ahead;   /* of responses that wait for slow clients */
+	struct body_budget windows;  /* of files, copied into memory */
+	struct body_budget ahead;    /* of responses that wait for slow clients */
+	struct tls_tickets *tickets; /* for all processes */
+	bool kernel_tls;	     /* the kernel can encrypt */
 	NC_cache *cache;
 	unsigned threads;
 	struct thread *per_thread[SERVER_THREADS_MAX];
@@ -88,6 +92,8 @@ struct thread_counters {
 	_Atomic uint64_t slow_files, slow_spooled;
 	_Atomic uint64_t slow_reset;   /* that could not be moved */
 	_Atomic uint64_t slow_clients; /* closed because a program waited for them */
+	/* Handshakes that succeeded, resumed a session, gave the kernel the key; that failed. */
+	_Atomic uint64_t tls_handshakes, tls_resumed, tls_kernel, tls_failed;
 	/* us from a complete head to the last byte passed to the kernel, by the loop's clock */
 	struct histogram latency;
 };
@@ -125,6 +131,9 @@ struct thread {
 	uint64_t unsent_bytes;
 	struct loop_notice unsent_shed;
 	struct timer unsent_timer;
+	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
+	GQueue handshakes;
+	struct loop_hook handshake_hook;
 	struct transaction *spare; /* of output.c, with the next field */
 	unsigned spare_count;
 	struct worker_hook *workers; /* of worker.c */

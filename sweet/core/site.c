@@ -9,6 +9,7 @@
 
 #include "auth/ip-acl.h"
 #include "core/site.h"
+#include "core/site-tls.h"
 #include "files/file-cache.h"
 
 static const char *folder_of(const struct scope *scope)
@@ -107,6 +108,7 @@ static void open_auth(const struct config *config, struct scope *scope,
 
 static void release_resources(struct config *config)
 {
+	site_tls_close(config);
 	for (unsigned i = 0; i < config->pool_count; i++)
 		if (config->pools[i]->release)
 			config->pools[i]->release(config->pools[i]);
@@ -143,6 +145,7 @@ bool site_open(struct config *config, const struct config *previous,
 			open_auth(config, scope, options->authenticator, errors);
 		}
 	mime_close(content.mime);
+	site_tls_open(config, options, errors);
 	for (unsigned i = 0; i < config->pool_count; i++) {
 		char *why = NULL;
 

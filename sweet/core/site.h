@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * site.h - opens what a configuration names: the files of each directory, the users of each
- * password file.
+ * password file, the certificates of each host.
  */
 #ifndef SWEET_SITE_H
 #define SWEET_SITE_H
@@ -10,11 +10,13 @@
 #include "core/auth.h"
 #include "event/thread-pool.h"
 #include "files/file-cache.h"
+#include "tls/tls.h"
 
 struct site_options {
 	struct thread_pool *thread_pool;     /* NULL: only check that everything exists */
 	struct authenticator *authenticator; /* NULL if thread_pool is NULL */
 	size_t max_unit;		     /* bytes of the largest file to cache */
+	struct tls_tickets *tickets;	     /* of TLS sessions; NULL: none are resumed */
 };
 
 /*

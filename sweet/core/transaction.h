@@ -46,7 +46,7 @@ struct thread;
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
 #define TRANSACTION_AROUND_MAX                                                                     \
-	(TRANSACTION_TEXT_MAX + 1024)  /* of that, with the server's own lines */
+	(TRANSACTION_TEXT_MAX + 1280)  /* of that, with the server's own lines */
 #define TRANSACTION_SCRATCH 576	       /* bytes */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 
@@ -87,6 +87,8 @@ struct transaction {
 	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
+	bool secure;		      /* by TLS */
+	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	/* decoded, and rewritten if a rule requires that */
 	char path[REQUEST_TARGET_MAX + 1];
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */

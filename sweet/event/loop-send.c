@@ -108,6 +108,8 @@ static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool tur
 
 static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool turn)
 {
+	if (op->cipher)
+		return op->cipher->send(op->cipher, op, TURN_MAX);
 	if (op->file.length)
 		return send_file(loop, op, turn);
 	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
@@ -155,7 +157,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 	}
 	if (sent > 0)
 		op->message.skip += (size_t)sent;
-	if (op->message.skip == total && sent >= 0) {
+	if (op->message.skip == total && sent >= 0 && !(op->cipher && op->cipher->pending)) {
 		complete(loop, op, 0);
 		return;
 	}
@@ -174,8 +176,9 @@ static void try_send(struct loop *loop, struct loop_send *op)
  */
 static bool can_submit(const struct loop *loop, const struct loop_send *op)
 {
-	return op->batch && loop->backend->send && loop->path == &data_path_nabc && !op->apart &&
-	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length;
+	return op->batch && !op->cipher && loop->backend->send && loop->path == &data_path_nabc &&
+	       !op->apart && !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len &&
+	       !op->file.length;
 }
 
 /* Returns false if the message is not to be sent together with others. */

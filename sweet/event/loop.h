@@ -46,6 +46,19 @@ struct loop_file {
 	size_t length;	 /* bytes */
 };
 
+struct loop_send;
+
+/* Encrypts what is sent on a socket. */
+struct loop_cipher {
+	/*
+	 * Takes and sends at most `most` bytes of the message from message.skip on, without
+	 * blocking.  Returns the bytes that it has taken, or -1 with errno; EAGAIN: the socket is
+	 * full.
+	 */
+	ssize_t (*send)(struct loop_cipher *cipher, const struct loop_send *op, size_t most);
+	bool pending; /* not everything that it has taken is in the socket */
+};
+
 /*
  * Sends a message to a socket: a header, ranges of units or a range of a file, and
  * memory.  Completes once: with result 0 when everything was handed over, or with
@@ -54,12 +67,13 @@ struct loop_file {
  * the send blocks the loop.
  */
 struct loop_send {
-	struct NC_send message; /* the loop sets its size */
-	struct loop_file file;	/* instead of ranges and tail */
-	struct iovec tail;	/* memory after the ranges */
-	bool apart;		/* sends the header with a call of its own */
-	bool pipe;		/* fd is a pipe; the message has no flags */
-	bool batch;		/* may leave together with others; fd is connected */
+	struct NC_send message;	    /* the loop sets its size */
+	struct loop_file file;	    /* instead of ranges and tail */
+	struct iovec tail;	    /* memory after the ranges */
+	bool apart;		    /* sends the header with a call of its own */
+	bool pipe;		    /* fd is a pipe; the message has no flags */
+	bool batch;		    /* may leave together with others; fd is connected */
+	struct loop_cipher *cipher; /* NULL: the bytes are sent as they are */
 	unsigned char
 		alone; /* the loop's: large messages to send before it asks the library again */
 	bool refused;  /* the loop's: the library refused the last large message */

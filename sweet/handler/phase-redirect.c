@@ -7,11 +7,28 @@
 #include "handler/short-response.h"
 #include "http/redirect.h"
 
+static enum phase to_tls(struct transaction *transaction)
+{
+	const struct request *request = transaction->request;
+	const struct config *config = transaction->config_ref->config;
+	size_t length;
+
+	if (request->host.length == 0)
+		return phase_responds(transaction_refuse(
+			transaction, 400, "no Host field, to redirect to the same host with TLS"));
+	length = redirect_write_tls(request->host, config->tls_port, request->path, request->query,
+				    transaction->head_buffer, sizeof(transaction->head_buffer));
+	return phase_responds(
+		short_response_head(transaction, transaction->scope->redirect_status, length, 414));
+}
+
 enum phase phase_redirect(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 	size_t length;
 
+	if (scope->redirect_tls && !transaction->secure)
+		return to_tls(transaction);
 	if (!scope->redirect_to)
 		return PHASE_NEXT;
 	length = redirect_write(scope->redirect_to, transaction->path + scope->redirect_skip,

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-target.c - decodes the path and finds the host; then finds the scope of the path, whose
+ * phase-target.c - decodes the path and finds the host, whose rules for TLS apply; then finds the scope of the path, whose
  * rules apply.
  */
 #include "core/server.h"
 #include "handler/phase.h"
 #include "http/uri.h"
+
+/*
+ * Whether the client has shown what this host wants of its clients: the handshake was for the host
+ * of another name, perhaps (RFC 9110, section 7.4).
+ */
+static bool keeps_policy(const struct transaction *transaction)
+{
+	const struct host *host = transaction->host;
+
+	if (transaction->secure)
+		return host->tls && tls_library->policy(host->tls) == transaction->policy;
+	return host->client_certificate != TLS_CLIENT_REQUIRED;
+}
 
 enum phase phase_target(struct transaction *transaction)
 {
@@ -22,6 +35,11 @@ enum phase phase_target(struct transaction *transaction)
 					 "character, or above the root"));
 	}
 	transaction->host = config_host(config, request->host, transaction->local);
+	if (!keeps_policy(transaction))
+		return phase_responds(
+			transaction_refuse(transaction, 421,
+					   "a host whose rules for clients' certificates the "
+					   "connection has not kept"));
 	return PHASE_NEXT;
 }
 

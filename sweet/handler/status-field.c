@@ -26,6 +26,14 @@ const struct status_field status_fields[] = {
 	 AT(states[CONNECTION_SENDING])},
 	{"connections", "lingering", "connections", "state=\"lingering\"", NULL, true,
 	 AT(states[CONNECTION_LINGERING])},
+	/* --- TLS --- */
+	{"tls", "handshakes", "tls_handshakes_total", "result=\"good\"",
+	 "TLS handshakes by result.", false, AT(tls_handshakes)},
+	{"tls", "failed", "tls_handshakes_total", "result=\"failed\"", NULL, false, AT(tls_failed)},
+	{"tls", "resumed", "tls_resumed_total", NULL, "Handshakes that resumed a session.", false,
+	 AT(tls_resumed)},
+	{"tls", "kernel", "tls_kernel_total", NULL,
+	 "Connections whose records the kernel encrypts.", false, AT(tls_kernel)},
 	/* --- requests and answers --- */
 	{NULL, NULL, "requests_total", NULL, "Requests received.", false, AT(requests)},
 	{"responses", "2xx", "responses_total", "class=\"2xx\"", "Responses by class of status.",

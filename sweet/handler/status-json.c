@@ -219,6 +219,7 @@ GString *status_json(const struct status_data *data)
 	json_open(&json, NULL, '{');
 	add_process(&json, data);
 	add_group(&json, data, "connections");
+	add_group(&json, data, "tls");
 	json_number(&json, "requests", data->requests);
 	add_group(&json, data, "responses");
 	add_group(&json, data, "bodies");

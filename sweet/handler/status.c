@@ -92,6 +92,10 @@ static void add_thread(struct status_data *data, const struct thread *thread)
 	data->worker_bodies += load(&counters->worker_bodies);
 	data->worker_failures += load(&counters->worker_failures);
 	data->slow_clients += load(&counters->slow_clients);
+	data->tls_handshakes += load(&counters->tls_handshakes);
+	data->tls_resumed += load(&counters->tls_resumed);
+	data->tls_kernel += load(&counters->tls_kernel);
+	data->tls_failed += load(&counters->tls_failed);
 	data->slow_files += load(&counters->slow_files);
 	data->slow_spooled += load(&counters->slow_spooled);
 	data->slow_reset += load(&counters->slow_reset);

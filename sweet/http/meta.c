@@ -135,6 +135,8 @@ static void add_standard(struct out *out, const struct request *request,
 	add_number(out, SLICE("SERVER_PORT="), context->server_port);
 	add_string(out, SLICE("SERVER_PROTOCOL="), request->minor ? "HTTP/1.1" : "HTTP/1.0");
 	add_string(out, SLICE("SERVER_SOFTWARE="), context->software);
+	if (context->https)
+		add_string(out, SLICE("HTTPS="), "on");
 	if (request_find(request, "Content-Length"))
 		add_number(out, SLICE("CONTENT_LENGTH="), request->content_length);
 	if (type)

@@ -23,8 +23,9 @@ struct meta_context {
 	/* For CGI and FastCGI programs; NULL or 0: omitted. */
 	const char *document_root;   /* "/srv/www"; with it PATH_TRANSLATED */
 	const char *script_filename; /* the program's or script's file */
-	const char *request_scheme;  /* "http" */
+	const char *request_scheme;  /* "http" or "https" */
 	const char *local_addr;	     /* for SERVER_ADDR */
+	bool https;		     /* for HTTPS=on, of every kind of program */
 	int redirect_status; /* 200: php-cgi requires it, to know that a server started it */
 	int server_pid;	     /* for NABC_SERVER_PID: the process to grant units to */
 };
@@ -34,7 +35,7 @@ struct meta_context {
  * (GATEWAY_INTERFACE, PATH_INFO, QUERY_STRING, REMOTE_ADDR, REMOTE_PORT,
  * REQUEST_METHOD, REQUEST_URI, SCRIPT_NAME, SERVER_NAME, SERVER_PORT,
  * SERVER_PROTOCOL, SERVER_SOFTWARE; CONTENT_LENGTH and CONTENT_TYPE if the request
- * has them; AUTH_TYPE and REMOTE_USER if there is a user).  Then those of
+ * has them; AUTH_TYPE and REMOTE_USER if there is a user; HTTPS with TLS).  Then those of
  * DOCUMENT_ROOT, PATH_TRANSLATED (the root with PATH_INFO, if that is not empty),
  * SCRIPT_FILENAME, REQUEST_SCHEME, SERVER_ADDR, REDIRECT_STATUS and NABC_SERVER_PID
  * that the context sets.  Then HTTP_* for the other fields: in upper case, '-' as

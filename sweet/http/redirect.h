@@ -17,7 +17,15 @@
 size_t redirect_write(const char *target, const char *rest, struct slice query, char *out,
 		      size_t out_size);
 
-/* The same, to add the missing slash to a folder's path. */
+/*
+ * Writes "Location: https://HOST[:PORT]PATH[?QUERY]\r\n" for a request with that Host field, and
+ * path and query as in its target.  The field's own port is that of another address: it is left
+ * out, or replaced by port if that is not 0.
+ */
+size_t redirect_write_tls(struct slice host, unsigned port, struct slice path, struct slice query,
+			  char *out, size_t out_size);
+
+/* The same as the first, to add the missing slash to a folder's path. */
 size_t redirect_write_folder(const char *path, struct slice query, char *out, size_t out_size);
 
 #endif

@@ -27,6 +27,7 @@ static void read_next(struct job *job)
 			reload->next, reload->config,
 			&(struct site_options){.thread_pool = reload->server->thread_pool,
 					       .authenticator = reload->server->authenticator,
+					       .tickets = reload->server->tickets,
 					       .max_unit = reload->server->max_unit},
 			reload->errors);
 }
@@ -76,6 +77,7 @@ static void free_change(struct thread_change *change)
 		g_free(change->fresh[i]);
 	}
 	g_free(change->gone);
+	g_free(change->tls);
 	g_free(change->fresh);
 	g_free(change);
 }
@@ -111,6 +113,18 @@ static struct thread_change *part_of(struct reload *reload, struct server_thread
 	return change;
 }
 
+/* Lists the addresses with TLS, of all that the server listens on now. */
+static void list_tls(const struct endpoints *endpoints, struct thread_change *change)
+{
+	change->tls = g_new(unsigned, endpoints->all->len);
+	for (unsigned i = 0; i < endpoints->all->len; i++) {
+		const struct endpoint *endpoint = endpoints->all->pdata[i];
+
+		if (endpoint->wanted.tls)
+			change->tls[change->tls_count++] = endpoint->id;
+	}
+}
+
 static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 {
 	unsigned count = reload->runners->count;
@@ -132,6 +146,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	for (unsigned i = 0; i < count; i++) {
 		struct thread_change *change = reload->under_way->pdata[i];
 
+		list_tls(reload->endpoints, change);
 		/* New endpoints are at the end of the list. */
 		change->fresh = g_new(struct seat *, reload->endpoints->all->len - first);
 		for (unsigned k = first; k < reload->endpoints->all->len; k++)

@@ -18,6 +18,7 @@
 #include "spawn/memory-limit.h"
 #include "spawn/pidfile.h"
 #include "spawn/spawn-table.h"
+#include "tls/tls-kernel.h"
 
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; of libnabc */
 #define ADDRESSES_NS 1000000000u    /* to wait for the addresses of a killed server */
@@ -146,6 +147,13 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 	if (!logs_apply(server, config, &why))
 		return server_main_complain_of(why);
 	server->cache_size = cache_share(config);
+	/* Before other processes are forked, which share the keys. */
+	server->tickets = tls_tickets_open(clock_boottime_ns() / 1000000000u);
+	if (!server->tickets)
+		return server_main_complain("no random bytes for the keys of TLS sessions");
+	/* The kernel loads its module for root alone. */
+	if (config->tls)
+		(void)tls_kernel_probe();
 	return open_sockets() && write_pid_file();
 }
 
@@ -167,6 +175,7 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 		return false;
 	}
 	endpoints_commit(&program.endpoints, &change);
+	tls_tickets_advance(program.server.tickets, clock_boottime_ns() / 1000000000u);
 	config_release(program.reload.config);
 	program.reload.config = config_hold(next);
 	program.server.cache_size = cache_share(next);

@@ -59,7 +59,10 @@ void server_main_announce(void)
 		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
 		log_notice("listening on %s%s%s (root %s, %s%s%u %s%s%s%s%s%s%s%s%s)",
-			   web ? "http://" : "", endpoint->bound.text, web ? "/" : "",
+			   !web			  ? ""
+			   : endpoint->wanted.tls ? "https://"
+						  : "http://",
+			   endpoint->bound.text, web ? "/" : "",
 			   host->scopes[host->scope_count - 1].root, usual ? "" : arch->name,
 			   usual ? "" : ", ", config->threads,
 			   arch->processes ? "process" : "thread",

@@ -41,6 +41,7 @@ struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *e
 	seat->runner = runner;
 	seat->id = endpoint->id;
 	seat->inherited = endpoint->inherited;
+	seat->listener.tls = endpoint->wanted.tls;
 	seat->listener.fd = endpoint_take(endpoint, runner->thread.number);
 	return seat;
 }
@@ -145,6 +146,14 @@ static void changed(struct loop_task *task)
 	change->done(change);
 }
 
+static bool lists(const unsigned *ids, unsigned count, unsigned id)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
 static void apply(struct loop_task *task)
 {
 	struct thread_change *change =
@@ -175,13 +184,13 @@ static void apply(struct loop_task *task)
 			g_free(change->fresh[i]);
 	}
 	change->fresh_count = 0;
-	for (struct seat *seat = runner->seats; seat; seat = seat->next)
-		listener_tune(&seat->listener);
 	for (struct seat *seat = runner->seats; seat; seat = next) {
 		next = seat->next;
-		for (unsigned i = 0; i < change->gone_count; i++)
-			if (seat->id == change->gone[i])
-				retire(seat, false);
+		listener_tune(&seat->listener);
+		if (lists(change->gone, change->gone_count, seat->id))
+			retire(seat, false);
+		else
+			seat->listener.tls = lists(change->tls, change->tls_count, seat->id);
 	}
 	change->over.run = changed;
 	loop_post(runner->siblings->all[0].thread.loop, &change->over);

@@ -56,6 +56,8 @@ struct thread_change {
 	unsigned gone_count;
 	struct seat **fresh; /* not started; the thread takes them over */
 	unsigned fresh_count;
+	unsigned *tls; /* ids of endpoints whose clients use TLS */
+	unsigned tls_count;
 	/* Called on the main thread when the thread has taken the change over; frees it. */
 	void (*done)(struct thread_change *change);
 	void *owner;

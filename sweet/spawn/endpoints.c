@@ -75,6 +75,8 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 	if (at >= 0) {
 		endpoint = endpoints->all->pdata[at];
 		kept[at] = true;
+		if (address.tls)
+			g_ptr_array_add(change->tls, endpoint);
 		if (endpoint->has_file && endpoint->wanted.mode != address.mode) {
 			g_ptr_array_add(change->moded, endpoint);
 			g_array_append_val(change->modes, address.mode);
@@ -100,6 +102,7 @@ bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool
 	*change = (struct endpoints_change){.fresh = g_ptr_array_new_with_free_func(close_one),
 					    .gone = g_ptr_array_new(),
 					    .moded = g_ptr_array_new(),
+					    .tls = g_ptr_array_new(),
 					    .modes = g_array_new(FALSE, FALSE, sizeof(mode_t)),
 					    .in_use = true};
 	for (unsigned i = 0; i < endpoints->all->len; i++)
@@ -127,6 +130,7 @@ static void free_lists(struct endpoints_change *change)
 	g_ptr_array_free(change->fresh, TRUE);
 	g_ptr_array_free(change->gone, TRUE);
 	g_ptr_array_free(change->moded, TRUE);
+	g_ptr_array_free(change->tls, TRUE);
 	g_array_free(change->modes, TRUE);
 	*change = (struct endpoints_change){0};
 }
@@ -139,6 +143,11 @@ void endpoints_commit(struct endpoints *endpoints, struct endpoints_change *chan
 
 		if (chmod(address_path(&endpoint->wanted), mode) == 0)
 			endpoint->wanted.mode = mode;
+	}
+	for (unsigned i = 0; i < endpoints->all->len; i++) {
+		struct endpoint *endpoint = endpoints->all->pdata[i];
+
+		endpoint->wanted.tls = g_ptr_array_find(change->tls, endpoint, NULL);
 	}
 	for (unsigned i = 0; i < change->gone->len; i++)
 		g_ptr_array_remove(endpoints->all, change->gone->pdata[i]);

@@ -24,6 +24,7 @@ struct endpoints_change {
 	GPtrArray *gone;  /* in all, still open */
 	GPtrArray *moded; /* in all: struct endpoint whose files get a new mode, ... */
 	GArray *modes;	  /* ... a mode_t for each */
+	GPtrArray *tls;	  /* in all: struct endpoint whose clients use TLS, of those that stay */
 	bool in_use;	  /* it failed only because addresses are in use */
 };
 

@@ -347,6 +347,8 @@ SUITES = [
           trees=("build-tsan",)),
     Suite("unprivileged", (MORE, ALL), "as a user who may lock 64 KiB of memory, by one thread",
           unprivileged),
+    Suite("over-tls", (MORE, ALL), "the whole server over TLS, where clients can use it",
+          system("build", "first", marks=NOT_BENCH, SWEET_OVER="tls"), "openssl"),
     Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
           system("build", "first,none", marks="needs"), programs_of_others()),
     Suite("analyze", (MORE, ALL), "gcc -fanalyzer, cppcheck and clang: nothing but what is explained",

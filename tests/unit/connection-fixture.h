@@ -122,7 +122,7 @@ static void be_done(void *argument)
 
 static void take_over(void *argument)
 {
-	connection_open(&thread, *(int *)argument);
+	connection_open(&thread, *(int *)argument, false);
 }
 
 static void connect_client(void)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from client import Client, fetch
+from client import Client, fetch, http_connection
 from files import MB, write
 from server import BUILD, SCALE, TIMEOUT, running
 
@@ -110,7 +110,7 @@ def gate(tmp_path):
 
 def whole(site, target):
     """A body in the chunked coding, or of a known length; b"" when it is cut off."""
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=TIMEOUT)
+    connection = http_connection(site.port)
     try:
         connection.request("GET", target, headers={"Host": "test"})
         return connection.getresponse().read()

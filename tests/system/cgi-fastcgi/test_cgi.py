@@ -5,13 +5,12 @@ import hashlib
 import http.client
 import os
 import re
-import socket
 import threading
 import time
 
 import pytest
 
-from client import exchange
+from client import connect, exchange, http_connection
 from examples import SOURCES
 from files import MB, pattern, write
 from server import BUILD, TIMEOUT, VALGRIND
@@ -61,7 +60,7 @@ class Answer:
 
 
 def ask(server, target, method="GET", body=None, fields=None):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    connection = http_connection(server.port)
     try:
         connection.request(method, target, body, fields or {})
         return Answer(connection.getresponse())
@@ -269,7 +268,7 @@ def test_pieces_as_they_come(folder):
     os.mkfifo(folder.path / "go")
     folder.script("slow.sh", TEXT + f"echo one; read x < {folder.path}/go; echo two\n")
     server = folder.serve()
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    connection = http_connection(server.port)
     connection.request("GET", "/cgi/slow.sh")
     response = connection.getresponse()
     assert response.read(4) == b"one\n"
@@ -325,7 +324,7 @@ def test_end_of_unknown_length(folder, version, end, good):
     folder.script("end.sh", TEXT + f"echo half; read x < {folder.path}/go; {end}\n")
     server = folder.serve()
     go = os.open(folder.path / "go", os.O_RDWR)
-    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as client:
+    with connect(server.port) as client:
         client.sendall(f"GET /cgi/end.sh HTTP/{version}\r\nHost: x\r\n"
                        "Connection: close\r\n\r\n".encode())
         data = b""

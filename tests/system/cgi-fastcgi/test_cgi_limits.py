@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from client import Client, request
+from client import Client, connect, http_connection, request
 from files import write
 from server import SOON, TIMEOUT, VALGRIND, Server, children_of, descriptors
 from test_cgi import TEXT, Answer, ask, folder, gone, until
@@ -57,7 +57,7 @@ def test_client_goes(folder):
     folder.script("endless.sh", begun + TEXT + "exec cat /dev/zero\n")
     server = folder.serve()
     for name in ["silent.sh", "endless.sh"]:
-        with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as client:
+        with connect(server.port) as client:
             client.sendall(f"GET /cgi/{name} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             pid = int((folder.path / "begun").read_text())
             if name == "endless.sh":
@@ -72,7 +72,7 @@ def test_slow_client(folder):
     folder.script("endless.sh", TEXT + "exec cat /dev/zero\n")
     folder.script("fast.sh", TEXT + "echo fast\n")
     server = folder.serve("--cache-size", "8M")
-    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as client:
+    with connect(server.port) as client:
         client.sendall(b"GET /cgi/endless.sh HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(1000)
         for _ in range(5):
@@ -135,7 +135,7 @@ def test_waiting_for_descriptors(folder):
     folder.script("page.sh", TEXT + "echo page\n")
     folder.start = functools.partial(folder.start, prefix=("prlimit", "--nofile=100:100"))
     server = folder.configured("", "threads=1")
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    connection = http_connection(server.port)
     clients = []
     try:
         connection.request("GET", "/index.html")
@@ -245,7 +245,7 @@ def test_end_of_the_server(folder, kind):
     folder.script("hang.sh", f"echo $$ > {folder.path}/begun\nexec sleep 1000\n")
     folder.start = functools.partial(Server, kind)
     server = folder.serve()
-    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as client:
+    with connect(server.port) as client:
         client.sendall(b"GET /cgi/hang.sh HTTP/1.1\r\nHost: x\r\n\r\n")
         pid = int((folder.path / "begun").read_text())
         server.kill()

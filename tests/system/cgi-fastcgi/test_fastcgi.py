@@ -2,7 +2,6 @@
 """FastCGI applications: what they receive, and the results of their responses."""
 
 import hashlib
-import http.client
 import threading
 import time
 
@@ -10,7 +9,7 @@ import pytest
 
 import responder
 import client as clients
-from client import request
+from client import http_connection, request
 from responder import Application, end, record
 from files import MB, pattern, write
 from server import SCALE, TIMEOUT, running
@@ -83,7 +82,7 @@ def fetch(port, target, method="GET", fields=""):
 
 def ask(port, target, method="GET", body=None, headers=None):
     """With a client of another project, which supports chunks."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    client = http_connection(port)
     client.request(method, target, body, headers or {})
     answer = client.getresponse()
     answer.data = answer.read()
@@ -253,7 +252,7 @@ def test_stream(server, apps):
         asked.out(b"second\n")
         asked.send(end())
 
-    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    client = http_connection(server.port)
     client.request("GET", "/app/stream")
     answer = client.getresponse()
     assert answer.getheader("Transfer-Encoding") == "chunked"

@@ -3,7 +3,6 @@
 output, with and without a cache, for valid and invalid requests."""
 
 import contextlib
-import http.client
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import time
 
 import pytest
 
-from client import Client, fetch
+from client import Client, fetch, http_connection
 from examples import PROGRAMS, SOURCES, library_environment, needs_libfcgi
 from fastcgi import application, split
 from files import MB, write
@@ -302,7 +301,7 @@ def programs(request, kind, tmp_path):
 
 def asked_by_http(server, target, method="GET"):
     """Returns status, type and body, in whatever way its end is marked."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    connection = http_connection(server.port)
     with contextlib.closing(connection):
         connection.request(method, target)
         response = connection.getresponse()

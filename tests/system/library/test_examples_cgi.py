@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from client import Client, fetch
+from client import Client, fetch, http_connection
 from examples import run_python, script, worker
 from files import KB, MB, pattern, write
 from server import SCALE, TIMEOUT, running
@@ -401,7 +401,7 @@ def stream(kind, tmp_path_factory):
 @contextlib.contextmanager
 def http_client(server):
     """A client that decodes chunks."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    connection = http_connection(server.port)
     with contextlib.closing(connection):
         yield connection
 

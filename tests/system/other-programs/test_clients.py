@@ -6,7 +6,6 @@ they are being sent, and what is held can leave no room at all for a moment.
 """
 
 import hashlib
-import http.client
 import json
 import os
 import pathlib
@@ -18,6 +17,7 @@ import threading
 import pytest
 
 import website
+from client import http_connection
 from files import MB, write
 from programs import curl, not_under_valgrind, run
 from server import SCALE, TIMEOUT, running
@@ -211,7 +211,7 @@ def test_python(server, files):
     wrong = []
 
     def fetch_all(first):
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+        connection = http_connection(server.port)
         connection.connect()
         used = connection.sock
         for file in files[first:] + files[:first]:

@@ -20,6 +20,7 @@ import time
 import pytest
 
 import website
+from client import http_connection
 from files import write
 from programs import Daemon, not_under_valgrind
 from server import TIMEOUT, Server
@@ -197,7 +198,7 @@ class Checking:
         self.thread.start()
 
     def work(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        connection = http_connection(self.port)
         try:
             while not self.ending:
                 file = self.files[self.good % len(self.files)]

@@ -10,10 +10,10 @@ import io
 import os
 import pwd
 import re
-import socket
 
 import pytest
 
+from client import connect
 from files import pattern, write
 from programs import Daemon
 from server import TIMEOUT, VALGRIND, running
@@ -224,7 +224,7 @@ class Received:
 
 def answer(port, method, target, lines):
     data = f"{method} {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{lines}\r\n"
-    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
+    with connect(port) as connection:
         connection.sendall(data.encode("latin-1"))
         received = b""
         while piece := connection.recv(1 << 20):

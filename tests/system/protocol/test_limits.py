@@ -250,6 +250,7 @@ def resident(pid):
 
 
 @pytest.mark.skipif(VALGRIND or sanitized(), reason="their memory is not the server's")
+@pytest.mark.clear("TLS needs memory of its own")
 def test_memory_of_idle_connections(kind, root):
     count = 2000
     with running(kind, root, "--threads", 1) as server:
@@ -318,6 +319,7 @@ def test_too_few_descriptors_to_start(kind, root):
     assert limit > 10
 
 
+@pytest.mark.clear("its clients end before a handshake")
 def test_out_of_descriptors(kind, root):
     """A client for which none is left is rejected at once, and others are not affected."""
     limit = 80 if VALGRIND else 64

@@ -12,6 +12,8 @@ from client import Client, request
 from files import write
 from server import OBEY, SCALE, TIMEOUT, once, running
 
+pytestmark = pytest.mark.clear("the header comes before TLS: test_tls.py")
+
 PROXY = "127.0.0.2"
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 

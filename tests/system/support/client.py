@@ -2,10 +2,12 @@
 """A client of raw bytes: the test chooses what is sent, the responses are parsed strictly, and
 every wait has a deadline."""
 
+import http.client
 import shutil
 import socket
 import subprocess
 
+import tls
 from server import TIMEOUT, note
 
 
@@ -58,11 +60,12 @@ def sockets(port):
 
 class Client:
     """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source: its local
-    address."""
+    address; secure: with TLS, as tls.wrap() (default: as the server)."""
 
     port = None
 
-    def __init__(self, port, buffer=None, address="127.0.0.1", source=None):
+    def __init__(self, port, buffer=None, address="127.0.0.1", source=None,
+                 secure=None):
         self.port = port
         self.socket = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         if source:
@@ -72,6 +75,9 @@ class Client:
         self.socket.settimeout(TIMEOUT)
         self.socket.connect((address, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if port in tls.ports if secure is None else secure:
+            how = secure if isinstance(secure, dict) else {}
+            self.socket = tls.wrap(self.socket, **how)
         self.data = b""
 
     def __enter__(self):
@@ -94,7 +100,8 @@ class Client:
         self.socket.sendall(data)
 
     def half_close(self):
-        self.socket.shutdown(socket.SHUT_WR)
+        # Not SSLSocket's, after which nothing is decrypted.
+        socket.socket.shutdown(self.socket, socket.SHUT_WR)
 
     def more(self, at_most=1 << 20):
         data = self.receive(at_most)
@@ -158,3 +165,17 @@ def exchange(port, data):
             if not piece:
                 return answer
             answer += piece
+
+
+def http_connection(port):
+    """Returns a client of Python's, which keeps its connection."""
+    if port in tls.ports:
+        return http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT,
+                                           context=tls.context())
+    return http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+
+
+def connect(port):
+    """Returns a socket that is connected to a server, with TLS as the server."""
+    plain = socket.create_connection(("127.0.0.1", port), TIMEOUT)
+    return tls.wrap(plain) if port in tls.ports else plain

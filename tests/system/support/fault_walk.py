@@ -12,6 +12,7 @@ import time
 import unittest
 
 from fault_plan import SHORT, Plan, name_of
+from client import http_connection
 from files import KB, MB, pattern, write
 from responder import Application
 from server import GENERATE, OBEY, TIMEOUT, Server, command, descriptors
@@ -35,7 +36,7 @@ class Wrong(AssertionError):
 
 def answer_of(port, method, target, body=None, chunked=False):
     """Returns (status, body) of a request on a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    connection = http_connection(port)
     try:
         connection.request(method, target, iter([body]) if chunked else body,
                            encode_chunked=chunked,

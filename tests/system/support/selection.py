@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 import server as servers
+import tls
 import tools
 
 NONE = "none"  # for tests that choose no backend
@@ -26,6 +27,7 @@ OPTIONS = [
 ]
 MARKS = [
     "needs(program, ...): skipped without these programs of others",
+    "clear(why): not run with TLS (SWEET_OVER=tls)",
     "bench: tests the tools of bench/ and tests/torture/, not the server: no sanitizer looks at it",
 ]
 
@@ -102,6 +104,8 @@ def choose(config, items):
     """Returns the items that the options select."""
     option = config.getoption
     kept = list(items)
+    if tls.OVER:
+        kept = [item for item in kept if not item.get_closest_marker("clear")]
     if option("backends"):
         kept = by_backends(kept, option("backends"))
     if option("thin"):

@@ -20,6 +20,8 @@ import time
 import unittest
 import urllib.request
 
+import tls
+
 BUILD = os.environ["builddir"]
 SWEET = os.path.join(BUILD, "sweet", "sweet")
 GENERATE = os.path.join(BUILD, "cgi-examples", "generate")
@@ -149,6 +151,8 @@ def children_of(pid):
 def command(kind, options, prefix=(), listen="127.0.0.1:0", clock=None):
     before, more = KINDS[kind]
     where = ["--listen", listen] if listen else []
+    if tls.OVER and where:
+        where = ["--listen", f"{listen},tls", *tls.options()]
     if THREADS and not {"--threads", "--config"} & set(options):
         where += ["--threads", THREADS]
     moved = clock.command() if clock else []
@@ -184,13 +188,18 @@ class Server:
         if not self.ready:
             self.kill()
             raise AssertionError(f"the server has not started: {self.errors.text()}")
-        port = re.search(r"http://[^/]*:(\d+)/", self.ready)
-        self.port = int(port[1]) if port else None
-        self.url = f"http://127.0.0.1:{self.port}"
+        port = re.search(r"(https?)://[^/]*:(\d+)/", self.ready)
+        self.port = int(port[2]) if port else None
+        if port:
+            (tls.ports.add if tls.OVER and port[1] == "https" else tls.ports.discard)(self.port)
+        self.url = f"{port[1] if port else 'http'}://127.0.0.1:{self.port}"
 
     def read(self, path, timeout):
         # Ignore a proxy in the environment: this is the loopback.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}),
+            urllib.request.HTTPSHandler(context=tls.context()),
+        )
         with opener.open(self.url + path, timeout=timeout) as answer:
             return answer.read()
 

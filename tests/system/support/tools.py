@@ -10,6 +10,7 @@ PACKAGES = {
     "ab": "apache2-utils", "brotli": "brotli", "chromium": "chromium", "gnuplot": "gnuplot-nox",
     "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
     "htpasswd": "apache2-utils", "httperf": "httperf", "nginx": "nginx-light",
+    "openssl": "openssl",
     "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
 }
 # Debian's own first, because its packages are already compiled.

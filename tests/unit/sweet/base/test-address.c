@@ -188,7 +188,42 @@ static const struct {
 	{"unix:@a", "unix:@ab", false},
 	{"unix:@a", "unix:a", false},
 	{"unix:80", "80", false},
+	{"80", "80,tls", true},
 };
+
+START_TEST(test_tls)
+{
+	static const struct {
+		const char *text, *written;
+		bool tls;
+		unsigned port;
+	} cases[] = {
+		{"443,tls", "127.0.0.1:443", true, 443},
+		{":443,tls", "0.0.0.0:443", true, 443},
+		{"[::1]:8443,tls", "[::1]:8443", true, 8443},
+		{"unix:/a,tls", "unix:/a", true, 0},
+		{"unix:/a,mode=660,tls", "unix:/a", true, 0},
+		{"unix:/a,tlsx", "unix:/a,tlsx", false, 0},
+		{"8443", "127.0.0.1:8443", false, 8443},
+	};
+	struct listen_address address;
+	char many[300];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert(address_parse(cases[i].text, &address));
+		ck_assert_str_eq(address.text, cases[i].written);
+		ck_assert_int_eq(address.tls, cases[i].tls);
+		ck_assert_uint_eq(address_port(&address), cases[i].port);
+	}
+	ck_assert(address_parse("unix:/a,mode=660,tls", &address));
+	ck_assert_uint_eq(address.mode, 0660);
+	ck_assert(!address_parse(",tls", &address));
+	ck_assert(!address_parse("80,tls,tls", &address));
+	memset(many, '1', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	ck_assert(!address_parse(many, &address));
+}
+END_TEST
 
 START_TEST(test_equal)
 {
@@ -244,6 +279,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_forms);
 	tcase_add_test(tcase, test_unix);
+	tcase_add_test(tcase, test_tls);
 	tcase_add_test(tcase, test_equal);
 	tcase_add_test(tcase, test_accepts);
 }

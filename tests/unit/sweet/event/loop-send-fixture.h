@@ -83,8 +83,7 @@ static inline void outlet_close(struct outlet *outlet)
 
 static inline void start_with(int kind, uint64_t flags)
 {
-	struct NC_cache_options options =
-		NC_CACHE_OPTIONS_INIT(.memory = 32 << 20, .flags = flags);
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 32 << 20, .flags = flags);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);

@@ -70,10 +70,44 @@ START_TEST(test_folder)
 }
 END_TEST
 
+START_TEST(test_tls)
+{
+	static const struct {
+		const char *host;
+		unsigned port;
+		const char *path, *query, *field;
+	} cases[] = {
+		{"a.example", 0, "/x%20y", "", "https://a.example/x%20y"},
+		{"a.example", 8443, "/", "", "https://a.example/"},
+		{"a.example:80", 0, "/", "q=1", "https://a.example/?q=1"},
+		{"a.example:8080", 8443, "/", "", "https://a.example:8443/"},
+		{"[::1]", 8443, "/", "", "https://[::1]/"},
+		{"[::1]:80", 8443, "/", "", "https://[::1]:8443/"},
+		{"1234", 8443, "/", "", "https://1234/"},
+	};
+	char out[MOST], want[MOST];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct slice host = {cases[i].host, strlen(cases[i].host)},
+			     path = {cases[i].path, strlen(cases[i].path)},
+			     query = {cases[i].query, strlen(cases[i].query)};
+		size_t length =
+			redirect_write_tls(host, cases[i].port, path, query, out, sizeof(out));
+
+		snprintf(want, sizeof(want), "Location: %s\r\n", cases[i].field);
+		ck_assert_msg(length == strlen(want) && memcmp(out, want, length) == 0, "%s: %.*s",
+			      cases[i].host, (int)length, out);
+		ck_assert_uint_eq(
+			redirect_write_tls(host, cases[i].port, path, query, out, length - 1), 0);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_targets);
 	tcase_add_test(tcase, test_folder);
+	tcase_add_test(tcase, test_tls);
 }
 
 RUN_SUITE("redirect", fill)

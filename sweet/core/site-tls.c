@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site-tls.c - see site-tls.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/site-tls.h"
+
+static void add_error(GPtrArray *errors, const struct host *host, const char *text)
+{
+	char *line =
+		host->tls_place ? g_strdup_printf("%s: %s", host->tls_place, text) : g_strdup(text);
+
+	/* Hosts may inherit their certificate: once. */
+	if (g_ptr_array_find_with_equal_func(errors, line, g_str_equal, NULL))
+		g_free(line);
+	else
+		g_ptr_array_add(errors, line);
+}
+
+/* Opens a file of that host; returns false with an error. */
+static bool open_file(const struct host *host, const char *what, const char *name,
+		      struct tls_file *file, GPtrArray *errors)
+{
+	char *text;
+
+	file->name = name;
+	file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (file->fd >= 0)
+		return true;
+	text = g_strdup_printf("%s \"%s\": %s", what, name, strerror(errno));
+	add_error(errors, host, text);
+	g_free(text);
+	return false;
+}
+
+static bool open_files(const struct host *host, struct tls_certificate *certificates,
+		       struct tls_options *options, GPtrArray *errors)
+{
+	bool good = true;
+
+	for (unsigned i = 0; host->certificates[i]; i++) {
+		bool own = host->keys && host->keys[0];
+
+		good &= open_file(host, "certificate", host->certificates[i],
+				  &certificates[i].chain, errors);
+		good &= open_file(host, "key", own ? host->keys[i] : host->certificates[i],
+				  &certificates[i].key, errors);
+	}
+	if (options->client != TLS_CLIENT_NONE)
+		good &= open_file(host, "client-ca", host->client_ca, &options->client_ca, errors);
+	return good;
+}
+
+static void close_file(const struct tls_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+}
+
+static void open_identity(struct host *host, const struct site_options *options, GPtrArray *errors)
+{
+	unsigned count = g_strv_length(host->certificates);
+	struct tls_certificate *certificates = g_new0(struct tls_certificate, count);
+	struct tls_options of = {.name = host->name,
+				 .certificates = certificates,
+				 .certificate_count = count,
+				 .profile = (enum tls_profile)host->tls_profile,
+				 .client = (enum tls_client)host->client_certificate,
+				 .client_ca = {.fd = -1},
+				 .tickets = options->tickets};
+	char *why = NULL;
+
+	for (unsigned i = 0; i < count; i++)
+		certificates[i].chain.fd = certificates[i].key.fd = -1;
+	if (open_files(host, certificates, &of, errors)) {
+		host->tls = tls_library->identity_open(&of, &why);
+		if (!host->tls)
+			add_error(errors, host, why ? why : "no memory");
+		free(why);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		close_file(&certificates[i].chain);
+		close_file(&certificates[i].key);
+	}
+	close_file(&of.client_ca);
+	g_free(certificates);
+}
+
+void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors)
+{
+	for (unsigned i = 0; config->tls && i < config->host_count; i++)
+		if (config->hosts[i].certificates && config->hosts[i].certificates[0])
+			open_identity(&config->hosts[i], options, errors);
+}
+
+void site_tls_close(struct config *config)
+{
+	for (unsigned i = 0; i < config->host_count; i++) {
+		tls_library->identity_close(config->hosts[i].tls);
+		config->hosts[i].tls = NULL;
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site-tls.h - the TLS identities of a configuration's hosts.
+ */
+#ifndef SWEET_SITE_TLS_H
+#define SWEET_SITE_TLS_H
+
+#include "core/site.h"
+
+/* Opens them if an address has TLS, with a line in errors (g_free()) for each failure. */
+void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors);
+
+/* Closes them. */
+void site_tls_close(struct config *config);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tls-openssl-channel.c - a channel by OpenSSL, whose BIO is the memory that the caller feeds and
+ * the output that the caller sends.
+ *
+ * OpenSSL gives the kernel the sending key while it writes to a socket.  Where the kernel can
+ * encrypt, the handshake is therefore written to the socket by OpenSSL; if the kernel did not take
+ * the key (it may not know the cipher), the memory takes the socket's place.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+
+#include "tls/tls-openssl-internal.h"
+
+/* Of records that wait to be sent: the answers to messages of a client that does not read them. */
+#define OUTPUT_MAX (16u * TLS_RECORD_MAX)
+#define OUTPUT_LEAST 2048u
+
+struct tls_channel {
+	SSL *ssl;
+	const struct tls_chooser *chooser;
+	uint64_t policy; /* of the chosen identity, which may not exist any more */
+	const char *input;
+	size_t input_length;
+	char *output;
+	size_t output_from, output_to, output_room;
+	unsigned long error; /* of OpenSSL; 0: none */
+};
+
+/* --- the BIO --------------------------------------------------------------------------- */
+
+static BIO_METHOD *method;
+
+static int take_input(BIO *bio, char *data, int room)
+{
+	struct tls_channel *channel = BIO_get_data(bio);
+	size_t length = channel->input_length;
+
+	BIO_clear_retry_flags(bio);
+	if (length == 0) {
+		BIO_set_retry_read(bio);
+		return -1;
+	}
+	if (length > (size_t)room)
+		length = (size_t)room;
+	memcpy(data, channel->input, length);
+	channel->input += length;
+	channel->input_length -= length;
+	return (int)length;
+}
+
+static bool make_room(struct tls_channel *channel, size_t more)
+{
+	size_t need = channel->output_to - channel->output_from + more;
+	size_t room = channel->output_room ? channel->output_room : OUTPUT_LEAST;
+	char *output;
+
+	if (need > OUTPUT_MAX)
+		return false;
+	if (need > more)
+		memmove(channel->output, channel->output + channel->output_from, need - more);
+	channel->output_to -= channel->output_from;
+	channel->output_from = 0;
+	if (need <= channel->output_room)
+		return true;
+	while (room < need)
+		room *= 2;
+	output = realloc(channel->output, room);
+	if (!output)
+		return false;
+	channel->output = output;
+	channel->output_room = room;
+	return true;
+}
+
+static int add_output(BIO *bio, const char *data, int length)
+{
+	struct tls_channel *channel = BIO_get_data(bio);
+	size_t bytes = (size_t)length;
+
+	BIO_clear_retry_flags(bio);
+	if (channel->output_room - channel->output_to < bytes && !make_room(channel, bytes))
+		return -1;
+	memcpy(channel->output + channel->output_to, data, bytes);
+	channel->output_to += bytes;
+	return length;
+}
+
+/* OpenSSL flushes at the end of each message. */
+static long control(BIO *bio, int command, long number, void *pointer)
+{
+	(void)bio;
+	(void)number;
+	(void)pointer;
+	return command == BIO_CTRL_FLUSH;
+}
+
+static int created(BIO *bio)
+{
+	BIO_set_init(bio, 1);
+	return 1;
+}
+
+/* Lasts as long as the process. */
+static void make_method(void)
+{
+	int type = BIO_get_new_index();
+	BIO_METHOD *made = BIO_meth_new(type | BIO_TYPE_SOURCE_SINK, "channel");
+
+	if (made && BIO_meth_set_read(made, take_input) && BIO_meth_set_write(made, add_output) &&
+	    BIO_meth_set_ctrl(made, control) && BIO_meth_set_create(made, created))
+		method = made;
+	else
+		BIO_meth_free(made);
+}
+
+static BIO *memory_of(struct tls_channel *channel)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	BIO *bio = NULL;
+
+	pthread_once(&once, make_method);
+	if (method)
+		bio = BIO_new(method);
+	if (bio)
+		BIO_set_data(bio, channel);
+	return bio;
+}
+
+/* --- the name that the client wants ---------------------------------------------------------- */
+
+/* Reads the extension (RFC 6066, section 3); returns false if there is no name in it. */
+static bool wanted_name(SSL *ssl, const char **name, size_t *length)
+{
+	const unsigned char *at;
+	size_t left, list;
+
+	if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &at, &left) || left < 5)
+		return false;
+	list = (size_t)at[0] << 8 | at[1];
+	*length = (size_t)at[3] << 8 | at[4];
+	*name = (const char *)at + 5;
+	return list == left - 2 && at[2] == TLSEXT_NAMETYPE_host_name && *length <= left - 5;
+}
+
+int openssl_choose(SSL *ssl, int *alert, void *context)
+{
+	struct tls_channel *channel = SSL_get_app_data(ssl);
+	const struct tls_identity *identity;
+	const char *name = NULL;
+	size_t length = 0;
+
+	(void)context;
+	if (!wanted_name(ssl, &name, &length))
+		return SSL_CLIENT_HELLO_SUCCESS;
+	identity = channel->chooser->choose(channel->chooser, name, length);
+	if (!identity || !SSL_set_SSL_CTX(ssl, identity->context)) {
+		*alert = SSL_AD_INTERNAL_ERROR;
+		return SSL_CLIENT_HELLO_ERROR;
+	}
+	/* Of these, the call above changes nothing. */
+	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(identity->context), NULL);
+	(void)SSL_set_min_proto_version(ssl, (int)SSL_CTX_get_min_proto_version(identity->context));
+	channel->policy = identity->policy;
+	return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* --- opening and closing --------------------------------------------------------------------- */
+
+static bool connect_bios(struct tls_channel *channel, int socket)
+{
+	BIO *memory = memory_of(channel);
+	BIO *out = memory && socket >= 0 ? BIO_new_socket(socket, BIO_NOCLOSE) : memory;
+
+	if (!out) {
+		BIO_free(memory);
+		return false;
+	}
+	if (out == memory)
+		BIO_up_ref(memory);
+	else
+		SSL_set_options(channel->ssl, SSL_OP_ENABLE_KTLS);
+	SSL_set0_rbio(channel->ssl, memory);
+	SSL_set0_wbio(channel->ssl, out);
+	return true;
+}
+
+struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int socket)
+{
+	struct tls_channel *channel = calloc(1, sizeof(*channel));
+	const struct tls_identity *identity;
+
+	if (!channel)
+		return NULL;
+	channel->chooser = chooser;
+	identity = chooser->choose(chooser, NULL, 0);
+	channel->policy = identity->policy;
+	channel->ssl = SSL_new(identity->context);
+	if (!channel->ssl || !SSL_set_app_data(channel->ssl, channel) ||
+	    !connect_bios(channel, socket)) {
+		openssl_channel_close(channel);
+		return NULL;
+	}
+	SSL_set_accept_state(channel->ssl);
+	return channel;
+}
+
+void openssl_channel_close(struct tls_channel *channel)
+{
+	SSL_free(channel->ssl);
+	free(channel->output);
+	free(channel);
+}
+
+/* --- the handshake, and what follows it -------------------------------------------------------- */
+
+void openssl_feed(struct tls_channel *channel, const char *data, size_t length)
+{
+	channel->input = data;
+	channel->input_length = length;
+}
+
+static int result_of(struct tls_channel *channel, int returned)
+{
+	int kind = SSL_get_error(channel->ssl, returned);
+
+	if (kind == SSL_ERROR_WANT_READ)
+		return TLS_MORE;
+	if (kind == SSL_ERROR_ZERO_RETURN)
+		return TLS_ENDED;
+	channel->error = ERR_peek_last_error();
+	ERR_clear_error();
+	return TLS_FAILED;
+}
+
+int openssl_handshake(struct tls_channel *channel)
+{
+	BIO *memory = SSL_get_rbio(channel->ssl);
+	int done;
+
+	ERR_clear_error();
+	done = SSL_do_handshake(channel->ssl);
+	if (done != 1)
+		return result_of(channel, done);
+	if (SSL_get_wbio(channel->ssl) != memory && !openssl_kernel_sends(channel)) {
+		BIO_up_ref(memory);
+		SSL_set0_wbio(channel->ssl, memory);
+	}
+	return 0;
+}
+
+ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room)
+{
+	size_t got = 0;
+	int done;
+
+	ERR_clear_error();
+	done = SSL_read_ex(channel->ssl, data, room, &got);
+	return done ? (ssize_t)got : result_of(channel, done);
+}
+
+bool openssl_write(struct tls_channel *channel, const char *data, size_t length)
+{
+	size_t written;
+	int done;
+
+	ERR_clear_error();
+	done = SSL_write_ex(channel->ssl, data, length, &written);
+	if (done != 1)
+		(void)result_of(channel, done);
+	return done == 1;
+}
+
+void openssl_end(struct tls_channel *channel)
+{
+	ERR_clear_error();
+	(void)SSL_shutdown(channel->ssl);
+	ERR_clear_error();
+}
+
+const char *openssl_output(const struct tls_channel *channel, size_t *length)
+{
+	*length = channel->output_to - channel->output_from;
+	return *length ? channel->output + channel->output_from : NULL;
+}
+
+void openssl_sent(struct tls_channel *channel, size_t length)
+{
+	channel->output_from += length;
+	if (channel->output_from < channel->output_to)
+		return;
+	/* A channel that waits has no memory for output. */
+	free(channel->output);
+	channel->output = NULL;
+	channel->output_from = channel->output_to = channel->output_room = 0;
+}
+
+bool openssl_kernel_sends(const struct tls_channel *channel)
+{
+	return BIO_get_ktls_send(SSL_get_wbio(channel->ssl)) != 0;
+}
+
+void openssl_agreed(const struct tls_channel *channel, struct tls_agreed *agreed)
+{
+	agreed->version = SSL_get_version(channel->ssl);
+	agreed->cipher = SSL_get_cipher_name(channel->ssl);
+	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
+	agreed->policy = channel->policy;
+}
+
+void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX])
+{
+	const char *reason = channel->error ? ERR_reason_error_string(channel->error) : NULL;
+
+	snprintf(text, TLS_WHY_MAX, "%s", reason ? reason : "the connection is broken");
+}

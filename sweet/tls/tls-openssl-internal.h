@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tls-openssl-internal.h - identities and channels by OpenSSL 3.0; private to tls-openssl*.c.
+ *
+ *   tls-openssl-file.c     reads certificates and keys
+ *   tls-openssl-channel.c  the server's end of a connection
+ *   tls-openssl.c          identities: certificates and rules; the table
+ */
+#ifndef SWEET_TLS_OPENSSL_INTERNAL_H
+#define SWEET_TLS_OPENSSL_INTERNAL_H
+
+#include <openssl/ssl.h>
+
+#include "tls/tls.h"
+
+struct tls_identity {
+	SSL_CTX *context;
+	struct tls_tickets *tickets;
+	uint64_t policy;
+};
+
+/* --- tls-openssl-file.c --- */
+
+/* Returns a line (free()) about a file: WHAT "NAME": TEXT. */
+char *openssl_complaint(const char *what, const struct tls_file *file, const char *text);
+
+/* Gives the context a certificate and its key; returns false with *why. */
+bool openssl_use_certificate(SSL_CTX *context, const struct tls_certificate *certificate,
+			     char **why);
+
+/*
+ * Trusts the certificates of the file to certify clients, and adds their fingerprints to *bound, a
+ * digest that is under way.  Returns false with *why.
+ */
+bool openssl_use_client_ca(SSL_CTX *context, const struct tls_file *file, EVP_MD_CTX *bound,
+			   char **why);
+
+/* --- tls-openssl-channel.c --- */
+
+struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int socket);
+void openssl_channel_close(struct tls_channel *channel);
+void openssl_feed(struct tls_channel *channel, const char *data, size_t length);
+int openssl_handshake(struct tls_channel *channel);
+ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room);
+bool openssl_write(struct tls_channel *channel, const char *data, size_t length);
+void openssl_end(struct tls_channel *channel);
+const char *openssl_output(const struct tls_channel *channel, size_t *length);
+void openssl_sent(struct tls_channel *channel, size_t length);
+bool openssl_kernel_sends(const struct tls_channel *channel);
+void openssl_agreed(const struct tls_channel *channel, struct tls_agreed *agreed);
+void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX]);
+
+/* The client_hello_cb of every context: chooses the identity of the channel. */
+int openssl_choose(SSL *ssl, int *alert, void *context);
+
+#endif

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Certificates of tests, and clients that use TLS.
+
+With SWEET_OVER=tls, servers have TLS at addresses that a test does not choose, and the clients
+of client.py use it there: the same tests run over both.
+"""
+
+import os
+import ssl
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "certificates")
+OVER = os.environ.get("SWEET_OVER") == "tls"
+ports = set()  # with TLS, of the servers that were started
+if OVER:
+    # For curl, which tests run as well.
+    os.environ["CURL_CA_BUNDLE"] = os.path.join(FOLDER, "authority.pem")
+
+
+def file(name):
+    """Returns the path of a certificate (.pem) or a key (.key)."""
+    return os.path.join(FOLDER, name)
+
+
+def options(*names):
+    """Returns the options of a server with these certificates."""
+    chosen = []
+    for name in names or ("ec",):
+        chosen += ["--certificate", file(f"{name}.pem"), "--key", file(f"{name}.key")]
+    return chosen
+
+
+def context(client=None, versions=None):
+    """Returns a client's settings: it trusts the tests' authority, and may have a certificate."""
+    made = ssl.create_default_context(cafile=file("authority.pem"))
+    made.check_hostname = False
+    if versions:
+        made.minimum_version, made.maximum_version = versions
+    if client:
+        made.load_cert_chain(file(f"{client}.pem"), file(f"{client}.key"))
+    return made
+
+
+def wrap(plain, name="test", settings=None, session=None):
+    """Performs a handshake on a connected socket."""
+    return (settings or context()).wrap_socket(plain, server_hostname=name, session=session)
