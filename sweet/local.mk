@@ -64,6 +64,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
 	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
 	sweet/spawn/spawner-monitor.c \
+	sweet/spawn/helper-process.c sweet/spawn/helper-process.h \
+	sweet/spawn/key-opener.c sweet/spawn/key-opener.h \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
 	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \

@@ -136,6 +136,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-fcgi \
 	tests/unit/sweet/spawn/test-fcgi-link \
 	tests/unit/sweet/spawn/test-permits \
+	tests/unit/sweet/spawn/test-key-opener \
 	tests/unit/sweet/core/test-page-memory \
 	tests/unit/sweet/base/test-balancer \
 	tests/unit/sweet/base/test-json \
@@ -312,6 +313,10 @@ sweet_unit_cppflags = $(sweet_libsweet_a_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdi
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) -lpthread
+
+tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_key_opener_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)

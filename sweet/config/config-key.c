@@ -228,6 +228,8 @@ const struct key config_keys[] = {
 	 .help = "Certificate for TLS (PEM), with those that certify it", .argument = "FILE"},
 	{"key", SITE(keys), .list = true, .otherwise = "", .store = store_list,
 	 .help = "Its private key (PEM; default: in the same file)", .argument = "FILE"},
+	{"ocsp-staple", SITE(staples), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Its OCSP response (DER), sent to clients", .argument = "FILE"},
 	{"tls-profile", SITE(tls_profile), .otherwise = "intermediate", .store = store_word,
 	 .words = profile_words, .help = "intermediate, or modern: TLS 1.3 only",
 	 .argument = "PROFILE"},

@@ -308,6 +308,10 @@ static void read_tls(struct config_tree *tree, const struct config *config, stru
 		config_tree_complain(tree, site_place(chain, "key"),
 				     "key: there must be one for each certificate, in the same "
 				     "order, or none if the certificates' files have them");
+	if (host->staples && host->staples[0] && g_strv_length(host->staples) != certificates)
+		config_tree_complain(tree, site_place(chain, "ocsp-staple"),
+				     "ocsp-staple: there must be one for each certificate, in the "
+				     "same order, or none");
 	if (host->client_certificate && !host->client_ca)
 		config_tree_complain(tree, site_place(chain, "client-certificate"),
 				     "client-certificate needs a client-ca");

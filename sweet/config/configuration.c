@@ -53,6 +53,7 @@ static void free_host(struct host *host)
 	g_free(host->addresses);
 	g_strfreev(host->certificates);
 	g_strfreev(host->keys);
+	g_strfreev(host->staples);
 	g_free(host->client_ca);
 	g_free(host->hsts);
 	g_free(host->tls_place);

@@ -91,6 +91,7 @@ struct host {
 	unsigned address_count;
 	char **certificates,
 		**keys;	      /* of the same place belong together; no keys: in the same file */
+	char **staples;	      /* OCSP responses, of the same place, too; none: no stapling */
 	unsigned tls_profile; /* enum tls_profile */
 	unsigned client_certificate; /* enum tls_client */
 	char *client_ca;	     /* NULL: none */

@@ -27,6 +27,7 @@
 
 struct gateway;
 struct spawn_table;
+struct key_opener;
 struct respcache;
 struct thread;
 struct spools;
@@ -55,6 +56,7 @@ struct server {
 	struct body_budget windows;  /* of files, copied into memory */
 	struct body_budget ahead;    /* of responses that wait for slow clients */
 	struct tls_tickets *tickets; /* for all processes */
+	struct key_opener *opener;   /* opens keys at reloads; NULL: this process can */
 	bool kernel_tls;	     /* the kernel can encrypt */
 	NC_cache *cache;
 	unsigned threads;

@@ -10,6 +10,8 @@
 
 #include "core/site-tls.h"
 
+#define OPENER_ENDED "the process that opens keys has ended: restart the server"
+
 static void add_error(GPtrArray *errors, const struct host *host, const char *text)
 {
 	char *line =
@@ -22,37 +24,54 @@ static void add_error(GPtrArray *errors, const struct host *host, const char *te
 		g_ptr_array_add(errors, line);
 }
 
-/* Opens a file of that host; returns false with an error. */
-static bool open_file(const struct host *host, const char *what, const char *name,
-		      struct tls_file *file, GPtrArray *errors)
+/* Returns a descriptor or -errno. */
+static int open_by(struct key_opener *opener, const char *name)
 {
+	int fd;
+
+	if (opener)
+		return key_opener_file(opener, name);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens a file of that host; returns false with an error. */
+static bool open_file(const struct host *host, struct key_opener *opener, const char *what,
+		      const char *name, struct tls_file *file, GPtrArray *errors)
+{
+	int fd = open_by(opener, name);
 	char *text;
 
-	file->name = name;
-	file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (file->fd >= 0)
+	*file = (struct tls_file){.name = name, .fd = MAX(fd, -1)};
+	if (fd >= 0)
 		return true;
-	text = g_strdup_printf("%s \"%s\": %s", what, name, strerror(errno));
+	text = g_strdup_printf("%s \"%s\": %s", what, name,
+			       fd == -EPIPE ? OPENER_ENDED : strerror(-fd));
 	add_error(errors, host, text);
 	g_free(text);
 	return false;
 }
 
-static bool open_files(const struct host *host, struct tls_certificate *certificates,
-		       struct tls_options *options, GPtrArray *errors)
+static bool open_files(const struct host *host, struct key_opener *opener,
+		       struct tls_certificate *certificates, struct tls_options *options,
+		       GPtrArray *errors)
 {
 	bool good = true;
 
 	for (unsigned i = 0; host->certificates[i]; i++) {
 		bool own = host->keys && host->keys[0];
 
-		good &= open_file(host, "certificate", host->certificates[i],
+		good &= open_file(host, opener, "certificate", host->certificates[i],
 				  &certificates[i].chain, errors);
-		good &= open_file(host, "key", own ? host->keys[i] : host->certificates[i],
+		good &= open_file(host, opener, "key", own ? host->keys[i] : host->certificates[i],
 				  &certificates[i].key, errors);
+		if (host->staples && host->staples[0])
+			good &= open_file(host, opener, "ocsp-staple", host->staples[i],
+					  &certificates[i].staple, errors);
 	}
 	if (options->client != TLS_CLIENT_NONE)
-		good &= open_file(host, "client-ca", host->client_ca, &options->client_ca, errors);
+		good &= open_file(host, opener, "client-ca", host->client_ca, &options->client_ca,
+				  errors);
 	return good;
 }
 
@@ -76,8 +95,8 @@ static void open_identity(struct host *host, const struct site_options *options,
 	char *why = NULL;
 
 	for (unsigned i = 0; i < count; i++)
-		certificates[i].chain.fd = certificates[i].key.fd = -1;
-	if (open_files(host, certificates, &of, errors)) {
+		certificates[i].chain.fd = certificates[i].key.fd = certificates[i].staple.fd = -1;
+	if (open_files(host, options->opener, certificates, &of, errors)) {
 		host->tls = tls_library->identity_open(&of, &why);
 		if (!host->tls)
 			add_error(errors, host, why ? why : "no memory");
@@ -86,6 +105,7 @@ static void open_identity(struct host *host, const struct site_options *options,
 	for (unsigned i = 0; i < count; i++) {
 		close_file(&certificates[i].chain);
 		close_file(&certificates[i].key);
+		close_file(&certificates[i].staple);
 	}
 	close_file(&of.client_ca);
 	g_free(certificates);
@@ -93,9 +113,18 @@ static void open_identity(struct host *host, const struct site_options *options,
 
 void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors)
 {
-	for (unsigned i = 0; config->tls && i < config->host_count; i++)
-		if (config->hosts[i].certificates && config->hosts[i].certificates[0])
-			open_identity(&config->hosts[i], options, errors);
+	int error = config->tls && options->opener ? key_opener_begin(options->opener) : 0;
+
+	if (error)
+		g_ptr_array_add(errors, g_strdup(error == -EPIPE ? "certificates: " OPENER_ENDED
+								 : "certificates: the file has "
+								   "changed meanwhile"));
+	for (unsigned i = 0; config->tls && !error && i < config->host_count; i++) {
+		struct host *host = &config->hosts[i];
+
+		if (host->certificates && host->certificates[0] && !host->tls)
+			open_identity(host, options, errors);
+	}
 }
 
 void site_tls_close(struct config *config)

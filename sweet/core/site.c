@@ -119,6 +119,15 @@ static void release_resources(struct config *config)
 		}
 }
 
+bool site_open_tls(struct config *config, const struct site_options *options, GPtrArray *errors)
+{
+	unsigned before = errors->len;
+
+	config->release = release_resources;
+	site_tls_open(config, options, errors);
+	return errors->len == before;
+}
+
 bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors)
 {
@@ -133,7 +142,7 @@ bool site_open(struct config *config, const struct config *previous,
 					     .no_contents = !config->content_cache};
 	unsigned before = errors->len;
 
-	config->release = release_resources;
+	(void)site_open_tls(config, options, errors);
 	config->number = previous ? previous->number + 1 : 1;
 	config->read_ms = (uint64_t)g_get_real_time() / 1000;
 	content.mime = mime_open(config->mime_types);
@@ -145,7 +154,6 @@ bool site_open(struct config *config, const struct config *previous,
 			open_auth(config, scope, options->authenticator, errors);
 		}
 	mime_close(content.mime);
-	site_tls_open(config, options, errors);
 	for (unsigned i = 0; i < config->pool_count; i++) {
 		char *why = NULL;
 

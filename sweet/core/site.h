@@ -10,6 +10,7 @@
 #include "core/auth.h"
 #include "event/thread-pool.h"
 #include "files/file-cache.h"
+#include "spawn/key-opener.h"
 #include "tls/tls.h"
 
 struct site_options {
@@ -17,6 +18,7 @@ struct site_options {
 	struct authenticator *authenticator; /* NULL if thread_pool is NULL */
 	size_t max_unit;		     /* bytes of the largest file to cache */
 	struct tls_tickets *tickets;	     /* of TLS sessions; NULL: none are resumed */
+	struct key_opener *opener;	     /* opens certificates; NULL: this process does */
 };
 
 /*
@@ -26,6 +28,12 @@ struct site_options {
  */
 bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors);
+
+/*
+ * Opens the certificates alone; site_open() does not open them again then.  For a process that will
+ * drop the privilege.  Returns as site_open().
+ */
+bool site_open_tls(struct config *config, const struct site_options *options, GPtrArray *errors);
 
 /* Adds the statistics of all directories to sum; each directory counts once. */
 void site_stat(const struct config *config, struct file_cache_stat *sum);

@@ -28,6 +28,7 @@ static void read_next(struct job *job)
 			&(struct site_options){.thread_pool = reload->server->thread_pool,
 					       .authenticator = reload->server->authenticator,
 					       .tickets = reload->server->tickets,
+					       .opener = reload->server->opener,
 					       .max_unit = reload->server->max_unit},
 			reload->errors);
 }

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -21,9 +19,9 @@
 #include "core/socket-options.h"
 #include "files/spool.h"
 #include "server/server-main-internal.h"
+#include "spawn/key-opener.h"
 #include "spawn/pidfile.h"
 #include "spawn/spawn-table.h"
-#include "tls/tls-kernel.h"
 
 #define LIMIT_ENTRIES (1u << 16) /* of 16 bytes each, when used */
 
@@ -73,23 +71,6 @@ static void log_of_cache(void *context, int priority, const char *message)
 	(void)priority;
 	if (atomic_load((_Atomic bool *)context))
 		log_warning("%s", message);
-}
-
-/*
- * The server's memory has private keys from now on: no core file contains them, and no other
- * process of the same user may read them.
- */
-static bool open_tls(struct server *server)
-{
-	const struct rlimit none = {0, 0};
-
-	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
-		return server_main_complain("cannot protect the keys of TLS: %s", strerror(errno));
-	server->kernel_tls = tls_kernel_probe();
-	log_info("TLS by OpenSSL %s; records are encrypted by %s", tls_library->name(),
-		 server->kernel_tls ? "the kernel, as far as it knows their ciphers"
-				    : "the server (the kernel has no module \"tls\")");
-	return true;
 }
 
 bool server_main_open_shared(void)
@@ -144,8 +125,6 @@ bool server_main_open_shared(void)
 		return server_main_complain("cannot count clients: %s", strerror(errno));
 	if (!cache_lookup_open(server))
 		return server_main_complain("cannot open the response cache: out of memory");
-	if (config->tls && !open_tls(server))
-		return false;
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
 			&(struct site_options){.thread_pool = server->thread_pool,
@@ -212,6 +191,7 @@ void server_main_close(void)
 		authenticator_close(server->authenticator);
 	}
 	spawn_table_close(server->spawn_table);
+	key_opener_close(server->opener);
 	reload_clear(&program.reload);
 	cache_lookup_close(server);
 	spools_close(server->spools);

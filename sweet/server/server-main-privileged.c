@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include "base/clock.h"
 #include "core/logs.h"
+#include "core/site.h"
 #include "files/spool.h"
 #include "server/server-main-internal.h"
 #include "spawn/sandbox.h"
@@ -151,9 +153,6 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 	server->tickets = tls_tickets_open(clock_boottime_ns() / 1000000000u);
 	if (!server->tickets)
 		return server_main_complain("no random bytes for the keys of TLS sessions");
-	/* The kernel loads its module for root alone. */
-	if (config->tls)
-		(void)tls_kernel_probe();
 	return open_sockets() && write_pid_file();
 }
 
@@ -229,9 +228,46 @@ static bool open_spools(const struct config *config, const struct privileges *pr
 	return true;
 }
 
+/*
+ * The server's memory has private keys from now on: no core file contains them, and no other
+ * process of the same user may read them.
+ */
+static bool protect_keys(void)
+{
+	const struct rlimit none = {0, 0};
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+		return server_main_complain("cannot protect the keys of TLS: %s", strerror(errno));
+	return true;
+}
+
+/* Opens the certificates; and what opens them at a reload, if this process will not be able to. */
+static bool open_tls(struct config *config, const struct privileges *privileges)
+{
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct server *server = &program.server;
+	const struct site_options options = {.tickets = server->tickets};
+	bool good = protect_keys();
+
+	/* Of several processes, new ones are forked by one that has all privileges. */
+	if (good && privileges->user && !server->arch->processes) {
+		server->opener = key_opener_open(program.reload.argc, program.reload.argv);
+		if (!server->opener)
+			good = server_main_complain("cannot start the process that opens keys: %s",
+						    strerror(errno));
+	}
+	if (good)
+		(void)site_open_tls(config, &options, errors);
+	server->kernel_tls = tls_kernel_probe();
+	log_info("TLS by OpenSSL %s; records are encrypted by %s", tls_library->name(),
+		 server->kernel_tls ? "the kernel, as far as it knows their ciphers"
+				    : "the server (the kernel has no module \"tls\")");
+	return log_error_list(errors) && good;
+}
+
 bool server_main_enter(void)
 {
-	const struct config *config = program.reload.config;
+	struct config *config = program.reload.config;
 	const struct spools *spools;
 	struct privileges privileges;
 	bool good;
@@ -246,6 +282,7 @@ bool server_main_enter(void)
 	if (good && !spawn_table_open(&program.server.spawn_table, config, program.server.threads,
 				      &privileges, &why))
 		good = server_main_complain_of(why);
+	good = good && (!config->tls || open_tls(config, &privileges));
 	good = good && open_spools(config, &privileges);
 	spools = program.server.spools;
 	if (good && !sandbox_enter(config, &privileges, &program.endpoints,

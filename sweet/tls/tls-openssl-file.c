@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <openssl/err.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 
 #include "tls/tls-openssl-internal.h"
@@ -127,9 +128,41 @@ static const char *use_chain(SSL_CTX *context, BIO *memory)
 	return wrong;
 }
 
-bool openssl_use_certificate(SSL_CTX *context, const struct tls_certificate *certificate,
-			     char **why)
+/* Returns the bytes of the response, if clients could use it; NULL with *why. */
+static unsigned char *read_staple(const struct tls_file *file, int *length, char **why)
 {
+	BIO *memory = contents("ocsp-staple", file, why);
+	OCSP_RESPONSE *response = memory ? d2i_OCSP_RESPONSE_bio(memory, NULL) : NULL;
+	unsigned char *data = NULL;
+
+	if (response && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL)
+		*length = i2d_OCSP_RESPONSE(response, &data);
+	if (memory && !data)
+		*why = openssl_complaint("ocsp-staple", file,
+					 response ? "is not the response to a good request"
+						  : "has no OCSP response in DER form");
+	OCSP_RESPONSE_free(response);
+	BIO_free(memory);
+	return data;
+}
+
+static bool use_staple(struct tls_identity *identity, const struct tls_file *file, char **why)
+{
+	struct tls_staple *staple = calloc(1, sizeof(*staple));
+
+	if (!staple)
+		return false;
+	staple->next = identity->staples;
+	identity->staples = staple;
+	staple->certificate = SSL_CTX_get0_certificate(identity->context);
+	staple->data = read_staple(file, &staple->length, why);
+	return staple->data != NULL;
+}
+
+bool openssl_use_certificate(struct tls_identity *identity,
+			     const struct tls_certificate *certificate, char **why)
+{
+	SSL_CTX *context = identity->context;
 	BIO *memory = contents("certificate", &certificate->chain, why);
 	EVP_PKEY *key;
 	const char *wrong;
@@ -151,6 +184,8 @@ bool openssl_use_certificate(SSL_CTX *context, const struct tls_certificate *cer
 					 "does not belong to the certificate of its place in the "
 					 "list");
 	EVP_PKEY_free(key);
+	if (!*why && certificate->staple.name)
+		return use_staple(identity, &certificate->staple, why);
 	return !*why;
 }
 

@@ -13,8 +13,17 @@
 
 #include "tls/tls.h"
 
+/* An OCSP response. */
+struct tls_staple {
+	struct tls_staple *next;
+	const X509 *certificate; /* that it is about; the context owns it */
+	unsigned char *data;
+	int length;
+};
+
 struct tls_identity {
 	SSL_CTX *context;
+	struct tls_staple *staples;
 	struct tls_tickets *tickets;
 	uint64_t policy;
 };
@@ -24,9 +33,9 @@ struct tls_identity {
 /* Returns a line (free()) about a file: WHAT "NAME": TEXT. */
 char *openssl_complaint(const char *what, const struct tls_file *file, const char *text);
 
-/* Gives the context a certificate and its key; returns false with *why. */
-bool openssl_use_certificate(SSL_CTX *context, const struct tls_certificate *certificate,
-			     char **why);
+/* Gives the identity a certificate, its key and its staple; returns false with *why. */
+bool openssl_use_certificate(struct tls_identity *identity,
+			     const struct tls_certificate *certificate, char **why);
 
 /*
  * Trusts the certificates of the file to certify clients, and adds their fingerprints to *bound, a

@@ -102,6 +102,24 @@ static int confirm_name(SSL *ssl, int *alert, void *context)
 								  : SSL_TLSEXT_ERR_NOACK;
 }
 
+/* Sends the response about the certificate that was chosen (RFC 6066, section 8). */
+static int add_staple(SSL *ssl, void *context)
+{
+	const struct tls_identity *identity = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	const struct tls_staple *staple = identity->staples;
+	unsigned char *copy;
+
+	(void)context;
+	while (staple && staple->certificate != SSL_get_certificate(ssl))
+		staple = staple->next;
+	copy = staple ? OPENSSL_memdup(staple->data, (size_t)staple->length) : NULL;
+	if (!copy)
+		return SSL_TLSEXT_ERR_NOACK;
+	/* OpenSSL frees it. */
+	SSL_set_tlsext_status_ocsp_resp(ssl, copy, staple->length);
+	return SSL_TLSEXT_ERR_OK;
+}
+
 static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 {
 	SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
@@ -112,6 +130,7 @@ static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 	SSL_CTX_set_client_hello_cb(context, openssl_choose, NULL);
 	SSL_CTX_set_tlsext_servername_callback(context, confirm_name);
 	SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
+	SSL_CTX_set_tlsext_status_cb(context, add_staple);
 	return SSL_CTX_set_min_proto_version(context, profile == TLS_MODERN ? TLS1_3_VERSION
 									    : TLS1_2_VERSION) &&
 	       SSL_CTX_set_cipher_list(context, INTERMEDIATE) &&
@@ -183,7 +202,7 @@ static bool set_up(struct tls_identity *identity, const struct tls_options *opti
 	    EVP_DigestInit_ex(bound, EVP_sha256(), NULL) != 1)
 		return false;
 	for (unsigned i = 0; i < options->certificate_count; i++)
-		if (!openssl_use_certificate(context, &options->certificates[i], why))
+		if (!openssl_use_certificate(identity, &options->certificates[i], why))
 			return false;
 	return set_client(context, options, bound, why) && bind_sessions(identity, bound, options);
 }
@@ -193,6 +212,13 @@ static void identity_close(struct tls_identity *identity)
 	if (!identity)
 		return;
 	SSL_CTX_free(identity->context);
+	while (identity->staples) {
+		struct tls_staple *staple = identity->staples;
+
+		identity->staples = staple->next;
+		OPENSSL_free(staple->data);
+		free(staple);
+	}
 	free(identity);
 }
 

@@ -35,6 +35,7 @@ struct tls_file {
 /* A certificate with those that certify it, and its key; both PEM.  May be the same file. */
 struct tls_certificate {
 	struct tls_file chain, key;
+	struct tls_file staple; /* its OCSP response, DER (RFC 6960); name NULL: none */
 };
 
 /* The client's certificate. */

@@ -2,6 +2,7 @@
 """A server that root has started, and the privileges that it keeps."""
 
 import os
+import pathlib
 import pwd
 import re
 import signal
@@ -10,7 +11,8 @@ import urllib.request
 
 import pytest
 
-from client import fetch
+import tls
+from client import Client, fetch
 from files import write
 from server import OBEY, children_of, running, sanitized
 from test_command_line import complaint
@@ -196,3 +198,36 @@ def test_read_only(root, folder, user):
         server.stop()
         assert "two" in (logs / "access").read_text()
         assert sorted(path.name for path in logs.iterdir()) == ["access", "old"]
+
+
+def test_keys_that_only_root_can_read(start, folder, root):
+    """At the start and at each reload; nothing else is opened by that privilege."""
+    for name in ("ec.pem", "ec.key", "rsa.pem", "rsa.key"):
+        copy = write(folder / name, pathlib.Path(tls.file(name)).read_bytes())
+        copy.chmod(0o600)
+    config = write(folder / "sweet.conf",
+                   f"[sweet]\nlisten=127.0.0.1:0,tls\nuser=nobody\nroot={root}\n"
+                   f"certificate={folder}/ec.pem\nkey={folder}/ec.key\n".encode())
+    server = start(None, "--config", config, listen=None)
+    check_gone(server.pid, NOBODY.pw_uid, NOBODY.pw_gid)
+
+    def kind_of_key():
+        with Client(server.port, secure=True) as client:
+            assert client.get("/").status == 200
+            assert client.get("/secret").status == 403
+            return len(client.socket.getpeercert(binary_form=True)) > 600
+
+    assert not kind_of_key()
+    config.write_text(config.read_text().replace("/ec.", "/rsa."))
+    server.send_signal(signal.SIGHUP)
+    assert server.errors.wait("reloaded ")
+    assert kind_of_key()
+    config.write_text(config.read_text().replace("/rsa.key", "/none.key"))
+    server.send_signal(signal.SIGHUP)
+    assert server.errors.wait('key ".*/none.key": No such file or directory')
+    assert kind_of_key()
+    opener = next(pid for pid in children_of(server.pid) if said(pid, "Name") == ["sweet:", "keys"])
+    os.kill(opener, signal.SIGKILL)
+    server.send_signal(signal.SIGHUP)
+    assert server.errors.wait("the process that opens keys has ended: restart the server")
+    assert kind_of_key()

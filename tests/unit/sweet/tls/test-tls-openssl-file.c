@@ -5,6 +5,8 @@
  */
 #include <fcntl.h>
 
+#include <openssl/ocsp.h>
+
 #include "tls-fixture.h"
 
 static struct tls_certificate pair;
@@ -41,7 +43,7 @@ START_TEST(key_and_certificate_in_one_file)
 	EVP_PKEY *key = make_key(false);
 	X509 *certificate = make_certificate(key, "both");
 	BIO *memory = BIO_new(BIO_s_mem());
-	struct tls_certificate both;
+	struct tls_certificate both = {0};
 
 	BIO_puts(memory, "some words before it\n");
 	PEM_write_bio_PrivateKey(memory, key, NULL, NULL, 0, NULL, NULL);
@@ -147,6 +149,48 @@ START_TEST(file_that_cannot_be_read)
 }
 END_TEST
 
+/* A response of that status, about nothing. */
+static struct tls_file staple_file(unsigned char status)
+{
+	const unsigned char der[] = {0x30, 3, 0x0a, 1, status};
+	BIO *memory = BIO_new(BIO_s_mem());
+
+	BIO_write(memory, der, sizeof(der));
+	return file_of("staple.der", memory);
+}
+
+START_TEST(staple_is_sent)
+{
+	struct tls_identity *identity;
+	const unsigned char *got;
+	struct ends ends;
+
+	pair.staple = staple_file(OCSP_RESPONSE_STATUS_SUCCESSFUL);
+	identity = must_open(&options);
+	for (unsigned wanted = 0; wanted < 2; wanted++) {
+		open_ends(&ends, identity);
+		if (wanted)
+			SSL_set_tlsext_status_type(ends.client, TLSEXT_STATUSTYPE_ocsp);
+		ck_assert_int_eq(shake(&ends, 4096), 0);
+		ck_assert_int_eq(SSL_get_tlsext_status_ocsp_resp(ends.client, &got) > 0, wanted);
+		close_ends(&ends);
+	}
+	tls_library->identity_close(identity);
+	close(pair.staple.fd);
+}
+END_TEST
+
+START_TEST(staples_that_are_no_good)
+{
+	pair.staple = file_with("text.der", "no response");
+	must_refuse(&options, "ocsp-staple \"text.der\": has no OCSP response in DER form");
+	replace(&pair.staple, staple_file(OCSP_RESPONSE_STATUS_TRYLATER));
+	must_refuse(&options, "ocsp-staple \"staple.der\": is not the response to a good request");
+	replace(&pair.staple, (struct tls_file){"closed", -1});
+	must_refuse(&options, "ocsp-staple \"closed\": Bad file descriptor");
+}
+END_TEST
+
 START_TEST(authorities)
 {
 	options.client = TLS_CLIENT_REQUIRED;
@@ -171,6 +215,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, two_of_a_kind);
 	tcase_add_test(tcase, file_that_is_too_long);
 	tcase_add_test(tcase, file_that_cannot_be_read);
+	tcase_add_test(tcase, staple_is_sent);
+	tcase_add_test(tcase, staples_that_are_no_good);
 	tcase_add_test(tcase, authorities);
 }
 

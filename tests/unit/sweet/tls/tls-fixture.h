@@ -84,7 +84,8 @@ static inline struct tls_file certificate_file(EVP_PKEY *key, const char *name)
 static inline struct tls_certificate make_pair(bool rsa, const char *name)
 {
 	EVP_PKEY *key = make_key(rsa);
-	struct tls_certificate made = {certificate_file(key, name), key_file(key, NULL)};
+	struct tls_certificate made = {.chain = certificate_file(key, name),
+				       .key = key_file(key, NULL)};
 
 	EVP_PKEY_free(key);
 	return made;
