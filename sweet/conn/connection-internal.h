@@ -101,6 +101,7 @@ struct connection {
 	struct limited_client *client; /* the client that it is counted for; or NULL */
 	struct connection_tls *tls;    /* NULL: clear text */
 	uint64_t policy;	       /* of the handshake's identity */
+	struct slice tls_variables;    /* for programs */
 };
 
 /* --- connection.c, by its handlers --- */

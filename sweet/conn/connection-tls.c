@@ -298,6 +298,7 @@ static void handshake_over(struct connection_tls *tls)
 	tls->kernel = tls_library->kernel_sends(tls->channel);
 	tls_library->agreed(tls->channel, &agreed);
 	connection->policy = agreed.policy;
+	connection->tls_variables = (struct slice){agreed.variables, agreed.variables_length};
 	counter_add(&counters->tls_handshakes, 1);
 	counter_add(&counters->tls_resumed, agreed.resumed);
 	counter_add(&counters->tls_kernel, tls->kernel);

@@ -142,6 +142,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->connection = connection;
 	transaction->secure = connection->tls != NULL;
 	transaction->policy = connection->policy;
+	transaction->tls_variables = connection->tls_variables;
 	transaction->done = connection_done;
 	transaction->resume = resume;
 	transaction->receive = connection_receive;

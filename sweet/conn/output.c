@@ -63,6 +63,7 @@ struct output *output_open(struct thread *thread)
 	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
 	transaction->secure = false;
+	transaction->tls_variables = (struct slice){0};
 	transaction->scope = NULL;
 	transaction->request = NULL;
 	transaction->head_only = false;

@@ -89,6 +89,7 @@ struct transaction {
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
 	bool secure;		      /* by TLS */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
+	struct slice tls_variables;   /* with TLS, for programs: of the connection, too */
 	/* decoded, and rewritten if a rule requires that */
 	char path[REQUEST_TARGET_MAX + 1];
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */

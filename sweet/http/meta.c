@@ -137,6 +137,7 @@ static void add_standard(struct out *out, const struct request *request,
 	add_string(out, SLICE("SERVER_SOFTWARE="), context->software);
 	if (context->https)
 		add_string(out, SLICE("HTTPS="), "on");
+	put_slice(out, context->tls_variables);
 	if (request_find(request, "Content-Length"))
 		add_number(out, SLICE("CONTENT_LENGTH="), request->content_length);
 	if (type)

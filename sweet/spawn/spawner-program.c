@@ -54,7 +54,8 @@ static bool is_allowed(const char *name, size_t length)
 					    "HTTPS",	     "PATH_INFO",	"PATH_TRANSLATED",
 					    "QUERY_STRING",  "REDIRECT_STATUS", "SCRIPT_FILENAME",
 					    "SCRIPT_NAME"};
-	static const char *const begins[] = {"HTTP_", "NABC_", "REMOTE_", "REQUEST_", "SERVER_"};
+	static const char *const begins[] = {"HTTP_",	 "NABC_",   "REMOTE_",
+					     "REQUEST_", "SERVER_", "SSL_"};
 
 	for (size_t i = 0; i < length; i++)
 		if (!(name[i] >= 'A' && name[i] <= 'Z') && !(name[i] >= '0' && name[i] <= '9') &&

@@ -30,6 +30,8 @@ struct tls_channel {
 	char *output;
 	size_t output_from, output_to, output_room;
 	unsigned long error; /* of OpenSSL; 0: none */
+	char *variables;     /* of the client; made when the handshake is over */
+	size_t variables_length;
 };
 
 /* --- the BIO --------------------------------------------------------------------------- */
@@ -214,6 +216,7 @@ void openssl_channel_close(struct tls_channel *channel)
 {
 	SSL_free(channel->ssl);
 	free(channel->output);
+	free(channel->variables);
 	free(channel);
 }
 
@@ -305,12 +308,16 @@ bool openssl_kernel_sends(const struct tls_channel *channel)
 	return BIO_get_ktls_send(SSL_get_wbio(channel->ssl)) != 0;
 }
 
-void openssl_agreed(const struct tls_channel *channel, struct tls_agreed *agreed)
+void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed)
 {
 	agreed->version = SSL_get_version(channel->ssl);
 	agreed->cipher = SSL_get_cipher_name(channel->ssl);
 	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
 	agreed->policy = channel->policy;
+	if (!channel->variables)
+		channel->variables = openssl_variables(channel->ssl, &channel->variables_length);
+	agreed->variables = channel->variables;
+	agreed->variables_length = channel->variables_length;
 }
 
 void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX])

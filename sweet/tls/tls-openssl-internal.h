@@ -3,6 +3,7 @@
  * tls-openssl-internal.h - identities and channels by OpenSSL 3.0; private to tls-openssl*.c.
  *
  *   tls-openssl-file.c     reads certificates and keys
+ *   tls-openssl-client.c   what programs get to know of a client
  *   tls-openssl-channel.c  the server's end of a connection
  *   tls-openssl.c          identities: certificates and rules; the table
  */
@@ -44,6 +45,11 @@ bool openssl_use_certificate(struct tls_identity *identity,
 bool openssl_use_client_ca(SSL_CTX *context, const struct tls_file *file, EVP_MD_CTX *bound,
 			   char **why);
 
+/* --- tls-openssl-client.c --- */
+
+/* Returns the variables of struct tls_agreed (free()), and their bytes. */
+char *openssl_variables(SSL *ssl, size_t *length);
+
 /* --- tls-openssl-channel.c --- */
 
 struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int socket);
@@ -56,7 +62,7 @@ void openssl_end(struct tls_channel *channel);
 const char *openssl_output(const struct tls_channel *channel, size_t *length);
 void openssl_sent(struct tls_channel *channel, size_t length);
 bool openssl_kernel_sends(const struct tls_channel *channel);
-void openssl_agreed(const struct tls_channel *channel, struct tls_agreed *agreed);
+void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed);
 void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX]);
 
 /* The client_hello_cb of every context: chooses the identity of the channel. */

@@ -72,6 +72,13 @@ struct tls_agreed {
 	const char *version, *cipher; /* "TLSv1.3", "TLS_AES_256_GCM_SHA384" */
 	bool resumed;
 	uint64_t policy; /* of the identity that was chosen */
+	/*
+	 * For programs: "NAME=value", each ended by a NUL: SSL_PROTOCOL, SSL_CIPHER; if a
+	 * certificate of the client is wanted SSL_CLIENT_VERIFY, and if there is one, what it says.
+	 * NULL without memory.
+	 */
+	const char *variables;
+	size_t variables_length;
 };
 
 struct tls_library {
@@ -123,7 +130,7 @@ struct tls_library {
 	bool (*kernel_sends)(const struct tls_channel *channel);
 
 	/* Call it after the handshake. */
-	void (*agreed)(const struct tls_channel *channel, struct tls_agreed *agreed);
+	void (*agreed)(struct tls_channel *channel, struct tls_agreed *agreed);
 
 	/* Writes the reason of a failure. */
 	void (*why)(const struct tls_channel *channel, char text[TLS_WHY_MAX]);

@@ -273,6 +273,39 @@ def test_variables(folder, kind):
     assert b"on https off\n" in answer
 
 
+def test_variables_of_a_clients_certificate(folder, kind):
+    script = write(folder / "cgi" / "show.sh",
+                   b'#!/bin/sh\nprintf "Content-Type: text/plain\\n\\n"\n'
+                   b'env | grep ^SSL_ | sort; env | grep ^HTTP_SSL\n')
+    script.chmod(0o755)
+
+    def show(name, client):
+        how = {"name": name, "settings": tls.context(client)}
+        with Client(server.port, secure=how) as one:
+            one.send(f"GET /cgi/show.sh HTTP/1.0\r\nHost: {name}\r\n"
+                     "SSL-CLIENT-VERIFY: SUCCESS\r\nSSL_CLIENT_S_DN: CN=Root\r\n\r\n".encode())
+            answer = b""
+            while piece := one.socket.recv(4096):
+                answer += piece
+        lines = answer.decode().partition("\r\n\r\n")[2].splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    with running(kind, None, "--config", config(folder, CLIENTS), "--cgi", f"/cgi={folder}/cgi",
+                 listen=None) as server:
+        known = show("maybe.example", "client")
+        assert known["SSL_CLIENT_VERIFY"] == "SUCCESS"
+        assert known["SSL_CLIENT_S_DN"] == "CN=Alice,O=Clients"
+        assert known["SSL_CLIENT_I_DN"] == "CN=SWEET test authority"
+        assert len(known["SSL_CLIENT_FINGERPRINT"]) == 64
+        assert known["SSL_CLIENT_V_END"].endswith("GMT") and known["SSL_CLIENT_M_SERIAL"]
+        assert known["HTTP_SSL_CLIENT_VERIFY"] == "SUCCESS"
+        unknown = show("maybe.example", None)
+        assert unknown["SSL_CLIENT_VERIFY"] == "NONE" and "SSL_CLIENT_S_DN" not in unknown
+        plain = show("plain.example", "client")
+        assert sorted(plain) == ["HTTP_SSL_CLIENT_VERIFY", "SSL_CIPHER", "SSL_PROTOCOL"]
+        assert plain["SSL_PROTOCOL"] == "TLSv1.3"
+
+
 def test_keys_are_protected(folder):
     """No core file, and no other process of the user may look into the memory."""
     path = config(folder, "certificate=@ec.pem\nkey=@ec.key\n")
