@@ -9,6 +9,7 @@ import pytest
 
 import responder
 import client as clients
+import tls
 from client import http_connection, request
 from responder import Application, end, record
 from files import MB, pattern, write
@@ -110,10 +111,12 @@ def test_variables(server, apps, prefix):
     assert told["REQUEST_METHOD"] == "GET" and told["GATEWAY_INTERFACE"] == "CGI/1.1"
     assert told["DOCUMENT_ROOT"] == root and told["SCRIPT_FILENAME"] == root + prefix
     assert told["PATH_TRANSLATED"] == root + "/variables/a b"
-    assert told["REQUEST_SCHEME"] == "http" and told["SERVER_ADDR"] == "127.0.0.1"
+    secure = server.port in tls.ports
+    assert told["REQUEST_SCHEME"] == ("https" if secure else "http")
+    assert told.get("HTTPS") == ("on" if secure else None) and told["SERVER_ADDR"] == "127.0.0.1"
     assert told["REDIRECT_STATUS"] == "200"
     assert told["NABC_SERVER_PID"] == str(server.process.pid)
-    assert "HTTPS" not in told and "CONTENT_LENGTH" not in told
+    assert "CONTENT_LENGTH" not in told
 
 
 def test_script_in_front_of_an_alias(kind, tmp_path):

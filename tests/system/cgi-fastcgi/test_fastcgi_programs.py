@@ -107,7 +107,7 @@ def test_upload(server, tmp_path, how):
     options = {"form": ["-F", f"file=@{path}"], "raw": ["-T", path],
                "chunks": ["-T", path, "-H", "Transfer-Encoding: chunked"]}[how]
     script = "form" if how == "form" else "raw"
-    assert curl(*options, f"http://127.0.0.1:{server.port}/php/{script}.php") \
+    assert curl(*options, f"{server.url}/php/{script}.php") \
         == f"{10 * MB} {hashlib.md5(data).hexdigest()}"
 
 
@@ -119,9 +119,9 @@ def test_large_upload(kind, php, tmp_path):
     path = write(tmp_path / "file", data)
     with running(kind, php / "root", "--max-body=0", "--cache-size=16M",
                  "--fastcgi", f"/php=unix:{php}/php.sock") as server:
-        assert curl("-T", path, f"http://127.0.0.1:{server.port}/php/large-raw.php") \
+        assert curl("-T", path, f"{server.url}/php/large-raw.php") \
             == f"{size} {size} {hashlib.md5(data).hexdigest()}"
-        assert curl("-T", path, f"http://127.0.0.1:{server.port}/php/deaf.php") == "no thanks"
+        assert curl("-T", path, f"{server.url}/php/deaf.php") == "no thanks"
         server.wait_status(lambda status: status["cache"]["units"] == 0)
 
 

@@ -229,7 +229,6 @@ def test_answer_under_way_keeps_its_version(server):
         assert slow.take(len(old)) == old
 
 
-@pytest.mark.clear("a client of TLS sees an end, not a reset")
 def test_streamed_file_that_changes_breaks_off(server):
     """Too large to be cached: the client gets a cut-off response, and can detect that."""
     size = 12 * MB

@@ -198,7 +198,6 @@ CUT = {
 }
 
 
-@pytest.mark.clear("a client of TLS sees an end, not a reset")
 @pytest.mark.parametrize("name", CUT)
 def test_cut_off(either, name):
     """If its bytes may have changed, the client does not get the full length."""

@@ -29,10 +29,21 @@ def options(*names):
     return chosen
 
 
+class Socket(ssl.SSLSocket):
+    """Tells an end that was announced from a connection that was cut, which is reset below TLS."""
+
+    def recv(self, *arguments):
+        try:
+            return super().recv(*arguments)
+        except ssl.SSLEOFError:
+            raise ConnectionResetError from None
+
+
 def context(client=None, versions=None):
     """Returns a client's settings: it trusts the tests' authority, and may have a certificate."""
     made = ssl.create_default_context(cafile=file("authority.pem"))
     made.check_hostname = False
+    made.sslsocket_class = Socket
     if versions:
         made.minimum_version, made.maximum_version = versions
     if client:
@@ -42,4 +53,5 @@ def context(client=None, versions=None):
 
 def wrap(plain, name="test", settings=None, session=None):
     """Performs a handshake on a connected socket."""
-    return (settings or context()).wrap_socket(plain, server_hostname=name, session=session)
+    return (settings or context()).wrap_socket(plain, server_hostname=name, session=session,
+                                               suppress_ragged_eofs=False)
