@@ -31,7 +31,9 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-escape \
 	tests/fuzz/fuzz-config \
 	tests/fuzz/fuzz-mime \
-	tests/fuzz/fuzz-spawner
+	tests/fuzz/fuzz-spawner \
+	tests/fuzz/fuzz-tls \
+	tests/fuzz/fuzz-certificate
 if HAVE_HTTP_PARSER
 FUZZ_TARGETS += \
 	tests/fuzz/fuzz-request-differential \
@@ -101,6 +103,16 @@ tests_fuzz_fuzz_responder_SOURCES = tests/fuzz/fuzz-responder.c $(fuzz_main)
 tests_fuzz_fuzz_responder_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_responder_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_responder_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_tls_SOURCES = tests/fuzz/fuzz-tls.c $(fuzz_main)
+tests_fuzz_fuzz_tls_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_tls_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_tls_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_tls_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_certificate_SOURCES = tests/fuzz/fuzz-certificate.c $(fuzz_main)
+tests_fuzz_fuzz_certificate_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_certificate_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_certificate_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_certificate_LDADD = $(fuzz_sweet_ldadd)
 tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz-request.c $(fuzz_main)
 tests_fuzz_fuzz_request_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_request_CFLAGS = $(fuzz_cflags)

@@ -266,7 +266,9 @@ START_TEST(test_refused)
 			say("y", 1);
 		ck_assert_int_eq(hear(), cases[i].status);
 		ck_assert(hears_end());
-		SEEN(responder.finished == 1 && responder.pieces == (i > 0));
+		/* A client that is too slow may be so before its first piece has come. */
+		SEEN(responder.finished == 1 &&
+		     (responder.pieces == (i > 0) || cases[i].status == 408));
 		close(client);
 		connect_client();
 	}
