@@ -3,7 +3,8 @@
  * tls-openssl.c - identities by OpenSSL, and its table of functions.
  *
  * Protocols, ciphers and groups are those that Mozilla recommends (Server Side TLS, version 5.7).
- * The client chooses among ciphers, since it knows what its processor computes fast.
+ * AES with 128 bits is preferred, which costs the least; but a client that prefers ChaCha20, since
+ * its processor has no instructions for AES, gets that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 	"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"                               \
 	"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:"                               \
 	"DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384:DHE-RSA-CHACHA20-POLY1305"
+#define SUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS "X25519:P-256:P-384"
 
 /* --- session tickets ------------------------------------------------------------------- */
@@ -122,7 +124,9 @@ static int add_staple(SSL *ssl, void *context)
 
 static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 {
-	SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+	SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+					     SSL_OP_CIPHER_SERVER_PREFERENCE |
+					     SSL_OP_PRIORITIZE_CHACHA);
 	/* A channel that waits has no buffers; its output moves when it grows. */
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -134,6 +138,7 @@ static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 	return SSL_CTX_set_min_proto_version(context, profile == TLS_MODERN ? TLS1_3_VERSION
 									    : TLS1_2_VERSION) &&
 	       SSL_CTX_set_cipher_list(context, INTERMEDIATE) &&
+	       SSL_CTX_set_ciphersuites(context, SUITES) &&
 	       SSL_CTX_set1_groups_list(context, GROUPS) && SSL_CTX_set_max_early_data(context, 0);
 }
 

@@ -60,7 +60,7 @@ def test_bytes(server, root, ciphers):
     if ciphers:
         settings.set_ciphers(ciphers)
     with connect(server, settings=settings) as client:
-        assert client.socket.cipher()[0] == (ciphers or "TLS_AES_256_GCM_SHA384")
+        assert client.socket.cipher()[0] == (ciphers or "TLS_AES_128_GCM_SHA256")
         for size in SIZES:
             assert client.get(f"/{size}.bin").body == (root / f"{size}.bin").read_bytes()
 
@@ -172,6 +172,18 @@ def test_certificate_by_kind_of_key(server):
         with connect(server, settings=settings) as client:
             length = len(client.socket.getpeercert(binary_form=True))
             assert (length > 600) == (bits == 2048)
+
+
+@pytest.mark.parametrize("wanted, chosen", [
+    ("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256", "AES128-GCM"),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256", "CHACHA20"),
+    ("ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305", "AES128-GCM"),
+])
+def test_preferred_cipher(server, wanted, chosen):
+    settings = tls.context(versions=V12)
+    settings.set_ciphers(wanted)
+    with connect(server, settings=settings) as client:
+        assert chosen in client.socket.cipher()[0]
 
 
 @pytest.mark.parametrize("offered, chosen", [
