@@ -41,7 +41,6 @@ struct connection_tls {
 	bool begun;	  /* the first byte has come */
 	bool over;	  /* the handshake is */
 	bool kernel;	  /* the kernel encrypts */
-	bool *freed;	  /* set when the connection is freed; NULL: nobody asks */
 	uint64_t sent_ms; /* when bytes were last sent */
 	uint64_t warm;	  /* bytes sent since a pause */
 };
@@ -265,21 +264,20 @@ static void fail(struct connection_tls *tls)
 static void read_records(struct connection_tls *tls)
 {
 	struct connection *connection = tls->connection;
-	bool freed = false;
+	struct thread *thread = connection->thread;
 	ssize_t got;
 
-	tls->freed = &freed;
 	for (;;) {
 		char data[TLS_RECORD_MAX];
 
 		got = tls_library->read(tls->channel, data, sizeof(data));
 		if (got < 0)
 			break;
+		thread->tls_reader = tls;
 		connection_consume(connection, data, (size_t)got);
-		if (freed)
+		if (thread->tls_reader != tls)
 			return;
 	}
-	tls->freed = NULL;
 	if (got == TLS_FAILED)
 		fail(tls);
 	else if (got == TLS_ENDED)
@@ -436,8 +434,8 @@ void connection_tls_free(struct connection *connection)
 
 	if (!tls)
 		return;
-	if (tls->freed)
-		*tls->freed = true;
+	if (connection->thread->tls_reader == tls)
+		connection->thread->tls_reader = NULL;
 	if (tls->waits)
 		g_queue_unlink(&connection->thread->handshakes, &tls->waiting);
 	tls_library->close(tls->channel);

@@ -101,6 +101,7 @@ struct thread_counters {
 };
 
 struct connection;
+struct connection_tls;
 struct transaction;
 struct worker_hook;
 
@@ -136,7 +137,8 @@ struct thread {
 	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
 	GQueue handshakes;
 	struct loop_hook handshake_hook;
-	struct transaction *spare; /* of output.c, with the next field */
+	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
+	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count;
 	struct worker_hook *workers; /* of worker.c */
 	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */

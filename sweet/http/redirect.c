@@ -86,7 +86,7 @@ size_t redirect_write_tls(struct slice host, unsigned port, struct slice path, s
 {
 	struct field field = {.out = out, .size = out_size};
 	size_t length = without_port(host);
-	char text[16];
+	char text[16] = "";
 
 	add(&field, "Location: https://", strlen("Location: https://"));
 	add(&field, host.at, length);

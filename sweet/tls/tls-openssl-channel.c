@@ -201,8 +201,11 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 		return NULL;
 	channel->chooser = chooser;
 	identity = chooser->choose(chooser, NULL, 0);
-	channel->policy = identity->policy;
-	channel->ssl = SSL_new(identity->context);
+	/* A reload may have taken TLS from the address that the client connected to. */
+	if (identity) {
+		channel->policy = identity->policy;
+		channel->ssl = SSL_new(identity->context);
+	}
 	if (!channel->ssl || !SSL_set_app_data(channel->ssl, channel) ||
 	    !connect_bios(channel, socket)) {
 		openssl_channel_close(channel);

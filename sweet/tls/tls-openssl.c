@@ -6,6 +6,7 @@
  * AES with 128 bits is preferred, which costs the least; but a client that prefers ChaCha20, since
  * its processor has no instructions for AES, gets that.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +27,41 @@
 	"DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384:DHE-RSA-CHACHA20-POLY1305"
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS "X25519:P-256:P-384"
+
+/* --- an identity and its context -------------------------------------------------------- */
+
+/* The CRYPTO_EX_free() of the context: handshakes use the identity as long as the context exists. */
+static void free_identity(void *context, void *data, CRYPTO_EX_DATA *all, int index, long number,
+			  void *pointer)
+{
+	struct tls_identity *identity = data;
+
+	(void)context;
+	(void)all;
+	(void)index;
+	(void)number;
+	(void)pointer;
+	while (identity && identity->staples) {
+		struct tls_staple *staple = identity->staples;
+
+		identity->staples = staple->next;
+		OPENSSL_free(staple->data);
+		free(staple);
+	}
+	free(identity);
+}
+
+static int slot = -1;
+
+static void make_slot(void)
+{
+	slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_identity);
+}
+
+static const struct tls_identity *identity_of(const SSL *ssl)
+{
+	return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), slot);
+}
 
 /* --- session tickets ------------------------------------------------------------------- */
 
@@ -54,7 +90,7 @@ static int use_key(const struct tls_ticket_key *key, const unsigned char *iv,
 static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
 		      EVP_MAC_CTX *mac, int encrypt)
 {
-	const struct tls_identity *identity = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	const struct tls_identity *identity = identity_of(ssl);
 	struct tls_ticket_key key, latest;
 	int result;
 
@@ -107,7 +143,7 @@ static int confirm_name(SSL *ssl, int *alert, void *context)
 /* Sends the response about the certificate that was chosen (RFC 6066, section 8). */
 static int add_staple(SSL *ssl, void *context)
 {
-	const struct tls_identity *identity = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	const struct tls_identity *identity = identity_of(ssl);
 	const struct tls_staple *staple = identity->staples;
 	unsigned char *copy;
 
@@ -214,28 +250,35 @@ static bool set_up(struct tls_identity *identity, const struct tls_options *opti
 
 static void identity_close(struct tls_identity *identity)
 {
-	if (!identity)
-		return;
-	SSL_CTX_free(identity->context);
-	while (identity->staples) {
-		struct tls_staple *staple = identity->staples;
+	if (identity)
+		SSL_CTX_free(identity->context);
+}
 
-		identity->staples = staple->next;
-		OPENSSL_free(staple->data);
-		free(staple);
-	}
+/* Returns an identity with a context that owns it. */
+static struct tls_identity *identity_new(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct tls_identity *identity = calloc(1, sizeof(*identity));
+
+	pthread_once(&once, make_slot);
+	if (identity)
+		identity->context = SSL_CTX_new(TLS_server_method());
+	if (identity && identity->context &&
+	    SSL_CTX_set_ex_data(identity->context, slot, identity) == 1)
+		return identity;
+	if (identity)
+		SSL_CTX_free(identity->context);
 	free(identity);
+	return NULL;
 }
 
 static struct tls_identity *identity_open(const struct tls_options *options, char **why)
 {
-	struct tls_identity *identity = calloc(1, sizeof(*identity));
+	struct tls_identity *identity = identity_new();
 	EVP_MD_CTX *bound = EVP_MD_CTX_new();
 
 	*why = NULL;
-	if (identity)
-		identity->context = SSL_CTX_new(TLS_server_method());
-	if (!identity || !identity->context || !bound || !set_up(identity, options, bound, why)) {
+	if (!identity || !bound || !set_up(identity, options, bound, why)) {
 		unsigned long code = ERR_peek_last_error();
 		const char *text = code ? ERR_reason_error_string(code) : NULL;
 
@@ -243,8 +286,6 @@ static struct tls_identity *identity_open(const struct tls_options *options, cha
 			*why = strdup(text ? text : "OpenSSL: no memory");
 		identity_close(identity);
 		identity = NULL;
-	} else {
-		SSL_CTX_set_app_data(identity->context, identity);
 	}
 	EVP_MD_CTX_free(bound);
 	ERR_clear_error();

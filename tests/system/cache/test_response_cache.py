@@ -215,6 +215,7 @@ cache=response
 """
 
 
+@pytest.mark.clear("it chooses its addresses")
 def test_places_tell_apart(kind, tmp_path):
     """A response is never used for other requests: neither for another address, host or scope,
     nor when a reload gives the path to another pool."""

@@ -57,6 +57,7 @@ def test_what_is_not_kept_is_asked_for_by_each(site, gate):
     assert len(set(bodies(clients))) == 5
 
 
+@pytest.mark.clear("a client with unread tickets resets, which ends its request")
 def test_the_fetcher_goes(site, gate):
     """Its worker responds all the same, for the waiting clients."""
     target = f"/w/r/goes?Cache-Control:max-age=30&wait={gate.path}"

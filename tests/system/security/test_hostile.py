@@ -47,6 +47,7 @@ def ask_on_and_on(client, data):
     return sent
 
 
+@pytest.mark.clear("it sends without waiting, below TLS")
 def test_pipelining_without_reading(server):
     """The server stops reading from a client that does not read, so that nothing grows; later
     the client gets all responses."""

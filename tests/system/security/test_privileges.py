@@ -7,7 +7,6 @@ import pwd
 import re
 import signal
 import subprocess
-import urllib.request
 
 import pytest
 
@@ -74,6 +73,7 @@ def test_folder_that_must_not_be_read(start, root):
     assert b"file" in fetch(server.port, "/closed/").body
 
 
+@pytest.mark.clear("the process that opens keys stays root")
 def test_everything_of_root_is_given_up(start, root, folder):
     logs = folder / "logs"
     logs.mkdir()
@@ -146,8 +146,7 @@ def test_what_root_keeps(start, root, folder):
                 kept = int(said(f"{pid}/task/{thread}", kind)[0], 16)
                 assert kept & CAP_NET_BIND_SERVICE and not kept & ~KEPT
         assert said(pid, "NoNewPrivs") == ["1"]
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/cgi/status") as answer:
-        status = answer.read().decode()
+    status = server.body("/cgi/status").decode()
     for kind in ("CapPrm", "CapEff", "CapBnd"):
         assert not int(re.search(rf"{kind}:\s*(\w+)", status)[1], 16) & ~KEPT
 

@@ -177,6 +177,7 @@ def refused(port, source):
         return data
 
 
+@pytest.mark.clear("with TLS a client is refused without a response")
 def test_connections(kind, tree):
     with serving(tree, "[sweet]\nconnections-per-client=3\nthreads=2\n", kind=kind) as server:
         clients = [Client(server.port, source="127.0.0.2") for _ in range(3)]

@@ -250,6 +250,7 @@ def test_worker_that_ends(kind, root):
         server.wait_status(lambda status: status["cache"]["units"] == 0)
 
 
+@pytest.mark.clear("an error of TLS is none of sockets")
 def test_worker_that_wants_both(server):
     before = cancellations(server)
     with Client(server.port) as client:

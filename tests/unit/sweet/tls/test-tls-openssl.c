@@ -135,6 +135,25 @@ START_TEST(no_tickets)
 }
 END_TEST
 
+/* As a reload does while clients connect. */
+START_TEST(closed_during_a_handshake)
+{
+	struct tls_identity *identity = must_open(&options);
+	struct ends ends;
+	char byte;
+
+	open_ends(&ends, identity);
+	tls_library->identity_close(identity);
+	ck_assert_int_eq(shake(&ends, 4096), 0);
+	ck_assert_int_eq(SSL_read(ends.client, &byte, 1), -1);
+	ck_assert(SSL_SESSION_is_resumable(SSL_get0_session(ends.client)));
+	close_ends(&ends);
+	/* The next client finds no TLS any more. */
+	ends.usual = NULL;
+	ck_assert_ptr_null(tls_library->open(&ends.chooser, -1));
+}
+END_TEST
+
 START_TEST(two_kinds_of_keys)
 {
 	struct tls_certificate both[] = {pair, make_pair(true, "two")};
@@ -178,6 +197,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, policy_is_the_rules_for_clients);
 	tcase_add_loop_test(tcase, session_is_resumed_by_its_host, 0, 2);
 	tcase_add_test(tcase, no_tickets);
+	tcase_add_test(tcase, closed_during_a_handshake);
 	tcase_add_test(tcase, two_kinds_of_keys);
 	tcase_add_test(tcase, name_of_the_library);
 }
