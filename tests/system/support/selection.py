@@ -13,6 +13,8 @@ import server as servers
 import tls
 import tools
 
+# The areas that are about requests and responses, whatever carries them.
+OVER_TLS = ("protocol", "static", "cache", "workers", "cgi-fastcgi", "security")
 NONE = "none"  # for tests that choose no backend
 FIRST = "first"
 
@@ -105,7 +107,8 @@ def choose(config, items):
     option = config.getoption
     kept = list(items)
     if tls.OVER:
-        kept = [item for item in kept if not item.get_closest_marker("clear")]
+        kept = [item for item in kept if item.path.parent.name in OVER_TLS
+                and not item.get_closest_marker("clear")]
     if option("backends"):
         kept = by_backends(kept, option("backends"))
     if option("thin"):
