@@ -38,10 +38,11 @@ static void prep_kernel(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	op->in_flight = true;
 }
 
+/* A socket that encrypts (kernel TLS) refuses MSG_WAITALL; messages to it are to be copied. */
 static unsigned flags_of(const struct NC_send_op *op, bool more)
 {
-	return MSG_NOSIGNAL | MSG_WAITALL | (more ? MSG_MORE : 0) |
-	       (op->spec.flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
+	return MSG_NOSIGNAL | (op->spec.flags & NC_SEND_COPY ? 0 : MSG_WAITALL) |
+	       (more ? MSG_MORE : 0) | (op->spec.flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* The rest of the only range. */

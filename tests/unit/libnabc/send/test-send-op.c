@@ -353,6 +353,8 @@ START_TEST(test_settled)
 		ck_assert_int_eq(NC_send_op_reopen(operation, pair[0], &message, 0), 0);
 		prepare(&sqe, operation);
 		ck_assert_uint_eq(sqe.opcode, IORING_OP_SENDMSG);
+		/* Kernel TLS would refuse it. */
+		ck_assert(!(sqe.msg_flags & MSG_WAITALL));
 		ck_assert_int_eq(completed(operation, 128 * KIB + 4, 0), NC_PROGRESS_DONE);
 		ck_assert_int_eq(NC_send_op_close(operation), 0);
 	}
