@@ -70,6 +70,7 @@ struct connection {
 	uint64_t rated, rated_ms; /* bytes acknowledged, and the time, at the last measurement */
 	bool rate_known;	  /* the rate has been measured */
 	bool sending;		  /* a message is being sent */
+	bool copies;		  /* no page is ever lent to the socket */
 	bool near, reads;	  /* the peer is on this machine; it has read data */
 	const struct connection_handlers *handlers;
 	struct thread *thread;

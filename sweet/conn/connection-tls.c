@@ -294,6 +294,12 @@ static void handshake_over(struct connection_tls *tls)
 
 	tls->over = true;
 	tls->kernel = tls_library->kernel_sends(tls->channel);
+	/*
+	 * The kernel reads the bytes once, to encrypt them into memory of the socket: it refuses
+	 * zero-copy sends, and lent pages would cost more.  Nor do such sends say what a method
+	 * costs for others with the same route.
+	 */
+	connection->copies = tls->kernel;
 	tls_library->agreed(tls->channel, &agreed);
 	connection->policy = agreed.policy;
 	connection->tls_variables = (struct slice){agreed.variables, agreed.variables_length};

@@ -248,9 +248,10 @@ void connection_unsent_starts(struct connection *connection)
 		rate_from_here(connection);
 	}
 	/* Pages of a file are not in the cache.  A configured method is used at once. */
-	if (config->sockets.send_method == SEND_AUTO &&
-	    (!connection->reads ||
-	     atomic_load_explicit(&server->held, memory_order_relaxed) > server->held_most / 2))
+	if (connection->copies ||
+	    (config->sockets.send_method == SEND_AUTO &&
+	     (!connection->reads ||
+	      atomic_load_explicit(&server->held, memory_order_relaxed) > server->held_most / 2)))
 		connection->send.message.flags |= NC_SEND_COPY;
 }
 
@@ -263,7 +264,7 @@ void connection_unsent_waits(struct connection *connection)
 		return;
 	grow(connection);
 	/* The client reads: the rest of the message is lent instead of copied. */
-	if (!read)
+	if (!read && !connection->copies)
 		connection->send.message.flags &= ~NC_SEND_COPY;
 }
 
