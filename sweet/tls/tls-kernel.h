@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-kernel.h - whether the kernel can encrypt what is written to a socket (kernel TLS).
+ * tls-kernel.h - the kernel's end of TLS: it encrypts what is written to a socket (kernel TLS).
  */
 #ifndef SWEET_TLS_KERNEL_H
 #define SWEET_TLS_KERNEL_H
@@ -12,5 +12,8 @@
  * cipher of a connection decides as well.
  */
 bool tls_kernel_probe(void);
+
+/* Sends a fatal alert (RFC 8446, section 6.2) to a socket for which the kernel encrypts. */
+void tls_kernel_alert(int socket, unsigned char description);
 
 #endif

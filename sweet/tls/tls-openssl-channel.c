@@ -6,6 +6,11 @@
  * OpenSSL gives the kernel the sending key while it writes to a socket.  Where the kernel can
  * encrypt, the handshake is therefore written to the socket by OpenSSL; if the kernel did not take
  * the key (it may not know the cipher), the memory takes the socket's place.
+ *
+ * The kernel keeps that key: before Linux 6.14 it takes no other, and OpenSSL 3.0 gives it none.
+ * A client may want a new one before any further data (RFC 8446, section 4.6.3).  OpenSSL would
+ * change it at its next write, which never comes, so that the kernel would go on with the old one.
+ * The connection ends instead, with an alert.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,6 +20,7 @@
 
 #include <openssl/err.h>
 
+#include "tls/tls-kernel.h"
 #include "tls/tls-openssl-internal.h"
 
 /* Of records that wait to be sent: the answers to messages of a client that does not read them. */
@@ -24,6 +30,8 @@
 struct tls_channel {
 	SSL *ssl;
 	const struct tls_chooser *chooser;
+	int socket;	 /* -1: the kernel never encrypts */
+	bool key_wanted; /* by the client, where the kernel cannot change it */
 	uint64_t policy; /* of the chosen identity, which may not exist any more */
 	const char *input;
 	size_t input_length;
@@ -200,6 +208,7 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 	if (!channel)
 		return NULL;
 	channel->chooser = chooser;
+	channel->socket = socket;
 	identity = chooser->choose(chooser, NULL, 0);
 	/* A reload may have taken TLS from the address that the client connected to. */
 	if (identity) {
@@ -244,6 +253,23 @@ static int result_of(struct tls_channel *channel, int returned)
 	return TLS_FAILED;
 }
 
+/* The msg_callback: called for each message before OpenSSL acts on it. */
+static void watch_keys(int written, int version, int type, const void *data, size_t length,
+		       SSL *ssl, void *context)
+{
+	const unsigned char *message = data;
+	struct tls_channel *channel = context;
+
+	(void)version;
+	(void)ssl;
+	if (written || type != SSL3_RT_HANDSHAKE || length <= SSL3_HM_HEADER_LENGTH ||
+	    message[0] != SSL3_MT_KEY_UPDATE ||
+	    message[SSL3_HM_HEADER_LENGTH] != SSL_KEY_UPDATE_REQUESTED || channel->key_wanted)
+		return;
+	channel->key_wanted = true;
+	tls_kernel_alert(channel->socket, SSL_AD_INTERNAL_ERROR);
+}
+
 int openssl_handshake(struct tls_channel *channel)
 {
 	BIO *memory = SSL_get_rbio(channel->ssl);
@@ -253,7 +279,10 @@ int openssl_handshake(struct tls_channel *channel)
 	done = SSL_do_handshake(channel->ssl);
 	if (done != 1)
 		return result_of(channel, done);
-	if (SSL_get_wbio(channel->ssl) != memory && !openssl_kernel_sends(channel)) {
+	if (openssl_kernel_sends(channel)) {
+		SSL_set_msg_callback(channel->ssl, watch_keys);
+		SSL_set_msg_callback_arg(channel->ssl, channel);
+	} else if (SSL_get_wbio(channel->ssl) != memory) {
 		BIO_up_ref(memory);
 		SSL_set0_wbio(channel->ssl, memory);
 	}
@@ -267,6 +296,10 @@ ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room)
 
 	ERR_clear_error();
 	done = SSL_read_ex(channel->ssl, data, room, &got);
+	if (channel->key_wanted) {
+		ERR_clear_error();
+		return TLS_FAILED;
+	}
 	return done ? (ssize_t)got : result_of(channel, done);
 }
 
@@ -327,5 +360,7 @@ void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX])
 {
 	const char *reason = channel->error ? ERR_reason_error_string(channel->error) : NULL;
 
+	if (channel->key_wanted)
+		reason = "the client wants a new key, which the kernel does not take";
 	snprintf(text, TLS_WHY_MAX, "%s", reason ? reason : "the connection is broken");
 }
