@@ -48,7 +48,7 @@ struct connection {
 	struct loop_receive receive;
 	struct loop_send send;
 	struct timer timer;
-	struct timer settling; /* polls until the client has acknowledged everything */
+	struct timer settling; /* polls until the client has acknowledged everything, or to shut */
 	unsigned settle_ms;    /* how long it has polled so far */
 	/* Fields of connection-held.c, connection-slow.c and connection-leave.c: */
 	size_t slow_id; /* the unit that it is counted for; 0: none */
@@ -81,6 +81,7 @@ struct connection {
 	enum connection_state counted; /* state that the thread's counters contain */
 	bool keep_alive;	       /* after the current response */
 	bool ended;		       /* the peer has closed its end */
+	bool shutting;		       /* our end will be closed when the socket has room */
 	bool paused;
 	bool head_timing; /* the timer limits a head that has begun */
 	bool calling;	  /* a responder was called and has not returned yet */
@@ -229,7 +230,10 @@ struct loop_cipher *connection_tls_cipher(struct connection *connection);
  */
 ssize_t connection_write(struct connection *connection, const char *data, size_t length);
 
-/* Everything is sent: says so, with TLS also to the client, and closes our end. */
+/*
+ * Everything is sent: says so, with TLS also to the client, and closes our end; later, if the
+ * connection is shutting afterwards.
+ */
 void connection_shut(struct connection *connection);
 
 /* --- connection-send.c --- */

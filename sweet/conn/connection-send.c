@@ -27,7 +27,8 @@
 
 void connection_linger(struct connection *connection)
 {
-	if (connection->ended || !connection->thread->config_ref->config->sockets.linger) {
+	if (!connection->shutting &&
+	    (connection->ended || !connection->thread->config_ref->config->sockets.linger)) {
 		connection_close(connection);
 		return;
 	}
@@ -39,7 +40,10 @@ void connection_linger(struct connection *connection)
 	if (connection->paused)
 		loop_receive_resume(connection->thread->loop, connection->fd);
 	connection->paused = false;
-	connection_time(connection, connection->thread->draining ? LINGER_LAST_MS : LINGER_MS);
+	connection->measured = false;
+	connection_time(connection, connection->shutting ? connection_limits(connection)->send_ms
+				    : connection->thread->draining ? LINGER_LAST_MS
+								   : LINGER_MS);
 }
 
 static void sent(struct loop_send *op, int result);

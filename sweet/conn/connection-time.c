@@ -48,7 +48,7 @@ static void too_slow(struct timer *timer)
 		(struct connection *)((char *)timer - offsetof(struct connection, timer));
 	const struct config_limits *limits = connection_limits(connection);
 
-	if (connection->state == SENDING &&
+	if ((connection->state == SENDING || connection->shutting) &&
 	    is_moving(connection, taken(connection), limits->send_ms)) {
 		connection_time(connection, limits->send_ms);
 	} else if (!body_is_over(&connection->body) && connection->state <= RECEIVING &&

@@ -12,6 +12,7 @@
  * of them; other clients wait for their turn, in the order in which they came.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@
  */
 #define COLD_RECORD 4096u
 #define COLD_BYTES (64u << 10)
-#define COLD_MS 1000u /* without sending */
+#define COLD_MS 1000u	/* without sending */
+#define SHUT_MAX_MS 64u /* between two checks whether the socket has room */
 
 struct connection_tls {
 	struct tls_chooser chooser;
@@ -41,6 +43,8 @@ struct connection_tls {
 	bool begun;	  /* the first byte has come */
 	bool over;	  /* the handshake is */
 	bool kernel;	  /* the kernel encrypts */
+	bool failed;	  /* what the client sent could not be understood */
+	bool said_end;	  /* the client has been told that nothing follows */
 	uint64_t sent_ms; /* when bytes were last sent */
 	uint64_t warm;	  /* bytes sent since a pause */
 };
@@ -227,13 +231,56 @@ ssize_t connection_write(struct connection *connection, const char *data, size_t
 	return sent < 0 ? -errno : sent;
 }
 
+/*
+ * Returns false if it must be called again.  Of what the kernel has encrypted, a part waits for
+ * room while the socket is full: shutdown(2) would drop it, and so would close(2).
+ */
+static bool say_end(struct connection_tls *tls)
+{
+	struct pollfd event = {.fd = tls->connection->fd, .events = POLLOUT};
+
+	if (!tls->said_end)
+		tls->said_end = tls_library->end(tls->channel);
+	(void)flush(tls);
+	return tls->said_end && (!tls->kernel || poll(&event, 1, 0) != 0);
+}
+
+static void shut_again(struct timer *timer);
+
+/* Another wait for writability could meet one of a message that was cancelled: this polls. */
+static void shut_later(struct connection *connection)
+{
+	unsigned ms = 1;
+
+	while (ms * 8 <= connection->settle_ms && ms < SHUT_MAX_MS)
+		ms *= 2;
+	connection->settle_ms += ms;
+	loop_timer_start(connection->thread->loop, &connection->settling, ms, shut_again);
+}
+
+static void shut_again(struct timer *timer)
+{
+	struct connection *connection =
+		(struct connection *)((char *)timer - offsetof(struct connection, settling));
+
+	if (!say_end(connection->tls)) {
+		shut_later(connection);
+		return;
+	}
+	(void)shutdown(connection->fd, SHUT_WR);
+	connection->shutting = false;
+	connection_linger(connection);
+}
+
 void connection_shut(struct connection *connection)
 {
 	struct connection_tls *tls = connection->tls;
 
-	if (tls && tls->over) {
-		tls_library->end(tls->channel);
-		(void)flush(tls);
+	if (tls && tls->over && !tls->failed && !say_end(tls)) {
+		connection->shutting = true;
+		connection->settle_ms = 0;
+		shut_later(connection);
+		return;
 	}
 	(void)shutdown(connection->fd, SHUT_WR);
 }
@@ -246,6 +293,7 @@ static void fail(struct connection_tls *tls)
 	struct connection *connection = tls->connection;
 	char why[TLS_WHY_MAX];
 
+	tls->failed = true;
 	tls_library->why(tls->channel, why);
 	log_info("%s: TLS%s: %s: closing", connection->addresses.remote,
 		 tls->over ? "" : " handshake", why);

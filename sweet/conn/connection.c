@@ -10,8 +10,9 @@
  *   WORKING    a responder has the transaction; what follows a piece of the
  *              body waits until the responder requests the next one
  *   SENDING    head or body are being sent
- *   LINGERING  our end is closed; reads until the peer's is, so that no reset
- *              destroys the last response (RFC 9112, section 9.6)
+ *   LINGERING  our end is closed, or will be when the socket has room; reads until
+ *              the peer's is, so that no reset destroys the last response (RFC 9112,
+ *              section 9.6)
  *
  * A connection owns its socket and at most one transaction.  If the client disconnects while a
  * responder has the transaction, the transaction is left behind and freed when the responder is
@@ -63,8 +64,13 @@ static void close_now(struct connection *connection)
 {
 	struct output *output = connection->output;
 
-	if (connection->tls && connection->state == READING)
+	if (connection->tls && connection->state == READING) {
 		connection_shut(connection);
+		if (connection->shutting) {
+			connection_linger(connection);
+			return;
+		}
+	}
 	loop_close_fd(connection->thread->loop, connection->fd);
 	/* Log it now, while the client's address exists. */
 	if (output)
@@ -390,7 +396,7 @@ static void peer_ended(struct connection *connection)
 {
 	connection->ended = true;
 	/* A client may close its end and still read the response (RFC 9112, section 9.6). */
-	if (connection->state != WORKING && connection->state != SENDING)
+	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
 		close_now(connection);
 }
 

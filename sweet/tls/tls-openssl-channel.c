@@ -315,11 +315,16 @@ bool openssl_write(struct tls_channel *channel, const char *data, size_t length)
 	return done == 1;
 }
 
-void openssl_end(struct tls_channel *channel)
+bool openssl_end(struct tls_channel *channel)
 {
+	bool full;
+	int done;
+
 	ERR_clear_error();
-	(void)SSL_shutdown(channel->ssl);
+	done = SSL_shutdown(channel->ssl);
+	full = done < 0 && SSL_get_error(channel->ssl, done) == SSL_ERROR_WANT_WRITE;
 	ERR_clear_error();
+	return !full;
 }
 
 const char *openssl_output(const struct tls_channel *channel, size_t *length)

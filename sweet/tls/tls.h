@@ -117,8 +117,11 @@ struct tls_library {
 	 */
 	bool (*write)(struct tls_channel *channel, const char *data, size_t length);
 
-	/* Says that the server sends nothing more. */
-	void (*end)(struct tls_channel *channel);
+	/*
+	 * Says that the server sends nothing more.  Returns false if the kernel encrypts and the
+	 * socket is full: call it again.
+	 */
+	bool (*end)(struct tls_channel *channel);
 
 	/* Returns the output that is not sent yet, and its length. */
 	const char *(*output)(const struct tls_channel *channel, size_t *length);
