@@ -241,13 +241,14 @@ static bool say_end(struct connection_tls *tls)
 
 	if (!tls->said_end)
 		tls->said_end = tls_library->end(tls->channel);
-	(void)flush(tls);
-	return tls->said_end && (!tls->kernel || poll(&event, 1, 0) != 0);
+	if (!tls->kernel)
+		return flush(tls) != 0;
+	return tls->said_end && poll(&event, 1, 0) != 0;
 }
 
 static void shut_again(struct timer *timer);
 
-/* Another wait for writability could meet one of a message that was cancelled: this polls. */
+/* Polls, since the loop reports room for messages only. */
 static void shut_later(struct connection *connection)
 {
 	unsigned ms = 1;

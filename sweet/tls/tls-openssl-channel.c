@@ -9,7 +9,7 @@
  *
  * The kernel keeps that key: before Linux 6.14 it takes no other, and OpenSSL 3.0 gives it none.
  * A client may want a new one before any further data (RFC 8446, section 4.6.3).  OpenSSL would
- * change it at its next write, which never comes, so that the kernel would go on with the old one.
+ * change it at its next write, which never comes, so that the kernel would keep the old one.
  * The connection ends instead, with an alert.
  */
 #include <errno.h>
