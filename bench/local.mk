@@ -43,6 +43,19 @@ bench_null_server_SOURCES = bench/null-server.c bench/null-server.h bench/null-e
 	bench/null-uring.c
 bench_null_server_LDADD = $(URING_LIBS)
 
+# The same over TLS, and what measures handshakes.
+if SWEET
+noinst_PROGRAMS += bench/null-tls bench/handshakes
+endif
+bench_null_tls_SOURCES = bench/null-tls.c
+bench_null_tls_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS)
+bench_null_tls_LDADD = $(OPENSSL_LIBS)
+bench_handshakes_SOURCES = bench/load/handshakes.c \
+	bench/load/client-answer.c bench/load/client-answer.h \
+	bench/load/client-histogram.c bench/load/client-histogram.h
+bench_handshakes_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS)
+bench_handshakes_LDADD = $(OPENSSL_LIBS)
+
 # The wide-area link of "bench architectures".
 if SWEET
 noinst_PROGRAMS += bench/wan
