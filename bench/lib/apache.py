@@ -43,6 +43,16 @@ EnableSendfile On
 LoadModule file_cache_module {modules}/mod_file_cache.so
 """
 
+# Its one process accepts no more connections than threads, and this many for each idle thread.
+APACHE_TLS = """\
+AsyncRequestWorkerFactor 1000
+LoadModule ssl_module {modules}/mod_ssl.so
+SSLEngine on
+SSLCertificateFile {pem}
+SSLProtocol TLSv1.3
+SSLSessionCache none
+"""
+
 # One process with one pool of connections to the responders: a request waits for one of them.
 APACHE_FASTCGI = """\
 LoadModule proxy_module {modules}/mod_proxy.so
@@ -77,12 +87,14 @@ def launch(server):
 class Apache(Server):
     """Serves files, with those of paths kept open; for at most that many connections."""
 
-    def __init__(self, context, root, connections, paths=()):
+    def __init__(self, context, root, connections, paths=(), tls=None):
         super().__init__("apache", context.directory, context.server_cpu)
+        self.tls = tls
         threads = 2 * connections
         self.detail = f"event MPM, {threads} threads, {len(paths)} files kept open"
         write_conf(self, root, threads, APACHE_FILES.format(modules=modules())
-                   + "".join(f"CacheFile {path}\n" for path in paths))
+                   + "".join(f"CacheFile {path}\n" for path in paths)
+                   + (APACHE_TLS.format(modules=modules(), pem=tls.pem) if tls else ""))
 
     def begin(self):
         launch(self)

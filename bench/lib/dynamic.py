@@ -119,7 +119,7 @@ def start(context, root, sizes, connections):
 def check(ways, size):
     for way in ways:
         load.check(way.name, way.server.port,
-                   [(way.path.format(size=size), body_of(size))] * CHECKS)
+                   [(way.path.format(size=size), body_of(size))] * CHECKS, tls=way.server.tls)
 
 
 def measure(context):

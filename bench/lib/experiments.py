@@ -10,7 +10,7 @@ import sys
 
 from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
                library, load, nic, packets, pipe, plot, process, reload, replacement, report, scaling,
-               sendfile, slow, specweb, surge, tracereplay, tux)
+               sendfile, slow, specweb, surge, tls, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -119,7 +119,7 @@ class Context:
         for server in self.servers:
             if server.own_bodies:
                 continue
-            load.check(server.name, server.port, pages(size))
+            load.check(server.name, server.port, pages(size), tls=server.tls)
 
     def turns(self, parameters, rows, before=None, seconds=None, warm=True,
               runs=None):
@@ -205,6 +205,13 @@ def large_files(context):
             "bodies made anew per request: SWEET's workers and peers' FastCGI", dynamic)
 def dynamic_bodies(context):
     dynamic.measure(context)
+
+
+@experiment("tls", report.print_ratios,
+            "over TLS: handshakes, kept connections, workers' pages, memory of idle connections",
+            tls)
+def over_tls(context):
+    tls.measure(context)
 
 
 @experiment("tux", report.print_ratios,

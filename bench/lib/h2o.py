@@ -7,7 +7,7 @@ import os
 from .servers import Server, connects, find_program, version
 
 
-def configuration(directory, port, root, listen="127.0.0.1", as_root=True):
+def configuration(directory, port, root, listen="127.0.0.1", as_root=True, tls=None):
     """Returns the configuration as JSON, which is also YAML.
 
     h2o keeps a file open for a turn of its loop, which cannot be configured, and reads files
@@ -19,7 +19,8 @@ def configuration(directory, port, root, listen="127.0.0.1", as_root=True):
         "pid-file": os.path.join(directory, "h2o.pid"),
         "error-log": os.path.join(directory, "error.log"),
         "http1-request-timeout": 3600,
-        "listen": {"host": listen, "port": port},
+        "listen": {"host": listen, "port": port,
+                   **({"ssl": {"certificate-file": tls.pem, "key-file": tls.pem}} if tls else {})},
         "hosts": {"default": {"paths": {"/": {"file.dir": root}}}},
         **({"user": "root"} if as_root else {}),
     }
@@ -28,14 +29,15 @@ def configuration(directory, port, root, listen="127.0.0.1", as_root=True):
 class H2o(Server):
     """For files."""
 
-    def __init__(self, context, root):
+    def __init__(self, context, root, tls=None):
         super().__init__("h2o", context.directory, context.server_cpu)
+        self.tls = tls
         self.program = find_program("h2o")
         self.version = version([self.program, "--version"])
         self.conf = os.path.join(self.directory, "h2o.conf")
         with open(self.conf, "w") as file:
             json.dump(configuration(self.directory, self.port, root,
-                                    as_root=os.geteuid() == 0), file, indent=2)
+                                    as_root=os.geteuid() == 0, tls=tls), file, indent=2)
 
     def begin(self):
         self.launch([self.program, "-m", "worker", "-c", self.conf], "h2o",

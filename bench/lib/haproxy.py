@@ -21,13 +21,14 @@ cache files
     max-object-size {most}
     max-age 3600
 frontend clients
-    bind 127.0.0.1:{port}
+    bind 127.0.0.1:{port}{ssl}
     http-request cache-use files
     http-response cache-store files
     default_backend nginx
 backend nginx
     server nginx 127.0.0.1:{behind}
 """
+TLS = " ssl crt {pem} ssl-min-ver TLSv1.3 alpn http/1.1"
 MIB_MAX = 4095
 OBJECT_ROOM = 4096  # for the head of a response
 
@@ -35,8 +36,9 @@ OBJECT_ROOM = 4096  # for the head of a response
 class HAProxy(Server):
     """Files of at most max_size, of which mib MiB fit into the cache."""
 
-    def __init__(self, context, root, max_size, mib):
+    def __init__(self, context, root, max_size, mib, tls=None):
         super().__init__("haproxy", context.directory, context.server_cpu)
+        self.tls = tls
         self.behind = Nginx(context, root, "haproxy-nginx")
         self.program = find_program("haproxy")
         self.version = version([self.program, "-v"])
@@ -44,9 +46,11 @@ class HAProxy(Server):
         self.conf = os.path.join(self.directory, "haproxy.cfg")
         with open(self.conf, "w") as file:
             file.write(HAPROXY.format(mib=min(MIB_MAX, mib), most=max_size + OBJECT_ROOM,
-                                      port=self.port, behind=self.behind.port))
+                                      port=self.port, behind=self.behind.port,
+                                      ssl=TLS.format(pem=tls.pem) if tls else ""))
 
     def begin(self):
+        self.behind.popens = []  # those of an earlier start have ended
         self.behind.begin()
         self.popens = self.behind.popens
         self.launch([self.program, "-db", "-f", self.conf], "haproxy",

@@ -7,6 +7,7 @@ idle; 10,000 busy ones.
 
 import resource
 import socket
+import ssl
 
 from . import files, load, report
 from .process import Failure
@@ -52,8 +53,9 @@ def memory(pid):
 class Idle:
     """Connections that each received one response; close() closes them."""
 
-    def __init__(self, port, count):
+    def __init__(self, port, count, addresses=ADDRESSES, tls=None):
         self.sockets = []
+        self.addresses, self.tls = addresses, tls
         try:
             while len(self.sockets) < count:
                 self.open_some(port, min(OPEN_AT_ONCE, count - len(self.sockets)))
@@ -64,8 +66,8 @@ class Idle:
     def open_some(self, port, count):
         some = []
         for _ in range(count):
-            address = ADDRESSES[len(self.sockets) % len(ADDRESSES)]
-            some.append(socket.create_connection((address, port), load.CHECK_SECONDS))
+            address = self.addresses[len(self.sockets) % len(self.addresses)]
+            some.append(self.connect(address, port))
             self.sockets.append(some[-1])
             some[-1].sendall(REQUEST)
         for one in some:
@@ -78,6 +80,10 @@ class Idle:
             if not answer.startswith(b"HTTP/1.1 200 "):
                 raise Failure(f"the server said {answer[:60]!r}")
 
+    def connect(self, address, port):
+        plain = socket.create_connection((address, port), load.CHECK_SECONDS)
+        return self.tls.settings.wrap_socket(plain, server_hostname=address) if self.tls else plain
+
     def still_open(self):
         """Returns how many the server has not closed."""
         count = 0
@@ -85,7 +91,7 @@ class Idle:
             one.setblocking(False)
             try:
                 count += one.recv(1) != b""
-            except BlockingIOError:
+            except (BlockingIOError, ssl.SSLWantReadError):
                 count += 1
             except ConnectionError:
                 pass

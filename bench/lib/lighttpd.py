@@ -32,6 +32,12 @@ server.network-backend = "sendfile"
 server.stat-cache-engine = "inotify"
 """
 
+LIGHTTPD_TLS = """\
+ssl.engine = "enable"
+ssl.pemfile = "{pem}"
+ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.3")
+"""
+
 # It connects to a responder for each request, because it cannot keep connections.
 # stream-response-body 1 sends while the responder writes, and reads everything that it has
 # written; 0, the default, writes a large body into a file first.
@@ -68,9 +74,11 @@ def launch(server):
 class Lighttpd(Server):
     """For files; listen: the address."""
 
-    def __init__(self, context, root, name="lighttpd", listen="127.0.0.1"):
+    def __init__(self, context, root, name="lighttpd", listen="127.0.0.1", tls=None):
         super().__init__(name, context.directory, context.server_cpu)
-        write_conf(self, root, "", LIGHTTPD_FILES, listen)
+        self.tls = tls
+        write_conf(self, root, '"mod_openssl"' if tls else "",
+                   LIGHTTPD_FILES + (LIGHTTPD_TLS.format(pem=tls.pem) if tls else ""), listen)
 
     def begin(self):
         launch(self)

@@ -20,16 +20,16 @@ import tempfile
 
 from . import process
 from .process import Failure
-from .servers import find_built, find_program
+from .servers import find_built, find_program, http_connection
 
 GRACE_SECONDS = 20
 SOON_SECONDS = 2
 CHECK_SECONDS = 10
 
 
-def check(name, port, pages, address="127.0.0.1"):
+def check(name, port, pages, address="127.0.0.1", tls=None):
     """Fails unless every (path, bytes) arrives as expected over one connection."""
-    connection = http.client.HTTPConnection(address, port, timeout=CHECK_SECONDS)
+    connection = http_connection(address, port, CHECK_SECONDS, tls)
     try:
         for path, expected in pages:
             connection.request("GET", path)
@@ -129,10 +129,14 @@ class Wrk:
 
 
 class H2load:
-    """h2load on one CPU, HTTP/1.1 on kept connections: bodies of one size."""
+    """h2load on one CPU, kept connections: bodies of one size. With TLS, the client chooses the
+    cipher: it offers only one."""
 
-    def __init__(self, cpu, connections, size, path, count=0):
+    PROTOCOLS = {"http/1.1": ["--h1"]}
+
+    def __init__(self, cpu, connections, size, path, count=0, protocol="http/1.1"):
         self.program = find_program("h2load")
+        self.protocol = self.PROTOCOLS[protocol]
         self.cpu, self.connections, self.size = cpu, connections, size
         self.paths = [path % number for number in range(count)] if count else [path]
 
@@ -140,14 +144,17 @@ class H2load:
         with tempfile.TemporaryDirectory(prefix="bench-") as directory:
             uris, log = (os.path.join(directory, name) for name in ("uris", "log"))
             with open(uris, "w") as file:
-                file.write("".join(f"http://{server.address}:{server.port}{path}\n"
-                                   for path in self.paths))
-            argv = [self.program, "--h1", "-t1", f"-c{self.connections}", f"-D{seconds}",
+                file.write("".join(f"{server.origin}{path}\n" for path in self.paths))
+            argv = [self.program, *self.protocol, "-t1", f"-c{self.connections}", f"-D{seconds}",
                     f"--log-file={log}", "-i", uris]
+            if server.tls:
+                argv.append(f"--tls13-ciphers={server.tls.cipher}")
             output, status = run_program(server.name, argv, self.cpu, seconds)
             with open(log) as file:
                 # When it began, the status, and how long it took, in us.
                 times = sorted(int(line.split()[2]) for line in file)
+        if server.tls:
+            check_cipher(server, output)
         return self.figures(server.name, output, status, times, seconds)
 
     def figures(self, name, output, status, times, seconds):
@@ -166,6 +173,11 @@ class H2load:
         return {"requests": succeeded, "bytes": succeeded * self.size,
                 "duration": seconds * 1e6, "p50": percentile(times, 50),
                 "p99": percentile(times, 99)}
+
+
+def check_cipher(server, output):
+    if not re.search(rf"^Cipher: {server.tls.cipher}$", output, re.M):
+        raise Failure(f"{server.name}: the cipher is not {server.tls.cipher}:\n{output}")
 
 
 class Httperf:
@@ -279,6 +291,30 @@ class Replay:
             raise Failure(f"{server.name}: no request was answered:\n{output}")
         return {**{key: value for key, value in figures.items() if key not in self.ERRORS},
                 **({"target_per_s": self.rate} if self.rate else {})}
+
+
+class Handshakes:
+    """bench/handshakes on one CPU: connections for one handshake and one request each, some at a
+    time; the client checks that each is full, or resumed, as it should be."""
+
+    def __init__(self, context, connections, size, path, resume=False):
+        self.program = find_built(context.build, "bench", "handshakes")
+        self.cpu, self.connections, self.size, self.path = (context.client_cpu, connections, size,
+                                                            path)
+        self.resume = ["--resume"] if resume else []
+
+    def run(self, server, seconds):
+        argv = [self.program, "--connections", str(self.connections), "--seconds", str(seconds),
+                "--cipher", server.tls.cipher, *self.resume, f"{server.address}:{server.port}",
+                self.path, str(self.size)]
+        output, status = run_program(server.name, argv, self.cpu, seconds)
+        line = re.search(r"^bench (.*)$", output, re.M)
+        if status or not line:
+            raise Failure(f"{server.name}: handshakes ended with status {status}:\n{output}")
+        figures = {k: int(v) for k, v in (pair.split("=") for pair in line[1].split())}
+        if not figures["requests"]:
+            raise Failure(f"{server.name}: no handshake succeeded:\n{output}")
+        return figures
 
 
 def write_list(path, requests):

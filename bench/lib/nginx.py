@@ -34,8 +34,9 @@ http {{
     scgi_temp_path {dir}/scgi;
     {upstream}
     server {{
-        listen {listen}:{port} backlog=1024;
+        listen {listen}:{port}{ssl} backlog=1024;
         root {root};
+        {tls}
         {location}
     }}
 }}
@@ -83,6 +84,13 @@ upstream responders {{
         keepalive {processes};
     }}"""
 FCGI_BUFFER = 32  # KiB
+# The buffers of a connection are as large as a record, by default.
+TLS = """\
+ssl_certificate {pem};
+        ssl_certificate_key {pem};
+        ssl_protocols TLSv1.3;"""
+KERNEL_TLS = """
+        ssl_conf_command Options KTLS;"""
 
 
 def arguments(server):
@@ -91,11 +99,17 @@ def arguments(server):
 
 
 def conf_text(directory, port, root, location="", upstream="", workers=1, listen="127.0.0.1",
-              as_root=True):
+              as_root=True, tls=None):
     """Returns a configuration; as_root: it is started as root, and remains it."""
     user = f"user {pwd.getpwuid(0).pw_name};" if as_root else ""
     return NGINX.format(user=user, dir=directory, port=port, root=root, location=location,
-                        upstream=upstream, workers=workers, listen=listen)
+                        upstream=upstream, workers=workers, listen=listen,
+                        ssl=" ssl" if tls else "", tls=tls_lines(tls) if tls else "")
+
+
+def tls_lines(tls):
+    # Without the kernel's part, each connection would only ask for it in vain.
+    return TLS.format(pem=tls.pem) + (KERNEL_TLS if tls.by_kernel else "")
 
 
 def fastcgi_location(buffers):
@@ -113,14 +127,15 @@ def write_conf(server, root, **more):
     server.conf = os.path.join(server.directory, "nginx.conf")
     with open(server.conf, "w") as file:
         file.write(conf_text(server.directory, server.port, root, as_root=os.geteuid() == 0,
-                             **more))
+                             tls=server.tls, **more))
 
 
 class Nginx(Server):
     """For files; listen: the address."""
 
-    def __init__(self, context, root, name="nginx", workers=1, listen="127.0.0.1"):
+    def __init__(self, context, root, name="nginx", workers=1, listen="127.0.0.1", tls=None):
         super().__init__(name, context.directory, context.server_cpu)
+        self.tls = tls
         write_conf(self, root, workers=workers, listen=listen)
 
     def begin(self):
@@ -130,8 +145,9 @@ class Nginx(Server):
 class NginxFastCgi(Server):
     """In front of responders: a kept connection to each, buffers for bodies of max_size."""
 
-    def __init__(self, context, root, max_size, processes):
+    def __init__(self, context, root, max_size, processes, tls=None):
         super().__init__("nginx-fastcgi", context.directory, context.server_cpu)
+        self.tls = tls
         self.responders = Responders(context, self, processes)
         buffers = buffers_for(max_size)
         write_conf(self, root, location=fastcgi_location(buffers),

@@ -19,8 +19,10 @@ PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "ligh
             "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
             "httperf": "httperf", "gnuplot": "gnuplot-nox", "haproxy": "haproxy",
             "varnishd": "varnish", "valgrind": "valgrind", "tcpdump": "tcpdump",
-            "ip": "iproute2", "ethtool": "ethtool"}
-HEADERS = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
+            "ip": "iproute2", "ethtool": "ethtool", "openssl": "openssl"}
+# The same for what is no program.
+FILES = {"/usr/include/fcgiapp.h": "libfcgi-dev",
+         "/usr/lib/lighttpd/mod_openssl.so": "lighttpd-mod-openssl"}
 
 
 def which(name):
@@ -30,7 +32,7 @@ def which(name):
 def find_missing():
     """Returns the Debian packages that some experiment needs and that are missing."""
     return ([package for name, package in PACKAGES.items() if not which(name)]
-            + [package for path, package in HEADERS.items() if not os.path.exists(path)])
+            + [package for path, package in FILES.items() if not os.path.exists(path)])
 
 
 def find_program(name):
@@ -71,6 +73,13 @@ def connects(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def http_connection(address, port, seconds, tls=None):
+    """Returns a connection of the standard library; every operation has a timeout."""
+    if tls:
+        return http.client.HTTPSConnection(address, port, timeout=seconds, context=tls.settings)
+    return http.client.HTTPConnection(address, port, timeout=seconds)
+
+
 def line_starting(path, start):
     with open(path, errors="replace") as file:
         return next((line.strip() for line in file if line.startswith(start)), None)
@@ -81,6 +90,7 @@ class Server:
 
     passing = False  # some of them come and go with the requests
     own_bodies = False  # it serves other bodies than the experiment's files
+    tls = None  # a certificates.Tls: clients use it
 
     def __init__(self, name, directory, cpu):
         self.name = name
@@ -94,6 +104,11 @@ class Server:
         self.version = "unknown"
         self.detail = ""
         os.mkdir(self.directory)
+
+    @property
+    def origin(self):
+        """Returns the front of its URLs."""
+        return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def launch(self, argv, label, ready):
         """Starts one process; ready(log) returns true when it is ready."""
@@ -145,6 +160,7 @@ class NullFiles(Server):
     """
 
     own_bodies = True
+    READY = "null-server: ready"
     SPLICE_FROM = 256 << 10  # below, a copy is cheaper than splicing pages
     ANSWER_SECONDS = 5
 
@@ -162,13 +178,15 @@ class NullFiles(Server):
         self.port = free_port()  # the old process's ring is freed after its end
         self.restart()
 
-    def begin(self):
+    def arguments(self):
         way = "send" if self.size < self.SPLICE_FROM else "splice"
-        argv = [self.program, str(self.port), str(self.size), str(self.count), self.backend, way,
-                self.connection]
-        log = self.launch(argv, "null", lambda log: line_starting(log, "null-server: ready"))
+        return [self.backend, way, self.connection]
+
+    def begin(self):
+        argv = [self.program, str(self.port), str(self.size), str(self.count), *self.arguments()]
+        log = self.launch(argv, "null", lambda log: line_starting(log, self.READY))
         # It is ready before it knows whether the kernel has io_uring.
-        client = http.client.HTTPConnection(self.address, self.port, timeout=self.ANSWER_SECONDS)
+        client = http_connection(self.address, self.port, self.ANSWER_SECONDS, self.tls)
         try:
             client.request("GET", "/")
             got = len(client.getresponse().read())
@@ -178,6 +196,20 @@ class NullFiles(Server):
             client.close()
         if got != self.size:
             raise Failure(f"{self.name}: {got} bytes came, not {self.size}")
+
+
+class NullTls(NullFiles):
+    """The same over TLS, by the OpenSSL that SWEET uses."""
+
+    READY = "null-tls: ready"
+
+    def __init__(self, context, count, tls):
+        super().__init__(context, "tls", count)
+        self.program = find_built(context.build, "bench", "null-tls")
+        self.tls = tls
+
+    def arguments(self):
+        return [self.tls.pem]
 
 
 class Row:
@@ -190,7 +222,8 @@ class Row:
 class Sweet(Server):
     """SWEET with one thread; io is auto, uring or epoll."""
 
-    def __init__(self, context, root, io, cache_mib, dynamic=False, name="sweet", arguments=()):
+    def __init__(self, context, root, io, cache_mib, dynamic=False, name="sweet", arguments=(),
+                 tls=None):
         name += "" if io == "auto" else "-" + io
         self.program = find_built(context.build, "sweet", "sweet")
         argv = [self.program, "--listen", "", "--root", root, "--threads", "1",
@@ -202,6 +235,10 @@ class Sweet(Server):
             argv += ["--worker", "/generate=" + generate, "--workers", str(SWEET_WORKERS)]
         super().__init__(name, context.directory, context.server_cpu)
         argv[2] = f"127.0.0.1:{self.port}"
+        if tls:
+            self.tls = tls
+            argv[2] += ",tls"
+            argv += ["--certificate", tls.pem]
         self.argv = argv
         self.responders = None
         self.version = version([self.program, "--version"])

@@ -308,7 +308,8 @@ def kernels(context, suite):
 QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1 "
         "qemu-system-x86 xz-utils")
 PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev "
-         "lighttpd nghttp2-client nginx-light tcpdump valgrind varnish wrk")
+         "lighttpd lighttpd-mod-openssl nghttp2-client nginx-light openssl tcpdump valgrind varnish "
+         "wrk")
 SYSTEM = "curl iproute2 libfcgi-dev media-types python3-pytest spawn-fcgi wrk"
 NOT_BENCH = "not bench"
 

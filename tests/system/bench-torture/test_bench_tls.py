@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""What "bench tls" is made of: the client that measures handshakes, the limit, certificates, the
+peers' configurations, and targets."""
+
+import contextlib
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import types
+
+import pytest
+
+from files import MB
+from server import SCALE, TIMEOUT, UNDER
+
+BENCH = os.path.join(os.environ["srcdir"], "bench")
+sys.path.insert(0, BENCH)
+
+from lib import certificates, h2o, idle, load, nginx  # noqa: E402
+from lib.experiments import EXPERIMENTS  # noqa: E402
+from lib.process import Failure  # noqa: E402
+from test_bench_bars import costs, outcomes  # noqa: E402
+
+pytestmark = [pytest.mark.bench, pytest.mark.needs("openssl")]
+
+BUILT = os.path.join(os.environ["builddir"], "bench")
+SIZE = 1024
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return certificates.Tls(types.SimpleNamespace(directory=tmp_path_factory.mktemp("tls")))
+
+
+@pytest.fixture
+def tls(made):
+    made.use("ecdsa")
+    return made
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def null_server(tls, size=SIZE):
+    """Yields its port."""
+    port = free_port()
+    with subprocess.Popen([*UNDER, os.path.join(BUILT, "null-tls"), str(port), str(size), "3",
+                           tls.pem], stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout.readline() == b"null-tls: ready\n"
+            yield port
+        finally:
+            server.kill()
+
+
+@contextlib.contextmanager
+def one_response(tls, data, tickets=2):
+    """Yields the port of a server that sends this to each client, and closes."""
+    settings = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    settings.load_cert_chain(tls.pem)
+    settings.num_tickets = tickets
+
+    def serve():
+        with contextlib.suppress(OSError):  # the client ends early, or the test
+            while True:
+                with contextlib.suppress(ssl.SSLError, ConnectionError):
+                    with settings.wrap_socket(listener.accept()[0], server_side=True) as one:
+                        one.recv(4096)
+                        one.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def run(port, *options, size=SIZE):
+    return subprocess.run([*UNDER, os.path.join(BUILT, "handshakes"), *map(str, options),
+                           f"127.0.0.1:{port}", "/", str(size)],
+                          capture_output=True, text=True, timeout=3 * TIMEOUT, check=False)
+
+
+def figures(done):
+    assert done.returncode == 0, done.stderr
+    return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", done.stdout)}
+
+
+# --- the client ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", certificates.KEYS)
+@pytest.mark.parametrize("options", [[], ["--resume"],
+                                     ["--cipher", "TLS_AES_256_GCM_SHA384", "--resume"]])
+def test_handshakes_are_counted(tls, kind, options):
+    count = 60 // SCALE
+    tls.use(kind)
+    with null_server(tls) as port:
+        got = figures(run(port, "--connections", 4, "--seconds", TIMEOUT, "--requests", count,
+                          *options))
+    assert (got["requests"], got["bytes"]) == (count, count * SIZE)
+    assert 0 < got["p50"] <= got["p99"]
+
+
+def test_time_ends_it(tls):
+    with null_server(tls) as port:
+        got = figures(run(port, "--connections", 2, "--seconds", 1))
+    assert got["requests"] > 0
+    assert 1_000_000 <= got["duration"] < TIMEOUT * 1_000_000
+
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+
+
+@pytest.mark.parametrize("data, words", [
+    (GOOD.replace(b"200", b"404"), "status 404 with 3 bytes, not 3"),
+    (GOOD.replace(b"3", b"2")[:-1], "status 200 with 2 bytes, not 3"),
+    (GOOD[:-1], "the response ended early"),
+    (GOOD + b"d", "the response is not one of HTTP"),
+    (b"nothing\r\n", "the response is not one of HTTP"),
+    (GOOD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), "does not keep the connection"),
+])
+def test_wrong_responses_end_it(tls, data, words):
+    with one_response(tls, data) as port:
+        assert words in run(port, "--requests", 1, size=3).stderr
+
+
+def test_servers_that_resume_nothing_end_it(tls):
+    with one_response(tls, GOOD, tickets=0) as port:
+        done = run(port, "--requests", 2, "--resume", size=3)
+    assert done.returncode == 1 and "the server gave no ticket" in done.stderr
+
+
+def test_other_servers_end_it(tls):
+    with null_server(tls) as port:
+        done = run(port, "--requests", 1, "--cipher", "TLS_AES_128_CCM_8_SHA256")
+        assert done.returncode == 1 and "handshake" in done.stderr
+    done = run(port, "--requests", 1)
+    assert done.returncode == 1
+
+
+def test_wrong_options_are_refused():
+    for options in (["--connections", 0], ["--seconds", "x"], ["--nonsense"]):
+        assert run(1, *options).returncode == 2
+
+
+# --- the limit -------------------------------------------------------------------
+
+
+def test_null_server_waits_for_slow_clients(tls):
+    """More than the socket takes is sent when the client reads."""
+    size = 3 * MB
+    with null_server(tls, size) as port, socket.socket() as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        plain.connect(("127.0.0.1", port))
+        with tls.settings.wrap_socket(plain, server_hostname="127.0.0.1") as client:
+            client.settimeout(TIMEOUT)
+            client.sendall(b"GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r")
+            client.sendall(b"\n")
+            got = bytearray()
+            while len(got) < 2 * size or got.count(b"Content-Length") < 2:
+                got += client.recv(65536)
+            while not got.endswith(got[-1:] * size):
+                got += client.recv(65536)
+            first, second = got.split(b"HTTP/1.1 200 OK\r\n")[1:]
+            # Connections go round the bodies.
+            assert first.partition(b"\r\n\r\n")[2] == bytes([first[-1]]) * size
+            assert second[-1] == ord("a") + (first[-1] - ord("a") + 1) % 3
+
+
+def test_null_server_survives_other_clients(tls):
+    with null_server(tls) as port:
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT) as plain:
+            plain.sendall(b"no handshake\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                while plain.recv(100):
+                    pass
+        assert figures(run(port, "--requests", 1))["requests"] == 1
+
+
+# --- what measures -----------------------------------------------------------------
+
+
+def test_clients_trust_the_certificates_of_this_run_only(tls, tmp_path):
+    with null_server(tls) as port:
+        for kind in certificates.KEYS:
+            tls.use(kind)  # running servers keep theirs
+            with pytest.raises(Failure, match="bytes that are not"):
+                load.check("null", port, [("/", b"x")], tls=tls)
+        os.mkdir(tmp_path / "other")
+        other = certificates.Tls(types.SimpleNamespace(directory=tmp_path / "other"))
+        with pytest.raises(Failure, match="certificate verify failed"):
+            load.check("null", port, [("/", b"x")], tls=other)
+
+
+def test_idle_connections_stay_open(tls):
+    with null_server(tls) as port:
+        connections = idle.Idle(port, 5, ["127.0.0.1"], tls)
+        assert connections.still_open() == 5
+    assert connections.still_open() == 0
+    connections.close()
+
+
+@pytest.mark.needs("h2load")
+def test_h2load_offers_one_cipher(tls):
+    with null_server(tls) as port:
+        server = types.SimpleNamespace(name="null", tls=tls, origin=f"https://127.0.0.1:{port}")
+        got = load.H2load(0, 2, SIZE, "/").run(server, 1)
+    assert got["bytes"] == got["requests"] * SIZE > 0
+    with pytest.raises(Failure, match="the cipher is not TLS_AES_128_GCM_SHA256"):
+        load.check_cipher(server, "Cipher: TLS_AES_256_GCM_SHA384\n")
+
+
+@pytest.mark.parametrize("by_kernel", [False, True])
+def test_configurations_of_peers(by_kernel):
+    tls = types.SimpleNamespace(pem="/x.pem", by_kernel=by_kernel)
+    text = nginx.conf_text("/d", 1, "/r", tls=tls)
+    assert "listen 127.0.0.1:1 ssl backlog" in text and "ssl_certificate_key /x.pem;" in text
+    assert ("ssl_conf_command Options KTLS;" in text) == by_kernel
+    assert "ssl" not in nginx.conf_text("/d", 1, "/r")
+    assert h2o.configuration("/d", 1, "/r", tls=tls)["listen"]["ssl"]["key-file"] == "/x.pem"
+    assert "ssl" not in h2o.configuration("/d", 1, "/r")["listen"]
+
+
+def test_bars():
+    kept = costs({"protocol": "http/1.1", "size": 1 << 10, "connections": 1},
+                 **{"sweet": [10], "nginx": [12], "haproxy": [10.5], "null-tls": [8]})
+    pages = costs({"page": "generated", "protocol": "http/1.1", "size": 10 << 10,
+                   "connections": 10}, **{"sweet": [10], "nginx-fastcgi": [30]})
+    handshakes = costs({"handshake": "resumed", "size": 1 << 10}, sweet=[100], apache=[98])
+    assert outcomes(EXPERIMENTS["tls"].verdicts([kept, pages, handshakes])) == {
+        "CPU time, best peer (haproxy) : SWEET, http/1.1, 1 KB, 1c": (1.05, 1.1, False),
+        "CPU time, best peer (haproxy) : null, http/1.1, 1 KB, 1c": (1.312, 1.1, None),
+        "CPU time, nginx with FastCGI : SWEET, generated, http/1.1, 10 KB, 10c": (3, 2.5, True),
+        "CPU time, best peer (apache) : SWEET, resumed, 1 KB": (0.98, 0.97, True)}
