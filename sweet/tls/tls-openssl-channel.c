@@ -26,6 +26,8 @@
 /* Of records that wait to be sent: the answers to messages of a client that does not read them. */
 #define OUTPUT_MAX (16u * TLS_RECORD_MAX)
 #define OUTPUT_LEAST 2048u
+/* Of the records that are usually sent together: they make the memory grow once. */
+#define OUTPUT_USUAL (4u * (TLS_RECORD_MAX + 64u))
 
 struct tls_channel {
 	SSL *ssl;
@@ -79,7 +81,9 @@ static bool make_room(struct tls_channel *channel, size_t more)
 	if (need <= channel->output_room)
 		return true;
 	while (room < need)
-		room *= 2;
+		room = room < OUTPUT_USUAL ? OUTPUT_USUAL : room * 2;
+	if (room > OUTPUT_MAX)
+		room = OUTPUT_MAX;
 	output = realloc(channel->output, room);
 	if (!output)
 		return false;
@@ -240,6 +244,16 @@ void openssl_feed(struct tls_channel *channel, const char *data, size_t length)
 	channel->input_length = length;
 }
 
+/*
+ * OpenSSL takes an old error for one of the next call.  To clear an empty list costs as much as to
+ * clear a full one.
+ */
+static void forget_errors(void)
+{
+	if (ERR_peek_error())
+		ERR_clear_error();
+}
+
 static int result_of(struct tls_channel *channel, int returned)
 {
 	int kind = SSL_get_error(channel->ssl, returned);
@@ -275,7 +289,7 @@ int openssl_handshake(struct tls_channel *channel)
 	BIO *memory = SSL_get_rbio(channel->ssl);
 	int done;
 
-	ERR_clear_error();
+	forget_errors();
 	done = SSL_do_handshake(channel->ssl);
 	if (done != 1)
 		return result_of(channel, done);
@@ -294,7 +308,10 @@ ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room)
 	size_t got = 0;
 	int done;
 
-	ERR_clear_error();
+	/* Saves a call that finds nothing. */
+	if (channel->input_length == 0 && !SSL_has_pending(channel->ssl))
+		return TLS_MORE;
+	forget_errors();
 	done = SSL_read_ex(channel->ssl, data, room, &got);
 	if (channel->key_wanted) {
 		ERR_clear_error();
@@ -308,7 +325,7 @@ bool openssl_write(struct tls_channel *channel, const char *data, size_t length)
 	size_t written;
 	int done;
 
-	ERR_clear_error();
+	forget_errors();
 	done = SSL_write_ex(channel->ssl, data, length, &written);
 	if (done != 1)
 		(void)result_of(channel, done);
@@ -320,7 +337,7 @@ bool openssl_end(struct tls_channel *channel)
 	bool full;
 	int done;
 
-	ERR_clear_error();
+	forget_errors();
 	done = SSL_shutdown(channel->ssl);
 	full = done < 0 && SSL_get_error(channel->ssl, done) == SSL_ERROR_WANT_WRITE;
 	ERR_clear_error();
