@@ -1074,8 +1074,10 @@ kernel_tests = \
 	tests/kernel/test-reload.c \
 	tests/kernel/test-send.c \
 	tests/kernel/test-sweet.sh \
+	tests/kernel/test-tls.sh \
 	tests/kernel/test-unit.c \
-	tests/kernel/test-worker.c
+	tests/kernel/test-worker.c \
+	tests/kernel/tls-client.c
 EXTRA_DIST += $(kernel_tests)
 check-kernel: sweet/sweet nabcctl/nabcctl cgi-examples/generate
 	srcdir='$(srcdir)' builddir='$(abs_builddir)' CC='$(CC)' \

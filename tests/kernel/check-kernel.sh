@@ -98,6 +98,13 @@ build_tests()
 	done
 }
 
+# build_client TO: for test-tls.
+build_client()
+{
+	$CC -std=gnu11 -O2 -g0 -Wall -Wextra -Werror -D_GNU_SOURCE -o "$1" "$here/tls-client.c" \
+		-lssl -lcrypto
+}
+
 # All debug features of Debian's kernels: red zones and poison around every slab
 # object, its last user, poison in free pages, guard pages, and checked copies to
 # and from user memory.
@@ -124,14 +131,14 @@ judge()
 }
 
 modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_generic sha3_generic jitterentropy_rng drbg
-	seqiv echainiv authenc crypto_null
+	seqiv echainiv authenc crypto_null chacha_generic poly1305_generic chacha20poly1305
 	8021q bridge ipip sit e1000e"
 
 # Two cards on one hub, for test-card and test-card-limits.
 cards="-netdev hubport,hubid=0,id=here -device e1000e,netdev=here,romfile=
 	-netdev hubport,hubid=0,id=there -device e1000e,netdev=there,romfile="
 
-# Programs of the project, for test-sweet.
+# Programs of the project, for test-sweet and test-tls.
 programs="sweet/sweet nabcctl/nabcctl cgi-examples/generate"
 for program in $programs; do
 	[ -x "$builddir/$program" ] || fail "no $builddir/$program; make it first"
@@ -143,6 +150,18 @@ build_tests "$work/tests" "$@" >"$work/tests.log" 2>&1 || {
 	cat "$work/tests.log"
 	fail "the tests do not build"
 }
+case ",$tests," in
+*,test-tls,*)
+	build_client "$work/tls-client" >"$work/tests.log" 2>&1 || {
+		cat "$work/tests.log"
+		fail "tls-client does not build"
+	}
+	client="$work/tls-client:/bin/tls-client"
+	;;
+*)
+	client=
+	;;
+esac
 
 status=0
 for series in ${KERNELS:-6.1 6.12}; do
@@ -168,6 +187,7 @@ for series in ${KERNELS:-6.1 6.12}; do
 	for program in $programs; do
 		files="$files $builddir/$program:/bin/${program##*/}"
 	done
+	files="$files $client"
 	for name in "$@"; do
 		files="$files $work/tests/$name:/tests/$name"
 	done
