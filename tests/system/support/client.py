@@ -171,7 +171,7 @@ def http_connection(port):
     """Returns a client of Python's, which keeps its connection."""
     if port in tls.ports:
         return http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT,
-                                           context=tls.context())
+                                           context=tls.usual())
     return http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
 
 

@@ -198,7 +198,7 @@ class Server:
         # Ignore a proxy in the environment: this is the loopback.
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}),
-            urllib.request.HTTPSHandler(context=tls.context()),
+            urllib.request.HTTPSHandler(context=tls.usual()),
         )
         with opener.open(self.url + path, timeout=timeout) as answer:
             return answer.read()

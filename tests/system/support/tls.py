@@ -5,6 +5,7 @@ With SWEET_OVER=tls, servers have TLS at addresses that a test does not choose, 
 of client.py use it there: the same tests run over both.
 """
 
+import functools
 import os
 import ssl
 
@@ -51,7 +52,13 @@ def context(client=None, versions=None):
     return made
 
 
+@functools.lru_cache
+def usual():
+    """The settings of clients that choose none: to make them takes longer than a handshake."""
+    return context()
+
+
 def wrap(plain, name="test", settings=None, session=None):
     """Performs a handshake on a connected socket."""
-    return (settings or context()).wrap_socket(plain, server_hostname=name, session=session,
+    return (settings or usual()).wrap_socket(plain, server_hostname=name, session=session,
                                                suppress_ragged_eofs=False)
