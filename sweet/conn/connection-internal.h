@@ -148,6 +148,9 @@ void connection_time(struct connection *connection, unsigned ms);
 /* Starts the timeout of a body: each period must bring a minimum of bytes. */
 void connection_time_body(struct connection *connection);
 
+/* Returns after how long to poll again: about a quarter of the time that it has polled so far. */
+unsigned connection_poll_ms(struct connection *connection);
+
 /* Returns how many bytes in the socket the client has not acknowledged. */
 int connection_unsent(const struct connection *connection);
 

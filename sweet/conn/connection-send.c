@@ -15,7 +15,6 @@
 
 #define LINGER_MS 5000
 #define LINGER_LAST_MS 1000 /* for connections that end with the server */
-#define SETTLE_MAX_MS 64    /* between two checks for acknowledgement */
 
 /*
  * The end of a piece larger than this, which is more than a segment, is sent without waiting for
@@ -270,22 +269,17 @@ static void look_again(struct timer *timer)
 }
 
 /*
- * The kernel does not report acknowledgements: the server polls, each time after a quarter of the
- * time that it has waited so far.  The client has as much time as for a piece.
+ * The kernel does not report acknowledgements: the server polls.  The client has as much time as
+ * for a piece.
  */
 static void settle(struct connection *connection)
 {
-	unsigned ms = 1;
-
 	if (connection_unsent(connection) == 0) {
 		next_piece(connection);
 		return;
 	}
-	/* Powers of two: timers are cheap with few different durations. */
-	while (ms * 8 <= connection->settle_ms && ms < SETTLE_MAX_MS)
-		ms *= 2;
-	connection->settle_ms += ms;
-	loop_timer_start(connection->thread->loop, &connection->settling, ms, look_again);
+	loop_timer_start(connection->thread->loop, &connection->settling,
+			 connection_poll_ms(connection), look_again);
 }
 
 static void send_failed(struct connection *connection, int error)

@@ -15,6 +15,7 @@
 #include "conn/connection-internal.h"
 
 #define LEAST_RATE 500 /* bytes per second, of bodies and responses */
+#define POLL_MAX_MS 64u
 
 /* The client has not taken these bytes yet. */
 int connection_unsent(const struct connection *connection)
@@ -62,6 +63,17 @@ static void too_slow(struct timer *timer)
 void connection_time(struct connection *connection, unsigned ms)
 {
 	loop_timer_start(connection->thread->loop, &connection->timer, ms, too_slow);
+}
+
+unsigned connection_poll_ms(struct connection *connection)
+{
+	unsigned ms = 1;
+
+	/* Powers of two: timers are cheap with few different durations. */
+	while (ms * 8 <= connection->settle_ms && ms < POLL_MAX_MS)
+		ms *= 2;
+	connection->settle_ms += ms;
+	return ms;
 }
 
 void connection_time_body(struct connection *connection)

@@ -30,8 +30,7 @@
  */
 #define COLD_RECORD 4096u
 #define COLD_BYTES (64u << 10)
-#define COLD_MS 1000u	/* without sending */
-#define SHUT_MAX_MS 64u /* between two checks whether the socket has room */
+#define COLD_MS 1000u /* without sending */
 
 struct connection_tls {
 	struct tls_chooser chooser;
@@ -54,7 +53,6 @@ struct connection_tls {
 /* Sends the output; returns 1: all, 0: the socket is full, or -errno. */
 static int flush(struct connection_tls *tls)
 {
-
 	for (;;) {
 		size_t length;
 		const char *output = tls_library->output(tls->channel, &length);
@@ -251,12 +249,8 @@ static void shut_again(struct timer *timer);
 /* Polls, since the loop reports room for messages only. */
 static void shut_later(struct connection *connection)
 {
-	unsigned ms = 1;
-
-	while (ms * 8 <= connection->settle_ms && ms < SHUT_MAX_MS)
-		ms *= 2;
-	connection->settle_ms += ms;
-	loop_timer_start(connection->thread->loop, &connection->settling, ms, shut_again);
+	loop_timer_start(connection->thread->loop, &connection->settling,
+			 connection_poll_ms(connection), shut_again);
 }
 
 static void shut_again(struct timer *timer)

@@ -6,7 +6,7 @@
 #
 # Arguments: a folder of fetch-kernel.sh's, the image, words for the kernel's
 # command line (NAME=VALUE reaches /init's environment).
-# Environment: GUEST_SECONDS, after which it is ended (1000); GUEST_CPUS (2);
+# Environment: GUEST_SECONDS, after which it is ended (1300); GUEST_CPUS (2);
 # GUEST_MODEL, of these (max); GUEST_MEMORY, MiB (512); GUEST_OPTIONS, more of
 # QEMU's.
 # Exit status: QEMU's: what the guest writes to port 0xf4, doubled and 1 added,
@@ -15,7 +15,7 @@
 kernel=$1 image=$2
 shift 2
 # A panic reboots, which ends QEMU; no watchdog, for emulation is slow.
-exec timeout -k 5 "${GUEST_SECONDS:-1000}" qemu-system-x86_64 \
+exec timeout -k 5 "${GUEST_SECONDS:-1300}" qemu-system-x86_64 \
 	-accel tcg -cpu "${GUEST_MODEL:-max}" -smp "${GUEST_CPUS:-2}" -m "${GUEST_MEMORY:-512}" \
 	-nodefaults -no-user-config -display none -serial stdio -no-reboot \
 	-device isa-debug-exit,iobase=0xf4,iosize=4 \

@@ -53,6 +53,8 @@ start()
 	local as=$1
 	shift
 
+	# Else a line of the last server could be found.
+	: >$log
 	# exec, so that it is the server that ends.
 	su -s /bin/sh "$as" -c "exec sweet --listen $here4:$port --listen $here6:$port \
 		--listen 127.0.0.1:$port --root $site --cache-size 64M --cache-socket $NABC_CACHE \
