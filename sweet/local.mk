@@ -12,7 +12,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
 	sweet/core/site-tls.c sweet/core/site-tls.h \
-	sweet/conn/connection-tls.c \
+	sweet/conn/connection-tls.c sweet/conn/connection-tls-internal.h \
+	sweet/conn/connection-cipher.c \
 	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
 	sweet/base/decimal.h \
 	sweet/event/data-path.c sweet/event/data-path.h sweet/event/data-path-posix.c \

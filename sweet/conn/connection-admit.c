@@ -40,7 +40,8 @@ static bool is_full(const struct thread *thread)
 	return most && open >= most;
 }
 
-bool connection_admit(struct connection *connection)
+/* Counts the connection for its client; false: that has too many, and has got a response. */
+static bool admit(struct connection *connection)
 {
 	const struct thread *thread = connection->thread;
 	unsigned most = thread->config_ref->config->limits.connections_per_client;
@@ -75,11 +76,23 @@ bool connection_admit_socket(const struct thread *thread, int fd, bool tls)
  * After the header, such a connection counts as one of its client in every respect; without a
  * header the client is unknown.
  */
-bool connection_is_proxys(const struct connection *connection)
+static bool is_proxys(const struct connection *connection)
 {
 	const struct ip_acl *proxies = connection->thread->config_ref->config->proxy_access;
 
 	return proxies && ip_acl_allows(proxies, &connection->addresses.address.any);
+}
+
+bool connection_begin(struct connection *connection, bool tls)
+{
+	if (tls && !connection_tls_open(connection))
+		return false;
+	connection->state = tls ? HANDSHAKE : READING;
+	/* Connections of a proxy are counted for the proxy's clients. */
+	if (!is_proxys(connection))
+		return admit(connection);
+	connection->state = PROXY;
+	return true;
 }
 
 /* Sets the client that the header names; returns false if that has too many connections. */
@@ -92,7 +105,7 @@ static bool introduce(struct connection *connection, const struct proxy_header *
 		peer_addresses_set(&connection->addresses, &header->from, &header->to);
 	else
 		peer_addresses_set_unknown(&connection->addresses);
-	return connection_admit(connection);
+	return admit(connection);
 }
 
 void connection_consume_proxy(struct connection *connection, const char *data, size_t length)

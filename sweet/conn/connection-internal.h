@@ -3,14 +3,15 @@
  * connection-internal.h - a connection; private to the sources connection*.c.  Each calls those
  * that are listed above it, and connection.c only by its handlers.
  *
- *   connection-time.c     the timeouts of the client, and resets
+ *   connection-time.c     the timeouts of the client, resets, and the end
  *   connection-held.c     counts the units that responses hold while they wait
  *   connection-unsent.c   limits how much of a response the socket holds
  *   connection-leave.c    moves a response off its unit
  *   connection-slow.c     selects the responses that must leave their units
- *   connection-tls.c      encrypts and decrypts
+ *   connection-cipher.c   encrypts what is sent; ends it
  *   connection-send.c     sends responses
  *   connection-body.c     receives the body that a responder requested; saves early bytes
+ *   connection-tls.c      handshakes; decrypts
  *   connection-admit.c    the limits of connections; reads a proxy's header
  *   connection.c          the state machine: reads requests
  */
@@ -102,8 +103,6 @@ struct connection {
 	} own;			       /* the socket's own, even behind a proxy */
 	struct limited_client *client; /* the client that it is counted for; or NULL */
 	struct connection_tls *tls;    /* NULL: clear text */
-	uint64_t policy;	       /* of the handshake's identity */
-	struct slice tls_variables;    /* for programs */
 };
 
 /* --- connection.c, by its handlers --- */
@@ -166,6 +165,9 @@ void connection_reset(struct connection *connection);
 /* Resets the connection for that reason; counts and logs it. */
 void connection_reset_slow(struct connection *connection, const char *why);
 
+/* Everything is sent, and our end is closed or shutting: waits for the peer's. */
+void connection_linger(struct connection *connection);
+
 /* --- connection-held.c --- */
 
 /* Call it when the thread has no connections left. */
@@ -210,22 +212,10 @@ void connection_slow_open(struct thread *thread);
 /* The send, or the connection, has ended. */
 void connection_keeps_up(struct connection *connection);
 
-/* --- connection-tls.c --- */
-
-/* For the thread, before its loop runs. */
-void connection_tls_init(struct thread *thread);
-
-/* A handshake follows; the socket has its address.  Returns false without memory. */
-bool connection_tls_open(struct connection *connection);
-
-/* Forgets TLS, if there is any. */
-void connection_tls_free(struct connection *connection);
-
-/* Processes bytes from the socket.  May free the connection. */
-void connection_tls_received(struct connection *connection, const char *data, size_t length);
+/* --- connection-cipher.c --- */
 
 /* Returns what encrypts the next messages; NULL: nothing, or the kernel. */
-struct loop_cipher *connection_tls_cipher(struct connection *connection);
+struct loop_cipher *connection_cipher(struct connection *connection);
 
 /*
  * Sends a few bytes while no message is being sent.  Returns how many; or -errno if the connection
@@ -258,9 +248,6 @@ static inline void connection_refuse(struct connection *connection, int status, 
 	connection_refuse_because(connection, status, wrong, NULL);
 }
 
-/* Everything is sent: closes our end, and waits for the peer's. */
-void connection_linger(struct connection *connection);
-
 /* --- connection-body.c --- */
 
 /* The receive(), receive_piece() and drop_upload() of struct transaction. */
@@ -284,6 +271,23 @@ bool connection_keep_input(struct connection *connection, const char *data, size
 void connection_consume_input(struct connection *connection,
 			      void (*consumer)(struct connection *, const char *, size_t));
 
+/* --- connection-tls.c --- */
+
+/* For the thread, before its loop runs. */
+void connection_tls_init(struct thread *thread);
+
+/* A handshake follows; the socket has its address.  Returns false without memory. */
+bool connection_tls_open(struct connection *connection);
+
+/* Forgets TLS, if there is any. */
+void connection_tls_free(struct connection *connection);
+
+/* Processes bytes from the socket.  May free the connection. */
+void connection_tls_received(struct connection *connection, const char *data, size_t length);
+
+/* Sets what a transaction of the connection knows of TLS. */
+void connection_tls_describe(const struct connection *connection, struct transaction *transaction);
+
 /* --- connection-admit.c --- */
 
 /*
@@ -292,13 +296,13 @@ void connection_consume_input(struct connection *connection,
  */
 bool connection_admit_socket(const struct thread *thread, int fd, bool tls);
 
-/* Counts the connection for its client; false: that has too many, and has got a response. */
-bool connection_admit(struct connection *connection);
+/*
+ * Sets the state for what comes first: a proxy's header, a handshake or a request.  Returns false if
+ * the connection cannot begin; a client with too many connections has got a response.
+ */
+bool connection_begin(struct connection *connection, bool tls);
 
-/* Whether the connection must begin with a proxy's header: its state is PROXY then. */
-bool connection_is_proxys(const struct connection *connection);
-
-/* Processes bytes in that state.  May free the connection. */
+/* Processes bytes in the state PROXY.  May free the connection. */
 void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
 
 static inline const struct config_limits *connection_limits(const struct connection *connection)

@@ -5,16 +5,12 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "conn/connection-internal.h"
 #include "core/socket-options.h"
 #include "handler/errorpage.h"
-
-#define LINGER_MS 5000
-#define LINGER_LAST_MS 1000 /* for connections that end with the server */
 
 /*
  * The end of a piece larger than this, which is more than a segment, is sent without waiting for
@@ -23,27 +19,6 @@
  * 200 ms.
  */
 #define MORE_MAX 65536
-
-void connection_linger(struct connection *connection)
-{
-	if (!connection->shutting &&
-	    (connection->ended || !connection->thread->config_ref->config->sockets.linger)) {
-		connection_close(connection);
-		return;
-	}
-	connection->state = LINGERING;
-	connection_count_as(connection, CONNECTION_LINGERING);
-	free(connection->input);
-	connection->input = NULL;
-	connection->input_length = connection->input_room = 0;
-	if (connection->paused)
-		loop_receive_resume(connection->thread->loop, connection->fd);
-	connection->paused = false;
-	connection->measured = false;
-	connection_time(connection, connection->shutting ? connection_limits(connection)->send_ms
-				    : connection->thread->draining ? LINGER_LAST_MS
-								   : LINGER_MS);
-}
 
 static void sent(struct loop_send *op, int result);
 static void finished(struct connection *connection);
@@ -93,7 +68,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.batch = true;
-	connection->send.cipher = connection_tls_cipher(connection);
+	connection->send.cipher = connection_cipher(connection);
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
 		message->ranges =

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-time.c - one timer for each state in which a connection waits for the client; and the
- * reset of a connection that is too slow.
+ * connection-time.c - one timer for each state in which a connection waits for the client; the reset
+ * of a connection that is too slow; and the wait for the client's end after ours.
  *
  * A head has a timeout as a whole.  A body, and a response, must progress with a minimum rate in
  * each period, so that a client cannot keep a connection with a byte now and then.  Progress is
  * measured only at the end of a period.
  */
 #include <stddef.h>
+#include <stdlib.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -16,6 +17,8 @@
 
 #define LEAST_RATE 500 /* bytes per second, of bodies and responses */
 #define POLL_MAX_MS 64u
+#define LINGER_MS 5000
+#define LINGER_LAST_MS 1000 /* for connections that end with the server */
 
 /* The client has not taken these bytes yet. */
 int connection_unsent(const struct connection *connection)
@@ -120,4 +123,27 @@ void connection_reset_slow(struct connection *connection, const char *why)
 		   output ? output->transaction.path : "after a response", why, connection->unsent,
 		   (unsigned long long)connection->rate);
 	connection_reset(connection);
+}
+
+/* --- the end of a connection that has sent everything ---------------------------------- */
+
+void connection_linger(struct connection *connection)
+{
+	if (!connection->shutting &&
+	    (connection->ended || !connection->thread->config_ref->config->sockets.linger)) {
+		connection_close(connection);
+		return;
+	}
+	connection->state = LINGERING;
+	connection_count_as(connection, CONNECTION_LINGERING);
+	free(connection->input);
+	connection->input = NULL;
+	connection->input_length = connection->input_room = 0;
+	if (connection->paused)
+		loop_receive_resume(connection->thread->loop, connection->fd);
+	connection->paused = false;
+	connection->measured = false;
+	connection_time(connection, connection->shutting ? connection_limits(connection)->send_ms
+				    : connection->thread->draining ? LINGER_LAST_MS
+								   : LINGER_MS);
 }

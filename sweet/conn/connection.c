@@ -146,9 +146,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->server_addr = connection->addresses.local;
 	transaction->server_port = connection->addresses.local_port;
 	transaction->connection = connection;
-	transaction->secure = connection->tls != NULL;
-	transaction->policy = connection->policy;
-	transaction->tls_variables = connection->tls_variables;
+	connection_tls_describe(connection, transaction);
 	transaction->done = connection_done;
 	transaction->resume = resume;
 	transaction->receive = connection_receive;
@@ -435,19 +433,6 @@ void connection_init(struct thread *thread)
 	connection_tls_init(thread);
 }
 
-/* Sets what comes first; returns false if the connection cannot begin. */
-static bool begin(struct connection *connection, bool tls)
-{
-	if (tls && !connection_tls_open(connection))
-		return false;
-	connection->state = tls ? HANDSHAKE : READING;
-	/* Connections of a proxy are counted for the proxy's clients. */
-	if (!connection_is_proxys(connection))
-		return connection_admit(connection);
-	connection->state = PROXY;
-	return true;
-}
-
 void connection_open(struct thread *thread, int fd, bool tls)
 {
 	struct connection *connection;
@@ -472,7 +457,7 @@ void connection_open(struct thread *thread, int fd, bool tls)
 	connection->fd = fd;
 	if (named)
 		memcpy(&connection->own, &local, sizeof(connection->own));
-	if (!begin(connection, tls)) {
+	if (!connection_begin(connection, tls)) {
 		connection_tls_free(connection);
 		free(connection);
 		close(fd);

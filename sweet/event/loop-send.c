@@ -127,7 +127,7 @@ static bool is_cut(const struct loop_send *op)
 	       (uint64_t)now.st_size < op->file.offset + op->file.length;
 }
 
-static size_t length_of(const struct loop_send *op)
+size_t loop_send_length(const struct loop_send *op)
 {
 	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
 
@@ -146,7 +146,7 @@ static void wait_for_room(struct loop *loop, struct loop_send *op)
 
 static void try_send(struct loop *loop, struct loop_send *op)
 {
-	size_t total = length_of(op);
+	size_t total = loop_send_length(op);
 	bool long_one = total - op->message.skip > TURN_MAX;
 	ssize_t sent = send_some(loop, op, long_one);
 
@@ -189,7 +189,7 @@ static bool submit(struct loop *loop, struct loop_send *op)
 
 	if (!can_submit(loop, op))
 		return false;
-	length = length_of(op);
+	length = loop_send_length(op);
 	if (length <= BATCHED_MAX)
 		return loop->backend->send(loop, op, 0);
 	if (length > TURN_MAX || op->message.flags & NC_SEND_COPY)
@@ -220,7 +220,7 @@ void loop_send_submitted(struct loop *loop, struct loop_send *op, size_t sent, i
 	op->message.skip += sent;
 	if (result == -EAGAIN)
 		wait_for_room(loop, op);
-	else if (result == 0 && op->message.skip < length_of(op))
+	else if (result == 0 && op->message.skip < loop_send_length(op))
 		try_send(loop, op);
 	else
 		complete(loop, op, result);

@@ -85,6 +85,9 @@ struct loop_send {
 	struct loop_send *next; /* the loop's */
 };
 
+/* Returns the bytes of the whole message. */
+size_t loop_send_length(const struct loop_send *op);
+
 /* Watches a descriptor; one callback each time that it becomes readable. */
 struct loop_watch {
 	void (*ready)(struct loop_watch *op);

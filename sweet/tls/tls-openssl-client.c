@@ -95,14 +95,14 @@ char *openssl_variables(SSL *ssl, size_t *length)
 {
 	const X509 *certificate = SSL_get0_peer_certificate(ssl);
 	struct variables variables = {0};
-	BIO *memory = BIO_new(BIO_s_mem());
+	BIO *memory = certificate ? BIO_new(BIO_s_mem()) : NULL;
 
 	add_text(&variables, "SSL_PROTOCOL", SSL_get_version(ssl));
 	add_text(&variables, "SSL_CIPHER", SSL_get_cipher_name(ssl));
 	/* A certificate that is no good has ended the handshake. */
 	if (SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE)
 		add_text(&variables, "SSL_CLIENT_VERIFY", certificate ? "SUCCESS" : "NONE");
-	if (certificate && memory)
+	if (memory)
 		add_certificate(&variables, certificate, memory);
 	BIO_free(memory);
 	*length = variables.failed ? 0 : variables.length;

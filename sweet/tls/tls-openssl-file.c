@@ -53,7 +53,7 @@ static BIO *contents(const char *what, const struct tls_file *file, char **why)
 	return memory;
 }
 
-/* There is nobody to ask for a password; *asked says that one is needed. */
+/* A server cannot ask for a password; sets *asked: the key needs one. */
 static int no_password(char *text, int room, int writing, void *asked)
 {
 	(void)text;

@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)tls_library->output(channel, &length);
 		MUST(length <= OUTPUT_MAX);
 	}
-	/* Nobody can finish a handshake without its answers. */
+	/* Without the server's answers, a client cannot complete a handshake. */
 	MUST(result != 0);
 	tls_library->why(channel, why);
 	MUST(memchr(why, '\0', sizeof(why)));

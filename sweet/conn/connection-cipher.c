@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-cipher.c - what is sent to a client, encrypted if it uses TLS; and the end of it.
+ *
+ * Messages are the loop's, with a cipher: it takes ranges of units straight from their memory, a
+ * record at a time, and sends several records with one call.  If the kernel encrypts, there is no
+ * cipher: messages are sent as on a connection without TLS.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "conn/connection-tls-internal.h"
+
+#define BURST (4u * TLS_RECORD_MAX) /* bytes of data that are encrypted before they are sent */
+/*
+ * A client can use a record when all of it has come: until its window has opened, records of a
+ * long body are as long as some segments.
+ */
+#define COLD_RECORD 4096u
+#define COLD_BYTES (64u << 10)
+#define COLD_MS 1000u /* without sending */
+
+/* --- messages ------------------------------------------------------------------------------ */
+
+int connection_tls_flush(struct connection_tls *tls)
+{
+	for (;;) {
+		size_t length;
+		const char *output = tls_library->output(tls->channel, &length);
+		ssize_t sent;
+
+		if (length == 0)
+			return 1;
+		sent = send(tls->connection->fd, output, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent > 0)
+			tls_library->sent(tls->channel, (size_t)sent);
+		else if (errno == EAGAIN)
+			return 0;
+		else if (errno != EINTR)
+			return -errno;
+	}
+}
+
+/* Finds the message's bytes from `at` on that are together in memory; NULL with errno. */
+static const char *run_at(const struct loop_send *op, size_t at, size_t *length)
+{
+	const struct NC_send *message = &op->message;
+
+	if (at < message->header_length) {
+		*length = message->header_length - at;
+		return (const char *)message->header + at;
+	}
+	at -= message->header_length;
+	for (unsigned i = 0; i < message->range_count; i++) {
+		const struct NC_range *range = &message->ranges[i];
+		const char *data;
+
+		if (at >= range->length) {
+			at -= range->length;
+			continue;
+		}
+		data = NC_data(data_path_hold(message, i), length, range->offset + at);
+		*length = MIN(*length, range->length - at);
+		return data;
+	}
+	*length = op->tail.iov_len - at;
+	return (const char *)op->tail.iov_base + at;
+}
+
+/* Copies at most room bytes of the message; returns them, or -1 with errno. */
+static ssize_t gather(const struct loop_send *op, size_t at, char *room, size_t most)
+{
+	size_t body = op->message.header_length, done = 0;
+
+	while (done < most) {
+		size_t length;
+
+		if (op->file.length && at + done >= body) {
+			ssize_t got = pread(op->file.fd, room + done, most - done,
+					    (off_t)(op->file.offset + at + done - body));
+
+			if (got < 0 && errno == EINTR)
+				continue;
+			if (got == 0)
+				errno = ERANGE;
+			if (got <= 0)
+				return done ? (ssize_t)done : -1;
+			done += (size_t)got;
+		} else {
+			const char *data = run_at(op, at + done, &length);
+
+			if (!data)
+				return -1;
+			length = MIN(length, most - done);
+			memcpy(room + done, data, length);
+			done += length;
+		}
+	}
+	return (ssize_t)done;
+}
+
+/* Encrypts at most `most` bytes of the message from `at` on as one record; returns them, or -1. */
+static ssize_t encrypt(struct connection_tls *tls, const struct loop_send *op, size_t at,
+		       size_t most)
+{
+	char copy[TLS_RECORD_MAX];
+	const char *data = NULL;
+	size_t length = 0;
+	ssize_t got = (ssize_t)most;
+
+	if (!op->file.length || at < op->message.header_length)
+		data = run_at(op, at, &length);
+	if (length < most) {
+		got = gather(op, at, copy, most);
+		data = copy;
+	}
+	if (got > 0 && !tls_library->write(tls->channel, data, (size_t)got)) {
+		errno = EPROTO;
+		return -1;
+	}
+	return got;
+}
+
+static size_t record_size(struct connection_tls *tls, size_t total)
+{
+	uint64_t now = loop_now_ms(tls->connection->thread->loop);
+
+	if (now - tls->sent_ms > COLD_MS)
+		tls->warm = 0;
+	tls->sent_ms = now;
+	return tls->warm < COLD_BYTES && total > TLS_RECORD_MAX ? COLD_RECORD : TLS_RECORD_MAX;
+}
+
+/* The send() of struct loop_cipher. */
+static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send *op, size_t most)
+{
+	struct connection_tls *tls =
+		(struct connection_tls *)((char *)cipher - offsetof(struct connection_tls, cipher));
+	size_t total = loop_send_length(op), at = op->message.skip, end = MIN(total, at + most);
+	size_t burst = 0;
+	int flushed;
+
+	for (;;) {
+		ssize_t took;
+
+		flushed = at == end || burst >= BURST || burst == 0 ? connection_tls_flush(tls) : 1;
+		if (flushed != 1 || at == end)
+			break;
+		if (burst >= BURST)
+			burst = 0;
+		took = encrypt(tls, op, at, MIN(end - at, record_size(tls, total)));
+		if (took < 0) {
+			flushed = -errno;
+			break;
+		}
+		at += (size_t)took;
+		burst += (size_t)took;
+		tls->warm += (size_t)took;
+	}
+	cipher->pending = flushed == 0;
+	if (at > op->message.skip)
+		return (ssize_t)(at - op->message.skip);
+	if (flushed == 1)
+		return 0;
+	errno = flushed ? -flushed : EAGAIN;
+	return -1;
+}
+
+void connection_tls_set_cipher(struct connection_tls *tls)
+{
+	tls->cipher.send = send_encrypted;
+}
+
+struct loop_cipher *connection_cipher(struct connection *connection)
+{
+	struct connection_tls *tls = connection->tls;
+
+	return tls && !tls->kernel ? &tls->cipher : NULL;
+}
+
+/* --- without the loop ----------------------------------------------------------------------- */
+
+ssize_t connection_write(struct connection *connection, const char *data, size_t length)
+{
+	struct connection_tls *tls = connection->tls;
+	ssize_t sent;
+
+	if (tls && !tls->kernel) {
+		if (!tls_library->write(tls->channel, data, length))
+			return -EPIPE;
+		/* What the socket does not take is sent before the next message. */
+		sent = connection_tls_flush(tls);
+		return sent < 0 ? sent : (ssize_t)length;
+	}
+	do {
+		sent = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : sent;
+}
+
+/*
+ * Returns false if it must be called again.  Of what the kernel has encrypted, a part waits for
+ * room while the socket is full: shutdown(2) would drop it, and so would close(2).
+ */
+static bool say_end(struct connection_tls *tls)
+{
+	struct pollfd event = {.fd = tls->connection->fd, .events = POLLOUT};
+
+	if (!tls->said_end)
+		tls->said_end = tls_library->end(tls->channel);
+	if (!tls->kernel)
+		return connection_tls_flush(tls) != 0;
+	return tls->said_end && poll(&event, 1, 0) != 0;
+}
+
+static void shut_again(struct timer *timer);
+
+/* Polls, since the loop reports room for messages only. */
+static void shut_later(struct connection *connection)
+{
+	loop_timer_start(connection->thread->loop, &connection->settling,
+			 connection_poll_ms(connection), shut_again);
+}
+
+static void shut_again(struct timer *timer)
+{
+	struct connection *connection =
+		(struct connection *)((char *)timer - offsetof(struct connection, settling));
+
+	if (!say_end(connection->tls)) {
+		shut_later(connection);
+		return;
+	}
+	(void)shutdown(connection->fd, SHUT_WR);
+	connection->shutting = false;
+	connection_linger(connection);
+}
+
+void connection_shut(struct connection *connection)
+{
+	struct connection_tls *tls = connection->tls;
+
+	if (tls && tls->over && !tls->failed && !say_end(tls)) {
+		connection->shutting = true;
+		connection->settle_ms = 0;
+		shut_later(connection);
+		return;
+	}
+	(void)shutdown(connection->fd, SHUT_WR);
+}
