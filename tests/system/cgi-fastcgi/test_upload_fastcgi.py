@@ -15,8 +15,6 @@ from server import TIMEOUT
 from test_upload_programs import (GB, KEPT, LARGE, answer, begin, head, judge, pieces, sum_of,
                                   summed, takes, upload)
 
-pytestmark = pytest.mark.clear("a socket of Python's with TLS is for one thread")
-
 
 def test_fastcgi(begin):
     app = begin(summed)

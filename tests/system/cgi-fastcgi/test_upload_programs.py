@@ -18,8 +18,6 @@ from responder import ABORT, STDIN, Application, Gone
 from server import SCALE, TIMEOUT, UNDER, sanitized
 from test_cgi import TEXT, Folder, gone
 
-pytestmark = pytest.mark.clear("a socket of Python's with TLS is for one thread")
-
 CACHE = 16 * MB
 KEPT = CACHE // 4  # of a body, if necessary
 LARGE = 64 * MB // SCALE

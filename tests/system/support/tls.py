@@ -7,7 +7,9 @@ of client.py use it there: the same tests run over both.
 
 import functools
 import os
+import select
 import ssl
+import threading
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "certificates")
 OVER = os.environ.get("SWEET_OVER") == "tls"
@@ -31,11 +33,48 @@ def options(*names):
 
 
 class Socket(ssl.SSLSocket):
-    """Tells an end that was announced from a connection that was cut, which is reset below TLS."""
+    """Tells an end that was announced from a connection that was cut, which is reset below TLS.
+
+    After share(), one thread may send while another receives: OpenSSL's calls must not overlap,
+    so each is made when the socket is ready, and none waits with the lock.
+    """
+
+    lock = None
+    limit = None  # seconds until a call fails, after share()
+
+    def share(self):
+        limit = self.gettimeout()
+        super().settimeout(0)
+        self.lock, self.limit = threading.Lock(), limit
+
+    def settimeout(self, seconds):
+        if self.lock:
+            self.limit = seconds
+        else:
+            super().settimeout(seconds)
+
+    def call(self, what, *arguments):
+        if not self.lock:
+            return what(*arguments)
+        while True:
+            try:
+                with self.lock:
+                    return what(*arguments)
+            except ssl.SSLWantReadError:
+                wanted = select.POLLIN
+            except ssl.SSLWantWriteError:
+                wanted = select.POLLOUT
+            ready = select.poll()
+            ready.register(self, wanted)
+            if not ready.poll(None if self.limit is None else self.limit * 1000):
+                raise TimeoutError
+
+    def send(self, *arguments):
+        return self.call(super().send, *arguments)
 
     def recv(self, *arguments):
         try:
-            return super().recv(*arguments)
+            return self.call(super().recv, *arguments)
         except ssl.SSLEOFError:
             raise ConnectionResetError from None
 
@@ -60,5 +99,7 @@ def usual():
 
 def wrap(plain, name="test", settings=None, session=None):
     """Performs a handshake on a connected socket."""
-    return (settings or usual()).wrap_socket(plain, server_hostname=name, session=session,
-                                               suppress_ragged_eofs=False)
+    made = (settings or usual()).wrap_socket(plain, server_hostname=name, session=session,
+                                             suppress_ragged_eofs=False)
+    made.share()
+    return made
