@@ -13,7 +13,11 @@ sweet_libsweet_a_SOURCES = \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
 	sweet/core/site-tls.c sweet/core/site-tls.h \
 	sweet/conn/connection-tls.c sweet/conn/connection-tls-internal.h \
-	sweet/conn/connection-cipher.c \
+	sweet/conn/connection-cipher.c sweet/conn/connection-socket.c \
+	sweet/conn/session.c sweet/conn/session.h sweet/conn/session-internal.h \
+	sweet/conn/session-message.c sweet/conn/session-stream.c sweet/conn/session-flood.c \
+	sweet/conn/session-closed.c sweet/conn/session-frames.c \
+	sweet/http/stream-head.c sweet/http/stream-head.h \
 	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
 	sweet/base/decimal.h \
 	sweet/event/data-path.c sweet/event/data-path.h sweet/event/data-path-posix.c \
@@ -92,7 +96,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/base/timer.c sweet/base/timer.h \
 	sweet/base/histogram.c sweet/base/histogram.h \
 	sweet/event/loop.c sweet/event/loop.h \
-	sweet/event/loop-internal.h sweet/event/loop-send.c \
+	sweet/event/loop-internal.h sweet/event/loop-send.c sweet/event/loop-bytes.c \
 	sweet/event/loop-backend.h \
 	sweet/event/loop-uring-internal.h sweet/event/loop-uring-send.c \
 	sweet/event/loop-uring.c \
@@ -207,7 +211,7 @@ EXTRA_DIST += sweet/handler/status.html
 
 sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
-sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS)
+sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
@@ -217,7 +221,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
-	$(CRYPT_LIBS) $(OPENSSL_LIBS) -lpthread
+	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

@@ -192,6 +192,10 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-peer-addresses \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-connection-body \
+	tests/unit/sweet/conn/test-session-frames \
+	tests/unit/sweet/conn/test-session-message \
+	tests/unit/sweet/http/test-stream-head \
+	tests/unit/sweet/event/test-loop-bytes \
 	tests/unit/sweet/base/test-body-queue \
 	tests/unit/sweet/backend/test-backend-call \
 	tests/unit/sweet/backend/test-response-queue \
@@ -310,9 +314,9 @@ tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
 sweet_unit_cppflags = $(sweet_libsweet_a_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
-sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS)
+sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) -lpthread
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) -lpthread
 
 tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
@@ -716,6 +720,22 @@ tests_unit_sweet_conn_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_connection_body_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_connection_body_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_conn_test_session_frames_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_frames_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_frames_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_conn_test_session_message_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_message_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_message_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_stream_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_stream_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_stream_head_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_bytes_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_bytes_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_bytes_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_files_test_file_cache_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_file_cache_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_file_cache_LDADD = $(sweet_unit_ldadd)
@@ -934,6 +954,8 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_socket_options.py \
 	tests/system/system-calls/test_unix.py \
 	tests/system/system-calls/test_zerocopy_limits.py \
+	tests/system/http2/test_http2.py tests/system/http2/test_http2_hostile.py \
+	tests/system/support/streams.py \
 	tests/system/tls/test_tls.py \
 	tests/system/tls/test_tls_config.py \
 	tests/system/workers/test_behind.py \

@@ -103,6 +103,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.server_port = transaction->server_port,
 		.software = SERVER_SOFTWARE,
 		.https = transaction->secure,
+		.http2 = transaction->http2,
 		.tls_variables = transaction->tls_variables,
 	};
 

@@ -37,6 +37,8 @@ static const char *const client_words[] = {[TLS_CLIENT_NONE] = "off",
 					   [TLS_CLIENT_OPTIONAL] = "optional",
 					   [TLS_CLIENT_REQUIRED] = "required",
 					   NULL};
+static const char *const http2_words[] = {
+	[HTTP2_OFF] = "off", [HTTP2_TLS] = "on", [HTTP2_CLEAR] = "clear", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* --- the table ------------------------------------------------------------------ */
@@ -176,6 +178,11 @@ const struct key config_keys[] = {
 	 .least = 1 << 10, .help = "Bytes of a request's head", .argument = "SIZE"},
 	{"max-fields", GLOBAL(limits.max_fields), .otherwise = "100", .store = store_number,
 	 .least = 1, .most = REQUEST_HEADERS_MAX, .help = "Fields of a request's head",
+	 .argument = "N"},
+	{"http2", GLOBAL(http2), .otherwise = "on", .store = store_word, .words = http2_words,
+	 .help = "off, on (with TLS) or clear (without TLS, too)", .argument = "WHERE"},
+	{"max-streams", GLOBAL(limits.max_streams), .otherwise = "128", .store = store_number,
+	 .least = 1, .most = 1000, .help = "Requests at once of a connection with HTTP/2",
 	 .argument = "N"},
 	{"max-connections", GLOBAL(limits.max_connections), .otherwise = "0", .store = store_number,
 	 .most = 1000000000, .help = "At once; 0 for any number", .argument = "N"},

@@ -116,7 +116,11 @@ struct config_limits {
 	unsigned max_connections, connections_per_client; /* 0: unlimited */
 	size_t max_header;				  /* bytes */
 	unsigned max_fields;				  /* at most REQUEST_HEADERS_MAX */
+	unsigned max_streams;				  /* of a client with HTTP/2, at once */
 };
+
+/* In the order of the values of "http2". */
+enum http2_use { HTTP2_OFF, HTTP2_TLS, HTTP2_CLEAR };
 
 /* In the order of the values of "send-method". */
 enum send_method { SEND_AUTO, SEND_COPY, SEND_SPLICE, SEND_ZEROCOPY, SEND_KERNEL };
@@ -169,6 +173,7 @@ struct config {
 	char **fastcgi;	      /* PREFIX=ADDRESS */
 	char **listen;
 	bool listen_given; /* not the default */
+	unsigned http2;	   /* enum http2_use */
 	bool tls;	   /* one of the addresses has TLS */
 	unsigned tls_port; /* of the first such address; 0: the usual one, or none */
 	unsigned revalidate_ms;

@@ -7,24 +7,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "conn/connection-internal.h"
-
-/*
- * Sent directly, as the loop has no operation for it: the few bytes fit into an idle
- * socket.  If the socket is full, 100 may be left out; clients do not wait for it
- * forever.
- */
-static void send_continue(struct connection *connection)
-{
-	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	ssize_t sent = connection_write(connection, line, sizeof(line) - 1);
-
-	connection->expecting = false;
-	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
-		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows cannot be parsed */
-}
 
 static void begin_receiving(struct connection *connection)
 {
@@ -42,7 +26,7 @@ static void hand_over(struct connection *connection)
 	transaction->upload_length = body->length;
 	transaction->upload_more = !body_is_over(body);
 	if (error) {
-		log_error("%s: request body, at byte %llu: %s", connection->addresses.remote,
+		log_error("%s: request body, at byte %llu: %s", connection_remote(connection),
 			  (unsigned long long)body->length, strerror(-error));
 		connection_refuse(connection, 503, "no memory for the body");
 		return;
@@ -97,7 +81,7 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 void connection_start_receiving(struct connection *connection, const char *data, size_t length)
 {
 	if (connection->expecting && length == 0)
-		send_continue(connection);
+		connection->transport->say_continue(connection);
 	connection->expecting = false;
 	begin_receiving(connection);
 	connection_consume(connection, data, length);
@@ -181,7 +165,7 @@ bool connection_keep_input(struct connection *connection, const char *data, size
 	connection->input_length = need;
 	if (need > INPUT_PAUSE && connection->state != READING && !connection->paused) {
 		connection->paused = true;
-		loop_receive_pause(connection->thread->loop, connection->fd);
+		connection->transport->pause(connection);
 	}
 	return true;
 }
@@ -195,7 +179,7 @@ void connection_consume_input(struct connection *connection,
 	connection->input = NULL;
 	connection->input_length = connection->input_room = connection->input_seen = 0;
 	if (connection->paused)
-		loop_receive_resume(connection->thread->loop, connection->fd);
+		connection->transport->resume(connection);
 	connection->paused = false;
 	consumer(connection, input, length);
 	free(input);

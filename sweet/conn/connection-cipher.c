@@ -45,77 +45,17 @@ int connection_tls_flush(struct connection_tls *tls)
 	}
 }
 
-/* Finds the message's bytes from `at` on that are together in memory; NULL with errno. */
-static const char *run_at(const struct loop_send *op, size_t at, size_t *length)
-{
-	const struct NC_send *message = &op->message;
-
-	if (at < message->header_length) {
-		*length = message->header_length - at;
-		return (const char *)message->header + at;
-	}
-	at -= message->header_length;
-	for (unsigned i = 0; i < message->range_count; i++) {
-		const struct NC_range *range = &message->ranges[i];
-		const char *data;
-
-		if (at >= range->length) {
-			at -= range->length;
-			continue;
-		}
-		data = NC_data(data_path_hold(message, i), length, range->offset + at);
-		*length = MIN(*length, range->length - at);
-		return data;
-	}
-	*length = op->tail.iov_len - at;
-	return (const char *)op->tail.iov_base + at;
-}
-
-/* Copies at most room bytes of the message; returns them, or -1 with errno. */
-static ssize_t gather(const struct loop_send *op, size_t at, char *room, size_t most)
-{
-	size_t body = op->message.header_length, done = 0;
-
-	while (done < most) {
-		size_t length;
-
-		if (op->file.length && at + done >= body) {
-			ssize_t got = pread(op->file.fd, room + done, most - done,
-					    (off_t)(op->file.offset + at + done - body));
-
-			if (got < 0 && errno == EINTR)
-				continue;
-			if (got == 0)
-				errno = ERANGE;
-			if (got <= 0)
-				return done ? (ssize_t)done : -1;
-			done += (size_t)got;
-		} else {
-			const char *data = run_at(op, at + done, &length);
-
-			if (!data)
-				return -1;
-			length = MIN(length, most - done);
-			memcpy(room + done, data, length);
-			done += length;
-		}
-	}
-	return (ssize_t)done;
-}
-
 /* Encrypts at most `most` bytes of the message from `at` on as one record; returns them, or -1. */
 static ssize_t encrypt(struct connection_tls *tls, const struct loop_send *op, size_t at,
 		       size_t most)
 {
 	char copy[TLS_RECORD_MAX];
-	const char *data = NULL;
 	size_t length = 0;
+	const char *data = loop_send_run(op, at, &length);
 	ssize_t got = (ssize_t)most;
 
-	if (!op->file.length || at < op->message.header_length)
-		data = run_at(op, at, &length);
-	if (length < most) {
-		got = gather(op, at, copy, most);
+	if (!data || length < most) {
+		got = loop_send_copy(op, at, copy, most);
 		data = copy;
 	}
 	if (got > 0 && !tls_library->write(tls->channel, data, (size_t)got)) {
@@ -240,7 +180,7 @@ static void shut_again(struct timer *timer)
 	connection_linger(connection);
 }
 
-void connection_shut(struct connection *connection)
+void connection_shut_socket(struct connection *connection)
 {
 	struct connection_tls *tls = connection->tls;
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-internal.h - a connection; private to the sources connection*.c.  Each calls those
- * that are listed above it, and connection.c only by its handlers.
+ * connection-internal.h - a connection: what carries one request after the other, which is a
+ * client's socket, or one stream of an HTTP/2 session.  Private to the sources connection*.c and
+ * session*.c.  Each calls those that are listed above it, and connection.c only by its handlers.
  *
  *   connection-time.c     the timeouts of the client, resets, and the end
  *   connection-held.c     counts the units that responses hold while they wait
  *   connection-unsent.c   limits how much of a response the socket holds
  *   connection-leave.c    moves a response off its unit
  *   connection-slow.c     selects the responses that must leave their units
+ *   connection-socket.c   the transport of a connection with a socket
  *   connection-cipher.c   encrypts what is sent; ends it
  *   connection-send.c     sends responses
  *   connection-body.c     receives the body that a responder requested; saves early bytes
+ *   session*.c            HTTP/2: the transport of a stream, and what streams share
  *   connection-tls.c      handshakes; decrypts
  *   connection-admit.c    the limits of connections; reads a proxy's header
  *   connection.c          the state machine: reads requests
@@ -26,11 +29,36 @@
 
 #define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody requested */
 
-enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE };
+enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE, SESSION };
 
 struct leaving;
 struct connection;
 struct connection_tls;
+struct session;
+
+/* What carries the bytes of a connection: a socket, or a stream. */
+struct connection_transport {
+	/* Starts connection->send. */
+	void (*send)(struct connection *connection);
+	/* Cancels it if it waits: see loop_send_cancel(). */
+	bool (*cancel)(struct connection *connection);
+	/* A send that makes no progress waits for the client. */
+	bool (*client_stalls)(const struct connection *connection);
+	/* Stops receiving, soon; continues. */
+	void (*pause)(struct connection *connection);
+	void (*resume)(struct connection *connection);
+	/* Sends status 100. */
+	void (*say_continue)(struct connection *connection);
+	/* Returns how many sent bytes the client has not acknowledged, as far as that matters. */
+	int (*unsent)(const struct connection *connection);
+	/* See connection_shut() and connection_reset_at_close(). */
+	void (*shut)(struct connection *connection);
+	void (*reset_at_close)(struct connection *connection);
+	/* Ends all operations, without a callback. */
+	void (*close)(struct connection *connection);
+};
+
+extern const struct connection_transport connection_socket;
 
 /* Functions of connection.c for the other sources. */
 struct connection_handlers {
@@ -41,6 +69,8 @@ struct connection_handlers {
 	void (*refuse_clear)(struct connection *connection, const char *data, size_t length);
 	void (*idle)(struct connection *connection);
 	void (*timed_out)(struct connection *connection);
+	void (*request)(struct connection *connection, const char *head, size_t length, int error,
+			const char *wrong);
 };
 
 #define CONNECTION_RATE_MS 1000u /* minimum period to measure a rate */
@@ -74,6 +104,9 @@ struct connection {
 	bool copies;		  /* no page is ever lent to the socket */
 	bool near, reads;	  /* the peer is on this machine; it has read data */
 	const struct connection_handlers *handlers;
+	const struct connection_transport *transport;
+	struct connection *carrier; /* the one with the socket: itself, or that of the session */
+	struct session *session;    /* of a connection with a socket that has become one */
 	struct thread *thread;
 	struct connection *next, **link; /* the thread's list */
 	int fd;
@@ -133,6 +166,16 @@ static inline void connection_idle(struct connection *connection)
 	connection->handlers->idle(connection);
 }
 
+/*
+ * Starts a stream's request from its head in the syntax of HTTP/1.1.  With error, a negated status:
+ * refuses it for the reason wrong.  May free the connection.
+ */
+static inline void connection_request(struct connection *connection, const char *head,
+				      size_t length, int error, const char *wrong)
+{
+	connection->handlers->request(connection, head, length, error, wrong);
+}
+
 /* The client is too slow for the connection's state.  May free the connection. */
 static inline void connection_timed_out(struct connection *connection)
 {
@@ -150,14 +193,20 @@ void connection_time_body(struct connection *connection);
 /* Returns after how long to poll again: about a quarter of the time that it has polled so far. */
 unsigned connection_poll_ms(struct connection *connection);
 
-/* Returns how many bytes in the socket the client has not acknowledged. */
-int connection_unsent(const struct connection *connection);
+/* Returns how many bytes in the socket the client has not acknowledged; of a stream 0. */
+static inline int connection_unsent(const struct connection *connection)
+{
+	return connection->transport->unsent(connection);
+}
 
 /* The moved() of struct transaction. */
 uint64_t connection_moved(const struct transaction *transaction);
 
 /* Makes the close that follows a reset, where a normal close would mark the end of the body. */
-void connection_reset_at_close(const struct connection *connection);
+static inline void connection_reset_at_close(struct connection *connection)
+{
+	connection->transport->reset_at_close(connection);
+}
 
 /* Closes the connection so that the client sees an incomplete response. */
 void connection_reset(struct connection *connection);
@@ -178,7 +227,11 @@ void connection_lent_end(struct connection *connection);
 
 /* --- connection-unsent.c --- */
 
-/* For the thread; for a connection, with the socket's own peer, before its first request. */
+/*
+ * These do nothing for a stream: its bytes count for the socket of the session.
+ *
+ * For the thread; for a connection, with the socket's own peer, before its first request.
+ */
 void connection_unsent_open(struct thread *thread);
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer);
 
@@ -227,7 +280,11 @@ ssize_t connection_write(struct connection *connection, const char *data, size_t
  * Everything is sent: says so, with TLS also to the client, and closes our end; later, if the
  * connection is shutting afterwards.
  */
-void connection_shut(struct connection *connection);
+static inline void connection_shut(struct connection *connection)
+{
+	connection->transport->shut(connection);
+}
+void connection_shut_socket(struct connection *connection);
 
 /* --- connection-send.c --- */
 
@@ -305,6 +362,17 @@ bool connection_begin(struct connection *connection, bool tls);
 /* Processes bytes in the state PROXY.  May free the connection. */
 void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
 
+/* Whether it is a stream of a session. */
+static inline bool connection_is_stream(const struct connection *connection)
+{
+	return connection->carrier != connection;
+}
+
+static inline const char *connection_remote(const struct connection *connection)
+{
+	return connection->carrier->addresses.remote;
+}
+
 static inline const struct config_limits *connection_limits(const struct connection *connection)
 {
 	return &connection->thread->config_ref->config->limits;
@@ -314,6 +382,9 @@ static inline void connection_count_as(struct connection *connection, enum conne
 {
 	_Atomic uint64_t *states = connection->thread->counters.states;
 
+	/* The status counts sockets. */
+	if (connection_is_stream(connection))
+		return;
 	counter_add(&states[connection->counted], (uint64_t)-1);
 	counter_add(&states[state], 1);
 	connection->counted = state;

@@ -73,9 +73,10 @@ static int64_t stop_send(struct connection *connection)
 		return -1;
 	left = connection_body_bytes(message) - (message->skip - message->header_length);
 	/* With TLS all of it may be encrypted, and only wait to be sent. */
-	if (left == 0 || !loop_send_cancel(connection->thread->loop, connection->fd))
+	if (left == 0 || !connection->transport->cancel(connection))
 		return -1;
 	output->sent -= left;
+	connection->sending = false;
 	connection_unsent_stops(connection);
 	connection_unsent_shrink(connection);
 	connection_lend(connection);

@@ -48,6 +48,9 @@ static bool closes_itself(const struct connection *connection)
 {
 	const struct config_sockets *sockets = sockets_of(connection->output);
 
+	/* The end of a stream costs nothing. */
+	if (connection_is_stream(connection))
+		return true;
 	/* With TLS, a message of its own says that nothing follows. */
 	if (connection->keep_alive || !sockets->close_option || connection->tls)
 		return false;
@@ -96,8 +99,9 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection_time(connection, connection_limits(connection)->send_ms);
 	connection->send.sent = sent;
 	connection->send.waits = connection_waits;
+	connection->sending = true;
 	connection_unsent_starts(connection);
-	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
+	connection->transport->send(connection);
 }
 
 /* Only the first reason; the access log has the rest. */
@@ -259,7 +263,7 @@ static void settle(struct connection *connection)
 
 static void send_failed(struct connection *connection, int error)
 {
-	const char *remote = connection->addresses.remote;
+	const char *remote = connection_remote(connection);
 
 	if (error == -ERANGE) {
 		log_info("%s: the file was truncated while it was sent: resetting", remote);
@@ -279,6 +283,7 @@ static void sent(struct loop_send *op, int result)
 
 	assert(connection->state == SENDING);
 	output->head_sent = true;
+	connection->sending = false;
 	connection_unsent_stops(connection);
 	if (result < 0) {
 		send_failed(connection, result);

@@ -9,9 +9,6 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include "conn/connection-internal.h"
 
@@ -19,15 +16,6 @@
 #define POLL_MAX_MS 64u
 #define LINGER_MS 5000
 #define LINGER_LAST_MS 1000 /* for connections that end with the server */
-
-/* The client has not taken these bytes yet. */
-int connection_unsent(const struct connection *connection)
-{
-	int bytes = 0;
-
-	(void)ioctl(connection->fd, SIOCOUTQ, &bytes);
-	return bytes;
-}
 
 /* Returns how many bytes the client has taken of the piece that is being sent. */
 static int64_t taken(const struct connection *connection)
@@ -52,8 +40,9 @@ static void too_slow(struct timer *timer)
 		(struct connection *)((char *)timer - offsetof(struct connection, timer));
 	const struct config_limits *limits = connection_limits(connection);
 
-	if ((connection->state == SENDING || connection->shutting) &&
-	    is_moving(connection, taken(connection), limits->send_ms)) {
+	if ((connection->state == SENDING || connection->sending || connection->shutting) &&
+	    (is_moving(connection, taken(connection), limits->send_ms) ||
+	     !connection->transport->client_stalls(connection))) {
 		connection_time(connection, limits->send_ms);
 	} else if (!body_is_over(&connection->body) && connection->state <= RECEIVING &&
 		   is_moving(connection, (int64_t)connection->body.length, limits->body_ms)) {
@@ -99,13 +88,6 @@ uint64_t connection_moved(const struct transaction *transaction)
 
 /* --- a reset, which shows the client that it has not got all ----------------------- */
 
-void connection_reset_at_close(const struct connection *connection)
-{
-	const struct linger none = {.l_onoff = 1};
-
-	(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-}
-
 void connection_reset(struct connection *connection)
 {
 	connection_reset_at_close(connection);
@@ -119,7 +101,7 @@ void connection_reset_slow(struct connection *connection, const char *why)
 	counter_add(&connection->thread->counters.slow_reset, 1);
 	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
 		   "%llu were acknowledged in a second)",
-		   connection->addresses.remote,
+		   connection_remote(connection),
 		   output ? output->transaction.path : "after a response", why, connection->unsent,
 		   (unsigned long long)connection->rate);
 	connection_reset(connection);
@@ -129,8 +111,10 @@ void connection_reset_slow(struct connection *connection, const char *why)
 
 void connection_linger(struct connection *connection)
 {
-	if (!connection->shutting &&
-	    (connection->ended || !connection->thread->config_ref->config->sockets.linger)) {
+	bool may = !connection_is_stream(connection) && !connection->ended &&
+		   connection->thread->config_ref->config->sockets.linger;
+
+	if (!may && !connection->shutting) {
 		connection_close(connection);
 		return;
 	}
@@ -140,7 +124,7 @@ void connection_linger(struct connection *connection)
 	connection->input = NULL;
 	connection->input_length = connection->input_room = 0;
 	if (connection->paused)
-		loop_receive_resume(connection->thread->loop, connection->fd);
+		connection->transport->resume(connection);
 	connection->paused = false;
 	connection->measured = false;
 	connection_time(connection, connection->shutting ? connection_limits(connection)->send_ms

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "conn/connection-tls-internal.h"
+#include "conn/session.h"
 
 #define HANDSHAKES_NS 5000000u /* of a turn of the loop, then handshakes wait for the next */
 
@@ -66,7 +67,8 @@ static void read_records(struct connection_tls *tls)
 		connection_close(connection);
 }
 
-static void handshake_over(struct connection_tls *tls)
+/* Returns false without memory. */
+static bool handshake_over(struct connection_tls *tls)
 {
 	struct connection *connection = tls->connection;
 	struct thread_counters *counters = &connection->thread->counters;
@@ -89,6 +91,7 @@ static void handshake_over(struct connection_tls *tls)
 	connection->state = READING;
 	connection_count_as(connection, CONNECTION_IDLE);
 	connection_time(connection, connection_limits(connection)->header_ms);
+	return !agreed->http2 || session_open(connection);
 }
 
 /* May free the connection. */
@@ -109,8 +112,10 @@ static void shake(struct connection *connection, const char *data, size_t length
 		}
 	}
 	if (result == 0) {
-		handshake_over(tls);
-		read_records(tls);
+		if (handshake_over(tls))
+			read_records(tls);
+		else
+			connection_close(connection);
 	} else if (result != TLS_MORE) {
 		fail(tls);
 	}

@@ -236,9 +236,10 @@ void connection_unsent_init(struct connection *connection, const struct sockaddr
 void connection_unsent_starts(struct connection *connection)
 {
 	const struct server *server = connection->thread->server;
-	const struct config *config = connection->output->transaction.config_ref->config;
+	const struct config *config = connection->thread->config_ref->config;
 
-	connection->sending = true;
+	if (connection_is_stream(connection))
+		return;
 	if (connection->unsent_bound > NEAR && is_tight(server))
 		set_bound(connection, NEAR);
 	if (!connection->unsent) {
@@ -259,6 +260,8 @@ void connection_unsent_waits(struct connection *connection)
 {
 	bool read = connection->reads;
 
+	if (connection_is_stream(connection))
+		return;
 	look(connection);
 	if (connection->acknowledged < READ_FROM)
 		return;
@@ -283,7 +286,8 @@ static uint64_t look_from(const struct connection *connection)
 
 void connection_unsent_stops(struct connection *connection)
 {
-	connection->sending = false;
+	if (connection_is_stream(connection))
+		return;
 	connection->sent_earlier += connection->send.message.skip;
 	if (connection->sent_earlier - connection->looked_at >= look_from(connection))
 		look(connection);
@@ -291,7 +295,7 @@ void connection_unsent_stops(struct connection *connection)
 
 void connection_unsent_shrink(struct connection *connection)
 {
-	if (connection->unsent_bound > SOCKET_UNSENT_FIRST)
+	if (!connection_is_stream(connection) && connection->unsent_bound > SOCKET_UNSENT_FIRST)
 		set_bound(connection, SOCKET_UNSENT_FIRST);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection.c - the HTTP state machine of a connection.
+ * connection.c - the HTTP state machine of a connection: of a client's, or of one stream.
  *
  *   PROXY      waits for the header in which a proxy states its client
  *   HANDSHAKE  waits for the client's part of a TLS handshake
@@ -10,6 +10,8 @@
  *   WORKING    a responder has the transaction; what follows a piece of the
  *              body waits until the responder requests the next one
  *   SENDING    head or body are being sent
+ *   SESSION    an HTTP/2 session has the connection; its streams are connections
+ *              of their own, which begin when their head has come
  *   LINGERING  our end is closed, or will be when the socket has room; reads until
  *              the peer's is, so that no reset destroys the last response (RFC 9112,
  *              section 9.6)
@@ -26,7 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conn/connection-internal.h"
+#include "conn/session.h"
 #include "handler/route.h"
 
 #define CLEAR_TEXT "This address expects TLS: use https."
@@ -43,18 +45,22 @@ static void connection_free(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
 
+	timer_stop(&connection->timer);
+	timer_stop(&connection->settling);
+	body_end(&connection->body);
+	free(connection->input);
+	if (connection_is_stream(connection)) {
+		free(connection);
+		return;
+	}
 	*connection->link = connection->next;
 	if (connection->next)
 		connection->next->link = connection->link;
-	timer_stop(&connection->timer);
-	timer_stop(&connection->settling);
 	counter_add(&thread->counters.open, (uint64_t)-1);
 	counter_add(&thread->counters.states[connection->counted], (uint64_t)-1);
-	body_end(&connection->body);
 	if (connection->client)
 		client_limits_leave(thread->server->limits, connection->client);
 	connection_tls_free(connection);
-	free(connection->input);
 	if (thread->vacated && !thread->connections)
 		thread->vacated(thread);
 	free(connection);
@@ -63,15 +69,23 @@ static void connection_free(struct connection *connection)
 static void close_now(struct connection *connection)
 {
 	struct output *output = connection->output;
+	bool waits = connection->state == READING;
 
-	if (connection->tls && connection->state == READING) {
+	/* Otherwise the message in flight refers to memory of the streams. */
+	if (connection->session && !connection->sending) {
+		waits = true;
+		session_close(connection);
+	}
+	if (connection->tls && waits) {
 		connection_shut(connection);
 		if (connection->shutting) {
 			connection_linger(connection);
 			return;
 		}
 	}
-	loop_close_fd(connection->thread->loop, connection->fd);
+	connection->transport->close(connection);
+	if (connection->session)
+		session_close(connection);
 	/* Log it now, while the client's address exists. */
 	if (output)
 		output_log(output);
@@ -127,11 +141,13 @@ static void give_up(struct transaction *transaction)
 static bool start_request(struct connection *connection, const char *head, size_t length, int error,
 			  const char *wrong)
 {
+	struct connection *carrier = connection->carrier;
 	struct thread *thread = connection->thread;
 	const struct config_limits *limits = connection_limits(connection);
 	struct output *output = output_open(thread);
 	struct transaction *transaction;
 	struct request request;
+	bool may_continue;
 
 	if (!output) {
 		close_now(connection);
@@ -139,14 +155,15 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	connection->output = output;
 	transaction = &output->transaction;
-	transaction->remote_addr = connection->addresses.remote;
-	transaction->remote_port = connection->addresses.remote_port;
-	transaction->remote = &connection->addresses.address.any;
-	transaction->local = &connection->own.any;
-	transaction->server_addr = connection->addresses.local;
-	transaction->server_port = connection->addresses.local_port;
+	transaction->remote_addr = carrier->addresses.remote;
+	transaction->remote_port = carrier->addresses.remote_port;
+	transaction->remote = &carrier->addresses.address.any;
+	transaction->local = &carrier->own.any;
+	transaction->server_addr = carrier->addresses.local;
+	transaction->server_port = carrier->addresses.local_port;
 	transaction->connection = connection;
-	connection_tls_describe(connection, transaction);
+	connection_tls_describe(carrier, transaction);
+	transaction->http2 = connection_is_stream(connection);
 	transaction->done = connection_done;
 	transaction->resume = resume;
 	transaction->receive = connection_receive;
@@ -157,6 +174,8 @@ static bool start_request(struct connection *connection, const char *head, size_
 	counter_add(&thread->counters.requests, 1);
 	if (thread->log.fd >= 0)
 		output_remember_line(output, head, length);
+	if (transaction->http2)
+		output_remember_http2(output);
 	if (!error) {
 		error = request_parse(&request, head, length);
 		wrong = error ? request.wrong : NULL;
@@ -171,7 +190,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	if (error) {
 		/* What follows cannot be separated from the rest of this head. */
-		connection->http10 = false;
+		connection->http10 = transaction->http2;
 		transaction->head_only = request_is_head(head, length);
 		connection_refuse_because(connection, -error, wrong,
 					  wrong == clear_text ? CLEAR_TEXT : NULL);
@@ -179,12 +198,18 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	if (access_log_wants_fields(&thread->log))
 		output_remember_fields(output, &request);
-	connection->requests++;
-	connection->keep_alive =
-		request.keep_alive && (!limits->keep_alive_requests ||
-				       connection->requests < limits->keep_alive_requests);
-	connection->http10 = request.minor == 0;
+	carrier->requests++;
+	may_continue =
+		!limits->keep_alive_requests || carrier->requests < limits->keep_alive_requests;
+	connection->keep_alive = request.keep_alive && may_continue && !transaction->http2;
+	/* The end of a stream ends its response, too. */
+	connection->http10 = request.minor == 0 || transaction->http2;
 	body_begin(&connection->body, &request, CONNECTION_DROPPED_MAX);
+	if (transaction->http2) {
+		body_open(&connection->body);
+		if (!may_continue)
+			session_leave(carrier);
+	}
 	transaction->has_upload = !body_is_over(&connection->body);
 	connection->expecting = transaction->has_upload && request.expect == EXPECT_CONTINUE;
 	transaction->request = &request;
@@ -203,7 +228,9 @@ static bool start_request(struct connection *connection, const char *head, size_
 /* The client has not sent in time what the state waits for. */
 static void timed_out(struct connection *connection)
 {
-	if (connection->state == RECEIVING) {
+	if (connection->session) {
+		session_timed_out(connection);
+	} else if (connection->state == RECEIVING) {
 		connection_refuse(connection, 408, BODY_SLOW);
 	} else if (connection->state == READING && connection->input_length) {
 		(void)start_request(connection, connection->input, connection->input_length, -408,
@@ -278,6 +305,32 @@ static void consume_head(struct connection *connection, const char *data, size_t
 	free(whole);
 }
 
+/* HTTP/2 with prior knowledge, in clear text (RFC 9113, section 3.3). */
+static bool may_be_session(const struct connection *connection)
+{
+	return connection->requests == 0 && !connection->tls &&
+	       connection->thread->config_ref->config->http2 == HTTP2_CLEAR;
+}
+
+/* The bytes so far are of the preface. */
+static void begin_session(struct connection *connection, const char *data, size_t length)
+{
+	char *whole;
+
+	if (length < strlen(SESSION_PREFACE)) {
+		await_head(connection, data, length);
+		return;
+	}
+	whole = connection->input;
+	connection->input = NULL;
+	connection->input_length = connection->input_room = connection->input_seen = 0;
+	if (session_open(connection))
+		session_received(connection, data, length);
+	else
+		close_now(connection);
+	free(whole);
+}
+
 /* Starts a request when its head is complete; what follows waits for its response. */
 static void consume(struct connection *connection, const char *data, size_t length)
 {
@@ -289,6 +342,10 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		return;
 	if (connection->state == PROXY) {
 		connection_consume_proxy(connection, data, length);
+		return;
+	}
+	if (connection->session) {
+		session_received(connection, data, length);
 		return;
 	}
 	if (connection->state == RECEIVING) {
@@ -332,6 +389,14 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		data = connection->input;
 		length = connection->input_length;
 	}
+	if (may_be_session(connection) && data[0] == *SESSION_PREFACE) {
+		size_t common = MIN(length, strlen(SESSION_PREFACE));
+
+		if (memcmp(data, SESSION_PREFACE, common) == 0) {
+			begin_session(connection, data, length);
+			return;
+		}
+	}
 	most = connection_limits(connection)->max_header;
 	head = request_head_length(data, length, connection->input_seen);
 	if (head == 0 && length < most)
@@ -354,6 +419,10 @@ static bool has_waiting(const struct connection *connection)
 /* The thread is ending: closes an idle connection.  May free the connection. */
 static void leave(struct connection *connection)
 {
+	if (connection->session) {
+		session_leave(connection);
+		return;
+	}
 	/* It has the timeout of a last response, but not longer. */
 	if (connection->state == LINGERING) {
 		connection_linger(connection);
@@ -393,6 +462,10 @@ static void deliver(struct connection *connection, const char *data, size_t leng
 static void peer_ended(struct connection *connection)
 {
 	connection->ended = true;
+	if (connection->session) {
+		session_ended(connection);
+		return;
+	}
 	/* A client may close its end and still read the response (RFC 9112, section 9.6). */
 	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
 		close_now(connection);
@@ -404,7 +477,16 @@ static void refuse_clear(struct connection *connection, const char *data, size_t
 	(void)start_request(connection, data, length < 512 ? length : 512, -400, clear_text);
 }
 
+/* The request() of struct connection_handlers. */
+static void request(struct connection *connection, const char *head, size_t length, int error,
+		    const char *wrong)
+{
+	if (start_request(connection, head, length, error, wrong) && connection->state == RECEIVING)
+		connection_start_receiving(connection, "", 0);
+}
+
 static const struct connection_handlers handlers = {
+	.request = request,
 	.close = close_now,
 	.consume = consume,
 	.deliver = deliver,
@@ -431,6 +513,7 @@ void connection_init(struct thread *thread)
 	connection_slow_open(thread);
 	connection_unsent_open(thread);
 	connection_tls_init(thread);
+	session_init(thread);
 }
 
 void connection_open(struct thread *thread, int fd, bool tls)
@@ -453,6 +536,8 @@ void connection_open(struct thread *thread, int fd, bool tls)
 	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
 	peer_addresses_set(&connection->addresses, &remote, named ? &local : NULL);
 	connection->handlers = &handlers;
+	connection->transport = &connection_socket;
+	connection->carrier = connection;
 	connection->thread = thread;
 	connection->fd = fd;
 	if (named)

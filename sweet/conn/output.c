@@ -62,7 +62,7 @@ struct output *output_open(struct thread *thread)
 	transaction->thread = thread;
 	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
-	transaction->secure = false;
+	transaction->secure = transaction->http2 = false;
 	transaction->tls_variables = (struct slice){0};
 	transaction->scope = NULL;
 	transaction->request = NULL;
@@ -140,6 +140,17 @@ void output_free_spare(struct thread *thread)
 
 	while ((output = take_spare(thread)))
 		free(output);
+}
+
+void output_remember_http2(struct output *output)
+{
+	static const char before[] = "HTTP/1.1", version[] = "HTTP/2.0";
+	struct slice line = output->log_request;
+	size_t at = line.length - (sizeof(before) - 1);
+
+	/* It is the first thing in that memory. */
+	if (line.length >= sizeof(before) && memcmp(line.at + at, before, sizeof(before) - 1) == 0)
+		memcpy(output->log_text + at, version, sizeof(version) - 1);
 }
 
 /* The buffer is as large as the sum of all limits. */

@@ -51,6 +51,9 @@ void output_free_spare(struct thread *thread);
 /* Saves the first line of a request's head, even if it is malformed, for the log. */
 void output_remember_line(struct output *output, const char *head, size_t length);
 
+/* That line came in a stream of HTTP/2: says so. */
+void output_remember_http2(struct output *output);
+
 /* Saves the fields for the log, if access_log_wants_fields(). */
 void output_remember_fields(struct output *output, const struct request *request);
 

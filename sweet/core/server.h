@@ -94,6 +94,7 @@ struct thread_counters {
 	_Atomic uint64_t slow_files, slow_spooled;
 	_Atomic uint64_t slow_reset;   /* that could not be moved */
 	_Atomic uint64_t slow_clients; /* closed because a program waited for them */
+	_Atomic uint64_t sessions;     /* connections that use HTTP/2 */
 	/* Handshakes that succeeded, resumed a session, gave the kernel the key; that failed. */
 	_Atomic uint64_t tls_handshakes, tls_resumed, tls_kernel, tls_failed;
 	/* us from a complete head to the last byte passed to the kernel, by the loop's clock */
@@ -137,6 +138,9 @@ struct thread {
 	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
 	GQueue handshakes;
 	struct loop_hook handshake_hook;
+	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
+	GQueue sessions;
+	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count;

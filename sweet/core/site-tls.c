@@ -81,7 +81,8 @@ static void close_file(const struct tls_file *file)
 		close(file->fd);
 }
 
-static void open_identity(struct host *host, const struct site_options *options, GPtrArray *errors)
+static void open_identity(struct host *host, bool http2, const struct site_options *options,
+			  GPtrArray *errors)
 {
 	unsigned count = g_strv_length(host->certificates);
 	struct tls_certificate *certificates = g_new0(struct tls_certificate, count);
@@ -91,7 +92,8 @@ static void open_identity(struct host *host, const struct site_options *options,
 				 .profile = (enum tls_profile)host->tls_profile,
 				 .client = (enum tls_client)host->client_certificate,
 				 .client_ca = {.fd = -1},
-				 .tickets = options->tickets};
+				 .tickets = options->tickets,
+				 .http2 = http2};
 	char *why = NULL;
 
 	for (unsigned i = 0; i < count; i++)
@@ -123,7 +125,7 @@ void site_tls_open(struct config *config, const struct site_options *options, GP
 		struct host *host = &config->hosts[i];
 
 		if (host->certificates && host->certificates[0] && !host->tls)
-			open_identity(host, options, errors);
+			open_identity(host, config->http2 != HTTP2_OFF, options, errors);
 	}
 }
 

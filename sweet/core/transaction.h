@@ -88,6 +88,7 @@ struct transaction {
 	uint16_t server_port;
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
 	bool secure;		      /* by TLS */
+	bool http2;		      /* on a stream of HTTP/2 */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct slice tls_variables;   /* with TLS, for programs: of the connection, too */
 	/* decoded, and rewritten if a rule requires that */

@@ -6,6 +6,7 @@
  * callback runs inside the call that started its operation.
  */
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <nabc-async.h>
@@ -40,6 +41,8 @@
  */
 #define COMPLETED_MAX 256u
 #define COMPLETED_BYTES (2 * TURN_MAX)
+
+#define PIECES_MAX 64u /* of a message in memory, for one call */
 
 /* Appends op to a list; returns the new end of the list. */
 static struct loop_send **append(struct loop_send **last, struct loop_send *op)
@@ -106,10 +109,37 @@ static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool tur
 	return data_path_file(loop->path, op->fd, &message, op->apart);
 }
 
+/* Sends memory, as much of it as one call takes. */
+static ssize_t send_pieces(const struct loop_send *op)
+{
+	struct iovec iov[PIECES_MAX];
+	struct msghdr message = {.msg_iov = iov};
+	size_t skip = op->message.skip;
+	ssize_t sent;
+
+	for (unsigned i = 0; i < op->piece_count && message.msg_iovlen < PIECES_MAX; i++) {
+		struct iovec piece = op->pieces[i];
+
+		if (skip >= piece.iov_len) {
+			skip -= piece.iov_len;
+			continue;
+		}
+		iov[message.msg_iovlen++] =
+			(struct iovec){(char *)piece.iov_base + skip, piece.iov_len - skip};
+		skip = 0;
+	}
+	do {
+		sent = sendmsg(op->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent;
+}
+
 static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool turn)
 {
 	if (op->cipher)
 		return op->cipher->send(op->cipher, op, TURN_MAX);
+	if (op->pieces)
+		return send_pieces(op);
 	if (op->file.length)
 		return send_file(loop, op, turn);
 	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
@@ -125,15 +155,6 @@ static bool is_cut(const struct loop_send *op)
 
 	return op->file.length && fstat(op->file.fd, &now) == 0 &&
 	       (uint64_t)now.st_size < op->file.offset + op->file.length;
-}
-
-size_t loop_send_length(const struct loop_send *op)
-{
-	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
-
-	for (unsigned i = 0; i < op->message.range_count; i++)
-		total += op->message.ranges[i].length;
-	return total;
 }
 
 static void wait_for_room(struct loop *loop, struct loop_send *op)
@@ -161,7 +182,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 		complete(loop, op, 0);
 		return;
 	}
-	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && is_cut(op))) {
+	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && ((op->pieces && !op->cipher) || is_cut(op)))) {
 		/* The socket may still be writable, but no event would report it. */
 		loop->turns_last = append(loop->turns_last, op);
 		return;
@@ -176,9 +197,9 @@ static void try_send(struct loop *loop, struct loop_send *op)
  */
 static bool can_submit(const struct loop *loop, const struct loop_send *op)
 {
-	return op->batch && !op->cipher && loop->backend->send && loop->path == &data_path_nabc &&
-	       !op->apart && !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len &&
-	       !op->file.length;
+	return op->batch && !op->cipher && !op->pieces && loop->backend->send &&
+	       loop->path == &data_path_nabc && !op->apart &&
+	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length;
 }
 
 /* Returns false if the message is not to be sent together with others. */

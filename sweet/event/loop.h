@@ -70,6 +70,8 @@ struct loop_send {
 	struct NC_send message;	    /* the loop sets its size */
 	struct loop_file file;	    /* instead of ranges and tail */
 	struct iovec tail;	    /* memory after the ranges */
+	const struct iovec *pieces; /* memory instead of all of these; or NULL */
+	unsigned piece_count;
 	bool apart;		    /* sends the header with a call of its own */
 	bool pipe;		    /* fd is a pipe; the message has no flags */
 	bool batch;		    /* may leave together with others; fd is connected */
@@ -85,8 +87,22 @@ struct loop_send {
 	struct loop_send *next; /* the loop's */
 };
 
+/* --- loop-bytes.c --- */
+
 /* Returns the bytes of the whole message. */
 size_t loop_send_length(const struct loop_send *op);
+
+/*
+ * Finds the bytes from `at` on, which is below the length, that are together in memory.  Returns
+ * NULL with errno if the message is a range of a file from there on, or its unit cannot be read.
+ */
+const char *loop_send_run(const struct loop_send *op, size_t at, size_t *run);
+
+/*
+ * Copies `most` bytes from `at` on, which the message has; fewer, if its file has become shorter.
+ * Returns how many, or -1 with errno; ERANGE: the file has none of them.
+ */
+ssize_t loop_send_copy(const struct loop_send *op, size_t at, char *room, size_t most);
 
 /* Watches a descriptor; one callback each time that it becomes readable. */
 struct loop_watch {

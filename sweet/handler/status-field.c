@@ -26,6 +26,8 @@ const struct status_field status_fields[] = {
 	 AT(states[CONNECTION_SENDING])},
 	{"connections", "lingering", "connections", "state=\"lingering\"", NULL, true,
 	 AT(states[CONNECTION_LINGERING])},
+	{"connections", "http2", "http2_connections_total", NULL,
+	 "Connections that became sessions of HTTP/2.", false, AT(sessions)},
 	/* --- TLS --- */
 	{"tls", "handshakes", "tls_handshakes_total", "result=\"good\"",
 	 "TLS handshakes by result.", false, AT(tls_handshakes)},

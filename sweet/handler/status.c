@@ -92,6 +92,7 @@ static void add_thread(struct status_data *data, const struct thread *thread)
 	data->worker_bodies += load(&counters->worker_bodies);
 	data->worker_failures += load(&counters->worker_failures);
 	data->slow_clients += load(&counters->slow_clients);
+	data->sessions += load(&counters->sessions);
 	data->tls_handshakes += load(&counters->tls_handshakes);
 	data->tls_resumed += load(&counters->tls_resumed);
 	data->tls_kernel += load(&counters->tls_kernel);

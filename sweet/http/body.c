@@ -171,6 +171,14 @@ static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 	return (ssize_t)at;
 }
 
+static ssize_t take_open(struct body *body, const char *data, size_t length)
+{
+	size_t now = fitting_length(body, length);
+	int error = keep(body, (struct slice){data, now});
+
+	return error ? error : (ssize_t)now;
+}
+
 ssize_t body_take(struct body *body, const char *data, size_t length)
 {
 	switch (body->framing) {
@@ -178,6 +186,8 @@ ssize_t body_take(struct body *body, const char *data, size_t length)
 		return take_length(body, data, length);
 	case BODY_CHUNKED:
 		return take_chunked(body, data, length);
+	case BODY_OPEN:
+		return take_open(body, data, length);
 	default:
 		return 0;
 	}

@@ -20,7 +20,7 @@ struct body_budget {
 	uint64_t most;
 };
 
-enum body_framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKED };
+enum body_framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKED, BODY_OPEN };
 
 /* In the caller's memory; all zeros: no body. */
 struct body {
@@ -71,6 +71,23 @@ ssize_t body_take(struct body *body, const char *data, size_t length);
 static inline bool body_is_over(const struct body *body)
 {
 	return body->framing == BODY_NONE;
+}
+
+/*
+ * HTTP/2 ends a body of unknown length outside of its bytes: all of them are content, until
+ * body_close() says how many are still to be taken.
+ */
+static inline void body_open(struct body *body)
+{
+	if (body->framing == BODY_CHUNKED)
+		body->framing = BODY_OPEN;
+}
+static inline void body_close(struct body *body, size_t left)
+{
+	if (body->framing != BODY_OPEN)
+		return;
+	body->framing = left ? BODY_LENGTH : BODY_NONE;
+	body->left = left;
 }
 
 /* Returns true if the known length exceeds the limit: reading on is of no use. */

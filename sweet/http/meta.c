@@ -133,7 +133,10 @@ static void add_standard(struct out *out, const struct request *request,
 	add_string(out, SLICE("SCRIPT_NAME="), context->script_name);
 	add_server_name(out, request, context);
 	add_number(out, SLICE("SERVER_PORT="), context->server_port);
-	add_string(out, SLICE("SERVER_PROTOCOL="), request->minor ? "HTTP/1.1" : "HTTP/1.0");
+	add_string(out, SLICE("SERVER_PROTOCOL="),
+		   context->http2   ? "HTTP/2.0"
+		   : request->minor ? "HTTP/1.1"
+				    : "HTTP/1.0");
 	add_string(out, SLICE("SERVER_SOFTWARE="), context->software);
 	if (context->https)
 		add_string(out, SLICE("HTTPS="), "on");

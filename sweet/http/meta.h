@@ -26,6 +26,7 @@ struct meta_context {
 	const char *request_scheme;  /* "http" or "https" */
 	const char *local_addr;	     /* for SERVER_ADDR */
 	bool https;		     /* for HTTPS=on, of every kind of program */
+	bool http2; /* the request came in a stream of HTTP/2 */
 	struct slice tls_variables;  /* as this function writes them */
 	int redirect_status; /* 200: php-cgi requires it, to know that a server started it */
 	int server_pid;	     /* for NABC_SERVER_PID: the process to grant units to */

@@ -368,8 +368,13 @@ bool openssl_kernel_sends(const struct tls_channel *channel)
 
 void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed)
 {
+	const unsigned char *protocol;
+	unsigned length;
+
 	agreed->version = SSL_get_version(channel->ssl);
 	agreed->cipher = SSL_get_cipher_name(channel->ssl);
+	SSL_get0_alpn_selected(channel->ssl, &protocol, &length);
+	agreed->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
 	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
 	agreed->policy = channel->policy;
 	if (!channel->variables)

@@ -27,6 +27,7 @@ struct tls_identity {
 	struct tls_staple *staples;
 	struct tls_tickets *tickets;
 	uint64_t policy;
+	bool http2;
 };
 
 /* --- tls-openssl-file.c --- */

@@ -120,12 +120,12 @@ static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_length,
 			   const unsigned char *offered, unsigned offered_length, void *context)
 {
-	static const unsigned char known[] = "\x08http/1.1\x08http/1.0";
+	static const unsigned char all[] = "\x02h2\x08http/1.1\x08http/1.0";
+	unsigned from = identity_of(ssl)->http2 ? 0 : strlen("\x02h2");
 
-	(void)ssl;
 	(void)context;
-	if (SSL_select_next_proto((unsigned char **)(uintptr_t)chosen, chosen_length, known,
-				  sizeof(known) - 1, offered,
+	if (SSL_select_next_proto((unsigned char **)(uintptr_t)chosen, chosen_length, all + from,
+				  sizeof(all) - 1 - from, offered,
 				  offered_length) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	return SSL_TLSEXT_ERR_OK;
@@ -239,6 +239,7 @@ static bool set_up(struct tls_identity *identity, const struct tls_options *opti
 {
 	SSL_CTX *context = identity->context;
 
+	identity->http2 = options->http2;
 	if (!set_rules(context, options->profile) || !set_tickets(identity, options->tickets) ||
 	    EVP_DigestInit_ex(bound, EVP_sha256(), NULL) != 1)
 		return false;

@@ -52,6 +52,7 @@ struct tls_options {
 	enum tls_client client;
 	struct tls_file client_ca;   /* PEM; only if a client's certificate is wanted */
 	struct tls_tickets *tickets; /* NULL: no session is resumed */
+	bool http2;		     /* offered to clients, before HTTP/1.1 */
 };
 
 /* Finds the identity for the name that a client wants, without a final NUL; NULL: it gave none. */
@@ -71,6 +72,7 @@ enum tls_result {
 struct tls_agreed {
 	const char *version, *cipher; /* "TLSv1.3", "TLS_AES_256_GCM_SHA384" */
 	bool resumed;
+	bool http2;	 /* the protocol above TLS */
 	uint64_t policy; /* of the identity that was chosen */
 	/*
 	 * For programs: "NAME=value", each ended by a NUL: SSL_PROTOCOL, SSL_CIPHER; if a

@@ -73,8 +73,14 @@ class Socket(ssl.SSLSocket):
         return self.call(super().send, *arguments)
 
     def recv(self, *arguments):
+        return self.received(super().recv, *arguments)
+
+    def recv_into(self, *arguments):
+        return self.received(super().recv_into, *arguments)
+
+    def received(self, how, *arguments):
         try:
-            return self.call(super().recv, *arguments)
+            return self.call(how, *arguments)
         except ssl.SSLEOFError:
             raise ConnectionResetError from None
 

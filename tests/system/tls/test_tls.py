@@ -187,7 +187,7 @@ def test_preferred_cipher(server, wanted, chosen):
 
 
 @pytest.mark.parametrize("offered, chosen", [
-    ([], None), (["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"),
+    ([], None), (["http/1.1"], "http/1.1"), (["h3", "http/1.1"], "http/1.1"),
     (["http/1.0"], "http/1.0"),
 ])
 def test_protocol(server, offered, chosen):

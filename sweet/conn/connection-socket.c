@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-socket.c - the transport of a connection that has a socket, by the thread's loop.
+ */
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "conn/connection-internal.h"
+
+static void send_message(struct connection *connection)
+{
+	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
+}
+
+static bool cancel(struct connection *connection)
+{
+	return loop_send_cancel(connection->thread->loop, connection->fd);
+}
+
+static bool client_stalls(const struct connection *connection)
+{
+	(void)connection;
+	return true;
+}
+
+static void pause_receiving(struct connection *connection)
+{
+	loop_receive_pause(connection->thread->loop, connection->fd);
+}
+
+static void resume_receiving(struct connection *connection)
+{
+	loop_receive_resume(connection->thread->loop, connection->fd);
+}
+
+/*
+ * Sent directly, as the loop has no operation for it: the few bytes fit into an idle
+ * socket.  If the socket is full, 100 may be left out; clients do not wait for it
+ * forever.
+ */
+static void say_continue(struct connection *connection)
+{
+	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	ssize_t sent = connection_write(connection, line, sizeof(line) - 1);
+
+	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
+		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows cannot be parsed */
+}
+
+static int unsent(const struct connection *connection)
+{
+	int bytes = 0;
+
+	(void)ioctl(connection->fd, SIOCOUTQ, &bytes);
+	return bytes;
+}
+
+static void reset_at_close(struct connection *connection)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+static void close_socket(struct connection *connection)
+{
+	loop_close_fd(connection->thread->loop, connection->fd);
+}
+
+const struct connection_transport connection_socket = {
+	.send = send_message,
+	.cancel = cancel,
+	.client_stalls = client_stalls,
+	.pause = pause_receiving,
+	.resume = resume_receiving,
+	.say_continue = say_continue,
+	.unsent = unsent,
+	.shut = connection_shut_socket,
+	.reset_at_close = reset_at_close,
+	.close = close_socket,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-closed.c - recognizes frames of streams that have ended, which the library ignores.
+ *
+ * A client must not send content or heads after it has ended or reset a stream.  After the server
+ * has reset one, what the client had sent before it knew that is still to come.  After the server
+ * has ended one, the client may continue, but gets no more window: when that is used up, the server
+ * resets the stream.
+ */
+#include <stdlib.h>
+
+#include "conn/session-internal.h"
+
+#define FORGIVEN_MAX 256u /* the last ones that the server has reset */
+
+static bool is_forgiven(const struct session *session, int32_t id)
+{
+	for (unsigned i = 0; session->forgiven && i < FORGIVEN_MAX; i++)
+		if (session->forgiven[i] == id)
+			return true;
+	return false;
+}
+
+uint32_t session_closed_check(const struct session *session, const nghttp2_frame_hd *frame)
+{
+	int32_t id = frame->stream_id;
+
+	if ((frame->type != NGHTTP2_DATA && frame->type != NGHTTP2_HEADERS) || id <= 0 ||
+	    id > nghttp2_session_get_last_proc_stream_id(session->http2) ||
+	    nghttp2_session_get_stream_remote_close(session->http2, id) >= 0 ||
+	    is_forgiven(session, id))
+		return NGHTTP2_NO_ERROR;
+	/* The library remembers the last ones; a number that was left out was never used. */
+	return nghttp2_session_find_stream(session->http2, id) ? NGHTTP2_STREAM_CLOSED
+							       : NGHTTP2_PROTOCOL_ERROR;
+}
+
+void session_closed_by_client(struct session *session, int32_t id)
+{
+	session->reset_by_client = id;
+}
+
+void session_closed_note(struct session *session, int32_t id)
+{
+	if (session->reset_by_client == id ||
+	    nghttp2_session_get_stream_remote_close(session->http2, id) != 0)
+		return;
+	if (!session->forgiven)
+		session->forgiven = calloc(FORGIVEN_MAX, sizeof(*session->forgiven));
+	if (session->forgiven)
+		session->forgiven[session->forgiven_next++ % FORGIVEN_MAX] = id;
+}
+
+void session_closed_drop(struct session *session, int32_t id, size_t length)
+{
+	nghttp2_session *http2 = session->http2;
+
+	(void)nghttp2_session_consume_connection(http2, length);
+	/* It has got its response: the rest is not needed (RFC 9113, section 8.1). */
+	if (nghttp2_session_get_stream_local_window_size(http2, id) <= SESSION_STREAM_WINDOW / 2)
+		(void)nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+}
+
+void session_closed_free(struct session *session)
+{
+	free(session->forgiven);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-internal.h - an HTTP/2 session and its streams (RFC 9113); private to the sources
+ * session*.c.
+ *
+ * Each stream is a connection of its own, with one request; its transport is the session.  What is
+ * to be sent is collected, stream by stream in the order of their priorities, into one message at
+ * a time, which the session's connection sends: heads of frames, and between them the memory of
+ * bodies where it is.
+ *
+ *   session-message.c  the message that is collected or sent
+ *   session-stream.c   the transport of a stream
+ *   session-frames.c   splits what is received into frames
+ *   session-flood.c    recognizes clients that only cost
+ *   session-closed.c   recognizes frames of streams that have ended
+ *   session.c          the session: what is received, and its life
+ */
+#ifndef SWEET_SESSION_INTERNAL_H
+#define SWEET_SESSION_INTERNAL_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "conn/session.h"
+#include "http/stream-head.h"
+
+/* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
+#define SESSION_STREAM_WINDOW (256 << 10)
+#define SESSION_WINDOW (1 << 20)
+#define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
+
+struct session_block;
+
+struct stream {
+	struct connection connection; /* must be first */
+	struct session *session;
+	struct stream *next, **link; /* the session's list */
+	int32_t id;
+	struct stream_head head; /* while it is received */
+	uint64_t framed;	 /* bytes of connection.send that are in frames */
+	size_t queued;		 /* of those, in the session's message */
+	size_t unread;		 /* bytes received for which the client got no window back */
+	bool in_message;	 /* completes when the message is sent */
+	bool answered;		 /* a head was submitted */
+	bool ended;		 /* END_STREAM is in a frame */
+	bool ends;		 /* END_STREAM is to be sent without content */
+	bool cut;		 /* a connection with a socket would be reset */
+	bool closed;		 /* the client, or the library, has closed the stream */
+};
+
+struct session_message {
+	struct session_block *blocks; /* memory of its own; the first has room */
+	struct iovec *pieces;
+	struct stream **owners; /* of the memory that a piece refers to; NULL: a block */
+	unsigned count, room;
+	size_t bytes;
+	struct stream **streams; /* with something in the message; NULL: it has been closed */
+	unsigned stream_count, stream_room;
+};
+
+struct session_frames {
+	unsigned preface;      /* bytes of it that are to come */
+	unsigned char text[9]; /* of a head */
+	unsigned have;	       /* bytes of it */
+	size_t left;	       /* bytes of the frame that are to come */
+	nghttp2_frame_hd head;
+};
+
+/* Which timeout runs while the connection does not send. */
+enum session_timing { TIMING_NONE, TIMING_IDLE, TIMING_HEAD, TIMING_LAST };
+
+struct session {
+	struct connection *connection;
+	nghttp2_session *http2;
+	struct session_frames frames;
+	struct session_message message;
+	struct stream *streams;
+	unsigned stream_count;
+	struct stream *current; /* whose bytes are being processed; NULL: it has been closed */
+	struct stream *opening; /* whose head has not come as a whole */
+	GList waking;		/* in the thread's list of sessions with something to do */
+	bool wakes;
+	bool leaving; /* the client was told to open no more streams */
+	bool last;    /* nothing is read any more, except for streams that exist */
+	enum session_timing timing;
+	uint64_t timing_ms; /* since when */
+	bool timed;	    /* the timer is that of the timing */
+	unsigned useless;   /* frames without progress, since then */
+	uint64_t useless_ms;
+	const struct config_ref *begun_with; /* only compared */
+	/* Of session-closed.c: */
+	int32_t *forgiven; /* streams whose frames may still come; or NULL */
+	unsigned forgiven_next;
+	int32_t reset_by_client; /* the last such stream */
+};
+
+/* --- session-message.c --- */
+
+/* Whether the message has enough for one call. */
+bool session_message_is_full(const struct session_message *message);
+
+/* Adds bytes by copying; by reference, to memory of the owner.  Returns false without memory. */
+bool session_message_copy(struct session_message *message, const void *data, size_t length);
+bool session_message_refer(struct session_message *message, const void *data, size_t length,
+			   struct stream *owner);
+
+/* Returns memory at the end of the message, or NULL; adds its first bytes. */
+char *session_message_reserve(struct session_message *message, size_t length);
+void session_message_add_reserved(struct session_message *message, char *at, size_t length);
+
+/* The stream has something in the message. */
+bool session_message_include(struct session_message *message, struct stream *stream);
+
+/* Copies what the message refers to of the stream, so that it can end. */
+void session_message_release(struct session_message *message, struct stream *stream);
+
+/* The message was sent: forgets it, and calls sent() for each of its streams. */
+void session_message_done(struct session_message *message, void (*sent)(struct stream *stream));
+
+void session_message_free(struct session_message *message);
+
+/* --- session-stream.c --- */
+
+/* The callbacks of the library for the content of responses. */
+ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
+		    nghttp2_data_source *source, void *context);
+int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t *head,
+		    size_t length, nghttp2_data_source *source, void *context);
+
+/* What the message had of the stream was sent. */
+void stream_sent(struct stream *stream);
+
+/* Returns a stream of the session, without a request; NULL without memory. */
+struct stream *stream_open(struct session *session, int32_t id);
+
+/* Returns the stream with that number, if it still has a connection. */
+struct stream *stream_find(const struct session *session, int32_t id);
+
+/* The client may send as many bytes as the stream has processed. */
+void stream_give_back(struct stream *stream);
+
+/* Runs session_work() before the loop sleeps. */
+void session_wake(struct session *session);
+
+/* --- session-frames.c --- */
+
+/*
+ * Returns how many of length bytes to process next; *begins: they complete the head of a frame,
+ * frames->head, and all frames before it were processed.
+ */
+size_t session_frames_split(struct session_frames *frames, const char *data, size_t length,
+			    bool *begins);
+
+/* --- session-flood.c --- */
+
+/* A frame has come; a frame with content is sent.  Returns false if the client only costs. */
+bool session_flood_received(struct session *session, const nghttp2_frame_hd *frame);
+void session_flood_sent(struct session *session);
+
+/* --- session-closed.c --- */
+
+/*
+ * Returns the error of a frame that a stream which has ended cannot have (RFC 9113, sections 5.1
+ * and 5.1.1); NGHTTP2_NO_ERROR: none.
+ */
+uint32_t session_closed_check(const struct session *session, const nghttp2_frame_hd *frame);
+
+/* The client has reset a stream; a stream is about to be closed. */
+void session_closed_by_client(struct session *session, int32_t id);
+void session_closed_note(struct session *session, int32_t id);
+
+/* Content has come for which there is no connection. */
+void session_closed_drop(struct session *session, int32_t id, size_t length);
+
+void session_closed_free(struct session *session);
+
+#endif

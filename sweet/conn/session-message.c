@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-message.c - the message of a session: bytes that were copied into blocks, and between
+ * them memory of streams, by reference, until the message was sent.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/session-internal.h"
+
+/*
+ * A large message costs fewer calls; a small one lets an urgent response, which comes meanwhile,
+ * leave earlier.
+ */
+#define BYTES_MAX (128u << 10)
+#define PIECES_MAX 60u
+#define BLOCK_ROOM 8000u /* bytes */
+
+struct session_block {
+	struct session_block *next;
+	size_t used, room;
+	char data[];
+};
+
+bool session_message_is_full(const struct session_message *message)
+{
+	return message->bytes >= BYTES_MAX || message->count >= PIECES_MAX;
+}
+
+static struct session_block *add_block(struct session_message *message, struct session_block *block,
+				       size_t room)
+{
+	if (!block)
+		return NULL;
+	*block = (struct session_block){.next = message->blocks, .room = room};
+	message->blocks = block;
+	return block;
+}
+
+char *session_message_reserve(struct session_message *message, size_t length)
+{
+	struct session_block *block = message->blocks;
+
+	if (!block || length > block->room - block->used)
+		block = add_block(message, g_try_malloc(sizeof(*block) + MAX(length, BLOCK_ROOM)),
+				  MAX(length, BLOCK_ROOM));
+	return block ? block->data + block->used : NULL;
+}
+
+static bool add_piece(struct session_message *message, const void *data, size_t length,
+		      struct stream *owner)
+{
+	if (message->count == message->room) {
+		unsigned room = message->room ? 2 * message->room : 8;
+		struct iovec *pieces = realloc(message->pieces, room * sizeof(*pieces));
+		struct stream **owners;
+
+		if (!pieces)
+			return false;
+		message->pieces = pieces;
+		owners = realloc(message->owners, room * sizeof(*owners));
+		if (!owners)
+			return false;
+		message->owners = owners;
+		message->room = room;
+	}
+	message->owners[message->count] = owner;
+	message->pieces[message->count++] = (struct iovec){(void *)(uintptr_t)data, length};
+	message->bytes += length;
+	return true;
+}
+
+void session_message_add_reserved(struct session_message *message, char *at, size_t length)
+{
+	struct iovec *last = message->count ? &message->pieces[message->count - 1] : NULL;
+
+	if (last && !message->owners[message->count - 1] &&
+	    (char *)last->iov_base + last->iov_len == at) {
+		last->iov_len += length;
+		message->bytes += length;
+	} else if (!add_piece(message, at, length, NULL)) {
+		return;
+	}
+	message->blocks->used += length;
+}
+
+bool session_message_copy(struct session_message *message, const void *data, size_t length)
+{
+	size_t before = message->bytes;
+	char *at = session_message_reserve(message, length);
+
+	if (!at)
+		return false;
+	memcpy(at, data, length);
+	session_message_add_reserved(message, at, length);
+	return message->bytes == before + length;
+}
+
+bool session_message_refer(struct session_message *message, const void *data, size_t length,
+			   struct stream *owner)
+{
+	return add_piece(message, data, length, owner);
+}
+
+bool session_message_include(struct session_message *message, struct stream *stream)
+{
+	if (stream->in_message)
+		return true;
+	if (message->stream_count == message->stream_room) {
+		unsigned room = message->stream_room ? 2 * message->stream_room : 8;
+		struct stream **streams = realloc(message->streams, room * sizeof(*streams));
+
+		if (!streams)
+			return false;
+		message->streams = streams;
+		message->stream_room = room;
+	}
+	message->streams[message->stream_count++] = stream;
+	stream->in_message = true;
+	return true;
+}
+
+void session_message_release(struct session_message *message, struct stream *stream)
+{
+	struct session_block *block;
+	size_t bytes = 0;
+	char *at;
+
+	if (!stream->in_message)
+		return;
+	for (unsigned i = 0; i < message->count; i++)
+		if (message->owners[i] == stream)
+			bytes += message->pieces[i].iov_len;
+	block = add_block(message, g_malloc(sizeof(*block) + bytes), bytes);
+	block->used = bytes;
+	at = block->data;
+	for (unsigned i = 0; i < message->count; i++) {
+		struct iovec *piece = &message->pieces[i];
+
+		if (message->owners[i] != stream)
+			continue;
+		memcpy(at, piece->iov_base, piece->iov_len);
+		piece->iov_base = at;
+		at += piece->iov_len;
+		message->owners[i] = NULL;
+	}
+	for (unsigned i = 0; i < message->stream_count; i++)
+		if (message->streams[i] == stream)
+			message->streams[i] = NULL;
+	stream->in_message = false;
+}
+
+static void free_blocks(struct session_message *message, struct session_block *until)
+{
+	while (message->blocks != until) {
+		struct session_block *block = message->blocks;
+
+		message->blocks = block->next;
+		g_free(block);
+	}
+}
+
+void session_message_done(struct session_message *message, void (*sent)(struct stream *stream))
+{
+	if (message->blocks) {
+		free_blocks(message, message->blocks->next ? NULL : message->blocks);
+		if (message->blocks)
+			message->blocks->used = 0;
+	}
+	message->count = 0;
+	message->bytes = 0;
+	/* A stream that closes another one clears its place in the list. */
+	for (unsigned i = 0; i < message->stream_count; i++) {
+		struct stream *stream = message->streams[i];
+
+		if (!stream)
+			continue;
+		message->streams[i] = NULL;
+		stream->in_message = false;
+		sent(stream);
+	}
+	message->stream_count = 0;
+}
+
+void session_message_free(struct session_message *message)
+{
+	free_blocks(message, NULL);
+	free(message->pieces);
+	free(message->owners);
+	free(message->streams);
+	*message = (struct session_message){0};
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-stream.c - a stream of an HTTP/2 session as the transport of a connection.
+ *
+ * The connection has one request, and its end is the end of the stream: like a connection of
+ * HTTP/1.0, in whose syntax the head of the response comes here.  The library asks for content
+ * when the windows of the client have room and the stream is the most urgent one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conn/session-internal.h"
+#include "http/field.h"
+
+#define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
+#define FIELDS_FIRST 48u
+
+/* The stream's end is to be sent, but its connection has ended already. */
+static char ends_alone;
+
+static struct stream *stream_of(const struct connection *connection)
+{
+	return (struct stream *)(uintptr_t)connection;
+}
+
+struct stream *stream_find(const struct session *session, int32_t id)
+{
+	void *found = nghttp2_session_get_stream_user_data(session->http2, id);
+
+	return found == &ends_alone ? NULL : found;
+}
+
+void session_wake(struct session *session)
+{
+	if (!session->wakes)
+		g_queue_push_tail_link(&session->connection->thread->sessions, &session->waking);
+	session->wakes = true;
+}
+
+/* --- the head of a response ------------------------------------------------------- */
+
+/* Fields of HTTP/1.1's framing; others that concern one hop were filtered before. */
+static bool is_framing(struct slice name)
+{
+	return slice_is(name, "Connection") || slice_is(name, "Transfer-Encoding") ||
+	       slice_is(name, "Keep-Alive");
+}
+
+static void add_field(GArray *fields, struct slice name, struct slice value)
+{
+	const nghttp2_nv field = {(uint8_t *)(uintptr_t)name.at, (uint8_t *)(uintptr_t)value.at,
+				  name.length, value.length, NGHTTP2_NV_FLAG_NONE};
+
+	g_array_append_val(fields, field);
+}
+
+/* Splits a head; returns its bytes. */
+static size_t list_fields(const char *head, size_t length, GArray *fields)
+{
+	size_t end = field_section_end(head, length, 0);
+	const char *line = memchr(head, '\n', end);
+	struct slice rest = {line + 1, (size_t)(head + end - line - 1) - strlen("\r\n")}, name,
+		     field;
+
+	add_field(fields, (struct slice){":status", 7},
+		  (struct slice){head + strlen("HTTP/1.1 "), 3});
+	while (rest.length && field_line(&rest, &name, &field))
+		if (!is_framing(name))
+			add_field(fields, name, field_value(name, field));
+	return end;
+}
+
+static bool is_last(const struct stream *stream)
+{
+	return stream->connection.send.message.flags & NC_SEND_CLOSE;
+}
+
+static void submit_head(struct stream *stream)
+{
+	struct loop_send *op = &stream->connection.send;
+	g_autoptr(GArray) fields =
+		g_array_sized_new(FALSE, FALSE, sizeof(nghttp2_nv), FIELDS_FIRST);
+	nghttp2_data_provider content = {.read_callback = stream_read};
+	size_t head = list_fields(op->message.header, op->message.header_length, fields);
+	bool empty = is_last(stream) && loop_send_length(op) == head;
+	int error;
+
+	stream->answered = true;
+	stream->framed = op->message.skip = head;
+	error = nghttp2_submit_response(stream->session->http2, stream->id,
+					(const nghttp2_nv *)(void *)fields->data, fields->len,
+					empty ? NULL : &content);
+	if (error)
+		(void)nghttp2_submit_rst_stream(stream->session->http2, NGHTTP2_FLAG_NONE,
+						stream->id, NGHTTP2_INTERNAL_ERROR);
+}
+
+/* --- its content ------------------------------------------------------------------- */
+
+ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
+		    nghttp2_data_source *source, void *context)
+{
+	const struct session *session = context;
+	const struct stream *stream;
+	size_t left;
+
+	(void)room;
+	(void)source;
+	if (session_message_is_full(&session->message))
+		return NGHTTP2_ERR_PAUSE;
+	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+	stream = nghttp2_session_get_stream_user_data(http2, id);
+	if (!stream)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	if (stream == (const void *)&ends_alone || stream->ends) {
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+		return 0;
+	}
+	if (!stream->connection.sending)
+		return NGHTTP2_ERR_DEFERRED;
+	left = loop_send_length(&stream->connection.send) - stream->framed;
+	if (left == 0 && !is_last(stream))
+		return NGHTTP2_ERR_DEFERRED;
+	if (left <= most && is_last(stream))
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)MIN(left, most);
+}
+
+/* Adds a frame with content that is copied; returns false if it cannot be read. */
+static bool copy_data(struct stream *stream, const uint8_t *head, size_t length)
+{
+	struct session_message *message = &stream->session->message;
+	char *at = session_message_reserve(message, SESSION_FRAME_HEAD + length);
+	size_t done = 0;
+
+	if (!at)
+		return false;
+	memcpy(at, head, SESSION_FRAME_HEAD);
+	while (done < length) {
+		ssize_t got = loop_send_copy(&stream->connection.send, stream->framed + done,
+					     at + SESSION_FRAME_HEAD + done, length - done);
+
+		if (got < 0) {
+			log_info("%s: %s: %s: resetting the stream",
+				 connection_remote(&stream->connection),
+				 stream->connection.output->transaction.path,
+				 errno == ERANGE ? "the file was truncated while it was sent"
+						 : strerror(errno));
+			return false;
+		}
+		done += (size_t)got;
+	}
+	session_message_add_reserved(message, at, SESSION_FRAME_HEAD + length);
+	return true;
+}
+
+static bool refer_to_data(struct stream *stream, const uint8_t *head, size_t length)
+{
+	struct session_message *message = &stream->session->message;
+	size_t done = 0, run;
+
+	if (!session_message_copy(message, head, SESSION_FRAME_HEAD))
+		return false;
+	for (; done < length; done += run) {
+		const char *data =
+			loop_send_run(&stream->connection.send, stream->framed + done, &run);
+
+		run = MIN(run, length - done);
+		if (!data || !session_message_refer(message, data, run, stream))
+			return false;
+	}
+	return true;
+}
+
+int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t *head,
+		    size_t length, nghttp2_data_source *source, void *context)
+{
+	struct session *session = context;
+	struct stream *stream = stream_find(session, frame->hd.stream_id);
+	struct session_message *message = &session->message;
+
+	(void)http2;
+	(void)source;
+	session_flood_sent(session);
+	if (!stream || length == 0) {
+		if (!session_message_copy(message, head, SESSION_FRAME_HEAD))
+			return NGHTTP2_ERR_CALLBACK_FAILURE;
+	} else if (!session_message_include(message, stream)) {
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	} else if (length <= COPIED_MAX || stream->connection.send.file.length) {
+		if (!copy_data(stream, head, length))
+			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	} else if (!refer_to_data(stream, head, length)) {
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	}
+	if (stream) {
+		stream->framed += length;
+		stream->queued += length;
+		if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+			stream->ended = true;
+			if (!session_message_include(message, stream))
+				return NGHTTP2_ERR_CALLBACK_FAILURE;
+		}
+	}
+	return session_message_is_full(message) ? NGHTTP2_ERR_PAUSE : 0;
+}
+
+void stream_sent(struct stream *stream)
+{
+	struct loop_send *op = &stream->connection.send;
+
+	stream->queued = 0;
+	if (!stream->connection.sending)
+		return;
+	op->message.skip = stream->framed;
+	if (stream->framed == loop_send_length(op) && (stream->ended || !is_last(stream)))
+		op->sent(op, 0);
+}
+
+/* --- the transport -------------------------------------------------------------------- */
+
+static void send_message(struct connection *connection)
+{
+	struct stream *stream = stream_of(connection);
+
+	stream->framed = 0;
+	if (!stream->answered)
+		submit_head(stream);
+	else
+		(void)nghttp2_session_resume_data(stream->session->http2, stream->id);
+	session_wake(stream->session);
+}
+
+static bool cancel(struct connection *connection)
+{
+	struct stream *stream = stream_of(connection);
+
+	if (!connection->sending || stream->ended)
+		return false;
+	session_message_release(&stream->session->message, stream);
+	stream->queued = 0;
+	connection->send.message.skip = stream->framed;
+	return true;
+}
+
+/* Whether one of the client's windows keeps it from being sent. */
+static bool client_stalls(const struct connection *connection)
+{
+	const struct stream *stream = stream_of(connection);
+	nghttp2_session *http2 = stream->session->http2;
+
+	return !stream->in_message &&
+	       (nghttp2_session_get_stream_remote_window_size(http2, stream->id) <= 0 ||
+		nghttp2_session_get_remote_window_size(http2) <= 0);
+}
+
+void stream_give_back(struct stream *stream)
+{
+	size_t unread = stream->unread;
+
+	stream->unread = 0;
+	if (unread && !stream->closed)
+		(void)nghttp2_session_consume(stream->session->http2, stream->id, unread);
+	else if (unread)
+		(void)nghttp2_session_consume_connection(stream->session->http2, unread);
+	session_wake(stream->session);
+}
+
+static void pause_receiving(struct connection *connection)
+{
+	(void)connection; /* the client gets no window */
+}
+
+static void resume_receiving(struct connection *connection)
+{
+	stream_give_back(stream_of(connection));
+}
+
+static void say_continue(struct connection *connection)
+{
+	struct stream *stream = stream_of(connection);
+	const nghttp2_nv status = {(uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100",
+				   7, 3, NGHTTP2_NV_FLAG_NONE};
+
+	(void)nghttp2_submit_headers(stream->session->http2, NGHTTP2_FLAG_NONE, stream->id, NULL,
+				     &status, 1, NULL);
+	session_wake(stream->session);
+}
+
+/* What the kernel holds is counted for the session; the stream's memory is not lent to it. */
+static int unsent(const struct connection *connection)
+{
+	(void)connection;
+	return 0;
+}
+
+static void shut(struct connection *connection)
+{
+	struct stream *stream = stream_of(connection);
+
+	stream->ends = true;
+	(void)nghttp2_session_resume_data(stream->session->http2, stream->id);
+	session_wake(stream->session);
+}
+
+/* It is reset anyway unless its end was sent; the code tells whose fault it is. */
+static void reset_at_close(struct connection *connection)
+{
+	stream_of(connection)->cut = true;
+}
+
+static void unlink_stream(struct stream *stream)
+{
+	struct session *session = stream->session;
+
+	*stream->link = stream->next;
+	if (stream->next)
+		stream->next->link = stream->link;
+	session->stream_count--;
+	if (session->current == stream)
+		session->current = NULL;
+	if (session->opening == stream)
+		session->opening = NULL;
+	stream_head_free(&stream->head);
+}
+
+static void close_stream(struct connection *connection)
+{
+	struct stream *stream = stream_of(connection);
+	struct session *session = stream->session;
+	nghttp2_session *http2 = session->http2;
+
+	unlink_stream(stream);
+	/* At the end of the session there is nothing to say. */
+	if (!http2)
+		return;
+	session_message_release(&session->message, stream);
+	if (!stream->closed) {
+		(void)nghttp2_session_set_stream_user_data(http2, stream->id,
+							   stream->ends ? &ends_alone : NULL);
+		if (!stream->ended && !stream->ends)
+			(void)nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, stream->id,
+							stream->cut ? NGHTTP2_CANCEL
+								    : NGHTTP2_INTERNAL_ERROR);
+	}
+	stream_give_back(stream);
+}
+
+static const struct connection_transport transport = {
+	.send = send_message,
+	.cancel = cancel,
+	.client_stalls = client_stalls,
+	.pause = pause_receiving,
+	.resume = resume_receiving,
+	.say_continue = say_continue,
+	.unsent = unsent,
+	.shut = shut,
+	.reset_at_close = reset_at_close,
+	.close = close_stream,
+};
+
+struct stream *stream_open(struct session *session, int32_t id)
+{
+	struct connection *carrier = session->connection;
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->connection.transport = &transport;
+	stream->connection.handlers = carrier->handlers;
+	stream->connection.carrier = carrier;
+	stream->connection.thread = carrier->thread;
+	stream->connection.fd = -1;
+	stream->head.most = connection_limits(carrier)->max_header;
+	stream->session = session;
+	stream->id = id;
+	stream->next = session->streams;
+	stream->link = &session->streams;
+	if (stream->next)
+		stream->next->link = &stream->next;
+	session->streams = stream;
+	session->stream_count++;
+	return stream;
+}

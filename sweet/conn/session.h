@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.h - an HTTP/2 session on a connection with a socket.
+ */
+#ifndef SWEET_SESSION_H
+#define SWEET_SESSION_H
+
+#include "conn/connection-internal.h"
+
+#define SESSION_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113, section 3.4 */
+
+/* For the thread, before its loop runs. */
+void session_init(struct thread *thread);
+
+/* The connection becomes a session.  Returns false without memory. */
+bool session_open(struct connection *connection);
+
+/* Ends it, and its streams; the connection remains.  No message may be in flight. */
+void session_close(struct connection *connection);
+
+/* Processes what the client sent.  May free the connection. */
+void session_received(struct connection *connection, const char *data, size_t length);
+
+/* The client opens no more streams, and those that exist end.  May free the connection. */
+void session_leave(struct connection *connection);
+
+/* The client has closed its end.  May free the connection. */
+void session_ended(struct connection *connection);
+
+/* The timeout that runs is over.  May free the connection. */
+void session_timed_out(struct connection *connection);
+
+#endif

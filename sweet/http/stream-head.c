@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream-head.c - see stream-head.h.  A head belongs to one stream.
+ *
+ * The caller's HTTP/2 library has checked names and values as RFC 9113, section 8.2.1, requires;
+ * what could change the meaning of the text is checked again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/request.h"
+#include "http/stream-head.h"
+
+#define ROOM_FIRST 1024u /* bytes */
+#define LITERAL(text) ((struct slice){text, sizeof(text) - 1})
+
+static void refuse(struct stream_head *head, int error, const char *wrong)
+{
+	if (head->error)
+		return;
+	head->error = error;
+	head->wrong = wrong;
+}
+
+static bool make_room(struct stream_head *head, size_t length)
+{
+	size_t room = head->room ? head->room : ROOM_FIRST;
+	char *text;
+
+	if (head->used + length <= head->room)
+		return true;
+	while (room < head->used + length)
+		room *= 2;
+	text = realloc(head->text, room);
+	if (!text) {
+		refuse(head, -503, "no memory for the head");
+		return false;
+	}
+	head->text = text;
+	head->room = room;
+	return true;
+}
+
+static void put(struct stream_head *head, struct slice part)
+{
+	if (!part.length || !make_room(head, part.length))
+		return;
+	memcpy(head->text + head->used, part.at, part.length);
+	head->used += part.length;
+}
+
+static void put_line(struct stream_head *head, struct slice name, struct slice value)
+{
+	put(head, name);
+	put(head, LITERAL(": "));
+	put(head, value);
+	put(head, LITERAL("\r\n"));
+}
+
+/* Copies a value that was put before the line. */
+static void put_pseudo(struct stream_head *head, enum stream_head_pseudo which)
+{
+	size_t length = head->pseudo[which].length;
+
+	if (!length || !make_room(head, length))
+		return;
+	memcpy(head->text + head->used, head->text + head->pseudo[which].at, length);
+	head->used += length;
+}
+
+static void begin(struct stream_head *head)
+{
+	bool tunnel = head->pseudo[HEAD_PATH].length == 0;
+
+	if (head->start)
+		return;
+	head->start = head->used;
+	put_pseudo(head, HEAD_METHOD);
+	put(head, LITERAL(" "));
+	put_pseudo(head, tunnel ? HEAD_AUTHORITY : HEAD_PATH);
+	put(head, LITERAL(" HTTP/1.1\r\n"));
+	if (head->pseudo[HEAD_AUTHORITY].length) {
+		put(head, LITERAL("Host: "));
+		put_pseudo(head, HEAD_AUTHORITY);
+		put(head, LITERAL("\r\n"));
+	}
+}
+
+/* Neither may end a line, or a word of the request line. */
+static bool is_word(struct slice value)
+{
+	for (size_t i = 0; i < value.length; i++)
+		if ((unsigned char)value.at[i] <= ' ' || value.at[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static bool is_line(struct slice value)
+{
+	for (size_t i = 0; i < value.length; i++)
+		if (value.at[i] == '\r' || value.at[i] == '\n' || value.at[i] == '\0')
+			return false;
+	return true;
+}
+
+static void add_pseudo(struct stream_head *head, struct slice name, struct slice value)
+{
+	enum stream_head_pseudo which;
+
+	if (slice_is(name, ":method"))
+		which = HEAD_METHOD;
+	else if (slice_is(name, ":path"))
+		which = HEAD_PATH;
+	else if (slice_is(name, ":authority"))
+		which = HEAD_AUTHORITY;
+	else
+		return;
+	if (head->start || !is_word(value))
+		refuse(head, -400, "a malformed pseudo-field");
+	if (which == HEAD_PATH && value.length > REQUEST_TARGET_MAX)
+		refuse(head, -414, "a target that is too long");
+	if (head->error)
+		return;
+	head->pseudo[which].at = head->used;
+	head->pseudo[which].length = value.length;
+	put(head, value);
+}
+
+static void add_cookie(struct stream_head *head, struct slice value)
+{
+	size_t used = head->cookies_used;
+	char *cookies = realloc(head->cookies, used + 2 + value.length);
+
+	if (!cookies) {
+		refuse(head, -503, "no memory for the head");
+		return;
+	}
+	head->cookies = cookies;
+	if (used) {
+		memcpy(cookies + used, "; ", 2);
+		used += 2;
+	}
+	memcpy(cookies + used, value.at, value.length);
+	head->cookies_used = used + value.length;
+}
+
+/* A Host field must not differ from the pseudo-field (RFC 9113, section 8.3.1). */
+static bool is_host_again(struct stream_head *head, struct slice value)
+{
+	struct slice host = {head->text + head->pseudo[HEAD_AUTHORITY].at,
+			     head->pseudo[HEAD_AUTHORITY].length};
+
+	if (host.length == 0)
+		return false;
+	if (host.length != value.length || strncasecmp(host.at, value.at, host.length) != 0)
+		refuse(head, -400, "a Host field that differs from :authority");
+	return true;
+}
+
+void stream_head_add(struct stream_head *head, struct slice name, struct slice value)
+{
+	if (head->used + head->cookies_used + name.length + value.length > head->most)
+		refuse(head, -431, "a head that is longer than max-header");
+	if (head->error)
+		return;
+	if (name.length && name.at[0] == ':') {
+		add_pseudo(head, name, value);
+		return;
+	}
+	begin(head);
+	if (!is_line(value) || memchr(name.at, ':', name.length))
+		refuse(head, -400, "a malformed header field");
+	else if (slice_is(name, "cookie"))
+		add_cookie(head, value);
+	else if (!slice_is(name, "host") || !is_host_again(head, value))
+		put_line(head, name, value);
+	head->length |= slice_is(name, "content-length");
+}
+
+struct slice stream_head_end(struct stream_head *head, bool body)
+{
+	begin(head);
+	if (head->cookies_used)
+		put_line(head, LITERAL("cookie"),
+			 (struct slice){head->cookies, head->cookies_used});
+	if (body && !head->length)
+		put_line(head, LITERAL("transfer-encoding"), LITERAL("chunked"));
+	put(head, LITERAL("\r\n"));
+	return (struct slice){head->text + head->start, head->used - head->start};
+}
+
+void stream_head_free(struct stream_head *head)
+{
+	free(head->text);
+	free(head->cookies);
+	*head = (struct stream_head){0};
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream-head.h - the head of an HTTP/2 request (RFC 9113, section 8.3), as text in the syntax of
+ * HTTP/1.1.
+ *
+ * So one parser judges all requests (request.h), and all that is built on it sees the same request
+ * whichever way it came.
+ */
+#ifndef SWEET_STREAM_HEAD_H
+#define SWEET_STREAM_HEAD_H
+
+#include "base/slice.h"
+
+enum stream_head_pseudo { HEAD_METHOD, HEAD_PATH, HEAD_AUTHORITY, HEAD_PSEUDOS };
+
+/* In the caller's memory; all zeros with most: no field yet. */
+struct stream_head {
+	size_t most;		  /* bytes of the text */
+	char *text;		  /* first the values of pseudo-fields */
+	size_t used, room, start; /* start: of the request line; 0: not written yet */
+	struct {
+		size_t at, length;
+	} pseudo[HEAD_PSEUDOS];
+	char *cookies; /* joined (RFC 9113, section 8.2.3) */
+	size_t cookies_used;
+	bool length;	   /* there is a Content-Length */
+	int error;	   /* a negated status */
+	const char *wrong; /* its reason */
+};
+
+/* Adds a field; pseudo-fields come before the others. */
+void stream_head_add(struct stream_head *head, struct slice name, struct slice value);
+
+/*
+ * Ends the head; body: content follows.  Returns the text, which exists until
+ * stream_head_free().  With head->error, it is as much of it as there is.
+ */
+struct slice stream_head_end(struct stream_head *head, bool body);
+
+void stream_head_free(struct stream_head *head);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-stream-head.c - unit tests of heads of HTTP/2 as text: what requests become, and what is
+ * refused.  Single-threaded; input is a heap copy of its exact size, so that memory checkers detect
+ * a read beyond.
+ */
+#include "http/request.h"
+#include "http/stream-head.h"
+
+#include "suite.h"
+
+#define BASE ":method", "GET", ":path", "/a?b", ":scheme", "https", ":authority", "host"
+#define FIRST "GET /a?b HTTP/1.1\r\nHost: host\r\n"
+
+static struct stream_head head;
+
+static struct slice copy(const char *text)
+{
+	struct slice made = {must_alloc(strlen(text)), strlen(text)};
+
+	memcpy((char *)(uintptr_t)made.at, text, made.length);
+	return made;
+}
+
+/* Adds names and values, until NULL. */
+static void add(const char *const *fields)
+{
+	for (; *fields; fields += 2) {
+		struct slice name = copy(fields[0]), value = copy(fields[1]);
+
+		stream_head_add(&head, name, value);
+		free((char *)(uintptr_t)name.at);
+		free((char *)(uintptr_t)value.at);
+	}
+}
+
+static void begin(size_t most)
+{
+	head = (struct stream_head){.most = most};
+}
+
+#define FIELDS(...) add((const char *const[]){__VA_ARGS__, NULL})
+
+static void check(bool body, const char *text)
+{
+	struct slice got = stream_head_end(&head, body);
+
+	ck_assert_int_eq(head.error, 0);
+	ck_assert_uint_eq(got.length, strlen(text));
+	ck_assert(memcmp(got.at, text, got.length) == 0);
+	stream_head_free(&head);
+}
+
+static void refused(int error)
+{
+	(void)stream_head_end(&head, false);
+	ck_assert_int_eq(head.error, error);
+	ck_assert_ptr_nonnull(head.wrong);
+	stream_head_free(&head);
+}
+
+START_TEST(test_texts)
+{
+	begin(1000);
+	FIELDS(BASE);
+	check(false, FIRST "\r\n");
+	begin(1000);
+	FIELDS(":authority", "host", ":path", "/a?b", ":method", "GET", "x", "y", "z", "");
+	check(false, FIRST "x: y\r\nz: \r\n\r\n");
+	begin(1000);
+	FIELDS(":method", "GET", ":path", "/", "host", "name");
+	check(false, "GET / HTTP/1.1\r\nhost: name\r\n\r\n");
+	begin(1000);
+	FIELDS(":method", "CONNECT", ":authority", "a:1");
+	check(false, "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n");
+}
+END_TEST
+
+START_TEST(test_body)
+{
+	begin(1000);
+	FIELDS(BASE);
+	check(true, FIRST "transfer-encoding: chunked\r\n\r\n");
+	begin(1000);
+	FIELDS(BASE, "content-length", "5");
+	check(true, FIRST "content-length: 5\r\n\r\n");
+}
+END_TEST
+
+START_TEST(test_cookies)
+{
+	begin(1000);
+	FIELDS(BASE, "cookie", "a=1", "x", "y", "cookie", "b=2", "cookie", "c=3");
+	check(false, FIRST "x: y\r\ncookie: a=1; b=2; c=3\r\n\r\n");
+}
+END_TEST
+
+START_TEST(test_host_again)
+{
+	begin(1000);
+	FIELDS(BASE, "host", "HOST");
+	check(false, FIRST "\r\n");
+	begin(1000);
+	FIELDS(BASE, "host", "other");
+	refused(-400);
+	begin(1000);
+	FIELDS(BASE, "host", "hos");
+	refused(-400);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+	static const char *const values[] = {"a b", "a\rb", "a\nb", "a\tb", "a\x7f"};
+
+	for (unsigned i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		begin(1000);
+		FIELDS(":method", values[i], ":path", "/");
+		refused(-400);
+		begin(1000);
+		FIELDS(":method", "GET", ":path", values[i]);
+		refused(-400);
+		begin(1000);
+		FIELDS(":method", "GET", ":path", "/", ":authority", values[i]);
+		refused(-400);
+	}
+	begin(1000);
+	FIELDS(BASE, "x", "a\r\nb: c");
+	refused(-400);
+	begin(1000);
+	FIELDS(BASE, "x:y", "a");
+	refused(-400);
+	begin(1000);
+	FIELDS(BASE, "x", "y", ":path", "/");
+	refused(-400);
+}
+END_TEST
+
+START_TEST(test_limits)
+{
+	static char path[REQUEST_TARGET_MAX + 2];
+
+	memset(path, 'a', sizeof(path) - 1);
+	path[0] = '/';
+	begin(16384);
+	FIELDS(":method", "GET", ":path", path);
+	refused(-414);
+	begin(100);
+	for (unsigned i = 0; i < 1000; i++)
+		FIELDS("name", "value");
+	ck_assert_uint_le(head.used, 200);
+	refused(-431);
+	begin(100);
+	FIELDS(BASE);
+	for (unsigned i = 0; i < 1000; i++)
+		FIELDS("cookie", "value");
+	ck_assert_uint_le(head.cookies_used, 200);
+	refused(-431);
+}
+END_TEST
+
+/* Nothing, or nothing but an error. */
+START_TEST(test_empty)
+{
+	begin(1000);
+	(void)stream_head_end(&head, false);
+	stream_head_free(&head);
+	begin(0);
+	FIELDS(BASE);
+	refused(-431);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_texts);
+	tcase_add_test(tcase, test_body);
+	tcase_add_test(tcase, test_cookies);
+	tcase_add_test(tcase, test_host_again);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_empty);
+}
+
+RUN_SUITE("stream-head", fill)
