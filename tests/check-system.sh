@@ -9,7 +9,8 @@
 # --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,possible";
 # loads are smaller then, and what it cannot do is skipped; SWEET_THREADS, how
 # many threads it has where a test does not say; NABC_INSTALLED, where the build
-# is installed (without, a test installs it); TMPDIR, where files of tests are.
+# is installed (without, a test installs it); TMPDIR, where files of tests are;
+# SWEET_OVER, tls or h2: what clients and servers speak where tests do not choose.
 # Arguments go to pytest: files and tests, instead of all; what
 # tests/system/support/selection.py knows, such as --backends=epoll.
 # Exit status: pytest's; 77 when pytest, curl or wrk is missing.
@@ -30,6 +31,7 @@ missing()
 python=/usr/bin/python3
 $python -c 'import pytest' 2>/dev/null || python=python3
 $python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
+[ "$SWEET_OVER" != h2 ] || $python -c 'import h2' 2>/dev/null || missing hyper-h2 python3-h2
 command -v curl >/dev/null || missing curl curl
 command -v wrk >/dev/null || missing wrk wrk
 for program in sweet/sweet nabcctl/nabcctl cgi-examples/generate \

@@ -932,6 +932,9 @@ EXTRA_DIST += \
 	tests/system/support/examples.py \
 	tests/system/support/fastcgi.py \
 	tests/system/support/files.py \
+	tests/system/support/http1_requests.py \
+	tests/system/support/http1_responses.py \
+	tests/system/support/http2.py \
 	tests/system/support/lingering.py \
 	tests/system/support/metrics.py \
 	tests/system/support/moved_clock.py \

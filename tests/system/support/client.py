@@ -3,12 +3,17 @@
 every wait has a deadline."""
 
 import http.client
+import select
 import shutil
 import socket
 import subprocess
 
 import tls
 from server import TIMEOUT, note
+
+
+# As programs are told it of requests of version 1.1.
+PROTOCOL = "HTTP/2.0" if tls.HTTP2 else "HTTP/1.1"
 
 
 def has_ipv6():
@@ -60,7 +65,7 @@ def sockets(port):
 
 class Client:
     """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source: its local
-    address; secure: with TLS, as tls.wrap() (default: as the server)."""
+    address; secure: with TLS, as tls.wrap() (default: as the server, and SWEET_OVER)."""
 
     port = None
 
@@ -75,9 +80,10 @@ class Client:
         self.socket.settimeout(TIMEOUT)
         self.socket.connect((address, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if port in tls.ports if secure is None else secure:
-            how = secure if isinstance(secure, dict) else {}
-            self.socket = tls.wrap(self.socket, **how)
+        if secure:
+            self.socket = tls.wrap(self.socket, **(secure if isinstance(secure, dict) else {}))
+        elif secure is None and port in tls.ports:
+            self.socket = tls.over(self.socket, bool(buffer))
         self.data = b""
 
     def __enter__(self):
@@ -100,8 +106,17 @@ class Client:
         self.socket.sendall(data)
 
     def half_close(self):
-        # Not SSLSocket's, after which nothing is decrypted.
-        socket.socket.shutdown(self.socket, socket.SHUT_WR)
+        if isinstance(self.socket, socket.socket):
+            # Not SSLSocket's, after which nothing is decrypted.
+            socket.socket.shutdown(self.socket, socket.SHUT_WR)
+        else:
+            self.socket.shutdown(socket.SHUT_WR)
+
+    def readable(self):
+        """Returns True if something has arrived, as far as that can be seen without waiting."""
+        if isinstance(self.socket, socket.socket):
+            return bool(select.select([self.socket], [], [], 0)[0])
+        return self.socket.readable()
 
     def more(self, at_most=1 << 20):
         data = self.receive(at_most)
@@ -167,15 +182,19 @@ def exchange(port, data):
             answer += piece
 
 
+class Connection(http.client.HTTPConnection):
+    """Python's client, which keeps its connection, over what the server has."""
+
+    def connect(self):
+        self.sock = connect(self.port)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 def http_connection(port):
-    """Returns a client of Python's, which keeps its connection."""
-    if port in tls.ports:
-        return http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT,
-                                           context=tls.usual())
-    return http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    return Connection("127.0.0.1", port, timeout=TIMEOUT)
 
 
 def connect(port):
     """Returns a socket that is connected to a server, with TLS as the server."""
     plain = socket.create_connection(("127.0.0.1", port), TIMEOUT)
-    return tls.wrap(plain) if port in tls.ports else plain
+    return tls.over(plain) if port in tls.ports else plain

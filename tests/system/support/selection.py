@@ -14,7 +14,7 @@ import tls
 import tools
 
 # The areas that are about requests and responses, whatever carries them.
-OVER_TLS = ("protocol", "static", "cache", "workers", "cgi-fastcgi", "security")
+OVER = ("protocol", "static", "cache", "workers", "cgi-fastcgi", "security")
 NONE = "none"  # for tests that choose no backend
 FIRST = "first"
 
@@ -29,7 +29,8 @@ OPTIONS = [
 ]
 MARKS = [
     "needs(program, ...): skipped without these programs of others",
-    "clear(why): not run with TLS (SWEET_OVER=tls)",
+    "clear(why): not run with TLS (SWEET_OVER=tls, SWEET_OVER=h2)",
+    "http1(why): about HTTP/1.1 itself, and not run over HTTP/2 (SWEET_OVER=h2)",
     "bench: tests the tools of bench/ and tests/torture/, not the server: no sanitizer looks at it",
 ]
 
@@ -107,8 +108,9 @@ def choose(config, items):
     option = config.getoption
     kept = list(items)
     if tls.OVER:
-        kept = [item for item in kept if item.path.parent.name in OVER_TLS
-                and not item.get_closest_marker("clear")]
+        kept = [item for item in kept if item.path.parent.name in OVER
+                and not item.get_closest_marker("clear")
+                and not (tls.HTTP2 and item.get_closest_marker("http1"))]
     if option("backends"):
         kept = by_backends(kept, option("backends"))
     if option("thin"):

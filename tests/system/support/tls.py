@@ -2,7 +2,8 @@
 """Certificates of tests, and clients that use TLS.
 
 With SWEET_OVER=tls, servers have TLS at addresses that a test does not choose, and the clients
-of client.py use it there: the same tests run over both.
+of client.py use it there: the same tests run over both. With SWEET_OVER=h2 they speak HTTP/2
+over TLS (http2.py).
 """
 
 import functools
@@ -12,7 +13,9 @@ import ssl
 import threading
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "certificates")
-OVER = os.environ.get("SWEET_OVER") == "tls"
+OVER = os.environ.get("SWEET_OVER", "")
+assert OVER in ("", "tls", "h2"), f"SWEET_OVER={OVER}: there are tls and h2"
+HTTP2 = OVER == "h2"
 ports = set()  # with TLS, of the servers that were started
 if OVER:
     # For curl, which tests run as well.
@@ -72,40 +75,58 @@ class Socket(ssl.SSLSocket):
     def send(self, *arguments):
         return self.call(super().send, *arguments)
 
-    def recv(self, *arguments):
-        return self.received(super().recv, *arguments)
-
-    def recv_into(self, *arguments):
-        return self.received(super().recv_into, *arguments)
-
-    def received(self, how, *arguments):
+    def receive(self, what, *arguments):
         try:
-            return self.call(how, *arguments)
+            return self.call(what, *arguments)
         except ssl.SSLEOFError:
             raise ConnectionResetError from None
 
+    def recv(self, *arguments):
+        return self.receive(super().recv, *arguments)
 
-def context(client=None, versions=None):
+    def recv_into(self, *arguments):
+        return self.receive(super().recv_into, *arguments)
+
+
+def context(client=None, versions=None, protocols=()):
     """Returns a client's settings: it trusts the tests' authority, and may have a certificate."""
     made = ssl.create_default_context(cafile=file("authority.pem"))
     made.check_hostname = False
     made.sslsocket_class = Socket
     if versions:
         made.minimum_version, made.maximum_version = versions
+    if protocols:
+        made.set_alpn_protocols(protocols)
     if client:
         made.load_cert_chain(file(f"{client}.pem"), file(f"{client}.key"))
     return made
 
 
 @functools.lru_cache
-def usual():
+def usual(*protocols):
     """The settings of clients that choose none: to make them takes longer than a handshake."""
-    return context()
+    return context(protocols=protocols)
 
 
-def wrap(plain, name="test", settings=None, session=None):
-    """Performs a handshake on a connected socket."""
-    made = (settings or usual()).wrap_socket(plain, server_hostname=name, session=session,
+def handshake(plain, name="test", settings=None, session=None):
+    """Performs it on a connected socket, for one thread."""
+    return (settings or usual()).wrap_socket(plain, server_hostname=name, session=session,
                                              suppress_ragged_eofs=False)
+
+
+def wrap(plain, **how):
+    """The same for two threads."""
+    made = handshake(plain, **how)
     made.share()
     return made
+
+
+def over(plain, small=False):
+    """A socket of the protocol that SWEET_OVER chooses; small: its client reads slowly."""
+    if not HTTP2:
+        return wrap(plain)
+    import http2  # which needs Debian's python3-h2
+
+    made = handshake(plain, settings=usual("h2"))
+    assert made.selected_alpn_protocol() == "h2", "the server does not speak HTTP/2"
+    return http2.Socket(made, small)
