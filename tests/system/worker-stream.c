@@ -34,6 +34,7 @@
 #include <nabc-worker.h>
 
 #define PIECE 65536
+#define LISTS 16 /* that may be requested at once */
 
 static NC_worker *worker;
 static unsigned canceled;
@@ -127,13 +128,17 @@ static void answer(const struct NC_request *request, const struct NC_range *rang
 static void list(const struct NC_request *request)
 {
 	static struct NC_range ranges[3];
+	static size_t middles[LISTS];
+	static unsigned turn;
+	size_t *middle = &middles[turn++ % LISTS];
 
-	/* The previous one; if it is not sent yet, the server holds it. */
-	if (ranges[1].id)
-		(void)NC_destroy(NULL, ranges[1].id);
-	else
+	/* An older one: the server may not have the response yet that names the previous one. */
+	if (*middle)
+		(void)NC_destroy(NULL, *middle);
+	if (!ranges[0].id)
 		ranges[0] = ranges[2] = unit_of("head and foot\n", 14);
 	ranges[1] = unit_of("a fresh middle\n", 15);
+	*middle = ranges[1].id;
 	answer(request, ranges, 3, NC_RESPONSE_KEEP);
 }
 

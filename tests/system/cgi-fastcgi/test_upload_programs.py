@@ -260,7 +260,7 @@ def takes(client, data):
     taken = 0
     try:
         while taken < GB:
-            taken += client.socket.send(data)
+            taken += client.socket.send(data[taken % len(data):])
     except TimeoutError:
         pass
     client.socket.settimeout(TIMEOUT)
