@@ -206,6 +206,7 @@ def lengths(client):
         yield len(got.head) + 4, got.fields.get("server", "off").rstrip(" ")
 
 
+@pytest.mark.http1("a head in HPACK has no padding")
 @pytest.mark.parametrize("server_header", ["SWEET", "a somewhat longer text (of mine)", "off"])
 @pytest.mark.parametrize("align", [32, 64])
 def test_padding(kind, tmp_path, align, server_header):

@@ -4,13 +4,13 @@
 import contextlib
 import email.utils
 import json
-import select
 import signal
 import socket
 import time
 
 import pytest
 
+import tls
 from client import Client, Closed, fetch, request
 from files import KB, MB, pattern, write
 from server import GENERATE, OBEY, TIMEOUT, VALGRIND, Server, inside, running, sanitized
@@ -45,23 +45,25 @@ def trickle(server, clock, client, data):
     for byte in data:
         client.send(bytes([byte]))
         server.forward(clock.limit / 10)
-        if select.select([client.socket], [], [], 0)[0]:
+        if client.readable():
             return
     pytest.fail("the server waits for more")
 
 
 def test_slow_in_every_way(hasty):
     """One after the other would take long, so all concurrently."""
-    clients = {name: Client(hasty.port) for name in ("fresh", "idle", "head", "body", "drop", "upload")}
+    clients = {name: Client(hasty.port) for name in ("fresh", "idle", "body", "drop", "upload")}
     clients["idle"].get("/")
-    clients["head"].send(b"GET / HTTP/1.1\r\nHost: te")
+    if not tls.HTTP2:  # where a stream begins with a whole head
+        clients["head"] = Client(hasty.port)
+        clients["head"].send(b"GET / HTTP/1.1\r\nHost: te")
     clients["body"].send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n" + b"x" * 99)
     clients["drop"].send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n" + b"x" * 99)
     clients["upload"].send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12")
     # Nothing is sent if no request has begun.
     assert clients["fresh"].at_end()
     assert clients["idle"].at_end()
-    for name in ("head", "body", "upload"):
+    for name in {"head", "body", "upload"} & set(clients):
         got = clients[name].response()
         assert (got.status, got["Connection"]) == (408, "close"), name
         assert clients[name].at_end()
@@ -71,6 +73,7 @@ def test_slow_in_every_way(hasty):
         client.close()
 
 
+@pytest.mark.http1("a stream begins with a whole head")
 def test_head_that_trickles(root, clock):
     with serve("epoll", root, f"--header-timeout={clock.limit}s", "--threads", 1,
                clock=clock) as server, Client(server.port) as client:
@@ -139,6 +142,7 @@ def test_requests_of_a_connection(root):
                 assert client.at_end()
 
 
+@pytest.mark.http1("a client that is rejected has no stream for a response")
 def test_connections_at_once(root):
     with serve("epoll", root, "--max-connections=3", "--threads=2") as server:
         clients = [Client(server.port) for _ in range(3)]
@@ -165,7 +169,7 @@ def test_bytes_of_a_head(root):
     with serve("epoll", root, "--max-header=2K") as server, Client(server.port) as client:
         assert client.get("/", fields="A: " + "b" * 1900 + "\r\n").status == 200
         assert client.get("/", fields="A: " + "b" * 2100 + "\r\n").status == 431
-        assert client.at_end()
+        assert tls.HTTP2 or client.at_end()
     with serve("epoll", root, "--max-header=64K") as server, Client(server.port) as client:
         assert client.get("/", fields="A: " + "b" * 60000 + "\r\n").status == 200
         assert client.get("/" + "a" * 9000).status == 414
@@ -177,7 +181,7 @@ def test_fields_of_a_head(root):
         with serve("epoll", root, *option) as server, Client(server.port) as client:
             assert client.get("/", fields=fields(most)).status == 200
             assert client.get("/", fields=fields(most + 1)).status == 431
-            assert client.at_end()
+            assert tls.HTTP2 or client.at_end()
 
 
 def test_server_field(root):

@@ -168,5 +168,6 @@ def test_half_close_in_a_head(server, rest):
     half_closed_meanwhile(server, request("/long"), rest)
 
 
+@pytest.mark.http1("half a body ends its stream, and the response too")
 def test_half_close_in_a_body(server):
     half_closed_meanwhile(server, request("/long", fields="Content-Length: 10\r\n"), b"1234")

@@ -139,6 +139,7 @@ TLS = (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(11, 43)) +
        b"\x20" + bytes(480))
 
 
+@pytest.mark.http1("these are no requests")
 @pytest.mark.parametrize("data", [b"GET /\r\n", b"GET / HTTP/1.1\n", TLS, TLS[:5], b"SSH-2.0-",
                                   b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"\0", b"\0" * 1000,
                                   b"GET / HTTP/1.1\r\nA: \0", b"\r\n\r\n\0\r\nQUIT\n",
@@ -159,6 +160,7 @@ def test_hopeless(kind, root, data):
         assert server.errors.wait("127.0.0.1: answered 400: ")
 
 
+@pytest.mark.http1("the server closes after malformed heads")
 @pytest.mark.parametrize("head, status", [
     ("HEAD / HTTP/1.1\r\n", 400), ("HEAD /\r\n", 400), ("HEAD / HTTP/2.0\r\n", 505),
     ("HEAD / HTTP/1.1\r\nHost: [ab..cd::1]\r\n", 400),

@@ -10,6 +10,7 @@ import urllib.parse
 
 import pytest
 
+import tls
 from client import Client, fetch
 from files import write
 from server import VALGRIND, running
@@ -244,8 +245,8 @@ def test_controls_in_names(server, name):
     path = "/odd/" + urllib.parse.quote_from_bytes(name)
     for target in (path, path + "/", path.lower(), f"/odd/sub/..{path[4:]}", f"{path}/in"):
         assert fetch(server.port, target).status == 400
-    # Names that a request line can contain must be refused, too.
-    if b"\r" not in name and b"\n" not in name:
+    # Names that a request line can contain must be refused, too; HTTP/2 refuses them before.
+    if b"\r" not in name and b"\n" not in name and not tls.HTTP2:
         with Client(server.port) as client:
             client.send(b"GET /odd/" + name + b" HTTP/1.1\r\nHost: x\r\n\r\n")
             assert client.response().status == 400

@@ -77,9 +77,9 @@ def test_head(server, name):
         said = curl(*option, f"{server.url}/{name}").decode("latin-1")
         said, empty, rest = said.partition("\r\n\r\n")
         assert empty and not rest
-        heads.append(re.sub(r"\r\nDate: [^\r]*", "", said))
+        heads.append(re.sub(r"\r\ndate: [^\r]*", "", said.lower()))
     assert heads[0] == heads[1]
-    assert "Content-Length: " in heads[0] and "Content-Type: " in heads[0]
+    assert "content-length: " in heads[0] and "content-type: " in heads[0]
     # And nothing follows the head that HEAD gets.
     with_body = fetch(server.port, f"/{name}", fields="Connection: close\r\n")
     without = fetch(server.port, f"/{name}", "HEAD", "Connection: close\r\n")

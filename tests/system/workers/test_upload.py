@@ -2,6 +2,7 @@
 """Bodies of requests to workers."""
 
 import hashlib
+import re
 import subprocess
 import threading
 
@@ -63,7 +64,7 @@ def test_curl(server, tmp_path, how):
     arguments += ["-H", "Expect: 100-continue" if "expect" in how else "Expect:"]
     out, trace = curl(server, "/obey/upload", *arguments)
     assert out.decode().split()[:3] == expected("PUT" if how == "-T" else "POST", data)
-    assert ("< HTTP/1.1 100 Continue" in trace) == ("expect" in how)
+    assert bool(re.search("< HTTP/[0-9.]+ 100", trace)) == ("expect" in how)
     out, _ = curl(server, "/obey/echo", *arguments)
     assert out == data
 
@@ -72,7 +73,7 @@ def test_curl_is_refused_before_it_sends(server, tmp_path):
     path = str(write(tmp_path / "data", pattern(2 * MB)))
     out, trace = curl(server, "/obey/upload", "-T", path, "-H", "Expect: 100-continue")
     assert b"413" in out
-    assert "100 Continue" not in trace
+    assert not re.search("< HTTP/[0-9.]+ 100", trace)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -2,12 +2,12 @@
 """Responses of workers in several pieces, and the handling of aborted ones."""
 
 import re
-import select
 import socket
 import struct
 
 import pytest
 
+import tls
 from client import Client, Closed, Response, request
 from files import KB, MB
 from server import SCALE, SOON, STREAM, TIMEOUT, UNDER, running, sanitized
@@ -49,9 +49,20 @@ def chunk(client):
 
 def chunks(client):
     data = []
-    while piece := chunk(client):
-        data.append(piece)
+    while one := chunk(client):
+        data.append(one)
     return b"".join(data)
+
+
+def piece(client, size=PIECE):
+    """Returns a piece of the worker: over HTTP/1.1 it is one chunk."""
+    if not tls.HTTP2:
+        return chunk(client)
+    data = getattr(client, "rest", b"")
+    while len(data) < size and (more := chunk(client)):
+        data += more
+    client.rest = data[size:]
+    return data[:size]
 
 
 def numbers(data, size):
@@ -161,7 +172,7 @@ def test_abort(server):
         assert client.get("/stream/abort?0").status == 502
         assert ask(client, "abort?3")["Transfer-Encoding"] == "chunked"
         for number in range(3):
-            assert int(chunk(client)[:12]) == number
+            assert int(piece(client)[:12]) == number
         # The end of the last chunk may have arrived, the end of the body has not.
         assert client.data in (b"", b"\r\n")
         client.data = b""
@@ -187,7 +198,7 @@ def test_client_that_goes(server):
         with Client(server.port) as client:
             ask(client, "endless")
             for number in range(20):
-                assert int(chunk(client)[:12]) == number
+                assert int(piece(client)[:12]) == number
         await_cancellations(server, before + count)
     # A client that has only closed its sending end might still read.
     with Client(server.port) as client:
@@ -212,18 +223,18 @@ def test_large(root, kind):
     """The stream is not kept in memory."""
     count, size = 4096 // SCALE // SCALE, 256 * KB
     with serve(kind, root, "--workers", 1, "--threads", 1) as server, Client(server.port) as client:
-        assert len(chunk_lengths(client, "pieces?50:262144")) == 50
+        assert len(piece_lengths(client, 50, size)) == 50
         before = memory(server)
-        assert chunk_lengths(client, f"pieces?{count}:{size}") == [size] * count
+        assert piece_lengths(client, count, size) == [size] * count
         assert memory(server) < before + 4 * MB + SLACK
 
 
-def chunk_lengths(client, order):
-    ask(client, order)
+def piece_lengths(client, count, size):
+    ask(client, f"pieces?{count}:{size}")
     lengths = []
-    while piece := chunk(client):
-        assert int(piece[:12]) == len(lengths)
-        lengths.append(len(piece))
+    while data := piece(client, size):
+        assert int(data[:12]) == len(lengths)
+        lengths.append(len(data))
     return lengths
 
 
@@ -292,7 +303,7 @@ def test_who_waits_behind_a_long_answer(kind, tmp_path, start, threads):
         gone.close()
         late.send(request("/stream/list"))
         server.wait_status(lambda status: in_flight(status) == 3)
-        while not select.select([late.socket], [], [], 0)[0]:
+        while not late.readable():
             assert len(chunk(long)) == PIECE
         got = late.response()
         assert (got.status, got["Retry-After"]) == (503, "1"), server.errors.text()

@@ -2,7 +2,6 @@
 """Worker processes: how many, their output, and the handling of their exits."""
 
 import os
-import select
 import signal
 import time
 
@@ -328,7 +327,7 @@ def test_worker_that_ends_at_once(start_workers, clock):
         for ends in range(1, 20):
             assert server.errors.wait(r"worker /false\[0\] .* has ended", ends)
             server.status()
-            if select.select([client.socket], [], [], 0)[0]:
+            if client.readable():
                 got = client.response()
                 said.append(got.status)
                 if got.status == 503:
