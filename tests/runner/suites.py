@@ -350,6 +350,8 @@ SUITES = [
           unprivileged),
     Suite("over-tls", (MORE, ALL), "the whole server over TLS, where clients can use it",
           system("build", "first", marks=NOT_BENCH, SWEET_OVER="tls"), "openssl"),
+    Suite("over-h2", (MORE, ALL), "the same over HTTP/2 and TLS, by clients that translate",
+          system("build", "first", marks=NOT_BENCH, SWEET_OVER="h2"), "openssl python3-h2"),
     Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
           system("build", "first,none", marks="needs"), programs_of_others()),
     Suite("analyze", (MORE, ALL), "gcc -fanalyzer, cppcheck and clang: nothing but what is explained",
