@@ -152,7 +152,8 @@ def command(kind, options, prefix=(), listen="127.0.0.1:0", clock=None):
     before, more = KINDS[kind]
     where = ["--listen", listen] if listen else []
     if tls.OVER and where:
-        where = ["--listen", f"{listen},tls", *tls.options(), "--http2", "off"]
+        where = ["--listen", f"{listen},tls", *tls.options(),
+                 "--http2", "on" if tls.OVER == "h2" else "off"]
     if THREADS and not {"--threads", "--config"} & set(options):
         where += ["--threads", THREADS]
     moved = clock.command() if clock else []
