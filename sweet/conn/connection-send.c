@@ -152,8 +152,8 @@ void connection_done(struct transaction *transaction)
 	assert(connection->state == WORKING || connection->state == RECEIVING);
 	if (transaction->status == 0) {
 		/* The response was cut off: the client must see that. */
-		if (transaction->reset ||
-		    (transaction->length == TRANSACTION_UNKNOWN && !output->chunked))
+		if (transaction->reset || (transaction->length == TRANSACTION_UNKNOWN &&
+					   !output->chunked && !connection_is_stream(connection)))
 			connection_reset_at_close(connection);
 		connection->state = SENDING;
 		connection_close(connection);

@@ -462,11 +462,10 @@ static void deliver(struct connection *connection, const char *data, size_t leng
 static void peer_ended(struct connection *connection)
 {
 	connection->ended = true;
-	if (connection->session) {
-		session_ended(connection);
-		return;
-	}
-	/* A client may close its end and still read the response (RFC 9112, section 9.6). */
+	/*
+	 * A client may close its end and still read the response (RFC 9112, section 9.6); but with
+	 * HTTP/2 it could not open a window any more.
+	 */
 	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
 		close_now(connection);
 }

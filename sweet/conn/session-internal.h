@@ -31,13 +31,11 @@
 struct session_block;
 
 struct stream {
-	struct connection connection; /* must be first */
+	struct connection connection; /* must be first; its send.message.skip: bytes in frames */
 	struct session *session;
 	struct stream *next, **link; /* the session's list */
 	int32_t id;
 	struct stream_head head; /* while it is received */
-	uint64_t framed;	 /* bytes of connection.send that are in frames */
-	size_t queued;		 /* of those, in the session's message */
 	size_t unread;		 /* bytes received for which the client got no window back */
 	bool in_message;	 /* completes when the message is sent */
 	bool answered;		 /* a head was submitted */

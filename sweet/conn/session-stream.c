@@ -88,7 +88,7 @@ static void submit_head(struct stream *stream)
 	int error;
 
 	stream->answered = true;
-	stream->framed = op->message.skip = head;
+	op->message.skip = head;
 	error = nghttp2_submit_response(stream->session->http2, stream->id,
 					(const nghttp2_nv *)(void *)fields->data, fields->len,
 					empty ? NULL : &content);
@@ -120,7 +120,7 @@ ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t mo
 	}
 	if (!stream->connection.sending)
 		return NGHTTP2_ERR_DEFERRED;
-	left = loop_send_length(&stream->connection.send) - stream->framed;
+	left = loop_send_length(&stream->connection.send) - stream->connection.send.message.skip;
 	if (left == 0 && !is_last(stream))
 		return NGHTTP2_ERR_DEFERRED;
 	if (left <= most && is_last(stream))
@@ -139,7 +139,8 @@ static bool copy_data(struct stream *stream, const uint8_t *head, size_t length)
 		return false;
 	memcpy(at, head, SESSION_FRAME_HEAD);
 	while (done < length) {
-		ssize_t got = loop_send_copy(&stream->connection.send, stream->framed + done,
+		ssize_t got = loop_send_copy(&stream->connection.send,
+					     stream->connection.send.message.skip + done,
 					     at + SESSION_FRAME_HEAD + done, length - done);
 
 		if (got < 0) {
@@ -164,8 +165,8 @@ static bool refer_to_data(struct stream *stream, const uint8_t *head, size_t len
 	if (!session_message_copy(message, head, SESSION_FRAME_HEAD))
 		return false;
 	for (; done < length; done += run) {
-		const char *data =
-			loop_send_run(&stream->connection.send, stream->framed + done, &run);
+		const char *data = loop_send_run(&stream->connection.send,
+						 stream->connection.send.message.skip + done, &run);
 
 		run = MIN(run, length - done);
 		if (!data || !session_message_refer(message, data, run, stream))
@@ -181,7 +182,6 @@ int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t 
 	struct stream *stream = stream_find(session, frame->hd.stream_id);
 	struct session_message *message = &session->message;
 
-	(void)http2;
 	(void)source;
 	session_flood_sent(session);
 	if (!stream || length == 0) {
@@ -190,14 +190,16 @@ int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t 
 	} else if (!session_message_include(message, stream)) {
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	} else if (length <= COPIED_MAX || stream->connection.send.file.length) {
-		if (!copy_data(stream, head, length))
+		if (!copy_data(stream, head, length)) {
+			(void)nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, stream->id,
+							NGHTTP2_CANCEL);
 			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+		}
 	} else if (!refer_to_data(stream, head, length)) {
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	}
 	if (stream) {
-		stream->framed += length;
-		stream->queued += length;
+		stream->connection.send.message.skip += length;
 		if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
 			stream->ended = true;
 			if (!session_message_include(message, stream))
@@ -211,11 +213,8 @@ void stream_sent(struct stream *stream)
 {
 	struct loop_send *op = &stream->connection.send;
 
-	stream->queued = 0;
-	if (!stream->connection.sending)
-		return;
-	op->message.skip = stream->framed;
-	if (stream->framed == loop_send_length(op) && (stream->ended || !is_last(stream)))
+	if (stream->connection.sending && op->message.skip == loop_send_length(op) &&
+	    (stream->ended || !is_last(stream)))
 		op->sent(op, 0);
 }
 
@@ -225,7 +224,6 @@ static void send_message(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
-	stream->framed = 0;
 	if (!stream->answered)
 		submit_head(stream);
 	else
@@ -240,8 +238,6 @@ static bool cancel(struct connection *connection)
 	if (!connection->sending || stream->ended)
 		return false;
 	session_message_release(&stream->session->message, stream);
-	stream->queued = 0;
-	connection->send.message.skip = stream->framed;
 	return true;
 }
 

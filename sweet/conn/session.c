@@ -332,8 +332,7 @@ static void work(struct session *session)
 		session_wake(session);
 		return;
 	}
-	if (!nghttp2_session_want_read(session->http2) ||
-	    (connection->ended && !session->stream_count)) {
+	if (!nghttp2_session_want_read(session->http2)) {
 		end(connection);
 		return;
 	}
@@ -426,11 +425,6 @@ void session_leave(struct connection *connection)
 	if (!connection->sending)
 		set_timer(session);
 	session_wake(session);
-}
-
-void session_ended(struct connection *connection)
-{
-	session_wake(session_of(connection));
 }
 
 void session_timed_out(struct connection *connection)

@@ -24,9 +24,6 @@ void session_received(struct connection *connection, const char *data, size_t le
 /* The client opens no more streams, and those that exist end.  May free the connection. */
 void session_leave(struct connection *connection);
 
-/* The client has closed its end.  May free the connection. */
-void session_ended(struct connection *connection);
-
 /* The timeout that runs is over.  May free the connection. */
 void session_timed_out(struct connection *connection);
 

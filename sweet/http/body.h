@@ -84,9 +84,10 @@ static inline void body_open(struct body *body)
 }
 static inline void body_close(struct body *body, size_t left)
 {
+	/* Without any, it is over when that was taken: the caller has promised a last piece. */
 	if (body->framing != BODY_OPEN)
 		return;
-	body->framing = left ? BODY_LENGTH : BODY_NONE;
+	body->framing = BODY_LENGTH;
 	body->left = left;
 }
 

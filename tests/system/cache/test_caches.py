@@ -175,8 +175,8 @@ def test_reload(kind, tmp_path, switch):
     write(tmp_path / "root" / "file", b"file\n")
     config = write(tmp_path / "sweet.conf", b"[sweet]\n")
     with running(kind, tmp_path / "root", "--config", config) as server:
-        with Client(server.port) as client:
-            for turn, value in enumerate(("off", "on")):
+        for turn, value in enumerate(("off", "on")):
+            with Client(server.port) as client:
                 config.write_text(f"[sweet]\n{switch}={value}\n")
                 server.send_signal(signal.SIGHUP)
                 server.wait_status(
