@@ -122,6 +122,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/tls/test-tls-openssl \
 	tests/unit/sweet/tls/test-tls-openssl-file \
 	tests/unit/sweet/tls/test-tls-openssl-channel \
+	tests/unit/sweet/tls/test-tls-challenge \
 	tests/unit/sweet/http/test-uri \
 	tests/unit/sweet/http/test-redirect \
 	tests/unit/sweet/http/test-field \
@@ -337,6 +338,10 @@ tests_unit_sweet_tls_test_tls_openssl_file_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_openssl_channel_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_openssl_channel_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_openssl_channel_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_tls_test_tls_challenge_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_challenge_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_challenge_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_line_CFLAGS = $(sweet_unit_cflags)
@@ -960,6 +965,7 @@ EXTRA_DIST += \
 	tests/system/http2/test_http2.py tests/system/http2/test_http2_hostile.py \
 	tests/system/support/streams.py \
 	tests/system/tls/test_tls.py \
+	tests/system/tls/test_tls_alpn.py \
 	tests/system/tls/test_tls_config.py \
 	tests/system/workers/test_behind.py \
 	tests/system/workers/test_generate.py \

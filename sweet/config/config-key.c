@@ -244,6 +244,8 @@ const struct key config_keys[] = {
 	 .words = client_words, .help = "off, optional or required", .argument = "WHAT"},
 	{"client-ca", SITE(client_ca), .store = store_text, .least = 1,
 	 .help = "Certificates that certify clients (PEM)", .argument = "FILE"},
+	{"tls-alpn-01", SITE(answer_folder), .store = store_text_or_off, .least = 1,
+	 .help = "Folder with answers to this challenge of ACME; off", .argument = "FOLDER"},
 	{"hsts", SITE(hsts), .store = store_line, .least = 1,
 	 .help = "Strict-Transport-Security, with TLS; off", .argument = "TEXT"},
 

@@ -55,6 +55,7 @@ static void free_host(struct host *host)
 	g_strfreev(host->keys);
 	g_strfreev(host->staples);
 	g_free(host->client_ca);
+	g_free(host->answer_folder);
 	g_free(host->hsts);
 	g_free(host->tls_place);
 	g_free(host->name);

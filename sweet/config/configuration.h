@@ -21,12 +21,12 @@
 #include "config/pool-config.h"
 #include "event/loop.h"
 #include "http/cacheable.h"
+#include "tls/tls.h"
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
 
 struct ip_acl;
-struct tls_identity;
 
 /* For files whose name matches the pattern; NULL: for all. */
 struct cache_rule {
@@ -95,9 +95,11 @@ struct host {
 	unsigned tls_profile; /* enum tls_profile */
 	unsigned client_certificate; /* enum tls_client */
 	char *client_ca;	     /* NULL: none */
+	char *answer_folder;	     /* of tls-challenge.h; NULL: no challenge is answered */
 	char *hsts;		     /* value of Strict-Transport-Security; NULL: off */
 	char *tls_place;	     /* of its certificate, for messages */
 	struct tls_identity *tls;    /* opened by site.c; NULL: no address has TLS */
+	struct tls_file answers;     /* answer_folder, opened by site.c; name NULL: it is not */
 	struct scope *scopes;	     /* the longest prefix first; the last one is "" */
 	unsigned scope_count;
 };

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "conn/connection-tls-internal.h"
 #include "conn/session.h"
+#include "tls/tls-challenge.h"
 
 #define HANDSHAKES_NS 5000000u /* of a turn of the loop, then handshakes wait for the next */
 
@@ -94,6 +95,14 @@ static bool handshake_over(struct connection_tls *tls)
 	return !agreed->http2 || session_open(connection);
 }
 
+/* No data follow (RFC 8737, section 4).  May free the connection. */
+static void end_challenge(struct connection *connection)
+{
+	log_info("%s: answered the challenge tls-alpn-01", connection->addresses.remote);
+	connection_shut(connection);
+	connection_linger(connection);
+}
+
 /* May free the connection. */
 static void shake(struct connection *connection, const char *data, size_t length)
 {
@@ -112,10 +121,12 @@ static void shake(struct connection *connection, const char *data, size_t length
 		}
 	}
 	if (result == 0) {
-		if (handshake_over(tls))
-			read_records(tls);
-		else
+		if (!handshake_over(tls))
 			connection_close(connection);
+		else if (tls->agreed.challenge)
+			end_challenge(connection);
+		else
+			read_records(tls);
 	} else if (result != TLS_MORE) {
 		fail(tls);
 	}
@@ -184,17 +195,47 @@ void connection_tls_received(struct connection *connection, const char *data, si
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-/* The choose() of struct tls_chooser.  Names that no host has get the default host's. */
-static const struct tls_identity *choose(const struct tls_chooser *chooser, const char *name,
-					 size_t length)
+static const struct connection *connection_of(const struct tls_chooser *chooser)
 {
 	const struct connection_tls *tls =
 		(const struct connection_tls *)((const char *)chooser -
 						offsetof(struct connection_tls, chooser));
-	const struct connection *connection = tls->connection;
-	const struct config *config = connection->thread->config_ref->config;
 
-	return config_host(config, (struct slice){name, length}, &connection->own.any)->tls;
+	return tls->connection;
+}
+
+/* Names that no host has get the default host. */
+static const struct host *host_of(const struct connection *connection, const char *name,
+				  size_t length)
+{
+	return config_host(connection->thread->config_ref->config, (struct slice){name, length},
+			   &connection->own.any);
+}
+
+/* The choose() of struct tls_chooser. */
+static const struct tls_identity *choose(const struct tls_chooser *chooser, const char *name,
+					 size_t length)
+{
+	return host_of(connection_of(chooser), name, length)->tls;
+}
+
+/* The answer() of struct tls_chooser. */
+static struct tls_identity *answer(const struct tls_chooser *chooser, const char *name,
+				   size_t length)
+{
+	const struct connection *connection = connection_of(chooser);
+	const struct host *host = host_of(connection, name, length);
+	struct tls_identity *identity;
+	char *why;
+
+	if (!host->answers.name)
+		return NULL;
+	identity = tls_challenge_open(&host->answers, name, length, &why);
+	if (!identity)
+		log_info("%s: tls-alpn-01: %s", connection->addresses.remote,
+			 why ? why : "no memory");
+	free(why);
+	return identity;
 }
 
 void connection_tls_describe(const struct connection *connection, struct transaction *transaction)
@@ -216,7 +257,7 @@ bool connection_tls_open(struct connection *connection)
 
 	if (!tls)
 		return false;
-	tls->chooser.choose = choose;
+	tls->chooser = (struct tls_chooser){choose, answer};
 	connection_tls_set_cipher(tls);
 	tls->connection = connection;
 	tls->waiting.data = tls;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/site-tls.h"
@@ -113,6 +114,25 @@ static void open_identity(struct host *host, bool http2, const struct site_optio
 	g_free(certificates);
 }
 
+/* The files in it are opened by the user of the server, when clients want them. */
+static void open_answers(struct host *host, const struct site_options *options, GPtrArray *errors)
+{
+	struct tls_file folder;
+	struct stat stat;
+	char *text;
+
+	if (!open_file(host, options->opener, "tls-alpn-01", host->answer_folder, &folder, errors))
+		return;
+	if (fstat(folder.fd, &stat) == 0 && S_ISDIR(stat.st_mode)) {
+		host->answers = folder;
+		return;
+	}
+	text = g_strdup_printf("tls-alpn-01 \"%s\": is no folder", folder.name);
+	add_error(errors, host, text);
+	g_free(text);
+	close_file(&folder);
+}
+
 void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors)
 {
 	int error = config->tls && options->opener ? key_opener_begin(options->opener) : 0;
@@ -126,6 +146,8 @@ void site_tls_open(struct config *config, const struct site_options *options, GP
 
 		if (host->certificates && host->certificates[0] && !host->tls)
 			open_identity(host, config->http2 != HTTP2_OFF, options, errors);
+		if (host->answer_folder && !host->answers.name)
+			open_answers(host, options, errors);
 	}
 }
 
@@ -134,5 +156,8 @@ void site_tls_close(struct config *config)
 	for (unsigned i = 0; i < config->host_count; i++) {
 		tls_library->identity_close(config->hosts[i].tls);
 		config->hosts[i].tls = NULL;
+		if (config->hosts[i].answers.name)
+			close_file(&config->hosts[i].answers);
+		config->hosts[i].answers.name = NULL;
 	}
 }

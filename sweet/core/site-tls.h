@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site-tls.h - the TLS identities of a configuration's hosts.
+ * site-tls.h - the TLS identities of a configuration's hosts, and their answers to challenges.
  */
 #ifndef SWEET_SITE_TLS_H
 #define SWEET_SITE_TLS_H

@@ -72,7 +72,8 @@ static bool is_named(const struct config *config, const char *path)
 		const struct host *host = &config->hosts[i];
 
 		if (lists(host->certificates, path) || lists(host->keys, path) ||
-		    g_strcmp0(host->client_ca, path) == 0 || lists(host->staples, path))
+		    g_strcmp0(host->client_ca, path) == 0 || lists(host->staples, path) ||
+		    g_strcmp0(host->answer_folder, path) == 0)
 			return true;
 	}
 	return false;

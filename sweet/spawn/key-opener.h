@@ -4,8 +4,8 @@
  * reload.
  *
  * A small process keeps the privilege.  It opens only the files that the configuration names as
- * certificates, keys and authorities at that moment, which it reads itself: an attacker who
- * controls the server gets no other file from it.
+ * certificates, keys, authorities and folders of answers to challenges at that moment, which it
+ * reads itself: an attacker who controls the server gets nothing else from it.
  */
 #ifndef SWEET_KEY_OPENER_H
 #define SWEET_KEY_OPENER_H

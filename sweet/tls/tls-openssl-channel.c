@@ -34,6 +34,7 @@ struct tls_channel {
 	const struct tls_chooser *chooser;
 	int socket;	 /* -1: the kernel never encrypts */
 	bool key_wanted; /* by the client, where the kernel cannot change it */
+	bool challenge;	 /* the client gets the answer to one */
 	uint64_t policy; /* of the chosen identity, which may not exist any more */
 	const char *input;
 	size_t input_length;
@@ -162,6 +163,51 @@ static bool wanted_name(SSL *ssl, const char **name, size_t *length)
 	return list == left - 2 && at[2] == TLSEXT_NAMETYPE_host_name && *length <= left - 5;
 }
 
+/* Whether the client speaks nothing but acme-tls/1 (RFC 8737, section 3; RFC 7301, section 3.1). */
+static bool wants_answer(SSL *ssl)
+{
+	static const unsigned char only[] = "\0\x0b\x0a" TLS_CHALLENGE_PROTOCOL;
+	const unsigned char *at;
+	size_t length;
+
+	return SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation,
+					 &at, &length) &&
+	       length == sizeof(only) - 1 && memcmp(at, only, length) == 0;
+}
+
+static bool use_identity(SSL *ssl, const struct tls_identity *identity)
+{
+	struct tls_channel *channel = SSL_get_app_data(ssl);
+
+	if (!SSL_set_SSL_CTX(ssl, identity->context))
+		return false;
+	/* Of these, the call above changes nothing. */
+	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(identity->context), NULL);
+	(void)SSL_set_min_proto_version(ssl, (int)SSL_CTX_get_min_proto_version(identity->context));
+	if (!identity->tickets) {
+		SSL_set_options(ssl, SSL_OP_NO_TICKET);
+		(void)SSL_set_num_tickets(ssl, 0);
+	}
+	channel->policy = identity->policy;
+	return true;
+}
+
+/* Without an answer, the client gets no protocol in common with the identity of its name. */
+static bool use_answer(SSL *ssl, const char *name, size_t length)
+{
+	struct tls_channel *channel = SSL_get_app_data(ssl);
+	struct tls_identity *identity = NULL;
+
+	if (channel->chooser->answer)
+		identity = channel->chooser->answer(channel->chooser, name, length);
+	if (!identity)
+		return false;
+	channel->challenge = use_identity(ssl, identity);
+	/* The handshake holds the context. */
+	tls_library->identity_close(identity);
+	return channel->challenge;
+}
+
 int openssl_choose(SSL *ssl, int *alert, void *context)
 {
 	struct tls_channel *channel = SSL_get_app_data(ssl);
@@ -172,16 +218,13 @@ int openssl_choose(SSL *ssl, int *alert, void *context)
 	(void)context;
 	if (!wanted_name(ssl, &name, &length))
 		return SSL_CLIENT_HELLO_SUCCESS;
+	if (wants_answer(ssl) && use_answer(ssl, name, length))
+		return SSL_CLIENT_HELLO_SUCCESS;
 	identity = channel->chooser->choose(channel->chooser, name, length);
-	if (!identity || !SSL_set_SSL_CTX(ssl, identity->context)) {
-		*alert = SSL_AD_INTERNAL_ERROR;
-		return SSL_CLIENT_HELLO_ERROR;
-	}
-	/* Of these, the call above changes nothing. */
-	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(identity->context), NULL);
-	(void)SSL_set_min_proto_version(ssl, (int)SSL_CTX_get_min_proto_version(identity->context));
-	channel->policy = identity->policy;
-	return SSL_CLIENT_HELLO_SUCCESS;
+	if (identity && use_identity(ssl, identity))
+		return SSL_CLIENT_HELLO_SUCCESS;
+	*alert = SSL_AD_INTERNAL_ERROR;
+	return SSL_CLIENT_HELLO_ERROR;
 }
 
 /* --- opening and closing --------------------------------------------------------------------- */
@@ -376,6 +419,7 @@ void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed)
 	SSL_get0_alpn_selected(channel->ssl, &protocol, &length);
 	agreed->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
 	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
+	agreed->challenge = channel->challenge;
 	agreed->policy = channel->policy;
 	if (!channel->variables)
 		channel->variables = openssl_variables(channel->ssl, &channel->variables_length);

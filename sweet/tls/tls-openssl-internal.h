@@ -14,6 +14,8 @@
 
 #include "tls/tls.h"
 
+#define TLS_CHALLENGE_PROTOCOL "acme-tls/1" /* RFC 8737, section 6.2 */
+
 /* An OCSP response. */
 struct tls_staple {
 	struct tls_staple *next;

@@ -131,6 +131,18 @@ static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
 	return SSL_TLSEXT_ERR_OK;
 }
 
+/* For a client that openssl_choose() gave the answer to a challenge: it offers nothing else. */
+static int confirm_challenge(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_length,
+			     const unsigned char *offered, unsigned offered_length, void *context)
+{
+	(void)ssl;
+	(void)offered_length;
+	(void)context;
+	*chosen = offered + 1;
+	*chosen_length = offered[0];
+	return SSL_TLSEXT_ERR_OK;
+}
+
 /* openssl_choose() has used the name already: this confirms it (RFC 6066, section 3). */
 static int confirm_name(SSL *ssl, int *alert, void *context)
 {
@@ -246,6 +258,8 @@ static bool set_up(struct tls_identity *identity, const struct tls_options *opti
 	for (unsigned i = 0; i < options->certificate_count; i++)
 		if (!openssl_use_certificate(identity, &options->certificates[i], why))
 			return false;
+	if (options->challenge)
+		SSL_CTX_set_alpn_select_cb(context, confirm_challenge, NULL);
 	return set_client(context, options, bound, why) && bind_sessions(identity, bound, options);
 }
 

@@ -8,6 +8,9 @@
  * When the handshake is over and the kernel has the channel's sending key (kernel TLS), the
  * caller writes to the socket instead: the kernel encrypts.
  *
+ * A client may want no host but the answer to a challenge (tls-alpn-01, RFC 8737): it gets an
+ * identity that was opened for that, and the channel carries no data.
+ *
  * Threads: an identity is constant and may be used by any number of threads; a channel belongs to
  * one thread.
  */
@@ -53,12 +56,19 @@ struct tls_options {
 	struct tls_file client_ca;   /* PEM; only if a client's certificate is wanted */
 	struct tls_tickets *tickets; /* NULL: no session is resumed */
 	bool http2;		     /* offered to clients, before HTTP/1.1 */
+	bool challenge;		     /* it answers the challenge tls-alpn-01 (RFC 8737) alone */
 };
 
 /* Finds the identity for the name that a client wants, without a final NUL; NULL: it gave none. */
 struct tls_chooser {
 	const struct tls_identity *(*choose)(const struct tls_chooser *chooser, const char *name,
 					     size_t length);
+	/*
+	 * Opens the identity with the answer to the challenge tls-alpn-01 for a name; the channel
+	 * closes it.  NULL: there is none, or the server answers none.
+	 */
+	struct tls_identity *(*answer)(const struct tls_chooser *chooser, const char *name,
+				       size_t length);
 };
 
 /* The result of tls_library.handshake() and .read(), if it is not a number of bytes. */
@@ -73,6 +83,7 @@ struct tls_agreed {
 	const char *version, *cipher; /* "TLSv1.3", "TLS_AES_256_GCM_SHA384" */
 	bool resumed;
 	bool http2;	 /* the protocol above TLS */
+	bool challenge;	 /* answered: end the channel, no data follow */
 	uint64_t policy; /* of the identity that was chosen */
 	/*
 	 * For programs: "NAME=value", each ended by a NUL: SSL_PROTOCOL, SSL_CIPHER; if a

@@ -177,7 +177,7 @@ def rows():
     """Returns the rows of the table: pairs of a name and a row."""
     with open(os.path.join(SOURCES, "sweet", "config", "config-key.c")) as file:
         table = file.read().partition("const struct key config_keys[] = {")[2].partition("\n};")[0]
-    found = [(re.match(r'\s*\{"([a-z-]+)"', row), row) for row in re.split(r"\n\t(?=\{\")", table)]
+    found = [(re.match(r'\s*\{"([a-z0-9-]+)"', row), row) for row in re.split(r"\n\t(?=\{\")", table)]
     return [(name[1], row) for name, row in found if name]
 
 
@@ -198,7 +198,7 @@ def page(name):
         items = re.split(r"^(?:\.It|\.El|\.Ss|\.Sh)\b", file.read(), flags=re.M)
     found = {}
     for item in items:
-        name = re.match(r" Cm ([a-z-]+) Ns = Ns ", item)
+        name = re.match(r" Cm ([a-z0-9-]+) Ns = Ns ", item)
         if name:
             found.setdefault(name[1], []).append(item)
     return found
@@ -229,7 +229,7 @@ def test_experiments_are_in_no_other_place():
     options = {}
     for name in ("sweet.8", "sweet-experiments.8"):
         with open(os.path.join(SOURCES, "man", name)) as file:
-            options[name] = set(re.findall(r"^\.(?:It|Op) Fl -([a-z-]+)", file.read(), re.M))
+            options[name] = set(re.findall(r"^\.(?:It|Op) Fl -([a-z0-9-]+)", file.read(), re.M))
     assert not options["sweet.8"] & set(keys(True))
     assert options["sweet-experiments.8"] == set(keys(True))
 
@@ -246,7 +246,7 @@ def help_options(option):
     """Returns the options that --help or another option lists."""
     done = once(option)
     assert (done.returncode, done.stderr) == (0, "")
-    return set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", done.stdout, re.M))
+    return set(re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)", done.stdout, re.M))
 
 
 def test_every_option_is_a_key():

@@ -230,3 +230,36 @@ def test_keys_that_only_root_can_read(start, folder, root):
     server.send_signal(signal.SIGHUP)
     assert server.errors.wait("the process that opens keys has ended: restart the server")
     assert kind_of_key()
+
+
+def test_answers_below_a_folder_of_root(start, folder, root):
+    """The folder is opened with the keys; what is in it by the user of the server."""
+    for name in ("first", "second"):
+        for suffix in ("pem", "key"):
+            data = pathlib.Path(tls.file(f"other.{suffix}")).read_bytes()
+            place = "crt.pem" if suffix == "pem" else "key.pem"
+            write(folder / "closed" / name / f"{name}.example.{place}", data).chmod(0o644)
+    (folder / "closed").chmod(0o700)
+    hidden = folder / "closed/second/second.example.key.pem"
+    hidden.chmod(0o600)
+    config = write(folder / "sweet.conf",
+                   f"[sweet]\nlisten=127.0.0.1:0,tls\nuser=nobody\nroot={root}\n"
+                   f"certificate={tls.file('ec.pem')}\nkey={tls.file('ec.key')}\n"
+                   f"tls-alpn-01={folder}/closed/first\nlog-level=info\n".encode())
+    server = start(None, "--config", config, listen=None)
+    settings = tls.context()
+    settings.set_alpn_protocols(["acme-tls/1"])
+
+    def answers(name):
+        with Client(server.port, secure={"name": name, "settings": settings}) as client:
+            return client.at_end()
+
+    assert answers("first.example")
+    config.write_text(config.read_text().replace("/closed/first", "/closed/second"))
+    server.send_signal(signal.SIGHUP)
+    assert server.errors.wait("reloaded ")
+    with pytest.raises(OSError):
+        answers("second.example")
+    assert server.errors.wait("second.example.key.pem\": Permission denied")
+    hidden.chmod(0o644)
+    assert answers("second.example")

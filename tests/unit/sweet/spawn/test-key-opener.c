@@ -113,6 +113,11 @@ START_TEST(reads_the_configuration_again)
 	fd = key_opener_file(opener, key);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
+	configure("[sweet]\nlisten=127.0.0.1:0,tls\ncertificate=@/other\ntls-alpn-01=@\n");
+	ck_assert_int_eq(key_opener_begin(opener), 0);
+	fd = key_opener_file(opener, directory);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
 	configure("[sweet]\nno-such-key=1\n");
 	ck_assert_int_eq(key_opener_begin(opener), -EINVAL);
 	ck_assert_int_eq(key_opener_file(opener, key), -EPERM);
