@@ -24,6 +24,12 @@ def test_units(tmp_path):
     # "systemctl reload" runs this command and uses its exit status.
     assert re.findall(r"^ExecReload=(.*)$", text, re.M) == [f"{SWEET} --reload $MAINPID"]
     assert (settings["NoNewPrivileges"], settings["ProtectSystem"]) == ("yes", "strict")
+    # What it suggests in comments is valid as well.
+    suggested = re.findall(r"^# ((?:SupplementaryGroups|LoadCredential)=.*)$", text, re.M)
+    assert len(suggested) == 3
+    folder = tmp_path / "sweet.service.d"
+    folder.mkdir()
+    (folder / "override.conf").write_text("\n".join(["[Service]", *suggested, ""]))
     if shutil.which("systemd-analyze"):
         done = subprocess.run(
             ["systemd-analyze", "verify", "--man=no", tmp_path / "sweet.service",
