@@ -7,10 +7,11 @@ import shutil
 
 # The names in the mark "needs", and the Debian package that contains each.
 PACKAGES = {
-    "ab": "apache2-utils", "brotli": "brotli", "chromium": "chromium", "gnuplot": "gnuplot-nox",
+    "ab": "apache2-utils", "brotli": "brotli", "certbot": "certbot", "chromium": "chromium",
+    "dehydrated": "dehydrated", "gnuplot": "gnuplot-nox",
     "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
-    "htpasswd": "apache2-utils", "httperf": "httperf", "nginx": "nginx-light",
-    "openssl": "openssl",
+    "htpasswd": "apache2-utils", "httperf": "httperf", "lego": "lego",
+    "nginx": "nginx-light", "openssl": "openssl", "pebble": "pebble",
     "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
 }
 # Debian's own first, because its packages are already compiled.
