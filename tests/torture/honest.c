@@ -3,15 +3,16 @@
  * honest.c - honest clients: they request known documents, at a rate, and compare
  * every byte.
  *
- *	honest PORT RATE FIGURES TARGET=FILE...
+ *	honest [-a AUTHORITY] [-n TURNS] PORT RATE FIGURES TARGET=FILE...
  *
  * RATE requests a second are begun, all that go if it is 0, on CLIENTS
- * connections, each of which ends after TURNS requests and comes from another
+ * connections, each of which ends after TURNS requests (20) and comes from another
  * of 1000 addresses, 127.0.2.1 and following; a request that finds no connection
- * free waits, and what is not begun within LATE_NS is not made up for.  FILE holds the body.  Figures: 0 good
- * answers, 1 errors, 2 connections, 3 the slowest answer in us, 4 times late,
- * 5 how the last error came about (an errno, or 1000 + status), 6 us of all
- * answers.  Single-threaded; owns its sockets.
+ * free waits, and what is not begun within LATE_NS is not made up for.  FILE holds the body.
+ * With -a, they use TLS, and trust this authority; each connection performs a full handshake.
+ * Figures: 0 good answers, 1 errors, 2 connections, 3 the slowest answer in us, 4 times late,
+ * 5 how the last error came about (an errno, or 1000 + status), 6 us of all answers.
+ * Single-threaded; owns its sockets.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,10 +23,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "honest-tls.h"
 #include "hostile.h"
 
 #define CLIENTS 16
-#define TURNS 20
 #define ADDRESSES 1000
 #define TARGETS 16
 #define ROOM (1 << 20)
@@ -45,7 +46,8 @@ struct client {
 	int fd; /* -1: not connected */
 	unsigned turns;
 	const struct target *target; /* NULL: free */
-	bool connecting;
+	bool connecting, shaking;
+	SSL *ssl; /* NULL: clear text */
 	uint64_t since_ns, due_ns;
 	size_t have, head; /* bytes of the answer; of its head, 0 until it is there */
 	char *data;
@@ -56,11 +58,16 @@ static unsigned target_count;
 static struct client clients[CLIENTS];
 static struct sockaddr_in server;
 static int poller;
+static bool secure;
+static unsigned most_turns = 20;
 
 static void leave(struct client *client)
 {
-	if (client->fd >= 0)
+	if (client->fd >= 0) {
+		tls_leave(client->ssl);
 		close(client->fd);
+	}
+	client->ssl = NULL;
 	client->fd = -1;
 	client->target = NULL;
 }
@@ -85,6 +92,7 @@ static void start(struct client *client)
 		err(1, "socket");
 	client->turns = 0;
 	client->connecting = true;
+	client->shaking = false;
 	figures[CONNECTIONS]++;
 	(void)setsockopt(client->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	if (bind(client->fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
@@ -99,7 +107,7 @@ static void say(struct client *client)
 {
 	size_t length = strlen(client->target->request);
 
-	if (send(client->fd, client->target->request, length, MSG_NOSIGNAL) != (ssize_t)length)
+	if (tls_send(client->ssl, client->fd, client->target->request, length) != (ssize_t)length)
 		fail(client, errno);
 }
 
@@ -120,6 +128,18 @@ static void ask(struct client *client, const struct target *target, uint64_t due
 		say(client);
 }
 
+static void shake(struct client *client)
+{
+	int done = tls_shake(client->ssl);
+
+	if (done < 0) {
+		fail(client, errno);
+	} else if (done) {
+		client->shaking = false;
+		say(client);
+	}
+}
+
 static void connected(struct client *client)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
@@ -131,6 +151,10 @@ static void connected(struct client *client)
 		fail(client, error);
 	else if (epoll_ctl(poller, EPOLL_CTL_MOD, client->fd, &event) < 0)
 		fail(client, errno);
+	else if (secure && !(client->ssl = tls_enter(client->fd)))
+		fail(client, ENOMEM);
+	else if ((client->shaking = secure))
+		shake(client);
 	else
 		say(client);
 }
@@ -150,7 +174,7 @@ static void judge(struct client *client)
 	if (us > figures[SLOWEST])
 		figures[SLOWEST] = us;
 	client->target = NULL;
-	if (++client->turns == TURNS)
+	if (++client->turns == most_turns)
 		leave(client);
 }
 
@@ -163,7 +187,11 @@ static void take(struct client *client)
 		connected(client);
 		return;
 	}
-	got = recv(client->fd, client->data + client->have, ROOM - client->have, MSG_DONTWAIT);
+	if (client->shaking) {
+		shake(client);
+		return;
+	}
+	got = tls_recv(client->ssl, client->fd, client->data + client->have, ROOM - client->have);
 
 	if (got < 0 && errno == EAGAIN)
 		return;
@@ -249,9 +277,20 @@ int main(int argc, char **argv)
 	struct epoll_event events[CLIENTS];
 	uint64_t started;
 	double rate;
+	int option;
 
+	while ((option = getopt(argc, argv, "a:n:")) >= 0) {
+		if (option == 'a') {
+			secure = true;
+			tls_begin(optarg);
+		} else if (option != 'n' || (most_turns = (unsigned)atoi(optarg)) == 0) {
+			optind = argc;
+		}
+	}
+	argv += optind - 1;
+	argc -= optind - 1;
 	if (argc < 5)
-		errx(1, "usage: honest PORT RATE FIGURES TARGET=FILE...");
+		errx(1, "usage: honest [-a AUTHORITY] [-n TURNS] PORT RATE FIGURES TARGET=FILE...");
 	server = (struct sockaddr_in){.sin_family = AF_INET,
 				      .sin_port = htons((uint16_t)atoi(argv[1])),
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

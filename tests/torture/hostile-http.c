@@ -129,6 +129,35 @@ static size_t begin_garbage(char *to)
 	return length;
 }
 
+/* The first bytes of a ClientHello of 512 bytes: a record, a message, a version. */
+static size_t begin_hello(char *to)
+{
+	static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+
+	memcpy(to, hello, sizeof(hello) - 1);
+	return sizeof(hello) - 1;
+}
+
+static size_t begin_half_hello(char *to)
+{
+	for (size_t i = begin_hello(to); i < 256; i++)
+		to[i] = (char)draw(&seed);
+	return 256;
+}
+
+/* A record is longer than any may be (RFC 8446, 5.1), and comes whole. */
+static size_t begin_record(char *to)
+{
+	size_t length = 16385 + 256 + draw(&seed) % (65536 - 16385 - 256);
+
+	memcpy(to, "\x16\x03\x01", 3);
+	to[3] = (char)(length >> 8);
+	to[4] = (char)length;
+	for (size_t i = 0; i < length; i++)
+		to[5 + i] = (char)draw(&seed);
+	return 5 + length;
+}
+
 static size_t begin_work(char *to)
 {
 	return (size_t)sprintf(to, "GET /work?size=500000 HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -149,6 +178,9 @@ static const struct kind kinds[] = {
 	{"ranges", begin_ranges, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 200},
 	{"flood", begin_flood, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 100},
 	{"garbage", begin_garbage, "", WRITE_ONCE, READ_ALL, END_RESET, 5, 100},
+	{"half-hello", begin_half_hello, "", WRITE_ONCE, READ_ALL, END_CLOSE, 500, 0},
+	{"slow-hello", begin_hello, "\x03", WRITE_TRICKLE, READ_ALL, END_CLOSE, 1000, 0},
+	{"long-record", begin_record, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 100},
 };
 
 static void leave(struct connection *connection, bool reset)

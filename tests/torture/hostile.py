@@ -181,9 +181,9 @@ class Stage:
             yield server
 
     @contextlib.contextmanager
-    def honest(self, server, rate):
+    def honest(self, server, rate, *options):
         """Honest clients; their errors are errors of the server."""
-        program = Program(self, "honest", server.port, rate, Figures, *self.targets)
+        program = Program(self, "honest", *options, server.port, rate, Figures, *self.targets)
         try:
             yield program
         finally:
