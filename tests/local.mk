@@ -1002,6 +1002,9 @@ EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-e
 analyze:
 	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
 .PHONY: analyze
+# Programs of others, partly from PyPI; no part of make check.
+EXTRA_DIST += tests/tls-proofs/proof.py tests/tls-proofs/testssl.py tests/tls-proofs/sslyze.py \
+	tests/tls-proofs/fuzzer.py tests/tls-proofs/fuzzer.txt
 EXTRA_DIST += tests/README.md tests/again tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
 	tests/check-bench.sh tests/check-dist.sh tests/check-install.sh tests/check-library.sh
 EXTRA_DIST += \
@@ -1116,7 +1119,7 @@ check-kernel: sweet/sweet nabcctl/nabcctl cgi-examples/generate
 	srcdir='$(srcdir)' builddir='$(abs_builddir)' CC='$(CC)' \
 		'$(srcdir)/tests/kernel/check-kernel.sh' || test $$? = 77
 clean-local:
-	rm -rf tests/kernel/guests tests/kernel/guests-*
+	rm -rf tests/kernel/guests tests/kernel/guests-* tests/tls-proofs
 distclean-local:
 	rm -rf kernels
 .PHONY: check-kernel

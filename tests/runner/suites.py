@@ -305,6 +305,15 @@ def kernels(context, suite):
                           environment={"builddir": context.script("build"), "KERNELS": series})
 
 
+def tls_proofs(context, suite):
+    # fuzzer.py runs two programs at a time.
+    for name, weight in (("fuzzer", 2), ("testssl", 1), ("sslyze", 1)):
+        command = [sys.executable, context.script("tests", "tls-proofs", f"{name}.py")]
+        yield context.job(suite, name, in_tree(context, "build", *command), after=built("build"),
+                          weight=min(weight, context.processors), rank=100,
+                          environment={"PYTHONDONTWRITEBYTECODE": "1"})
+
+
 QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1 "
         "qemu-system-x86 xz-utils")
 PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev "
@@ -384,6 +393,8 @@ SUITES = [
     Suite("fuzz", (ALL,), "each fuzz target for a minute, with the same numbers for chance each time",
           make("fuzz", 2, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside", FUZZ_OPTIONS="-seed=1 -reload=0"),
           "clang libclang-rt-14-dev", deadline=3000),
+    Suite("tls-proofs", (ALL,), "TLS as testssl.sh, sslyze and tlsfuzzer see it", tls_proofs,
+          "nginx-light openssl python3-venv testssl.sh", deadline=900),
     Suite("bench", (ALL,), "whether each experiment runs, not how fast",
           script("tests/check-bench.sh", weight=2), PEERS, deadline=2000),
     Suite("torture", (ALL,), "faults, hostile input and load, for ten minutes",
