@@ -202,6 +202,7 @@ def test_half_a_preface(kind, root, clock):
     with running(kind, root / "root", "--http2", "clear", f"--header-timeout={clock.limit}s",
                  clock=clock) as server, Client(server.port) as client:
         client.send(PREFACE[:10])
+        server.wait_status(lambda now: now["connections"]["reading"] == 1)
         server.forward(clock.limit + 1)
         assert b"408" in client.head()
 
@@ -218,6 +219,8 @@ def test_timeouts(kind, root, clock, data, timeout):
                  "--threads", 1, clock=clock) as server, Raw(server.port) as client:
         client.send(data)
         client.until(SETTINGS, 0)
+        if timeout == "header":
+            server.wait_status(lambda now: now["connections"]["reading"] == 1)
         server.forward(clock.limit / 2)
         client.send(frame(PING, bytes(8)) if timeout == "keep-alive" and len(data) != 7 else b"")
         server.forward(clock.limit / 2 + 2)
