@@ -117,6 +117,9 @@ static void add_pseudo(struct stream_head *head, struct slice name, struct slice
 		return;
 	if (head->start || !is_word(value))
 		refuse(head, -400, "a malformed pseudo-field");
+	/* As an absolute URL it would name another host than :authority. */
+	if (which == HEAD_PATH && value.length && value.at[0] != '/' && !slice_is(value, "*"))
+		refuse(head, -400, "a :path that is not a path");
 	if (which == HEAD_PATH && value.length > REQUEST_TARGET_MAX)
 		refuse(head, -414, "a target that is too long");
 	if (head->error)
