@@ -33,7 +33,9 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-mime \
 	tests/fuzz/fuzz-spawner \
 	tests/fuzz/fuzz-tls \
-	tests/fuzz/fuzz-certificate
+	tests/fuzz/fuzz-certificate \
+	tests/fuzz/fuzz-stream-head \
+	tests/fuzz/fuzz-session
 if HAVE_HTTP_PARSER
 FUZZ_TARGETS += \
 	tests/fuzz/fuzz-request-differential \
@@ -113,6 +115,16 @@ tests_fuzz_fuzz_certificate_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_certificate_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_certificate_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_certificate_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_stream_head_SOURCES = tests/fuzz/fuzz-stream-head.c $(fuzz_main)
+tests_fuzz_fuzz_stream_head_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_stream_head_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_stream_head_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_stream_head_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz-session.c $(fuzz_main)
+tests_fuzz_fuzz_session_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_session_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_session_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_session_LDADD = $(fuzz_sweet_ldadd)
 tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz-request.c $(fuzz_main)
 tests_fuzz_fuzz_request_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_request_CFLAGS = $(fuzz_cflags)
@@ -227,5 +239,5 @@ endif
 .PHONY: fuzz
 
 EXTRA_DIST += tests/fuzz/README.md tests/fuzz/fuzz.sh tests/fuzz/corpus tests/fuzz/dictionary \
-	tests/fuzz/descriptors.h tests/fuzz/head.h tests/fuzz/racer.h tests/fuzz/server.h tests/fuzz/stranger.h tests/fuzz/theirs.h \
+	tests/fuzz/descriptors.h tests/fuzz/frames.h tests/fuzz/head.h tests/fuzz/racer.h tests/fuzz/server.h tests/fuzz/stranger.h tests/fuzz/theirs.h \
 	tests/fuzz/withdraw.h
