@@ -16,14 +16,22 @@ PACKAGES = {
 }
 # Debian's own first, because its packages are already compiled.
 PLACES = {"go": ["/usr/lib/go/bin/go"]}
+# Of programs that Debian does not have: how to get them, and the variable that names the program.
+OTHERS = {"h2spec": "go install github.com/summerwind/h2spec/cmd/h2spec@latest"}
+VARIABLES = {"h2spec": "H2SPEC"}
 
 
 def find(name):
-    """Returns the path of a program that PACKAGES names, or None."""
+    """Returns the path of a program that PACKAGES or OTHERS names, or None."""
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
-    found = (shutil.which(place, path=path) for place in (*PLACES.get(name, ()), name))
+    places = [*PLACES.get(name, ()), name]
+    if name in VARIABLES:
+        places.insert(0, os.environ.get(VARIABLES[name], ""))
+    found = (shutil.which(place, path=path) for place in places)
     return next(filter(None, found), None)
 
 
 def missing(name):
+    if name in OTHERS:
+        return f"{name} is missing; with Go: {OTHERS[name]}"
     return f"{name} is missing; on Debian: apt-get install {PACKAGES[name]}"
