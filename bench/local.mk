@@ -43,13 +43,16 @@ bench_null_server_SOURCES = bench/null-server.c bench/null-server.h bench/null-e
 	bench/null-uring.c
 bench_null_server_LDADD = $(URING_LIBS)
 
-# The same over TLS, and what measures handshakes.
+# The same over TLS, with HTTP/1.1 and HTTP/2, and what measures handshakes.
 if SWEET
-noinst_PROGRAMS += bench/null-tls bench/handshakes
+noinst_PROGRAMS += bench/null-tls bench/null-h2 bench/handshakes
 endif
-bench_null_tls_SOURCES = bench/null-tls.c
+bench_null_tls_SOURCES = bench/null-tls.c bench/null-cipher.c bench/null-cipher.h
 bench_null_tls_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS)
 bench_null_tls_LDADD = $(OPENSSL_LIBS)
+bench_null_h2_SOURCES = bench/null-h2.c bench/null-cipher.c bench/null-cipher.h
+bench_null_h2_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS)
+bench_null_h2_LDADD = $(OPENSSL_LIBS) $(NGHTTP2_LIBS)
 bench_handshakes_SOURCES = bench/load/handshakes.c \
 	bench/load/client-answer.c bench/load/client-answer.h \
 	bench/load/client-histogram.c bench/load/client-histogram.h
