@@ -53,6 +53,14 @@ SSLProtocol TLSv1.3
 SSLSessionCache none
 """
 
+# mod_file_cache sends each file once and then waits forever: with HTTP/2 it cannot be used.
+APACHE_H2 = """\
+LoadModule http2_module {modules}/mod_http2.so
+Protocols h2 http/1.1
+H2MinWorkers 4
+H2MaxWorkers 4
+"""
+
 # One process with one pool of connections to the responders: a request waits for one of them.
 APACHE_FASTCGI = """\
 LoadModule proxy_module {modules}/mod_proxy.so
@@ -95,6 +103,22 @@ class Apache(Server):
         write_conf(self, root, threads, APACHE_FILES.format(modules=modules())
                    + "".join(f"CacheFile {path}\n" for path in paths)
                    + (APACHE_TLS.format(modules=modules(), pem=tls.pem) if tls else ""))
+
+    def begin(self):
+        launch(self)
+
+
+class ApacheH2(Server):
+    """Serves files over TLS, also with HTTP/2; for at most that many connections."""
+
+    def __init__(self, context, root, connections, tls):
+        super().__init__("apache-h2", context.directory, context.server_cpu)
+        self.tls = tls
+        threads = 2 * connections
+        self.detail = f"event MPM, {threads} threads, mod_http2 with 4 threads"
+        write_conf(self, root, threads, "EnableSendfile On\n"
+                   + APACHE_TLS.format(modules=modules(), pem=tls.pem)
+                   + APACHE_H2.format(modules=modules()))
 
     def begin(self):
         launch(self)

@@ -22,7 +22,7 @@ class Tls:
     """pem: the file with certificate and key that servers read when they start; use() chooses.
 
     cipher: the only one that clients offer. settings: of Python's clients, which trust these
-    certificates only.
+    certificates only; settings_h2: of those that speak HTTP/2.
     """
 
     cipher = "TLS_AES_128_GCM_SHA256"
@@ -32,9 +32,13 @@ class Tls:
         self.pem = os.path.join(self.folder, "server.pem")
         self.by_kernel = kernel_encrypts()
         self.settings = ssl.create_default_context()
+        self.settings_h2 = ssl.create_default_context()
+        self.settings_h2.set_alpn_protocols(["h2"])
         os.mkdir(self.folder, 0o755)
         for kind in KEYS:
-            self.settings.load_verify_locations(self.make(kind))
+            certificate = self.make(kind)
+            self.settings.load_verify_locations(certificate)
+            self.settings_h2.load_verify_locations(certificate)
         self.use("ecdsa")
 
     def make(self, kind):

@@ -116,10 +116,11 @@ def start(context, root, sizes, connections):
     return ways + [Way(peer.name, peer, PAGE) for peer in peers]
 
 
-def check(ways, size):
+def check(ways, size, one=load.check):
+    """one(): load.check() or http2.check()."""
     for way in ways:
-        load.check(way.name, way.server.port,
-                   [(way.path.format(size=size), body_of(size))] * CHECKS, tls=way.server.tls)
+        one(way.name, way.server.port, [(way.path.format(size=size), body_of(size))] * CHECKS,
+            tls=way.server.tls)
 
 
 def measure(context):

@@ -208,7 +208,7 @@ def dynamic_bodies(context):
 
 
 @experiment("tls", report.print_ratios,
-            "over TLS: handshakes, kept connections, workers' pages, memory of idle connections",
+            "over TLS: HTTP/1.1 and HTTP/2, workers' pages, handshakes, memory of idle connections",
             tls)
 def over_tls(context):
     tls.measure(context)

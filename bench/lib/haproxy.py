@@ -28,7 +28,7 @@ frontend clients
 backend nginx
     server nginx 127.0.0.1:{behind}
 """
-TLS = " ssl crt {pem} ssl-min-ver TLSv1.3 alpn http/1.1"
+TLS = " ssl crt {pem} ssl-min-ver TLSv1.3 alpn h2,http/1.1"
 MIB_MAX = 4095
 OBJECT_ROOM = 4096  # for the head of a response
 

@@ -104,7 +104,7 @@ def conf_text(directory, port, root, location="", upstream="", workers=1, listen
     user = f"user {pwd.getpwuid(0).pw_name};" if as_root else ""
     return NGINX.format(user=user, dir=directory, port=port, root=root, location=location,
                         upstream=upstream, workers=workers, listen=listen,
-                        ssl=" ssl" if tls else "", tls=tls_lines(tls) if tls else "")
+                        ssl=" ssl http2" if tls else "", tls=tls_lines(tls) if tls else "")
 
 
 def tls_lines(tls):

@@ -186,6 +186,9 @@ class NullFiles(Server):
         argv = [self.program, str(self.port), str(self.size), str(self.count), *self.arguments()]
         log = self.launch(argv, "null", lambda log: line_starting(log, self.READY))
         # It is ready before it knows whether the kernel has io_uring.
+        self.try_out(log)
+
+    def try_out(self, log):
         client = http_connection(self.address, self.port, self.ANSWER_SECONDS, self.tls)
         try:
             client.request("GET", "/")
@@ -203,13 +206,25 @@ class NullTls(NullFiles):
 
     READY = "null-tls: ready"
 
-    def __init__(self, context, count, tls):
-        super().__init__(context, "tls", count)
-        self.program = find_built(context.build, "bench", "null-tls")
+    def __init__(self, context, count, tls, kind="tls"):
+        super().__init__(context, kind, count)
+        self.program = find_built(context.build, "bench", self.name)
         self.tls = tls
 
     def arguments(self):
         return [self.tls.pem]
+
+
+class NullH2(NullTls):
+    """The same with HTTP/2, by the libnghttp2 that SWEET uses."""
+
+    READY = "null-h2: ready"
+
+    def __init__(self, context, count, tls):
+        super().__init__(context, count, tls, "h2")
+
+    def try_out(self, log):
+        """It has no ring, and speaks no HTTP/1.1."""
 
 
 class Row:

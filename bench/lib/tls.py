@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""tls: SWEET, its peers and the limit over TLS 1.3: handshakes, files on kept connections, workers'
-pages, and the memory of idle connections.
+"""tls: SWEET, its peers and the limit over TLS 1.3: files on kept connections and workers' pages,
+each with HTTP/1.1 and HTTP/2, handshakes, and the memory of idle connections.
 """
 
-from . import bars, dynamic, files, idle, load, process, report
-from .apache import Apache
+from . import bars, dynamic, files, http2, idle, load, process, report
+from .apache import Apache, ApacheH2
 from .certificates import Tls
 from .h2o import H2o
 from .haproxy import HAProxy
@@ -12,12 +12,16 @@ from .lighttpd import Lighttpd
 from .nginx import Nginx, NginxFastCgi
 from .plot import Plot
 from .process import Failure
-from .servers import NullTls, Row, Sweet, find_program
+from .servers import NullH2, NullTls, Row, Sweet, find_program
 
 KB, MB = 1 << 10, 1 << 20
 SIZES, QUICK_SIZES = (1 * KB, 10 * KB, 100 * KB, 1 * MB), (10 * KB,)
 CONNECTIONS, QUICK_CONNECTIONS = (1, 10), (10,)
-PROTOCOLS = ("http/1.1",)
+# The connections for generated pages: with HTTP/2 one, because nginx needs a process of the FastCGI
+# program for each request at a time.
+PROTOCOLS = {"http/1.1": None, "h2": 1}
+CHECKS = {"http/1.1": load.check, "h2": http2.check}
+PARTS = (*PROTOCOLS, "handshakes", "idle")
 DYNAMIC_SIZES = (10 * KB, 100 * KB)
 HANDSHAKE_SIZE = 1 * KB
 HANDSHAKE_CONNECTIONS = 8  # at a time
@@ -31,7 +35,9 @@ IDLE_WARM = 10  # times all files
 PEERS = (*bars.PEERS, "haproxy")
 # SWEET's targets: the CPU time of others divided by its own.
 BEST_PEER = {1 * KB: 1.1, 10 * KB: 1.1, 100 * KB: 1.05, 1 * MB: 1.05}
+BEST_PEER_H2 = {1 * KB: 1.2, 10 * KB: 1.1, 100 * KB: 1.1}
 HANDSHAKE = 0.97
+NEAR = 1.1  # times the limit's CPU time are enough, too
 FASTCGI = {10 * KB: 2.5, 100 * KB: 2}
 
 PLOTS = (Plot("cpu_us_per_request", "server CPU, us", "CPU time of the server for a handshake",
@@ -42,8 +48,22 @@ PLOTS = (Plot("cpu_us_per_request", "server CPU, us", "CPU time of the server fo
               where=lambda of: "connections" in of and "page" not in of))
 
 
+def parts(text):
+    """Of --parts."""
+    values = text.split(",")
+    if not set(values) <= set(PARTS):
+        raise ValueError
+    return values
+
+
+def add_options(parser):
+    parser.add_argument("--parts", type=parts, metavar="LIST", default=list(PARTS),
+                        help=f"tls: only these: {', '.join(PARTS)}")
+
+
 def start(context, root, sizes, connections, tls):
-    """Returns (servers of the files, the program that only encrypts and sends)."""
+    """Returns {protocol: servers of the files}, {protocol: the program that only encrypts and
+    sends}."""
     mib = files.cache_mib(sizes)
     sweets = [Sweet(context, root, io, mib, dynamic=True, tls=tls) for io in context.io]
     context.start([*sweets, Nginx(context, root, tls=tls), Lighttpd(context, root, tls=tls),
@@ -52,9 +72,12 @@ def start(context, root, sizes, connections, tls):
                           files.paths(root, sizes), tls=tls),
                    HAProxy(context, root, max(sizes), mib, tls=tls)])
     servers = list(context.servers)
-    null = NullTls(context, files.FILES, tls)
-    context.start([null])
-    return servers, null
+    other = ApacheH2(context, root, connections, tls)
+    nulls = {"http/1.1": NullTls(context, files.FILES, tls),
+             "h2": NullH2(context, files.FILES, tls)}
+    context.start([other, *nulls.values()])
+    return {"http/1.1": servers,
+            "h2": [other if server.name == "apache" else server for server in servers]}, nulls
 
 
 def measure(context):
@@ -66,44 +89,67 @@ def measure(context):
     every = list(dict.fromkeys((*sizes, HANDSHAKE_SIZE)))
     root = files.make_root(context, every)
     tls = Tls(context)
-    servers, null = start(context, root, every, max(counts), tls)
-    measure_kept(context, servers, null, sizes, counts)
-    measure_dynamic(context, servers, root, [size for size in DYNAMIC_SIZES if size in sizes],
-                    max(counts), tls)
-    measure_handshakes(context, servers, null, tls)
-    measure_idle(context, servers, tls)
+    servers, nulls = start(context, root, every, max(counts), tls)
+    protocols = [protocol for protocol in PROTOCOLS if protocol in context.options.parts]
+    for protocol in protocols:
+        measure_kept(context, servers[protocol], nulls[protocol], protocol, sizes, counts)
+    servers = servers["http/1.1"]
+    measure_dynamic(context, servers, root, protocols,
+                    [size for size in DYNAMIC_SIZES if size in sizes], max(counts), tls)
+    if "handshakes" in context.options.parts:
+        measure_handshakes(context, servers, nulls["http/1.1"], tls)
+    if "idle" in context.options.parts:
+        measure_idle(context, servers, tls)
 
 
-def measure_kept(context, servers, null, sizes, counts):
+def check(servers, protocol, size):
+    for server in servers:
+        CHECKS[protocol](server.name, server.port, files.pages(size), tls=server.tls)
+
+
+def row(server, client):
+    """The same peer may be another server with HTTP/2."""
+    return Row(server.name.replace("apache-h2", "apache"), server, client)
+
+
+def runs_of(context, protocol):
+    """Returns the runs of a server in a case; None: the usual number."""
+    return 1 if context.quick and protocol != "http/1.1" else None
+
+
+def measure_kept(context, servers, null, protocol, sizes, counts):
     for size in sizes:
-        context.check(files.pages, size)
+        check(servers, protocol, size)
         null.serve(size)
-        for protocol in PROTOCOLS:
-            for connections in counts:
-                client = load.H2load(context.client_cpu, connections, size, files.page(size),
-                                     files.FILES, protocol)
-                context.turns({"protocol": protocol, "size": size, "connections": connections},
-                              [Row(server.name, server, client) for server in (*servers, null)])
-        context.check(files.pages, size)
+        for connections in counts:
+            client = load.H2load(context.client_cpu, connections, size, files.page(size),
+                                 files.FILES, protocol)
+            context.turns({"protocol": protocol, "size": size, "connections": connections},
+                          [row(server, client) for server in (*servers, null)],
+                          runs=runs_of(context, protocol))
+        check(servers, protocol, size)
 
 
-def measure_dynamic(context, servers, root, sizes, connections, tls):
+def measure_dynamic(context, servers, root, protocols, sizes, connections, tls):
     """SWEET's workers, and nginx in front of FastCGI responders, without files."""
-    if not sizes:
+    if not sizes or not protocols:
         return
-    nginx = NginxFastCgi(context, root, max(sizes), connections, tls)
+    at_once = max((PROTOCOLS[protocol] or 0) * load.H2load.STREAMS for protocol in protocols)
+    nginx = NginxFastCgi(context, root, max(sizes), max(connections, at_once), tls)
     context.start([nginx])
     ways = [dynamic.Way(server.name, server, dynamic.PAGE)
             for server in (*servers[:len(context.io)], nginx)]
-    for size in sizes:
-        dynamic.check(ways, size)
-        for protocol in PROTOCOLS:
-            client = load.H2load(context.client_cpu, connections, size,
-                                 dynamic.PAGE.format(size=size), protocol=protocol)
+    for protocol in protocols:
+        count = PROTOCOLS[protocol] or connections
+        for size in sizes:
+            dynamic.check(ways, size, CHECKS[protocol])
+            client = load.H2load(context.client_cpu, count, size, dynamic.PAGE.format(size=size),
+                                 protocol=protocol)
             context.turns({"page": "generated", "protocol": protocol, "size": size,
-                           "connections": connections},
-                          [Row(way.name, way.server, client) for way in ways])
-        dynamic.check(ways, size)
+                           "connections": count},
+                          [Row(way.name, way.server, client) for way in ways],
+                          runs=runs_of(context, protocol))
+            dynamic.check(ways, size, CHECKS[protocol])
 
 
 def restart(servers, tls, kind):
@@ -120,7 +166,7 @@ def measure_handshakes(context, servers, null, tls):
         if wanted != kind:
             kind = wanted
             restart([*servers, null], tls, kind)
-        context.check(files.pages, HANDSHAKE_SIZE)
+        check(servers, "http/1.1", HANDSHAKE_SIZE)
         client = load.Handshakes(context, HANDSHAKE_CONNECTIONS, HANDSHAKE_SIZE,
                                  files.page(HANDSHAKE_SIZE) % 0, resume)
         context.turns({"handshake": name, "size": HANDSHAKE_SIZE},
@@ -172,10 +218,14 @@ def verdicts(cases):
     for case in cases:
         words, of = report.case_name(case), case["parameters"]
         if "handshake" in of:
-            result += bars.best_peer(case, HANDSHAKE, words, PEERS)
-        elif "page" in of:
-            result += bars.other_row(case, "nginx-fastcgi", "nginx with FastCGI",
-                                     FASTCGI[of["size"]], words)
-        elif of["size"] in BEST_PEER:
-            result += bars.best_peer(case, BEST_PEER[of["size"]], words, PEERS)
+            result += bars.best_peer(case, HANDSHAKE, words, PEERS, NEAR)
+            continue
+        page, size, old = "page" in of, of["size"], of["protocol"] == "http/1.1"
+        # Pages with HTTP/2 have no target.
+        if page and old and size in FASTCGI:
+            result += bars.other_row(case, "nginx-fastcgi", "nginx with FastCGI", FASTCGI[size],
+                                     words)
+        bar = (BEST_PEER if old else BEST_PEER_H2).get(size)
+        if bar and not page:
+            result += bars.best_peer(case, bar, words, PEERS, NEAR)
     return result

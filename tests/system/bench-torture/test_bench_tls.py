@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 import types
 
 import pytest
@@ -20,7 +21,7 @@ from server import SCALE, TIMEOUT, UNDER
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import certificates, h2o, idle, load, nginx  # noqa: E402
+from lib import certificates, h2o, http2, idle, load, nginx  # noqa: E402
 from lib.experiments import EXPERIMENTS  # noqa: E402
 from lib.process import Failure  # noqa: E402
 from test_bench_bars import costs, outcomes  # noqa: E402
@@ -49,13 +50,13 @@ def free_port():
 
 
 @contextlib.contextmanager
-def null_server(tls, size=SIZE):
+def null_server(tls, size=SIZE, program="null-tls"):
     """Yields its port."""
     port = free_port()
-    with subprocess.Popen([*UNDER, os.path.join(BUILT, "null-tls"), str(port), str(size), "3",
+    with subprocess.Popen([*UNDER, os.path.join(BUILT, program), str(port), str(size), "3",
                            tls.pem], stdout=subprocess.PIPE) as server:
         try:
-            assert server.stdout.readline() == b"null-tls: ready\n"
+            assert server.stdout.readline() == f"{program}: ready\n".encode()
             yield port
         finally:
             server.kill()
@@ -189,6 +190,51 @@ def test_null_server_survives_other_clients(tls):
         assert figures(run(port, "--requests", 1))["requests"] == 1
 
 
+BLOCK = (16 << 10) - 9  # the content of a record with one frame
+
+
+@pytest.mark.parametrize("size", [1, 2048, 2049, BLOCK - 1, BLOCK, BLOCK + 1, 4 * BLOCK,
+                                  20 * BLOCK + 100])
+def test_null_h2_sends_whole_bodies(tls, size):
+    """Connections go round the bodies, and frames divide them."""
+    bodies = [letter * size for letter in (b"a", b"b", b"c", b"a")]
+    with null_server(tls, size, "null-h2") as port:
+        for first in range(2):
+            http2.check("null", port, [("/", body) for body in bodies[first:]], tls=tls)
+
+
+def test_null_h2_waits_for_slow_clients(tls):
+    """More than the socket takes is sent when the client reads; streams share the connection."""
+    count, size = 5, 2 * MB
+    with null_server(tls, size, "null-h2") as port:
+        with contextlib.closing(http2.Client("127.0.0.1", port, TIMEOUT, tls)) as client:
+            fields = bytes([http2.GET, http2.HTTPS]) + http2.literal(http2.PATH, "/")
+            flags = http2.END_STREAM | http2.END_HEADERS
+            client.socket.sendall(b"".join(http2.frame(http2.HEADERS, flags, stream, fields)
+                                           for stream in range(1, 2 * count, 2)))
+            time.sleep(0.2)
+            bodies, ended = {}, 0
+            while ended < count:
+                kind, flags, stream, payload = client.read_frame()
+                if kind == http2.DATA:
+                    bodies.setdefault(stream, bytearray()).extend(payload)
+                    ended += flags & http2.END_STREAM
+    assert sorted(bodies.values()) == sorted(letter * size for letter in (b"a", b"a", b"b", b"b",
+                                                                         b"c"))
+
+
+def test_null_h2_survives_other_clients(tls):
+    settings = ssl.create_default_context(cafile=tls.pem)
+    settings.set_alpn_protocols(["http/1.1"])
+    with null_server(tls, program="null-h2") as port:
+        with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", port)) as plain:
+            settings.wrap_socket(plain, server_hostname="127.0.0.1")
+        assert run(port, "--requests", 1).returncode == 1  # HTTP/1.1 without ALPN
+        with contextlib.closing(http2.Client("127.0.0.1", port, TIMEOUT, tls)) as client:
+            good, body = client.get("/")
+        assert good and len(body) == SIZE
+
+
 # --- what measures -----------------------------------------------------------------
 
 
@@ -222,11 +268,48 @@ def test_h2load_offers_one_cipher(tls):
         load.check_cipher(server, "Cipher: TLS_AES_256_GCM_SHA384\n")
 
 
+@pytest.mark.needs("h2load")
+def test_h2load_speaks_either_protocol(tls):
+    for program, protocol, other in (("null-tls", "http/1.1", "h2"), ("null-h2", "h2", "http/1.1")):
+        with null_server(tls, program=program) as port:
+            server = types.SimpleNamespace(name="null", tls=tls, origin=f"https://127.0.0.1:{port}")
+            got = load.H2load(0, 2, SIZE, "/", protocol=protocol).run(server, 1)
+            assert got["bytes"] == got["requests"] * SIZE > 0
+    with pytest.raises(Failure, match=f"the protocol is not {other}"):
+        load.check_protocol(server, f"Application protocol: {protocol}\n", other)
+
+
+def test_h2load_counts_what_is_not_complete_with_http2():
+    output = ("requests: 9 total, 9 started, 9 done, 2 succeeded, 0 failed, 0 errored, 0 timeout\n"
+              "status codes: 5 2xx, 0 3xx, 0 4xx, 0 5xx\n"
+              "traffic: 4KB (4096) total, 9B (9) headers (space savings 80%), 3KB (3500) data\n")
+    for protocol, requests in (("http/1.1", 2), ("h2", 3)):
+        client = load.H2load(0, 2, 1000, "/", protocol=protocol)
+        assert client.figures("x", output, 0, [1, 2], 1)["requests"] == requests
+    assert client.figures("x", output, 0, [], 1)["p50"] is None
+    with pytest.raises(Failure, match="no request"):
+        client.figures("x", output.replace("3500", "900").replace("2 suc", "0 suc"), 0, [], 1)
+
+
+def test_other_bytes_and_protocols_end_a_check_by_http2(tls):
+    with null_server(tls, program="null-h2") as port:
+        with pytest.raises(Failure, match="bytes that are not"):
+            http2.check("null", port, [("/", b"x")], tls=tls)
+    with null_server(tls) as port, pytest.raises(Failure, match="does not choose HTTP/2"):
+        http2.check("null", port, [("/", b"x")], tls=tls)
+
+
+def test_status_of_http2():
+    assert http2.is_good(b"\x88\x00") and http2.is_good(b"\x20\x3f\xe1\x1f\x88")
+    assert not http2.is_good(b"\x8d") and not http2.is_good(b"\x3f\xe1") and not http2.is_good(b"")
+    assert http2.content(http2.PADDED | http2.PRIORITY, b"\2.....abc..") == b"abc"
+
+
 @pytest.mark.parametrize("by_kernel", [False, True])
 def test_configurations_of_peers(by_kernel):
     tls = types.SimpleNamespace(pem="/x.pem", by_kernel=by_kernel)
     text = nginx.conf_text("/d", 1, "/r", tls=tls)
-    assert "listen 127.0.0.1:1 ssl backlog" in text and "ssl_certificate_key /x.pem;" in text
+    assert "listen 127.0.0.1:1 ssl http2 backlog" in text and "ssl_certificate_key /x.pem;" in text
     assert ("ssl_conf_command Options KTLS;" in text) == by_kernel
     assert "ssl" not in nginx.conf_text("/d", 1, "/r")
     assert h2o.configuration("/d", 1, "/r", tls=tls)["listen"]["ssl"]["key-file"] == "/x.pem"
@@ -239,8 +322,25 @@ def test_bars():
     pages = costs({"page": "generated", "protocol": "http/1.1", "size": 10 << 10,
                    "connections": 10}, **{"sweet": [10], "nginx-fastcgi": [30]})
     handshakes = costs({"handshake": "resumed", "size": 1 << 10}, sweet=[100], apache=[98])
-    assert outcomes(EXPERIMENTS["tls"].verdicts([kept, pages, handshakes])) == {
+    many = [costs({"protocol": "h2", "size": size, "connections": 1},
+                  **{"sweet": [sweet], "h2o": [12], "null-h2": [9]})
+            for size, sweet in ((1 << 10, 10), (10 << 10, 11), (100 << 10, 9.5), (1 << 20, 99))]
+    untold = costs({**pages["parameters"], "protocol": "h2"},
+                   **{"sweet": [10], "nginx-fastcgi": [11]})
+    assert outcomes(EXPERIMENTS["tls"].verdicts([kept, pages, handshakes, *many, untold])) == {
         "CPU time, best peer (haproxy) : SWEET, http/1.1, 1 KB, 1c": (1.05, 1.1, False),
         "CPU time, best peer (haproxy) : null, http/1.1, 1 KB, 1c": (1.312, 1.1, None),
         "CPU time, nginx with FastCGI : SWEET, generated, http/1.1, 10 KB, 10c": (3, 2.5, True),
-        "CPU time, best peer (apache) : SWEET, resumed, 1 KB": (0.98, 0.97, True)}
+        "CPU time, best peer (apache) : SWEET, resumed, 1 KB": (0.98, 0.97, True),
+        "CPU time, best peer (h2o) : SWEET, h2, 1 KB, 1c": (1.2, 1.2, True),
+        "CPU time, best peer (h2o) : SWEET, h2, 10 KB, 1c": (1.091, 1.1, False),
+        "CPU time, best peer (h2o) : null, h2, 10 KB, 1c": (1.333, 1.1, None),
+        "CPU time, best peer (h2o) : SWEET, h2, 100 KB, 1c": (1.263, 1.1, True)}
+
+
+def test_near_the_limit_is_enough():
+    case = costs({"protocol": "h2", "size": 1 << 10, "connections": 1},
+                 **{"sweet": [10.8], "h2o": [12], "null-h2": [10]})
+    assert outcomes(EXPERIMENTS["tls"].verdicts([case])) == {
+        "CPU time, SWEET : null, h2, 1 KB, 1c": (1.08, "at most 1.1", True),
+        "CPU time, best peer (h2o) : null, h2, 1 KB, 1c": (1.2, 1.2, None)}
