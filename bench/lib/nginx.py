@@ -84,11 +84,12 @@ upstream responders {{
         keepalive {processes};
     }}"""
 FCGI_BUFFER = 32  # KiB
-# The buffers of a connection are as large as a record, by default.
+# The buffers of a connection are as large as a record, by default; frames of HTTP/2 are not.
 TLS = """\
 ssl_certificate {pem};
         ssl_certificate_key {pem};
-        ssl_protocols TLSv1.3;"""
+        ssl_protocols TLSv1.3;
+        http2_chunk_size 16k;"""
 KERNEL_TLS = """
         ssl_conf_command Options KTLS;"""
 

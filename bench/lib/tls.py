@@ -112,9 +112,9 @@ def row(server, client):
     return Row(server.name.replace("apache-h2", "apache"), server, client)
 
 
-def runs_of(context, protocol):
+def runs(context):
     """Returns the runs of a server in a case; None: the usual number."""
-    return 1 if context.quick and protocol != "http/1.1" else None
+    return 1 if context.quick else None
 
 
 def measure_kept(context, servers, null, protocol, sizes, counts):
@@ -126,7 +126,7 @@ def measure_kept(context, servers, null, protocol, sizes, counts):
                                  files.FILES, protocol)
             context.turns({"protocol": protocol, "size": size, "connections": connections},
                           [row(server, client) for server in (*servers, null)],
-                          runs=runs_of(context, protocol))
+                          runs=runs(context))
         check(servers, protocol, size)
 
 
@@ -148,7 +148,7 @@ def measure_dynamic(context, servers, root, protocols, sizes, connections, tls):
             context.turns({"page": "generated", "protocol": protocol, "size": size,
                            "connections": count},
                           [Row(way.name, way.server, client) for way in ways],
-                          runs=runs_of(context, protocol))
+                          runs=runs(context))
             dynamic.check(ways, size, CHECKS[protocol])
 
 
@@ -171,7 +171,7 @@ def measure_handshakes(context, servers, null, tls):
                                  files.page(HANDSHAKE_SIZE) % 0, resume)
         context.turns({"handshake": name, "size": HANDSHAKE_SIZE},
                       [Row(server.name, server, client) for server in (*servers, null)],
-                      runs=1 if context.quick else None)
+                      runs=runs(context))
 
 
 def memory(server):
