@@ -15,7 +15,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #define SPARE_MAX 0 /* not kept, so that the sanitizer detects a use after free */
 #else
-#define SPARE_MAX 64
+#define SPARE_MAX 1024 /* the streams of a few sessions */
 #endif
 #define CRLF "\r\n"
 #define STATUS_GONE 499 /* in the log: the client disconnected; as in other servers */
@@ -36,6 +36,7 @@ static struct output *take_spare(struct thread *thread)
 	if (output) {
 		thread->spare = (struct transaction *)*spare_link(output);
 		thread->spare_count--;
+		thread->spare_least = MIN(thread->spare_least, thread->spare_count);
 	}
 	return output;
 }
@@ -134,6 +135,14 @@ void output_close(struct output *output)
 	thread->spare_count++;
 }
 
+/* Once per second: frees half of those that nobody has needed for that time. */
+static void trim_spare(struct thread *thread)
+{
+	for (unsigned idle = thread->spare_least / 2; idle; idle--)
+		free(take_spare(thread));
+	thread->spare_least = thread->spare_count;
+}
+
 void output_free_spare(struct thread *thread)
 {
 	struct output *output;
@@ -203,6 +212,7 @@ static void refresh_date(struct thread *thread)
 
 	if (now < thread->date_until_ms && thread->date_config == config)
 		return;
+	trim_spare(thread);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	/* Until the end of the second of the wall clock, so that all threads agree. */
 	thread->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;

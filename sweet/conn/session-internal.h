@@ -70,6 +70,8 @@ struct session {
 	struct connection *connection;
 	nghttp2_session *http2;
 	struct session_frames frames;
+	int32_t highest; /* stream that the client has opened */
+	GArray *fields;	 /* of the head that is being submitted */
 	struct session_message message;
 	struct stream *streams;
 	unsigned stream_count;

@@ -386,25 +386,50 @@ static bool check_frame(struct session *session)
 	return false;
 }
 
+/* Whether the frame opens a stream, which it can whatever came before. */
+static bool opens_stream(struct session *session)
+{
+	const nghttp2_frame_hd *frame = &session->frames.head;
+
+	if (frame->type != NGHTTP2_HEADERS || frame->stream_id <= session->highest)
+		return false;
+	session->highest = frame->stream_id;
+	return true;
+}
+
+/* Returns false if the connection was freed. */
+static bool process(struct session *session, const char *data, size_t length)
+{
+	ssize_t used = nghttp2_session_mem_recv(session->http2, (const uint8_t *)data, length);
+
+	if (used < 0)
+		fail(session, nghttp2_strerror((int)used));
+	return used >= 0;
+}
+
 void session_received(struct connection *connection, const char *data, size_t length)
 {
 	struct session *session = session_of(connection);
+	size_t run = 0; /* bytes that can be processed together */
 
-	while (length) {
+	while (run < length) {
 		bool begins;
-		size_t now = session_frames_split(&session->frames, data, length, &begins);
-		ssize_t used;
+		size_t now =
+			session_frames_split(&session->frames, data + run, length - run, &begins);
 
-		if (begins && !check_frame(session))
-			return;
-		used = nghttp2_session_mem_recv(session->http2, (const uint8_t *)data, now);
-		if (used < 0) {
-			fail(session, nghttp2_strerror((int)used));
-			return;
+		if (begins && !opens_stream(session)) {
+			if (run && !process(session, data, run))
+				return;
+			data += run;
+			length -= run;
+			run = 0;
+			if (!check_frame(session))
+				return;
 		}
-		data += now;
-		length -= now;
+		run += now;
 	}
+	if (run && !process(session, data, run))
+		return;
 	if (session->begun_with != connection->thread->config_ref)
 		session_leave(connection);
 	else if (!connection->sending)
@@ -501,6 +526,7 @@ bool session_open(struct connection *connection)
 		return false;
 	session->connection = connection;
 	session->waking.data = session;
+	session->fields = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv));
 	session->frames.preface = strlen(SESSION_PREFACE);
 	session->begun_with = connection->thread->config_ref;
 	if (nghttp2_session_server_new2(&session->http2, callbacks, session, options) ||
@@ -509,6 +535,7 @@ bool session_open(struct connection *connection)
 	    nghttp2_session_set_local_window_size(session->http2, NGHTTP2_FLAG_NONE, 0,
 						  SESSION_WINDOW)) {
 		nghttp2_session_del(session->http2);
+		g_array_unref(session->fields);
 		free(session);
 		return false;
 	}
@@ -531,6 +558,7 @@ void session_close(struct connection *connection)
 		g_queue_unlink(&connection->thread->sessions, &session->waking);
 	session_message_free(&session->message);
 	session_closed_free(session);
+	g_array_unref(session->fields);
 	connection->send.pieces = NULL;
 	connection->send.piece_count = 0;
 	connection->session = NULL;

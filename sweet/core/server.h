@@ -143,8 +143,8 @@ struct thread {
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct transaction *spare;	   /* of output.c, with the next field */
-	unsigned spare_count;
-	struct worker_hook *workers; /* of worker.c */
+	unsigned spare_count, spare_least; /* in this second */
+	struct worker_hook *workers;	   /* of worker.c */
 	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */
 	bool draining;	     /* connections close after their response */
 	/* Called when the last connection has ended; or NULL. */
