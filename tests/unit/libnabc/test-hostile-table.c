@@ -140,9 +140,15 @@ static int lie(void)
 
 static bool is_theirs(const unsigned char *data, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
-		if (data[i] != THEIRS && !(punches && data[i] == 0))
+	/* The member may change it meanwhile. */
+	const volatile unsigned char *shared = data;
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = shared[i];
+
+		if (byte != THEIRS && !(punches && byte == 0))
 			return false;
+	}
 	return true;
 }
 
