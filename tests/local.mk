@@ -194,6 +194,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-connection-body \
 	tests/unit/sweet/conn/test-session-frames \
+	tests/unit/sweet/conn/test-session \
 	tests/unit/sweet/conn/test-session-message \
 	tests/unit/sweet/http/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
@@ -724,6 +725,10 @@ tests_unit_sweet_backend_test_response_queue_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_conn_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_connection_body_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_connection_body_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_conn_test_session_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_conn_test_session_frames_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_frames_CFLAGS = $(sweet_unit_cflags)
