@@ -636,6 +636,35 @@ START_TEST(test_cut_off)
 }
 END_TEST
 
+/* A body ends without a byte more, while the responder is busy. */
+START_TEST(test_end_alone)
+{
+	begin(_i);
+	request(1, "/b", true);
+	say_content(1, 0, WINDOW, false);
+	AWAIT(exchanges[1].has);
+	say_content(1, 0, 0, true);
+	hear_all();
+	call(&runner, ask_again, &exchanges[1]);
+	HEAR(heard[1].ended);
+	SEEN(exchanges[1].taken == WINDOW && exchanges[1].over);
+	request(3, "/w", true);
+	say_content(3, 0, 0, true);
+	hear_all();
+	call(&runner, resume_with_body, &exchanges[3]);
+	HEAR(heard[3].ended);
+	SEEN(exchanges[3].taken == 0 && exchanges[3].over);
+	/* A responder that needs no body. */
+	permit(0);
+	request(5, "/w", true);
+	say_content(5, 0, 0, true);
+	hear_all();
+	call(&runner, be_done, &exchanges[5]);
+	HEAR(heard[5].ended);
+	end();
+}
+END_TEST
+
 /* Another responder takes over a stream, of which content has come meanwhile. */
 START_TEST(test_resume)
 {
@@ -664,6 +693,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_reset_in_flight, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_in_all_states, kind, KINDS);
 	tcase_add_loop_test(tcase, test_cut_off, kind, KINDS);
+	tcase_add_loop_test(tcase, test_end_alone, kind, KINDS);
 	tcase_add_loop_test(tcase, test_resume, kind, KINDS);
 }
 
