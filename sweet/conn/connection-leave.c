@@ -59,6 +59,11 @@ static struct leaving *leaving_new(struct connection *connection)
 	return leaving;
 }
 
+static uint64_t bytes_left(const struct NC_send *message)
+{
+	return connection_body_bytes(message) - (message->skip - message->header_length);
+}
+
 /*
  * Stops the send.  Returns how many bytes of the body were sent; below 0: the send continues, and
  * can be stopped when it waits.
@@ -67,15 +72,15 @@ static int64_t stop_send(struct connection *connection)
 {
 	struct output *output = connection->output;
 	const struct NC_send *message = &connection->send.message;
-	uint64_t left;
 
 	if (message->skip < message->header_length)
 		return -1;
-	left = connection_body_bytes(message) - (message->skip - message->header_length);
 	/* With TLS all of it may be encrypted, and only wait to be sent. */
-	if (left == 0 || !connection->transport->cancel(connection))
+	if (bytes_left(message) == 0 || !connection->transport->cancel(connection))
 		return -1;
-	output->sent -= left;
+	/* By then a stream has sent what is in frames, too. */
+	output->sent -= bytes_left(message);
+	output->head_sent = true;
 	connection->sending = false;
 	connection_unsent_stops(connection);
 	connection_unsent_shrink(connection);

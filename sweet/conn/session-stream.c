@@ -245,7 +245,8 @@ static bool cancel(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
-	if (!connection->sending || stream->ended)
+	if (!connection->sending || stream->ended ||
+	    stream->framed == loop_send_length(&connection->send))
 		return false;
 	session_message_release(&stream->session->message, stream);
 	return true;

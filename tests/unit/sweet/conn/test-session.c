@@ -544,6 +544,68 @@ static void make_unit(void)
 	ck_assert_int_eq(NC_free(&handle), 0);
 }
 
+enum moving { NO_WINDOW, SMALL_WINDOW, FULL_SOCKET, MOVINGS };
+
+static void set_no_window(void)
+{
+	static const unsigned char setting[] = {0, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0, 0, 0,
+						0};
+
+	say_frame(NGHTTP2_SETTINGS, 0, 0, setting, sizeof(setting));
+}
+
+static void move(enum moving how)
+{
+	make_unit();
+	if (how == NO_WINDOW)
+		set_no_window();
+	if (how == FULL_SOCKET)
+		permit(0);
+	request(1, "/u", false);
+	if (how == FULL_SOCKET)
+		permit(1);
+	AWAIT(exchanges[1].finished);
+	ck_assert_uint_eq(thread.counters.slow_spooled, how + 1);
+	ck_assert_int_eq(NC_destroy(NULL, unit), 0);
+	if (how != FULL_SOCKET) {
+		permit(0);
+		permit(1);
+	}
+	HEAR(heard[1].ended);
+	ck_assert_uint_eq(heard[1].content, LARGE);
+}
+
+/* A response leaves its unit while it waits, with frames of it in flight, or without any. */
+START_TEST(test_moved)
+{
+	struct thread_pool *pool = thread_pool_open(1);
+	struct spools_options options = {.folder = "/var/tmp",
+					 .most = 64 << 20,
+					 .memory = true,
+					 .user = (uid_t)-1,
+					 .group = (gid_t)-1};
+	char *why = NULL;
+
+	begin(_i);
+	server.thread_pool = pool;
+	server.spools = spools_open(&options, &why);
+	ck_assert_msg(server.spools, "%s", why);
+	spools_start(server.spools, pool);
+	server.held_most = 0;
+	for (enum moving how = NO_WINDOW; how < MOVINGS; how++) {
+		move(how);
+		close(client);
+		connect_client();
+	}
+	ck_assert_uint_eq(thread.counters.slow_reset, 0);
+	call(&runner, close_all, NULL);
+	spools_stop(server.spools);
+	thread_pool_close(pool);
+	spools_close(server.spools);
+	end();
+}
+END_TEST
+
 enum ending { BY_CLIENT, BY_SERVER, BY_ERROR, BY_DRAIN, ENDINGS };
 
 static void drain(void *argument)
@@ -691,6 +753,7 @@ static void fill(TCase *tcase)
 	int kind = first_kind();
 
 	tcase_add_loop_test(tcase, test_reset_in_flight, kind, KINDS);
+	tcase_add_loop_test(tcase, test_moved, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_in_all_states, kind, KINDS);
 	tcase_add_loop_test(tcase, test_cut_off, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_alone, kind, KINDS);
