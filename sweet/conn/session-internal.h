@@ -79,6 +79,7 @@ struct session {
 	struct stream *opening; /* whose head has not come as a whole */
 	GList waking;		/* in the thread's list of sessions with something to do */
 	bool wakes;
+	bool resumed; /* streams have processed what was saved, or a part of it */
 	bool leaving; /* the client was told to open no more streams */
 	bool last;    /* nothing is read any more, except for streams that exist */
 	enum session_timing timing;
@@ -135,7 +136,10 @@ struct stream *stream_open(struct session *session, int32_t id);
 /* Returns the stream with that number, if it still has a connection. */
 struct stream *stream_find(const struct session *session, int32_t id);
 
-/* The client may send as many bytes as the stream has processed. */
+/*
+ * The client may send as many bytes as the stream has processed; those that it has saved count only
+ * while it does not pause.
+ */
 void stream_give_back(struct stream *stream);
 
 /* Runs session_work() before the loop sleeps. */

@@ -263,16 +263,24 @@ static bool client_stalls(const struct connection *connection)
 		nghttp2_session_get_remote_window_size(http2) <= 0);
 }
 
+/* Without those, of the bytes for which the client got no window back. */
+static void give_back(struct stream *stream, size_t saved)
+{
+	size_t bytes = stream->unread - MIN(saved, stream->unread);
+
+	if (!bytes)
+		return;
+	stream->unread -= bytes;
+	if (!stream->closed)
+		(void)nghttp2_session_consume(stream->session->http2, stream->id, bytes);
+	else
+		(void)nghttp2_session_consume_connection(stream->session->http2, bytes);
+	session_wake(stream->session);
+}
+
 void stream_give_back(struct stream *stream)
 {
-	size_t unread = stream->unread;
-
-	stream->unread = 0;
-	if (unread && !stream->closed)
-		(void)nghttp2_session_consume(stream->session->http2, stream->id, unread);
-	else if (unread)
-		(void)nghttp2_session_consume_connection(stream->session->http2, unread);
-	session_wake(stream->session);
+	give_back(stream, stream->connection.paused ? stream->connection.input_length : 0);
 }
 
 static void pause_receiving(struct connection *connection)
@@ -280,9 +288,13 @@ static void pause_receiving(struct connection *connection)
 	(void)connection; /* the client gets no window */
 }
 
+/* What was saved is processed next: how much of it will be known then. */
 static void resume_receiving(struct connection *connection)
 {
-	stream_give_back(stream_of(connection));
+	struct session *session = stream_of(connection)->session;
+
+	session->resumed = true;
+	session_wake(session);
 }
 
 static void say_continue(struct connection *connection)
@@ -352,7 +364,8 @@ static void close_stream(struct connection *connection)
 							stream->cut ? NGHTTP2_CANCEL
 								    : NGHTTP2_INTERNAL_ERROR);
 	}
-	stream_give_back(stream);
+	give_back(stream, 0);
+	session_wake(session);
 }
 
 static const struct connection_transport transport = {

@@ -310,6 +310,10 @@ static void work(struct session *session)
 {
 	struct connection *connection = session->connection;
 
+	if (session->resumed)
+		for (struct stream *stream = session->streams; stream; stream = stream->next)
+			stream_give_back(stream);
+	session->resumed = false;
 	if (connection->sending)
 		return;
 	if (!collect(session)) {

@@ -698,6 +698,53 @@ START_TEST(test_cut_off)
 }
 END_TEST
 
+static void look_at_saved(void *argument)
+{
+	const struct stream *stream = thread.connections->session->streams;
+
+	*(size_t *)argument = stream ? stream->connection.input_length : 0;
+}
+
+/*
+ * The client gets windows for what the responder takes, not for what waits: however slow the
+ * responder is, a limited number of bytes is saved.
+ */
+START_TEST(test_windows)
+{
+	const size_t all = 30 * WINDOW + 1;
+	size_t sent = 0, saved;
+	uint64_t most;
+
+	begin(_i);
+	hear_all();
+	request(1, "/b", true);
+	for (unsigned pieces = 1; sent < all; pieces++) {
+		size_t now;
+
+		most = MIN(heard[0].credit + 65535, heard[1].credit + SESSION_STREAM_WINDOW);
+		now = MIN(all, (size_t)most) - sent;
+		say_content(1, sent, now, sent + now == all);
+		sent += now;
+		AWAIT(exchanges[1].has);
+		hear_all();
+		call(&runner, look_at_saved, &saved);
+		ck_assert_uint_le(saved, SESSION_STREAM_WINDOW + INPUT_PAUSE + FRAME_MOST);
+		/* What is saved before receiving pauses counts as taken. */
+		ck_assert_uint_le(heard[1].credit, pieces * WINDOW + INPUT_PAUSE + FRAME_MOST);
+		call(&runner, ask_again, &exchanges[1]);
+		hear_all();
+	}
+	while (!exchanges[1].over) {
+		AWAIT(exchanges[1].has);
+		if (!exchanges[1].over)
+			call(&runner, ask_again, &exchanges[1]);
+	}
+	HEAR(heard[1].ended);
+	SEEN(exchanges[1].taken == all);
+	end();
+}
+END_TEST
+
 /* A body ends without a byte more, while the responder is busy. */
 START_TEST(test_end_alone)
 {
@@ -756,6 +803,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_moved, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_in_all_states, kind, KINDS);
 	tcase_add_loop_test(tcase, test_cut_off, kind, KINDS);
+	tcase_add_loop_test(tcase, test_windows, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_alone, kind, KINDS);
 	tcase_add_loop_test(tcase, test_resume, kind, KINDS);
 }
