@@ -245,8 +245,7 @@ static bool cancel(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
-	if (!connection->sending || stream->ended ||
-	    stream->framed == loop_send_length(&connection->send))
+	if (!connection->sending || stream->ended)
 		return false;
 	session_message_release(&stream->session->message, stream);
 	return true;

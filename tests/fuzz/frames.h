@@ -63,6 +63,7 @@ static uint32_t frames_number(const uint8_t *at, unsigned bytes)
 }
 
 static void frames_split(struct splitter *splitter, const uint8_t *data, size_t length,
+			 void (*begins)(const struct frame *frame),
 			 void (*take)(const struct frame *frame))
 {
 	while (length) {
@@ -95,11 +96,11 @@ static void frames_split(struct splitter *splitter, const uint8_t *data, size_t 
 				       .flags = splitter->bytes[4],
 				       .stream = frames_number(splitter->bytes + 5, 4) & INT32_MAX,
 				       .payload = splitter->bytes + FRAME_HEAD};
-		/* Of a payload that is too long, the head is all that counts. */
-		if (frame.length > FRAME_MOST || splitter->have == FRAME_HEAD + frame.length) {
+		if (splitter->have == FRAME_HEAD)
+			begins(&frame);
+		if (splitter->have == FRAME_HEAD + frame.length) {
 			take(&frame);
-			if (frame.length <= FRAME_MOST)
-				splitter->have = 0;
+			splitter->have = 0;
 		}
 	}
 }
@@ -123,22 +124,27 @@ static void frames_set_initial(int64_t initial)
 	frames.initial = initial;
 }
 
+static void frames_client_begins(const struct frame *frame)
+{
+	/* A head may be refused before its end. */
+	if (frame->type == NGHTTP2_HEADERS && !frames_find(frame->stream) &&
+	    frames.count < OPENED_MAX)
+		frames.opened[frames.count++] =
+			(struct opened){.id = frame->stream, .credit = frames.initial};
+}
+
 static void frames_client(const struct frame *frame)
 {
 	struct opened *opened = frames_find(frame->stream);
 
-	if (frame->type == NGHTTP2_HEADERS && !opened && frames.count < OPENED_MAX) {
-		frames.opened[frames.count++] =
-			(struct opened){.id = frame->stream, .credit = frames.initial};
-	} else if (frame->type == NGHTTP2_WINDOW_UPDATE && frame->length == 4) {
+	if (frame->type == NGHTTP2_WINDOW_UPDATE && frame->length == 4) {
 		uint32_t more = frames_number(frame->payload, 4) & INT32_MAX;
 
 		if (opened)
 			opened->credit += more;
 		else if (frame->stream == 0)
 			frames.credit += more;
-	} else if (frame->type == NGHTTP2_SETTINGS && !(frame->flags & NGHTTP2_FLAG_ACK) &&
-		   frame->length <= FRAME_MOST) {
+	} else if (frame->type == NGHTTP2_SETTINGS && !(frame->flags & NGHTTP2_FLAG_ACK)) {
 		for (uint32_t at = 0; at + 6 <= frame->length; at += 6) {
 			uint32_t id = frames_number(frame->payload + at, 2);
 			uint32_t value = frames_number(frame->payload + at + 2, 4);
@@ -226,11 +232,15 @@ static void frames_data(const struct frame *frame, struct opened *opened)
 		frames_end(opened);
 }
 
+static void frames_server_begins(const struct frame *frame)
+{
+	MUST(frame->length <= FRAME_MOST);
+}
+
 static void frames_server(const struct frame *frame)
 {
 	struct opened *opened = frames_find(frame->stream);
 
-	MUST(frame->length <= FRAME_MOST);
 	MUST(frames.settled || (frame->type == NGHTTP2_SETTINGS && frame->flags == 0));
 	frames.settled = true;
 	MUST(!frames.continuing || frame->type == NGHTTP2_CONTINUATION);
@@ -286,12 +296,12 @@ static inline void frames_close(void)
 
 static inline void frames_sent(const uint8_t *data, size_t length)
 {
-	frames_split(&frames.out, data, length, frames_client);
+	frames_split(&frames.out, data, length, frames_client_begins, frames_client);
 }
 
 static inline void frames_came(const uint8_t *data, size_t length)
 {
-	frames_split(&frames.in, data, length, frames_server);
+	frames_split(&frames.in, data, length, frames_server_begins, frames_server);
 }
 
 #endif

@@ -262,6 +262,14 @@ static bool take(void)
 	return got > 0;
 }
 
+/* Both sides of what has begun. */
+static bool go_on(void)
+{
+	bool moves = take();
+
+	return continue_reply() || moves;
+}
+
 /* Sends a piece; returns false if the server takes no more. */
 static bool feed(void)
 {
@@ -306,7 +314,7 @@ static bool feeds(void)
 	if (feed())
 		return true;
 	/* Else both wait for each other. */
-	return moves | take() | continue_reply();
+	return go_on() || moves;
 }
 
 static void close_client(void)
@@ -353,7 +361,7 @@ static bool play(struct loop_hook *hook)
 	else if (client.step == CLOSED)
 		moves = continue_reply();
 	else
-		moves = take() | continue_reply();
+		moves = go_on();
 	client.quiet = moves ? 0 : client.quiet + 1;
 	if (client.quiet == QUIET) {
 		client.quiet = 0;
@@ -398,7 +406,8 @@ static void open_server(struct loop *loop)
 			   .max_fields = 64,
 			   .max_streams = 10},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
-	generations[0] = (struct config_ref){.config = &config, .users = 1};
+	/* One of them is the target's, so that nothing is freed. */
+	generations[0] = (struct config_ref){.config = &config, .users = 2};
 	generations[1] = (struct config_ref){.config = &config, .users = 1};
 	server = (struct server){.bodies.most = client.options & NO_BODIES ? 10000 : 1 << 20,
 				 .held_most = none ? 0 : UINT64_MAX / 4,
@@ -435,7 +444,7 @@ static void check_released(void)
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		MUST(thread.counters.states[i] == 0);
 	MUST(server.bodies.used == 0);
-	MUST(generations[0].users + generations[1].users == 2);
+	MUST(generations[0].users + generations[1].users == 3);
 	MUST(NC_cache_stat(NULL, &all, sizeof(all)) == 0 && all.units == 1);
 	MUST(NC_stat(NULL, unit, &one, sizeof(one)) == 0 && one.holds == 0);
 }
