@@ -200,7 +200,7 @@ def test_malformed_requests(server, fields):
 
 def test_half_a_preface(kind, root, clock):
     with running(kind, root / "root", "--http2", "clear", f"--header-timeout={clock.limit}s",
-                 clock=clock) as server, Client(server.port) as client:
+                 "--threads", 1, clock=clock) as server, Client(server.port) as client:
         client.send(PREFACE[:10])
         server.wait_status(lambda now: now["connections"]["reading"] == 1)
         server.forward(clock.limit + 1)
