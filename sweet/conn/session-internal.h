@@ -82,6 +82,8 @@ struct session {
 	bool resumed; /* streams have processed what was saved, or a part of it */
 	bool leaving; /* the client was told to open no more streams */
 	bool last;    /* nothing is read any more, except for streams that exist */
+	bool over;    /* the client was told that the session ends */
+	bool broken;  /* it did what it must not do */
 	enum session_timing timing;
 	uint64_t timing_ms; /* since when */
 	bool timed;	    /* the timer is that of the timing */

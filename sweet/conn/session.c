@@ -291,6 +291,14 @@ static void set_timer(struct session *session)
 		connection_time(connection, (unsigned)(most - MIN(now - session->timing_ms, most)));
 }
 
+/* Tells the client that the session ends. */
+static void say_end(struct session *session, uint32_t error)
+{
+	session->over = true;
+	(void)nghttp2_session_terminate_session(session->http2, error);
+	session_wake(session);
+}
+
 /* Everything was said; the client's end follows. */
 static void end(struct connection *connection)
 {
@@ -330,10 +338,8 @@ static void work(struct session *session)
 		session_wake(session);
 		return;
 	}
-	if (session->last && !session->stream_count)
-		nghttp2_session_terminate_session(session->http2, NGHTTP2_NO_ERROR);
-	if (nghttp2_session_want_write(session->http2)) {
-		session_wake(session);
+	if (session->last && !session->stream_count && !session->over) {
+		say_end(session, NGHTTP2_NO_ERROR);
 		return;
 	}
 	if (!nghttp2_session_want_read(session->http2)) {
@@ -367,8 +373,8 @@ static bool work_next(struct loop_hook *hook)
 static void break_off(struct session *session, uint32_t error, const char *why)
 {
 	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
-	(void)nghttp2_session_terminate_session(session->http2, error);
-	session_wake(session);
+	session->broken = true;
+	say_end(session, error);
 }
 
 /* Returns false if what follows is not to be processed. */
@@ -416,6 +422,8 @@ void session_received(struct connection *connection, const char *data, size_t le
 	struct session *session = session_of(connection);
 	size_t run = 0; /* bytes that can be processed together */
 
+	if (session->broken)
+		return;
 	while (run < length) {
 		bool begins;
 		size_t now =
@@ -468,13 +476,7 @@ void session_timed_out(struct connection *connection)
 		log_info("%s: HTTP/2: a head that takes longer than header-timeout: closing",
 			 connection->addresses.remote);
 	session->last = true;
-	(void)nghttp2_session_terminate_session(session->http2, NGHTTP2_NO_ERROR);
-	session_wake(session);
-}
-
-static void log_error_text(const char *text, size_t length)
-{
-	log_debug("HTTP/2: %.*s", (int)length, text);
+	say_end(session, NGHTTP2_NO_ERROR);
 }
 
 static int on_error(nghttp2_session *http2, int code, const char *text, size_t length,
@@ -483,7 +485,7 @@ static int on_error(nghttp2_session *http2, int code, const char *text, size_t l
 	(void)http2;
 	(void)code;
 	(void)context;
-	log_error_text(text, length);
+	log_debug("HTTP/2: %.*s", (int)length, text);
 	return 0;
 }
 
