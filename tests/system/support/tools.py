@@ -11,7 +11,8 @@ PACKAGES = {
     "dehydrated": "dehydrated", "gnuplot": "gnuplot-nox",
     "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
     "htpasswd": "apache2-utils", "httperf": "httperf", "lego": "lego",
-    "nginx": "nginx-light", "openssl": "openssl", "pebble": "pebble",
+    "nghttp": "nghttp2-client", "nginx": "nginx-light", "node": "nodejs", "openssl": "openssl",
+    "pebble": "pebble",
     "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
 }
 # Debian's own first, because its packages are already compiled.
