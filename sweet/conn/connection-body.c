@@ -181,6 +181,6 @@ void connection_consume_input(struct connection *connection,
 	if (connection->paused)
 		connection->transport->resume(connection);
 	connection->paused = false;
-	consumer(connection, input, length);
+	consumer(connection, input ? input : "", length);
 	free(input);
 }
