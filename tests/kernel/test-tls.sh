@@ -3,7 +3,7 @@
 #
 # test-tls.sh - SWEET over TLS in the guest, whose kernel encrypts (the module tls), and where it
 # does not: files and pages to tls-client, which compares each byte and looks for clear text in
-# what came; changes of keys; the end of a connection.
+# what came; HTTP/2; changes of keys; the end of a connection.
 
 here=10.9.0.1 port=8443 clear=8080
 work=/tmp/tls
@@ -113,6 +113,23 @@ bytes()
 	tls-client $port $files $big >$said 2>&1 || die "on this machine: $?"
 }
 
+# Files as streams of HTTP/2, at once.
+http2()
+{
+	local names=$(echo 1 16384 100000 3000000 $huge)
+
+	for name in $names; do
+		echo "url = https://$here:$port/$name"
+		echo "output = $work/stream-$name"
+	done | peer curl --http2 --insecure --silent --show-error --max-time 120 --parallel \
+		--write-out '%{http_version}\n' --config - >$said 2>$work/errors || die "HTTP/2 ends with $?"
+	[ "$(sort -u $said)" = 2 ] || die "not all by HTTP/2"
+	for name in $names; do
+		cmp $work/stream-$name $site/$name || die "other bytes by HTTP/2"
+		rm $work/stream-$name
+	done
+}
+
 # ends OPTION...: the last bytes, close_notify and the end, also if the client has closed its end.
 ends()
 {
@@ -189,6 +206,7 @@ for io in uring epoll; do
 		bytes
 	fi
 	fetch -e -s $port $large
+	http2
 	tested "bytes by $io"
 	keys
 	tested "keys by $io"
@@ -212,6 +230,7 @@ for io in uring epoll; do
 	serve --io $io
 	grep -q 'has no module "tls"' $log || die "the server would use the kernel"
 	bytes
+	http2
 	keys
 	end
 	tested "no module, by $io"
