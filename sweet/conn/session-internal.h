@@ -79,11 +79,13 @@ struct session {
 	struct stream *opening; /* whose head has not come as a whole */
 	GList waking;		/* in the thread's list of sessions with something to do */
 	bool wakes;
-	bool resumed; /* streams have processed what was saved, or a part of it */
-	bool leaving; /* the client was told to open no more streams */
-	bool last;    /* nothing is read any more, except for streams that exist */
-	bool over;    /* the client was told that the session ends */
-	bool broken;  /* it did what it must not do */
+	bool resumed;	     /* streams have processed what was saved, or a part of it */
+	bool leaving;	     /* the client was told to open no more streams */
+	uint64_t leaving_ms; /* since when */
+	bool strict;	     /* and gets no response to more */
+	bool last;	     /* nothing is read any more, except for streams that exist */
+	bool over;	     /* the client was told that the session ends */
+	bool broken;	     /* it did what it must not do */
 	enum session_timing timing;
 	uint64_t timing_ms; /* since when */
 	bool timed;	    /* the timer is that of the timing */

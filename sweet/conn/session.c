@@ -417,6 +417,19 @@ static bool process(struct session *session, const char *data, size_t length)
 	return used >= 0;
 }
 
+/* A client that should open no more streams, and knows it by now, gets no further ones. */
+static void insist(struct session *session)
+{
+	uint64_t now = loop_now_ms(session->connection->thread->loop);
+
+	if (!session->leaving || session->strict || now - session->leaving_ms < LAST_MS)
+		return;
+	session->strict = true;
+	(void)nghttp2_submit_goaway(session->http2, NGHTTP2_FLAG_NONE,
+				    nghttp2_session_get_last_proc_stream_id(session->http2),
+				    NGHTTP2_NO_ERROR, NULL, 0);
+}
+
 void session_received(struct connection *connection, const char *data, size_t length)
 {
 	struct session *session = session_of(connection);
@@ -442,6 +455,7 @@ void session_received(struct connection *connection, const char *data, size_t le
 	}
 	if (run && !process(session, data, run))
 		return;
+	insist(session);
 	if (session->begun_with != connection->thread->config_ref)
 		session_leave(connection);
 	else if (!connection->sending)
@@ -453,8 +467,10 @@ void session_leave(struct connection *connection)
 {
 	struct session *session = session_of(connection);
 
-	if (!session->leaving)
+	if (!session->leaving) {
 		(void)nghttp2_submit_shutdown_notice(session->http2);
+		session->leaving_ms = loop_now_ms(connection->thread->loop);
+	}
 	session->leaving = true;
 	session->last |= connection->thread->draining && connection->requests;
 	session->begun_with = connection->thread->config_ref;

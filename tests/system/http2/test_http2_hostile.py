@@ -270,6 +270,28 @@ def test_session_that_is_not_read(kind, root, clock):
             server.wait_status(lambda now: now["connections"]["open"] == 1)
 
 
+def test_goaway_that_is_ignored(kind, root, clock):
+    """A client that opens streams although it should not gets no response in the end."""
+    with running(kind, root / "root", "--http2", "clear", "--keep-alive-requests", 2,
+                 "--threads", 1, "--keep-alive-timeout=9000s", clock=clock) as server, \
+            Streams(server.port, window=1000, take=False) as session:
+        large = session.open("/large")
+        session.until(lambda: len(session.answers[large].body) == 1000)
+        for _ in range(5):
+            assert session.get("/small").status == 200
+        server.forward(2)
+        last = session.open("/small")
+        session.answer(last)
+        session.until(lambda: session.goaway[0] == last)
+        ignored = session.open("/small")
+        session.h2.increment_flow_control_window(16 * MB)
+        session.h2.increment_flow_control_window(16 * MB, large)
+        session.flush()
+        assert len(session.answer(large).body) == 8 * MB
+        assert session.end() == (last, h2.errors.ErrorCodes.NO_ERROR)
+        assert session.answers[ignored].status is None
+
+
 def test_many_uploads_that_stop(server):
     """Bytes that no program takes are bounded by the windows."""
     with Streams(server.port) as session:
