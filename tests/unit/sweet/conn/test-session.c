@@ -376,7 +376,7 @@ static bool hears_end(void)
 	return got == 0 || errno == ECONNRESET;
 }
 
-/* --- both -------------------------------------------------------------------------------------- */
+/* --- both ---------------------------------------------------------------------- */
 
 static void start(void *argument)
 {
@@ -502,7 +502,7 @@ static void await_full(void)
 	}
 }
 
-/* --- the tests ---------------------------------------------------------------------------------- */
+/* --- the tests ---------------------------------------------------------------------- */
 
 /* The client resets a stream of which memory is in the message in flight. */
 START_TEST(test_reset_in_flight)
