@@ -107,14 +107,19 @@ static void add_pseudo(struct stream_head *head, struct slice name, struct slice
 {
 	enum stream_head_pseudo which;
 
-	if (slice_is(name, ":method"))
+	if (slice_is(name, ":method")) {
 		which = HEAD_METHOD;
-	else if (slice_is(name, ":path"))
+	} else if (slice_is(name, ":path")) {
 		which = HEAD_PATH;
-	else if (slice_is(name, ":authority"))
+	} else if (slice_is(name, ":authority")) {
 		which = HEAD_AUTHORITY;
-	else
+	} else {
+		/* The library accepts any :path with others. */
+		if (slice_is(name, ":scheme") && !slice_is(value, "http") &&
+		    !slice_is(value, "https"))
+			refuse(head, -400, "a :scheme that is neither http nor https");
 		return;
+	}
 	if (head->start || !is_word(value))
 		refuse(head, -400, "a malformed pseudo-field");
 	/* As an absolute URL it would name another host than :authority. */

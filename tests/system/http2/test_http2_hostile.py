@@ -184,7 +184,7 @@ def test_errors(server, frames, codes):
     {":status": "200"}, {"upgrade": "h2c"}, {"x": "a\rb"}, {"x": "a\nb"}, {"x": "a\0b"},
     {"content-length": "5"}, {"content-length": "x"}, {":method": "GET "}, {"x y": "a"},
     {":path": "/a\r\nHost: b"}, {":authority": "a\r\nb: c"}, {":authority": "a b"},
-    {":path": "/ HTTP/1.1"},
+    {":path": "/ HTTP/1.1"}, {":scheme": "foo"},
 ])
 def test_malformed_requests(server, fields):
     """Reset, or refused with 400; never a request."""

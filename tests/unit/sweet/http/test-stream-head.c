@@ -128,6 +128,9 @@ START_TEST(test_refused)
 	FIELDS(":method", "GET", ":path", "http://other/", ":authority", "host");
 	refused(-400);
 	begin(1000);
+	FIELDS(":method", "GET", ":path", "/", ":scheme", "foo");
+	refused(-400);
+	begin(1000);
 	FIELDS(BASE, "x", "a\r\nb: c");
 	refused(-400);
 	begin(1000);
