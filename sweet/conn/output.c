@@ -138,8 +138,11 @@ void output_close(struct output *output)
 /* Once per second: frees half of those that nobody has needed for that time. */
 static void trim_spare(struct thread *thread)
 {
-	for (unsigned idle = thread->spare_least / 2; idle; idle--)
-		free(take_spare(thread));
+	unsigned idle = thread->spare_least / 2;
+	struct output *output;
+
+	while (idle-- && (output = take_spare(thread)))
+		free(output);
 	thread->spare_least = thread->spare_count;
 }
 

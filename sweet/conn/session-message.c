@@ -27,24 +27,23 @@ bool session_message_is_full(const struct session_message *message)
 	return message->bytes >= BYTES_MAX || message->count >= PIECES_MAX;
 }
 
-static struct session_block *add_block(struct session_message *message, struct session_block *block,
-				       size_t room)
+static void add_block(struct session_message *message, struct session_block *block, size_t room)
 {
-	if (!block)
-		return NULL;
 	*block = (struct session_block){.next = message->blocks, .room = room};
 	message->blocks = block;
-	return block;
 }
 
 char *session_message_reserve(struct session_message *message, size_t length)
 {
 	struct session_block *block = message->blocks;
 
-	if (!block || length > block->room - block->used)
-		block = add_block(message, g_try_malloc(sizeof(*block) + MAX(length, BLOCK_ROOM)),
-				  MAX(length, BLOCK_ROOM));
-	return block ? block->data + block->used : NULL;
+	if (!block || length > block->room - block->used) {
+		block = g_try_malloc(sizeof(*block) + MAX(length, BLOCK_ROOM));
+		if (!block)
+			return NULL;
+		add_block(message, block, MAX(length, BLOCK_ROOM));
+	}
+	return block->data + block->used;
 }
 
 static bool add_piece(struct session_message *message, const void *data, size_t length,
@@ -131,7 +130,8 @@ void session_message_release(struct session_message *message, struct stream *str
 	for (unsigned i = 0; i < message->count; i++)
 		if (message->owners[i] == stream)
 			bytes += message->pieces[i].iov_len;
-	block = add_block(message, g_malloc(sizeof(*block) + bytes), bytes);
+	block = g_malloc(sizeof(*block) + bytes);
+	add_block(message, block, bytes);
 	block->used = bytes;
 	at = block->data;
 	for (unsigned i = 0; i < message->count; i++) {
