@@ -540,7 +540,7 @@ static void make_unit(void)
 	ck_assert_int_eq(NC_alloc(&handle, LARGE, 0), 0);
 	ck_assert_int_eq(NC_write(&handle, bytes, LARGE, 0), LARGE);
 	ck_assert_int_eq(NC_insert(&handle), 0);
-	unit = NC_cache_id(&handle);
+	EVENT(unit = NC_cache_id(&handle));
 	ck_assert_int_eq(NC_free(&handle), 0);
 }
 
