@@ -27,7 +27,6 @@ import contextlib
 import os
 import socket
 import ssl
-import statistics
 import time
 
 import server as servers
@@ -155,27 +154,9 @@ def rates(stage, kind, until):
                     pairs[group, name].append((alone[name], beside[name], disturbed))
                 stage.alive(server)
     for (group, name), those in pairs.items():
-        judge(stage, kind, group, name, those)
+        hostile.judge(stage, kind, group, those,
+                      "connections" if name == "kept" else "handshakes", KEPT)
     judge_memory(stage, kind, memory)
-
-
-def judge(stage, kind, group, name, pairs):
-    """Checks the rate of honest clients, in the turns in which the machine permits a judgement."""
-    good = [(alone, beside) for alone, beside, disturbed in pairs if not disturbed]
-    stage.torture.count("turns with attackers and without", len(pairs))
-    stage.torture.count("of them disturbed by others", len(pairs) - len(good))
-    if not good:
-        stage.torture.say(f"{kind}, {group}: the machine was too busy with other things to judge")
-        return
-    without = statistics.median(window.answers for window, _ in good)
-    kept = statistics.median(window.answers for _, window in good) / without
-    more = statistics.median(beside.cpu - alone.cpu for alone, beside in good)
-    stage.worst = min(stage.worst, kept)
-    what = "connections" if name == "kept" else "handshakes"
-    stage.torture.say(f"{kind}, {group}: honest {what} keep {100 * kept:.0f} % of {without:.0f} "
-                      f"answers/s; the server used {100 * more:+.0f} % of a CPU")
-    if kept < KEPT:
-        stage.wrong.append(f"{kind}: beside {group} honest {what} keep {100 * kept:.0f} % only")
 
 
 def judge_memory(stage, kind, memory):

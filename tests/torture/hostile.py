@@ -356,7 +356,7 @@ def rates(stage, kind, until):
         judge(stage, kind, "all" if len(group) == len(KINDS) else "+".join(group), pairs)
 
 
-def judge(stage, kind, name, pairs):
+def judge(stage, kind, name, pairs, who="clients", least=KEPT):
     """Checks the rate of honest clients, in the turns in which the machine permits a judgement."""
     good = [(alone, beside) for alone, beside, disturbed in pairs if not disturbed]
     stage.torture.count("turns with attackers and without", len(pairs))
@@ -369,10 +369,10 @@ def judge(stage, kind, name, pairs):
     more = statistics.median(beside.cpu - alone.cpu for alone, beside in good)
     stage.worst = min(getattr(stage, "worst", 1e9), kept)
     stage.torture.say(
-        f"{kind}, {name}: honest clients keep {100 * kept:.0f} % of {without:.0f} answers/s; the "
+        f"{kind}, {name}: honest {who} keep {100 * kept:.0f} % of {without:.0f} answers/s; the "
         f"server used {100 * more:+.0f} % of a CPU, attackers {100 * ATTACKERS_CPU:.0f} % at most")
-    if kept < KEPT:
-        stage.wrong.append(f"{kind}: beside {name} honest clients keep {100 * kept:.0f} % only")
+    if kept < least:
+        stage.wrong.append(f"{kind}: beside {name} honest {who} keep {100 * kept:.0f} % only")
 
 
 # --- crowd --------------------------------------------------------------------------

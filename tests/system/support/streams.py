@@ -11,11 +11,11 @@ from server import TIMEOUT, note
 
 try:
     import h2.config
-    import h2.connection
     import h2.errors
     import h2.events
     import h2.exceptions
     import h2.settings
+    import http2
 except ImportError:
     h2 = None
 
@@ -77,14 +77,13 @@ class Streams:
             chosen.set_alpn_protocols(["h2", "http/1.1"])
             self.socket = tls.wrap(plain, settings=chosen, **how)
             assert self.socket.selected_alpn_protocol() == "h2"
-        self.h2 = h2.connection.H2Connection(
+        self.h2 = http2.Connection(
             h2.config.H2Configuration(client_side=True, header_encoding="utf-8",
                                       validate_outbound_headers=False,
                                       normalize_outbound_headers=False))
         self.answers = {}
         self.goaway = None  # (last stream, code)
         self.pings = 0
-        self.data = b""  # of a frame that has not come as a whole
         self.settled = False  # the server has acknowledged the settings
         self.resets = {}  # streams, and the codes
         self.ended = False
@@ -145,26 +144,10 @@ class Streams:
         if not data:
             self.ended = True
             return False
-        for event in self.h2.receive_data(self.without_goaway(data)):
+        for event in self.h2.receive_data(data):
             self.event(event)
         self.flush()
         return True
-
-    def without_goaway(self, data):
-        """Removes these frames: the library would accept nothing behind them."""
-        self.data += data
-        frames = b""
-        while len(self.data) >= 9:
-            length = 9 + int.from_bytes(self.data[:3], "big")
-            if len(self.data) < length:
-                break
-            if self.data[3] == GOAWAY:
-                last, code = struct.unpack(">II", self.data[9:17])
-                self.goaway = (last, h2.errors.ErrorCodes(code))
-            else:
-                frames += self.data[:length]
-            self.data = self.data[length:]
-        return frames
 
     def event(self, event):
         answer = self.answers.get(getattr(event, "stream_id", None), Answer())
@@ -188,6 +171,8 @@ class Streams:
             self.settled = True
         elif isinstance(event, h2.events.PingAckReceived):
             self.pings += 1
+        elif isinstance(event, h2.events.ConnectionTerminated):
+            self.goaway = (event.last_stream_id, h2.errors.ErrorCodes(event.error_code))
 
     def until(self, true):
         while not true():
