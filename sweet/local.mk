@@ -18,7 +18,9 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/session.c sweet/conn/session.h sweet/conn/session-internal.h \
 	sweet/conn/session-message.c sweet/conn/session-stream.c sweet/conn/session-flood.c \
 	sweet/conn/session-closed.c sweet/conn/session-frames.c \
-	sweet/http/stream-head.c sweet/http/stream-head.h \
+	sweet/conn/session-work.c sweet/conn/session-receive.c \
+	sweet/conn/connection-request.c \
+	sweet/conn/stream-head.c sweet/conn/stream-head.h \
 	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
 	sweet/base/decimal.h \
 	sweet/event/data-path.c sweet/event/data-path.h sweet/event/data-path-posix.c \

@@ -196,7 +196,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-session-frames \
 	tests/unit/sweet/conn/test-session \
 	tests/unit/sweet/conn/test-session-message \
-	tests/unit/sweet/http/test-stream-head \
+	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
 	tests/unit/sweet/base/test-body-queue \
 	tests/unit/sweet/backend/test-backend-call \
@@ -738,9 +738,9 @@ tests_unit_sweet_conn_test_session_message_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_message_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_message_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_stream_head_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_stream_head_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_stream_head_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_conn_test_stream_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_stream_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_stream_head_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_event_test_loop_bytes_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_bytes_CFLAGS = $(sweet_unit_cflags)

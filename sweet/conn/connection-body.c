@@ -78,6 +78,11 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 	return used;
 }
 
+void connection_refuse_slow_body(struct connection *connection)
+{
+	connection_refuse(connection, 408, "a body that comes too slowly");
+}
+
 void connection_start_receiving(struct connection *connection, const char *data, size_t length)
 {
 	if (connection->expecting && length == 0)

@@ -15,6 +15,7 @@
  *   connection-body.c     receives the body that a responder requested; saves early bytes
  *   session*.c            HTTP/2: the transport of a stream, and what streams share
  *   connection-tls.c      handshakes; decrypts
+ *   connection-request.c  starts requests
  *   connection-admit.c    the limits of connections; reads a proxy's header
  *   connection.c          the state machine: reads requests
  */
@@ -38,7 +39,7 @@ struct session;
 
 /* What carries the bytes of a connection: a socket, or a stream. */
 struct connection_transport {
-	/* Starts connection->send. */
+	/* Starts connection->send; see connection_send(). */
 	void (*send)(struct connection *connection);
 	/* Cancels it if it waits: see loop_send_cancel(). */
 	bool (*cancel)(struct connection *connection);
@@ -227,15 +228,14 @@ void connection_lent_end(struct connection *connection);
 
 /* --- connection-unsent.c --- */
 
-/*
- * These do nothing for a stream: its bytes count for the socket of the session.
- *
- * For the thread; for a connection, with the socket's own peer, before its first request.
- */
+/* For the thread; for a connection, with the socket's own peer, before its first request. */
 void connection_unsent_open(struct thread *thread);
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer);
 
-/* A message is about to be sent; it waits for room in the socket; it was sent, or stopped. */
+/*
+ * A message is about to be sent; it waits for room in the socket; it was sent, or stopped.  The last
+ * two do nothing for a stream, whose bytes count for the socket of its session.
+ */
 void connection_unsent_starts(struct connection *connection);
 void connection_unsent_waits(struct connection *connection);
 void connection_unsent_stops(struct connection *connection);
@@ -318,6 +318,9 @@ void connection_start_receiving(struct connection *connection, const char *data,
 /* Returns how many bytes belonged to the body. */
 size_t connection_receive_body(struct connection *connection, const char *data, size_t length);
 
+/* The client does not send a body in time that a responder waits for. */
+void connection_refuse_slow_body(struct connection *connection);
+
 /* Drops a body that nobody requested; returns its bytes, or below 0 to close the connection. */
 ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
 
@@ -345,6 +348,20 @@ void connection_tls_received(struct connection *connection, const char *data, si
 /* Sets what a transaction of the connection knows of TLS. */
 void connection_tls_describe(const struct connection *connection, struct transaction *transaction);
 
+/* --- connection-request.c --- */
+
+/*
+ * Starts a request from a whole head.  With error, a negated status: refuses it for the reason
+ * wrong; the head may be a part of one then.  Returns false if the connection was closed.
+ */
+bool connection_start_request(struct connection *connection, const char *head, size_t length,
+			      int error, const char *wrong);
+
+/* The request() and the refuse_clear() of struct connection_handlers; may free the connection. */
+void connection_start_stream(struct connection *connection, const char *head, size_t length,
+			     int error, const char *wrong);
+void connection_refuse_clear(struct connection *connection, const char *data, size_t length);
+
 /* --- connection-admit.c --- */
 
 /*
@@ -361,6 +378,13 @@ bool connection_begin(struct connection *connection, bool tls);
 
 /* Processes bytes in the state PROXY.  May free the connection. */
 void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
+
+/* Starts connection->send, which is set. */
+static inline void connection_send(struct connection *connection)
+{
+	connection->sending = true;
+	connection->transport->send(connection);
+}
 
 /* Whether it is a stream of a session. */
 static inline bool connection_is_stream(const struct connection *connection)

@@ -81,9 +81,6 @@ static int64_t stop_send(struct connection *connection)
 	/* By then a stream has sent what is in frames, too. */
 	output->sent -= bytes_left(message);
 	output->head_sent = true;
-	connection->sending = false;
-	connection_unsent_stops(connection);
-	connection_unsent_shrink(connection);
 	connection_lend(connection);
 	connection->state = WORKING;
 	return (int64_t)(message->skip - message->header_length);

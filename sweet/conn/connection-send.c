@@ -99,9 +99,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection_time(connection, connection_limits(connection)->send_ms);
 	connection->send.sent = sent;
 	connection->send.waits = connection_waits;
-	connection->sending = true;
-	connection_unsent_starts(connection);
-	connection->transport->send(connection);
+	connection_send(connection);
 }
 
 /* Only the first reason; the access log has the rest. */

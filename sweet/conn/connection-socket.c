@@ -10,12 +10,18 @@
 
 static void send_message(struct connection *connection)
 {
+	connection_unsent_starts(connection);
 	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
 }
 
 static bool cancel(struct connection *connection)
 {
-	return loop_send_cancel(connection->thread->loop, connection->fd);
+	if (!loop_send_cancel(connection->thread->loop, connection->fd))
+		return false;
+	connection->sending = false;
+	connection_unsent_stops(connection);
+	connection_unsent_shrink(connection);
+	return true;
 }
 
 static bool client_stalls(const struct connection *connection)

@@ -238,8 +238,6 @@ void connection_unsent_starts(struct connection *connection)
 	const struct server *server = connection->thread->server;
 	const struct config *config = connection->thread->config_ref->config;
 
-	if (connection_is_stream(connection))
-		return;
 	if (connection->unsent_bound > NEAR && is_tight(server))
 		set_bound(connection, NEAR);
 	if (!connection->unsent) {
@@ -295,7 +293,7 @@ void connection_unsent_stops(struct connection *connection)
 
 void connection_unsent_shrink(struct connection *connection)
 {
-	if (!connection_is_stream(connection) && connection->unsent_bound > SOCKET_UNSENT_FIRST)
+	if (connection->unsent_bound > SOCKET_UNSENT_FIRST)
 		set_bound(connection, SOCKET_UNSENT_FIRST);
 }
 

@@ -29,15 +29,9 @@
 #include <unistd.h>
 
 #include "conn/session.h"
-#include "handler/route.h"
 
-#define CLEAR_TEXT "This address expects TLS: use https."
 #define HANDSHAKE_RECORD 0x16 /* its first byte (RFC 8446, section 5.1) */
-#define BODY_SLOW "a body that comes too slowly"
-#define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
-
-/* The reason, which the client gets as well. */
-static const char clear_text[] = "HTTP in clear text on an address that expects TLS";
+#define FRESH_PART 5	      /* part of the server's remaining time, to wait for a first byte */
 
 /* --- the connection's own life ----------------------------------------------- */
 
@@ -107,134 +101,17 @@ static void close_now(struct connection *connection)
 
 /* --- reading --------------------------------------------------------------------- */
 
-/* The resume() of struct transaction. */
-static void resume(struct transaction *transaction,
-		   enum respond (*respond)(struct transaction *transaction, void *context),
-		   void *context)
-{
-	struct connection *connection = transaction->connection;
-	enum respond answer;
-
-	assert(connection->state == WORKING && !connection->calling);
-	connection->calling = true;
-	answer = respond(transaction, context);
-	connection->calling = false;
-	if (answer == RESPOND_NOW)
-		connection_done(transaction);
-	else if (connection->state == RECEIVING)
-		connection_consume_input(connection, connection_start_receiving);
-}
-
-/* The give_up() of struct transaction. */
-static void give_up(struct transaction *transaction)
-{
-	struct connection *connection = transaction->connection;
-
-	assert(connection->state == RECEIVING || connection->state == SENDING);
-	if (connection->state == RECEIVING)
-		connection_refuse(connection, 408, BODY_SLOW);
-	else
-		close_now(connection);
-}
-
-/* Starts a request from a whole head; returns false if the connection cannot continue. */
-static bool start_request(struct connection *connection, const char *head, size_t length, int error,
-			  const char *wrong)
-{
-	struct connection *carrier = connection->carrier;
-	struct thread *thread = connection->thread;
-	const struct config_limits *limits = connection_limits(connection);
-	struct output *output = output_open(thread);
-	struct transaction *transaction;
-	struct request request;
-	bool may_continue;
-
-	if (!output) {
-		close_now(connection);
-		return false;
-	}
-	connection->output = output;
-	transaction = &output->transaction;
-	transaction->remote_addr = carrier->addresses.remote;
-	transaction->remote_port = carrier->addresses.remote_port;
-	transaction->remote = &carrier->addresses.address.any;
-	transaction->local = &carrier->own.any;
-	transaction->server_addr = carrier->addresses.local;
-	transaction->server_port = carrier->addresses.local_port;
-	transaction->connection = connection;
-	connection_tls_describe(carrier, transaction);
-	transaction->http2 = connection_is_stream(connection);
-	transaction->done = connection_done;
-	transaction->resume = resume;
-	transaction->receive = connection_receive;
-	transaction->receive_piece = connection_receive_piece;
-	transaction->moved = connection_moved;
-	transaction->give_up = give_up;
-	transaction->drop_upload = connection_drop_upload;
-	counter_add(&thread->counters.requests, 1);
-	if (thread->log.fd >= 0)
-		output_remember_line(output, head, length);
-	if (transaction->http2)
-		output_remember_http2(output);
-	if (!error) {
-		error = request_parse(&request, head, length);
-		wrong = error ? request.wrong : NULL;
-	}
-	if (!error && request.header_count > limits->max_fields) {
-		error = -431;
-		wrong = REQUEST_TOO_MANY;
-	}
-	if (!error && request.expect == EXPECT_OTHER) {
-		error = -417;
-		wrong = "an unknown expectation";
-	}
-	if (error) {
-		/* What follows cannot be separated from the rest of this head. */
-		connection->http10 = transaction->http2;
-		transaction->head_only = request_is_head(head, length);
-		connection_refuse_because(connection, -error, wrong,
-					  wrong == clear_text ? CLEAR_TEXT : NULL);
-		return true;
-	}
-	if (access_log_wants_fields(&thread->log))
-		output_remember_fields(output, &request);
-	carrier->requests++;
-	may_continue =
-		!limits->keep_alive_requests || carrier->requests < limits->keep_alive_requests;
-	connection->keep_alive = request.keep_alive && may_continue && !transaction->http2;
-	/* The end of a stream ends its response, too. */
-	connection->http10 = request.minor == 0 || transaction->http2;
-	body_begin(&connection->body, &request, CONNECTION_DROPPED_MAX);
-	if (transaction->http2) {
-		body_open(&connection->body);
-		if (!may_continue)
-			session_leave(carrier);
-	}
-	transaction->has_upload = !body_is_over(&connection->body);
-	connection->expecting = transaction->has_upload && request.expect == EXPECT_CONTINUE;
-	transaction->request = &request;
-	transaction->head_only = request.method == METHOD_HEAD;
-	connection->state = WORKING;
-	connection_count_as(connection, CONNECTION_WORKING);
-	timer_stop(&connection->timer);
-	connection->calling = true;
-	if (route(transaction) == RESPOND_NOW)
-		connection_respond(connection);
-	connection->calling = false;
-	transaction->request = NULL;
-	return true;
-}
-
 /* The client has not sent in time what the state waits for. */
 static void timed_out(struct connection *connection)
 {
 	if (connection->session) {
 		session_timed_out(connection);
 	} else if (connection->state == RECEIVING) {
-		connection_refuse(connection, 408, BODY_SLOW);
+		connection_refuse_slow_body(connection);
 	} else if (connection->state == READING && connection->input_length) {
-		(void)start_request(connection, connection->input, connection->input_length, -408,
-				    "a head that takes longer than header-timeout");
+		(void)connection_start_request(connection, connection->input,
+					       connection->input_length, -408,
+					       "a head that takes longer than header-timeout");
 	} else {
 		if (connection->state == PROXY)
 			log_info("%s: no PROXY header in time: closing",
@@ -291,13 +168,14 @@ static void consume_head(struct connection *connection, const char *data, size_t
 	connection->input = NULL;
 	connection->input_length = connection->input_room = connection->input_seen = 0;
 	if (error)
-		open = start_request(connection, data, length < 512 ? length : 512, error, wrong);
+		open = connection_start_request(connection, data, length < 512 ? length : 512,
+						error, wrong);
 	else if (head == 0 || head > most)
-		open = start_request(connection, data, length < 512 ? length : 512,
-				     memchr(data, '\n', most) ? -431 : -414,
-				     "a head that is longer than max-header");
+		open = connection_start_request(connection, data, length < 512 ? length : 512,
+						memchr(data, '\n', most) ? -431 : -414,
+						"a head that is longer than max-header");
 	else
-		open = start_request(connection, data, head, 0, NULL);
+		open = connection_start_request(connection, data, head, 0, NULL);
 	if (open && connection->state == RECEIVING)
 		connection_start_receiving(connection, data + head, length - head);
 	else if (open && head && head < length)
@@ -470,27 +348,13 @@ static void peer_ended(struct connection *connection)
 		close_now(connection);
 }
 
-/* HTTP where TLS is expected. */
-static void refuse_clear(struct connection *connection, const char *data, size_t length)
-{
-	(void)start_request(connection, data, length < 512 ? length : 512, -400, clear_text);
-}
-
-/* The request() of struct connection_handlers. */
-static void request(struct connection *connection, const char *head, size_t length, int error,
-		    const char *wrong)
-{
-	if (start_request(connection, head, length, error, wrong) && connection->state == RECEIVING)
-		connection_start_receiving(connection, "", 0);
-}
-
 static const struct connection_handlers handlers = {
-	.request = request,
+	.request = connection_start_stream,
 	.close = close_now,
 	.consume = consume,
 	.deliver = deliver,
 	.ended = peer_ended,
-	.refuse_clear = refuse_clear,
+	.refuse_clear = connection_refuse_clear,
 	.idle = idle,
 	.timed_out = timed_out,
 };

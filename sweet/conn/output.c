@@ -135,7 +135,7 @@ void output_close(struct output *output)
 	thread->spare_count++;
 }
 
-/* Once per second: frees half of those that nobody has needed for that time. */
+/* Once per second: frees half of those that were not used for that time. */
 static void trim_spare(struct thread *thread)
 {
 	unsigned idle = thread->spare_least / 2;

@@ -13,7 +13,9 @@
  *   session-frames.c   splits what is received into frames
  *   session-flood.c    recognizes clients that only cost
  *   session-closed.c   recognizes frames of streams that have ended
- *   session.c          the session: what is received, and its life
+ *   session-work.c     sends the message, or waits with a timeout
+ *   session-receive.c  what is received
+ *   session.c          the life of a session
  */
 #ifndef SWEET_SESSION_INTERNAL_H
 #define SWEET_SESSION_INTERNAL_H
@@ -21,11 +23,12 @@
 #include <nghttp2/nghttp2.h>
 
 #include "conn/session.h"
-#include "http/stream-head.h"
+#include "conn/stream-head.h"
 
 /* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
 #define SESSION_STREAM_WINDOW (256 << 10)
 #define SESSION_WINDOW (1 << 20)
+#define SESSION_LAST_MS 1000u /* for streams that a client opens before it knows of GOAWAY */
 #define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
 
 struct session_block;
@@ -41,7 +44,7 @@ struct stream {
 	bool answered;		 /* a head was submitted */
 	bool ended;		 /* END_STREAM is in a frame */
 	bool ends;		 /* END_STREAM is to be sent without content */
-	bool cut;		 /* a connection with a socket would be reset */
+	bool cut;		 /* resets its stream with CANCEL */
 	bool closed;		 /* the client, or the library, has closed the stream */
 };
 
@@ -56,10 +59,10 @@ struct session_message {
 };
 
 struct session_frames {
-	unsigned preface;      /* bytes of it that are to come */
-	unsigned char text[9]; /* of a head */
-	unsigned have;	       /* bytes of it */
-	size_t left;	       /* bytes of the frame that are to come */
+	unsigned preface;			/* bytes of it that are to come */
+	unsigned char text[SESSION_FRAME_HEAD]; /* of a head */
+	unsigned have;				/* bytes of it */
+	size_t left;				/* bytes of the frame that are to come */
 	nghttp2_frame_hd head;
 };
 
@@ -80,12 +83,11 @@ struct session {
 	GList waking;		/* in the thread's list of sessions with something to do */
 	bool wakes;
 	bool resumed;	     /* streams have processed what was saved, or a part of it */
-	bool leaving;	     /* the client was told to open no more streams */
+	bool leaving;	     /* GOAWAY was sent: the client should open no more streams */
 	uint64_t leaving_ms; /* since when */
 	bool strict;	     /* and gets no response to more */
 	bool last;	     /* nothing is read any more, except for streams that exist */
-	bool over;	     /* the client was told that the session ends */
-	bool broken;	     /* it did what it must not do */
+	bool over;	     /* the last GOAWAY was submitted */
 	enum session_timing timing;
 	uint64_t timing_ms; /* since when */
 	bool timed;	    /* the timer is that of the timing */
@@ -103,14 +105,17 @@ struct session {
 /* Whether the message has enough for one call. */
 bool session_message_is_full(const struct session_message *message);
 
-/* Adds bytes by copying; by reference, to memory of the owner.  Returns false without memory. */
+/*
+ * Adds bytes by copying; by reference, to memory of the owner (NULL: a block of the message).
+ * Returns false without memory.
+ */
 bool session_message_copy(struct session_message *message, const void *data, size_t length);
 bool session_message_refer(struct session_message *message, const void *data, size_t length,
 			   struct stream *owner);
 
-/* Returns memory at the end of the message, or NULL; adds its first bytes. */
+/* Returns memory at the end of the message, or NULL; adds its first bytes, as above. */
 char *session_message_reserve(struct session_message *message, size_t length);
-void session_message_add_reserved(struct session_message *message, char *at, size_t length);
+bool session_message_add_reserved(struct session_message *message, char *at, size_t length);
 
 /* The stream has something in the message. */
 bool session_message_include(struct session_message *message, struct stream *stream);
@@ -146,7 +151,7 @@ struct stream *stream_find(const struct session *session, int32_t id);
  */
 void stream_give_back(struct stream *stream);
 
-/* Runs session_work() before the loop sleeps. */
+/* Lets the session do what there is to do before the loop sleeps (session-work.c). */
 void session_wake(struct session *session);
 
 /* --- session-frames.c --- */
@@ -180,5 +185,22 @@ void session_closed_note(struct session *session, int32_t id);
 void session_closed_drop(struct session *session, int32_t id, size_t length);
 
 void session_closed_free(struct session *session);
+
+/* --- session-work.c --- */
+
+void session_send_callbacks(nghttp2_session_callbacks *callbacks);
+
+/* The before_sleep() of the thread's hook. */
+bool session_work_next(struct loop_hook *hook);
+
+/* Submits the last GOAWAY: the session ends when it was sent. */
+void session_say_end(struct session *session, uint32_t error);
+
+/* Closes the connection at once, and logs why. */
+void session_fail(struct session *session, const char *why);
+
+/* --- session-receive.c --- */
+
+void session_receive_callbacks(nghttp2_session_callbacks *callbacks);
 
 #endif

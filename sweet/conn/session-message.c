@@ -46,8 +46,8 @@ char *session_message_reserve(struct session_message *message, size_t length)
 	return block->data + block->used;
 }
 
-static bool add_piece(struct session_message *message, const void *data, size_t length,
-		      struct stream *owner)
+bool session_message_refer(struct session_message *message, const void *data, size_t length,
+			   struct stream *owner)
 {
 	if (message->count == message->room) {
 		unsigned room = message->room ? 2 * message->room : 8;
@@ -69,7 +69,7 @@ static bool add_piece(struct session_message *message, const void *data, size_t 
 	return true;
 }
 
-void session_message_add_reserved(struct session_message *message, char *at, size_t length)
+bool session_message_add_reserved(struct session_message *message, char *at, size_t length)
 {
 	struct iovec *last = message->count ? &message->pieces[message->count - 1] : NULL;
 
@@ -77,28 +77,21 @@ void session_message_add_reserved(struct session_message *message, char *at, siz
 	    (char *)last->iov_base + last->iov_len == at) {
 		last->iov_len += length;
 		message->bytes += length;
-	} else if (!add_piece(message, at, length, NULL)) {
-		return;
+	} else if (!session_message_refer(message, at, length, NULL)) {
+		return false;
 	}
 	message->blocks->used += length;
+	return true;
 }
 
 bool session_message_copy(struct session_message *message, const void *data, size_t length)
 {
-	size_t before = message->bytes;
 	char *at = session_message_reserve(message, length);
 
 	if (!at)
 		return false;
 	memcpy(at, data, length);
-	session_message_add_reserved(message, at, length);
-	return message->bytes == before + length;
-}
-
-bool session_message_refer(struct session_message *message, const void *data, size_t length,
-			   struct stream *owner)
-{
-	return add_piece(message, data, length, owner);
+	return session_message_add_reserved(message, at, length);
 }
 
 bool session_message_include(struct session_message *message, struct stream *stream)

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "conn/session-internal.h"
 #include "http/field.h"
@@ -163,8 +162,7 @@ static bool copy_data(struct stream *stream, const uint8_t *head, size_t length)
 		}
 		done += (size_t)got;
 	}
-	session_message_add_reserved(message, at, SESSION_FRAME_HEAD + length);
-	return true;
+	return session_message_add_reserved(message, at, SESSION_FRAME_HEAD + length);
 }
 
 static bool refer_to_data(struct stream *stream, const uint8_t *head, size_t length)
@@ -194,11 +192,12 @@ int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t 
 
 	(void)source;
 	session_flood_sent(session);
-	if (!stream || length == 0) {
+	/* Without a stream it is an end without content. */
+	if (stream ? !session_message_include(message, stream) : length != 0)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	if (length == 0) {
 		if (!session_message_copy(message, head, SESSION_FRAME_HEAD))
 			return NGHTTP2_ERR_CALLBACK_FAILURE;
-	} else if (!session_message_include(message, stream)) {
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	} else if (length <= COPIED_MAX || stream->connection.send.file.length) {
 		if (!copy_data(stream, head, length)) {
 			(void)nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, stream->id,
@@ -210,11 +209,7 @@ int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t 
 	}
 	if (stream) {
 		stream->connection.send.message.skip += length;
-		if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
-			stream->ended = true;
-			if (!session_message_include(message, stream))
-				return NGHTTP2_ERR_CALLBACK_FAILURE;
-		}
+		stream->ended |= (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 	}
 	return session_message_is_full(message) ? NGHTTP2_ERR_PAUSE : 0;
 }
@@ -248,6 +243,7 @@ static bool cancel(struct connection *connection)
 	if (!connection->sending || stream->ended)
 		return false;
 	session_message_release(&stream->session->message, stream);
+	connection->sending = false;
 	return true;
 }
 
@@ -284,7 +280,7 @@ void stream_give_back(struct stream *stream)
 
 static void pause_receiving(struct connection *connection)
 {
-	(void)connection; /* the client gets no window */
+	(void)connection; /* what it sends now gives it no window */
 }
 
 /* What was saved is processed next: how much of it will be known then. */
@@ -323,7 +319,7 @@ static void shut(struct connection *connection)
 	session_wake(stream->session);
 }
 
-/* It is reset anyway unless its end was sent; the code tells whose fault it is. */
+/* A stream whose end was not sent is reset at its close, with a code that this decides. */
 static void reset_at_close(struct connection *connection)
 {
 	stream_of(connection)->cut = true;

@@ -182,7 +182,8 @@ static void try_send(struct loop *loop, struct loop_send *op)
 		complete(loop, op, 0);
 		return;
 	}
-	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && ((op->pieces && !op->cipher) || is_cut(op)))) {
+	if ((long_one && sent == (ssize_t)TURN_MAX) ||
+	    (sent > 0 && ((op->pieces && !op->cipher) || is_cut(op)))) {
 		/* The socket may still be writable, but no event would report it. */
 		loop->turns_last = append(loop->turns_last, op);
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-stream-head.c - the head of a request of HTTP/2 as text (sweet/http/stream-head.c): it is
+ * fuzz-stream-head.c - the head of a request of HTTP/2 as text (sweet/conn/stream-head.c): it is
  * refused, or the parser of HTTP/1.1 reads exactly the method, target, host and fields that came.
  *
  * Input: a byte of options, then fields: the length of the name, or from 0x80 on the number of a
@@ -10,7 +10,7 @@
 
 #include "base/syntax.h"
 #include "http/request.h"
-#include "http/stream-head.h"
+#include "conn/stream-head.h"
 
 #include "fuzz.h"
 

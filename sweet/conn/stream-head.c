@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "http/request.h"
-#include "http/stream-head.h"
+#include "conn/stream-head.h"
 
 #define ROOM_FIRST 1024u /* bytes */
 #define LITERAL(text) ((struct slice){text, sizeof(text) - 1})

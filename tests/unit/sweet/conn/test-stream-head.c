@@ -5,7 +5,7 @@
  * a read beyond.
  */
 #include "http/request.h"
-#include "http/stream-head.h"
+#include "conn/stream-head.h"
 
 #include "suite.h"
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-request.c - starts a request whose head has come: makes the transaction, refuses what
+ * is malformed or above a limit, and passes it to the responders.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "conn/session.h"
+#include "handler/route.h"
+
+#define CLEAR_TEXT "This address expects TLS: use https."
+
+/* The reason, which the client gets as well. */
+static const char clear_text[] = "HTTP in clear text on an address that expects TLS";
+
+/* The resume() of struct transaction. */
+static void resume(struct transaction *transaction,
+		   enum respond (*respond)(struct transaction *transaction, void *context),
+		   void *context)
+{
+	struct connection *connection = transaction->connection;
+	enum respond answer;
+
+	assert(connection->state == WORKING && !connection->calling);
+	connection->calling = true;
+	answer = respond(transaction, context);
+	connection->calling = false;
+	if (answer == RESPOND_NOW)
+		connection_done(transaction);
+	else if (connection->state == RECEIVING)
+		connection_consume_input(connection, connection_start_receiving);
+}
+
+/* The give_up() of struct transaction. */
+static void give_up(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+
+	assert(connection->state == RECEIVING || connection->state == SENDING);
+	if (connection->state == RECEIVING)
+		connection_refuse_slow_body(connection);
+	else
+		connection_close(connection);
+}
+
+bool connection_start_request(struct connection *connection, const char *head, size_t length,
+			      int error, const char *wrong)
+{
+	struct connection *carrier = connection->carrier;
+	struct thread *thread = connection->thread;
+	const struct config_limits *limits = connection_limits(connection);
+	struct output *output = output_open(thread);
+	struct transaction *transaction;
+	struct request request;
+	bool may_continue;
+
+	if (!output) {
+		connection_close(connection);
+		return false;
+	}
+	connection->output = output;
+	transaction = &output->transaction;
+	transaction->remote_addr = carrier->addresses.remote;
+	transaction->remote_port = carrier->addresses.remote_port;
+	transaction->remote = &carrier->addresses.address.any;
+	transaction->local = &carrier->own.any;
+	transaction->server_addr = carrier->addresses.local;
+	transaction->server_port = carrier->addresses.local_port;
+	transaction->connection = connection;
+	connection_tls_describe(carrier, transaction);
+	transaction->http2 = connection_is_stream(connection);
+	transaction->done = connection_done;
+	transaction->resume = resume;
+	transaction->receive = connection_receive;
+	transaction->receive_piece = connection_receive_piece;
+	transaction->moved = connection_moved;
+	transaction->give_up = give_up;
+	transaction->drop_upload = connection_drop_upload;
+	counter_add(&thread->counters.requests, 1);
+	if (thread->log.fd >= 0)
+		output_remember_line(output, head, length);
+	if (transaction->http2)
+		output_remember_http2(output);
+	if (!error) {
+		error = request_parse(&request, head, length);
+		wrong = error ? request.wrong : NULL;
+	}
+	if (!error && request.header_count > limits->max_fields) {
+		error = -431;
+		wrong = REQUEST_TOO_MANY;
+	}
+	if (!error && request.expect == EXPECT_OTHER) {
+		error = -417;
+		wrong = "an unknown expectation";
+	}
+	if (error) {
+		/* What follows cannot be separated from the rest of this head. */
+		connection->http10 = transaction->http2;
+		transaction->head_only = request_is_head(head, length);
+		connection_refuse_because(connection, -error, wrong,
+					  wrong == clear_text ? CLEAR_TEXT : NULL);
+		return true;
+	}
+	if (access_log_wants_fields(&thread->log))
+		output_remember_fields(output, &request);
+	carrier->requests++;
+	may_continue =
+		!limits->keep_alive_requests || carrier->requests < limits->keep_alive_requests;
+	connection->keep_alive = request.keep_alive && may_continue && !transaction->http2;
+	/* The end of a stream ends its response, too. */
+	connection->http10 = request.minor == 0 || transaction->http2;
+	body_begin(&connection->body, &request, CONNECTION_DROPPED_MAX);
+	if (transaction->http2) {
+		body_open(&connection->body);
+		if (!may_continue)
+			session_leave(carrier);
+	}
+	transaction->has_upload = !body_is_over(&connection->body);
+	connection->expecting = transaction->has_upload && request.expect == EXPECT_CONTINUE;
+	transaction->request = &request;
+	transaction->head_only = request.method == METHOD_HEAD;
+	connection->state = WORKING;
+	connection_count_as(connection, CONNECTION_WORKING);
+	timer_stop(&connection->timer);
+	connection->calling = true;
+	if (route(transaction) == RESPOND_NOW)
+		connection_respond(connection);
+	connection->calling = false;
+	transaction->request = NULL;
+	return true;
+}
+
+void connection_start_stream(struct connection *connection, const char *head, size_t length,
+			     int error, const char *wrong)
+{
+	if (connection_start_request(connection, head, length, error, wrong) &&
+	    connection->state == RECEIVING)
+		connection_start_receiving(connection, "", 0);
+}
+
+void connection_refuse_clear(struct connection *connection, const char *data, size_t length)
+{
+	(void)connection_start_request(connection, data, length < 512 ? length : 512, -400,
+				       clear_text);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-receive.c - what a session receives: frames for its streams; those that its client must
+ * not send.
+ */
+#include "conn/session-internal.h"
+
+/* --- for streams ------------------------------------------------------------------- */
+
+/* Passes bytes to the stream; returns it, or NULL if it has been closed. */
+static struct stream *pass(struct session *session, struct stream *stream, const char *data,
+			   size_t length)
+{
+	session->current = stream;
+	connection_consume(&stream->connection, data, length);
+	stream = session->current;
+	session->current = NULL;
+	return stream;
+}
+
+static void start_request(struct session *session, struct stream *stream, bool body)
+{
+	struct slice head = stream_head_end(&stream->head, body);
+
+	session->opening = NULL;
+	session->current = stream;
+	connection_request(&stream->connection, head.at, head.length, stream->head.error,
+			   stream->head.wrong);
+	if (session->current)
+		stream_head_free(&stream->head);
+	session->current = NULL;
+}
+
+/* No more of the request follows. */
+static void end_request(struct session *session, struct stream *stream)
+{
+	struct connection *connection = &stream->connection;
+
+	body_close(&connection->body, connection->input_length);
+	if (connection->state == RECEIVING)
+		(void)pass(session, stream, "", 0);
+}
+
+static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
+{
+	struct session *session = context;
+	struct stream *stream;
+
+	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	stream = stream_open(session, frame->hd.stream_id);
+	if (!stream)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	session->opening = stream;
+	return nghttp2_session_set_stream_user_data(http2, frame->hd.stream_id, stream);
+}
+
+static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const uint8_t *name,
+		     size_t name_length, const uint8_t *value, size_t value_length, uint8_t flags,
+		     void *context)
+{
+	struct session *session = context;
+
+	(void)http2;
+	(void)flags;
+	/* Trailers are ignored, as in HTTP/1.1. */
+	if (frame->headers.cat == NGHTTP2_HCAT_REQUEST && session->opening)
+		stream_head_add(&session->opening->head,
+				(struct slice){(const char *)name, name_length},
+				(struct slice){(const char *)value, value_length});
+	return 0;
+}
+
+static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
+{
+	struct session *session = context;
+	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+	struct stream *stream;
+
+	(void)http2;
+	if (frame->hd.type == NGHTTP2_RST_STREAM)
+		session_closed_by_client(session, frame->hd.stream_id);
+	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+		return 0;
+	stream = stream_find(session, frame->hd.stream_id);
+	if (!stream)
+		return 0;
+	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+		start_request(session, stream, !end);
+	else if (end)
+		end_request(session, stream);
+	return 0;
+}
+
+static int on_data(nghttp2_session *http2, uint8_t flags, int32_t id, const uint8_t *data,
+		   size_t length, void *context)
+{
+	struct session *session = context;
+	struct stream *stream = stream_find(session, id);
+
+	(void)http2;
+	(void)flags;
+	if (!stream) {
+		session_closed_drop(session, id, length);
+		return 0;
+	}
+	stream->unread += length;
+	stream = pass(session, stream, (const char *)data, length);
+	if (stream)
+		stream_give_back(stream);
+	return 0;
+}
+
+static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error, void *context)
+{
+	struct session *session = context;
+	struct stream *stream = stream_find(session, id);
+
+	(void)http2;
+	(void)error;
+	session_closed_note(session, id);
+	if (!stream)
+		return 0;
+	stream->closed = true;
+	/* What is in the message completes the response. */
+	if (!stream->ended)
+		connection_close(&stream->connection);
+	return 0;
+}
+
+/* --- all frames --------------------------------------------------------------------- */
+
+/* Ends a session whose client violates the protocol, or its limits: with GOAWAY. */
+static void break_off(struct session *session, uint32_t error, const char *why)
+{
+	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
+	session_say_end(session, error);
+}
+
+/* Returns false if what follows is not to be processed. */
+static bool check_frame(struct session *session)
+{
+	const nghttp2_frame_hd *frame = &session->frames.head;
+	uint32_t error = session_closed_check(session, frame);
+
+	/* Priorities of RFC 7540 are ignored, but not such a frame (RFC 9113, section 6.3). */
+	if (frame->type == NGHTTP2_PRIORITY && frame->stream_id == 0)
+		error = NGHTTP2_PROTOCOL_ERROR;
+	if (error)
+		break_off(session, error, "a frame that its stream cannot have");
+	else if (!session_flood_received(session, frame))
+		break_off(session, NGHTTP2_ENHANCE_YOUR_CALM,
+			  "too many frames that ask for nothing");
+	else
+		return true;
+	return false;
+}
+
+/* Whether the frame opens a stream, which it can whatever came before. */
+static bool opens_stream(struct session *session)
+{
+	const nghttp2_frame_hd *frame = &session->frames.head;
+
+	if (frame->type != NGHTTP2_HEADERS || frame->stream_id <= session->highest)
+		return false;
+	session->highest = frame->stream_id;
+	return true;
+}
+
+/* Returns false if the connection was freed. */
+static bool process(struct session *session, const char *data, size_t length)
+{
+	ssize_t used = nghttp2_session_mem_recv(session->http2, (const uint8_t *)data, length);
+
+	if (used < 0)
+		session_fail(session, nghttp2_strerror((int)used));
+	return used >= 0;
+}
+
+/* A client that should open no more streams, and knows it by now, gets no further ones. */
+static void insist(struct session *session)
+{
+	uint64_t now = loop_now_ms(session->connection->thread->loop);
+
+	if (!session->leaving || session->strict || now - session->leaving_ms < SESSION_LAST_MS)
+		return;
+	session->strict = true;
+	(void)nghttp2_submit_goaway(session->http2, NGHTTP2_FLAG_NONE,
+				    nghttp2_session_get_last_proc_stream_id(session->http2),
+				    NGHTTP2_NO_ERROR, NULL, 0);
+}
+
+void session_received(struct connection *connection, const char *data, size_t length)
+{
+	struct session *session = connection->session;
+	size_t run = 0; /* bytes that can be processed together */
+
+	if (session->over)
+		return;
+	while (run < length) {
+		bool begins;
+		size_t now =
+			session_frames_split(&session->frames, data + run, length - run, &begins);
+
+		if (begins && !opens_stream(session)) {
+			if (run && !process(session, data, run))
+				return;
+			data += run;
+			length -= run;
+			run = 0;
+			if (!check_frame(session))
+				return;
+		}
+		run += now;
+	}
+	if (run && !process(session, data, run))
+		return;
+	insist(session);
+	if (session->begun_with != connection->thread->config_ref)
+		session_leave(connection);
+	session_wake(session);
+}
+
+void session_receive_callbacks(nghttp2_session_callbacks *callbacks)
+{
+	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-work.c - what a session does before its thread's loop sleeps: it sends what its streams
+ * have, so that responses that are ready at the same time leave together; or ends; or waits with a
+ * timeout.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "conn/session-internal.h"
+
+#define FRAME_DATA (TLS_RECORD_MAX - SESSION_FRAME_HEAD) /* a frame fills a record */
+
+/* --- a message ---------------------------------------------------------------------- */
+
+static ssize_t frame_length(nghttp2_session *http2, uint8_t type, int32_t id,
+			    int32_t session_window, int32_t stream_window, uint32_t frame_max,
+			    void *context)
+{
+	ssize_t most = MIN(session_window, stream_window);
+
+	(void)http2;
+	(void)type;
+	(void)id;
+	(void)context;
+	return MIN(most, (ssize_t)MIN(frame_max, FRAME_DATA));
+}
+
+static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
+{
+	struct session *session = context;
+	struct stream *stream;
+
+	(void)http2;
+	if (frame->hd.type != NGHTTP2_HEADERS)
+		return 0;
+	stream = stream_find(session, frame->hd.stream_id);
+	if (stream && stream->answered) {
+		stream->ended |= (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+		if (!session_message_include(&session->message, stream))
+			return NGHTTP2_ERR_CALLBACK_FAILURE;
+		session_flood_sent(session);
+	}
+	return 0;
+}
+
+/* Fills the message; returns false if the session is broken. */
+static bool collect(struct session *session)
+{
+	while (!session_message_is_full(&session->message)) {
+		const uint8_t *data;
+		ssize_t length = nghttp2_session_mem_send(session->http2, &data);
+
+		if (length <= 0)
+			return length == 0;
+		if (!session_message_copy(&session->message, data, (size_t)length))
+			return false;
+	}
+	return true;
+}
+
+/* Responses that cannot continue wait with their units. */
+static void streams_wait(struct session *session)
+{
+	struct stream *next;
+
+	for (struct stream *stream = session->streams; stream; stream = next) {
+		next = stream->next;
+		if (stream->connection.sending && !stream->ended)
+			connection_waits(&stream->connection.send);
+	}
+}
+
+/* The waits() of struct loop_send. */
+static void waits(struct loop_send *op)
+{
+	struct connection *connection =
+		(struct connection *)((char *)op - offsetof(struct connection, send));
+
+	connection_unsent_waits(connection);
+	streams_wait(connection->session);
+}
+
+static void sent(struct loop_send *op, int result)
+{
+	struct connection *connection =
+		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct session *session = connection->session;
+
+	connection->sending = false;
+	connection_unsent_stops(connection);
+	if (result < 0) {
+		if (result != -EPIPE && result != -ECONNRESET)
+			log_info("%s: sending: %s", connection->addresses.remote,
+				 strerror(-result));
+		connection_close(connection);
+		return;
+	}
+	session_message_done(&session->message, stream_sent);
+	session_wake(session);
+}
+
+static void send_message(struct session *session)
+{
+	struct connection *connection = session->connection;
+	struct loop_send *op = &connection->send;
+
+	op->message = (struct NC_send)NC_SEND_INIT(.cookie = &connection->cookie);
+	op->pieces = session->message.pieces;
+	op->piece_count = session->message.count;
+	op->batch = true;
+	op->cipher = connection_cipher(connection);
+	op->sent = sent;
+	op->waits = waits;
+	connection_count_as(connection, CONNECTION_SENDING);
+	connection->measured = false;
+	connection->sending = true;
+	session->timed = false;
+	connection_time(connection, connection_limits(connection)->send_ms);
+	connection_unsent_starts(connection);
+	loop_send_start(connection->thread->loop, op, connection->fd);
+}
+
+/* --- its turn -------------------------------------------------------------------------- */
+
+/* The timeout of a session that sends nothing; streams have their own. */
+static void set_timer(struct session *session)
+{
+	struct connection *connection = session->connection;
+	const struct config_limits *limits = connection_limits(connection);
+	enum session_timing timing = session->opening	     ? TIMING_HEAD
+				     : session->stream_count ? TIMING_NONE
+				     : session->leaving	     ? TIMING_LAST
+							     : TIMING_IDLE;
+	uint64_t now = loop_now_ms(connection->thread->loop), most;
+
+	connection_count_as(connection, session->opening	? CONNECTION_READING
+					: session->stream_count ? CONNECTION_WORKING
+								: CONNECTION_IDLE);
+	if (timing != session->timing) {
+		session->timing = timing;
+		session->timing_ms = now;
+		session->timed = false;
+	}
+	/* Other frames, and what is sent for them, do not prolong it. */
+	if (session->timed)
+		return;
+	session->timed = true;
+	most = timing == TIMING_HEAD   ? limits->header_ms
+	       : timing == TIMING_IDLE ? limits->keep_alive_ms
+				       : SESSION_LAST_MS;
+	if (timing == TIMING_NONE)
+		timer_stop(&connection->timer);
+	else
+		connection_time(connection, (unsigned)(most - MIN(now - session->timing_ms, most)));
+}
+
+void session_say_end(struct session *session, uint32_t error)
+{
+	session->over = true;
+	(void)nghttp2_session_terminate_session(session->http2, error);
+	session_wake(session);
+}
+
+/* Everything was said; the client's end follows. */
+static void end(struct connection *connection)
+{
+	session_close(connection);
+	connection_shut(connection);
+	connection_linger(connection);
+}
+
+void session_fail(struct session *session, const char *why)
+{
+	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
+	connection_close(session->connection);
+}
+
+/* Sends what there is, if nothing is in flight.  May free the connection. */
+static void work(struct session *session)
+{
+	struct connection *connection = session->connection;
+
+	if (session->resumed)
+		for (struct stream *stream = session->streams; stream; stream = stream->next)
+			stream_give_back(stream);
+	session->resumed = false;
+	if (connection->sending)
+		return;
+	if (!collect(session)) {
+		session_fail(session, "no memory");
+		return;
+	}
+	if (session->message.count) {
+		send_message(session);
+		return;
+	}
+	/* Heads whose last bytes left with the previous message. */
+	if (session->message.stream_count) {
+		session_message_done(&session->message, stream_sent);
+		session_wake(session);
+		return;
+	}
+	if (session->last && !session->stream_count && !session->over) {
+		session_say_end(session, NGHTTP2_NO_ERROR);
+		return;
+	}
+	if (!nghttp2_session_want_read(session->http2)) {
+		end(connection);
+		return;
+	}
+	streams_wait(session);
+	set_timer(session);
+}
+
+bool session_work_next(struct loop_hook *hook)
+{
+	struct thread *thread =
+		(struct thread *)((char *)hook - offsetof(struct thread, session_hook));
+	unsigned count = thread->sessions.length;
+
+	while (count--) {
+		GList *link = g_queue_pop_head_link(&thread->sessions);
+		struct session *session = link ? link->data : NULL;
+
+		if (!session)
+			break;
+		session->wakes = false;
+		work(session);
+	}
+	return thread->sessions.length > 0;
+}
+
+void session_send_callbacks(nghttp2_session_callbacks *callbacks)
+{
+	nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
+	nghttp2_session_callbacks_set_send_data_callback(callbacks, stream_add_data);
+	nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks, frame_length);
+}
