@@ -16,7 +16,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-tls.c sweet/conn/connection-tls-internal.h \
 	sweet/conn/connection-cipher.c sweet/conn/connection-socket.c \
 	sweet/conn/session.c sweet/conn/session.h sweet/conn/session-internal.h \
-	sweet/conn/session-message.c sweet/conn/session-stream.c sweet/conn/session-flood.c \
+	sweet/conn/session-message.c sweet/conn/session-head.c sweet/conn/session-stream.c sweet/conn/session-flood.c \
 	sweet/conn/session-closed.c sweet/conn/session-frames.c \
 	sweet/conn/session-work.c sweet/conn/session-receive.c \
 	sweet/conn/connection-request.c \

@@ -57,6 +57,7 @@ struct connection_transport {
 	void (*reset_at_close)(struct connection *connection);
 	/* Ends all operations, without a callback. */
 	void (*close)(struct connection *connection);
+	void (*free)(struct connection *connection);
 };
 
 extern const struct connection_transport connection_socket;

@@ -3,6 +3,7 @@
  * connection-socket.c - the transport of a connection that has a socket, by the thread's loop.
  */
 #include <linux/sockios.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -74,6 +75,11 @@ static void close_socket(struct connection *connection)
 	loop_close_fd(connection->thread->loop, connection->fd);
 }
 
+static void free_connection(struct connection *connection)
+{
+	free(connection);
+}
+
 const struct connection_transport connection_socket = {
 	.send = send_message,
 	.cancel = cancel,
@@ -85,4 +91,5 @@ const struct connection_transport connection_socket = {
 	.shut = connection_shut_socket,
 	.reset_at_close = reset_at_close,
 	.close = close_socket,
+	.free = free_connection,
 };

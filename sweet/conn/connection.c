@@ -44,7 +44,7 @@ static void connection_free(struct connection *connection)
 	body_end(&connection->body);
 	free(connection->input);
 	if (connection_is_stream(connection)) {
-		free(connection);
+		connection->transport->free(connection);
 		return;
 	}
 	*connection->link = connection->next;
@@ -57,7 +57,7 @@ static void connection_free(struct connection *connection)
 	connection_tls_free(connection);
 	if (thread->vacated && !thread->connections)
 		thread->vacated(thread);
-	free(connection);
+	connection->transport->free(connection);
 }
 
 static void close_now(struct connection *connection)
@@ -442,5 +442,6 @@ void connection_close_all(struct thread *thread)
 	while (thread->connections)
 		close_now(thread->connections);
 	output_free_spare(thread);
+	session_free_spare(thread);
 	connection_held_close(thread);
 }

@@ -9,6 +9,7 @@
  * bodies where it is.
  *
  *   session-message.c  the message that is collected or sent
+ *   session-head.c     the heads of responses
  *   session-stream.c   the transport of a stream
  *   session-frames.c   splits what is received into frames
  *   session-flood.c    recognizes clients that only cost
@@ -38,14 +39,14 @@ struct stream {
 	struct session *session;
 	struct stream *next, **link; /* the session's list */
 	int32_t id;
-	struct stream_head head; /* while it is received */
-	size_t unread;		 /* bytes received for which the client got no window back */
-	bool in_message;	 /* completes when the message is sent */
-	bool answered;		 /* a head was submitted */
-	bool ended;		 /* END_STREAM is in a frame */
-	bool ends;		 /* END_STREAM is to be sent without content */
-	bool cut;		 /* resets its stream with CANCEL */
-	bool closed;		 /* the client, or the library, has closed the stream */
+	size_t unread;	 /* bytes received for which the client got no window back */
+	bool in_message; /* has something in the message */
+	bool referred;	 /* and by reference: completes when the message is sent */
+	bool answered;	 /* a head was submitted */
+	bool ended;	 /* END_STREAM is in a frame */
+	bool ends;	 /* END_STREAM is to be sent without content */
+	bool cut;	 /* resets its stream with CANCEL */
+	bool closed;	 /* the client, or the library, has closed the stream */
 };
 
 struct session_message {
@@ -74,16 +75,17 @@ struct session {
 	nghttp2_session *http2;
 	struct session_frames frames;
 	int32_t highest; /* stream that the client has opened */
-	GArray *fields;	 /* of the head that is being submitted */
 	struct session_message message;
 	struct stream *streams;
 	unsigned stream_count;
-	struct stream *current; /* whose bytes are being processed; NULL: it has been closed */
-	struct stream *opening; /* whose head has not come as a whole */
-	GList waking;		/* in the thread's list of sessions with something to do */
+	struct stream *current;	 /* whose bytes are being processed; NULL: it has been closed */
+	struct stream *opening;	 /* whose head has not come as a whole */
+	struct stream_head head; /* that of `opening` */
+	GList waking;		 /* in the thread's list of sessions with something to do */
 	bool wakes;
-	bool resumed;	     /* streams have processed what was saved, or a part of it */
-	bool leaving;	     /* GOAWAY was sent: the client should open no more streams */
+	bool stalls;  /* the message waits for the client: nothing else waits for the message */
+	bool resumed; /* streams have processed what was saved, or a part of it */
+	bool leaving; /* GOAWAY was sent: the client should open no more streams */
 	uint64_t leaving_ms; /* since when */
 	bool strict;	     /* and gets no response to more */
 	bool last;	     /* nothing is read any more, except for streams that exist */
@@ -123,12 +125,29 @@ bool session_message_include(struct session_message *message, struct stream *str
 /* Copies what the message refers to of the stream, so that it can end. */
 void session_message_release(struct session_message *message, struct stream *stream);
 
+/*
+ * Calls sent() for each stream of which everything in the message was copied.  Returns whether there
+ * were any.
+ */
+bool session_message_copied(struct session_message *message, void (*sent)(struct stream *stream));
+
 /* The message was sent: forgets it, and calls sent() for each of its streams. */
 void session_message_done(struct session_message *message, void (*sent)(struct stream *stream));
 
 void session_message_free(struct session_message *message);
 
+/* --- session-head.c --- */
+
+/* The stream's send begins with the head of its response: submits it, and skips it. */
+void stream_submit_head(struct stream *stream);
+
 /* --- session-stream.c --- */
+
+/* Whether the stream's send has the end of its response. */
+static inline bool stream_is_last(const struct stream *stream)
+{
+	return stream->connection.send.message.flags & NC_SEND_CLOSE;
+}
 
 /* The callbacks of the library for the content of responses. */
 ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
@@ -136,11 +155,14 @@ ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t mo
 int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t *head,
 		    size_t length, nghttp2_data_source *source, void *context);
 
-/* What the message had of the stream was sent. */
+/* What the message had of the stream was copied, or sent. */
 void stream_sent(struct stream *stream);
 
 /* Returns a stream of the session, without a request; NULL without memory. */
 struct stream *stream_open(struct session *session, int32_t id);
+
+/* Frees the memory that the thread keeps for further streams. */
+void stream_free_spare(struct thread *thread);
 
 /* Returns the stream with that number, if it still has a connection. */
 struct stream *stream_find(const struct session *session, int32_t id);
@@ -162,6 +184,12 @@ void session_wake(struct session *session);
  */
 size_t session_frames_split(struct session_frames *frames, const char *data, size_t length,
 			    bool *begins);
+
+/* Whether what comes next is the head of a frame. */
+static inline bool session_frames_between(const struct session_frames *frames)
+{
+	return !frames->preface && !frames->have && !frames->left;
+}
 
 /* --- session-flood.c --- */
 
@@ -192,6 +220,12 @@ void session_send_callbacks(nghttp2_session_callbacks *callbacks);
 
 /* The before_sleep() of the thread's hook. */
 bool session_work_next(struct loop_hook *hook);
+
+/*
+ * Adds to the message what the streams have to send, unless one is being sent; sends it if it is
+ * full.  Returns false if the connection was freed.
+ */
+bool session_collect(struct session *session);
 
 /* Submits the last GOAWAY: the session ends when it was sent. */
 void session_say_end(struct session *session, uint32_t error);

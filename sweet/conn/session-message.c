@@ -63,6 +63,8 @@ bool session_message_refer(struct session_message *message, const void *data, si
 		message->owners = owners;
 		message->room = room;
 	}
+	if (owner)
+		owner->referred = true;
 	message->owners[message->count] = owner;
 	message->pieces[message->count++] = (struct iovec){(void *)(uintptr_t)data, length};
 	message->bytes += length;
@@ -140,7 +142,7 @@ void session_message_release(struct session_message *message, struct stream *str
 	for (unsigned i = 0; i < message->stream_count; i++)
 		if (message->streams[i] == stream)
 			message->streams[i] = NULL;
-	stream->in_message = false;
+	stream->in_message = stream->referred = false;
 }
 
 static void free_blocks(struct session_message *message, struct session_block *until)
@@ -153,6 +155,33 @@ static void free_blocks(struct session_message *message, struct session_block *u
 	}
 }
 
+/* Calls sent() for the streams, or for those of which nothing is referred to. */
+static bool complete(struct session_message *message, bool all, void (*sent)(struct stream *stream))
+{
+	unsigned count = message->stream_count, kept = 0;
+
+	/* A stream that closes another one clears its place in the list. */
+	for (unsigned i = 0; i < count; i++) {
+		struct stream *stream = message->streams[i];
+
+		if (!stream || (stream->referred && !all))
+			continue;
+		message->streams[i] = NULL;
+		stream->in_message = stream->referred = false;
+		sent(stream);
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (message->streams[i])
+			message->streams[kept++] = message->streams[i];
+	message->stream_count = kept;
+	return kept < count;
+}
+
+bool session_message_copied(struct session_message *message, void (*sent)(struct stream *stream))
+{
+	return complete(message, false, sent);
+}
+
 void session_message_done(struct session_message *message, void (*sent)(struct stream *stream))
 {
 	if (message->blocks) {
@@ -162,17 +191,7 @@ void session_message_done(struct session_message *message, void (*sent)(struct s
 	}
 	message->count = 0;
 	message->bytes = 0;
-	/* A stream that closes another one clears its place in the list. */
-	for (unsigned i = 0; i < message->stream_count; i++) {
-		struct stream *stream = message->streams[i];
-
-		if (!stream)
-			continue;
-		message->streams[i] = NULL;
-		stream->in_message = false;
-		sent(stream);
-	}
-	message->stream_count = 0;
+	(void)complete(message, true, sent);
 }
 
 void session_message_free(struct session_message *message)

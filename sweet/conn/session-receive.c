@@ -5,6 +5,12 @@
  */
 #include "conn/session-internal.h"
 
+/*
+ * Requests that are started before their responses are collected: what these use is still in the
+ * processor's caches then, and the requests that wait use none.
+ */
+#define STARTED_MAX 8u
+
 /* --- for streams ------------------------------------------------------------------- */
 
 /* Passes bytes to the stream; returns it, or NULL if it has been closed. */
@@ -20,14 +26,12 @@ static struct stream *pass(struct session *session, struct stream *stream, const
 
 static void start_request(struct session *session, struct stream *stream, bool body)
 {
-	struct slice head = stream_head_end(&stream->head, body);
+	struct slice head = stream_head_end(&session->head, body);
 
 	session->opening = NULL;
 	session->current = stream;
-	connection_request(&stream->connection, head.at, head.length, stream->head.error,
-			   stream->head.wrong);
-	if (session->current)
-		stream_head_free(&stream->head);
+	connection_request(&stream->connection, head.at, head.length, session->head.error,
+			   session->head.wrong);
 	session->current = NULL;
 }
 
@@ -52,6 +56,7 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
 	if (!stream)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	session->opening = stream;
+	stream_head_reset(&session->head, connection_limits(session->connection)->max_header);
 	return nghttp2_session_set_stream_user_data(http2, frame->hd.stream_id, stream);
 }
 
@@ -65,8 +70,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 	(void)flags;
 	/* Trailers are ignored, as in HTTP/1.1. */
 	if (frame->headers.cat == NGHTTP2_HCAT_REQUEST && session->opening)
-		stream_head_add(&session->opening->head,
-				(struct slice){(const char *)name, name_length},
+		stream_head_add(&session->head, (struct slice){(const char *)name, name_length},
 				(struct slice){(const char *)value, value_length});
 	return 0;
 }
@@ -190,31 +194,64 @@ static void insist(struct session *session)
 				    NGHTTP2_NO_ERROR, NULL, 0);
 }
 
-void session_received(struct connection *connection, const char *data, size_t length)
+/*
+ * Processes frames; stops early if a message has left and what follows can wait until it was sent.
+ * Returns the bytes processed, or -1 if the connection was freed.
+ */
+static ssize_t process_frames(struct session *session, const char *data, size_t length)
 {
-	struct session *session = connection->session;
-	size_t run = 0; /* bytes that can be processed together */
+	size_t done = 0, run = 0; /* run: bytes that can be processed together */
+	unsigned started = 0;
 
-	if (session->over)
-		return;
-	while (run < length) {
+	while (done + run < length) {
 		bool begins;
-		size_t now =
-			session_frames_split(&session->frames, data + run, length - run, &begins);
+		size_t now;
 
-		if (begins && !opens_stream(session)) {
-			if (run && !process(session, data, run))
-				return;
-			data += run;
-			length -= run;
+		if (started == STARTED_MAX && session_frames_between(&session->frames)) {
+			if (!process(session, data + done, run) || !session_collect(session))
+				return -1;
+			done += run;
+			run = 0;
+			started = 0;
+			if (session->connection->sending && !session->stalls)
+				return (ssize_t)done;
+		}
+		now = session_frames_split(&session->frames, data + done + run, length - done - run,
+					   &begins);
+		if (begins && opens_stream(session)) {
+			started++;
+		} else if (begins) {
+			if (run && !process(session, data + done, run))
+				return -1;
+			done += run;
 			run = 0;
 			if (!check_frame(session))
-				return;
+				return (ssize_t)length;
 		}
 		run += now;
 	}
-	if (run && !process(session, data, run))
+	if (run && !process(session, data + done, run))
+		return -1;
+	return (ssize_t)length;
+}
+
+void session_received(struct connection *connection, const char *data, size_t length)
+{
+	struct session *session = connection->session;
+	ssize_t used = 0;
+
+	if (session->over)
 		return;
+	/* What was saved is first; the session is awake. */
+	if (!connection->input_length)
+		used = process_frames(session, data, length);
+	if (used < 0)
+		return;
+	if ((size_t)used < length &&
+	    !connection_keep_input(connection, data + used, length - (size_t)used)) {
+		session_fail(session, "no memory");
+		return;
+	}
 	insist(session);
 	if (session->begun_with != connection->thread->config_ref)
 		session_leave(connection);

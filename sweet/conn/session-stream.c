@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "conn/session-internal.h"
-#include "http/field.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
+#define SPARE_MAX 32u	 /* streams whose memory is kept: more than are started together */
 
 /* The stream's end is to be sent, but its connection has ended already. */
 static char ends_alone;
@@ -37,76 +37,7 @@ void session_wake(struct session *session)
 	session->wakes = true;
 }
 
-/* --- the head of a response ------------------------------------------------------- */
-
-/* Fields of HTTP/1.1's framing; others that concern one hop were filtered before. */
-static bool is_framing(struct slice name)
-{
-	switch (name.at[0]) {
-	case 'C':
-		return slice_is(name, "Connection");
-	case 'T':
-		return slice_is(name, "Transfer-Encoding");
-	case 'K':
-		return slice_is(name, "Keep-Alive");
-	default:
-		return false;
-	}
-}
-
-static void add_field(GArray *fields, struct slice name, struct slice value)
-{
-	const nghttp2_nv field = {(uint8_t *)(uintptr_t)name.at, (uint8_t *)(uintptr_t)value.at,
-				  name.length, value.length, NGHTTP2_NV_FLAG_NONE};
-
-	g_array_append_val(fields, field);
-}
-
-/* Splits a head, which output.c has written: its lines are valid.  Returns its bytes. */
-static size_t list_fields(const char *head, GArray *fields)
-{
-	const char *at = strchr(head, '\n') + 1;
-
-	add_field(fields, (struct slice){":status", 7},
-		  (struct slice){head + strlen("HTTP/1.1 "), 3});
-	while (*at != '\r') {
-		const char *end = strchr(at, '\n'), *colon = memchr(at, ':', (size_t)(end - at));
-		struct slice name = {at, (size_t)(colon - at)};
-
-		if (!is_framing(name))
-			add_field(fields, name,
-				  field_trim((struct slice){
-					  colon + 1, (size_t)(end - colon - strlen(":\r"))}));
-		at = end + 1;
-	}
-	return (size_t)(at + strlen("\r\n") - head);
-}
-
-static bool is_last(const struct stream *stream)
-{
-	return stream->connection.send.message.flags & NC_SEND_CLOSE;
-}
-
-static void submit_head(struct stream *stream)
-{
-	struct loop_send *op = &stream->connection.send;
-	GArray *fields = stream->session->fields;
-	nghttp2_data_provider content = {.read_callback = stream_read};
-	size_t head = list_fields(op->message.header, g_array_set_size(fields, 0));
-	bool empty = is_last(stream) && loop_send_length(op) == head;
-	int error;
-
-	stream->answered = true;
-	op->message.skip = head;
-	error = nghttp2_submit_response(stream->session->http2, stream->id,
-					(const nghttp2_nv *)(void *)fields->data, fields->len,
-					empty ? NULL : &content);
-	if (error)
-		(void)nghttp2_submit_rst_stream(stream->session->http2, NGHTTP2_FLAG_NONE,
-						stream->id, NGHTTP2_INTERNAL_ERROR);
-}
-
-/* --- its content ------------------------------------------------------------------- */
+/* --- the content of a response ------------------------------------------------------------------- */
 
 ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
 		    nghttp2_data_source *source, void *context)
@@ -130,9 +61,9 @@ ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t mo
 	if (!stream->connection.sending)
 		return NGHTTP2_ERR_DEFERRED;
 	left = loop_send_length(&stream->connection.send) - stream->connection.send.message.skip;
-	if (left == 0 && !is_last(stream))
+	if (left == 0 && !stream_is_last(stream))
 		return NGHTTP2_ERR_DEFERRED;
-	if (left <= most && is_last(stream))
+	if (left <= most && stream_is_last(stream))
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	return (ssize_t)MIN(left, most);
 }
@@ -219,7 +150,7 @@ void stream_sent(struct stream *stream)
 	struct loop_send *op = &stream->connection.send;
 
 	if (stream->connection.sending && op->message.skip == loop_send_length(op) &&
-	    (stream->ended || !is_last(stream)))
+	    (stream->ended || !stream_is_last(stream)))
 		op->sent(op, 0);
 }
 
@@ -230,7 +161,7 @@ static void send_message(struct connection *connection)
 	struct stream *stream = stream_of(connection);
 
 	if (!stream->answered)
-		submit_head(stream);
+		stream_submit_head(stream);
 	else
 		(void)nghttp2_session_resume_data(stream->session->http2, stream->id);
 	session_wake(stream->session);
@@ -337,7 +268,6 @@ static void unlink_stream(struct stream *stream)
 		session->current = NULL;
 	if (session->opening == stream)
 		session->opening = NULL;
-	stream_head_free(&stream->head);
 }
 
 static void close_stream(struct connection *connection)
@@ -363,6 +293,39 @@ static void close_stream(struct connection *connection)
 	session_wake(session);
 }
 
+static void free_stream(struct connection *connection)
+{
+	struct stream *stream = stream_of(connection);
+	struct thread *thread = connection->thread;
+
+	if (thread->spare_stream_count == SPARE_MAX) {
+		free(stream);
+		return;
+	}
+	stream->next = thread->spare_streams;
+	thread->spare_streams = stream;
+	thread->spare_stream_count++;
+}
+
+static struct stream *take_spare(struct thread *thread)
+{
+	struct stream *stream = thread->spare_streams;
+
+	if (stream) {
+		thread->spare_streams = stream->next;
+		thread->spare_stream_count--;
+	}
+	return stream;
+}
+
+void stream_free_spare(struct thread *thread)
+{
+	struct stream *stream;
+
+	while ((stream = take_spare(thread)))
+		free(stream);
+}
+
 static const struct connection_transport transport = {
 	.send = send_message,
 	.cancel = cancel,
@@ -374,21 +337,24 @@ static const struct connection_transport transport = {
 	.shut = shut,
 	.reset_at_close = reset_at_close,
 	.close = close_stream,
+	.free = free_stream,
 };
 
 struct stream *stream_open(struct session *session, int32_t id)
 {
 	struct connection *carrier = session->connection;
-	struct stream *stream = calloc(1, sizeof(*stream));
+	struct stream *stream = take_spare(carrier->thread);
 
 	if (!stream)
+		stream = malloc(sizeof(*stream));
+	if (!stream)
 		return NULL;
+	memset(stream, 0, sizeof(*stream));
 	stream->connection.transport = &transport;
 	stream->connection.handlers = carrier->handlers;
 	stream->connection.carrier = carrier;
 	stream->connection.thread = carrier->thread;
 	stream->connection.fd = -1;
-	stream->head.most = connection_limits(carrier)->max_header;
 	stream->session = session;
 	stream->id = id;
 	stream->next = session->streams;

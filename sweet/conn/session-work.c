@@ -44,8 +44,8 @@ static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame, voi
 	return 0;
 }
 
-/* Fills the message; returns false if the session is broken. */
-static bool collect(struct session *session)
+/* Adds frames; returns false if the session is broken. */
+static bool add_frames(struct session *session)
 {
 	while (!session_message_is_full(&session->message)) {
 		const uint8_t *data;
@@ -56,6 +56,17 @@ static bool collect(struct session *session)
 		if (!session_message_copy(&session->message, data, (size_t)length))
 			return false;
 	}
+	return true;
+}
+
+/* Fills the message; returns false if the session is broken. */
+static bool collect(struct session *session)
+{
+	do {
+		if (!add_frames(session))
+			return false;
+		/* Responses that continue may have more. */
+	} while (session_message_copied(&session->message, stream_sent));
 	return true;
 }
 
@@ -79,6 +90,8 @@ static void waits(struct loop_send *op)
 
 	connection_unsent_waits(connection);
 	streams_wait(connection->session);
+	connection->session->stalls = true;
+	session_wake(connection->session);
 }
 
 static void sent(struct loop_send *op, int result)
@@ -87,7 +100,7 @@ static void sent(struct loop_send *op, int result)
 		(struct connection *)((char *)op - offsetof(struct connection, send));
 	struct session *session = connection->session;
 
-	connection->sending = false;
+	connection->sending = session->stalls = false;
 	connection_unsent_stops(connection);
 	if (result < 0) {
 		if (result != -EPIPE && result != -ECONNRESET)
@@ -176,6 +189,19 @@ void session_fail(struct session *session, const char *why)
 	connection_close(session->connection);
 }
 
+bool session_collect(struct session *session)
+{
+	if (session->connection->sending)
+		return true;
+	if (!collect(session)) {
+		session_fail(session, "no memory");
+		return false;
+	}
+	if (session_message_is_full(&session->message))
+		send_message(session);
+	return true;
+}
+
 /* Sends what there is, if nothing is in flight.  May free the connection. */
 static void work(struct session *session)
 {
@@ -185,6 +211,11 @@ static void work(struct session *session)
 		for (struct stream *stream = session->streams; stream; stream = stream->next)
 			stream_give_back(stream);
 	session->resumed = false;
+	if (connection->input_length && !session->over &&
+	    (!connection->sending || session->stalls)) {
+		connection_consume_input(connection, session_received);
+		return;
+	}
 	if (connection->sending)
 		return;
 	if (!collect(session)) {
@@ -195,12 +226,6 @@ static void work(struct session *session)
 		send_message(session);
 		return;
 	}
-	/* Heads whose last bytes left with the previous message. */
-	if (session->message.stream_count) {
-		session_message_done(&session->message, stream_sent);
-		session_wake(session);
-		return;
-	}
 	if (session->last && !session->stream_count && !session->over) {
 		session_say_end(session, NGHTTP2_NO_ERROR);
 		return;
@@ -209,6 +234,8 @@ static void work(struct session *session)
 		end(connection);
 		return;
 	}
+	if (!session->opening)
+		stream_head_free(&session->head);
 	streams_wait(session);
 	set_timer(session);
 }

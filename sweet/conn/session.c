@@ -75,6 +75,11 @@ void session_init(struct thread *thread)
 	loop_hook_add(thread->loop, &thread->session_hook);
 }
 
+void session_free_spare(struct thread *thread)
+{
+	stream_free_spare(thread);
+}
+
 bool session_open(struct connection *connection)
 {
 	const struct config_limits *limits = connection_limits(connection);
@@ -91,7 +96,6 @@ bool session_open(struct connection *connection)
 		return false;
 	session->connection = connection;
 	session->waking.data = session;
-	session->fields = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv));
 	session->frames.preface = strlen(SESSION_PREFACE);
 	session->begun_with = connection->thread->config_ref;
 	if (nghttp2_session_server_new2(&session->http2, callbacks, session, options) ||
@@ -100,7 +104,6 @@ bool session_open(struct connection *connection)
 	    nghttp2_session_set_local_window_size(session->http2, NGHTTP2_FLAG_NONE, 0,
 						  SESSION_WINDOW)) {
 		nghttp2_session_del(session->http2);
-		g_array_unref(session->fields);
 		free(session);
 		return false;
 	}
@@ -123,7 +126,7 @@ void session_close(struct connection *connection)
 		g_queue_unlink(&connection->thread->sessions, &session->waking);
 	session_message_free(&session->message);
 	session_closed_free(session);
-	g_array_unref(session->fields);
+	stream_head_free(&session->head);
 	connection->send.pieces = NULL;
 	connection->send.piece_count = 0;
 	connection->session = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream-head.c - see stream-head.h.  A head belongs to one stream.
+ * stream-head.c - see stream-head.h.  A head belongs to one thread.
  *
  * The caller's HTTP/2 library has checked names and values as RFC 9113, section 8.2.1, requires;
  * what could change the meaning of the text is checked again.
@@ -13,6 +13,9 @@
 
 #define ROOM_FIRST 1024u /* bytes */
 #define LITERAL(text) ((struct slice){text, sizeof(text) - 1})
+/* Names are in lower case (RFC 9113, section 8.2). */
+#define IS(name, text)                                                                             \
+	((name).length == sizeof(text) - 1 && memcmp((name).at, text, sizeof(text) - 1) == 0)
 
 static void refuse(struct stream_head *head, int error, const char *wrong)
 {
@@ -22,13 +25,11 @@ static void refuse(struct stream_head *head, int error, const char *wrong)
 	head->wrong = wrong;
 }
 
-static bool make_room(struct stream_head *head, size_t length)
+static bool grow(struct stream_head *head, size_t length)
 {
 	size_t room = head->room ? head->room : ROOM_FIRST;
 	char *text;
 
-	if (head->used + length <= head->room)
-		return true;
 	while (room < head->used + length)
 		room *= 2;
 	text = realloc(head->text, room);
@@ -41,6 +42,11 @@ static bool make_room(struct stream_head *head, size_t length)
 	return true;
 }
 
+static inline bool make_room(struct stream_head *head, size_t length)
+{
+	return head->used + length <= head->room || grow(head, length);
+}
+
 static void put(struct stream_head *head, struct slice part)
 {
 	if (!part.length || !make_room(head, part.length))
@@ -49,12 +55,22 @@ static void put(struct stream_head *head, struct slice part)
 	head->used += part.length;
 }
 
+static char *append(char *at, struct slice part)
+{
+	if (part.length)
+		memcpy(at, part.at, part.length);
+	return at + part.length;
+}
+
 static void put_line(struct stream_head *head, struct slice name, struct slice value)
 {
-	put(head, name);
-	put(head, LITERAL(": "));
-	put(head, value);
-	put(head, LITERAL("\r\n"));
+	char *at;
+
+	if (!make_room(head, name.length + value.length + strlen(": \r\n")))
+		return;
+	at = append(append(head->text + head->used, name), LITERAL(": "));
+	at = append(append(at, value), LITERAL("\r\n"));
+	head->used = (size_t)(at - head->text);
 }
 
 /* Copies a value that was put before the line. */
@@ -107,16 +123,15 @@ static void add_pseudo(struct stream_head *head, struct slice name, struct slice
 {
 	enum stream_head_pseudo which;
 
-	if (slice_is(name, ":method")) {
+	if (IS(name, ":method")) {
 		which = HEAD_METHOD;
-	} else if (slice_is(name, ":path")) {
+	} else if (IS(name, ":path")) {
 		which = HEAD_PATH;
-	} else if (slice_is(name, ":authority")) {
+	} else if (IS(name, ":authority")) {
 		which = HEAD_AUTHORITY;
 	} else {
 		/* The library accepts any :path with others. */
-		if (slice_is(name, ":scheme") && !slice_is(value, "http") &&
-		    !slice_is(value, "https"))
+		if (IS(name, ":scheme") && !slice_is(value, "http") && !slice_is(value, "https"))
 			refuse(head, -400, "a :scheme that is neither http nor https");
 		return;
 	}
@@ -165,6 +180,12 @@ static bool is_host_again(struct stream_head *head, struct slice value)
 	return true;
 }
 
+void stream_head_reset(struct stream_head *head, size_t most)
+{
+	free(head->cookies);
+	*head = (struct stream_head){.most = most, .text = head->text, .room = head->room};
+}
+
 void stream_head_add(struct stream_head *head, struct slice name, struct slice value)
 {
 	if (head->used + head->cookies_used + name.length + value.length > head->most)
@@ -178,11 +199,11 @@ void stream_head_add(struct stream_head *head, struct slice name, struct slice v
 	begin(head);
 	if (!is_line(value) || memchr(name.at, ':', name.length))
 		refuse(head, -400, "a malformed header field");
-	else if (slice_is(name, "cookie"))
+	else if (IS(name, "cookie"))
 		add_cookie(head, value);
-	else if (!slice_is(name, "host") || !is_host_again(head, value))
+	else if (!IS(name, "host") || !is_host_again(head, value))
 		put_line(head, name, value);
-	head->length |= slice_is(name, "content-length");
+	head->length |= IS(name, "content-length");
 }
 
 struct slice stream_head_end(struct stream_head *head, bool body)

@@ -13,7 +13,7 @@
 
 enum stream_head_pseudo { HEAD_METHOD, HEAD_PATH, HEAD_AUTHORITY, HEAD_PSEUDOS };
 
-/* In the caller's memory; all zeros with most: no field yet. */
+/* In the caller's memory; all zeros: no memory. */
 struct stream_head {
 	size_t most;		  /* bytes of the text */
 	char *text;		  /* first the values of pseudo-fields */
@@ -28,12 +28,15 @@ struct stream_head {
 	const char *wrong; /* its reason */
 };
 
+/* Begins a head of at most that many bytes; keeps memory of an earlier one. */
+void stream_head_reset(struct stream_head *head, size_t most);
+
 /* Adds a field; pseudo-fields come before the others. */
 void stream_head_add(struct stream_head *head, struct slice name, struct slice value);
 
 /*
  * Ends the head; body: content follows.  Returns the text, which exists until
- * stream_head_free().  With head->error, it is as much of it as there is.
+ * stream_head_reset() or stream_head_free().  With head->error, it is as much of it as there is.
  */
 struct slice stream_head_end(struct stream_head *head, bool body);
 

@@ -103,6 +103,7 @@ struct thread_counters {
 
 struct connection;
 struct connection_tls;
+struct stream;
 struct transaction;
 struct worker_hook;
 
@@ -140,6 +141,8 @@ struct thread {
 	struct loop_hook handshake_hook;
 	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
 	GQueue sessions;
+	struct stream *spare_streams; /* of session-stream.c, with the next field */
+	unsigned spare_stream_count;
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct transaction *spare;	   /* of output.c, with the next field */

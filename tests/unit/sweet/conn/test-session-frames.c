@@ -53,10 +53,11 @@ START_TEST(test_split)
 			size_t at = 0, now = MIN(size, total - done);
 
 			while (at < now) {
-				bool begins;
+				bool begins, between = session_frames_between(&split);
 				size_t used = session_frames_split(&split, data + done + at,
 								   now - at, &begins);
 
+				ck_assert(between == (done + at >= PREFACE && done + at == ends));
 				ck_assert_uint_gt(used, 0);
 				ck_assert_uint_le(used, now - at);
 				if (begins) {

@@ -106,6 +106,27 @@ START_TEST(test_end_at_completion)
 }
 END_TEST
 
+/* Streams whose bytes are copies complete before the message is sent. */
+START_TEST(test_copied)
+{
+	refer(0, "referred");
+	put("copied");
+	ck_assert(session_message_include(&message, &streams[1]));
+	ck_assert(session_message_copied(&message, sent));
+	ck_assert_uint_eq(done[0], 0);
+	ck_assert_uint_eq(done[1], 1);
+	ck_assert(!session_message_copied(&message, sent));
+	/* The first one has more, which is copied. */
+	ck_assert(session_message_include(&message, &streams[0]));
+	ck_assert(!session_message_copied(&message, sent));
+	check_bytes("referredcopied");
+	session_message_done(&message, sent);
+	ck_assert_uint_eq(done[0], 1);
+	ck_assert_uint_eq(done[1], 1);
+	session_message_free(&message);
+}
+END_TEST
+
 START_TEST(test_full)
 {
 	static char block[10000];
@@ -128,6 +149,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bytes);
 	tcase_add_test(tcase, test_release);
 	tcase_add_test(tcase, test_end_at_completion);
+	tcase_add_test(tcase, test_copied);
 	tcase_add_test(tcase, test_full);
 }
 

@@ -16,7 +16,7 @@
 #define PIECE ((size_t)30000)
 #define PIECES 5u
 #define WINDOW ((size_t)64 << 10) /* of a request's body */
-#define STREAMS_MAX 32
+#define STREAMS_MAX 64
 #define FRAME_MOST 16384u
 #define UNCUT UINT32_MAX
 #define INPUT_PAUSE 32768u /* of connection-body.c */
@@ -52,6 +52,7 @@ static struct config_ref generation;
 static NC_cache *cache;
 static size_t unit;
 static int client;
+static GByteArray *gathered; /* what the client says at once, later; or NULL */
 
 /* --- the responder: everything on the loop's thread --------------------------------------- */
 
@@ -228,6 +229,10 @@ static void resume_with_body(void *argument)
 
 static void say(const void *bytes, size_t length)
 {
+	if (gathered) {
+		g_byte_array_append(gathered, bytes, (guint)length);
+		return;
+	}
 	while (length) {
 		ssize_t sent = send(client, bytes, length, MSG_NOSIGNAL);
 
@@ -235,6 +240,15 @@ static void say(const void *bytes, size_t length)
 		bytes = (const char *)bytes + sent;
 		length -= (size_t)sent;
 	}
+}
+
+static void say_gathered(void)
+{
+	GByteArray *all = gathered;
+
+	gathered = NULL;
+	say(all->data, all->len);
+	g_byte_array_unref(all);
 }
 
 static void say_frame(unsigned type, unsigned flags, unsigned stream, const void *payload,
@@ -774,6 +788,47 @@ START_TEST(test_end_alone)
 }
 END_TEST
 
+static void request_at_once(const char *path)
+{
+	gathered = g_byte_array_new();
+	permit(0);
+	for (unsigned stream = 1; stream < STREAMS_MAX; stream += 2) {
+		request(stream, path, false);
+		permit(stream);
+	}
+	say_gathered();
+}
+
+/* Requests that come together wait for the responses to those before them. */
+START_TEST(test_many_at_once)
+{
+	begin(_i);
+	request_at_once("/s");
+	for (unsigned stream = 1; stream < STREAMS_MAX; stream += 2) {
+		HEAR(heard[stream].ended);
+		ck_assert_uint_eq(heard[stream].content, PIECE);
+	}
+	end();
+}
+END_TEST
+
+/* But not for a client that does not read, which may reset them. */
+START_TEST(test_many_without_reading)
+{
+	const unsigned last = STREAMS_MAX - 1;
+
+	begin(_i);
+	request_at_once("/l");
+	AWAIT(exchanges[last].started);
+	say_number(NGHTTP2_RST_STREAM, last, NGHTTP2_CANCEL);
+	AWAIT(exchanges[last].finished);
+	SEEN(!exchanges[last - 2].finished);
+	HEAR(heard[1].ended);
+	ck_assert_uint_eq(heard[1].content, LARGE);
+	end();
+}
+END_TEST
+
 /* Another responder takes over a stream, of which content has come meanwhile. */
 START_TEST(test_resume)
 {
@@ -805,6 +860,8 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_cut_off, kind, KINDS);
 	tcase_add_loop_test(tcase, test_windows, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_alone, kind, KINDS);
+	tcase_add_loop_test(tcase, test_many_at_once, kind, KINDS);
+	tcase_add_loop_test(tcase, test_many_without_reading, kind, KINDS);
 	tcase_add_loop_test(tcase, test_resume, kind, KINDS);
 }
 

@@ -76,6 +76,24 @@ START_TEST(test_texts)
 }
 END_TEST
 
+/* A head after another one, in the same memory. */
+START_TEST(test_again)
+{
+	begin(1000);
+	FIELDS(BASE, "cookie", "a", "content-length", "3", "x", "y");
+	(void)stream_head_end(&head, true);
+	stream_head_reset(&head, 1000);
+	FIELDS(BASE);
+	check(true, FIRST "transfer-encoding: chunked\r\n\r\n");
+	begin(10);
+	FIELDS(BASE);
+	ck_assert_int_eq(head.error, -431);
+	stream_head_reset(&head, 1000);
+	FIELDS(BASE);
+	check(false, FIRST "\r\n");
+}
+END_TEST
+
 START_TEST(test_body)
 {
 	begin(1000);
@@ -180,6 +198,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_texts);
+	tcase_add_test(tcase, test_again);
 	tcase_add_test(tcase, test_body);
 	tcase_add_test(tcase, test_cookies);
 	tcase_add_test(tcase, test_host_again);
