@@ -13,6 +13,7 @@
 
 #include "backend/cgi-env.h"
 #include "http/meta.h"
+#include "tls/tls.h"
 
 #define SCRIPT_MAX (REQUEST_TARGET_MAX + NAME_MAX + 1) /* bytes of a script's file name */
 
@@ -104,9 +105,11 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.software = SERVER_SOFTWARE,
 		.https = transaction->secure,
 		.http2 = transaction->http2,
-		.tls_variables = transaction->tls_variables,
 	};
 
+	if (transaction->tls)
+		context.tls_variables.at =
+			tls_library->variables(transaction->tls, &context.tls_variables.length);
 	if (settings->protocol != POOL_WORKER) {
 		context.document_root = scope->folder;
 		context.request_scheme = transaction->secure ? "https" : "http";

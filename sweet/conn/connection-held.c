@@ -13,6 +13,14 @@
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
 
+/* A unit that a response was moved off; the socket may refer to it. */
+struct lent {
+	size_t id;
+	struct NC_hold hold;
+	uint64_t until; /* held until that many bytes are acknowledged */
+	GList link;	/* in the thread's list of connections with such a unit */
+};
+
 /* A unit that responses of this thread hold while they wait. */
 struct held {
 	size_t id; /* must be first: the key */
@@ -137,17 +145,23 @@ void connection_lend(struct connection *connection)
 	const struct NC_send *message = &connection->send.message;
 	size_t id = message->ranges[0].id;
 	struct NC_stat stat;
+	struct lent *lent;
 
 	/* Pages of recycled units are never lent, and a program waits for their memory. */
-	if (message->flags & NC_SEND_COPY || connection->lent_id || !connection->unsent ||
-	    NC_stat(NULL, id, &stat, sizeof(stat)) < 0 || stat.kind == NC_KIND_RECYCLED ||
-	    NC_hold(NULL, id, &connection->lent_hold) < 0)
+	if (message->flags & NC_SEND_COPY || connection->lent || !connection->unsent ||
+	    NC_stat(NULL, id, &stat, sizeof(stat)) < 0 || stat.kind == NC_KIND_RECYCLED)
 		return;
+	lent = g_new0(struct lent, 1);
+	if (NC_hold(NULL, id, &lent->hold) < 0) {
+		g_free(lent);
+		return;
+	}
 	connection_held_add(thread, id, stat.size, NULL);
-	connection->lent_id = id;
-	connection->lent_until = connection->sent_earlier;
-	connection->lent_link = (GList){.data = connection};
-	g_queue_push_tail_link(&thread->lent, &connection->lent_link);
+	lent->id = id;
+	lent->until = connection->sent_earlier;
+	lent->link.data = connection;
+	g_queue_push_tail_link(&thread->lent, &lent->link);
+	connection->lent = lent;
 	if (connection_cache_is_over(thread->server))
 		loop_notify(thread->loop, &thread->shed);
 }
@@ -156,10 +170,19 @@ void connection_lent_end(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
 
-	g_queue_unlink(&thread->lent, &connection->lent_link);
-	connection_held_remove(thread, connection->lent_id);
-	(void)NC_release(&connection->lent_hold);
-	connection->lent_id = 0;
+	struct lent *lent = connection->lent;
+
+	g_queue_unlink(&thread->lent, &lent->link);
+	connection_held_remove(thread, lent->id);
+	(void)NC_release(&lent->hold);
+	g_free(lent);
+	connection->lent = NULL;
+}
+
+void connection_lent_acknowledged(struct connection *connection)
+{
+	if (connection->lent && connection->acknowledged >= connection->lent->until)
+		connection_lent_end(connection);
 }
 
 void connection_held_close(struct thread *thread)

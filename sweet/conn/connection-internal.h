@@ -33,6 +33,7 @@
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE, SESSION };
 
 struct leaving;
+struct lent;
 struct connection;
 struct connection_tls;
 struct session;
@@ -86,12 +87,9 @@ struct connection {
 	/* Fields of connection-held.c, connection-slow.c and connection-leave.c: */
 	size_t slow_id; /* the unit that it is counted for; 0: none */
 	struct connection *slow_next, **slow_link;
-	struct leaving *leaving;  /* NULL: the response stays with its unit */
-	uint64_t slow_ms;	  /* when it began to wait */
-	size_t lent_id;		  /* unit that the response was moved off; or 0 */
-	struct NC_hold lent_hold; /* of that unit */
-	uint64_t lent_until;	  /* held until that many bytes are acknowledged */
-	GList lent_link;	  /* in the thread's list of connections with lent_id */
+	struct leaving *leaving; /* NULL: the response stays with its unit */
+	uint64_t slow_ms;	 /* when it began to wait */
+	struct lent *lent;	 /* the unit that the response was moved off; or NULL */
 	/* Fields of connection-unsent.c: */
 	uint64_t sent_earlier;	  /* bytes of earlier messages that the socket took */
 	uint64_t looked_at;	  /* bytes of the current message at the last check */
@@ -226,6 +224,9 @@ void connection_held_close(struct thread *thread);
 
 /* The socket no longer refers to the lent unit, or the connection ends. */
 void connection_lent_end(struct connection *connection);
+
+/* The client has acknowledged more: ends that if it was enough. */
+void connection_lent_acknowledged(struct connection *connection);
 
 /* --- connection-unsent.c --- */
 

@@ -78,7 +78,7 @@ static void shed_lent(struct thread *thread)
 
 		next = link->next;
 		connection_unsent_count(connection);
-		if (connection->lent_id && connection_cache_is_over(server) &&
+		if (connection->lent && connection_cache_is_over(server) &&
 		    (connection_unsent_is_slow(connection) ||
 		     connection_held_bytes(server) > server->held_most + server->held_most / 2))
 			connection_reset_slow(connection,

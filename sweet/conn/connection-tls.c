@@ -69,11 +69,10 @@ static void read_records(struct connection_tls *tls)
 }
 
 /* Returns false without memory. */
-static bool handshake_over(struct connection_tls *tls)
+static bool handshake_over(struct connection_tls *tls, const struct tls_agreed *agreed)
 {
 	struct connection *connection = tls->connection;
 	struct thread_counters *counters = &connection->thread->counters;
-	struct tls_agreed *agreed = &tls->agreed;
 
 	tls->over = true;
 	tls->kernel = tls_library->kernel_sends(tls->channel);
@@ -83,7 +82,7 @@ static bool handshake_over(struct connection_tls *tls)
 	 * costs for others with the same route.
 	 */
 	connection->copies = tls->kernel;
-	tls_library->agreed(tls->channel, agreed);
+	tls->policy = agreed->policy;
 	counter_add(&counters->tls_handshakes, 1);
 	counter_add(&counters->tls_resumed, agreed->resumed);
 	counter_add(&counters->tls_kernel, tls->kernel);
@@ -121,9 +120,12 @@ static void shake(struct connection *connection, const char *data, size_t length
 		}
 	}
 	if (result == 0) {
-		if (!handshake_over(tls))
+		struct tls_agreed agreed;
+
+		tls_library->agreed(tls->channel, &agreed);
+		if (!handshake_over(tls, &agreed))
 			connection_close(connection);
-		else if (tls->agreed.challenge)
+		else if (agreed.challenge)
 			end_challenge(connection);
 		else
 			read_records(tls);
@@ -245,9 +247,8 @@ void connection_tls_describe(const struct connection *connection, struct transac
 	transaction->secure = tls != NULL;
 	if (!tls)
 		return;
-	transaction->policy = tls->agreed.policy;
-	transaction->tls_variables =
-		(struct slice){tls->agreed.variables, tls->agreed.variables_length};
+	transaction->policy = tls->policy;
+	transaction->tls = tls->channel;
 }
 
 bool connection_tls_open(struct connection *connection)

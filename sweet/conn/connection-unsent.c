@@ -105,8 +105,7 @@ void connection_unsent_count(struct connection *connection)
 	add(connection, bytes);
 	if (bytes)
 		measure(connection);
-	if (connection->lent_id && connection->acknowledged >= connection->lent_until)
-		connection_lent_end(connection);
+	connection_lent_acknowledged(connection);
 }
 
 static uint64_t sum(const struct server *server)

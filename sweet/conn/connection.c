@@ -94,7 +94,7 @@ static void close_now(struct connection *connection)
 	}
 	connection_keeps_up(connection);
 	connection_unsent_end(connection);
-	if (connection->lent_id)
+	if (connection->lent)
 		connection_lent_end(connection);
 	connection_free(connection);
 }

@@ -64,7 +64,7 @@ struct output *output_open(struct thread *thread)
 	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
 	transaction->secure = transaction->http2 = false;
-	transaction->tls_variables = (struct slice){0};
+	transaction->tls = NULL;
 	transaction->scope = NULL;
 	transaction->request = NULL;
 	transaction->head_only = false;

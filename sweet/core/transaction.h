@@ -42,6 +42,7 @@ struct cache_store;
 struct host;
 struct scope;
 struct thread;
+struct tls_channel;
 
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
@@ -90,7 +91,7 @@ struct transaction {
 	bool secure;		      /* by TLS */
 	bool http2;		      /* on a stream of HTTP/2 */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
-	struct slice tls_variables;   /* with TLS, for programs: of the connection, too */
+	struct tls_channel *tls;      /* with TLS: of the connection, too */
 	/* decoded, and rewritten if a rule requires that */
 	char path[REQUEST_TARGET_MAX + 1];
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */

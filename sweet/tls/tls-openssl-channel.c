@@ -41,7 +41,7 @@ struct tls_channel {
 	char *output;
 	size_t output_from, output_to, output_room;
 	unsigned long error; /* of OpenSSL; 0: none */
-	char *variables;     /* of the client; made when the handshake is over */
+	char *variables;     /* for programs; NULL: not made yet */
 	size_t variables_length;
 };
 
@@ -421,10 +421,14 @@ void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed)
 	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
 	agreed->challenge = channel->challenge;
 	agreed->policy = channel->policy;
+}
+
+const char *openssl_channel_variables(struct tls_channel *channel, size_t *length)
+{
 	if (!channel->variables)
 		channel->variables = openssl_variables(channel->ssl, &channel->variables_length);
-	agreed->variables = channel->variables;
-	agreed->variables_length = channel->variables_length;
+	*length = channel->variables_length;
+	return channel->variables;
 }
 
 void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX])

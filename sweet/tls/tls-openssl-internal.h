@@ -50,7 +50,7 @@ bool openssl_use_client_ca(SSL_CTX *context, const struct tls_file *file, EVP_MD
 
 /* --- tls-openssl-client.c --- */
 
-/* Returns the variables of struct tls_agreed (free()), and their bytes. */
+/* Returns the variables of tls_library.variables() (free()), and their bytes. */
 char *openssl_variables(SSL *ssl, size_t *length);
 
 /* --- tls-openssl-channel.c --- */
@@ -66,6 +66,7 @@ const char *openssl_output(const struct tls_channel *channel, size_t *length);
 void openssl_sent(struct tls_channel *channel, size_t length);
 bool openssl_kernel_sends(const struct tls_channel *channel);
 void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed);
+const char *openssl_channel_variables(struct tls_channel *channel, size_t *length);
 void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX]);
 
 /* The client_hello_cb of every context: chooses the identity of the channel. */

@@ -333,6 +333,7 @@ static const struct tls_library openssl = {
 	.sent = openssl_sent,
 	.kernel_sends = openssl_kernel_sends,
 	.agreed = openssl_agreed,
+	.variables = openssl_channel_variables,
 	.why = openssl_why,
 };
 

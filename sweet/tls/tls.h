@@ -85,13 +85,6 @@ struct tls_agreed {
 	bool http2;	 /* the protocol above TLS */
 	bool challenge;	 /* answered: end the channel, no data follow */
 	uint64_t policy; /* of the identity that was chosen */
-	/*
-	 * For programs: "NAME=value", each ended by a NUL: SSL_PROTOCOL, SSL_CIPHER; if a
-	 * certificate of the client is wanted SSL_CLIENT_VERIFY, and if there is one, what it says.
-	 * NULL without memory.
-	 */
-	const char *variables;
-	size_t variables_length;
 };
 
 struct tls_library {
@@ -147,6 +140,14 @@ struct tls_library {
 
 	/* Call it after the handshake. */
 	void (*agreed)(struct tls_channel *channel, struct tls_agreed *agreed);
+
+	/*
+	 * Call it after the handshake.  Returns variables for programs, valid as long as the
+	 * channel: "NAME=value", each ended by a NUL: SSL_PROTOCOL, SSL_CIPHER; if a certificate of
+	 * the client is wanted SSL_CLIENT_VERIFY, and if there is one, what it says.  They are made
+	 * at the first call.  Returns NULL without memory.
+	 */
+	const char *(*variables)(struct tls_channel *channel, size_t *length);
 
 	/* Writes the reason of a failure. */
 	void (*why)(const struct tls_channel *channel, char text[TLS_WHY_MAX]);
