@@ -24,6 +24,38 @@ static bool is_framing(struct slice name)
 	}
 }
 
+/* Usual names in the case that the server writes, and in HTTP/2's: those are not copied. */
+static const struct {
+	struct slice written, lower;
+} usual[] = {
+#define NAME(written, lower)                                                                       \
+	{                                                                                          \
+		SLICE_OF(written), SLICE_OF(lower)                                                 \
+	}
+	NAME("ETag", "etag"),
+	NAME("Date", "date"),
+	NAME("Vary", "vary"),
+	NAME("Server", "server"),
+	NAME("Content-Type", "content-type"),
+	NAME("Accept-Ranges", "accept-ranges"),
+	NAME("Cache-Control", "cache-control"),
+	NAME("Last-Modified", "last-modified"),
+	NAME("Content-Range", "content-range"),
+	NAME("Content-Length", "content-length"),
+	NAME("Content-Encoding", "content-encoding"),
+#undef NAME
+};
+
+/* Returns the name as HTTP/2 has it, or one without bytes. */
+static struct slice find_usual(struct slice name)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(usual); i++)
+		if (usual[i].written.length == name.length &&
+		    memcmp(usual[i].written.at, name.at, name.length) == 0)
+			return usual[i].lower;
+	return (struct slice){0};
+}
+
 /* The fields of a head; all zeros but for `at` and `room`. */
 struct fields {
 	nghttp2_nv *at, *allocated;
@@ -32,6 +64,8 @@ struct fields {
 
 static bool add_field(struct fields *fields, struct slice name, struct slice value)
 {
+	struct slice lower;
+
 	if (fields->count == fields->room) {
 		size_t room = 2 * fields->room;
 		nghttp2_nv *at = g_try_renew(nghttp2_nv, fields->allocated, room);
@@ -43,9 +77,11 @@ static bool add_field(struct fields *fields, struct slice name, struct slice val
 		fields->at = fields->allocated = at;
 		fields->room = room;
 	}
+	lower = find_usual(name);
 	fields->at[fields->count++] =
-		(nghttp2_nv){(uint8_t *)(uintptr_t)name.at, (uint8_t *)(uintptr_t)value.at,
-			     name.length, value.length, NGHTTP2_NV_FLAG_NONE};
+		(nghttp2_nv){(uint8_t *)(uintptr_t)(lower.length ? lower.at : name.at),
+			     (uint8_t *)(uintptr_t)value.at, name.length, value.length,
+			     lower.length ? NGHTTP2_NV_FLAG_NO_COPY_NAME : NGHTTP2_NV_FLAG_NONE};
 	return true;
 }
 
