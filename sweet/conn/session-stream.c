@@ -13,7 +13,11 @@
 #include "conn/session-internal.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
-#define SPARE_MAX 32u	 /* streams whose memory is kept: more than are started together */
+#ifdef __SANITIZE_ADDRESS__
+#define SPARE_MAX 0 /* not kept, as in output.c */
+#else
+#define SPARE_MAX 32u /* streams whose memory is kept: more than are started together */
+#endif
 
 /* The stream's end is to be sent, but its connection has ended already. */
 static char ends_alone;
