@@ -870,6 +870,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_fastcgi_units.py \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \
+	tests/system/cgi-fastcgi/test_scripts.py \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \
 	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
@@ -925,6 +926,7 @@ EXTRA_DIST += \
 	tests/system/static/test_large.py \
 	tests/system/static/test_paths.py \
 	tests/system/static/test_static.py \
+	tests/system/static/test_try_files.py \
 	tests/system/static/test_variants.py \
 	tests/system/support/certificates/authority.pem \
 	tests/system/support/certificates/client.key \

@@ -203,6 +203,7 @@ const struct key config_keys[] = {
 	{"folder", POOL(folder), .store = store_text, .least = 1},
 	{"upstream", POOL(upstream), .list = true, .otherwise = "", .store = store_list},
 	{"script-suffix", POOL(script_suffix), .otherwise = ".php", .store = store_text},
+	{"suffix", POOL(suffix), .store = store_suffix},
 	{"processes", POOL(processes), .otherwise = "2", .store = store_number, .least = 1,
 	 .most = 256},
 	{"in-flight", POOL(in_flight), .otherwise = "256", .store = store_number, .least = 1,
@@ -249,6 +250,9 @@ const struct key config_keys[] = {
 	{"hsts", SITE(hsts), .store = store_line, .least = 1,
 	 .help = "Strict-Transport-Security, with TLS; off", .argument = "TEXT"},
 
+	{"try-files", KEY_SCOPE, .list = true, .otherwise = "", .store = store_try_files,
+	 .help = "file, folder, then what answers instead: /PATH, pool:NAME or =STATUS; off",
+	 .argument = "WHAT"},
 	{"index", SCOPE(index), .list = true, .otherwise = "index.html", .store = store_names,
 	 .help = "Files that stand for their folder", .argument = "NAME"},
 	{"listing", SCOPE(listing), .otherwise = "off", .store = store_switch,

@@ -253,6 +253,21 @@ static void choose_pool(struct config_tree *tree, const struct config *config, s
 				     scope->pool_name);
 }
 
+static void choose_tried(struct config_tree *tree, const struct config *config, struct scope *scope,
+			 const struct section *const *chain)
+{
+	struct try_file *last = scope->try_count ? &scope->tries[scope->try_count - 1] : NULL;
+
+	if (!last || last->kind != TRY_POOL)
+		return;
+	last->pool = config_pool(config, last->text);
+	scope->try_skip = skip_at(chain, index_of(chain, "try-files"));
+	if (!last->pool)
+		config_tree_complain(tree, place_of(chain, "try-files"),
+				     "try-files \"pool:%s\": there is no [pool %s]", last->text,
+				     last->text);
+}
+
 static void add_scope(struct config_tree *tree, struct config *config, struct host *host,
 		      struct section *section, const struct section *const *chain)
 {
@@ -274,6 +289,7 @@ static void add_scope(struct config_tree *tree, struct config *config, struct ho
 	if (choose_files(scope, chain))
 		config_tree_complain(tree, section->place, "alias and rewrite exclude each other");
 	choose_pool(tree, config, scope, chain);
+	choose_tried(tree, config, scope, chain);
 	scope->root_place = g_strdup(place_of(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(place_of(chain, "auth-file"));
 	if (scope->auth_realm && !scope->auth_file) {

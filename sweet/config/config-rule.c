@@ -6,6 +6,7 @@
 
 #include "config/config-rule.h"
 #include "config/config-value.h"
+#include "http/request.h"
 
 bool rule_is_field_text(const char *text)
 {
@@ -83,6 +84,49 @@ const char *rule_error_pages(struct scope *scope, char **values, const char **wr
 		page->status = (int)status;
 		page->path = g_strdup(equals + 1);
 		scope->error_page_count++;
+	}
+	return NULL;
+}
+
+static const char *read_try(struct try_file *item, const char *text)
+{
+	static const char pool[] = "pool:";
+	uint64_t status;
+
+	if (strcmp(text, "file") == 0) {
+		item->kind = TRY_FILE;
+	} else if (strcmp(text, "folder") == 0) {
+		item->kind = TRY_FOLDER;
+	} else if (*text == '/') {
+		item->kind = TRY_PATH;
+		item->text = g_strdup(text);
+		return strlen(text) > REQUEST_TARGET_MAX ? "must be shorter" : value_path(text);
+	} else if (g_str_has_prefix(text, pool) && text[sizeof(pool) - 1]) {
+		item->kind = TRY_POOL;
+		item->text = g_strdup(text + sizeof(pool) - 1);
+	} else if (*text == '=' && !value_number(text + 1, 400, 599, &status)) {
+		item->kind = TRY_STATUS;
+		item->status = (int)status;
+	} else {
+		return "must be file, folder, /PATH, pool:NAME, or =STATUS from 400 to 599";
+	}
+	return NULL;
+}
+
+const char *rule_try_files(struct scope *scope, char **values, const char **wrong)
+{
+	if (values[0] && !values[1] && strcmp(values[0], "off") == 0)
+		return NULL;
+	scope->tries = g_new0(struct try_file, g_strv_length(values));
+	for (unsigned i = 0; values[i]; i++) {
+		struct try_file *item = &scope->tries[scope->try_count++];
+		const char *must = read_try(item, values[i]);
+
+		*wrong = values[i];
+		if (must)
+			return must;
+		if (item->kind != TRY_FILE && item->kind != TRY_FOLDER && values[i + 1])
+			return "must be the last one: it always answers";
 	}
 	return NULL;
 }

@@ -175,6 +175,20 @@ const char *store_align(const struct key *key, char **values, void *base, const 
 	return NULL;
 }
 
+const char *store_suffix(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	if (values[0][0] != '.' || !values[0][1] || strchr(values[0], '/'))
+		return "must be the end of file names, like .php";
+	return store_text(key, values, base, wrong);
+}
+
+const char *store_try_files(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_try_files(base, values, wrong);
+}
+
 const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong)
 {
 	const char *must = value_path(values[0]);

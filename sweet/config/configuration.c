@@ -16,6 +16,9 @@ static void free_rules(struct scope *scope)
 			g_pattern_spec_free(scope->cache_rules[i].pattern);
 		g_free(scope->cache_rules[i].value);
 	}
+	for (unsigned i = 0; i < scope->try_count; i++)
+		g_free(scope->tries[i].text);
+	g_free(scope->tries);
 	for (unsigned i = 0; i < scope->error_page_count; i++)
 		g_free(scope->error_pages[i].path);
 	g_free(scope->cache_rules);
@@ -236,6 +239,36 @@ const struct mount *config_mount(const struct config *config, const char *path)
 			best = mount;
 	}
 	return best;
+}
+
+struct pool_config *config_script(const struct config *config, const char *path, size_t *length)
+{
+	struct pool_config *found = NULL;
+
+	for (unsigned i = 0; config->scripts && i < config->pool_count; i++) {
+		const char *suffix = config->pools[i]->suffix, *at = path;
+		size_t bytes = suffix ? strlen(suffix) : 0;
+
+		while (suffix && (at = strstr(at, suffix))) {
+			at += bytes;
+			if (*at != '\0' && *at != '/')
+				continue;
+			if (!found || (size_t)(at - path) < *length) {
+				found = config->pools[i];
+				*length = (size_t)(at - path);
+			}
+			break;
+		}
+	}
+	return found;
+}
+
+bool config_is_source(const struct config *config, const char *path)
+{
+	for (unsigned i = 0; config->scripts && i < config->pool_count; i++)
+		if (config->pools[i]->suffix && g_str_has_suffix(path, config->pools[i]->suffix))
+			return true;
+	return false;
 }
 
 struct config_ref *config_ref_open(struct config *config)

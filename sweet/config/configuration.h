@@ -39,6 +39,14 @@ struct error_page {
 	char *path; /* on the same host */
 };
 
+/* One of the things that try-files tries, in turn. */
+struct try_file {
+	enum try_kind { TRY_FILE, TRY_FOLDER, TRY_PATH, TRY_POOL, TRY_STATUS } kind;
+	char *text; /* a path of the host, or the name of a pool; else NULL */
+	int status;
+	struct pool_config *pool; /* of that name; the config owns it */
+};
+
 /* All settings of a path, including inherited ones. */
 struct scope {
 	char *prefix; /* "/images"; "" for the whole host */
@@ -52,13 +60,16 @@ struct scope {
 	 * was configured.
 	 */
 	size_t alias_skip, rewrite_skip, redirect_skip;
-	char *alias;	     /* folder that replaces the prefix; NULL */
-	char *folder;	     /* alias or root as an absolute path; set by site.c */
-	char *rewrite;	     /* path that replaces the prefix; NULL */
-	int redirect_status; /* 0: none */
-	bool redirect_tls;   /* the same URL with https, for clients without TLS */
-	char *redirect_to;   /* if it ends with '/', the rest of the path is appended */
-	char **index;	     /* names */
+	char *alias;		/* folder that replaces the prefix; NULL */
+	char *folder;		/* alias or root as an absolute path; set by site.c */
+	char *rewrite;		/* path that replaces the prefix; NULL */
+	int redirect_status;	/* 0: none */
+	bool redirect_tls;	/* the same URL with https, for clients without TLS */
+	char *redirect_to;	/* if it ends with '/', the rest of the path is appended */
+	struct try_file *tries; /* only the last one may be other than a file or a folder */
+	unsigned try_count;	/* 0: off */
+	size_t try_skip;	/* length of the path prefix of a pool that is tried */
+	char **index;		/* names */
 	bool listing;
 	bool precompressed;
 	bool hidden; /* serve names that begin with a dot */
@@ -168,6 +179,7 @@ struct config {
 	bool spool_memory;     /* the folder may be in memory */
 
 	/* Read again by each reload. */
+	bool scripts;	      /* a pool has a suffix */
 	char **worker;	      /* PREFIX=COMMAND */
 	unsigned workers;     /* processes of each */
 	size_t worker_memory; /* bytes */
@@ -227,6 +239,15 @@ bool config_name_host(struct config *config, const char *name, struct host *host
  */
 const struct host *config_host(const struct config *config, struct slice name,
 			       const struct sockaddr *local);
+
+/*
+ * Returns the pool that runs the script which a path names, by its suffix, and sets the bytes that
+ * name the script; what follows them is the script's.  NULL: it names none.
+ */
+struct pool_config *config_script(const struct config *config, const char *path, size_t *length);
+
+/* Whether a file of that path would be a script, which is never sent. */
+bool config_is_source(const struct config *config, const char *path);
 
 /* Returns the longest prefix of path that an option maps to a pool, or NULL. */
 const struct mount *config_mount(const struct config *config, const char *path);

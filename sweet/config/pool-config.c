@@ -41,6 +41,7 @@ void pool_config_unref(struct pool_config *pool)
 	g_free(pool->folder);
 	g_strfreev(pool->upstream);
 	g_free(pool->script_suffix);
+	g_free(pool->suffix);
 	g_free(pool->user);
 	g_free(pool->group);
 	g_free(pool->directory);
@@ -67,6 +68,8 @@ static const char *missing(const struct pool_config *pool)
 	if (pool->environment && pool->environment[0] && has_upstream)
 		return "has environment, which is for programs that the server starts: set it "
 		       "where the application at upstream is started";
+	if (pool->suffix && pool->protocol != POOL_FASTCGI)
+		return "has a suffix, which is for scripts of FastCGI applications";
 	if (pool->trust_cache_ids && !has_upstream)
 		return "has trust-cache-ids, which is for applications at upstream";
 	/* Its lines are copied while the event loop waits. */
@@ -101,6 +104,10 @@ bool pool_config_finish(struct pool_config *pool, char **why)
 	if (wrong) {
 		*why = g_strdup_printf("%s %s", pool->label, wrong);
 		return false;
+	}
+	if (pool->suffix) {
+		g_free(pool->script_suffix);
+		pool->script_suffix = g_strdup(pool->suffix);
 	}
 	if (pool->command && !g_shell_parse_argv(pool->command, NULL, &pool->argv, &error)) {
 		*why = g_strdup_printf("%s: command: %s", pool->label, error->message);
@@ -173,6 +180,7 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	return strcmp(one->name, other->name) == 0 && pool_config_same_program(one, other) &&
 	       same_lists(one->upstream, other->upstream) &&
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
+	       g_strcmp0(one->suffix, other->suffix) == 0 &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
 	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&
 	       one->memory == other->memory && one->max_requests == other->max_requests &&

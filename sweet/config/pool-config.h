@@ -25,6 +25,7 @@ struct pool_config {
 	char **argv;	       /* parsed from command */
 	char *folder;	       /* of CGI programs; NULL */
 	char *script_suffix;   /* suffix of scripts that a FastCGI application runs */
+	char *suffix;	       /* the pool gets all files with it, wherever they are; NULL */
 	char **upstream;       /* addresses of FastCGI applications; may be empty */
 	unsigned processes;    /* of command; for CGI, programs at a time */
 	unsigned in_flight;    /* requests of a thread in a process, or connections to an address */

@@ -75,6 +75,8 @@ struct transaction {
 	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
 	const struct scope *rewritten_by;
 	unsigned phase; /* of route.c: the next row of its table */
+	bool tried;	/* phase-try.c has run */
+	bool found;	/* and a file or folder answers, even if the scope has a pool */
 	const struct request *request;
 	bool head_only;		    /* the method is HEAD */
 	bool has_upload;	    /* a body follows the head */

@@ -113,6 +113,9 @@ enum respond errorpage_find(struct transaction *transaction)
 	const struct scope *scope;
 
 	transaction->error_page = true;
+	/* Its pool is not asked, and its source is not sent. */
+	if (path && config_is_source(transaction->config_ref->config, path))
+		path = NULL;
 	if (!path || !transaction_is_bare(transaction) || !take_over(transaction))
 		return RESPOND_NOW;
 	/* A path of the host: its scope may differ from that of the error. */

@@ -29,7 +29,7 @@ enum phase phase_handler(struct transaction *transaction)
 	if (mount)
 		return phase_responds(
 			cache_lookup(mount->pool->running, transaction, mount->length));
-	if (scope->pool)
+	if (scope->pool && !transaction->found)
 		return phase_responds(
 			cache_lookup(scope->pool->running, transaction, scope->pool_skip));
 	if (transaction->request->method == METHOD_OPTIONS)

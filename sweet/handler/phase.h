@@ -7,8 +7,8 @@
  * the request: it fills in the response, or calls a responder.  `transaction->request` is set only
  * while a phase runs.
  *
- * A rewrite changes the path, and so the scope.  The phases that are marked for this in the table
- * then run once more: `transaction->rewritten_by` is the scope that had the rewrite, else NULL.
+ * A rewrite, or try-files, changes the path, and so the scope.  The phases that are marked for this in the table
+ * then run once more: `transaction->rewritten_by` is the scope that had the rule, else NULL.
  */
 #ifndef SWEET_PHASE_H
 #define SWEET_PHASE_H
@@ -49,6 +49,12 @@ enum phase phase_redirect(struct transaction *transaction);
 
 /* phase-rewrite.c: rewrite; changes the path. */
 enum phase phase_rewrite(struct transaction *transaction);
+
+/* phase-script.c: the pool of a script's suffix responds. */
+enum phase phase_script(struct transaction *transaction);
+
+/* phase-try.c: try-files; may change the path. */
+enum phase phase_try(struct transaction *transaction);
 
 /* phase-handler.c: a pool or a file responds; the last phase, which ends every request. */
 enum phase phase_handler(struct transaction *transaction);

@@ -24,6 +24,8 @@ static const struct {
 	{phase_password, true},	 /* auth */
 	{phase_redirect, false}, /* redirect */
 	{phase_rewrite, false},	 /* rewrite */
+	{phase_script, true},	 /* suffix */
+	{phase_try, true},	 /* try-files */
 	{phase_handler, true},	 /* a pool or a file; ends every request */
 };
 
@@ -76,5 +78,6 @@ enum respond route(struct transaction *transaction)
 	transaction->proceed = proceed;
 	transaction->phase = 0;
 	transaction->rewritten_by = NULL;
+	transaction->tried = transaction->found = false;
 	return proceed(transaction);
 }

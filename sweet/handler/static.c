@@ -66,7 +66,7 @@ static const char *file_path(const struct transaction *transaction)
 }
 
 /* Names that begin with a dot are not served, except for that of RFC 8615. */
-static bool is_hidden(const struct transaction *transaction)
+bool static_hides(const struct transaction *transaction)
 {
 	static const char known[] = "/.well-known";
 	const char *path = file_path(transaction);
@@ -81,6 +81,16 @@ static bool is_hidden(const struct transaction *transaction)
 		if (*++path == '.')
 			return true;
 	return false;
+}
+
+bool static_finds(const struct transaction *transaction, bool folder)
+{
+	struct file_version version;
+	bool is_folder;
+
+	return docroot_look(file_cache_root(file_cache_of(transaction)), file_path(transaction),
+			    &is_folder, &version) == 0 &&
+	       is_folder == folder;
 }
 
 /* Appends to the path; returns false if it becomes too long. */
@@ -327,6 +337,12 @@ static enum respond file_arrived(struct transaction *transaction)
 		return next_index(transaction);
 	if (error)
 		return refuse(transaction, error);
+	/* Its pool runs it; here its source would be sent. */
+	if (config_is_source(transaction->config_ref->config, transaction->path)) {
+		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
+				    wait->waiter.result.entry);
+		return transaction_fail(transaction, 404, NULL);
+	}
 	wait->entry = wait->waiter.result.entry;
 	if (transaction->scope->precompressed)
 		wait->siblings = file_cache_siblings(wait->entry, transaction->thread->loop);
@@ -360,7 +376,7 @@ enum respond static_respond(struct transaction *transaction)
 	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 			      .transaction = transaction,
 			      .length = strlen(transaction->path)};
-	if (is_hidden(transaction))
+	if (static_hides(transaction))
 		return transaction_fail(transaction, 404, NULL);
 	if (!file_response_begin(transaction))
 		return RESPOND_NOW;

@@ -7,6 +7,15 @@
 
 #include "core/transaction.h"
 
+/* Whether the path has a name that is not served because it begins with a dot. */
+bool static_hides(const struct transaction *transaction);
+
+/*
+ * Whether the path names a file, or a folder, below the root.  Blocks as long as the file system
+ * takes to look it up.
+ */
+bool static_finds(const struct transaction *transaction, bool folder);
+
 enum respond static_respond(struct transaction *transaction);
 
 #endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase-try.c - the key try-files: a file or folder that exists, or what answers instead of it:
+ * another path of the host, whose rules the request has to pass too, a pool, or a status.
+ *
+ * A request is tried once: the path that answers instead must exist.
+ */
+#include <string.h>
+
+#include "backend/cache-lookup.h"
+#include "core/server.h"
+#include "handler/phase.h"
+#include "handler/static.h"
+
+static enum phase answer(struct transaction *transaction, const struct try_file *item)
+{
+	const struct scope *scope = transaction->scope;
+
+	switch (item->kind) {
+	case TRY_PATH:
+		strcpy(transaction->path, item->text);
+		transaction->rewritten_by = scope;
+		return PHASE_REWRITTEN;
+	case TRY_POOL:
+		return phase_responds(
+			cache_lookup(item->pool->running, transaction, scope->try_skip));
+	default:
+		return phase_responds(transaction_fail(transaction, item->status, NULL));
+	}
+}
+
+static bool exists(const struct transaction *transaction, bool folder)
+{
+	if (!folder && config_is_source(transaction->config_ref->config, transaction->path))
+		return false;
+	return !static_hides(transaction) && static_finds(transaction, folder);
+}
+
+enum phase phase_try(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+
+	if (!scope->try_count || transaction->tried ||
+	    config_mount(transaction->config_ref->config, transaction->path))
+		return PHASE_NEXT;
+	transaction->tried = true;
+	for (unsigned i = 0; i < scope->try_count; i++) {
+		const struct try_file *item = &scope->tries[i];
+
+		if (item->kind != TRY_FILE && item->kind != TRY_FOLDER)
+			return answer(transaction, item);
+		if (exists(transaction, item->kind == TRY_FOLDER)) {
+			transaction->found = true;
+			return PHASE_NEXT;
+		}
+	}
+	return phase_responds(transaction_fail(transaction, 404, NULL));
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""suffix: scripts below any folder, which a FastCGI application runs, and which are never sent;
+front controllers, together with try-files."""
+
+import pytest
+
+import server as servers
+from client import Client
+from files import write
+from responder import Application
+
+SOURCE = b"<?php secret();\n"
+RULES = """[sweet]
+index=index.html;index.php
+listing=on
+error-page=404=/error.php
+[host blog]
+names=blog
+root={top}/blog
+try-files=file;folder;/index.php
+[path /alias]
+alias={top}/other
+[path /closed]
+deny=all
+[path /app]
+pool=app
+[path /moved]
+rewrite=/sub
+[pool php]
+protocol=fastcgi
+upstream={address}
+suffix=.php
+[pool app]
+protocol=fastcgi
+upstream={address}
+script-suffix=
+"""
+NAMES = ["SCRIPT_NAME", "PATH_INFO", "QUERY_STRING", "REQUEST_METHOD"]
+
+
+def say(request, text):
+    head = f"Content-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+    request.answer(text.encode(), head.encode())
+
+
+def answer(request):
+    body = request.body()
+    values = [request.variables.get(name, "") for name in NAMES]
+    file = request.variables["SCRIPT_FILENAME"]
+    uri = request.variables["REQUEST_URI"]
+    say(request, "\n".join([*values, file, uri, body.decode()]))
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory):
+    return tmp_path_factory.mktemp("scripts")
+
+
+@pytest.fixture(scope="module")
+def server(top):
+    app = Application(answer, top / "app.sock")
+    for name in ["root/index.php", "root/sub/a.php", "root/sub/index.php", "root/both/index.php",
+                 "root/error.php", "root/.hidden.php", "root/closed/a.php", "other/a.php",
+                 "root/x.php5", "root/a.php.txt", "root/folder.php/b.php", "root/folder.php/c.txt",
+                 "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php"]:
+        write(top / name, SOURCE)
+    write(top / "root/both/index.html", b"html\n")
+    write(top / "root/page.txt", b"text\n")
+    write(top / "root/sub/a.php.gz", SOURCE)
+    write(top / "blog/style.css", b"style\n")
+    write(top / "blog/wp-admin/index.php", SOURCE)
+    rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address).encode())
+    with servers.running("epoll", top / "root", "--config", rules, "--precompressed",
+                         "on") as server:
+        yield server
+    app.close()
+    assert not app.faults
+
+
+def ask(server, target, host="a", method="GET", body=b""):
+    fields = f"Content-Length: {len(body)}\r\n" if body else ""
+    with Client(server.port) as client:
+        client.send(f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode() + body)
+        return client.response(method)
+
+
+def run(server, target, *rest, **how):
+    """Returns the script's name, its further path, the query, and the file."""
+    answer = ask(server, target, *rest, **how)
+    assert answer.status == 200, answer
+    lines = answer.body.decode().split("\n")
+    assert lines[5] == target
+    return lines[0], lines[1], lines[2], lines[4]
+
+
+def test_scripts(server, top):
+    assert run(server, "/sub/a.php") == ("/sub/a.php", "", "", f"{top}/root/sub/a.php")
+    assert run(server, "/sub/a.php/b/c.txt?d=e") == ("/sub/a.php", "/b/c.txt", "d=e",
+                                                     f"{top}/root/sub/a.php")
+    assert run(server, "/alias/a.php") == ("/alias/a.php", "", "", f"{top}/other/a.php")
+    answer = ask(server, "/sub/a.php", method="POST", body=b"a=b").body
+    assert answer.startswith(b"/sub/a.php\n\n\nPOST\n") and answer.endswith(b"\na=b")
+
+
+def test_index(server, top):
+    assert run(server, "/") == ("/index.php", "", "", f"{top}/root/index.php")
+    assert run(server, "/sub/?a=b") == ("/sub/index.php", "", "a=b", f"{top}/root/sub/index.php")
+    # The first one that exists.
+    assert ask(server, "/both/").body == b"html\n"
+    answer = ask(server, "/sub?a=b")
+    assert (answer.status, answer["Location"]) == (301, "/sub/?a=b")
+    assert run(server, "/moved/a.php")[0] == "/sub/a.php"
+
+
+@pytest.mark.parametrize("target", ["/none.php", "/none.php/a", "/page.txt/a.php", "/.hidden.php",
+                                    "/folder.php/b.php"])
+def test_missing(server, target):
+    """Neither the application nor a client gets what is no script, or its source."""
+    answer = ask(server, target)
+    assert answer.status == 404 and SOURCE not in answer.body
+    # The page for this error would be a script.
+    assert b"404 Not Found" in answer.body
+
+
+def test_other_names(server):
+    assert ask(server, "/page.txt").body == b"text\n"
+    for name in ["/x.php5", "/a.php.txt", "/a.PHP"]:
+        assert ask(server, name).body == SOURCE
+    assert ask(server, "/folder.php/c.txt").body == SOURCE
+    assert ask(server, "/folder.php")["Location"] == "/folder.php/"
+
+
+def test_rules(server):
+    assert ask(server, "/closed/a.php").status == 403
+    # The path's own pool is nearer.
+    assert run(server, "/app/b.php")[:2] == ("/app", "/b.php")
+
+
+def test_front_controller(server, top):
+    get = lambda target, **how: run(server, target, "blog", **how)
+    front = f"{top}/blog/index.php"
+    assert get("/") == ("/index.php", "", "", front)
+    assert get("/2026/11/hello?p=1") == ("/index.php", "", "p=1", front)
+    assert get("/none.php") == ("/index.php", "", "", front)
+    assert get("/wp-json/v2", method="POST", body=b"{}") == ("/index.php", "", "", front)
+    assert get("/wp-login.php")[3] == f"{top}/blog/wp-login.php"
+    assert get("/wp-admin/")[0] == "/wp-admin/index.php"
+    assert get("/index.php/a/b")[:2] == ("/index.php", "/a/b")
+    assert ask(server, "/style.css", "blog").body == b"style\n"
+    assert ask(server, "/wp-admin", "blog")["Location"] == "/wp-admin/"
+
+
+@pytest.mark.parametrize(("pool", "message"), [
+    ("protocol=fastcgi\nupstream=a:1\nsuffix=php", 'suffix "php": must be the end of file names'),
+    ("protocol=fastcgi\nupstream=a:1\nsuffix=./a", 'suffix "./a": must be the end of file names'),
+    ("command=/bin/true\nsuffix=.php", "has a suffix, which is for scripts of FastCGI"),
+])
+def test_bad_values(tmp_path, pool, message):
+    rules = write(tmp_path / "sweet.conf", f"[sweet]\n[pool x]\n{pool}\n".encode())
+    done = servers.once("--check-config", "--config", rules)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
