@@ -105,6 +105,8 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.software = SERVER_SOFTWARE,
 		.https = transaction->secure,
 		.http2 = transaction->http2,
+		.authorization = settings->pass_authorization,
+		.variables = {scope->variables, settings->variables},
 	};
 
 	if (transaction->tls)

@@ -44,6 +44,7 @@ static void free_scope(struct scope *scope)
 	g_free(scope->auth_realm);
 	g_free(scope->auth_file);
 	g_free(scope->pool_name);
+	g_strfreev(scope->variables);
 }
 
 static void free_host(struct host *host)

@@ -77,6 +77,7 @@ struct scope {
 	unsigned cache_rule_count;
 	struct error_page *error_pages;
 	unsigned error_page_count;
+	char **variables;	      /* for programs, "NAME=value"; or NULL */
 	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
 	struct ip_acl *access;	      /* made from them; NULL: everybody is permitted */
 	char *auth_realm, *auth_file; /* NULL: no passwords */

@@ -46,6 +46,7 @@ void pool_config_unref(struct pool_config *pool)
 	g_free(pool->group);
 	g_free(pool->directory);
 	g_strfreev(pool->environment);
+	g_strfreev(pool->variables);
 	g_free(pool);
 }
 
@@ -181,6 +182,8 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       same_lists(one->upstream, other->upstream) &&
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
 	       g_strcmp0(one->suffix, other->suffix) == 0 &&
+	       same_lists(one->variables, other->variables) &&
+	       one->pass_authorization == other->pass_authorization &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
 	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&
 	       one->memory == other->memory && one->max_requests == other->max_requests &&

@@ -20,25 +20,27 @@ struct pool_config {
 	char *place; /* "FILE:LINE"; NULL: the command line */
 	char *label; /* for messages: "pool NAME", or the option as given */
 
-	unsigned protocol;     /* enum pool_protocol */
-	char *command;	       /* of a worker; NULL */
-	char **argv;	       /* parsed from command */
-	char *folder;	       /* of CGI programs; NULL */
-	char *script_suffix;   /* suffix of scripts that a FastCGI application runs */
-	char *suffix;	       /* the pool gets all files with it, wherever they are; NULL */
-	char **upstream;       /* addresses of FastCGI applications; may be empty */
-	unsigned processes;    /* of command; for CGI, programs at a time */
-	unsigned in_flight;    /* requests of a thread in a process, or connections to an address */
-	unsigned keep_ms;      /* how long a connection to an address is kept */
-	bool trust_cache_ids;  /* applications at upstream may name units of any member */
-	char *user, *group;    /* NULL: the server's */
-	char *directory;       /* working directory; NULL: the server's, or a CGI program's own */
-	char **environment;    /* NAME=VALUE */
-	size_t memory;	       /* bytes of a worker's segment */
-	size_t memory_limit;   /* bytes of a process; 0: unlimited */
-	bool seccomp;	       /* refuse some system calls to its programs */
-	unsigned max_requests; /* of a process, before it is replaced; 0: unlimited */
-	unsigned queue;	       /* maximum of waiting requests of a thread */
+	unsigned protocol;    /* enum pool_protocol */
+	char *command;	      /* of a worker; NULL */
+	char **argv;	      /* parsed from command */
+	char *folder;	      /* of CGI programs; NULL */
+	char *script_suffix;  /* suffix of scripts that a FastCGI application runs */
+	char *suffix;	      /* the pool gets all files with it, wherever they are; NULL */
+	char **upstream;      /* addresses of FastCGI applications; may be empty */
+	unsigned processes;   /* of command; for CGI, programs at a time */
+	unsigned in_flight;   /* requests of a thread in a process, or connections to an address */
+	unsigned keep_ms;     /* how long a connection to an address is kept */
+	bool trust_cache_ids; /* applications at upstream may name units of any member */
+	char *user, *group;   /* NULL: the server's */
+	char *directory;      /* working directory; NULL: the server's, or a CGI program's own */
+	char **environment;   /* NAME=VALUE */
+	char **variables;     /* of requests, the same; or NULL */
+	bool pass_authorization;
+	size_t memory;		      /* bytes of a worker's segment */
+	size_t memory_limit;	      /* bytes of a process; 0: unlimited */
+	bool seccomp;		      /* refuse some system calls to its programs */
+	unsigned max_requests;	      /* of a process, before it is replaced; 0: unlimited */
+	unsigned queue;		      /* maximum of waiting requests of a thread */
 	size_t max_response_header;   /* bytes of the head of a response */
 	unsigned queue_ms, answer_ms; /* time to wait in the queue; time to respond */
 	bool request_buffering;	      /* receive bodies completely before selecting a program */

@@ -179,18 +179,52 @@ static const char *finish(struct cgihead *head, const struct seen *seen)
 	return NULL;
 }
 
+/*
+ * Reads a first line as HTTP has it, like "HTTP/1.1 200 OK", which some programs write (RFC 3875,
+ * section 5).
+ */
+static const char *take_status_line(struct cgihead *head, struct seen *seen, struct slice *rest)
+{
+	static const char version[] = "HTTP/1.";
+	const char *end = memchr(rest->at, '\n', rest->length);
+	struct slice value = {rest->at + sizeof(version), 0};
+	const char *wrong;
+
+	if (rest->length < sizeof(version) || memcmp(rest->at, version, sizeof(version) - 1) != 0)
+		return NULL;
+	/* Behind the minor version. */
+	if (!end || end <= value.at || (value.at[-1] != '0' && value.at[-1] != '1') ||
+	    value.at[0] != ' ')
+		return "a malformed status line";
+	value.length = (size_t)(end - value.at);
+	for (size_t i = 0; i < value.length; i++)
+		if (!syntax_is_value(value.at[i]) &&
+		    !(value.at[i] == '\r' && i == value.length - 1))
+			return "a malformed status line";
+	if (value.at[value.length - 1] == '\r')
+		value.length--;
+	wrong = note_status(head, seen, field_trim(value));
+	rest->length -= (size_t)(end + 1 - rest->at);
+	rest->at = end + 1;
+	return wrong;
+}
+
 const char *cgihead_parse(struct cgihead *head, struct slice text)
 {
 	struct seen seen = {0};
 	struct slice rest = text;
+	const char *wrong, *from;
 
 	*head = (struct cgihead){.status = 200, .max_age = CACHECONTROL_UNSAID};
 	cachecontrol_init(&head->control);
 	if (rest.length == 0 || field_line_end(rest.at, rest.length))
 		return "no header line";
+	wrong = take_status_line(head, &seen, &rest);
+	if (wrong)
+		return wrong;
+	from = rest.at;
 	while (rest.length && !field_line_end(rest.at, rest.length)) {
 		struct slice name, line;
-		const char *wrong;
 
 		if (!field_line(&rest, &name, &line))
 			return "a malformed header line";
@@ -198,6 +232,6 @@ const char *cgihead_parse(struct cgihead *head, struct slice text)
 		if (wrong)
 			return wrong;
 	}
-	head->lines = (struct slice){text.at, text.length - rest.length};
+	head->lines = (struct slice){from, (size_t)(rest.at - from)};
 	return finish(head, &seen);
 }

@@ -13,7 +13,9 @@
 struct out {
 	char *at;
 	char *end;
-	bool full; /* something did not fit; all further output is dropped */
+	char *entry; /* the beginning of the current one */
+	bool full;   /* something did not fit; all further output is dropped */
+	const struct meta_context *context;
 };
 
 static void put(struct out *out, const char *text, size_t length)
@@ -44,9 +46,34 @@ static void put_number(struct out *out, uint64_t number)
 	put(out, digits, (size_t)(decimal_write(digits, number) - digits));
 }
 
+/* Whether a list has a variable of the same name. */
+static bool has_name(char **variables, const char *entry, size_t name)
+{
+	for (; variables && *variables; variables++)
+		if (strncmp(*variables, entry, name) == 0 && (*variables)[name] == '=')
+			return true;
+	return false;
+}
+
+static bool is_replaced(const struct out *out, const char *entry)
+{
+	char **const *variables = out->context->variables;
+	size_t name;
+
+	if (!variables[0] && !variables[1])
+		return false;
+	name = strcspn(entry, "=");
+	return has_name(variables[0], entry, name) || has_name(variables[1], entry, name);
+}
+
 static void finish(struct out *out)
 {
 	put(out, "", 1);
+	if (out->full)
+		return;
+	if (is_replaced(out, out->entry))
+		out->at = out->entry;
+	out->entry = out->at;
 }
 
 static void add_string(struct out *out, struct slice name, const char *value)
@@ -141,6 +168,7 @@ static void add_standard(struct out *out, const struct request *request,
 	if (context->https)
 		add_string(out, SLICE("HTTPS="), "on");
 	put_slice(out, context->tls_variables);
+	out->entry = out->at;
 	if (request_find(request, "Content-Length"))
 		add_number(out, SLICE("CONTENT_LENGTH="), request->content_length);
 	if (type)
@@ -178,11 +206,10 @@ static bool is_letter(char byte)
 	return byte >= 'a' && byte <= 'z';
 }
 
-static bool is_withheld(struct slice name)
+static bool is_withheld(struct slice name, bool authorization)
 {
 	static const struct slice names[] = {
 		SLICE_OF("Proxy"),
-		SLICE_OF("Authorization"),
 		SLICE_OF("Proxy-Authorization"),
 		SLICE_OF("Connection"),
 		SLICE_OF("Keep-Alive"),
@@ -201,6 +228,8 @@ static bool is_withheld(struct slice name)
 		if (!is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '-')
 			return true;
 	}
+	if (slice_is(name, "Authorization"))
+		return !authorization;
 	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
@@ -255,18 +284,31 @@ static void add_field(struct out *out, const struct request *request, unsigned i
 	finish(out);
 }
 
+/* Those of the operator. */
+static void add_variables(struct out *out)
+{
+	char **const *lists = out->context->variables;
+
+	for (unsigned i = 0; i < 2; i++)
+		for (char **at = lists[i]; at && *at; at++)
+			if (i == 0 || !has_name(lists[0], *at, strcspn(*at, "=")))
+				put(out, *at, strlen(*at) + 1);
+}
+
 long meta_write(const struct request *request, const struct meta_context *context, char *out,
 		size_t out_size)
 {
-	struct out result = {out, out + out_size, false};
+	struct out result = {.at = out, .end = out + out_size, .entry = out, .context = context};
 	unsigned i;
 
 	add_standard(&result, request, context);
 	add_extras(&result, context);
 	for (i = 0; i < request->header_count && !result.full; i++) {
-		if (!is_withheld(request->headers[i].name) && !came_before(request, i))
+		if (!is_withheld(request->headers[i].name, context->authorization) &&
+		    !came_before(request, i))
 			add_field(&result, request, i);
 	}
+	add_variables(&result);
 	return result.full ? -1 : (long)(result.at - out);
 }
 

@@ -26,8 +26,11 @@ struct meta_context {
 	const char *request_scheme;  /* "http" or "https" */
 	const char *local_addr;	     /* for SERVER_ADDR */
 	bool https;		     /* for HTTPS=on, of every kind of program */
-	bool http2; /* the request came in a stream of HTTP/2 */
+	bool http2;		     /* the request came in a stream of HTTP/2 */
 	struct slice tls_variables;  /* as this function writes them */
+	bool authorization;	     /* pass that field as well */
+	/* Of the operator, "NAME=value", lists that end with NULL; or NULL.  The first one wins. */
+	char **variables[2];
 	int redirect_status; /* 200: php-cgi requires it, to know that a server started it */
 	int server_pid;	     /* for NABC_SERVER_PID: the process to grant units to */
 };
@@ -45,7 +48,9 @@ struct meta_context {
  * Content-Type the first counts.  If the target is absolute, REQUEST_URI is its
  * path and query, and its host overrides the Host field in SERVER_NAME and
  * HTTP_HOST.
- * Omitted: Proxy (httpoxy), Authorization, Proxy-Authorization, Connection,
+ * Last come the operator's variables, which replace those of the same name.
+ * Omitted: Proxy (httpoxy), Authorization unless the context asks for it, Proxy-Authorization,
+ * Connection,
  * Keep-Alive, Content-Length, Content-Type, Transfer-Encoding, TE, Trailer,
  * Upgrade, and names with characters other than letters, digits and '-' (an
  * underscore could imitate a '-').

@@ -24,6 +24,8 @@ alias={top}/other
 deny=all
 [path /app]
 pool=app
+[path /app/other]
+variable=CONFIG=other;HTTP_ACCEPT=a
 [path /moved]
 rewrite=/sub
 [pool php]
@@ -34,6 +36,8 @@ suffix=.php
 protocol=fastcgi
 upstream={address}
 script-suffix=
+pass-authorization=on
+variable=CONFIG=/etc/app;DOCUMENT_ROOT=/srv/app
 """
 NAMES = ["SCRIPT_NAME", "PATH_INFO", "QUERY_STRING", "REQUEST_METHOD"]
 
@@ -45,6 +49,10 @@ def say(request, text):
 
 def answer(request):
     body = request.body()
+    if "all" in request.variables["QUERY_STRING"]:
+        say(request, "".join(f"{name}={value}\n" for name, value
+                             in sorted(request.variables.items())))
+        return
     values = [request.variables.get(name, "") for name in NAMES]
     file = request.variables["SCRIPT_FILENAME"]
     uri = request.variables["REQUEST_URI"]
@@ -136,6 +144,26 @@ def test_rules(server):
     assert run(server, "/app/b.php")[:2] == ("/app", "/b.php")
 
 
+def everything(server, target, fields=""):
+    with Client(server.port) as client:
+        client.send(f"GET {target}?all HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode())
+        lines = client.response().body.decode().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_variables(server, top):
+    sent = "Authorization: Bearer abc\r\nAccept: x/y\r\n"
+    got = everything(server, "/app/x", sent)
+    assert (got["CONFIG"], got["DOCUMENT_ROOT"]) == ("/etc/app", "/srv/app")
+    assert (got["HTTP_AUTHORIZATION"], got["HTTP_ACCEPT"]) == ("Bearer abc", "x/y")
+    got = everything(server, "/app/other", sent)
+    assert (got["CONFIG"], got["DOCUMENT_ROOT"]) == ("other", "/srv/app")
+    assert got["HTTP_ACCEPT"] == "a"
+    got = everything(server, "/sub/a.php", sent)
+    assert "CONFIG" not in got and "HTTP_AUTHORIZATION" not in got
+    assert got["DOCUMENT_ROOT"] == f"{top}/root"
+
+
 def test_front_controller(server, top):
     get = lambda target, **how: run(server, target, "blog", **how)
     front = f"{top}/blog/index.php"
@@ -153,6 +181,10 @@ def test_front_controller(server, top):
 @pytest.mark.parametrize(("pool", "message"), [
     ("protocol=fastcgi\nupstream=a:1\nsuffix=php", 'suffix "php": must be the end of file names'),
     ("protocol=fastcgi\nupstream=a:1\nsuffix=./a", 'suffix "./a": must be the end of file names'),
+    ("command=/bin/true\nvariable=A", 'variable "A": must be NAME=VALUE'),
+    ("command=/bin/true\nvariable=1A=b", 'variable "1A=b": must be NAME=VALUE'),
+    ("command=/bin/true\nvariable=A-B=c", 'variable "A-B=c": must be NAME=VALUE'),
+    ("command=/bin/true\nvariable=CONTENT_LENGTH=1", "must be another variable"),
     ("command=/bin/true\nsuffix=.php", "has a suffix, which is for scripts of FastCGI"),
 ])
 def test_bad_values(tmp_path, pool, message):

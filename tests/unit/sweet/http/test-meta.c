@@ -300,6 +300,45 @@ START_TEST(test_withheld)
 }
 END_TEST
 
+START_TEST(test_authorization)
+{
+	context.authorization = true;
+	write_meta("GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic YTpi\r\n"
+		   "Proxy-Authorization: x\r\n\r\n");
+	ck_value("HTTP_AUTHORIZATION", "Basic YTpi");
+	ck_value("HTTP_PROXY_AUTHORIZATION", NULL);
+	context.authorization = false;
+}
+END_TEST
+
+/* They replace those of the server and of clients. */
+START_TEST(test_variables)
+{
+	char *path[] = {"HTTPS=on", "HTTP_X_USER=", "A=path", NULL};
+	char *pool[] = {"DOCUMENT_ROOT=/app", "A=pool", "AB=1", "REMOTE_USER=anybody", NULL};
+
+	context.variables[1] = pool;
+	context.document_root = "/srv";
+	context.remote_user = "user";
+	write_meta("GET / HTTP/1.1\r\nHost: h\r\nX-User: root\r\nX-User: more\r\nA: b\r\n\r\n");
+	ck_value("A", "pool");
+	ck_value("HTTP_X_USER", "root, more");
+	context.variables[0] = path;
+	write_meta("GET / HTTP/1.1\r\nHost: h\r\nX-User: root\r\nX-User: more\r\nA: b\r\n\r\n");
+	ck_value("HTTPS", "on");
+	ck_value("HTTP_X_USER", "");
+	ck_value("A", "path");
+	ck_value("AB", "1");
+	ck_value("HTTP_A", "b");
+	ck_value("DOCUMENT_ROOT", "/app");
+	ck_value("PATH_TRANSLATED", "/srv/a b/c");
+	ck_value("REMOTE_USER", "anybody");
+	ck_value("AUTH_TYPE", "Basic");
+	context.variables[0] = context.variables[1] = NULL;
+	context.document_root = context.remote_user = NULL;
+}
+END_TEST
+
 START_TEST(test_joined)
 {
 	write_meta("GET / HTTP/1.1\r\n"
@@ -390,6 +429,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_programs);
 	tcase_add_test(tcase, test_hosts);
 	tcase_add_test(tcase, test_withheld);
+	tcase_add_test(tcase, test_authorization);
+	tcase_add_test(tcase, test_variables);
 	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_sizes);
