@@ -215,6 +215,7 @@ const struct key config_keys[] = {
 	{"directory", POOL(directory), .store = store_text, .least = 1},
 	{"environment", POOL(environment), .list = true, .otherwise = "", .store = store_list},
 	{"variable", POOL(variables), .list = true, .otherwise = "", .store = store_variables},
+	{"methods", POOL(methods), .list = true, .otherwise = "", .store = store_methods},
 	{"pass-authorization", POOL(pass_authorization), .otherwise = "off", .store = store_switch},
 	{"memory", POOL(memory), .otherwise = "64M", .store = store_size, .least = 1 << 20},
 	{"memory-limit", POOL(memory_limit), .otherwise = "0", .store = store_size},

@@ -25,6 +25,7 @@ static void add_pool(struct config *config, struct pool_config *pool)
 	config->pools = g_renew(struct pool_config *, config->pools, config->pool_count + 1);
 	config->pools[config->pool_count++] = pool;
 	config->scripts |= pool->suffix != NULL;
+	config->methods |= pool->methods && pool->methods[0];
 }
 
 static void finish(struct config_tree *tree, struct pool_config *pool)

@@ -8,6 +8,7 @@
 
 #include "auth/ip-acl.h"
 #include "base/address.h"
+#include "base/syntax.h"
 #include "config/config-rule.h"
 #include "config/config-store.h"
 #include "config/config-value.h"
@@ -187,6 +188,17 @@ const char *store_try_files(const struct key *key, char **values, void *base, co
 {
 	(void)key;
 	return rule_try_files(base, values, wrong);
+}
+
+const char *store_methods(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++)
+		for (const char *at = values[i]; *at; at++)
+			if (!syntax_is_token(*at)) {
+				*wrong = values[i];
+				return "must be a method like PROPFIND, or any";
+			}
+	return store_list(key, values, base, wrong);
 }
 
 /* The server needs its own values of some. */

@@ -181,6 +181,7 @@ struct config {
 
 	/* Read again by each reload. */
 	bool scripts;	      /* a pool has a suffix */
+	bool methods;	      /* a pool has methods */
 	char **worker;	      /* PREFIX=COMMAND */
 	unsigned workers;     /* processes of each */
 	size_t worker_memory; /* bytes */

@@ -47,7 +47,17 @@ void pool_config_unref(struct pool_config *pool)
 	g_free(pool->directory);
 	g_strfreev(pool->environment);
 	g_strfreev(pool->variables);
+	g_strfreev(pool->methods);
 	g_free(pool);
+}
+
+bool pool_config_takes(const struct pool_config *pool, struct slice method)
+{
+	for (char **name = pool->methods; name && *name; name++)
+		if (strcmp(*name, "any") == 0 || (strlen(*name) == method.length &&
+						  memcmp(*name, method.at, method.length) == 0))
+			return true;
+	return false;
 }
 
 bool pool_config_is_other(const struct pool_config *pool)
@@ -183,6 +193,7 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
 	       g_strcmp0(one->suffix, other->suffix) == 0 &&
 	       same_lists(one->variables, other->variables) &&
+	       same_lists(one->methods, other->methods) &&
 	       one->pass_authorization == other->pass_authorization &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
 	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&

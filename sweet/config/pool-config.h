@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/slice.h"
+
 enum pool_protocol { POOL_WORKER, POOL_FASTCGI, POOL_CGI };
 
 struct gateway_pool;
@@ -36,7 +38,8 @@ struct pool_config {
 	char **environment;   /* NAME=VALUE */
 	char **variables;     /* of requests, the same; or NULL */
 	bool pass_authorization;
-	size_t memory;		      /* bytes of a worker's segment */
+	char **methods; /* that its programs know, beside those that the server knows; or NULL */
+	size_t memory;	/* bytes of a worker's segment */
 	size_t memory_limit;	      /* bytes of a process; 0: unlimited */
 	bool seccomp;		      /* refuse some system calls to its programs */
 	unsigned max_requests;	      /* of a process, before it is replaced; 0: unlimited */
@@ -68,6 +71,9 @@ bool pool_config_finish(struct pool_config *pool, char **why);
 
 /* Checks that its files exist; returns the same. */
 bool pool_config_check(const struct pool_config *pool, char **why);
+
+/* Returns true if its programs know that method, which the server does not. */
+bool pool_config_takes(const struct pool_config *pool, struct slice method);
 
 /* Returns true if its programs run as another user, in another folder, or with a limit. */
 bool pool_config_is_other(const struct pool_config *pool);

@@ -3,7 +3,6 @@
  * phase-handler.c - chooses what responds: the pool that is mounted at the path, the pool of the
  * scope, or a file.
  */
-#include "backend/cache-lookup.h"
 #include "core/server.h"
 #include "handler/phase.h"
 #include "handler/short-response.h"
@@ -27,11 +26,11 @@ enum phase phase_handler(struct transaction *transaction)
 		config_mount(transaction->config_ref->config, transaction->path);
 
 	if (mount)
-		return phase_responds(
-			cache_lookup(mount->pool->running, transaction, mount->length));
+		return phase_pool(transaction, mount->pool, mount->length);
 	if (scope->pool && !transaction->found)
-		return phase_responds(
-			cache_lookup(scope->pool->running, transaction, scope->pool_skip));
+		return phase_pool(transaction, scope->pool, scope->pool_skip);
+	if (phase_no_pool(transaction) == PHASE_NOW)
+		return PHASE_NOW;
 	if (transaction->request->method == METHOD_OPTIONS)
 		return phase_responds(short_response_options(transaction, ALLOW_FILE));
 	if (!request_is_reading(transaction->request))

@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "backend/cache-lookup.h"
 #include "core/server.h"
 #include "handler/phase.h"
 #include "handler/static.h"
@@ -64,5 +63,5 @@ enum phase phase_script(struct transaction *transaction)
 		pool = NULL;
 	else if (!pool && path[strlen(path) - 1] == '/')
 		pool = find_index(transaction);
-	return pool ? phase_responds(cache_lookup(pool->running, transaction, 0)) : PHASE_NEXT;
+	return pool ? phase_pool(transaction, pool, 0) : PHASE_NEXT;
 }

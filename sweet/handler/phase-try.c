@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "backend/cache-lookup.h"
 #include "core/server.h"
 #include "handler/phase.h"
 #include "handler/static.h"
@@ -22,8 +21,7 @@ static enum phase answer(struct transaction *transaction, const struct try_file 
 		transaction->rewritten_by = scope;
 		return PHASE_REWRITTEN;
 	case TRY_POOL:
-		return phase_responds(
-			cache_lookup(item->pool->running, transaction, scope->try_skip));
+		return phase_pool(transaction, item->pool, scope->try_skip);
 	default:
 		return phase_responds(transaction_fail(transaction, item->status, NULL));
 	}

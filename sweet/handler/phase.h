@@ -13,6 +13,7 @@
 #ifndef SWEET_PHASE_H
 #define SWEET_PHASE_H
 
+#include "config/pool-config.h"
 #include "core/transaction.h"
 
 enum phase {
@@ -58,6 +59,13 @@ enum phase phase_try(struct transaction *transaction);
 
 /* phase-handler.c: a pool or a file responds; the last phase, which ends every request. */
 enum phase phase_handler(struct transaction *transaction);
+
+/*
+ * Of phase-method.c: what phases call when a pool responds, with skip as for cache_lookup(), or
+ * when none does.
+ */
+enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip);
+enum phase phase_no_pool(struct transaction *transaction);
 
 /* Converts what a responder returned. */
 static inline enum phase phase_responds(enum respond respond)

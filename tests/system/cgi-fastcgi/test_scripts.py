@@ -37,6 +37,7 @@ protocol=fastcgi
 upstream={address}
 script-suffix=
 pass-authorization=on
+methods=PROPFIND;M-SEARCH
 variable=CONFIG=/etc/app;DOCUMENT_ROOT=/srv/app
 """
 NAMES = ["SCRIPT_NAME", "PATH_INFO", "QUERY_STRING", "REQUEST_METHOD"]
@@ -164,6 +165,16 @@ def test_variables(server, top):
     assert got["DOCUMENT_ROOT"] == f"{top}/root"
 
 
+def test_methods(server):
+    for method in ["PROPFIND", "M-SEARCH", "PATCH"]:
+        assert ask(server, "/app/x", method=method, body=b"abc").body.split(b"\n")[3:4] == [
+            method.encode()]
+    for target, method in [("/app/x", "REPORT"), ("/app/x", "propfind"), ("/page.txt", "PROPFIND"),
+                           ("/sub/a.php", "PROPFIND"), ("/none", "PROPFIND"), ("/", "M-SEARCH")]:
+        assert ask(server, target, method=method).status == 501
+    assert ask(server, "/app/x", method="TRACE").status == 405
+
+
 def test_front_controller(server, top):
     get = lambda target, **how: run(server, target, "blog", **how)
     front = f"{top}/blog/index.php"
@@ -181,6 +192,7 @@ def test_front_controller(server, top):
 @pytest.mark.parametrize(("pool", "message"), [
     ("protocol=fastcgi\nupstream=a:1\nsuffix=php", 'suffix "php": must be the end of file names'),
     ("protocol=fastcgi\nupstream=a:1\nsuffix=./a", 'suffix "./a": must be the end of file names'),
+    ("command=/bin/true\nmethods=A B", 'methods "A B": must be a method like PROPFIND'),
     ("command=/bin/true\nvariable=A", 'variable "A": must be NAME=VALUE'),
     ("command=/bin/true\nvariable=1A=b", 'variable "1A=b": must be NAME=VALUE'),
     ("command=/bin/true\nvariable=A-B=c", 'variable "A-B=c": must be NAME=VALUE'),
