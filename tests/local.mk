@@ -877,6 +877,7 @@ EXTRA_DIST += \
 	tests/system/config/test_check_config.py \
 	tests/system/config/test_command_line.py \
 	tests/system/config/test_config.py \
+	tests/system/config/test_include.py \
 	tests/system/conftest.py \
 	tests/system/library/consumer/Makefile \
 	tests/system/library/consumer/client.c \

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * config-file.c - see config-file.h.  GKeyFile reads the values; this code finds
- * what it does not report: line numbers and repetitions.
+ * what it does not report: line numbers and repetitions.  The files of the key include are one text
+ * with the file.
  */
+#include <errno.h>
+#include <glob.h>
 #include <string.h>
 
 #include "config/config-file.h"
@@ -75,13 +78,13 @@ static void scan_line(struct config_file *file, char *line, const char *place, c
 	}
 }
 
-static void scan(struct config_file *file, const char *text, GPtrArray *errors)
+static void scan(struct config_file *file, const char *path, const char *text, GPtrArray *errors)
 {
 	char **lines = g_strsplit(text, "\n", -1), *group = NULL;
 
 	for (unsigned i = 0; lines[i]; i++) {
 		char *line = g_strstrip(lines[i]);
-		char *place = g_strdup_printf("%s:%u", file->path, i + 1);
+		char *place = g_strdup_printf("%s:%u", path, i + 1);
 
 		if (*line && *line != '#')
 			scan_line(file, line, place, &group, errors);
@@ -91,30 +94,82 @@ static void scan(struct config_file *file, const char *text, GPtrArray *errors)
 	g_strfreev(lines);
 }
 
-struct config_file *config_file_read(const char *path, GPtrArray *errors)
+/* Checks a file, and appends it to the text of all. */
+static void add(struct config_file *file, const char *path, GString *all, GPtrArray *errors)
 {
-	struct config_file *file = g_new0(struct config_file, 1);
-	unsigned before = errors->len;
 	GError *error = NULL;
 	char *text = NULL;
 	gsize length;
 
-	file->path = g_strdup(path);
-	file->keys = g_key_file_new();
-	file->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	if (!g_file_get_contents(path, &text, &length, &error)) {
 		/* GLib's message names the file. */
 		g_ptr_array_add(errors, g_strdup(error->message));
 	} else if (strlen(text) != length) {
 		complain(errors, path, "not a text: it has a NUL byte");
 	} else {
-		scan(file, text, errors);
-		if (errors->len == before && length &&
-		    !g_key_file_load_from_data(file->keys, text, length, G_KEY_FILE_NONE, &error))
-			complain(errors, path, "%s", error->message);
+		scan(file, path, text, errors);
+		g_string_append(all, text);
+		g_string_append_c(all, '\n');
 	}
 	g_clear_error(&error);
 	g_free(text);
+}
+
+static void load(struct config_file *file, const GString *all, GPtrArray *errors)
+{
+	GError *error = NULL;
+
+	if (all->len > 1 &&
+	    !g_key_file_load_from_data(file->keys, all->str, all->len, G_KEY_FILE_NONE, &error))
+		complain(errors, file->path, "%s", error->message);
+	g_clear_error(&error);
+}
+
+/* Adds the files that match, in the order of their names. */
+static void include(struct config_file *file, const char *pattern, GString *all, GPtrArray *errors)
+{
+	const char *place = config_file_place(file, "sweet", "include");
+	char *folder = g_path_get_dirname(file->path);
+	char *whole = *pattern == '/' ? g_strdup(pattern) : g_build_filename(folder, pattern, NULL);
+	glob_t found;
+	int error = glob(whole, GLOB_ERR, NULL, &found);
+
+	for (size_t i = 0; error == 0 && i < found.gl_pathc; i++)
+		add(file, found.gl_pathv[i], all, errors);
+	/* A folder without sites is none. */
+	if (error == GLOB_NOMATCH && !strpbrk(pattern, "*?["))
+		complain(errors, place, "include \"%s\": there is no such file", pattern);
+	else if (error && error != GLOB_NOMATCH)
+		complain(errors, place, "include \"%s\": cannot be read: %s", pattern,
+			 error == GLOB_NOSPACE ? "no memory" : strerror(errno));
+	if (error == 0)
+		globfree(&found);
+	g_free(whole);
+	g_free(folder);
+}
+
+struct config_file *config_file_read(const char *path, GPtrArray *errors)
+{
+	struct config_file *file = g_new0(struct config_file, 1);
+	GString *all = g_string_new(NULL);
+	unsigned before = errors->len;
+	char **patterns = NULL;
+
+	file->path = g_strdup(path);
+	file->keys = g_key_file_new();
+	file->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	add(file, path, all, errors);
+	if (errors->len == before)
+		load(file, all, errors);
+	/* An invalid value is reported when it is read as all others. */
+	if (errors->len == before)
+		patterns = g_key_file_get_string_list(file->keys, "sweet", "include", NULL, NULL);
+	for (unsigned i = 0; patterns && patterns[i]; i++)
+		include(file, patterns[i], all, errors);
+	if (errors->len == before && patterns)
+		load(file, all, errors);
+	g_strfreev(patterns);
+	g_string_free(all, TRUE);
 	if (errors->len == before)
 		return file;
 	config_file_free(file);

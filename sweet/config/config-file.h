@@ -11,7 +11,7 @@
 struct config_file;
 
 /*
- * Reads the file.  Adds a message to errors (of g_free strings) for each syntax
+ * Reads the file, and those that the key include of its group [sweet] names.  Adds a message to errors (of g_free strings) for each syntax
  * error (missing file, invalid lines, repeated groups or keys); returns NULL if
  * there was any.
  */

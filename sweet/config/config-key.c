@@ -56,6 +56,7 @@ const struct key config_keys[] = {
 	 .argument = "ADDRESS:PORT[,tls]"},
 	{"root", SCOPE(root), .otherwise = ".", .store = store_text, .least = 1,
 	 .help = "Folder to serve", .argument = "DIR"},
+	{"include", GLOBAL(include), .list = true, .otherwise = "", .store = store_list},
 	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
 	 .help = "Event loops (default: one a CPU)", .argument = "N"},
 	{"arch", GLOBAL(arch), .experiment = true, .otherwise = "amped", .store = store_word,

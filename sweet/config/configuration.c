@@ -85,6 +85,7 @@ void config_release(struct config *config)
 	g_strfreev(config->listen);
 	g_strfreev(config->worker);
 	g_strfreev(config->cgi);
+	g_strfreev(config->include);
 	g_strfreev(config->fastcgi);
 	for (unsigned i = 0; i < config->pool_count; i++)
 		pool_config_unref(config->pools[i]);

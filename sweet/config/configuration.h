@@ -182,6 +182,7 @@ struct config {
 	/* Read again by each reload. */
 	bool scripts;	      /* a pool has a suffix */
 	bool methods;	      /* a pool has methods */
+	char **include;	      /* patterns of files; config-file.c has read them */
 	char **worker;	      /* PREFIX=COMMAND */
 	unsigned workers;     /* processes of each */
 	size_t worker_memory; /* bytes */

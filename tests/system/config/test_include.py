@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""include: a configuration of several files."""
+
+import pytest
+
+import server as servers
+from client import Client
+from files import write
+from server import once
+
+SITES = """[host {name}.example]
+root={top}/{name}
+[path {name}.example/old]
+redirect=/new
+"""
+
+
+@pytest.fixture()
+def site(tmp_path):
+    for name in ["one", "two"]:
+        write(tmp_path / name / "index.html", f"{name}\n".encode())
+        write(tmp_path / "sites.d" / f"{name}.conf",
+              SITES.format(name=name, top=tmp_path).encode())
+    write(tmp_path / "sites.d/ignored.conf~", b"nonsense\n")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def check(path):
+    done = once("--check-config", "--config", path)
+    return done.returncode, done.stderr
+
+
+def test_sites(site):
+    rules = write(site / "sweet.conf", b"[sweet]\ninclude=sites.d/*.conf;empty/*.conf\n")
+    with servers.running("epoll", site / "one", "--config", rules) as server:
+
+        def get(target, name):
+            with Client(server.port) as client:
+                client.send(f"GET {target} HTTP/1.1\r\nHost: {name}.example\r\n\r\n".encode())
+                return client.response()
+
+        for name in ["one", "two"]:
+            assert get("/", name).body == f"{name}\n".encode()
+            assert get("/old", name)["Location"] == "/new"
+
+
+@pytest.mark.parametrize(("files", "message"), [
+    ({"a.conf": "[sweet]\nthreads=1\n"}, "sites.d/a.conf:1: [sweet] is given twice, first at "),
+    ({"a.conf": "threads=1\n"}, 'sites.d/a.conf:1: "threads=1" comes before the first group'),
+    ({"a.conf": "[host a]\n[host one.example]\n"}, "[host one.example] is given twice"),
+    ({"a.conf": "[host a]\nroot=/\nroot=/\n"}, "sites.d/a.conf:3: root is given twice"),
+    ({"a.conf": "[host a.example]\nindx=a\n"}, 'sites.d/a.conf:2: unknown key "indx"'),
+    ({"a.conf": "[host a.example]\ninclude=a\n"},
+     'key "include" does not belong into [host a.example]'),
+    ({"a.conf/b": ""}, "a.conf"),
+])
+def test_errors(site, files, message):
+    rules = write(site / "sweet.conf", f"[sweet]\ninclude={site}/sites.d/*.conf\n".encode())
+    assert check(rules)[0] == 0
+    for name, text in files.items():
+        write(site / "sites.d" / name, text.encode())
+    status, errors = check(rules)
+    assert status == 1 and message in errors, errors
+
+
+def test_missing(site):
+    rules = write(site / "sweet.conf", b"[sweet]\ninclude=none.conf;sites.d/one.conf\n")
+    status, errors = check(rules)
+    assert status == 1
+    assert 'sweet.conf:2: include "none.conf": there is no such file' in errors
