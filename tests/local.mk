@@ -155,6 +155,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-filehead \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
+	tests/unit/sweet/http/test-header-rule \
 	tests/unit/sweet/http/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
@@ -498,6 +499,9 @@ tests_unit_sweet_http_test_response_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_response_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_response_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_header_rule_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_meta_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_meta_LDADD = $(sweet_unit_ldadd)
@@ -928,6 +932,7 @@ EXTRA_DIST += \
 	tests/system/static/test_paths.py \
 	tests/system/static/test_static.py \
 	tests/system/static/test_try_files.py \
+	tests/system/static/test_header_rules.py \
 	tests/system/static/test_variants.py \
 	tests/system/support/certificates/authority.pem \
 	tests/system/support/certificates/client.key \

@@ -6,6 +6,7 @@
 
 #include "config/config-rule.h"
 #include "config/config-value.h"
+#include "http/header-rule.h"
 #include "http/request.h"
 
 bool rule_is_field_text(const char *text)
@@ -84,6 +85,27 @@ const char *rule_error_pages(struct scope *scope, char **values, const char **wr
 		page->status = (int)status;
 		page->path = g_strdup(equals + 1);
 		scope->error_page_count++;
+	}
+	return NULL;
+}
+
+const char *rule_headers(struct scope *scope, char **values, const char **wrong)
+{
+	size_t bytes = 0;
+
+	if (values[0] && !values[1] && strcmp(values[0], "off") == 0)
+		return NULL;
+	scope->header_rules = g_new0(struct header_rule, g_strv_length(values));
+	for (unsigned i = 0; values[i]; i++) {
+		struct header_rule *rule = &scope->header_rules[scope->header_rule_count++];
+		const char *must = header_rule_parse(rule, values[i]);
+
+		*wrong = values[i];
+		if (must)
+			return must;
+		bytes += rule->line ? strlen(rule->line) : 0;
+		if (bytes > HEADER_RULES_MAX)
+			return "must be shorter: the fields of a path may have 2048 bytes together";
 	}
 	return NULL;
 }

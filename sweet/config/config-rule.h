@@ -22,6 +22,9 @@ const char *rule_cache(struct scope *scope, char **values, const char **wrong);
 /* "STATUS=/PATH"... */
 const char *rule_error_pages(struct scope *scope, char **values, const char **wrong);
 
+/* As header_rule_parse(); or "off". */
+const char *rule_headers(struct scope *scope, char **values, const char **wrong);
+
 /* "file", "folder", then "/PATH", "pool:NAME" or "=STATUS"; or "off". */
 const char *rule_try_files(struct scope *scope, char **values, const char **wrong);
 

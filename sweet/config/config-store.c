@@ -184,6 +184,12 @@ const char *store_suffix(const struct key *key, char **values, void *base, const
 	return store_text(key, values, base, wrong);
 }
 
+const char *store_headers(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_headers(base, values, wrong);
+}
+
 const char *store_try_files(const struct key *key, char **values, void *base, const char **wrong)
 {
 	(void)key;

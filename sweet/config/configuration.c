@@ -8,6 +8,7 @@
 #include "auth/ip-acl.h"
 #include "config/configuration.h"
 #include "event/client-limit.h"
+#include "http/header-rule.h"
 
 static void free_rules(struct scope *scope)
 {
@@ -19,6 +20,9 @@ static void free_rules(struct scope *scope)
 	for (unsigned i = 0; i < scope->try_count; i++)
 		g_free(scope->tries[i].text);
 	g_free(scope->tries);
+	for (unsigned i = 0; i < scope->header_rule_count; i++)
+		header_rule_free(&scope->header_rules[i]);
+	g_free(scope->header_rules);
 	for (unsigned i = 0; i < scope->error_page_count; i++)
 		g_free(scope->error_pages[i].path);
 	g_free(scope->cache_rules);

@@ -26,6 +26,7 @@
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
 
+struct header_rule;
 struct ip_acl;
 
 /* For files whose name matches the pattern; NULL: for all. */
@@ -75,6 +76,8 @@ struct scope {
 	bool hidden; /* serve names that begin with a dot */
 	struct cache_rule *cache_rules;
 	unsigned cache_rule_count;
+	struct header_rule *header_rules;
+	unsigned header_rule_count;
 	struct error_page *error_pages;
 	unsigned error_page_count;
 	char **variables;	      /* for programs, "NAME=value"; or NULL */

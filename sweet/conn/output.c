@@ -286,7 +286,12 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	at = append(at, thread->lead, thread->lead_length);
 	if (transaction->date)
 		date_format(transaction->date, at - strlen("\r\n") - DATE_LENGTH);
-	if (transaction->head_length)
+	if (transaction->scope && transaction->scope->header_rule_count)
+		at += header_rules_apply(
+			transaction->scope->header_rules, transaction->scope->header_rule_count,
+			transaction->status,
+			(struct slice){transaction->head, transaction->head_length}, at);
+	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
 	if (is_status) {
 		text = page;

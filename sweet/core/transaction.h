@@ -31,6 +31,7 @@
 #include "auth/htpasswd.h"
 #include "event/loop.h"
 #include "http/conditional.h"
+#include "http/header-rule.h"
 #include "http/multipart.h"
 #include "http/range.h"
 #include "http/request.h"
@@ -47,8 +48,8 @@ struct tls_channel;
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
 #define TRANSACTION_AROUND_MAX                                                                     \
-	(TRANSACTION_TEXT_MAX + 1280)  /* of that, with the server's own lines */
-#define TRANSACTION_SCRATCH 576	       /* bytes */
+	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1280) /* of that, with other lines */
+#define TRANSACTION_SCRATCH 576				 /* bytes */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""header: fields that the operator sets, adds and removes, in responses of files and programs."""
+
+import pytest
+
+import server as servers
+from client import Client
+from files import write
+
+RULES = r"""[sweet]
+header=X-Frame-Options: DENY;always Strict: a\; b;+Vary: Origin;-ETag
+error-page=404=/missing.html
+[path /plain]
+header=off
+[path /cached]
+cache-control=max-age=60
+header=Cache-Control: no-store
+[path /programs]
+header=X-Powered-By: us;-Set-Cookie;always +X: 1
+pool=programs
+[path /elsewhere]
+redirect=/new
+[pool programs]
+protocol=cgi
+folder={top}/programs
+"""
+PROGRAM = b"""#!/bin/sh
+echo Status: ${QUERY_STRING:-200}
+echo X-Powered-By: them
+echo Set-Cookie: a=b
+echo Content-Type: text/plain
+echo Content-Length: 2
+echo
+echo x
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    top = tmp_path_factory.mktemp("headers")
+    for name in ["a.txt", "plain/a.txt", "cached/a.txt", "missing.html"]:
+        write(top / "root" / name, b"a file\n")
+    write(top / "programs/p", PROGRAM).chmod(0o755)
+    rules = write(top / "sweet.conf", RULES.format(top=top).encode())
+    with servers.running("epoll", top / "root", "--config", rules) as server:
+        yield server
+
+
+def ask(server, target, fields=""):
+    with Client(server.port) as client:
+        client.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode())
+        return client.response()
+
+
+def test_files(server):
+    answer = ask(server, "/a.txt")
+    assert answer.body == b"a file\n" and "ETag" not in answer
+    assert [answer[name] for name in ["X-Frame-Options", "Strict", "Vary"]] == [
+        "DENY", "a; b", "Origin"]
+    answer = ask(server, "/a.txt", f"If-Modified-Since: {answer['Last-Modified']}\r\n")
+    assert answer.status == 304 and answer["X-Frame-Options"] == "DENY"
+    answer = ask(server, "/a.txt", "Range: bytes=2-5\r\n")
+    assert (answer.status, answer.body) == (206, b"file")
+    assert answer["X-Frame-Options"] == "DENY"
+
+
+def test_paths(server):
+    answer = ask(server, "/plain/a.txt")
+    assert "ETag" in answer and "X-Frame-Options" not in answer
+    answer = ask(server, "/cached/a.txt")
+    assert answer["Cache-Control"] == "no-store" and "X-Frame-Options" not in answer
+
+
+def test_statuses(server):
+    answer = ask(server, "/none")
+    assert (answer.status, answer.body) == (404, b"a file\n")
+    assert answer["Strict"] == "a; b" and "X-Frame-Options" not in answer
+    answer = ask(server, "/elsewhere")
+    assert answer.status == 302 and answer["X-Frame-Options"] == "DENY"
+    # A request that is refused before its path is known.
+    assert ask(server, "/%zz").status == 400
+
+
+def test_programs(server):
+    answer = ask(server, "/programs/p/x")
+    assert answer.body == b"x\n" and "Set-Cookie" not in answer
+    assert (answer["X-Powered-By"], answer["X"]) == ("us", "1")
+    answer = ask(server, "/programs/p?500")
+    assert answer.status == 500
+    assert [answer[name] for name in ["X-Powered-By", "Set-Cookie", "X"]] == ["them", "a=b", "1"]
+
+
+@pytest.mark.parametrize(("value", "message"), [
+    ("Name", 'header "Name": must be NAME: VALUE, +NAME: VALUE or -NAME'),
+    ("Content-Length: 1", 'header "Content-Length: 1": must be another field'),
+    (";".join(["A: " + "b" * 300] * 7), "must be shorter: the fields of a path may have 2048 bytes together"),
+])
+def test_bad_values(tmp_path, value, message):
+    rules = write(tmp_path / "sweet.conf", f"[sweet]\nheader={value}\n".encode())
+    done = servers.once("--check-config", "--config", rules)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
