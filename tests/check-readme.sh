@@ -89,11 +89,12 @@ stop_server
 
 # The configuration for PHP, with our folders.
 awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/doc/operator.md" |
-	sed -e "s|/srv|$folder/srv|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
+	sed -e "s|/srv|$folder/srv|" -e "s|/var/www|$folder/www|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
 		-e 's|^listen=.*|listen=127.0.0.1:0|' >app.conf
 grep -q php.sock app.conf || die "doc/operator.md has no block of a configuration for PHP"
-mkdir -p srv/www srv/app || exit 1
+mkdir -p srv/www srv/app www/wordpress || exit 1
 echo '<?php echo "made by", " PHP at $_SERVER[SCRIPT_NAME]";' >srv/app/index.php
+cp srv/app/index.php www/wordpress/
 echo 'a file' >srv/www/file
 fpm_program=$(PATH=$PATH:/usr/sbin command -v php-fpm8.2)
 if [ -n "$fpm_program" ]; then
@@ -121,12 +122,22 @@ for path in app/ app/index.php app/index.php/more index.php app%2Findex.php app/
 	body=$(curl -sS --path-as-is --max-time 30 "$url$path") || die "no answer for /$path"
 	case $body in *'<?php'*) die "/$path is the source of a script" ;; esac
 done
+for path in "" index.php 2026/hello index.php/more none.php; do
+	body=$(curl -sS --max-time 30 -H "Host: blog.example.org" "$url$path") ||
+		die "no answer for /$path of the site"
+	case $body in *'<?php'*) die "/$path of the site is the source of a script" ;; esac
+done
 if [ -n "$fpm" ]; then
 	for path in app/ app/index.php; do
 		# It listens slightly later than it starts.
 		body=$(curl -sS --retry 30 --retry-all-errors --retry-delay 1 --fail --max-time 30 \
 			"$url$path" 2>curl.out) || die "php-fpm does not answer: $(cat curl.out fpm.log)"
 		[ "$body" = "made by PHP at /app/index.php" ] || die "/$path by PHP: $body"
+	done
+	for path in "" index.php 2026/hello index.php/more none.php; do
+		body=$(curl -sS --max-time 30 -H "Host: blog.example.org" "$url$path") ||
+			die "php-fpm does not answer for /$path of the site"
+		[ "$body" = "made by PHP at /index.php" ] || die "/$path of the site by PHP: $body"
 	done
 fi
 stop_server
