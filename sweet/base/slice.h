@@ -22,6 +22,12 @@ struct slice {
 		literal, sizeof(literal) - 1                                                       \
 	}
 
+/* Compares every byte. */
+static inline bool slice_equals(struct slice a, struct slice b)
+{
+	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
 /* Compares, ignoring ASCII case. */
 static inline bool slice_same(struct slice a, struct slice b)
 {

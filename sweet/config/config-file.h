@@ -11,9 +11,9 @@
 struct config_file;
 
 /*
- * Reads the file, and those that the key include of its group [sweet] names.  Adds a message to errors (of g_free strings) for each syntax
- * error (missing file, invalid lines, repeated groups or keys); returns NULL if
- * there was any.
+ * Reads the file, and those that the key include of its group [sweet] names.
+ * Adds a message to errors (of g_free strings) for each syntax error (missing file,
+ * invalid lines, repeated groups or keys); returns NULL if there was any.
  */
 struct config_file *config_file_read(const char *path, GPtrArray *errors);
 void config_file_free(struct config_file *file);

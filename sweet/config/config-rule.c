@@ -17,6 +17,12 @@ bool rule_is_field_text(const char *text)
 	return true;
 }
 
+/* As the only value of a list: what a nearer path or host does not inherit. */
+static bool is_off(char **values)
+{
+	return values[0] && !values[1] && strcmp(values[0], "off") == 0;
+}
+
 const char *rule_cache_control(struct scope *scope, char **values, const char **wrong)
 {
 	scope->cache_rules = g_new0(struct cache_rule, g_strv_length(values));
@@ -93,7 +99,7 @@ const char *rule_headers(struct scope *scope, char **values, const char **wrong)
 {
 	size_t bytes = 0;
 
-	if (values[0] && !values[1] && strcmp(values[0], "off") == 0)
+	if (is_off(values))
 		return NULL;
 	scope->header_rules = g_new0(struct header_rule, g_strv_length(values));
 	for (unsigned i = 0; values[i]; i++) {
@@ -103,7 +109,7 @@ const char *rule_headers(struct scope *scope, char **values, const char **wrong)
 		*wrong = values[i];
 		if (must)
 			return must;
-		bytes += rule->line ? strlen(rule->line) : 0;
+		bytes += rule->length;
 		if (bytes > HEADER_RULES_MAX)
 			return "must be shorter: the fields of a path may have 2048 bytes together";
 	}
@@ -137,7 +143,7 @@ static const char *read_try(struct try_file *item, const char *text)
 
 const char *rule_try_files(struct scope *scope, char **values, const char **wrong)
 {
-	if (values[0] && !values[1] && strcmp(values[0], "off") == 0)
+	if (is_off(values))
 		return NULL;
 	scope->tries = g_new0(struct try_file, g_strv_length(values));
 	for (unsigned i = 0; values[i]; i++) {

@@ -54,8 +54,8 @@ void pool_config_unref(struct pool_config *pool)
 bool pool_config_takes(const struct pool_config *pool, struct slice method)
 {
 	for (char **name = pool->methods; name && *name; name++)
-		if (strcmp(*name, "any") == 0 || (strlen(*name) == method.length &&
-						  memcmp(*name, method.at, method.length) == 0))
+		if (strcmp(*name, "any") == 0 ||
+		    slice_equals((struct slice){*name, strlen(*name)}, method))
 			return true;
 	return false;
 }

@@ -169,7 +169,6 @@ void connection_lend(struct connection *connection)
 void connection_lent_end(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
-
 	struct lent *lent = connection->lent;
 
 	g_queue_unlink(&thread->lent, &lent->link);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conn/session-internal.h"
+#include "http/field.h"
 
 #define FIELDS_USUAL 24u /* of a head; more need memory */
 
@@ -50,8 +51,7 @@ static const struct {
 static struct slice find_usual(struct slice name)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(usual); i++)
-		if (usual[i].written.length == name.length &&
-		    memcmp(usual[i].written.at, name.at, name.length) == 0)
+		if (slice_equals(usual[i].written, name))
 			return usual[i].lower;
 	return (struct slice){0};
 }
@@ -96,18 +96,15 @@ static size_t list_fields(const char *head, size_t length, struct fields *fields
 		add_field(fields, SLICE(":status"), (struct slice){head + strlen("HTTP/1.1 "), 3});
 
 	for (at++; *at != '\r' && added;) {
-		const char *colon = at, *value, *line_end, *last;
+		const char *colon = at, *line_end;
 
 		while (*colon != ':')
 			colon++;
 		line_end = memchr(colon, '\r', (size_t)(end - colon));
-		for (value = colon + 1; *value == ' ' || *value == '\t'; value++)
-			;
-		for (last = line_end; last > value && (last[-1] == ' ' || last[-1] == '\t'); last--)
-			;
 		if (!is_framing((struct slice){at, (size_t)(colon - at)}))
 			added = add_field(fields, (struct slice){at, (size_t)(colon - at)},
-					  (struct slice){value, (size_t)(last - value)});
+					  field_trim((struct slice){
+						  colon + 1, (size_t)(line_end - colon) - 1}));
 		at = line_end + strlen("\r\n");
 	}
 	return added ? (size_t)(at + strlen("\r\n") - head) : 0;

@@ -59,12 +59,14 @@ static bool add_frames(struct session *session)
 	return true;
 }
 
-/* Fills the message; returns false if the session is broken. */
+/* Fills the message; returns false if the connection was freed. */
 static bool collect(struct session *session)
 {
 	do {
-		if (!add_frames(session))
+		if (!add_frames(session)) {
+			session_fail(session, "no memory");
 			return false;
+		}
 		/* Responses that continue may have more. */
 	} while (session_message_copied(&session->message, stream_sent));
 	return true;
@@ -193,10 +195,8 @@ bool session_collect(struct session *session)
 {
 	if (session->connection->sending)
 		return true;
-	if (!collect(session)) {
-		session_fail(session, "no memory");
+	if (!collect(session))
 		return false;
-	}
 	if (session_message_is_full(&session->message))
 		send_message(session);
 	return true;
@@ -218,10 +218,8 @@ static void work(struct session *session)
 	}
 	if (connection->sending)
 		return;
-	if (!collect(session)) {
-		session_fail(session, "no memory");
+	if (!collect(session))
 		return;
-	}
 	if (session->message.count) {
 		send_message(session);
 		return;

@@ -12,10 +12,8 @@
 #include "conn/stream-head.h"
 
 #define ROOM_FIRST 1024u /* bytes */
-#define LITERAL(text) ((struct slice){text, sizeof(text) - 1})
 /* Names are in lower case (RFC 9113, section 8.2). */
-#define IS(name, text)                                                                             \
-	((name).length == sizeof(text) - 1 && memcmp((name).at, text, sizeof(text) - 1) == 0)
+#define IS(name, text) slice_equals(name, SLICE(text))
 
 static void refuse(struct stream_head *head, int error, const char *wrong)
 {
@@ -68,8 +66,8 @@ static void put_line(struct stream_head *head, struct slice name, struct slice v
 
 	if (!make_room(head, name.length + value.length + strlen(": \r\n")))
 		return;
-	at = append(append(head->text + head->used, name), LITERAL(": "));
-	at = append(append(at, value), LITERAL("\r\n"));
+	at = append(append(head->text + head->used, name), SLICE(": "));
+	at = append(append(at, value), SLICE("\r\n"));
 	head->used = (size_t)(at - head->text);
 }
 
@@ -92,13 +90,13 @@ static void begin(struct stream_head *head)
 		return;
 	head->start = head->used;
 	put_pseudo(head, HEAD_METHOD);
-	put(head, LITERAL(" "));
+	put(head, SLICE(" "));
 	put_pseudo(head, tunnel ? HEAD_AUTHORITY : HEAD_PATH);
-	put(head, LITERAL(" HTTP/1.1\r\n"));
+	put(head, SLICE(" HTTP/1.1\r\n"));
 	if (head->pseudo[HEAD_AUTHORITY].length) {
-		put(head, LITERAL("Host: "));
+		put(head, SLICE("Host: "));
 		put_pseudo(head, HEAD_AUTHORITY);
-		put(head, LITERAL("\r\n"));
+		put(head, SLICE("\r\n"));
 	}
 }
 
@@ -210,11 +208,10 @@ struct slice stream_head_end(struct stream_head *head, bool body)
 {
 	begin(head);
 	if (head->cookies_used)
-		put_line(head, LITERAL("cookie"),
-			 (struct slice){head->cookies, head->cookies_used});
+		put_line(head, SLICE("cookie"), (struct slice){head->cookies, head->cookies_used});
 	if (body && !head->length)
-		put_line(head, LITERAL("transfer-encoding"), LITERAL("chunked"));
-	put(head, LITERAL("\r\n"));
+		put_line(head, SLICE("transfer-encoding"), SLICE("chunked"));
+	put(head, SLICE("\r\n"));
 	return (struct slice){head->text + head->start, head->used - head->start};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-target.c - decodes the path and finds the host, whose rules for TLS apply; then finds the scope of the path, whose
- * rules apply.
+ * phase-target.c - decodes the path and finds the host, whose rules for TLS apply; then finds the
+ * scope of the path, whose rules apply.
  */
 #include "core/server.h"
 #include "handler/phase.h"

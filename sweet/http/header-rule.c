@@ -9,7 +9,7 @@
 #include "http/header-rule.h"
 
 /* The statuses of responses that have what the client asked for, or say where it is. */
-static bool applies(const struct header_rule *rule, int status)
+static bool is_usual(int status)
 {
 	switch (status) {
 	case 200:
@@ -24,7 +24,7 @@ static bool applies(const struct header_rule *rule, int status)
 	case 308:
 		return true;
 	default:
-		return rule->always;
+		return false;
 	}
 }
 
@@ -66,6 +66,7 @@ static const char *parse_line(struct header_rule *rule, const char *text, size_t
 			return "must have a value without control characters";
 	trimmed = g_strchomp(g_strdup(value));
 	rule->line = g_strdup_printf("%s: %s\r\n", rule->name, trimmed);
+	rule->length = strlen(rule->line);
 	g_free(trimmed);
 	return NULL;
 }
@@ -98,10 +99,10 @@ void header_rule_free(struct header_rule *rule)
 }
 
 /* Whether a rule takes away the lines with that name. */
-static bool is_taken(const struct header_rule *rules, unsigned count, int status, struct slice name)
+static bool is_taken(const struct header_rule *rules, unsigned count, bool usual, struct slice name)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (rules[i].kind != HEADER_ADD && applies(&rules[i], status) &&
+		if (rules[i].kind != HEADER_ADD && (usual || rules[i].always) &&
 		    slice_is(name, rules[i].name))
 			return true;
 	return false;
@@ -111,6 +112,7 @@ size_t header_rules_apply(const struct header_rule *rules, unsigned count, int s
 			  struct slice lines, char *out)
 {
 	const char *end = lines.at + lines.length, *line = lines.at;
+	bool usual = is_usual(status);
 	char *at = out;
 
 	while (line < end) {
@@ -122,19 +124,17 @@ size_t header_rules_apply(const struct header_rule *rules, unsigned count, int s
 		length = (size_t)(next - line);
 		colon = memchr(line, ':', length);
 		if (!colon ||
-		    !is_taken(rules, count, status, (struct slice){line, (size_t)(colon - line)})) {
+		    !is_taken(rules, count, usual, (struct slice){line, (size_t)(colon - line)})) {
 			memcpy(at, line, length);
 			at += length;
 		}
 		line = next;
 	}
 	for (unsigned i = 0; i < count; i++) {
-		size_t length = rules[i].line ? strlen(rules[i].line) : 0;
-
-		if (!length || !applies(&rules[i], status))
+		if (!rules[i].line || !(usual || rules[i].always))
 			continue;
-		memcpy(at, rules[i].line, length);
-		at += length;
+		memcpy(at, rules[i].line, rules[i].length);
+		at += rules[i].length;
 	}
 	return (size_t)(at - out);
 }

@@ -16,6 +16,7 @@ struct header_rule {
 	bool always; /* whatever the status is */
 	char *name;
 	char *line; /* "Name: value\r\n"; NULL: HEADER_REMOVE */
+	size_t length;
 };
 
 /*

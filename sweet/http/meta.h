@@ -49,11 +49,10 @@ struct meta_context {
  * path and query, and its host overrides the Host field in SERVER_NAME and
  * HTTP_HOST.
  * Last come the operator's variables, which replace those of the same name.
- * Omitted: Proxy (httpoxy), Authorization unless the context asks for it, Proxy-Authorization,
- * Connection,
- * Keep-Alive, Content-Length, Content-Type, Transfer-Encoding, TE, Trailer,
- * Upgrade, and names with characters other than letters, digits and '-' (an
- * underscore could imitate a '-').
+ * Omitted: Proxy (httpoxy), Authorization unless the context asks for it,
+ * Proxy-Authorization, Connection, Keep-Alive, Content-Length, Content-Type,
+ * Transfer-Encoding, TE, Trailer, Upgrade, and names with characters other than
+ * letters, digits and '-' (an underscore could imitate a '-').
  * Returns the bytes written, or -1 if out is too small.
  */
 long meta_write(const struct request *request, const struct meta_context *context, char *out,

@@ -6,7 +6,7 @@ import pytest
 import server as servers
 from client import Client
 from files import write
-from server import once
+from server import check_config
 
 SITES = """[host {name}.example]
 root={top}/{name}
@@ -24,11 +24,6 @@ def site(tmp_path):
     write(tmp_path / "sites.d/ignored.conf~", b"nonsense\n")
     (tmp_path / "empty").mkdir()
     return tmp_path
-
-
-def check(path):
-    done = once("--check-config", "--config", path)
-    return done.returncode, done.stderr
 
 
 def test_sites(site):
@@ -57,15 +52,15 @@ def test_sites(site):
 ])
 def test_errors(site, files, message):
     rules = write(site / "sweet.conf", f"[sweet]\ninclude={site}/sites.d/*.conf\n".encode())
-    assert check(rules)[0] == 0
+    assert check_config(rules)[0] == 0
     for name, text in files.items():
         write(site / "sites.d" / name, text.encode())
-    status, errors = check(rules)
+    status, errors = check_config(rules)
     assert status == 1 and message in errors, errors
 
 
 def test_missing(site):
     rules = write(site / "sweet.conf", b"[sweet]\ninclude=none.conf;sites.d/one.conf\n")
-    status, errors = check(rules)
+    status, errors = check_config(rules)
     assert status == 1
     assert 'sweet.conf:2: include "none.conf": there is no such file' in errors

@@ -143,5 +143,5 @@ def test_pool(server):
 ])
 def test_bad_values(tmp_path, value, message):
     rules = write(tmp_path / "sweet.conf", f"[sweet]\ntry-files={value}\n".encode())
-    done = servers.once("--check-config", "--config", rules)
-    assert done.returncode == 1 and f"sweet.conf:2: {message}" in done.stderr, done.stderr
+    status, errors = servers.check_config(rules)
+    assert status == 1 and f"sweet.conf:2: {message}" in errors, errors

@@ -315,6 +315,12 @@ def once(*arguments, kind="epoll", prefix=(), **how):
     return done
 
 
+def check_config(path):
+    """Returns the exit status and the messages of a check of that file."""
+    done = once("--check-config", "--config", path)
+    return done.returncode, done.stderr
+
+
 def sanitized(*by):
     """Returns True if the server is built with a sanitizer (or one of these), which needs memory
     too."""
