@@ -45,6 +45,21 @@ static inline void open_listening(size_t size, unsigned flags)
 	ck_assert_ptr_nonnull(cache);
 }
 
+/*
+ * Sends all of a unit to a blocking socket.  A call can be short, as NC_socksend(3) states: when
+ * a ring was closed, as one that cannot be used is, the kernel interrupts one later call of its
+ * process.
+ */
+static inline void send_whole(int socket, size_t id, size_t size)
+{
+	ssize_t sent;
+
+	for (size_t at = 0; at < size; at += (size_t)sent) {
+		sent = NC_socksend(socket, id, at, size - at);
+		ck_assert_int_gt(sent, 0);
+	}
+}
+
 /* Makes a system call fail; argument >= 0: only if its second argument is that. */
 static inline void refuse_call(unsigned call, int64_t argument, int error)
 {

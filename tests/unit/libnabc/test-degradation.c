@@ -28,7 +28,7 @@ static int live_and_die(size_t size, enum NC_kind kind)
 		id = NC_cache_id(&handle);
 		ck_assert_int_eq(NC_free(&handle), 0);
 		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
-		ck_assert_int_eq(NC_socksend(pair[0], id, 0, size), (ssize_t)size);
+		send_whole(pair[0], id, size);
 		read_exactly(pair[1], got, size);
 		ck_assert_uint_eq(pattern_match(got, size, 0, size), size);
 		close_pair(pair);
