@@ -27,6 +27,8 @@ enum phase phase_handler(struct transaction *transaction)
 
 	if (mount)
 		return phase_pool(transaction, mount->pool, mount->length);
+	if (scope->pool && !transaction->found && script_folder(transaction))
+		return phase_responds(redirect_to_folder(transaction));
 	if (scope->pool && !transaction->found)
 		return phase_pool(transaction, scope->pool, scope->pool_skip);
 	if (phase_no_pool(transaction) == PHASE_NOW)

@@ -7,8 +7,8 @@
  * the request: it fills in the response, or calls a responder.  `transaction->request` is set only
  * while a phase runs.
  *
- * A rewrite, or try-files, changes the path, and so the scope.  The phases that are marked for this in the table
- * then run once more: `transaction->rewritten_by` is the scope that had the rule, else NULL.
+ * A rewrite, or try-files, changes the path, and so the scope.  The phases that are marked for this
+ * in the table then run once more: `transaction->rewritten_by` is the scope that had the rule, else NULL.
  */
 #ifndef SWEET_PHASE_H
 #define SWEET_PHASE_H
@@ -53,6 +53,12 @@ enum phase phase_rewrite(struct transaction *transaction);
 
 /* phase-script.c: the pool of a script's suffix responds. */
 enum phase phase_script(struct transaction *transaction);
+
+/*
+ * Of phase-script.c: whether the path names a folder with an index for the scope's pool, without
+ * the slash at its end that the index needs.
+ */
+bool script_folder(struct transaction *transaction);
 
 /* phase-try.c: try-files; may change the path. */
 enum phase phase_try(struct transaction *transaction);

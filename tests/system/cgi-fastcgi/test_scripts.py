@@ -26,6 +26,9 @@ deny=all
 pool=app
 [path /app/other]
 variable=CONFIG=other;HTTP_ACCEPT=a
+[path /own]
+pool=php
+alias={top}/own
 [path /moved]
 rewrite=/sub
 [pool php]
@@ -73,6 +76,8 @@ def server(top):
                  "root/x.php5", "root/a.php.txt", "root/folder.php/b.php", "root/folder.php/c.txt",
                  "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php"]:
         write(top / name, SOURCE)
+    write(top / "own/sub/index.php", SOURCE)
+    (top / "own/bare").mkdir()
     write(top / "root/both/index.html", b"html\n")
     write(top / "root/page.txt", b"text\n")
     write(top / "root/sub/a.php.gz", SOURCE)
@@ -143,6 +148,15 @@ def test_rules(server):
     assert ask(server, "/closed/a.php").status == 403
     # The path's own pool is nearer.
     assert run(server, "/app/b.php")[:2] == ("/app", "/b.php")
+
+
+def test_folders_of_a_pool(server, top):
+    answer = ask(server, "/own/sub?a=b")
+    assert (answer.status, answer["Location"]) == (301, "/own/sub/?a=b")
+    assert run(server, "/own/sub/")[3] == f"{top}/own/sub/index.php"
+    for target in ["/own/bare", "/own/none", "/own/sub/index.php/x"]:
+        assert ask(server, target).status == 200
+    assert ask(server, "/own/sub", method="POST", body=b"a").status == 200
 
 
 def everything(server, target, fields=""):
