@@ -31,6 +31,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
+	sweet/http/forwarded.c sweet/http/forwarded.h \
 	sweet/http/header-rule.c sweet/http/header-rule.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
 	sweet/base/balancer.c sweet/base/balancer.h \

@@ -155,6 +155,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-filehead \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
+	tests/unit/sweet/http/test-forwarded \
 	tests/unit/sweet/http/test-header-rule \
 	tests/unit/sweet/http/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
@@ -499,6 +500,9 @@ tests_unit_sweet_http_test_response_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_response_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_response_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_forwarded_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_forwarded_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_forwarded_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_header_rule_LDADD = $(sweet_unit_ldadd)
@@ -922,6 +926,7 @@ EXTRA_DIST += \
 	tests/system/protocol/test_ranges.py \
 	tests/system/security/test_auth.py \
 	tests/system/security/test_descriptors.py \
+	tests/system/security/test_forwarded.py \
 	tests/system/security/test_hostile.py \
 	tests/system/security/test_privileges.py \
 	tests/system/security/test_reused_pids.py \

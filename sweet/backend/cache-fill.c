@@ -146,6 +146,7 @@ static struct refresh *create(const struct transaction *like)
 	transaction->server_addr = refresh->server_addr;
 	transaction->server_port = like->server_port;
 	transaction->secure = like->secure;
+	transaction->https = like->https;
 	transaction->policy = like->policy;
 	transaction->local = (struct sockaddr *)&refresh->local;
 	strcpy(transaction->path, like->path);

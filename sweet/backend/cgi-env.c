@@ -103,7 +103,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.server_addr = transaction->server_addr,
 		.server_port = transaction->server_port,
 		.software = SERVER_SOFTWARE,
-		.https = transaction->secure,
+		.https = transaction->https,
 		.http2 = transaction->http2,
 		.authorization = settings->pass_authorization,
 		.variables = {scope->variables, settings->variables},
@@ -114,7 +114,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 			tls_library->variables(transaction->tls, &context.tls_variables.length);
 	if (settings->protocol != POOL_WORKER) {
 		context.document_root = scope->folder;
-		context.request_scheme = transaction->secure ? "https" : "http";
+		context.request_scheme = transaction->https ? "https" : "http";
 		context.local_addr = transaction->server_addr;
 		context.redirect_status = 200;
 		context.server_pid = pool->gateway->pid;

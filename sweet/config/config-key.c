@@ -11,6 +11,7 @@
 
 #include "config/config-key.h"
 #include "config/config-store.h"
+#include "http/forwarded.h"
 #include "http/request.h"
 #include "log/access-line.h"
 #include "tls/tls.h"
@@ -39,6 +40,8 @@ static const char *const client_words[] = {[TLS_CLIENT_NONE] = "off",
 					   NULL};
 static const char *const http2_words[] = {
 	[HTTP2_OFF] = "off", [HTTP2_TLS] = "on", [HTTP2_CLEAR] = "clear", NULL};
+static const char *const forwarded_words[] = {
+	[FORWARDED_X] = "x-forwarded", [FORWARDED_STANDARD] = "forwarded", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* --- the table ------------------------------------------------------------------ */
@@ -193,6 +196,12 @@ const struct key config_keys[] = {
 	{"proxy-protocol", GLOBAL(proxy_protocol), .list = true, .otherwise = "",
 	 .store = store_addresses, .help = "Proxies that send the PROXY protocol",
 	 .argument = "CIDR"},
+	{"trusted-proxies", GLOBAL(trusted_proxies), .list = true, .otherwise = "",
+	 .store = store_addresses, .help = "Proxies that say in fields who the client is",
+	 .argument = "CIDR"},
+	{"forwarded", GLOBAL(forwarded), .otherwise = "x-forwarded", .store = store_word,
+	 .words = forwarded_words, .help = "x-forwarded or forwarded: the fields of these proxies",
+	 .argument = "FIELDS"},
 	{"status", GLOBAL(status), .otherwise = "on", .store = store_switch,
 	 .help = "Whether there is /.sweet/status", .argument = "SWITCH"},
 	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",

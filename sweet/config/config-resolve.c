@@ -480,6 +480,7 @@ struct config *config_resolve(struct config_tree *tree)
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);
 	config->proxy_access = make_list(config->proxy_protocol, NULL);
+	config->proxies = make_list(config->trusted_proxies, NULL);
 	check_method(tree, config);
 	config_pools(tree, config, resolve_pool);
 	config_arch_pools(tree, config);

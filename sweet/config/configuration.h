@@ -211,9 +211,12 @@ struct config {
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;
+	char **trusted_proxies;	      /* CIDR */
+	unsigned forwarded;	      /* enum forwarded_fields */
 	char **status_allow;	      /* CIDR */
 	struct ip_acl *status_access; /* made from it */
 	struct ip_acl *proxy_access;  /* made from proxy_protocol; NULL: nobody */
+	struct ip_acl *proxies;	      /* made from trusted_proxies; NULL: none */
 
 	struct pool_config **pools;
 	unsigned pool_count;

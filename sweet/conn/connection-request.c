@@ -6,8 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "auth/ip-acl.h"
 #include "conn/session.h"
 #include "handler/route.h"
+#include "http/forwarded.h"
 
 #define CLEAR_TEXT "This address expects TLS: use https."
 
@@ -44,6 +46,45 @@ static void give_up(struct transaction *transaction)
 		connection_close(connection);
 }
 
+static void drop_text(GString *text)
+{
+	g_string_free(text, TRUE);
+}
+
+static bool trusts(const struct sockaddr *address, const void *list)
+{
+	return ip_acl_allows(list, address);
+}
+
+/*
+ * With trusted proxies: takes from a request of one what it says about its client, and from all
+ * requests the fields in which proxies say this.  Returns the head that the request consists of
+ * now; NULL: there are no such proxies.
+ */
+static GString *take_forwarded(struct transaction *transaction, struct request *request, int *error)
+{
+	const struct config *config = transaction->config_ref->config;
+	struct forwarded forwarded = {.client.ss_family = AF_UNSPEC};
+	GString *text;
+
+	if (!config->proxies)
+		return NULL;
+	if (ip_acl_allows(config->proxies, transaction->remote))
+		forwarded_read(&forwarded, request, (enum forwarded_fields)config->forwarded,
+			       trusts, config->proxies);
+	if (forwarded.client.ss_family != AF_UNSPEC) {
+		peer_addresses_set(&transaction->client, &forwarded.client, NULL);
+		transaction->remote = &transaction->client.address.any;
+		transaction->remote_addr = transaction->client.remote;
+		transaction->remote_port = transaction->client.remote_port;
+	}
+	if (forwarded.scheme.length)
+		transaction->https = slice_is(forwarded.scheme, "https");
+	text = forwarded_rewrite(request, &forwarded);
+	*error = request_parse(request, text->str, text->len);
+	return text;
+}
+
 bool connection_start_request(struct connection *connection, const char *head, size_t length,
 			      int error, const char *wrong)
 {
@@ -53,6 +94,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	struct output *output = output_open(thread);
 	struct transaction *transaction;
 	struct request request;
+	GString *forwarded = NULL;
 	bool may_continue;
 
 	if (!output) {
@@ -86,6 +128,10 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		error = request_parse(&request, head, length);
 		wrong = error ? request.wrong : NULL;
 	}
+	if (!error) {
+		forwarded = take_forwarded(transaction, &request, &error);
+		wrong = error ? request.wrong : wrong;
+	}
 	if (!error && request.header_count > limits->max_fields) {
 		error = -431;
 		wrong = REQUEST_TOO_MANY;
@@ -100,6 +146,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		transaction->head_only = request_is_head(head, length);
 		connection_refuse_because(connection, -error, wrong,
 					  wrong == clear_text ? CLEAR_TEXT : NULL);
+		g_clear_pointer(&forwarded, drop_text);
 		return true;
 	}
 	if (access_log_wants_fields(&thread->log))
@@ -128,6 +175,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		connection_respond(connection);
 	connection->calling = false;
 	transaction->request = NULL;
+	g_clear_pointer(&forwarded, drop_text);
 	return true;
 }
 

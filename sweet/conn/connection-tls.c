@@ -244,7 +244,7 @@ void connection_tls_describe(const struct connection *connection, struct transac
 {
 	const struct connection_tls *tls = connection->tls;
 
-	transaction->secure = tls != NULL;
+	transaction->secure = transaction->https = tls != NULL;
 	if (!tls)
 		return;
 	transaction->policy = tls->policy;

@@ -63,7 +63,7 @@ struct output *output_open(struct thread *thread)
 	transaction->thread = thread;
 	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
-	transaction->secure = transaction->http2 = false;
+	transaction->secure = transaction->https = transaction->http2 = false;
 	transaction->tls = NULL;
 	transaction->scope = NULL;
 	transaction->request = NULL;
@@ -301,7 +301,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			      "Content-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
 			      text_length);
 	}
-	if (transaction->secure && transaction->host && transaction->host->hsts)
+	if (transaction->https && transaction->host && transaction->host->hsts)
 		at = append_hsts(at, transaction->host->hsts);
 	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
 	if (unknown && !http10)

@@ -70,7 +70,7 @@ bool cache_place_write(struct cache_place *place, const struct transaction *tran
 	if (transaction->request->host.length == 0)
 		place->key.host = cache_place_host(transaction, place->host);
 	*text = (struct slice){place->text, 0};
-	return add_name(text, place->text, transaction->secure ? "https" : "http") &&
+	return add_name(text, place->text, transaction->https ? "https" : "http") &&
 	       add_address(text, place->text, transaction->local) &&
 	       add_name(text, place->text, transaction->host->name) &&
 	       add_name(text, place->text, transaction->scope->prefix) &&

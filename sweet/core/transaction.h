@@ -29,6 +29,7 @@
 #include <nabc.h>
 
 #include "auth/htpasswd.h"
+#include "base/peer-addresses.h"
 #include "event/loop.h"
 #include "http/conditional.h"
 #include "http/header-rule.h"
@@ -85,13 +86,14 @@ struct transaction {
 	struct NC_hold upload_hold; /* of that unit */
 	uint64_t upload_length;	    /* bytes received, of all pieces */
 	bool upload_more;	    /* more pieces follow the received one */
-	const char *remote_addr;    /* of the connection, which outlives it */
+	const char *remote_addr;    /* of the connection, which outlives it, or of `client` */
 	uint16_t remote_port;
-	const struct sockaddr *remote; /* of the connection, too */
+	const struct sockaddr *remote; /* the same */
 	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
 	bool secure;		      /* by TLS */
+	bool https;		      /* the client's URL is: by TLS, or as a proxy says */
 	bool http2;		      /* on a stream of HTTP/2 */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
@@ -188,6 +190,7 @@ struct transaction {
 	struct cache_store *store;
 	uint64_t store_mark;
 
+	struct peer_addresses client; /* that a trusted proxy has named */
 	struct file_response file_response;
 	/* Private to the responder, from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * forwarded.c - see forwarded.h.  Pure.
+ *
+ * What cannot be read ends the list: the proxy that reported it is the client then.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "http/field.h"
+#include "http/forwarded.h"
+#include "http/request-internal.h"
+
+/* The elements of a list that may be in several fields; only the last ones are kept. */
+struct hops {
+	struct slice at[FORWARDED_HOPS_MAX];
+	unsigned count;
+};
+
+static void collect(struct hops *hops, const struct request *request, const char *name)
+{
+	hops->count = 0;
+	for (unsigned i = 0; i < request->header_count; i++) {
+		struct slice rest = request->headers[i].value, part;
+
+		if (!slice_is(request->headers[i].name, name))
+			continue;
+		while (field_part(&rest, ',', &part)) {
+			if (!part.length)
+				continue;
+			if (hops->count == FORWARDED_HOPS_MAX)
+				memmove(hops->at, hops->at + 1,
+					--hops->count * sizeof(hops->at[0]));
+			hops->at[hops->count++] = part;
+		}
+	}
+}
+
+static struct slice unquote(struct slice value)
+{
+	if (value.length < 2 || value.at[0] != '"' || value.at[value.length - 1] != '"')
+		return value;
+	return (struct slice){value.at + 1, value.length - 2};
+}
+
+/* Returns the value of a parameter of an element of Forwarded, or an empty one. */
+static struct slice parameter(struct slice element, const char *name)
+{
+	struct slice part;
+
+	while (field_part(&element, ';', &part)) {
+		const char *equals = memchr(part.at, '=', part.length);
+		size_t length = equals ? (size_t)(equals - part.at) : 0;
+
+		if (equals && slice_is((struct slice){part.at, length}, name))
+			return unquote((struct slice){equals + 1, part.length - length - 1});
+	}
+	return (struct slice){0};
+}
+
+/* Removes ":port"; of an IPv6 address the brackets, too. */
+static struct slice without_port(struct slice node)
+{
+	const char *end = node.at + node.length, *colon;
+
+	if (node.length && node.at[0] == '[') {
+		const char *close = memchr(node.at, ']', node.length);
+
+		if (!close || (close + 1 < end && close[1] != ':'))
+			return (struct slice){0};
+		return (struct slice){node.at + 1, (size_t)(close - node.at) - 1};
+	}
+	colon = memchr(node.at, ':', node.length);
+	/* Several colons: an IPv6 address, as many proxies write it. */
+	if (colon && !memchr(colon + 1, ':', (size_t)(end - colon - 1)))
+		node.length = (size_t)(colon - node.at);
+	return node;
+}
+
+/* Returns false for what is no address: "unknown", a name, or nonsense. */
+static bool read_address(struct sockaddr_storage *address, struct slice node)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)(void *)address;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)address;
+	char text[INET6_ADDRSTRLEN];
+
+	node = without_port(node);
+	if (!node.length || node.length >= sizeof(text) || memchr(node.at, '\0', node.length))
+		return false;
+	memcpy(text, node.at, node.length);
+	text[node.length] = '\0';
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1)
+		address->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1)
+		address->ss_family = AF_INET6;
+	return address->ss_family != AF_UNSPEC;
+}
+
+/* Sets the client; returns the number of its hop, from the right, or -1 if there is none. */
+static int find_client(struct forwarded *forwarded, const struct hops *hops,
+		       enum forwarded_fields fields, forwarded_trusts *trusts, const void *context)
+{
+	int found = -1;
+
+	for (unsigned i = 0; i < hops->count; i++) {
+		struct slice element = hops->at[hops->count - 1 - i];
+		struct sockaddr_storage address;
+
+		if (!read_address(&address,
+				  fields == FORWARDED_X ? element : parameter(element, "for")))
+			break;
+		forwarded->client = address;
+		found = (int)i;
+		if (!trusts((const struct sockaddr *)&address, context))
+			break;
+	}
+	return found;
+}
+
+static void take_host(struct forwarded *forwarded, struct slice host)
+{
+	if (host.length && request_is_host(host))
+		forwarded->host = host;
+}
+
+static void take_scheme(struct forwarded *forwarded, struct slice scheme)
+{
+	if (slice_is(scheme, "http") || slice_is(scheme, "https"))
+		forwarded->scheme = scheme;
+}
+
+/* Returns the element for that hop. */
+static struct slice element_of(const struct request *request, const char *name, unsigned hops,
+			       unsigned hop)
+{
+	struct hops list;
+
+	collect(&list, request, name);
+	if (list.count == 0)
+		return (struct slice){0};
+	return list.at[list.count - 1 - (list.count == hops ? hop : 0)];
+}
+
+void forwarded_read(struct forwarded *forwarded, const struct request *request,
+		    enum forwarded_fields fields, forwarded_trusts *trusts, const void *context)
+{
+	struct hops hops;
+	int found;
+	unsigned hop;
+
+	*forwarded = (struct forwarded){.client.ss_family = AF_UNSPEC};
+	collect(&hops, request, fields == FORWARDED_X ? "X-Forwarded-For" : "Forwarded");
+	found = find_client(forwarded, &hops, fields, trusts, context);
+	hop = found < 0 ? 0 : (unsigned)found;
+	if (fields == FORWARDED_X) {
+		take_scheme(forwarded, element_of(request, "X-Forwarded-Proto", hops.count, hop));
+		take_host(forwarded, element_of(request, "X-Forwarded-Host", hops.count, hop));
+	} else if (hops.count) {
+		struct slice element = hops.at[hops.count - 1 - hop];
+
+		take_scheme(forwarded, parameter(element, "proto"));
+		take_host(forwarded, parameter(element, "host"));
+	}
+}
+
+static bool is_of_family(struct slice name)
+{
+	static const char x[] = "X-Forwarded-";
+
+	return slice_is(name, "Forwarded") || (name.length >= sizeof(x) - 1 &&
+					       slice_is((struct slice){name.at, sizeof(x) - 1}, x));
+}
+
+static void add_slice(GString *text, struct slice slice)
+{
+	g_string_append_len(text, slice.at, (gssize)slice.length);
+}
+
+static void add_field(GString *text, struct slice name, struct slice value)
+{
+	add_slice(text, name);
+	g_string_append(text, ": ");
+	add_slice(text, value);
+	g_string_append(text, "\r\n");
+}
+
+GString *forwarded_rewrite(const struct request *request, const struct forwarded *forwarded)
+{
+	bool other_host = forwarded->host.length != 0;
+	GString *text = g_string_sized_new(request->head.length + 64);
+
+	add_slice(text, request->method_name);
+	g_string_append_c(text, ' ');
+	if (other_host) {
+		/* The host of an absolute target would count. */
+		add_slice(text, request->path);
+		if (request->query.length) {
+			g_string_append_c(text, '?');
+			add_slice(text, request->query);
+		}
+	} else {
+		add_slice(text, request->target);
+	}
+	g_string_append_printf(text, " HTTP/1.%u\r\n", request->minor);
+	if (other_host)
+		add_field(text, SLICE("Host"), forwarded->host);
+	for (unsigned i = 0; i < request->header_count; i++) {
+		const struct request_header *field = &request->headers[i];
+
+		if (!is_of_family(field->name) && !(other_host && slice_is(field->name, "Host")))
+			add_field(text, field->name, field->value);
+	}
+	g_string_append(text, "\r\n");
+	return text;
+}

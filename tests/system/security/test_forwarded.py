@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""trusted-proxies: clients that proxies name in fields of requests; what others say of themselves
+counts nothing."""
+
+import pytest
+
+import server as servers
+from client import Client
+from files import write
+from responder import Application
+
+RULES = """[sweet]
+trusted-proxies=127.0.0.2;192.0.2.0/24
+hsts=max-age=60
+access-log={top}/log
+log-format=common
+[path /inside]
+allow=198.51.100.0/24
+[path /tls]
+redirect=301 tls
+[path /app]
+pool=app
+[path /from]
+pool=redirecting
+[pool app]
+protocol=fastcgi
+upstream={address}
+script-suffix=
+[pool redirecting]
+protocol=cgi
+folder={top}/programs
+[host other]
+names=other.example
+root={top}/other
+"""
+FOR = "X-Forwarded-For: 198.51.100.7\r\n"
+PROXY = "127.0.0.2"
+
+
+def answer(request):
+    request.body()
+    text = "".join(f"{name}={value}\n" for name, value in sorted(request.variables.items()))
+    request.answer(text.encode(),
+                   b"Content-Type: text/plain\r\nContent-Length: %d\r\n" % len(text))
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory):
+    return tmp_path_factory.mktemp("forwarded")
+
+
+@pytest.fixture(scope="module")
+def app(top):
+    made = Application(answer, top / "app.sock")
+    yield made
+    made.close()
+    assert not made.faults
+
+
+@pytest.fixture(scope="module")
+def server(top, app):
+    write(top / "root/inside/a.txt", b"inside\n")
+    write(top / "root/a.txt", b"here\n")
+    write(top / "other/a.txt", b"other\n")
+    write(top / "programs/on", b"#!/bin/sh\nprintf 'Location: /app/x\\n\\n'\n").chmod(0o755)
+    rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address).encode())
+    with servers.running("epoll", top / "root", "--config", rules) as server:
+        yield server
+
+
+def ask(server, target, fields="", source=PROXY, host="a"):
+    with Client(server.port, source=source) as client:
+        client.send(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode())
+        return client.response()
+
+
+def variables(server, fields="", target="/app/x", **how):
+    lines = ask(server, target, fields, **how).body.decode().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_access(server):
+    assert ask(server, "/inside/a.txt", FOR).body == b"inside\n"
+    for fields, source in [("", PROXY), (FOR, "127.0.0.1"), (FOR, "127.0.0.3"),
+                           ("X-Forwarded-For: 198.51.100.7, 203.0.113.1\r\n", PROXY),
+                           ("Forwarded: for=198.51.100.7\r\n", PROXY),
+                           ("X-Real-IP: 198.51.100.7\r\n", PROXY)]:
+        assert ask(server, "/inside/a.txt", fields, source).status == 403
+    # What the client sent itself is to the left.
+    assert ask(server, "/inside/a.txt", "X-Forwarded-For: 203.0.113.1, 198.51.100.7, 192.0.2.1\r\n"
+               ).status == 200
+
+
+@pytest.mark.clear("the scheme of the connection counts")
+def test_programs(server):
+    all_of_them = (FOR + "X-Forwarded-Proto: https\r\nX-Forwarded-Host: third.example\r\n"
+                   "X-Forwarded-Port: 443\r\nForwarded: for=1.2.3.4\r\n")
+    got = variables(server, all_of_them)
+    assert got["REMOTE_ADDR"] == "198.51.100.7" and got["REMOTE_PORT"] == "0"
+    assert (got["HTTPS"], got["REQUEST_SCHEME"]) == ("on", "https")
+    assert (got["HTTP_HOST"], got["SERVER_NAME"]) == ("third.example", "third.example")
+    assert not [name for name in got if "FORWARDED" in name]
+    got = variables(server, all_of_them, source="127.0.0.1")
+    assert got["REMOTE_ADDR"] == "127.0.0.1" and "HTTPS" not in got
+    assert got["HTTP_HOST"] == "a"
+    assert not [name for name in got if "FORWARDED" in name]
+    # A program sends the request to another path: it is the same client's.
+    got = variables(server, all_of_them, "/from/on")
+    assert (got["REMOTE_ADDR"], got["HTTPS"]) == ("198.51.100.7", "on")
+    assert got["HTTP_HOST"] == "third.example"
+
+
+@pytest.mark.clear("the scheme of the connection counts")
+def test_hosts_and_schemes(server):
+    assert ask(server, "/a.txt", "X-Forwarded-Host: other.example\r\n").body == b"other\n"
+    assert ask(server, "/a.txt", "X-Forwarded-Host: other.example\r\n",
+               "127.0.0.1").body == b"here\n"
+    answer = ask(server, "/tls/x", FOR)
+    assert (answer.status, answer["Location"]) == (301, "https://a/tls/x")
+    assert "Strict-Transport-Security" not in answer
+    answer = ask(server, "/tls/x", FOR + "X-Forwarded-Proto: https\r\n")
+    assert answer.status == 404 and answer["Strict-Transport-Security"] == "max-age=60"
+
+
+def test_log(server, top):
+    assert ask(server, "/a.txt?logged", FOR).status == 200
+    assert ask(server, "/a.txt?itself").status == 200
+    server.stop()
+    lines = (top / "log").read_text().splitlines()
+    assert [line.split()[0] for line in lines if "logged" in line] == ["198.51.100.7"]
+    assert [line.split()[0] for line in lines if "itself" in line] == [PROXY]
+
+
+def test_standard(top, app):
+    rules = write(top / "standard.conf",
+                  (RULES.format(top=top, address=app.address)
+                   + "[path /none]\n").replace("hsts", "forwarded=forwarded\nhsts").encode())
+    with servers.running("epoll", top / "root", "--config", rules) as server:
+        got = variables(server, FOR + "Forwarded: for=203.0.113.9, for=\"[2001:db8::9]:1\";"
+                        "proto=https;host=third.example, for=192.0.2.1;proto=http\r\n")
+        assert got["REMOTE_ADDR"] == "2001:db8::9" and got["HTTPS"] == "on"
+        assert got["HTTP_HOST"] == "third.example" and "HTTP_X_FORWARDED_FOR" not in got
+
+
+def test_without_proxies(top, app):
+    """Then these are fields as any other."""
+    rules = write(top / "plain.conf", RULES.format(top=top, address=app.address).replace(
+        "trusted-proxies", "#").encode())
+    with servers.running("epoll", top / "root", "--config", rules) as server:
+        got = variables(server, FOR)
+        assert got["REMOTE_ADDR"] == PROXY and got["HTTP_X_FORWARDED_FOR"] == "198.51.100.7"

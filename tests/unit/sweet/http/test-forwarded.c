@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-forwarded.c - unit tests of what trusted proxies say about a client.  Single-threaded.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/peer-addresses.h"
+#include "http/forwarded.h"
+
+#include "suite.h"
+
+static struct request request;
+
+static void parse(const char *fields)
+{
+	static char head[4096];
+
+	snprintf(head, sizeof(head), "GET /a?b HTTP/1.1\r\nHost: here\r\n%s\r\n", fields);
+	ck_assert_int_eq(request_parse(&request, head, strlen(head)), 0);
+}
+
+/* Proxies are 192.0.2.*, and 2001:db8::1. */
+static bool is_proxy(const struct sockaddr *address, const void *context)
+{
+	struct sockaddr_storage copy = {0};
+	struct peer_addresses text;
+
+	ck_assert_ptr_null(context);
+	memcpy(&copy, address,
+	       address->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+					     : sizeof(struct sockaddr_in6));
+	peer_addresses_set(&text, &copy, NULL);
+	return strncmp(text.remote, "192.0.2.", 8) == 0 || strcmp(text.remote, "2001:db8::1") == 0;
+}
+
+/* What they say, as "client scheme host"; "-": nothing. */
+static const char *says(enum forwarded_fields fields, const char *text)
+{
+	static char said[512];
+	struct peer_addresses client = {.remote = "-"};
+	struct forwarded forwarded;
+
+	parse(text);
+	forwarded_read(&forwarded, &request, fields, is_proxy, NULL);
+	if (forwarded.client.ss_family != AF_UNSPEC)
+		peer_addresses_set(&client, &forwarded.client, NULL);
+	snprintf(said, sizeof(said), "%s %.*s %.*s", client.remote,
+		 forwarded.scheme.length ? (int)forwarded.scheme.length : 1,
+		 forwarded.scheme.length ? forwarded.scheme.at : "-",
+		 forwarded.host.length ? (int)forwarded.host.length : 1,
+		 forwarded.host.length ? forwarded.host.at : "-");
+	return said;
+}
+
+#define ck_x(fields, expected) ck_assert_str_eq(says(FORWARDED_X, fields), expected)
+#define ck_standard(fields, expected) ck_assert_str_eq(says(FORWARDED_STANDARD, fields), expected)
+
+START_TEST(test_x)
+{
+	ck_x("", "- - -");
+	ck_x("X-Forwarded-For: 198.51.100.7\r\n", "198.51.100.7 - -");
+	ck_x("x-forwarded-for: 10.0.0.1, 198.51.100.7, 192.0.2.1 ,192.0.2.2\r\n",
+	     "198.51.100.7 - -");
+	ck_x("X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2,,\r\n", "2.2.2.2 - -");
+	/* All of them are proxies: the first one is the client. */
+	ck_x("X-Forwarded-For: 192.0.2.5, 192.0.2.1\r\n", "192.0.2.5 - -");
+	ck_x("X-Forwarded-For: 198.51.100.7:8080\r\n", "198.51.100.7 - -");
+	ck_x("X-Forwarded-For: 2001:db8::7\r\n", "2001:db8::7 - -");
+	ck_x("X-Forwarded-For: [2001:db8::7]:1, 2001:db8::1\r\n", "2001:db8::7 - -");
+	/* What is no address ends the list. */
+	ck_x("X-Forwarded-For: 198.51.100.7, unknown\r\n", "- - -");
+	ck_x("X-Forwarded-For: 198.51.100.7, unknown, 192.0.2.1\r\n", "192.0.2.1 - -");
+	ck_x("X-Forwarded-For: 198.51.100.700\r\n", "- - -");
+	ck_x("X-Forwarded-For: [2001:db8::7\r\n", "- - -");
+	ck_x("X-Forwarded-For: [2001:db8::7]x\r\n", "- - -");
+	ck_x("X-Forwarded-For: 11111111111111111111111111111111111111111111111111111\r\n", "- - -");
+	ck_x("X-Forwarded-For: 198.51.100.7\r\nX-Forwarded-Proto: HTTPS\r\n"
+	     "X-Forwarded-Host: a.example:8080\r\n",
+	     "198.51.100.7 HTTPS a.example:8080");
+	ck_x("X-Forwarded-For: 9.9.9.9, 8.8.8.8, 192.0.2.1\r\n"
+	     "X-Forwarded-Proto: ftp, https, http\r\nX-Forwarded-Host: a, b\r\n",
+	     "8.8.8.8 https b");
+	ck_x("X-Forwarded-Proto: gopher\r\nX-Forwarded-Host: a/b\r\n", "- - -");
+	/* The other family counts nothing. */
+	ck_x("Forwarded: for=1.1.1.1;proto=https\r\n", "- - -");
+}
+END_TEST
+
+START_TEST(test_standard)
+{
+	ck_standard("Forwarded: for=198.51.100.7;proto=https;host=a.example\r\n",
+		    "198.51.100.7 https a.example");
+	ck_standard("Forwarded: For=\"[2001:db8::7]:4711\", for=\"192.0.2.1:80\";Proto=http\r\n",
+		    "2001:db8::7 - -");
+	ck_standard(
+		"Forwarded: for=9.9.9.9;proto=http\r\n"
+		"Forwarded: by=x; for=8.8.8.8;proto=https;host=\"b\", for=192.0.2.1;proto=http\r\n",
+		"8.8.8.8 https b");
+	ck_standard("Forwarded: for=_hidden;proto=https\r\n", "- https -");
+	ck_standard("Forwarded: for=unknown, for=192.0.2.1\r\n", "192.0.2.1 - -");
+	ck_standard("Forwarded: proto=https\r\n", "- https -");
+	ck_standard("Forwarded: for=\"1.1.1.1\r\n", "- - -");
+	ck_standard("Forwarded: for\r\n", "- - -");
+	ck_standard("X-Forwarded-For: 1.1.1.1\r\n", "- - -");
+}
+END_TEST
+
+START_TEST(test_many_hops)
+{
+	char text[2000] = "X-Forwarded-For: 7.7.7.7";
+
+	for (unsigned i = 0; i < FORWARDED_HOPS_MAX + 3; i++)
+		strcat(text, ", 192.0.2.9");
+	strcat(text, ", 192.0.2.1\r\n");
+	/* The last ones count. */
+	ck_x(text, "192.0.2.9 - -");
+}
+END_TEST
+
+static void rewrites(const char *host, const char *fields, const char *expected)
+{
+	struct forwarded forwarded = {.host = {host, strlen(host)}};
+	GString *text;
+
+	parse(fields);
+	text = forwarded_rewrite(&request, &forwarded);
+	ck_assert_str_eq(text->str, expected);
+	ck_assert_int_eq(request_parse(&request, text->str, text->len), 0);
+	g_string_free(text, TRUE);
+}
+
+START_TEST(test_rewrite)
+{
+	static const char absolute[] = "GET http://there/x HTTP/1.0\r\nHost: here\r\n\r\n";
+	struct forwarded forwarded = {.host = {"b", 1}};
+	GString *text;
+
+	rewrites("",
+		 "A: b\r\nX-Forwarded-For: 1.1.1.1\r\nforwarded: for=x\r\nX-Forwarded: y\r\n"
+		 "X-FORWARDED-server: z\r\n",
+		 "GET /a?b HTTP/1.1\r\nHost: here\r\nA: b\r\nX-Forwarded: y\r\n\r\n");
+	rewrites("b:1", "A: b\r\n", "GET /a?b HTTP/1.1\r\nHost: b:1\r\nA: b\r\n\r\n");
+	ck_assert_int_eq(request_parse(&request, absolute, strlen(absolute)), 0);
+	text = forwarded_rewrite(&request, &forwarded);
+	ck_assert_str_eq(text->str, "GET /x HTTP/1.0\r\nHost: b\r\n\r\n");
+	g_string_free(text, TRUE);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_x);
+	tcase_add_test(tcase, test_standard);
+	tcase_add_test(tcase, test_many_hops);
+	tcase_add_test(tcase, test_rewrite);
+}
+
+RUN_SUITE("forwarded", fill)
