@@ -46,11 +46,13 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/mime.c sweet/http/mime.h \
 	sweet/http/meta.c sweet/http/meta.h \
 	sweet/config/config-value.c sweet/config/config-value.h \
+	sweet/config/config-chain.c sweet/config/config-chain.h \
 	sweet/config/config-file.c sweet/config/config-file.h \
 	sweet/config/pool-config.c sweet/config/pool-config.h \
 	sweet/config/configuration.c sweet/config/configuration.h \
 	sweet/config/config-rule.c sweet/config/config-rule.h \
 	sweet/config/config-key.c sweet/config/config-key.h \
+	sweet/config/config-scope.c sweet/config/config-scope.h \
 	sweet/config/config-store.c sweet/config/config-store.h \
 	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \

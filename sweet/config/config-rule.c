@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "auth/ip-acl.h"
 #include "config/config-rule.h"
 #include "config/config-value.h"
 #include "http/header-rule.h"
@@ -191,4 +192,16 @@ const char *rule_redirect(struct scope *scope, char **values, const char **wrong
 	scope->redirect_status = (int)status;
 	scope->redirect_to = g_strdup(text);
 	return NULL;
+}
+
+struct ip_acl *rule_access_list(char **allow, char **deny)
+{
+	char *why = NULL;
+	struct ip_acl *list = NULL;
+
+	if ((allow && allow[0]) || (deny && deny[0]))
+		list = ip_acl_new(allow, deny, &why);
+	/* Each rule was checked as the value of its key; errors are reported already. */
+	g_free(why);
+	return list;
 }

@@ -31,4 +31,7 @@ const char *rule_try_files(struct scope *scope, char **values, const char **wron
 /* "[STATUS ]TARGET" or "off". */
 const char *rule_redirect(struct scope *scope, char **values, const char **wrong);
 
+/* Makes the list of valid entries, each NULL or a list; NULL if there are none. */
+struct ip_acl *rule_access_list(char **allow, char **deny);
+
 #endif

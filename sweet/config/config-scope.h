@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-scope.h - makes the scopes of hosts: what applies to their paths.
+ */
+#ifndef SWEET_CONFIG_SCOPE_H
+#define SWEET_CONFIG_SCOPE_H
+
+#include "config/config-tree.h"
+#include "config/configuration.h"
+
+/* Adds the scope of a section with that chain to a host. */
+void scope_add(struct config_tree *tree, struct config *config, struct host *host,
+	       struct section *section, const struct section *const *chain);
+
+/* Adds the scope of a path; call it after the scopes of all hosts. */
+void scope_resolve_path(struct config_tree *tree, struct config *config, struct section *section);
+
+#endif
