@@ -32,6 +32,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/forwarded.c sweet/http/forwarded.h \
+	sweet/http/path-pattern.c sweet/http/path-pattern.h \
+	sweet/http/template.c sweet/http/template.h \
 	sweet/http/header-rule.c sweet/http/header-rule.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
 	sweet/base/balancer.c sweet/base/balancer.h \
@@ -54,6 +56,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/config-key.c sweet/config/config-key.h \
 	sweet/config/config-scope.c sweet/config/config-scope.h \
 	sweet/config/config-store.c sweet/config/config-store.h \
+	sweet/config/path-rules.c sweet/config/path-rules.h \
 	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
@@ -182,7 +185,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-password.c \
 	sweet/handler/phase-redirect.c \
 	sweet/handler/phase-rewrite.c \
-	sweet/handler/phase-handler.c sweet/handler/phase-script.c sweet/handler/phase-try.c \
+	sweet/handler/phase-handler.c sweet/handler/phase-scope.c sweet/handler/phase-script.c \
+	sweet/handler/phase-try.c sweet/handler/request-value.c sweet/handler/request-value.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/conn/output.c sweet/conn/output.h \
@@ -218,7 +222,8 @@ EXTRA_DIST += sweet/handler/status.html
 
 sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
-sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS)
+sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
+	$(PCRE2_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
@@ -228,7 +233,8 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
-	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) -lpthread
+	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
+	$(PCRE2_LIBS) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

@@ -156,6 +156,9 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-forwarded \
+	tests/unit/sweet/http/test-path-pattern \
+	tests/unit/sweet/http/test-template \
+	tests/unit/sweet/config/test-path-rules \
 	tests/unit/sweet/http/test-header-rule \
 	tests/unit/sweet/http/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
@@ -318,9 +321,11 @@ tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
 sweet_unit_cppflags = $(sweet_libsweet_a_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
-sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS)
+sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
+	$(PCRE2_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
-	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) -lpthread
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
+	$(PCRE2_LIBS) -lpthread
 
 tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
@@ -503,6 +508,18 @@ tests_unit_sweet_http_test_response_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_forwarded_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_forwarded_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_forwarded_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_path_pattern_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_path_pattern_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_path_pattern_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_template_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_template_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_template_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_config_test_path_rules_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_path_rules_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_path_rules_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_header_rule_LDADD = $(sweet_unit_ldadd)
@@ -936,6 +953,7 @@ EXTRA_DIST += \
 	tests/system/static/test_large.py \
 	tests/system/static/test_paths.py \
 	tests/system/static/test_static.py \
+	tests/system/static/test_path_rules.py \
 	tests/system/static/test_try_files.py \
 	tests/system/static/test_header_rules.py \
 	tests/system/static/test_variants.py \

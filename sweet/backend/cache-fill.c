@@ -78,6 +78,7 @@ static void end(struct refresh *refresh)
 	config_ref_release(transaction->config_ref);
 	g_free(refresh->remote_addr);
 	g_free(refresh->server_addr);
+	g_free(refresh->transaction.rewrite_query);
 	g_free(refresh);
 }
 
@@ -150,6 +151,7 @@ static struct refresh *create(const struct transaction *like)
 	transaction->policy = like->policy;
 	transaction->local = (struct sockaddr *)&refresh->local;
 	strcpy(transaction->path, like->path);
+	transaction->rewrite_query = g_strdup(like->rewrite_query);
 	strcpy(transaction->remote_user, like->remote_user);
 	transaction->done = done;
 	transaction->again = again;

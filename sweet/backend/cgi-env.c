@@ -105,6 +105,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.software = SERVER_SOFTWARE,
 		.https = transaction->https,
 		.http2 = transaction->http2,
+		.query = transaction_query(transaction),
 		.authorization = settings->pass_authorization,
 		.variables = {scope->variables, settings->variables},
 	};

@@ -30,7 +30,7 @@ static const struct given *given_at(const struct section *const *chain, unsigned
 	 * this key from it.
 	 */
 	if (levels & KEY_OWN && section->levels & KEY_GLOBAL)
-		looks = place == 0 || chain[place - 1]->levels & KEY_PATH;
+		looks = place == 0 || chain[place - 1]->levels & (KEY_PATH | KEY_PATTERN);
 	return looks && section->given[at].values ? &section->given[at] : NULL;
 }
 

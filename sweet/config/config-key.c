@@ -295,6 +295,8 @@ const struct key config_keys[] = {
 	{"alias", KEY_PATH, .offset = offsetof(struct scope, alias), .store = store_text,
 	 .least = 1},
 	{"rewrite", KEY_PATH, .offset = offsetof(struct scope, rewrite), .store = store_rewrite},
+	{"rewrite", KEY_PATTERN, .store = store_rewrite_to},
+	{"match", KEY_PATTERN, .store = store_match},
 	{"pool", SCOPE(pool_name), .store = store_pool, .least = 1,
 	 .help = "[pool NAME] that answers; off", .argument = "NAME"},
 	{"variable", SCOPE(variables), .list = true, .otherwise = "", .store = store_variables,
@@ -369,6 +371,8 @@ const char *key_home(const char *name)
 		return "[sweet]";
 	if (key_find(name, KEY_POOL) >= 0)
 		return "[pool NAME]";
+	if (key_find(name, KEY_PATTERN) >= 0 && key_find(name, KEY_PATH) < 0)
+		return "[pattern NAME]";
 	return key_find(name, KEY_PATH) >= 0 ? "[path PREFIX]" : "[host NAME]";
 }
 

@@ -12,12 +12,13 @@
 enum key_level {
 	KEY_GLOBAL = 1, /* [sweet] and the command line */
 	KEY_HOST = 2,	/* [host NAME] */
-	KEY_SCOPE =
-		4, /* [sweet], [host NAME] and [path PREFIX], inherited in that order, paths also by paths */
-	KEY_PATH = 8,  /* [path PREFIX] */
-	KEY_POOL = 32, /* [pool NAME] */
-	KEY_SITE = 64, /* [sweet] and [host NAME], inherited in that order */
-	KEY_OWN = 16,  /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
+	/* [sweet], [host], [path] and [pattern], inherited in that order, paths also by paths */
+	KEY_SCOPE = 4,
+	KEY_PATH = 8,	   /* [path PREFIX] */
+	KEY_POOL = 32,	   /* [pool NAME] */
+	KEY_SITE = 64,	   /* [sweet] and [host NAME], inherited in that order */
+	KEY_OWN = 16,	   /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
+	KEY_PATTERN = 128, /* [pattern NAME] */
 };
 
 struct key {

@@ -142,21 +142,34 @@ static void take_keys(struct config_tree *tree, const struct config_file *file, 
 	g_strfreev(names);
 }
 
-/* Splits "NAME/prefix" or "/prefix". */
+/* Splits "[HOST]/prefix" or "[HOST]=/path". */
 static void split_path(struct config_tree *tree, struct section *section, const char *text)
 {
-	const char *slash = strchr(text, '/');
+	const char *slash = strchr(text, '/'), *end = slash;
 	const char *must = slash ? value_path(slash) : "must begin with '/'";
 
-	if (must || !slash[1]) {
+	section->exact = slash && slash != text && slash[-1] == '=';
+	if (section->exact)
+		end--;
+	if (must || (!slash[1] && !section->exact)) {
 		config_tree_complain(tree, section->place, "path \"%s\": %s", text,
 				     must ? must : "is the host itself: put its keys there");
 		slash = NULL;
 	}
 	g_free(section->prefix);
 	section->prefix = g_strdup(slash ? slash : "/?");
-	if (slash && slash != text)
+	if (slash && end != text)
+		section->host = g_strndup(text, (gsize)(end - text));
+}
+
+/* Splits "[HOST/]NAME". */
+static void split_pattern(struct section *section, const char *text)
+{
+	const char *slash = strchr(text, '/');
+
+	if (slash)
 		section->host = g_strndup(text, (gsize)(slash - text));
+	section->pattern = g_strdup(slash ? slash + 1 : text);
 }
 
 static bool read_file(struct config_tree *tree)
@@ -177,6 +190,9 @@ static bool read_file(struct config_tree *tree)
 		} else if (g_str_has_prefix(groups[i], "path ")) {
 			section = config_tree_add(tree, KEY_SCOPE | KEY_PATH, place);
 			split_path(tree, section, groups[i] + 5);
+		} else if (g_str_has_prefix(groups[i], "pattern ") && groups[i][8]) {
+			section = config_tree_add(tree, KEY_SCOPE | KEY_PATTERN, place);
+			split_pattern(section, groups[i] + 8);
 		} else if (g_str_has_prefix(groups[i], "pool ") && groups[i][5]) {
 			section = config_tree_add(tree, KEY_POOL, place);
 			g_free(section->prefix);
@@ -185,7 +201,7 @@ static bool read_file(struct config_tree *tree)
 			config_tree_complain(
 				tree, place,
 				"unknown group [%s]: must be [sweet], [host NAME], [path "
-				"PREFIX] or [pool NAME]",
+				"PREFIX], [pattern NAME] or [pool NAME]",
 				groups[i]);
 			continue;
 		}

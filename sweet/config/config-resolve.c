@@ -177,12 +177,14 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		read_tls(tree, config, host, chain);
 		scope_add(tree, config, host, section, chain);
 	}
-	for (unsigned i = 1; i < sections->len; i++) {
-		struct section *section = sections->pdata[i];
+	for (unsigned exact = 0; exact < 2; exact++)
+		for (unsigned i = 1; i < sections->len; i++) {
+			struct section *section = sections->pdata[i];
 
-		if (section->levels & KEY_PATH)
-			scope_resolve_path(tree, config, section);
-	}
+			if (section->levels & KEY_PATH && section->exact == (bool)exact)
+				scope_resolve_path(tree, config, section);
+		}
+	scope_resolve_patterns(tree, config);
 }
 
 static void resolve_pool(struct config_tree *tree, const struct section *section,

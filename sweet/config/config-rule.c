@@ -9,6 +9,7 @@
 #include "config/config-value.h"
 #include "http/header-rule.h"
 #include "http/request.h"
+#include "http/template.h"
 
 bool rule_is_field_text(const char *text)
 {
@@ -160,6 +161,37 @@ const char *rule_try_files(struct scope *scope, char **values, const char **wron
 	return NULL;
 }
 
+static const char not_uri[] = "must be a URI: blanks and other characters are written %XX";
+
+static bool is_uri(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text <= 0x20 || (unsigned char)*text >= 0x7f)
+			return false;
+	return true;
+}
+
+/* Where a request is sent depends on its URL alone, so that responses can be cached. */
+#define REWRITE_VARIABLES                                                                          \
+	(1u << TEMPLATE_CAPTURE | 1u << TEMPLATE_HOST | 1u << TEMPLATE_PATH |                      \
+	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME)
+#define REDIRECT_VARIABLES                                                                         \
+	(REWRITE_VARIABLES | 1u << TEMPLATE_CLIENT | 1u << TEMPLATE_METHOD | 1u << TEMPLATE_USER)
+
+/* Returns NULL or what the text must be. */
+static const char *compile(struct template **template, const char *text, unsigned permitted)
+{
+	const char *interned;
+	char *must;
+
+	*template = template_compile(text, permitted, &must);
+	if (*template)
+		return NULL;
+	interned = g_intern_string(must);
+	g_free(must);
+	return interned;
+}
+
 const char *rule_redirect(struct scope *scope, char **values, const char **wrong)
 {
 	const char *text = values[0], *blank = strchr(text, ' ');
@@ -184,14 +216,23 @@ const char *rule_redirect(struct scope *scope, char **values, const char **wrong
 		return NULL;
 	}
 	if (!g_str_has_prefix(text, "/") && !g_str_has_prefix(text, "http://") &&
-	    !g_str_has_prefix(text, "https://"))
+	    !g_str_has_prefix(text, "https://") && !g_str_has_prefix(text, "{scheme}://"))
 		return "must go to a path (/new/), to http:// or https://, or to tls";
-	for (const char *at = text; *at; at++)
-		if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7f)
-			return "must be a URI: blanks and other characters are written %XX";
+	if (!is_uri(text))
+		return not_uri;
 	scope->redirect_status = (int)status;
 	scope->redirect_to = g_strdup(text);
-	return NULL;
+	return compile(&scope->redirect_text, text, REDIRECT_VARIABLES);
+}
+
+const char *rule_rewrite_to(struct scope *scope, char **values, const char **wrong)
+{
+	*wrong = values[0];
+	if (*values[0] != '/')
+		return "must begin with '/'";
+	if (!is_uri(values[0]))
+		return not_uri;
+	return compile(&scope->rewrite_text, values[0], REWRITE_VARIABLES);
 }
 
 struct ip_acl *rule_access_list(char **allow, char **deny)

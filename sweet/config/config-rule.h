@@ -31,6 +31,9 @@ const char *rule_try_files(struct scope *scope, char **values, const char **wron
 /* "[STATUS ]TARGET" or "off". */
 const char *rule_redirect(struct scope *scope, char **values, const char **wrong);
 
+/* "/PATH[?QUERY]" with variables, of a pattern. */
+const char *rule_rewrite_to(struct scope *scope, char **values, const char **wrong);
+
 /* Makes the list of valid entries, each NULL or a list; NULL if there are none. */
 struct ip_acl *rule_access_list(char **allow, char **deny);
 

@@ -10,6 +10,11 @@
 #include "config/config-rule.h"
 #include "config/config-scope.h"
 #include "event/client-limit.h"
+#include "http/path-pattern.h"
+#include "http/template.h"
+
+/* All patterns apply to all paths of their host: their product is limited. */
+#define SCOPES_MAX 20000u
 
 /*
  * Of root, alias and rewrite, the nearest counts; returns true if two of them are
@@ -40,7 +45,8 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 	scope->access = rule_access_list(scope->allow, scope->deny);
 	if (scope->request_rate && of) {
 		/* One limit for all paths that inherit it. */
-		char *name = g_strconcat(of->host ? of->host : "", of->prefix, NULL);
+		char *name = g_strconcat(of->host ? of->host : "", of->exact ? "=" : "", of->prefix,
+					 of->pattern ? "~" : "", of->pattern, NULL);
 
 		scope->rate = rate_new(name, scope->request_rate, scope->request_burst + 1);
 		g_free(name);
@@ -75,26 +81,49 @@ static void choose_tried(struct config_tree *tree, const struct config *config, 
 				     last->text);
 }
 
-void scope_add(struct config_tree *tree, struct config *config, struct host *host,
-	       struct section *section, const struct section *const *chain)
+/* Redirects and rewrites with variables, and those of patterns, replace the whole path. */
+static void choose_texts(struct config_tree *tree, struct scope *scope,
+			 const struct section *const *chain)
 {
-	struct scope *scope;
-	unsigned at;
+	const struct section *of = chain_giver(chain, "redirect");
+	int groups = scope->rule && scope->rule->pattern
+			     ? (int)path_pattern_groups(scope->rule->pattern)
+			     : -1;
+	int used = -1;
 
-	for (at = 0; at < host->scope_count; at++)
-		if (strlen(section->prefix) >= host->scopes[at].prefix_length)
-			break;
-	host->scopes = g_renew(struct scope, host->scopes, host->scope_count + 1);
-	memmove(&host->scopes[at + 1], &host->scopes[at],
-		(host->scope_count - at) * sizeof(*scope));
-	host->scope_count++;
-	scope = &host->scopes[at];
-	*scope = (struct scope){.prefix = g_strdup(section->prefix),
-				.prefix_length = strlen(section->prefix)};
-	chain_resolve(tree, KEY_SCOPE | (section->levels & KEY_PATH), chain, scope);
+	if (scope->redirect_text && template_is_constant(scope->redirect_text) &&
+	    !(of && of->pattern))
+		g_clear_pointer(&scope->redirect_text, template_free);
+	if (scope->rewrite_text)
+		g_clear_pointer(&scope->rewrite, g_free);
+	if (scope->redirect_text)
+		used = template_last_capture(scope->redirect_text);
+	if (scope->rewrite_text)
+		used = MAX(used, template_last_capture(scope->rewrite_text));
+	if (used <= groups || (scope->rule && !scope->rule->pattern))
+		return;
+	if (scope->rule)
+		config_tree_complain(tree, chain[0]->place,
+				     "{%d}: the expression of [pattern %s] has %d groups", used,
+				     scope->rule->name, groups);
+	else
+		config_tree_complain(tree, chain[0]->place, "{%d}: only a [pattern] has groups",
+				     used);
+}
+
+/* Fills a scope of that prefix with what the chain's first section says or inherits. */
+static void fill(struct config_tree *tree, struct config *config, struct scope *scope,
+		 unsigned levels, const struct section *const *chain)
+{
+	const char *prefix = (chain[0]->pattern ? chain[1] : chain[0])->prefix;
+
+	scope->prefix = g_strdup(prefix);
+	scope->prefix_length = strlen(prefix);
+	chain_resolve(tree, levels, chain, scope);
 	finish_scope(scope, chain);
 	if (choose_files(scope, chain))
-		config_tree_complain(tree, section->place, "alias and rewrite exclude each other");
+		config_tree_complain(tree, chain[0]->place, "alias and rewrite exclude each other");
+	choose_texts(tree, scope, chain);
 	choose_pool(tree, config, scope, chain);
 	choose_tried(tree, config, scope, chain);
 	scope->root_place = g_strdup(chain_place(chain, scope->alias ? "alias" : "root"));
@@ -105,6 +134,42 @@ void scope_add(struct config_tree *tree, struct config *config, struct host *hos
 		config_tree_complain(tree, place ? place : "--auth-realm",
 				     "auth-realm needs an auth-file");
 	}
+}
+
+/* Makes room for a scope before that one. */
+static struct scope *insert(struct host *host, unsigned at)
+{
+	host->scopes = g_renew(struct scope, host->scopes, host->scope_count + 1);
+	memmove(&host->scopes[at + 1], &host->scopes[at],
+		(host->scope_count - at) * sizeof(host->scopes[0]));
+	host->scope_count++;
+	host->scopes[at] = (struct scope){0};
+	return &host->scopes[at];
+}
+
+void scope_add(struct config_tree *tree, struct config *config, struct host *host,
+	       struct section *section, const struct section *const *chain)
+{
+	unsigned at;
+
+	for (at = 0; at < host->scope_count; at++)
+		if (strlen(section->prefix) >= host->scopes[at].prefix_length)
+			break;
+	fill(tree, config, insert(host, at), KEY_SCOPE | (section->levels & KEY_PATH), chain);
+}
+
+/* Call it when all prefixes have their scopes. */
+static void add_exact(struct config_tree *tree, struct config *config, struct host *host,
+		      struct section *section, const struct section *const *chain)
+{
+	if (section->given[key_find("alias", KEY_PATH)].values)
+		config_tree_complain(tree, section->place,
+				     "alias: not for an exact path; rewrite leads to another file");
+	if (!host->exact)
+		host->exact = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	fill(tree, config, insert(host, host->scope_count), KEY_SCOPE | KEY_PATH, chain);
+	g_hash_table_insert(host->exact, g_strdup(section->prefix),
+			    GUINT_TO_POINTER(host->scope_count));
 }
 
 /* Of two enclosing paths, the longer one is nearer. */
@@ -120,45 +185,152 @@ static bool lies_in(const struct section *section, const struct section *outer)
 {
 	size_t length = strlen(outer->prefix);
 
-	return outer->levels & KEY_PATH && g_strcmp0(section->host, outer->host) == 0 &&
+	return outer->levels & KEY_PATH && !outer->exact && outer != section &&
+	       g_strcmp0(section->host, outer->host) == 0 &&
 	       strncmp(section->prefix, outer->prefix, length) == 0 &&
-	       section->prefix[length] == '/';
+	       (section->prefix[length] == '/' || section->prefix[length] == '\0');
 }
 
-static const struct section *find_host(const struct config_tree *tree, const char *name)
+/* Returns the section of the host of a path or pattern, or NULL after a complaint. */
+static const struct section *host_section(struct config_tree *tree, const struct section *section)
 {
-	for (unsigned i = 1; i < tree->sections->len; i++) {
-		const struct section *section = tree->sections->pdata[i];
+	for (unsigned i = 0; i < tree->sections->len; i++) {
+		const struct section *of = tree->sections->pdata[i];
 
-		if (section->levels & KEY_HOST && strcmp(section->host, name) == 0)
-			return section;
+		if (section->host ? of->levels & KEY_HOST && strcmp(section->host, of->host) == 0
+				  : of->levels & KEY_GLOBAL)
+			return of;
 	}
+	config_tree_complain(tree, section->place, "there is no [host %s]", section->host);
 	return NULL;
+}
+
+static struct host *host_of(const struct config *config, const struct section *of)
+{
+	for (unsigned i = 1; i < config->host_count; i++)
+		if (g_strcmp0(config->hosts[i].name, of->host) == 0)
+			return &config->hosts[i];
+	return &config->hosts[0];
+}
+
+/* Returns the chain of a path, or of a host. */
+static GPtrArray *make_chain(const struct config_tree *tree, const struct section *section,
+			     const struct section *of)
+{
+	GPtrArray *chain = g_ptr_array_new();
+
+	for (unsigned i = 1; section != of && i < tree->sections->len; i++)
+		if (lies_in(section, tree->sections->pdata[i]))
+			g_ptr_array_add(chain, tree->sections->pdata[i]);
+	g_ptr_array_sort(chain, compare_nearness);
+	if (section != of)
+		g_ptr_array_insert(chain, 0, (void *)(uintptr_t)section);
+	g_ptr_array_add(chain, (void *)(uintptr_t)of);
+	if (of != tree->sections->pdata[0])
+		g_ptr_array_add(chain, tree->sections->pdata[0]);
+	g_ptr_array_add(chain, NULL);
+	return chain;
+}
+
+static const struct section *const *sections_of(const GPtrArray *chain)
+{
+	return (const struct section *const *)(void *)chain->pdata;
 }
 
 void scope_resolve_path(struct config_tree *tree, struct config *config, struct section *section)
 {
-	const struct section *of = section->host ? find_host(tree, section->host) : NULL;
-	struct host *host = &config->hosts[0];
+	const struct section *of = host_section(tree, section);
 	GPtrArray *chain;
 
-	if (section->host && !of) {
-		config_tree_complain(tree, section->place, "there is no [host %s]", section->host);
+	if (!of)
+		return;
+	chain = make_chain(tree, section, of);
+	(section->exact ? add_exact : scope_add)(tree, config, host_of(config, of), section,
+						 sections_of(chain));
+	g_ptr_array_unref(chain);
+}
+
+static void add_rule(struct config_tree *tree, struct host *host, const struct section *section)
+{
+	const struct given *given = &section->given[key_find("match", KEY_PATTERN)];
+	struct path_rule *rule = g_new0(struct path_rule, 1);
+	char *why = NULL;
+
+	rule->name = g_strdup(section->pattern);
+	host->rules = g_renew(struct path_rule *, host->rules, host->rule_count + 1);
+	host->rules[host->rule_count++] = rule;
+	if (!given->values) {
+		config_tree_complain(tree, section->place, "[pattern %s] needs match=EXPRESSION",
+				     section->pattern);
 		return;
 	}
-	for (unsigned i = 1; of && i < config->host_count; i++)
-		if (strcmp(config->hosts[i].name, of->host) == 0)
-			host = &config->hosts[i];
-	chain = g_ptr_array_new();
-	for (unsigned i = 1; i < tree->sections->len; i++)
-		if (lies_in(section, tree->sections->pdata[i]))
-			g_ptr_array_add(chain, tree->sections->pdata[i]);
-	g_ptr_array_sort(chain, compare_nearness);
-	g_ptr_array_insert(chain, 0, section);
-	if (of)
-		g_ptr_array_add(chain, (void *)(uintptr_t)of);
-	g_ptr_array_add(chain, tree->sections->pdata[0]);
-	g_ptr_array_add(chain, NULL);
-	scope_add(tree, config, host, section, (const struct section *const *)(void *)chain->pdata);
+	rule->pattern = path_pattern_compile(given->values[0], &why);
+	if (!rule->pattern)
+		config_tree_complain(tree, given->place, "match \"%s\": %s", given->values[0],
+				     why ? why : "no memory");
+	g_free(why);
+}
+
+/* Adds the scopes of all patterns for the paths of a prefix, or for the host itself. */
+static void add_patterns(struct config_tree *tree, struct config *config, struct host *host,
+			 const GPtrArray *patterns, const struct section *section,
+			 const struct section *of)
+{
+	GPtrArray *chain = make_chain(tree, section, of);
+	unsigned prefix = 0;
+
+	while (strcmp(host->scopes[prefix].prefix, section->prefix) != 0)
+		prefix++;
+	host->scopes[prefix].first_pattern = host->scope_count;
+	host->scopes[prefix].pattern_count = host->rule_count;
+	g_ptr_array_insert(chain, 0, NULL);
+	for (unsigned i = 0; i < patterns->len; i++) {
+		struct scope *scope = insert(host, host->scope_count);
+
+		chain->pdata[0] = patterns->pdata[i];
+		scope->rule = host->rules[i];
+		fill(tree, config, scope, KEY_SCOPE | KEY_PATH | KEY_PATTERN, sections_of(chain));
+	}
 	g_ptr_array_unref(chain);
+}
+
+static void resolve_host(struct config_tree *tree, struct config *config, const struct section *of)
+{
+	struct host *host = host_of(config, of);
+	GPtrArray *patterns = g_ptr_array_new();
+
+	for (unsigned i = 1; i < tree->sections->len; i++) {
+		const struct section *section = tree->sections->pdata[i];
+
+		if (section->pattern && g_strcmp0(section->host, of->host) == 0) {
+			add_rule(tree, host, section);
+			g_ptr_array_add(patterns, (void *)(uintptr_t)section);
+		}
+	}
+	if ((uint64_t)patterns->len * host->scope_count > SCOPES_MAX)
+		config_tree_complain(tree, of->place,
+				     "%u patterns for each of %u paths are too many: at most %u "
+				     "in all",
+				     patterns->len, host->scope_count, SCOPES_MAX);
+	else if (patterns->len)
+		for (unsigned i = 0; i < tree->sections->len; i++) {
+			const struct section *section = tree->sections->pdata[i];
+
+			if (section == of || (section->levels & KEY_PATH && !section->exact &&
+					      g_strcmp0(section->host, of->host) == 0))
+				add_patterns(tree, config, host, patterns, section, of);
+		}
+	g_ptr_array_unref(patterns);
+}
+
+void scope_resolve_patterns(struct config_tree *tree, struct config *config)
+{
+	for (unsigned i = 0; i < tree->sections->len; i++) {
+		const struct section *section = tree->sections->pdata[i];
+
+		if (section->pattern)
+			(void)host_section(tree, section);
+		else if (section->levels & (KEY_GLOBAL | KEY_HOST))
+			resolve_host(tree, config, section);
+	}
 }

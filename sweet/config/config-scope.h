@@ -12,7 +12,10 @@
 void scope_add(struct config_tree *tree, struct config *config, struct host *host,
 	       struct section *section, const struct section *const *chain);
 
-/* Adds the scope of a path; call it after the scopes of all hosts. */
+/* Adds the scope of a path; call it after the scopes of all hosts, for exact paths last. */
 void scope_resolve_path(struct config_tree *tree, struct config *config, struct section *section);
+
+/* Adds the patterns of all hosts; call it after their paths. */
+void scope_resolve_patterns(struct config_tree *tree, struct config *config);
 
 #endif

@@ -234,6 +234,21 @@ const char *store_rewrite(const struct key *key, char **values, void *base, cons
 	return must ? must : store_text(key, values, base, wrong);
 }
 
+const char *store_rewrite_to(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_rewrite_to(base, values, wrong);
+}
+
+/* The scopes of a pattern share what is made from it: config-scope.c. */
+const char *store_match(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	(void)base;
+	*wrong = values[0];
+	return *values[0] ? NULL : "must be a regular expression";
+}
+
 const char *store_cache(const struct key *key, char **values, void *base, const char **wrong)
 {
 	(void)key;

@@ -46,6 +46,7 @@ static void free_section(void *data)
 	g_free(section->place);
 	g_free(section->host);
 	g_free(section->prefix);
+	g_free(section->pattern);
 	g_free(section);
 }
 

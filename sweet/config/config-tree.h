@@ -6,6 +6,8 @@
 #ifndef SWEET_CONFIG_TREE_H
 #define SWEET_CONFIG_TREE_H
 
+#include <stdbool.h>
+
 #include <glib.h>
 
 struct given {
@@ -13,12 +15,14 @@ struct given {
 	char *place;   /* "FILE:LINE" or "--"; see config-resolve.c */
 };
 
-/* [sweet], [host NAME] or [path PREFIX], as in the file. */
+/* [sweet], [host NAME], [path PREFIX] or [pattern NAME], as in the file. */
 struct section {
 	unsigned levels; /* of the keys that it may contain */
 	char *place;
-	char *host;   /* its name; NULL in [sweet] and for the default host's paths */
-	char *prefix; /* "" except in [path] */
+	char *host;    /* its name; NULL in [sweet] and for the default host's paths */
+	char *prefix;  /* "" except in [path] */
+	bool exact;    /* of [path]: only that path, and none below it */
+	char *pattern; /* name of a [pattern]; else NULL */
 	struct given *given;
 };
 

@@ -9,6 +9,8 @@
 #include "config/configuration.h"
 #include "event/client-limit.h"
 #include "http/header-rule.h"
+#include "http/path-pattern.h"
+#include "http/template.h"
 
 static void free_rules(struct scope *scope)
 {
@@ -28,6 +30,8 @@ static void free_rules(struct scope *scope)
 	g_free(scope->cache_rules);
 	g_free(scope->error_pages);
 	g_free(scope->redirect_to);
+	template_free(scope->redirect_text);
+	template_free(scope->rewrite_text);
 }
 
 static void free_scope(struct scope *scope)
@@ -56,6 +60,14 @@ static void free_host(struct host *host)
 	for (unsigned i = 0; i < host->scope_count; i++)
 		free_scope(&host->scopes[i]);
 	g_free(host->scopes);
+	if (host->exact)
+		g_hash_table_destroy(host->exact);
+	for (unsigned i = 0; i < host->rule_count; i++) {
+		path_pattern_free(host->rules[i]->pattern);
+		g_free(host->rules[i]->name);
+		g_free(host->rules[i]);
+	}
+	g_free(host->rules);
 	g_strfreev(host->names);
 	g_strfreev(host->listen);
 	g_free(host->addresses);

@@ -28,6 +28,8 @@
 
 struct header_rule;
 struct ip_acl;
+struct path_pattern;
+struct template;
 
 /* For files whose name matches the pattern; NULL: for all. */
 struct cache_rule {
@@ -48,10 +50,23 @@ struct try_file {
 	struct pool_config *pool; /* of that name; the config owns it */
 };
 
+/* A [pattern NAME]. */
+struct path_rule {
+	char *name;
+	struct path_pattern *pattern;
+	_Atomic bool reported; /* that it backtracks too much */
+};
+
 /* All settings of a path, including inherited ones. */
 struct scope {
 	char *prefix; /* "/images"; "" for the whole host */
 	size_t prefix_length;
+	/*
+	 * Of a prefix: the scopes of the host's patterns for paths that have it, in their order,
+	 * which the first match decides.  Of such a scope: its pattern, and no scopes.
+	 */
+	unsigned first_pattern, pattern_count;
+	struct path_rule *rule; /* the host owns it */
 	/* "FILE:LINE" of its folder and of its users, for messages; NULL: the command line. */
 	char *root_place, *auth_place;
 
@@ -61,12 +76,13 @@ struct scope {
 	 * was configured.
 	 */
 	size_t alias_skip, rewrite_skip, redirect_skip;
-	char *alias;		/* folder that replaces the prefix; NULL */
-	char *folder;		/* alias or root as an absolute path; set by site.c */
-	char *rewrite;		/* path that replaces the prefix; NULL */
-	int redirect_status;	/* 0: none */
-	bool redirect_tls;	/* the same URL with https, for clients without TLS */
-	char *redirect_to;	/* if it ends with '/', the rest of the path is appended */
+	char *alias;	     /* folder that replaces the prefix; NULL */
+	char *folder;	     /* alias or root as an absolute path; set by site.c */
+	char *rewrite;	     /* path that replaces the prefix; NULL */
+	int redirect_status; /* 0: none */
+	bool redirect_tls;   /* the same URL with https, for clients without TLS */
+	char *redirect_to;   /* if it ends with '/', the rest of the path is appended */
+	struct template *redirect_text, *rewrite_text; /* instead, with variables; NULL */
 	struct try_file *tries; /* only the last one may be other than a file or a folder */
 	unsigned try_count;	/* 0: off */
 	size_t try_skip;	/* length of the path prefix of a pool that is tried */
@@ -115,8 +131,12 @@ struct host {
 	char *tls_place;	     /* of its certificate, for messages */
 	struct tls_identity *tls;    /* opened by site.c; NULL: no address has TLS */
 	struct tls_file answers;     /* answer_folder, opened by site.c; name NULL: it is not */
-	struct scope *scopes;	     /* the longest prefix first; the last one is "" */
+	/* The longest prefix first; after "" those of exact paths and of patterns. */
+	struct scope *scopes;
 	unsigned scope_count;
+	GHashTable *exact; /* of a path, one more than the index of its scope; NULL: none */
+	struct path_rule **rules;
+	unsigned rule_count;
 };
 
 /* A prefix that an option maps to a pool, for all hosts. */
@@ -261,7 +281,10 @@ bool config_is_source(const struct config *config, const char *path);
 /* Returns the longest prefix of path that an option maps to a pool, or NULL. */
 const struct mount *config_mount(const struct config *config, const char *path);
 
-/* Returns the scope of the longest prefix of path; a prefix ends at the end of a segment. */
+/*
+ * Returns the scope of the longest prefix of path; a prefix ends at the end of a segment.  Exact
+ * paths and patterns come before it: path-rules.h.
+ */
 const struct scope *host_scope(const struct host *host, const char *path);
 
 /*

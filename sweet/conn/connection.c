@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "conn/session.h"
+#include "config/path-rules.h"
 
 #define HANDSHAKE_RECORD 0x16 /* its first byte (RFC 8446, section 5.1) */
 #define FRESH_PART 5	      /* part of the server's remaining time, to wait for a first byte */
@@ -444,4 +445,6 @@ void connection_close_all(struct thread *thread)
 	output_free_spare(thread);
 	session_free_spare(thread);
 	connection_held_close(thread);
+	path_memory_free(thread->paths);
+	thread->paths = NULL;
 }

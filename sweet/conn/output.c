@@ -76,6 +76,8 @@ struct output *output_open(struct thread *thread)
 	transaction->detail = NULL;
 	transaction->reason = NULL;
 	transaction->path[0] = '\0';
+	transaction->captures.count = 0;
+	transaction->rewrite_query = NULL;
 	transaction->head = NULL;
 	transaction->head_length = 0;
 	transaction->date = 0;
@@ -125,6 +127,7 @@ void output_close(struct output *output)
 		output->transaction.finish(&output->transaction);
 	transaction_drop_room(&output->transaction);
 	output_return_upload(output);
+	g_free(output->transaction.rewrite_query);
 	config_ref_release(output->transaction.config_ref);
 	if (thread->spare_count == SPARE_MAX) {
 		free(output);

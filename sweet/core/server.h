@@ -26,6 +26,7 @@
 #define SERVER_THREADS_MAX 4096
 
 struct gateway;
+struct path_memory;
 struct spawn_table;
 struct key_opener;
 struct respcache;
@@ -145,6 +146,7 @@ struct thread {
 	unsigned spare_stream_count;
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
+	struct path_memory *paths;	   /* of phase-scope.c; NULL until it is needed */
 	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count, spare_least; /* in this second */
 	struct worker_hook *workers;	   /* of worker.c */

@@ -34,6 +34,7 @@
 #include "http/conditional.h"
 #include "http/header-rule.h"
 #include "http/multipart.h"
+#include "http/path-pattern.h"
 #include "http/range.h"
 #include "http/request.h"
 
@@ -73,7 +74,8 @@ struct transaction {
 	struct thread *thread;
 	struct config_ref *config_ref; /* a reference until the end */
 	const struct host *host;       /* set by phase-target.c */
-	const struct scope *scope;     /* set by phase-target.c, after the path */
+	const struct scope *scope;     /* set by phase-scope.c, after the path */
+	struct path_captures captures; /* of the scope's pattern, in the path */
 	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
 	const struct scope *rewritten_by;
 	unsigned phase; /* of route.c: the next row of its table */
@@ -99,6 +101,7 @@ struct transaction {
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
 	/* decoded, and rewritten if a rule requires that */
 	char path[REQUEST_TARGET_MAX + 1];
+	char *rewrite_query;			 /* the query of a rewrite; NULL: the request's */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
 
 	/* The response. */
@@ -200,6 +203,14 @@ struct transaction {
 	size_t long_room; /* bytes for lines in long_head */
 	char *long_out;	  /* the allocation; output.c writes to its beginning */
 };
+
+/* Returns the query, as long as the request is set. */
+static inline struct slice transaction_query(const struct transaction *transaction)
+{
+	const char *query = transaction->rewrite_query;
+
+	return query ? (struct slice){query, strlen(query)} : transaction->request->query;
+}
 
 /* Returns where a responder that copies the lines of a response writes them. */
 static inline char *transaction_lines(struct transaction *transaction)

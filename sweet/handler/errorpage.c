@@ -10,6 +10,7 @@
 
 #include <glib.h>
 
+#include "config/path-rules.h"
 #include "core/server.h"
 #include "handler/errorpage.h"
 
@@ -110,7 +111,9 @@ enum respond errorpage_find(struct transaction *transaction)
 {
 	const char *path = path_for(transaction);
 	struct page *page = page_of(transaction);
+	struct path_captures captures;
 	const struct scope *scope;
+	struct path_rule *rule;
 
 	transaction->error_page = true;
 	/* Its pool is not asked, and its source is not sent. */
@@ -119,7 +122,10 @@ enum respond errorpage_find(struct transaction *transaction)
 	if (!path || !transaction_is_bare(transaction) || !take_over(transaction))
 		return RESPOND_NOW;
 	/* A path of the host: its scope may differ from that of the error. */
-	scope = host_scope(transaction->host, path);
+	scope = path_rules_find(transaction->config_ref->config, transaction->host, path,
+				&transaction->thread->paths, &captures, &rule);
+	if (!scope)
+		return RESPOND_NOW;
 	*page = (struct page){
 		.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 		.transaction = transaction,

@@ -13,7 +13,7 @@
 static enum respond redirect_to_folder(struct transaction *transaction)
 {
 	size_t length =
-		redirect_write_folder(transaction->path, transaction->request->query,
+		redirect_write_folder(transaction->path, transaction_query(transaction),
 				      transaction->head_buffer, sizeof(transaction->head_buffer));
 
 	return short_response_head(transaction, 301, length, 414);

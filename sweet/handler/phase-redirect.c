@@ -4,6 +4,7 @@
  */
 #include "core/server.h"
 #include "handler/phase.h"
+#include "handler/request-value.h"
 #include "handler/short-response.h"
 #include "http/redirect.h"
 
@@ -22,6 +23,26 @@ static enum phase to_tls(struct transaction *transaction)
 		short_response_head(transaction, transaction->scope->redirect_status, length, 414));
 }
 
+/* A target with variables; two slashes at its begin would be the name of a host. */
+static size_t write_text(struct transaction *transaction)
+{
+	const struct template *template = transaction->scope->redirect_text;
+	struct slice query = transaction_query(transaction);
+	GString *text = g_string_new(NULL);
+	const char *target;
+	size_t length;
+
+	template_expand(template, TEMPLATE_URI_PATH, request_value, transaction, text);
+	if (template_uses(template, TEMPLATE_QUERY))
+		query.length = 0;
+	for (target = text->str; target[0] == '/' && target[1] == '/'; target++)
+		;
+	length = redirect_write(target, "", query, transaction->head_buffer,
+				sizeof(transaction->head_buffer));
+	g_string_free(text, TRUE);
+	return length;
+}
+
 enum phase phase_redirect(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -31,8 +52,11 @@ enum phase phase_redirect(struct transaction *transaction)
 		return to_tls(transaction);
 	if (!scope->redirect_to)
 		return PHASE_NEXT;
+	if (scope->redirect_text)
+		return phase_responds(short_response_head(transaction, scope->redirect_status,
+							  write_text(transaction), 414));
 	length = redirect_write(scope->redirect_to, transaction->path + scope->redirect_skip,
-				transaction->request->query, transaction->head_buffer,
+				transaction_query(transaction), transaction->head_buffer,
 				sizeof(transaction->head_buffer));
 	return phase_responds(
 		short_response_head(transaction, scope->redirect_status, length, 414));

@@ -7,6 +7,8 @@
 
 #include "core/server.h"
 #include "handler/phase.h"
+#include "handler/request-value.h"
+#include "http/uri.h"
 
 /* Replaces the scope's prefix by its replacement; returns false if the path becomes too long. */
 static bool rewrite(struct transaction *transaction)
@@ -25,13 +27,58 @@ static bool rewrite(struct transaction *transaction)
 	return true;
 }
 
+/* Puts the query of a rewrite before the client's, if there is one. */
+static void set_query(struct transaction *transaction, const char *query)
+{
+	const struct template *template = transaction->scope->rewrite_text;
+	struct slice own = transaction_query(transaction);
+
+	if (own.length == 0 || template_uses(template, TEMPLATE_QUERY))
+		transaction->rewrite_query = g_strdup(query);
+	else
+		transaction->rewrite_query =
+			g_strdup_printf("%s&%.*s", query, (int)own.length, own.at);
+}
+
+/* The text of a pattern's rewrite is a URI: what stands for its variables is escaped in it. */
+static enum phase rewrite_to(struct transaction *transaction)
+{
+	GString *text = g_string_new(NULL);
+	char *query;
+	int length;
+
+	template_expand(transaction->scope->rewrite_text, TEMPLATE_URI_PATH, request_value,
+			transaction, text);
+	query = strchr(text->str, '?');
+	if (query) {
+		*query++ = '\0';
+		set_query(transaction, query);
+	}
+	length = uri_decode_path((struct slice){text->str, strlen(text->str)}, transaction->path,
+				 sizeof(transaction->path));
+	g_string_free(text, TRUE);
+	if (length >= 0)
+		return PHASE_NEXT;
+	transaction->path[0] = '\0';
+	return phase_responds(transaction_refuse(transaction, -length,
+						 length == -414
+							 ? "a rewritten path that is too long"
+							 : "a rewritten path that is invalid"));
+}
+
 enum phase phase_rewrite(struct transaction *transaction)
 {
-	if (!transaction->scope->rewrite)
+	const struct scope *scope = transaction->scope;
+
+	if (scope->rewrite_text) {
+		if (rewrite_to(transaction) == PHASE_NOW)
+			return PHASE_NOW;
+	} else if (!scope->rewrite) {
 		return PHASE_NEXT;
-	if (!rewrite(transaction))
+	} else if (!rewrite(transaction)) {
 		return phase_responds(
 			transaction_refuse(transaction, 414, "a rewritten path that is too long"));
-	transaction->rewritten_by = transaction->scope;
+	}
+	transaction->rewritten_by = scope;
 	return PHASE_REWRITTEN;
 }

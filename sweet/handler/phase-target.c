@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-target.c - decodes the path and finds the host, whose rules for TLS apply; then finds the
- * scope of the path, whose rules apply.
+ * phase-target.c - decodes the path and finds the host, whose rules for TLS apply.
  */
 #include "core/server.h"
 #include "handler/phase.h"
@@ -34,17 +33,12 @@ enum phase phase_target(struct transaction *transaction)
 				       : "a path with a bad escape, an escaped slash or a control "
 					 "character, or above the root"));
 	}
+	g_clear_pointer(&transaction->rewrite_query, g_free);
 	transaction->host = config_host(config, request->host, transaction->local);
 	if (!keeps_policy(transaction))
 		return phase_responds(
 			transaction_refuse(transaction, 421,
 					   "a host whose rules for clients' certificates the "
 					   "connection has not kept"));
-	return PHASE_NEXT;
-}
-
-enum phase phase_scope(struct transaction *transaction)
-{
-	transaction->scope = host_scope(transaction->host, transaction->path);
 	return PHASE_NEXT;
 }

@@ -30,7 +30,7 @@ enum phase phase_method(struct transaction *transaction);
 /* phase-target.c: sets path and host. */
 enum phase phase_target(struct transaction *transaction);
 
-/* phase-target.c: sets the scope of the path. */
+/* phase-scope.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 
 /* phase-status.c: responds with the status page. */

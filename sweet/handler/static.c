@@ -371,6 +371,7 @@ enum respond static_respond(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
 	const struct scope *scope = transaction->scope;
+	struct slice query = transaction_query(transaction);
 	struct wait *wait = wait_of(transaction);
 
 	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
@@ -387,9 +388,9 @@ enum respond static_respond(struct transaction *transaction)
 		return next_index(transaction);
 	}
 	/* If the path is a directory, the redirect keeps the query. */
-	if (request->query.length && request->query.length < sizeof(transaction->head_buffer)) {
-		memcpy(transaction->head_buffer, request->query.at, request->query.length);
-		wait->query_length = request->query.length;
+	if (query.length && query.length < sizeof(transaction->head_buffer)) {
+		memcpy(transaction->head_buffer, query.at, query.length);
+		wait->query_length = query.length;
 	}
 	return look(transaction);
 }

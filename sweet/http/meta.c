@@ -148,7 +148,7 @@ static void add_standard(struct out *out, const struct request *request,
 
 	add_string(out, SLICE("GATEWAY_INTERFACE="), "CGI/1.1");
 	add_string(out, SLICE("PATH_INFO="), context->path_info);
-	add_slice(out, SLICE("QUERY_STRING="), request->query);
+	add_slice(out, SLICE("QUERY_STRING="), context->query.at ? context->query : request->query);
 	add_string(out, SLICE("REMOTE_ADDR="), context->remote_addr);
 	add_number(out, SLICE("REMOTE_PORT="), context->remote_port);
 	if (context->remote_user && *context->remote_user) {

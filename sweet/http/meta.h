@@ -28,6 +28,7 @@ struct meta_context {
 	bool https;		     /* for HTTPS=on, of every kind of program */
 	bool http2;		     /* the request came in a stream of HTTP/2 */
 	struct slice tls_variables;  /* as this function writes them */
+	struct slice query;	     /* at NULL: the request's own */
 	bool authorization;	     /* pass that field as well */
 	/* Of the operator, "NAME=value", lists that end with NULL; or NULL.  The first one wins. */
 	char **variables[2];

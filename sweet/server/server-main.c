@@ -63,7 +63,7 @@ void server_main_announce(void)
 			   : endpoint->wanted.tls ? "https://"
 						  : "http://",
 			   endpoint->bound.text, web ? "/" : "",
-			   host->scopes[host->scope_count - 1].root, usual ? "" : arch->name,
+			   host_scope(host, "")->root, usual ? "" : arch->name,
 			   usual ? "" : ", ", config->threads,
 			   arch->processes ? "process" : "thread",
 			   config->threads == 1 ? ""

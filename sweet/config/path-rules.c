@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * path-rules.c - see path-rules.h.
+ *
+ * The memory is a table with one place for each hash: a path that has the place of another one
+ * replaces it, so that clients cannot make it grow.
+ */
+#include <string.h>
+
+#include "config/path-rules.h"
+
+#define PLACES 256u	    /* a power of 2 */
+#define REMEMBERED_MAX 120u /* bytes; longer paths are not remembered */
+
+struct place {
+	const struct host *host;
+	const struct scope *scope;
+	struct path_captures captures;
+	uint16_t length;
+	char path[REMEMBERED_MAX];
+};
+
+struct path_memory {
+	struct path_pattern_memory *matching;
+	/* Both, because another configuration can have the address of one that was freed. */
+	const struct config *config;
+	unsigned number;
+	struct place places[PLACES];
+};
+
+struct path_memory *path_memory_new(void)
+{
+	struct path_memory *memory = g_new0(struct path_memory, 1);
+
+	memory->matching = path_pattern_memory_new();
+	if (memory->matching)
+		return memory;
+	g_free(memory);
+	return NULL;
+}
+
+void path_memory_free(struct path_memory *memory)
+{
+	if (!memory)
+		return;
+	path_pattern_memory_free(memory->matching);
+	g_free(memory);
+}
+
+static struct place *place_of(struct path_memory *memory, const struct config *config,
+			      const char *path)
+{
+	if (memory->config != config || memory->number != config->number) {
+		memset(memory->places, 0, sizeof(memory->places));
+		memory->config = config;
+		memory->number = config->number;
+	}
+	return &memory->places[g_str_hash(path) % PLACES];
+}
+
+static bool is_of(const struct place *place, const struct host *host, const char *path,
+		  size_t length)
+{
+	return place->host == host && place->length == length &&
+	       memcmp(place->path, path, length) == 0;
+}
+
+/* Returns the scope of the first pattern that matches a path of that prefix. */
+static const struct scope *find_pattern(const struct host *host, const struct scope *prefix,
+					struct path_memory *memory, struct slice path,
+					struct path_captures *captures, struct path_rule **rule)
+{
+	for (unsigned i = 0; i < prefix->pattern_count; i++) {
+		const struct scope *scope = &host->scopes[prefix->first_pattern + i];
+
+		switch (path_pattern_match(scope->rule->pattern, memory->matching, path,
+					   captures)) {
+		case PATH_MATCHES:
+			return scope;
+		case PATH_TOO_HARD:
+			*rule = scope->rule;
+			return NULL;
+		default:
+			break;
+		}
+	}
+	return prefix;
+}
+
+const struct scope *path_rules_find(const struct config *config, const struct host *host,
+				    const char *path, struct path_memory **memory,
+				    struct path_captures *captures, struct path_rule **rule)
+{
+	gpointer exact = host->exact ? g_hash_table_lookup(host->exact, path) : NULL;
+	struct slice text = {path, strlen(path)};
+	const struct scope *scope;
+	struct place *place;
+
+	captures->count = 0;
+	*rule = NULL;
+	if (exact)
+		return &host->scopes[GPOINTER_TO_UINT(exact) - 1];
+	if (!host->rule_count)
+		return host_scope(host, path);
+	if (!*memory)
+		*memory = path_memory_new();
+	if (!*memory)
+		return NULL;
+	place = place_of(*memory, config, path);
+	if (is_of(place, host, path, text.length)) {
+		*captures = place->captures;
+		return place->scope;
+	}
+	scope = find_pattern(host, host_scope(host, path), *memory, text, captures, rule);
+	if (scope && text.length <= REMEMBERED_MAX) {
+		*place = (struct place){.host = host,
+					.scope = scope,
+					.captures = *captures,
+					.length = (uint16_t)text.length};
+		memcpy(place->path, path, text.length);
+	}
+	return scope;
+}

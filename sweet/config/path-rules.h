@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * path-rules.h - finds the scope of a path: an exact path comes first, then the host's patterns in
+ * the order of the file, then the longest prefix.
+ *
+ * What a pattern sets is added to what the prefix says, so that a pattern cannot lead around a
+ * prefix's access rules.
+ */
+#ifndef SWEET_PATH_RULES_H
+#define SWEET_PATH_RULES_H
+
+#include "config/configuration.h"
+#include "http/path-pattern.h"
+
+/* Of one thread: decisions are remembered, since they depend on host and path alone. */
+struct path_memory;
+
+/* NULL without memory. */
+struct path_memory *path_memory_new(void);
+void path_memory_free(struct path_memory *memory);
+
+/*
+ * Returns the scope of a path and the groups of its pattern, if it has one.  NULL: a pattern
+ * backtracks too much for it, or without memory; *rule is the pattern, or NULL.  *memory is made
+ * when it is first needed; config is the host's.
+ */
+const struct scope *path_rules_find(const struct config *config, const struct host *host,
+				    const char *path, struct path_memory **memory,
+				    struct path_captures *captures, struct path_rule **rule);
+
+#endif

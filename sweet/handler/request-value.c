@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request-value.c - see request-value.h.
+ */
+#include <string.h>
+
+#include "core/server.h"
+#include "handler/request-value.h"
+
+static struct slice of_text(const char *text)
+{
+	return (struct slice){text, strlen(text)};
+}
+
+static struct slice without_port(struct slice host)
+{
+	size_t length = host.length;
+
+	while (length && g_ascii_isdigit(host.at[length - 1]))
+		length--;
+	if (length && host.at[length - 1] == ':')
+		host.length = length - 1;
+	return host;
+}
+
+/* The subject is one of the variables of programs. */
+static struct slice subject(const struct transaction *transaction)
+{
+	static const char name[] = "SSL_CLIENT_S_DN=";
+	size_t length = 0;
+	const char *at =
+		transaction->tls ? tls_library->variables(transaction->tls, &length) : NULL;
+	const char *end = at + length;
+
+	for (; at < end; at += strlen(at) + 1)
+		if (strncmp(at, name, sizeof(name) - 1) == 0)
+			return of_text(at + sizeof(name) - 1);
+	return of_text("");
+}
+
+struct slice request_value(const void *context, enum template_variable variable, unsigned number,
+			   const char *name)
+{
+	const struct transaction *transaction = context;
+
+	(void)name;
+	switch (variable) {
+	case TEMPLATE_CAPTURE:
+		return path_capture(&transaction->captures, transaction->path, number);
+	case TEMPLATE_CLIENT:
+		return of_text(transaction->remote_addr);
+	case TEMPLATE_HOST:
+		return without_port(transaction->request->host);
+	case TEMPLATE_METHOD:
+		return transaction->request->method_name;
+	case TEMPLATE_PATH:
+		return of_text(transaction->path);
+	case TEMPLATE_QUERY:
+		return transaction_query(transaction);
+	case TEMPLATE_SCHEME:
+		return of_text(transaction->https ? "https" : "http");
+	case TEMPLATE_SUBJECT:
+		return subject(transaction);
+	case TEMPLATE_USER:
+		return of_text(transaction->remote_user);
+	default:
+		return of_text("");
+	}
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request-value.h - what stands for the variables of templates, of a request.
+ */
+#ifndef SWEET_REQUEST_VALUE_H
+#define SWEET_REQUEST_VALUE_H
+
+#include "core/transaction.h"
+#include "http/template.h"
+
+/* A template_value(); transaction: whose request is set. */
+struct slice request_value(const void *transaction, enum template_variable variable,
+			   unsigned number, const char *name);
+
+#endif
