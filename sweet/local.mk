@@ -185,7 +185,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-password.c \
 	sweet/handler/phase-redirect.c \
 	sweet/handler/phase-rewrite.c \
-	sweet/handler/phase-handler.c sweet/handler/phase-scope.c sweet/handler/phase-script.c \
+	sweet/handler/phase-handler.c sweet/handler/phase-header.c sweet/handler/phase-scope.c \
+	sweet/handler/phase-script.c \
 	sweet/handler/phase-try.c sweet/handler/request-value.c sweet/handler/request-value.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \

@@ -73,26 +73,34 @@ const char *rule_cache(struct scope *scope, char **values, const char **wrong)
 	return NULL;
 }
 
+/* Reads "STATUS=/PATH[=STATUS]"; a path may contain '='. */
+static bool read_error_page(struct error_page *page, const char *text)
+{
+	const char *equals = strchr(text, '='), *last = strrchr(text, '=');
+	char *number = g_strstrip(g_strndup(text, (gsize)(equals - text)));
+	uint64_t status = 0, as;
+	bool good = !value_number(number, 400, 599, &status);
+
+	g_free(number);
+	as = status;
+	if (last == equals ||
+	    (value_number(last + 1, 200, 200, &as) && value_number(last + 1, 400, 599, &as)))
+		last = text + strlen(text);
+	page->status = (int)status;
+	page->as = (int)as;
+	page->path = g_strndup(equals + 1, (gsize)(last - equals - 1));
+	return good && !value_path(page->path);
+}
+
 const char *rule_error_pages(struct scope *scope, char **values, const char **wrong)
 {
 	scope->error_pages = g_new0(struct error_page, g_strv_length(values));
 	for (unsigned i = 0; values[i]; i++) {
-		struct error_page *page = &scope->error_pages[scope->error_page_count];
-		char *equals = strchr(values[i], '='), *number;
-		uint64_t status;
-		bool good;
-
 		*wrong = values[i];
-		if (!equals)
+		if (!strchr(values[i], '='))
 			return "must be STATUS=/PATH, like 404=/missing.html";
-		number = g_strstrip(g_strndup(values[i], (gsize)(equals - values[i])));
-		good = !value_number(number, 400, 599, &status);
-		g_free(number);
-		if (!good || value_path(equals + 1))
+		if (!read_error_page(&scope->error_pages[scope->error_page_count++], values[i]))
 			return "must be STATUS=/PATH with a status from 400 to 599";
-		page->status = (int)status;
-		page->path = g_strdup(equals + 1);
-		scope->error_page_count++;
 	}
 	return NULL;
 }
@@ -112,6 +120,7 @@ const char *rule_headers(struct scope *scope, char **values, const char **wrong)
 		if (must)
 			return must;
 		bytes += rule->length;
+		scope->header_variables |= rule->value != NULL;
 		if (bytes > HEADER_RULES_MAX)
 			return "must be shorter: the fields of a path may have 2048 bytes together";
 	}

@@ -10,6 +10,7 @@
 #include "config/config-rule.h"
 #include "config/config-scope.h"
 #include "event/client-limit.h"
+#include "http/header-rule.h"
 #include "http/path-pattern.h"
 #include "http/template.h"
 
@@ -91,13 +92,16 @@ static void choose_texts(struct config_tree *tree, struct scope *scope,
 			     : -1;
 	int used = -1;
 
+	for (unsigned i = 0; i < scope->header_rule_count; i++)
+		if (scope->header_rules[i].value)
+			used = MAX(used, template_last_capture(scope->header_rules[i].value));
 	if (scope->redirect_text && template_is_constant(scope->redirect_text) &&
 	    !(of && of->pattern))
 		g_clear_pointer(&scope->redirect_text, template_free);
 	if (scope->rewrite_text)
 		g_clear_pointer(&scope->rewrite, g_free);
 	if (scope->redirect_text)
-		used = template_last_capture(scope->redirect_text);
+		used = MAX(used, template_last_capture(scope->redirect_text));
 	if (scope->rewrite_text)
 		used = MAX(used, template_last_capture(scope->rewrite_text));
 	if (used <= groups || (scope->rule && !scope->rule->pattern))

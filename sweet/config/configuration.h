@@ -39,6 +39,7 @@ struct cache_rule {
 
 struct error_page {
 	int status;
+	int as;	    /* the status that is sent */
 	char *path; /* on the same host */
 };
 
@@ -94,6 +95,8 @@ struct scope {
 	unsigned cache_rule_count;
 	struct header_rule *header_rules;
 	unsigned header_rule_count;
+	bool header_variables; /* some of them have variables */
+	bool intercept_errors; /* error_pages also replace responses of programs */
 	struct error_page *error_pages;
 	unsigned error_page_count;
 	char **variables;	      /* for programs, "NAME=value"; or NULL */

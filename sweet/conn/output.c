@@ -78,6 +78,7 @@ struct output *output_open(struct thread *thread)
 	transaction->path[0] = '\0';
 	transaction->captures.count = 0;
 	transaction->rewrite_query = NULL;
+	transaction->header_lines = NULL;
 	transaction->head = NULL;
 	transaction->head_length = 0;
 	transaction->date = 0;
@@ -128,6 +129,7 @@ void output_close(struct output *output)
 	transaction_drop_room(&output->transaction);
 	output_return_upload(output);
 	g_free(output->transaction.rewrite_query);
+	g_free(output->transaction.header_lines);
 	config_ref_release(output->transaction.config_ref);
 	if (thread->spare_count == SPARE_MAX) {
 		free(output);
@@ -292,7 +294,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	if (transaction->scope && transaction->scope->header_rule_count)
 		at += header_rules_apply(
 			transaction->scope->header_rules, transaction->scope->header_rule_count,
-			transaction->status,
+			transaction->header_lines, transaction->status,
 			(struct slice){transaction->head, transaction->head_length}, at);
 	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);

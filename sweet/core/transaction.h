@@ -189,6 +189,7 @@ struct transaction {
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
 
+	char *header_lines; /* of header_rules_expand(), for the scope; or NULL */
 	/* Of cache-store.c; NULL, 0: nothing to do but to send the response. */
 	struct cache_store *store;
 	uint64_t store_mark;

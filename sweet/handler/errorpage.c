@@ -20,6 +20,7 @@ struct page {
 	struct transaction *transaction;
 	struct file_cache *cache;
 	struct file_cache_entry *entry;
+	int as; /* the status that is sent */
 };
 
 static_assert(sizeof(struct page) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -36,14 +37,14 @@ static void finish(struct transaction *transaction)
 	file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
-/* Returns the path of the page for the status, or NULL. */
-static const char *path_for(const struct transaction *transaction)
+/* Returns the page for the status, or NULL. */
+static const struct error_page *page_for(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
 	for (unsigned i = 0; i < scope->error_page_count; i++)
 		if (scope->error_pages[i].status == transaction->status)
-			return scope->error_pages[i].path;
+			return &scope->error_pages[i];
 	return NULL;
 }
 
@@ -81,10 +82,12 @@ static void answer(struct transaction *transaction)
 	if (page->waiter.result.error)
 		return;
 	page->entry = page->waiter.result.entry;
-	if (set_body(transaction, page->entry))
+	if (set_body(transaction, page->entry)) {
 		transaction->finish = finish;
-	else
+		transaction->status = page->as;
+	} else {
 		file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
+	}
 }
 
 static void arrived(struct file_cache_waiter *waiter)
@@ -93,6 +96,51 @@ static void arrived(struct file_cache_waiter *waiter)
 
 	answer(transaction);
 	transaction->done(transaction);
+}
+
+/* Whether a response with another body needs the field for its status (RFC 9110). */
+static bool belongs_to_status(struct slice name)
+{
+	static const struct slice names[] = {SLICE_OF("Allow"), SLICE_OF("Retry-After"),
+					     SLICE_OF("WWW-Authenticate")};
+
+	return slice_is_one_of(name, names, G_N_ELEMENTS(names));
+}
+
+/* Removes the lines that describe the program's body. */
+static void keep_lines(struct transaction *transaction)
+{
+	const char *line = transaction->head_buffer, *end = line + transaction->head_length, *next;
+	char *to = transaction->head_buffer;
+
+	for (; line < end; line = next) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		const char *colon = memchr(line, ':', (size_t)(end - line));
+
+		next = stop ? stop + 1 : end;
+		if (!colon || colon > next ||
+		    !belongs_to_status((struct slice){line, (size_t)(colon - line)}))
+			continue;
+		memmove(to, line, (size_t)(next - line));
+		to += next - line;
+	}
+	transaction->head_length = (size_t)(to - transaction->head_buffer);
+}
+
+/* What a program has answered is not sent. */
+static void drop_body(struct transaction *transaction)
+{
+	keep_lines(transaction);
+	transaction->length = 0;
+	transaction->body = (struct NC_range){0};
+	transaction->ranges = NULL;
+	transaction->range_count = transaction->hold_count = 0;
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	transaction->file = (struct loop_file){0};
+	transaction->text = NULL;
+	transaction->lead_length = 0;
+	transaction->bodiless = transaction->live = transaction->settle = false;
 }
 
 /* Copies the lines of the head to memory that lasts, and releases the response's resources. */
@@ -109,30 +157,34 @@ static bool take_over(struct transaction *transaction)
 
 enum respond errorpage_find(struct transaction *transaction)
 {
-	const char *path = path_for(transaction);
+	const struct error_page *found = page_for(transaction);
 	struct page *page = page_of(transaction);
 	struct path_captures captures;
 	const struct scope *scope;
 	struct path_rule *rule;
+	bool bare = transaction_is_bare(transaction);
 
 	transaction->error_page = true;
 	/* Its pool is not asked, and its source is not sent. */
-	if (path && config_is_source(transaction->config_ref->config, path))
-		path = NULL;
-	if (!path || !transaction_is_bare(transaction) || !take_over(transaction))
+	if (!found || config_is_source(transaction->config_ref->config, found->path) ||
+	    !(bare || transaction->scope->intercept_errors))
 		return RESPOND_NOW;
 	/* A path of the host: its scope may differ from that of the error. */
-	scope = path_rules_find(transaction->config_ref->config, transaction->host, path,
+	scope = path_rules_find(transaction->config_ref->config, transaction->host, found->path,
 				&transaction->thread->paths, &captures, &rule);
-	if (!scope)
+	if (!scope || !take_over(transaction))
 		return RESPOND_NOW;
+	if (!bare)
+		drop_body(transaction);
 	*page = (struct page){
 		.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 		.transaction = transaction,
 		.cache = scope->file_cache,
+		.as = found->as,
 	};
 	if (!file_cache_tick_get(transaction->thread->tick, page->cache,
-				 path + (scope->alias ? scope->alias_skip : 0), &page->waiter))
+				 found->path + (scope->alias ? scope->alias_skip : 0),
+				 &page->waiter))
 		return RESPOND_LATER;
 	answer(transaction);
 	return RESPOND_NOW;

@@ -33,6 +33,9 @@ enum phase phase_target(struct transaction *transaction);
 /* phase-scope.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 
+/* phase-header.c: makes the fields of header that have variables. */
+enum phase phase_header(struct transaction *transaction);
+
 /* phase-status.c: responds with the status page. */
 enum phase phase_status(struct transaction *transaction);
 

@@ -19,6 +19,7 @@ static const struct {
 	{phase_target, false},	 /* path and host */
 	{phase_status, false},	 /* the status page, which no rule can hide */
 	{phase_scope, true},	 /* sets the scope, whose rules follow */
+	{phase_header, true},	 /* header */
 	{phase_rate, true},	 /* request-rate */
 	{phase_address, true},	 /* allow, deny */
 	{phase_password, true},	 /* auth */

@@ -50,9 +50,34 @@ static bool is_own(const char *name)
 	return slice_is_one_of((struct slice){name, strlen(name)}, names, G_N_ELEMENTS(names));
 }
 
+static const char *set_value(struct header_rule *rule, const char *text)
+{
+	unsigned permitted = ((1u << TEMPLATE_VARIABLES) - 1) & ~(1u << TEMPLATE_MAP);
+	char *must;
+
+	rule->value = template_compile(text, permitted, &must);
+	if (!rule->value) {
+		const char *interned = g_intern_string(must);
+
+		g_free(must);
+		return interned;
+	}
+	if (template_is_constant(rule->value)) {
+		GString *line = g_string_new(NULL);
+
+		g_string_printf(line, "%s: ", rule->name);
+		template_expand(rule->value, TEMPLATE_FIELD, NULL, NULL, line);
+		g_string_append(line, "\r\n");
+		rule->length = line->len;
+		rule->line = g_string_free(line, FALSE);
+		g_clear_pointer(&rule->value, template_free);
+	}
+	return NULL;
+}
+
 static const char *parse_line(struct header_rule *rule, const char *text, size_t length)
 {
-	const char *value = text + length;
+	const char *value = text + length, *must;
 	char *trimmed;
 
 	if (rule->kind == HEADER_REMOVE)
@@ -65,10 +90,9 @@ static const char *parse_line(struct header_rule *rule, const char *text, size_t
 		if (!syntax_is_value(*at))
 			return "must have a value without control characters";
 	trimmed = g_strchomp(g_strdup(value));
-	rule->line = g_strdup_printf("%s: %s\r\n", rule->name, trimmed);
-	rule->length = strlen(rule->line);
+	must = set_value(rule, trimmed);
 	g_free(trimmed);
-	return NULL;
+	return must;
 }
 
 const char *header_rule_parse(struct header_rule *rule, const char *text)
@@ -96,6 +120,29 @@ void header_rule_free(struct header_rule *rule)
 {
 	g_free(rule->name);
 	g_free(rule->line);
+	template_free(rule->value);
+}
+
+char *header_rules_expand(const struct header_rule *rules, unsigned count, template_value *value,
+			  const void *context, bool *fits)
+{
+	GString *text = g_string_new(NULL);
+	size_t constant = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		constant += rules[i].length;
+		if (!rules[i].value)
+			continue;
+		g_string_append_printf(text, "%s: ", rules[i].name);
+		template_expand(rules[i].value, TEMPLATE_FIELD, value, context, text);
+		g_string_append(text, "\r\n");
+		g_string_append_c(text, '\0');
+	}
+	*fits = text->len + constant <= HEADER_RULES_MAX;
+	if (*fits && text->len)
+		return g_string_free(text, FALSE);
+	g_string_free(text, TRUE);
+	return NULL;
 }
 
 /* Whether a rule takes away the lines with that name. */
@@ -108,8 +155,20 @@ static bool is_taken(const struct header_rule *rules, unsigned count, bool usual
 	return false;
 }
 
-size_t header_rules_apply(const struct header_rule *rules, unsigned count, int status,
-			  struct slice lines, char *out)
+/* Returns the line that a rule adds; empty: none. */
+static struct slice line_of(const struct header_rule *rule, const char **expanded)
+{
+	struct slice line = {rule->line, rule->length};
+
+	if (rule->value && *expanded) {
+		line = (struct slice){*expanded, strlen(*expanded)};
+		*expanded += line.length + 1;
+	}
+	return line;
+}
+
+size_t header_rules_apply(const struct header_rule *rules, unsigned count, const char *expanded,
+			  int status, struct slice lines, char *out)
 {
 	const char *end = lines.at + lines.length, *line = lines.at;
 	bool usual = is_usual(status);
@@ -131,10 +190,12 @@ size_t header_rules_apply(const struct header_rule *rules, unsigned count, int s
 		line = next;
 	}
 	for (unsigned i = 0; i < count; i++) {
-		if (!rules[i].line || !(usual || rules[i].always))
+		struct slice added = line_of(&rules[i], &expanded);
+
+		if (!added.length || !(usual || rules[i].always))
 			continue;
-		memcpy(at, rules[i].line, rules[i].length);
-		at += rules[i].length;
+		memcpy(at, added.at, added.length);
+		at += added.length;
 	}
 	return (size_t)(at - out);
 }

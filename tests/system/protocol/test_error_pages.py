@@ -187,3 +187,86 @@ def test_malformed_requests_get_the_usual_page(server):
         got = client.response()
         assert got.status == 400 and b"<h1>400 Bad Request</h1>" in got.body
         assert client.at_end()
+
+
+PROGRAM = b"""#!/bin/sh
+echo Status: ${QUERY_STRING%%&*}
+echo Set-Cookie: a=b
+echo 'WWW-Authenticate: Basic realm="a"'
+echo Retry-After: 7
+echo Content-Type: text/plain
+echo Cache-Control: max-age=60
+echo X-NABC-Max-Age: 60
+test -n "$HTTP_LENGTH" && echo Content-Length: 8
+echo
+echo program
+test -n "$HTTP_LENGTH" || head -c 1000000 /dev/zero
+"""
+
+RULES = """[sweet]
+error-page=404=/page.html=200;503=/page.html;500=/page=404.html;502=/none.html;410=/page.html=404
+[path /on]
+intercept-errors=on
+pool=programs
+[path /off]
+pool=programs
+[pool programs]
+protocol=cgi
+folder={top}/programs
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(kind, tmp_path_factory):
+    top = tmp_path_factory.mktemp("intercept")
+    write(top / "programs/p", PROGRAM).chmod(0o755)
+    write(top / "root/page.html", b"page")
+    write(top / "root/page=404.html", b"equals")
+    rules = write(top / "sweet.conf", RULES.format(top=top).encode())
+    with running(kind, top / "root", "--config", rules) as server:
+        yield server
+
+
+def test_status_of_a_page(programs):
+    with Client(programs.port) as client:
+        got = client.get("/users/42")
+        assert (got.status, got.body, got["Content-Type"]) == (
+            200, b"page", "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize("length", [True, False])
+@pytest.mark.parametrize("status, sent, body", [
+    (404, 200, b"page"), (410, 404, b"page"), (503, 503, b"page"), (500, 500, b"equals"),
+    (401, 401, None), (200, 200, None)])
+def test_intercept(programs, length, status, sent, body):
+    with Client(programs.port) as client:
+        for _ in range(3):
+            client.send(f"GET /on/p?{status} HTTP/1.1\r\nHost: a\r\n"
+                        f"{'Length: 1' if length or not body else 'Other: 1'}\r\n\r\n".encode())
+            got = client.response()
+            assert got.status == sent
+            if body:
+                assert got.body == body
+                assert "Set-Cookie" not in got and "Cache-Control" not in got
+                assert (got["Retry-After"], got["Content-Type"]) == (
+                    "7", "text/html; charset=utf-8")
+            else:
+                assert got.body.startswith(b"program\n") and got["Set-Cookie"] == "a=b"
+        client.send(f"GET /off/p?{status} HTTP/1.1\r\nHost: a\r\nLength: 1\r\n\r\n".encode())
+        got = client.response()
+        assert got.status == status and got.body == b"program\n"
+    # Without its page, the program's answer is lost, as the server's own page says.
+    with Client(programs.port) as client:
+        got = client.get("/on/p?502")
+        assert got.status == 502 and b"program" not in got.body
+
+
+def test_intercepted_and_cached(programs):
+    """A response that is kept is replaced as well; clients that wait for one do not hang."""
+    clients = [Client(programs.port) for _ in range(8)]
+    for client in clients:
+        client.send(b"GET /on/p?404&kept HTTP/1.1\r\nHost: a\r\n\r\n")
+    for client in clients:
+        assert client.response().body == b"page"
+        assert client.get("/on/p?404&kept").body == b"page"
+        client.close()

@@ -20,6 +20,14 @@ header=X-Powered-By: us;-Set-Cookie;always +X: 1
 pool=programs
 [path /elsewhere]
 redirect=/new
+[path /variables]
+header=Link: <https://{host}{path}>\; rel="canonical";always X-Client: {client};+X: {scheme} {method} {query}
+[pattern groups]
+match=^/groups/([^/]+)$
+rewrite=/variables/a.txt
+[pattern group]
+match=^/variables/(.)\\.txt$
+header=+Y: {1};-X
 [pool programs]
 protocol=cgi
 folder={top}/programs
@@ -38,10 +46,10 @@ echo x
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     top = tmp_path_factory.mktemp("headers")
-    for name in ["a.txt", "plain/a.txt", "cached/a.txt", "missing.html"]:
+    for name in ["a.txt", "variables/a.txt", "variables/a.html", "plain/a.txt", "cached/a.txt", "missing.html"]:
         write(top / "root" / name, b"a file\n")
     write(top / "programs/p", PROGRAM).chmod(0o755)
-    rules = write(top / "sweet.conf", RULES.format(top=top).encode())
+    rules = write(top / "sweet.conf", RULES.replace("{top}", str(top)).encode())
     with servers.running("epoll", top / "root", "--config", rules) as server:
         yield server
 
@@ -99,3 +107,19 @@ def test_bad_values(tmp_path, value, message):
     rules = write(tmp_path / "sweet.conf", f"[sweet]\nheader={value}\n".encode())
     status, errors = servers.check_config(rules)
     assert status == 1 and message in errors, errors
+
+
+def test_variables(server):
+    answer = ask(server, "/variables/a.html?b=%0d&c")
+    assert answer["Link"] == '<https://a/variables/a.html>; rel="canonical"'
+    assert answer["X-Client"] == "127.0.0.1"
+    assert answer["X"] in ["http GET b=%0d&c", "https GET b=%0d&c"]
+    assert ask(server, "/variables/none")["X-Client"] == "127.0.0.1"
+    assert "Link" not in ask(server, "/variables/none")
+    # The rules of the path that a rewrite leads to, which replace those of its prefix.
+    for target in ["/variables/a.txt", "/groups/b"]:
+        answer = ask(server, target)
+        assert (answer.status, answer["Y"]) == (200, "a")
+        assert "X" not in answer and "X-Client" not in answer
+    answer = ask(server, "/variables/a.html?" + "x" * 2000)
+    assert answer.status == 414 and "Link" not in answer
