@@ -58,6 +58,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/config-store.c sweet/config/config-store.h \
 	sweet/config/path-rules.c sweet/config/path-rules.h \
 	sweet/config/config-tree.c sweet/config/config-tree.h \
+	sweet/config/config-map.c sweet/config/config-map.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
 	sweet/config/config-resolve.c sweet/config/config-resolve.h \

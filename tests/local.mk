@@ -953,6 +953,7 @@ EXTRA_DIST += \
 	tests/system/static/test_large.py \
 	tests/system/static/test_paths.py \
 	tests/system/static/test_static.py \
+	tests/system/static/test_maps.py \
 	tests/system/static/test_path_rules.py \
 	tests/system/static/test_try_files.py \
 	tests/system/static/test_header_rules.py \

@@ -50,6 +50,7 @@ static const char *const align_words[] = {"0", "32", "64", NULL};
 #define SCOPE(field) KEY_SCOPE, .offset = offsetof(struct scope, field)
 #define POOL(field) KEY_POOL, .offset = offsetof(struct pool_config, field)
 #define SITE(field) KEY_SITE, .offset = offsetof(struct host, field)
+#define MAP(field) KEY_MAP, .offset = offsetof(struct map_table, field)
 #define OF_HOST(field) KEY_HOST, .offset = offsetof(struct host, field)
 
 const struct key config_keys[] = {
@@ -242,6 +243,11 @@ const struct key config_keys[] = {
 	{"stream-ahead", POOL(stream_ahead), .otherwise = "4M", .store = store_size},
 	{"slow-client", POOL(slow_ms), .otherwise = "30s", .store = store_time},
 
+	{"lookup", MAP(text), .store = store_text, .least = 1},
+	{"values", MAP(pairs), .list = true, .store = store_list},
+	{"file", MAP(file), .store = store_text, .least = 1},
+	{"default", MAP(otherwise), .store = store_field_text},
+
 	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
 	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_listen},
 
@@ -374,6 +380,8 @@ const char *key_home(const char *name)
 		return "[sweet]";
 	if (key_find(name, KEY_POOL) >= 0)
 		return "[pool NAME]";
+	if (key_find(name, KEY_MAP) >= 0)
+		return "[map NAME]";
 	if (key_find(name, KEY_PATTERN) >= 0 && key_find(name, KEY_PATH) < 0)
 		return "[pattern NAME]";
 	return key_find(name, KEY_PATH) >= 0 ? "[path PREFIX]" : "[host NAME]";

@@ -19,6 +19,7 @@ enum key_level {
 	KEY_SITE = 64,	   /* [sweet] and [host NAME], inherited in that order */
 	KEY_OWN = 16,	   /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
 	KEY_PATTERN = 128, /* [pattern NAME] */
+	KEY_MAP = 256,	   /* [map NAME] */
 };
 
 struct key {

@@ -193,6 +193,10 @@ static bool read_file(struct config_tree *tree)
 		} else if (g_str_has_prefix(groups[i], "pattern ") && groups[i][8]) {
 			section = config_tree_add(tree, KEY_SCOPE | KEY_PATTERN, place);
 			split_pattern(section, groups[i] + 8);
+		} else if (g_str_has_prefix(groups[i], "map ") && groups[i][4]) {
+			section = config_tree_add(tree, KEY_MAP, place);
+			g_free(section->prefix);
+			section->prefix = g_strdup(groups[i] + 4);
 		} else if (g_str_has_prefix(groups[i], "pool ") && groups[i][5]) {
 			section = config_tree_add(tree, KEY_POOL, place);
 			g_free(section->prefix);
@@ -201,7 +205,7 @@ static bool read_file(struct config_tree *tree)
 			config_tree_complain(
 				tree, place,
 				"unknown group [%s]: must be [sweet], [host NAME], [path "
-				"PREFIX], [pattern NAME] or [pool NAME]",
+				"PREFIX], [pattern NAME], [map NAME] or [pool NAME]",
 				groups[i]);
 			continue;
 		}

@@ -8,6 +8,7 @@
 #include "config/arch.h"
 #include "config/config-chain.h"
 #include "config/config-key.h"
+#include "config/config-map.h"
 #include "config/config-pool.h"
 #include "config/config-resolve.h"
 #include "config/config-rule.h"
@@ -226,6 +227,7 @@ struct config *config_resolve(struct config_tree *tree)
 	config->proxy_access = rule_access_list(config->proxy_protocol, NULL);
 	config->proxies = rule_access_list(config->trusted_proxies, NULL);
 	check_method(tree, config);
+	config_maps(tree, config);
 	config_pools(tree, config, resolve_pool);
 	config_arch_pools(tree, config);
 	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;

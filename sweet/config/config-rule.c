@@ -183,7 +183,7 @@ static bool is_uri(const char *text)
 /* Where a request is sent depends on its URL alone, so that responses can be cached. */
 #define REWRITE_VARIABLES                                                                          \
 	(1u << TEMPLATE_CAPTURE | 1u << TEMPLATE_HOST | 1u << TEMPLATE_PATH |                      \
-	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME)
+	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME | 1u << TEMPLATE_MAP)
 #define REDIRECT_VARIABLES                                                                         \
 	(REWRITE_VARIABLES | 1u << TEMPLATE_CLIENT | 1u << TEMPLATE_METHOD | 1u << TEMPLATE_USER)
 
@@ -225,7 +225,8 @@ const char *rule_redirect(struct scope *scope, char **values, const char **wrong
 		return NULL;
 	}
 	if (!g_str_has_prefix(text, "/") && !g_str_has_prefix(text, "http://") &&
-	    !g_str_has_prefix(text, "https://") && !g_str_has_prefix(text, "{scheme}://"))
+	    !g_str_has_prefix(text, "https://") && !g_str_has_prefix(text, "{scheme}://") &&
+	    !g_str_has_prefix(text, "{map:"))
 		return "must go to a path (/new/), to http:// or https://, or to tls";
 	if (!is_uri(text))
 		return not_uri;
@@ -237,7 +238,7 @@ const char *rule_redirect(struct scope *scope, char **values, const char **wrong
 const char *rule_rewrite_to(struct scope *scope, char **values, const char **wrong)
 {
 	*wrong = values[0];
-	if (*values[0] != '/')
+	if (*values[0] != '/' && !g_str_has_prefix(values[0], "{map:"))
 		return "must begin with '/'";
 	if (!is_uri(values[0]))
 		return not_uri;

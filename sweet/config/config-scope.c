@@ -6,6 +6,7 @@
 
 #include "config/config-chain.h"
 #include "config/config-key.h"
+#include "config/config-map.h"
 #include "config/config-pool.h"
 #include "config/config-rule.h"
 #include "config/config-scope.h"
@@ -82,8 +83,24 @@ static void choose_tried(struct config_tree *tree, const struct config *config, 
 				     last->text);
 }
 
+static const char *check_map(void *config, const char *name)
+{
+	return config_map(config, name) ? NULL : "there is no such [map]";
+}
+
+/* Returns the highest group of a template, or -1. */
+static int check_text(struct config_tree *tree, struct config *config,
+		      const struct template *template, const char *place)
+{
+	const char *name, *must = template_each_map(template, check_map, config, &name);
+
+	if (must)
+		config_tree_complain(tree, place, "{map:%s}: %s", name, must);
+	return template_last_capture(template);
+}
+
 /* Redirects and rewrites with variables, and those of patterns, replace the whole path. */
-static void choose_texts(struct config_tree *tree, struct scope *scope,
+static void choose_texts(struct config_tree *tree, struct config *config, struct scope *scope,
 			 const struct section *const *chain)
 {
 	const struct section *of = chain_giver(chain, "redirect");
@@ -94,16 +111,18 @@ static void choose_texts(struct config_tree *tree, struct scope *scope,
 
 	for (unsigned i = 0; i < scope->header_rule_count; i++)
 		if (scope->header_rules[i].value)
-			used = MAX(used, template_last_capture(scope->header_rules[i].value));
+			used = MAX(used, check_text(tree, config, scope->header_rules[i].value,
+						    chain_place(chain, "header")));
 	if (scope->redirect_text && template_is_constant(scope->redirect_text) &&
 	    !(of && of->pattern))
 		g_clear_pointer(&scope->redirect_text, template_free);
 	if (scope->rewrite_text)
 		g_clear_pointer(&scope->rewrite, g_free);
 	if (scope->redirect_text)
-		used = MAX(used, template_last_capture(scope->redirect_text));
+		used = MAX(used, check_text(tree, config, scope->redirect_text,
+					    chain_place(chain, "redirect")));
 	if (scope->rewrite_text)
-		used = MAX(used, template_last_capture(scope->rewrite_text));
+		used = MAX(used, check_text(tree, config, scope->rewrite_text, chain[0]->place));
 	if (used <= groups || (scope->rule && !scope->rule->pattern))
 		return;
 	if (scope->rule)
@@ -127,7 +146,7 @@ static void fill(struct config_tree *tree, struct config *config, struct scope *
 	finish_scope(scope, chain);
 	if (choose_files(scope, chain))
 		config_tree_complain(tree, chain[0]->place, "alias and rewrite exclude each other");
-	choose_texts(tree, scope, chain);
+	choose_texts(tree, config, scope, chain);
 	choose_pool(tree, config, scope, chain);
 	choose_tried(tree, config, scope, chain);
 	scope->root_place = g_strdup(chain_place(chain, scope->alias ? "alias" : "root"));

@@ -24,13 +24,19 @@ const char *store_text(const struct key *key, char **values, void *base, const c
 	return NULL;
 }
 
-/* For a field of a response; "off" stores nothing. */
-const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong)
+/* For a field of a response. */
+const char *store_field_text(const struct key *key, char **values, void *base, const char **wrong)
 {
 	*wrong = values[0];
 	if (!rule_is_field_text(values[0]))
 		return "must be one line, without control characters";
-	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+	return store_text(key, values, base, wrong);
+}
+
+/* The same; "off" stores nothing. */
+const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return strcmp(values[0], "off") == 0 ? NULL : store_field_text(key, values, base, wrong);
 }
 
 /* Only characters that a field permits; and short, because each response contains it. */

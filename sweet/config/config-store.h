@@ -9,6 +9,7 @@
 #include "config/config-key.h"
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_field_text(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_line(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_pool(const struct key *key, char **values, void *base, const char **wrong);

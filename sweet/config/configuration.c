@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "auth/ip-acl.h"
+#include "config/config-map.h"
 #include "config/configuration.h"
 #include "event/client-limit.h"
 #include "http/header-rule.h"
@@ -106,6 +107,9 @@ void config_release(struct config *config)
 	for (unsigned i = 0; i < config->pool_count; i++)
 		pool_config_unref(config->pools[i]);
 	g_free(config->pools);
+	for (unsigned i = 0; i < config->map_count; i++)
+		config_map_free(&config->maps[i]);
+	g_free(config->maps);
 	for (unsigned i = 0; i < config->mount_count; i++)
 		g_free(config->mounts[i].prefix);
 	g_free(config->mounts);

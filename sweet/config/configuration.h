@@ -58,6 +58,14 @@ struct path_rule {
 	_Atomic bool reported; /* that it backtracks too much */
 };
 
+/* A [map NAME]. */
+struct map_table {
+	char *name, *place;
+	char *text, **pairs, *file, *otherwise; /* as in the file; NULL: not given */
+	struct template *lookup;
+	GHashTable *values;
+};
+
 /* All settings of a path, including inherited ones. */
 struct scope {
 	char *prefix; /* "/images"; "" for the whole host */
@@ -245,6 +253,8 @@ struct config {
 	unsigned pool_count;
 	struct mount *mounts;
 	unsigned mount_count;
+	struct map_table *maps;
+	unsigned map_count;
 	struct host *hosts; /* [0] is the default */
 	unsigned host_count;
 	GHashTable *names; /* to a GPtrArray of the hosts with the name */

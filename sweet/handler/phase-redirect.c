@@ -23,12 +23,16 @@ static enum phase to_tls(struct transaction *transaction)
 		short_response_head(transaction, transaction->scope->redirect_status, length, 414));
 }
 
-/* A target with variables; two slashes at its begin would be the name of a host. */
-static size_t write_text(struct transaction *transaction)
+/*
+ * A target with variables; two slashes at its begin would be the name of a host.  A table may have
+ * nothing for this request: then there is no redirect.
+ */
+static enum phase redirect_to_text(struct transaction *transaction)
 {
 	const struct template *template = transaction->scope->redirect_text;
 	struct slice query = transaction_query(transaction);
 	GString *text = g_string_new(NULL);
+	enum phase phase = PHASE_NEXT;
 	const char *target;
 	size_t length;
 
@@ -37,10 +41,14 @@ static size_t write_text(struct transaction *transaction)
 		query.length = 0;
 	for (target = text->str; target[0] == '/' && target[1] == '/'; target++)
 		;
-	length = redirect_write(target, "", query, transaction->head_buffer,
-				sizeof(transaction->head_buffer));
+	if (*target) {
+		length = redirect_write(target, "", query, transaction->head_buffer,
+					sizeof(transaction->head_buffer));
+		phase = phase_responds(short_response_head(
+			transaction, transaction->scope->redirect_status, length, 414));
+	}
 	g_string_free(text, TRUE);
-	return length;
+	return phase;
 }
 
 enum phase phase_redirect(struct transaction *transaction)
@@ -53,8 +61,7 @@ enum phase phase_redirect(struct transaction *transaction)
 	if (!scope->redirect_to)
 		return PHASE_NEXT;
 	if (scope->redirect_text)
-		return phase_responds(short_response_head(transaction, scope->redirect_status,
-							  write_text(transaction), 414));
+		return redirect_to_text(transaction);
 	length = redirect_write(scope->redirect_to, transaction->path + scope->redirect_skip,
 				transaction_query(transaction), transaction->head_buffer,
 				sizeof(transaction->head_buffer));

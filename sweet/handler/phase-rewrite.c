@@ -40,7 +40,10 @@ static void set_query(struct transaction *transaction, const char *query)
 			g_strdup_printf("%s&%.*s", query, (int)own.length, own.at);
 }
 
-/* The text of a pattern's rewrite is a URI: what stands for its variables is escaped in it. */
+/*
+ * The text of a pattern's rewrite is a URI: what stands for its variables is escaped in it.  A
+ * table may have nothing for this request: then there is no rewrite.
+ */
 static enum phase rewrite_to(struct transaction *transaction)
 {
 	GString *text = g_string_new(NULL);
@@ -49,6 +52,10 @@ static enum phase rewrite_to(struct transaction *transaction)
 
 	template_expand(transaction->scope->rewrite_text, TEMPLATE_URI_PATH, request_value,
 			transaction, text);
+	if (!text->len) {
+		g_string_free(text, TRUE);
+		return PHASE_NEXT;
+	}
 	query = strchr(text->str, '?');
 	if (query) {
 		*query++ = '\0';
@@ -58,7 +65,7 @@ static enum phase rewrite_to(struct transaction *transaction)
 				 sizeof(transaction->path));
 	g_string_free(text, TRUE);
 	if (length >= 0)
-		return PHASE_NEXT;
+		return PHASE_REWRITTEN;
 	transaction->path[0] = '\0';
 	return phase_responds(transaction_refuse(transaction, -length,
 						 length == -414
@@ -71,8 +78,10 @@ enum phase phase_rewrite(struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 
 	if (scope->rewrite_text) {
-		if (rewrite_to(transaction) == PHASE_NOW)
-			return PHASE_NOW;
+		enum phase phase = rewrite_to(transaction);
+
+		if (phase != PHASE_REWRITTEN)
+			return phase;
 	} else if (!scope->rewrite) {
 		return PHASE_NEXT;
 	} else if (!rewrite(transaction)) {

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "config/config-map.h"
 #include "core/server.h"
 #include "handler/request-value.h"
 
@@ -43,7 +44,6 @@ struct slice request_value(const void *context, enum template_variable variable,
 {
 	const struct transaction *transaction = context;
 
-	(void)name;
 	switch (variable) {
 	case TEMPLATE_CAPTURE:
 		return path_capture(&transaction->captures, transaction->path, number);
@@ -51,6 +51,9 @@ struct slice request_value(const void *context, enum template_variable variable,
 		return of_text(transaction->remote_addr);
 	case TEMPLATE_HOST:
 		return without_port(transaction->request->host);
+	case TEMPLATE_MAP:
+		return config_map_value(config_map(transaction->config_ref->config, name),
+					request_value, transaction);
 	case TEMPLATE_METHOD:
 		return transaction->request->method_name;
 	case TEMPLATE_PATH:

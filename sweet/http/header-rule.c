@@ -52,7 +52,7 @@ static bool is_own(const char *name)
 
 static const char *set_value(struct header_rule *rule, const char *text)
 {
-	unsigned permitted = ((1u << TEMPLATE_VARIABLES) - 1) & ~(1u << TEMPLATE_MAP);
+	unsigned permitted = (1u << TEMPLATE_VARIABLES) - 1;
 	char *must;
 
 	rule->value = template_compile(text, permitted, &must);

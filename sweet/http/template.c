@@ -223,8 +223,9 @@ void template_expand(const struct template *template, enum template_escape escap
 			continue;
 		}
 		text = value(context, part->variable, part->number, part->text);
-		/* The client has escaped it as a whole. */
-		if (part->variable == TEMPLATE_QUERY && escape != TEMPLATE_FIELD)
+		/* The client, or the operator, has escaped it as a whole. */
+		if ((part->variable == TEMPLATE_QUERY || part->variable == TEMPLATE_MAP) &&
+		    escape != TEMPLATE_FIELD)
 			append(out, text, TEMPLATE_PLAIN);
 		else
 			append(out, text, escape);

@@ -28,8 +28,8 @@ BROKEN = {
     "group twice": ("[path /a]\n[path /b]\n[path /a]\n",
                     [(3, "[path /a] is given twice, first at FOLDER/sweet.conf:1")]),
     "unknown group": ("[server]\nlisten=80\n", [
-        (1, "unknown group [server]: must be [sweet], [host NAME], [path PREFIX], [pattern NAME] or "
-            "[pool NAME]")]),
+        (1, "unknown group [server]: must be [sweet], [host NAME], [path PREFIX], [pattern NAME], "
+            "[map NAME] or [pool NAME]")]),
     "no group": ("# comment\nlisten=80\n",
                  [(2, '"listen=80" comes before the first group: move it into [sweet]')]),
     "group not closed": ("[sweet\nthreads=1\n", [(1, "a group is written [name]")]),

@@ -124,7 +124,7 @@ START_TEST(test_parse)
 		"",	      "Name",	  "Name value", ": value",	     "-",
 		"+",	      "-Name: a", "always",	"Na me: a",	     "A: b\nC: d",
 		"A: b\r\n",   "A: \x7f",  "Date: now",	"content-length: 1", "-Connection",
-		"+Server: x", "-Name ",	  "A: {hots}",	"A: {map:a}",	     "A: {host",
+		"+Server: x", "-Name ",	  "A: {hots}",	"A: {map:}",	     "A: {host",
 	};
 
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
