@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <glob.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "config/config-file.h"
@@ -148,6 +149,60 @@ static void include(struct config_file *file, const char *pattern, GString *all,
 	g_free(folder);
 }
 
+/*
+ * Replaces ${NAME} by that variable of the environment, and $${ by ${.  Returns NULL if one is not
+ * set, and sets *unset to its name (g_free()).
+ */
+static char *expand(const char *text, char **unset)
+{
+	GString *out = g_string_new(NULL);
+	const char *at;
+
+	while ((at = strstr(text, "${"))) {
+		const char *end = strchr(at, '}'), *value;
+		char *name;
+
+		g_string_append_len(out, text, at - text);
+		if (at > text && at[-1] == '$') {
+			g_string_append_c(out, '{');
+			text = at + 2;
+			continue;
+		}
+		name = g_strndup(at + 2, end ? (gsize)(end - at - 2) : strlen(at + 2));
+		value = end ? g_getenv(name) : NULL;
+		if (!value) {
+			*unset = name;
+			g_string_free(out, TRUE);
+			return NULL;
+		}
+		g_string_append(out, value);
+		g_free(name);
+		text = end + 1;
+	}
+	g_string_append(out, text);
+	return g_string_free(out, FALSE);
+}
+
+/* Returns false after a complaint. */
+static bool expand_all(const struct config_file *file, const char *group, const char *key,
+		       char **values, GPtrArray *errors)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		char *unset = NULL, *text = expand(values[i], &unset);
+
+		if (!text) {
+			complain(errors, config_file_place(file, group, key),
+				 "%s: ${%s} is not set in the environment; $${ is written for ${",
+				 key, unset);
+			g_free(unset);
+			return false;
+		}
+		g_free(values[i]);
+		values[i] = text;
+	}
+	return true;
+}
+
 struct config_file *config_file_read(const char *path, GPtrArray *errors)
 {
 	struct config_file *file = g_new0(struct config_file, 1);
@@ -164,6 +219,8 @@ struct config_file *config_file_read(const char *path, GPtrArray *errors)
 	/* An invalid value is reported when it is read as all others. */
 	if (errors->len == before)
 		patterns = g_key_file_get_string_list(file->keys, "sweet", "include", NULL, NULL);
+	if (patterns && !expand_all(file, "sweet", "include", patterns, errors))
+		g_clear_pointer(&patterns, g_strfreev);
 	for (unsigned i = 0; patterns && patterns[i]; i++)
 		include(file, patterns[i], all, errors);
 	if (errors->len == before && patterns)
@@ -230,5 +287,7 @@ char **config_file_values(const struct config_file *file, const char *group, con
 		g_strfreev(values);
 		return NULL;
 	}
+	if (values && !expand_all(file, group, key, values, errors))
+		g_clear_pointer(&values, g_strfreev);
 	return values;
 }

@@ -136,6 +136,33 @@ START_TEST(test_file)
 }
 END_TEST
 
+START_TEST(test_environment)
+{
+	struct config *config;
+	char words[256];
+
+	ck_assert_int_eq(setenv("NABC_TEST_HERE", "/srv/a;b", 1), 0);
+	ck_assert_int_eq(unsetenv("NABC_TEST_NONE"), 0);
+	write_config("[sweet]\nroot=${NABC_TEST_HERE}/x${NABC_TEST_HERE}\n"
+		     "cgi=/a=${NABC_TEST_HERE};/b=$${c}$$d${\n");
+	snprintf(words, sizeof(words), "sweet --config=%s", path);
+	check_refused(words, "sweet.conf:3: cgi: ${} is not set");
+	write_config("[sweet]\nroot=${NABC_TEST_HERE}/x${NABC_TEST_HERE}\n"
+		     "cgi=/a=${NABC_TEST_HERE};/b=$${c}$$d$\n");
+	config = must_read(words);
+	ck_assert_str_eq(config->hosts[0].scopes[0].root, "/srv/a;b/x/srv/a;b");
+	/* What stands for a variable is one value, whatever is in it. */
+	ck_assert_str_eq(config->cgi[0], "/a=/srv/a;b");
+	ck_assert_str_eq(config->cgi[1], "/b=${c}$$d$");
+	ck_assert_ptr_null(config->cgi[2]);
+	config_release(config);
+	write_config("[sweet]\nroot=${NABC_TEST_NONE}\n");
+	check_refused(words, "sweet.conf:2: root: ${NABC_TEST_NONE} is not set");
+	write_config("[sweet]\ninclude=${NABC_TEST_NONE}/*.conf\n");
+	check_refused(words, "include: ${NABC_TEST_NONE} is not set");
+}
+END_TEST
+
 START_TEST(test_arch)
 {
 	struct config *config = must_read("sweet --arch=mt");
@@ -310,6 +337,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_defaults);
 	tcase_add_test(tcase, test_command_line);
+	tcase_add_test(tcase, test_environment);
 	tcase_add_test(tcase, test_arch);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_values);
