@@ -32,6 +32,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/forwarded.c sweet/http/forwarded.h \
+	sweet/http/header-merge.c sweet/http/header-merge.h \
 	sweet/http/path-pattern.c sweet/http/path-pattern.h \
 	sweet/http/template.c sweet/http/template.h \
 	sweet/http/header-rule.c sweet/http/header-rule.h \
@@ -144,6 +145,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/static.c sweet/handler/static.h \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
+	sweet/backend/accel.c sweet/backend/accel.h \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
 	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c \
 	sweet/backend/backpressure.c sweet/backend/backpressure.h \
@@ -186,7 +188,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-password.c \
 	sweet/handler/phase-redirect.c \
 	sweet/handler/phase-rewrite.c \
-	sweet/handler/phase-handler.c sweet/handler/phase-header.c sweet/handler/phase-scope.c \
+	sweet/handler/phase-handler.c sweet/handler/phase-header.c sweet/handler/phase-internal.c \
+	sweet/handler/phase-scope.c \
 	sweet/handler/phase-script.c \
 	sweet/handler/phase-try.c sweet/handler/request-value.c sweet/handler/request-value.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \

@@ -156,6 +156,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-forwarded \
+	tests/unit/sweet/http/test-header-merge \
 	tests/unit/sweet/http/test-path-pattern \
 	tests/unit/sweet/http/test-template \
 	tests/unit/sweet/config/test-path-rules \
@@ -519,6 +520,10 @@ tests_unit_sweet_http_test_template_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_config_test_path_rules_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_path_rules_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_path_rules_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_header_merge_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_header_merge_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_header_merge_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
@@ -895,6 +900,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_fastcgi_units.py \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \
+	tests/system/cgi-fastcgi/test_accel.py \
 	tests/system/cgi-fastcgi/test_scripts.py \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \

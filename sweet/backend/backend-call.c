@@ -415,20 +415,41 @@ void call_measured(struct backend_call *call, uint64_t length)
 			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);
 }
 
-void call_redirect(struct backend_call *call, struct slice target)
+/* Ends the call, but not the transaction; returns the head of its request, g_free(). */
+static char *leave(struct backend_call *call, size_t *length)
 {
 	struct transaction *transaction = call->transaction;
-	char *head = g_steal_pointer(&call->head), *path = g_strndup(target.at, target.length);
-	size_t head_length = call->head_length;
+	char *head = g_steal_pointer(&call->head);
 
+	*length = call->head_length;
 	/* The cache stores the response of the other path. */
 	cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
 	/* The other path does not read the rest of the body. */
 	if (transaction->has_upload)
 		transaction->drop_upload(transaction);
 	transaction_dismiss(transaction);
-	transaction->again(transaction, (struct slice){head, head_length},
+	return head;
+}
+
+void call_redirect(struct backend_call *call, struct slice target)
+{
+	struct transaction *transaction = call->transaction;
+	char *path = g_strndup(target.at, target.length);
+	size_t length;
+	char *head = leave(call, &length);
+
+	transaction->again(transaction, (struct slice){head, length},
 			   (struct slice){path, target.length});
 	g_free(head);
 	g_free(path);
+}
+
+void call_send_file(struct backend_call *call, const struct scope *folder, const char *path)
+{
+	struct transaction *transaction = call->transaction;
+	size_t length;
+	char *head = leave(call, &length);
+
+	transaction->send_file(transaction, (struct slice){head, length}, folder, path);
+	g_free(head);
 }

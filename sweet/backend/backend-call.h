@@ -157,6 +157,9 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
  */
 void call_redirect(struct backend_call *call, struct slice target);
 
+/* The server sends the file of that path below a folder.  The call is over. */
+void call_send_file(struct backend_call *call, const struct scope *folder, const char *path);
+
 /* Sets the length of a response that was unknown before; before done(). */
 void call_measured(struct backend_call *call, uint64_t length);
 

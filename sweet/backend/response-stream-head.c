@@ -8,6 +8,7 @@
 
 #include <glib.h>
 
+#include "backend/accel.h"
 #include "backend/cache-store.h"
 #include "backend/response-stream-internal.h"
 #include "http/cgihead.h"
@@ -47,6 +48,7 @@ static bool take_head(struct response_stream *stream, struct slice text)
 	struct cgihead head;
 	const char *fault = cgihead_parse(&head, text);
 	struct response_facts facts;
+	enum accel accel;
 	bool has_body;
 	long length;
 
@@ -58,6 +60,14 @@ static bool take_head(struct response_stream *stream, struct slice text)
 		call_redirect(stream->call, head.location);
 		return false;
 	}
+	/* As above: if it is taken, the stream may be gone. */
+	stream->failed = true;
+	accel = accel_take(stream->call, &head, &fault);
+	if (accel == ACCEL_TAKEN)
+		return false;
+	stream->failed = false;
+	if (accel == ACCEL_REFUSED)
+		return response_stream_fail(stream, fault);
 	length = call_take_lines(stream->call, head.lines, &facts);
 	if (length < 0)
 		return response_stream_fail(stream,

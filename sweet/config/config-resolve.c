@@ -186,6 +186,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 				scope_resolve_path(tree, config, section);
 		}
 	scope_resolve_patterns(tree, config);
+	scope_add_folders(tree, config);
 }
 
 static void resolve_pool(struct config_tree *tree, const struct section *section,

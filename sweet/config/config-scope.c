@@ -357,3 +357,28 @@ void scope_resolve_patterns(struct config_tree *tree, struct config *config)
 			resolve_host(tree, config, section);
 	}
 }
+
+/* They are opened as all folders are, but no path leads to them. */
+void scope_add_folders(struct config_tree *tree, struct config *config)
+{
+	const struct section *chain[] = {tree->sections->pdata[0], NULL};
+
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		const struct pool_config *pool = config->pools[i];
+
+		for (char **folder = pool->accel; folder && *folder; folder++) {
+			struct scope *scope;
+
+			if (**folder != '/')
+				continue;
+			scope = insert(&config->hosts[0], config->hosts[0].scope_count);
+			fill(tree, config, scope, KEY_SCOPE, chain);
+			g_free(scope->alias);
+			g_free(scope->root_place);
+			scope->alias = g_strdup(*folder);
+			scope->root_place = g_strdup(pool->place);
+			scope->accel_pool = g_strdup(pool->name);
+			scope->hidden = true;
+		}
+	}
+}

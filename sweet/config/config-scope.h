@@ -18,4 +18,7 @@ void scope_resolve_path(struct config_tree *tree, struct config *config, struct 
 /* Adds the patterns of all hosts; call it after their paths. */
 void scope_resolve_patterns(struct config_tree *tree, struct config *config);
 
+/* Adds the folders whose files pools may send; call it last. */
+void scope_add_folders(struct config_tree *tree, struct config *config);
+
 #endif

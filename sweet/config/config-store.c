@@ -202,6 +202,16 @@ const char *store_try_files(const struct key *key, char **values, void *base, co
 	return rule_try_files(base, values, wrong);
 }
 
+const char *store_accel(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (strcmp(values[i], "internal") != 0 && values[i][0] != '/')
+			return "must be internal, or a folder like /srv/files";
+	}
+	return store_list(key, values, base, wrong);
+}
+
 const char *store_methods(const struct key *key, char **values, void *base, const char **wrong)
 {
 	for (unsigned i = 0; values[i]; i++)

@@ -53,6 +53,7 @@ static void free_scope(struct scope *scope)
 	g_free(scope->auth_realm);
 	g_free(scope->auth_file);
 	g_free(scope->pool_name);
+	g_free(scope->accel_pool);
 	g_strfreev(scope->variables);
 }
 

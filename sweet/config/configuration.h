@@ -98,7 +98,9 @@ struct scope {
 	char **index;		/* names */
 	bool listing;
 	bool precompressed;
-	bool hidden; /* serve names that begin with a dot */
+	bool hidden;	  /* serve names that begin with a dot */
+	bool internal;	  /* only the server itself leads requests here */
+	char *accel_pool; /* a folder whose files the pool of that name may send; else NULL */
 	struct cache_rule *cache_rules;
 	unsigned cache_rule_count;
 	struct header_rule *header_rules;

@@ -48,6 +48,7 @@ void pool_config_unref(struct pool_config *pool)
 	g_strfreev(pool->environment);
 	g_strfreev(pool->variables);
 	g_strfreev(pool->methods);
+	g_strfreev(pool->accel);
 	g_free(pool);
 }
 
@@ -58,6 +59,11 @@ bool pool_config_takes(const struct pool_config *pool, struct slice method)
 		    slice_equals((struct slice){*name, strlen(*name)}, method))
 			return true;
 	return false;
+}
+
+bool pool_config_leads(const struct pool_config *pool)
+{
+	return pool->accel && g_strv_contains((const char *const *)pool->accel, "internal");
 }
 
 bool pool_config_is_other(const struct pool_config *pool)
@@ -81,6 +87,8 @@ static const char *missing(const struct pool_config *pool)
 		       "where the application at upstream is started";
 	if (pool->suffix && pool->protocol != POOL_FASTCGI)
 		return "has a suffix, which is for scripts of FastCGI applications";
+	if (pool->accel && pool->accel[0] && pool->protocol == POOL_WORKER)
+		return "has accel, which is for other programs than workers";
 	if (pool->trust_cache_ids && !has_upstream)
 		return "has trust-cache-ids, which is for applications at upstream";
 	/* Its lines are copied while the event loop waits. */
@@ -193,7 +201,7 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
 	       g_strcmp0(one->suffix, other->suffix) == 0 &&
 	       same_lists(one->variables, other->variables) &&
-	       same_lists(one->methods, other->methods) &&
+	       same_lists(one->methods, other->methods) && same_lists(one->accel, other->accel) &&
 	       one->pass_authorization == other->pass_authorization &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
 	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&

@@ -38,6 +38,7 @@ struct pool_config {
 	char **environment;   /* NAME=VALUE */
 	char **variables;     /* of requests, the same; or NULL */
 	bool pass_authorization;
+	char **accel;	/* "internal" and folders that its programs may send; or NULL */
 	char **methods; /* that its programs know, beside those that the server knows; or NULL */
 	size_t memory;	/* bytes of a worker's segment */
 	size_t memory_limit;	      /* bytes of a process; 0: unlimited */
@@ -74,6 +75,9 @@ bool pool_config_check(const struct pool_config *pool, char **why);
 
 /* Returns true if its programs know that method, which the server does not. */
 bool pool_config_takes(const struct pool_config *pool, struct slice method);
+
+/* Returns true if its programs may lead requests to internal paths. */
+bool pool_config_leads(const struct pool_config *pool);
 
 /* Returns true if its programs run as another user, in another folder, or with a limit. */
 bool pool_config_is_other(const struct pool_config *pool);

@@ -79,6 +79,8 @@ struct output *output_open(struct thread *thread)
 	transaction->captures.count = 0;
 	transaction->rewrite_query = NULL;
 	transaction->header_lines = NULL;
+	transaction->accel_lines = NULL;
+	transaction->accel = false;
 	transaction->head = NULL;
 	transaction->head_length = 0;
 	transaction->date = 0;
@@ -130,6 +132,7 @@ void output_close(struct output *output)
 	output_return_upload(output);
 	g_free(output->transaction.rewrite_query);
 	g_free(output->transaction.header_lines);
+	g_free(output->transaction.accel_lines);
 	config_ref_release(output->transaction.config_ref);
 	if (thread->spare_count == SPARE_MAX) {
 		free(output);
@@ -279,9 +282,12 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	const void *text = transaction->text;
 	size_t text_length = text ? transaction->length : 0;
 	char page[RESPONSE_PAGE_MAX];
-	char *at = output_bytes(output), *lead;
+	char *at, *lead;
 
 	assert(text_length <= TRANSACTION_TEXT_MAX);
+	if (transaction->accel_lines)
+		transaction_merge_lines(transaction);
+	at = output_bytes(output);
 	refresh_date(thread);
 	if (transaction->status == 200)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");

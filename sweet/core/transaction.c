@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transaction.c - see transaction.h: memory for heads that are larger than head_buffer.
+ * transaction.c - see transaction.h: memory for heads that are larger than head_buffer, and
+ * heads that have lines of two responders.
  */
 #include <stdlib.h>
 
 #include "core/transaction.h"
+#include "http/header-merge.h"
 
 #define ALIGN 64u /* as the head in output.h */
 
@@ -27,4 +29,24 @@ void transaction_drop_room(struct transaction *transaction)
 	free(transaction->long_out);
 	transaction->long_out = transaction->long_head = NULL;
 	transaction->long_room = 0;
+}
+
+void transaction_merge_lines(struct transaction *transaction)
+{
+	struct slice added = {transaction->accel_lines, strlen(transaction->accel_lines)};
+	struct slice lines = {transaction->head, transaction->head_length};
+	char *merged;
+
+	if (transaction->status >= 400)
+		return;
+	merged = malloc(lines.length + added.length + 1);
+	if (!merged)
+		return;
+	lines.length = header_merge(lines, added, merged);
+	if (transaction_make_room(transaction, lines.length)) {
+		memcpy(transaction->long_head, merged, lines.length);
+		transaction->head = transaction->long_head;
+		transaction->head_length = lines.length;
+	}
+	free(merged);
 }

@@ -78,9 +78,12 @@ struct transaction {
 	struct path_captures captures; /* of the scope's pattern, in the path */
 	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
 	const struct scope *rewritten_by;
-	unsigned phase; /* of route.c: the next row of its table */
-	bool tried;	/* phase-try.c has run */
-	bool found;	/* and a file or folder answers, even if the scope has a pool */
+	unsigned phase;		   /* of route.c: the next row of its table */
+	bool tried;		   /* phase-try.c has run */
+	bool found;		   /* and a file or folder answers, even if the scope has a pool */
+	bool accel;		   /* the next request of again() is to an internal path */
+	bool internal;		   /* this one is */
+	const struct scope *files; /* whose folder has the file; NULL: the scope */
 	const struct request *request;
 	bool head_only;		    /* the method is HEAD */
 	bool has_upload;	    /* a body follows the head */
@@ -173,6 +176,11 @@ struct transaction {
 	 */
 	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
 	/*
+	 * The same with a file: path is below the folder of that scope.
+	 */
+	void (*send_file)(struct transaction *transaction, struct slice head,
+			  const struct scope *files, const char *path);
+	/*
 	 * A phase that made the request wait (phase.h) lets it pass: runs the next phase.  The
 	 * request is set.  Set by route.c.
 	 */
@@ -190,6 +198,7 @@ struct transaction {
 	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
 
 	char *header_lines; /* of header_rules_expand(), for the scope; or NULL */
+	char *accel_lines;  /* that a program has set for the response of another path; or NULL */
 	/* Of cache-store.c; NULL, 0: nothing to do but to send the response. */
 	struct cache_store *store;
 	uint64_t store_mark;
@@ -224,6 +233,9 @@ static inline char *transaction_lines(struct transaction *transaction)
  * memory.
  */
 bool transaction_make_room(struct transaction *transaction, size_t bytes);
+
+/* Puts accel_lines into the head, unless the response is an error. */
+void transaction_merge_lines(struct transaction *transaction);
 
 /* Frees that memory: lines go to head_buffer again. */
 void transaction_drop_room(struct transaction *transaction);

@@ -33,6 +33,9 @@ enum phase phase_target(struct transaction *transaction);
 /* phase-scope.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 
+/* phase-internal.c: paths that only the server itself leads to. */
+enum phase phase_internal(struct transaction *transaction);
+
 /* phase-header.c: makes the fields of header that have variables. */
 enum phase phase_header(struct transaction *transaction);
 

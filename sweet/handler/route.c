@@ -10,6 +10,7 @@
 #include "handler/local-redirect.h"
 #include "handler/phase.h"
 #include "handler/route.h"
+#include "handler/static.h"
 
 static const struct {
 	enum phase (*run)(struct transaction *transaction);
@@ -19,6 +20,7 @@ static const struct {
 	{phase_target, false},	 /* path and host */
 	{phase_status, false},	 /* the status page, which no rule can hide */
 	{phase_scope, true},	 /* sets the scope, whose rules follow */
+	{phase_internal, true},	 /* internal */
 	{phase_header, true},	 /* header */
 	{phase_rate, true},	 /* request-rate */
 	{phase_address, true},	 /* allow, deny */
@@ -47,7 +49,9 @@ static enum respond proceed(struct transaction *transaction)
 	}
 }
 
-static void again(struct transaction *transaction, struct slice head, struct slice target)
+/* Responds for a request that a program has made of the client's, by that function. */
+static void respond_again(struct transaction *transaction, struct slice head, struct slice target,
+			  enum respond (*by)(struct transaction *transaction))
 {
 	enum respond respond = RESPOND_NOW;
 	struct request request;
@@ -63,7 +67,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 	transaction->has_upload = false;
 	if (good) {
 		transaction->request = &request;
-		respond = route(transaction);
+		respond = by(transaction);
 		transaction->request = NULL;
 	} else {
 		transaction_refuse(transaction, 502, "an invalid redirect of a program");
@@ -73,12 +77,30 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 		transaction->done(transaction);
 }
 
+static void again(struct transaction *transaction, struct slice head, struct slice target)
+{
+	respond_again(transaction, head, target, route);
+}
+
+static void send_file(struct transaction *transaction, struct slice head, const struct scope *files,
+		      const char *path)
+{
+	transaction->files = files;
+	g_strlcpy(transaction->path, path, sizeof(transaction->path));
+	/* Only its fields count. */
+	respond_again(transaction, head, SLICE("/"), static_respond);
+}
+
 enum respond route(struct transaction *transaction)
 {
 	transaction->again = again;
+	transaction->send_file = send_file;
 	transaction->proceed = proceed;
 	transaction->phase = 0;
 	transaction->rewritten_by = NULL;
 	transaction->tried = transaction->found = false;
+	transaction->internal = transaction->accel;
+	transaction->accel = false;
+	transaction->files = NULL;
 	return proceed(transaction);
 }

@@ -52,15 +52,21 @@ static struct wait *wait_of(struct transaction *transaction)
 	return (struct wait *)(void *)transaction->scratch;
 }
 
+/* Returns the scope whose folder has the file. */
+static const struct scope *files_of(const struct transaction *transaction)
+{
+	return transaction->files ? transaction->files : transaction->scope;
+}
+
 static struct file_cache *file_cache_of(const struct transaction *transaction)
 {
-	return transaction->scope->file_cache;
+	return files_of(transaction)->file_cache;
 }
 
 /* Returns the path relative to the file cache's directory. */
 static const char *file_path(const struct transaction *transaction)
 {
-	const struct scope *scope = transaction->scope;
+	const struct scope *scope = files_of(transaction);
 
 	return transaction->path + (scope->alias ? scope->alias_skip : 0);
 }
@@ -71,7 +77,7 @@ bool static_hides(const struct transaction *transaction)
 	static const char known[] = "/.well-known";
 	const char *path = file_path(transaction);
 
-	if (transaction->scope->hidden)
+	if (files_of(transaction)->hidden)
 		return false;
 	if (path == transaction->path && path[1] == '.' &&
 	    strncmp(path, known, sizeof(known) - 1) == 0 &&
@@ -148,7 +154,9 @@ static enum respond refuse(struct transaction *transaction, int error)
 {
 	switch (error) {
 	case -EISDIR:
-		return redirect(transaction);
+		/* A program has named a file; clients do not know its path. */
+		return transaction->files ? transaction_fail(transaction, 404, NULL)
+					  : redirect(transaction);
 	case -ENOENT:
 	case -ENOTDIR:
 	case -ENAMETOOLONG:

@@ -65,6 +65,17 @@ static const char *note_location(struct cgihead *head, struct seen *seen, struct
 	return NULL;
 }
 
+/* A path of this server, or of its files. */
+static const char *note_accel(struct slice *field, struct slice value)
+{
+	if (field->length)
+		return "two X-Accel-Redirect or X-Sendfile lines";
+	if (value.length == 0 || value.at[0] != '/')
+		return "an invalid X-Accel-Redirect or X-Sendfile, which must be a path";
+	*field = value;
+	return NULL;
+}
+
 static const char *note_length(struct cgihead *head, struct slice value)
 {
 	if (head->has_length)
@@ -142,6 +153,10 @@ static const char *note(struct cgihead *head, struct seen *seen, struct slice na
 		return note_location(head, seen, value);
 	if (name.length > 7 && slice_is((struct slice){name.at, 7}, "X-NABC-"))
 		return note_own(head, seen, name, value);
+	if (slice_is(name, "X-Accel-Redirect"))
+		return note_accel(&head->accel, value);
+	if (slice_is(name, "X-Sendfile"))
+		return note_accel(&head->sendfile, value);
 	if (slice_is(name, "Content-Length"))
 		return note_length(head, value);
 	if (slice_is(name, "Connection") && !field_options_add(&head->hop, value))

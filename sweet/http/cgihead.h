@@ -20,6 +20,8 @@ struct cgihead {
 	int status;	       /* 200 to 599; 302 for a Location without a Status */
 	struct slice location; /* length 0: none */
 	bool local_redirect;   /* location is a local path, whose response replaces this one */
+	struct slice accel;    /* X-Accel-Redirect; length 0: none */
+	struct slice sendfile; /* X-Sendfile; length 0: none */
 	bool has_type;
 	bool has_length;
 	bool sets_cookie;

@@ -81,9 +81,11 @@ bool field_is_withheld(struct slice name)
 		SLICE_OF("Date"),
 		SLICE_OF("Server"),
 		SLICE_OF("Status"),
+		SLICE_OF("X-Sendfile"),
 	};
 
 	return begins_with(name, PREFIX("Proxy-")) || begins_with(name, PREFIX("X-NABC-")) ||
+	       begins_with(name, PREFIX("X-Accel-")) ||
 	       slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 

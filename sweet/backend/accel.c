@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * accel.c - see accel.h.
+ *
+ * The answers are not cached as those of the program: a file has its own cache, and what is at an
+ * internal path is cached by its own fields.
+ */
+#include <string.h>
+
+#include "backend/accel.h"
+#include "http/header-merge.h"
+
+/* Remembers the program's lines for the response that is sent. */
+static bool save_lines(struct backend_call *call, const struct cgihead *head)
+{
+	struct transaction *transaction = call->transaction;
+	struct response_facts facts;
+	long length = call_take_lines(call, head->lines, &facts);
+
+	if (length < 0)
+		return false;
+	g_free(transaction->accel_lines);
+	transaction->accel_lines = g_malloc((gsize)length + 1);
+	length = (long)header_without_body(
+		(struct slice){transaction_lines(transaction), (size_t)length},
+		transaction->accel_lines);
+	transaction->accel_lines[length] = '\0';
+	transaction_drop_room(transaction);
+	return true;
+}
+
+/* Returns the folder of the pool that has the file, and its path there; NULL: none has. */
+static const struct scope *find_folder(const struct backend_call *call, const char *file,
+				       const char **path)
+{
+	const struct host *host = &call->transaction->config_ref->config->hosts[0];
+	const struct scope *found = NULL;
+
+	for (unsigned i = 0; i < host->scope_count; i++) {
+		const struct scope *scope = &host->scopes[i];
+		size_t length;
+
+		if (g_strcmp0(scope->accel_pool, call->pool->settings->name) != 0)
+			continue;
+		length = strlen(scope->folder);
+		if (strncmp(file, scope->folder, length) == 0 && file[length] == '/' &&
+		    (!found || length > strlen(found->folder))) {
+			found = scope;
+			*path = file + length;
+		}
+	}
+	return found;
+}
+
+static enum accel send_file(struct backend_call *call, const struct cgihead *head,
+			    const char **fault)
+{
+	char *file = g_strndup(head->sendfile.at, head->sendfile.length);
+	const struct scope *folder;
+	enum accel result = ACCEL_REFUSED;
+	const char *path;
+
+	/* Opening refuses ".." and links; this is for the message. */
+	folder = find_folder(call, file, &path);
+	if (!folder || strlen(path) > REQUEST_TARGET_MAX) {
+		*fault = "names a file by X-Sendfile that is in no folder of accel";
+	} else if (!save_lines(call, head)) {
+		*fault = "malformed header lines, or no memory for them";
+	} else {
+		call_send_file(call, folder, path);
+		result = ACCEL_TAKEN;
+	}
+	g_free(file);
+	return result;
+}
+
+enum accel accel_take(struct backend_call *call, const struct cgihead *head, const char **fault)
+{
+	const struct pool_config *settings = call->pool->settings;
+
+	if (!settings->accel || !settings->accel[0] ||
+	    (!head->accel.length && !head->sendfile.length))
+		return ACCEL_NONE;
+	if (head->sendfile.length)
+		return send_file(call, head, fault);
+	if (!pool_config_leads(settings)) {
+		*fault = "has an X-Accel-Redirect, but accel of its pool does not name internal";
+		return ACCEL_REFUSED;
+	}
+	if (!save_lines(call, head)) {
+		*fault = "malformed header lines, or no memory for them";
+		return ACCEL_REFUSED;
+	}
+	call->transaction->accel = true;
+	call_redirect(call, head->accel);
+	return ACCEL_TAKEN;
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""internal paths, and programs that let the server send a file: X-Accel-Redirect, X-Sendfile."""
+
+import os
+import re
+
+import pytest
+
+import server as servers
+from client import Client
+from files import MB, pattern, write
+
+RULES = """[sweet]
+cache=response
+error-page=503=/inside/sorry.html
+[path /inside]
+internal=on
+[path /inside/app]
+internal=on
+pool=leads
+[path /inside/open]
+internal=off
+[path /led]
+pool=leads
+[path /plain]
+pool=plain
+[path /rewritten]
+rewrite=/inside
+[path /tried]
+try-files=file;/inside/a.txt
+[pool leads]
+protocol=cgi
+folder={top}/programs
+accel=internal;{top}/files;{top}/files/deep
+[pool plain]
+protocol=cgi
+folder={top}/programs
+"""
+PROGRAM = b"""#!/bin/sh
+echo "$HTTP_FIELDS" | tr '|' '\\n'
+echo "Content-Type: text/x-own"
+echo "Set-Cookie: a=b"
+echo ETag: mine
+echo
+echo the program itself
+"""
+FILE = pattern(3 * MB + 7)
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory):
+    top = tmp_path_factory.mktemp("accel")
+    for name in ["a.txt", "open/a.txt", "sorry.html"]:
+        write(top / "root/inside" / name, name.encode())
+    write(top / "programs/p", PROGRAM).chmod(0o755)
+    write(top / "files/big", FILE)
+    write(top / "files/deep/.hidden", b"hidden")
+    write(top / "outside", b"secret")
+    os.symlink(top / "outside", top / "files/link")
+    return top
+
+
+@pytest.fixture(scope="module")
+def server(top):
+    rules = write(top / "sweet.conf", RULES.replace("{top}", str(top)).encode())
+    with servers.running("epoll", top / "root", "--config", rules) as server:
+        yield server
+
+
+def ask(server, target, fields=(), method="GET", more=""):
+    with Client(server.port) as client:
+        client.send(f"{method} {target} HTTP/1.1\r\nHost: a\r\nFields: {'|'.join(fields)}\r\n"
+                    f"{more}\r\n".encode())
+        return client.response(method)
+
+
+def test_internal(server):
+    assert ask(server, "/inside/a.txt").status == 404
+    assert ask(server, "/inside").status == 404
+    assert ask(server, "/inside/app/p").status == 404
+    assert ask(server, "/inside/open/a.txt").body == b"open/a.txt"
+    assert ask(server, "/rewritten/a.txt").body == b"a.txt"
+    assert ask(server, "/tried/x").body == b"a.txt"
+    # A Location that is a path is a request as the client's own.
+    with Client(server.port) as client:
+        client.send(b"GET /led/p HTTP/1.1\r\nHost: a\r\nFields: Location: /inside/a.txt\r\n\r\n")
+        assert b" 302 " in client.head().splitlines()[0]
+
+
+def test_redirect(server):
+    for _ in range(3):
+        answer = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt", "Cache-Control: private"])
+        assert (answer.status, answer.body) == (200, b"a.txt")
+        assert answer["Content-Type"] == "text/x-own" and answer["Set-Cookie"] == "a=b"
+        assert answer["Cache-Control"] == "private" and answer["ETag"] != "mine"
+        assert "X-Accel-Redirect" not in answer
+    answer = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt"], "HEAD")
+    assert (answer.status, answer["Content-Length"]) == (200, "5")
+    again = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt"],
+                more=f"If-None-Match: {answer['ETag']}\r\n")
+    assert again.status == 304 and again["Set-Cookie"] == "a=b"
+
+
+@pytest.mark.parametrize("target, status", [
+    ("/inside/none", 404), ("/inside/open/a.txt", 502), ("/led/p", 502), ("/", 502),
+    ("/inside/../outside", 502), ("/inside/%2e%2e/%2e%2e/outside", 400), ("/inside/app/p", 200)])
+def test_redirect_elsewhere(server, target, status):
+    answer = ask(server, "/led/p", [f"X-Accel-Redirect: {target}"])
+    if target == "/inside/app/p":
+        # It leads to itself, as the client's field says.
+        assert answer.status == 502
+        assert server.errors.wait("for the eleventh time")
+        return
+    assert answer.status == status
+    # The fields of the program are not those of an error.
+    assert "Set-Cookie" not in answer and "text/html" in answer["Content-Type"]
+
+
+def test_error_page(server):
+    answer = ask(server, "/led/p", ["Status: 503", "X-Accel-Redirect: /inside/a.txt"])
+    assert (answer.status, answer.body) == (200, b"a.txt")
+
+
+def test_file(server, top):
+    for _ in range(2):
+        answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/big"])
+        assert (answer.status, answer["Content-Type"]) == (200, "text/x-own")
+        assert answer.body == FILE
+        assert "X-Sendfile" not in answer and answer["Set-Cookie"] == "a=b"
+    answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/big"], more="Range: bytes=5-9\r\n")
+    assert (answer.status, answer.body) == (206, FILE[5:10])
+    answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/big"],
+                 more="Range: bytes=0-0,7-8\r\n")
+    assert answer.status == 206
+    assert re.match("multipart/byteranges; boundary=", answer["Content-Type"])
+    answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/deep/.hidden"])
+    assert answer.body == b"hidden"
+
+
+@pytest.mark.parametrize("file, status", [
+    ("{top}/outside", 502), ("{top}/files", 502), ("{top}/filesystem", 502),
+    ("{top}/files/../outside", 403), ("{top}/files/link", 403), ("{top}/files/deep", 404),
+    ("{top}/files/deep/", 403), ("{top}/files/none", 404), ("relative", 502),
+    ("/etc/passwd", 502)])
+def test_file_elsewhere(server, top, file, status):
+    answer = ask(server, "/led/p", [f"X-Sendfile: {file.replace('{top}', str(top))}"])
+    assert answer.status in (status, 404) and answer.status >= 400
+    assert b"secret" not in answer.body and "Set-Cookie" not in answer
+
+
+def test_two(server, top):
+    answer = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt",
+                                    "X-Accel-Redirect: /inside/b.txt"])
+    assert answer.status == 502
+
+
+def test_not_asked_for(server, top):
+    """Without accel, the program responds itself, and the fields do not get to the client."""
+    for field in ["X-Accel-Redirect: /inside/a.txt", f"X-Sendfile: {top}/files/big"]:
+        with Client(server.port) as client:
+            client.send(f"GET /plain/p HTTP/1.1\r\nHost: a\r\nFields: {field}\r\n\r\n".encode())
+            head = client.head().lower()
+            while b"the program itself" not in client.data:
+                client.more()
+        assert b" 200 " in head.splitlines()[0]
+        assert b"x-accel" not in head and b"x-sendfile" not in head
+
+
+@pytest.mark.parametrize("text, message", [
+    ("[pool a]\nprotocol=worker\ncommand=/bin/true\naccel=internal\n", "has accel, which is for"),
+    ("[pool a]\nprotocol=cgi\nfolder=/tmp\naccel=files\n", "must be internal, or a folder"),
+    ("[pool a]\nprotocol=cgi\nfolder=/tmp\naccel=/none\n", 'cannot serve the alias "/none"'),
+])
+def test_bad(tmp_path, text, message):
+    status, said = servers.check_config(write(tmp_path / "sweet.conf", text.encode()))
+    assert status == 1 and message in said
