@@ -10,7 +10,7 @@
 #include "config/path-rules.h"
 
 #define PLACES 256u	    /* a power of 2 */
-#define REMEMBERED_MAX 120u /* bytes; longer paths are not remembered */
+#define REMEMBERED_MAX 184u /* bytes; longer paths are not remembered */
 
 struct place {
 	const struct host *host;

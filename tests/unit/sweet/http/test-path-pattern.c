@@ -93,6 +93,46 @@ START_TEST(test_groups)
 }
 END_TEST
 
+/* What an expression begins with is compared first: whatever it looks like, PCRE2 decides. */
+START_TEST(test_begin)
+{
+	static const char *const expressions[] = {
+		"^/a",	      "^/ab?",	    "^/ab*c",	 "^/ab+",	   "^/a{0}b",
+		"^/a|b",      "^/a(b|c)",   "^(?i)/A",	 "^/a[(]|b",	   "^/a[]|]b",
+		"^/a[^]|]b",  "^/a\\.b",    "^/a\\|b",	 "^/a\\db",	   "^\\/a",
+		"^/a\\Q|\\E", "^/a(?:b|c)", "^/a(?#|)b", "^/a(?i)B",	   "(?x)^/a b",
+		"^/a(?x) b",  "^",	    "^$",	 "^/a$|^/b$",	   "^/a[\\]|]b",
+		"^/a.b",      "^/a\\x62",   "^/(a)|(b)", "^/a[[:alpha:]]", "^/a(b)(c)|b",
+		"^/a)?b",     "(^/a)|b",
+	};
+	static const char *const paths[] = {"/",    "/a",   "/A",   "/ab",  "/abb", "/aB",
+					    "/ac",  "b",    "/b",   "/a.b", "/a|b", "/a1b",
+					    "/a(",  "/a]b", "/a|",  "",	    "/abc", "/axb",
+					    "/a b", "/a^b", "/a\\", "/a[b", "/xb",  "/a|]b"};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(expressions); i++) {
+		/* The same without '^' at its begin. */
+		char *other = g_strconcat("(?:)", expressions[i], NULL), *why;
+		struct path_pattern *one = path_pattern_compile(expressions[i], &why), *two;
+
+		g_free(why);
+		two = path_pattern_compile(other, &why);
+		g_free(why);
+		ck_assert((one == NULL) == (two == NULL));
+		for (unsigned k = 0; one && k < G_N_ELEMENTS(paths); k++) {
+			struct slice path = {paths[k], strlen(paths[k])};
+
+			ck_assert_msg(path_pattern_match(one, memory, path, &captures) ==
+					      path_pattern_match(two, memory, path, &captures),
+				      "%s: %s", expressions[i], paths[k]);
+		}
+		path_pattern_free(one);
+		path_pattern_free(two);
+		g_free(other);
+	}
+}
+END_TEST
+
 START_TEST(test_invalid)
 {
 	static const char *const expressions[] = {"(", "[a", "a{2,1}", "\\", "(?<n>a)(?<n>b)",
@@ -129,6 +169,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_match);
 	tcase_add_test(tcase, test_groups);
+	tcase_add_test(tcase, test_begin);
 	tcase_add_test(tcase, test_invalid);
 	tcase_add_test(tcase, test_too_hard);
 }
