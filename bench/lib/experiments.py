@@ -9,8 +9,8 @@ import shutil
 import sys
 
 from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
-               library, load, nic, packets, pipe, plot, process, reload, replacement, report, scaling,
-               sendfile, slow, specweb, surge, tls, tracereplay, tux)
+               library, load, nic, packets, pipe, plot, process, reload, replacement, report, rules,
+               scaling, sendfile, slow, specweb, surge, tls, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -199,6 +199,12 @@ def fixed_sizes(context):
             "files that no cache holds, 54 MB and 1 GB: CPU time for a megabyte", large)
 def large_files(context):
     large.measure(context)
+
+
+@experiment("rules", report.print_ratios,
+            "a configuration of 80 prefixes and 20 regular expressions beside one without", rules)
+def many_rules(context):
+    rules.measure(context)
 
 
 @experiment("dynamic", dynamic.print_bars,
