@@ -54,6 +54,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/pool-config.c sweet/config/pool-config.h \
 	sweet/config/configuration.c sweet/config/configuration.h \
 	sweet/config/config-rule.c sweet/config/config-rule.h \
+	sweet/config/config-log.c sweet/config/config-log.h \
 	sweet/config/config-key.c sweet/config/config-key.h \
 	sweet/config/config-scope.c sweet/config/config-scope.h \
 	sweet/config/config-store.c sweet/config/config-store.h \
@@ -99,10 +100,14 @@ sweet_libsweet_a_SOURCES = \
 	sweet/log/log.c sweet/log/log.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/logs.c sweet/core/logs.h \
+	sweet/core/log-set.c sweet/core/log-set.h \
+	sweet/core/thread-logs.c sweet/core/thread-logs.h \
 	sweet/base/escape.c sweet/base/escape.h \
 	sweet/base/counter.h sweet/base/holds.h \
 	sweet/base/json.c sweet/base/json.h \
 	sweet/log/access-line.c sweet/log/access-line.h \
+	sweet/log/log-format.c sweet/log/log-format.h \
+	sweet/log/template-line.c sweet/log/template-line.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
 	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
 	sweet/base/timer.c sweet/base/timer.h \
@@ -194,7 +199,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-try.c sweet/handler/request-value.c sweet/handler/request-value.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \
-	sweet/conn/output.c sweet/conn/output.h \
+	sweet/conn/output.c sweet/conn/output-log.c sweet/conn/output.h \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \

@@ -188,10 +188,14 @@ SWEET_UNITS = \
 	tests/unit/sweet/log/test-log \
 	tests/unit/sweet/config/test-config \
 	tests/unit/sweet/config/test-config-scopes \
+	tests/unit/sweet/config/test-config-log \
 	tests/unit/sweet/core/test-site \
 	tests/unit/sweet/core/test-access-log \
+	tests/unit/sweet/core/test-thread-logs \
 	tests/unit/sweet/base/test-escape \
 	tests/unit/sweet/log/test-access-line \
+	tests/unit/sweet/log/test-log-format \
+	tests/unit/sweet/log/test-template-line \
 	tests/unit/sweet/http/test-proxy-protocol \
 	tests/unit/sweet/base/test-address \
 	tests/unit/sweet/spawn/test-endpoint \
@@ -637,6 +641,22 @@ tests_unit_sweet_base_test_escape_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_escape_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_escape_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_config_test_config_log_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_log_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_log_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_thread_logs_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_thread_logs_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_thread_logs_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_log_test_log_format_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_log_format_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_log_format_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_log_test_template_line_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_template_line_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_template_line_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_log_test_access_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_access_line_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_access_line_LDADD = $(sweet_unit_ldadd)
@@ -926,6 +946,7 @@ EXTRA_DIST += \
 	tests/system/library/test_nabcctl_units.py \
 	tests/system/operate/test_log.py \
 	tests/system/operate/test_log_files.py \
+	tests/system/operate/test_log_templates.py \
 	tests/system/operate/test_reload.py \
 	tests/system/operate/test_reload_call.py \
 	tests/system/operate/test_service.py \

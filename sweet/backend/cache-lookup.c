@@ -235,6 +235,11 @@ static void answered(struct respcache_ask *ask)
 	transaction->done(transaction);
 }
 
+/* For the log.  A hit after RESPCACHE_WAIT is said to be coalesced. */
+static const char *const verdicts[] = {
+	[RESPCACHE_PASS] = "pass",  [RESPCACHE_HIT] = "hit",   [RESPCACHE_STALE] = "stale",
+	[RESPCACHE_FETCH] = "miss", [RESPCACHE_WAIT] = "wait", [RESPCACHE_AGAIN] = "pass"};
+
 /* --- the way in ------------------------------------------------------------------------------- */
 
 static enum respond look_up(struct transaction *transaction)
@@ -248,6 +253,7 @@ static enum respond look_up(struct transaction *transaction)
 	struct cache_place place;
 
 	/* Not cached: caching is off, or the names are too long for a key. */
+	transaction->cache_verdict = "pass";
 	if (transaction->scope->response_cache.mode == CACHEABLE_OFF ||
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
@@ -255,6 +261,7 @@ static enum respond look_up(struct transaction *transaction)
 	verdict = respcache_look_up(thread->server->responses, &look->ask, request,
 				    transaction->scope->response_cache, loop_now_ns(thread->loop));
 	flight = look->ask.flight;
+	transaction->cache_verdict = verdicts[verdict];
 	switch (verdict) {
 	case RESPCACHE_HIT:
 		return give(transaction, request);
@@ -282,6 +289,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 	if (!is_safe(transaction->request)) {
 		enum respond respond;
 
+		transaction->cache_verdict = "pass";
 		cache_store_change(transaction, transaction->request);
 		respond = backend_call_start(pool, transaction, skip);
 		if (respond == RESPOND_NOW)

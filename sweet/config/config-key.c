@@ -13,7 +13,7 @@
 #include "config/config-store.h"
 #include "http/forwarded.h"
 #include "http/request.h"
-#include "log/access-line.h"
+#include "log/log-format.h"
 #include "tls/tls.h"
 
 #define THREADS_MAX 4096
@@ -22,11 +22,6 @@
 static const char *const arch_words[] = {"amped", "sped", "mt", "mp", NULL};
 static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
 static const char *const path_words[] = {"nabc", "posix", NULL};
-static const char *const format_words[] = {[ACCESS_SHORT] = "short",
-					   [ACCESS_COMMON] = "common",
-					   [ACCESS_COMBINED] = "combined",
-					   [ACCESS_JSON] = "json",
-					   NULL};
 static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
 static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy", "kernel", NULL};
 static const char *const page_cache_words[] = {"keep", "drop", "bypass", NULL};
@@ -150,10 +145,6 @@ const struct key config_keys[] = {
 	 .help = "on: make the file system read-only", .argument = "SWITCH"},
 	{"pid-file", GLOBAL(pid_file), .store = store_text, .least = 1,
 	 .help = "Write the process id to this file", .argument = "FILE"},
-	{"access-log", GLOBAL(access_log), .otherwise = "off", .store = store_text, .least = 1,
-	 .help = "File, - for standard output, or off", .argument = "FILE"},
-	{"log-format", GLOBAL(log_format), .otherwise = "short", .store = store_word,
-	 .words = format_words, .help = "short, common, combined or json", .argument = "FORMAT"},
 	{"error-log", GLOBAL(error_log), .otherwise = "-", .store = store_text, .least = 1,
 	 .help = "File, - for standard error, syslog or journal", .argument = "FILE"},
 	{"log-level", GLOBAL(log_level), .otherwise = "notice", .store = store_word,
@@ -269,6 +260,12 @@ const struct key config_keys[] = {
 	 .help = "Folder with answers to this challenge of ACME; off", .argument = "FOLDER"},
 	{"hsts", SITE(hsts), .store = store_line, .least = 1,
 	 .help = "Strict-Transport-Security, with TLS; off", .argument = "TEXT"},
+
+	{"access-log", SITE(access_log), .otherwise = "off", .store = store_text, .least = 1,
+	 .help = "File, - for standard output, or off", .argument = "FILE"},
+	{"log-format", SITE(log_format), .otherwise = "short", .store = store_log_format,
+	 .words = log_variables, .help = "short, common, combined, json, or template:TEXT",
+	 .argument = "FORMAT"},
 
 	{"try-files", KEY_SCOPE, .list = true, .otherwise = "", .store = store_try_files,
 	 .help = "file, folder, then what answers instead: /PATH, pool:NAME or =STATUS; off",

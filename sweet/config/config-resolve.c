@@ -8,6 +8,7 @@
 #include "config/arch.h"
 #include "config/config-chain.h"
 #include "config/config-key.h"
+#include "config/config-log.h"
 #include "config/config-map.h"
 #include "config/config-pool.h"
 #include "config/config-resolve.h"
@@ -99,13 +100,21 @@ static void read_listen(struct config_tree *tree, struct config *config, struct 
 	config->by_address |= host->address_count > 0;
 }
 
-/* Returns the place of the host's key, or of its group. */
-static const char *site_place(const struct section *const *chain, const char *name)
+/* Returns the place of the host's key; NULL: on the command line, or nowhere. */
+static const char *given_place(const struct section *const *chain, const char *name)
 {
 	unsigned at = (unsigned)key_find(name, KEY_SITE);
 	const struct section *of = chain[chain_nearest(chain, at)];
 
-	return of && of->given[at].place ? of->given[at].place : chain[0]->place;
+	return of ? of->given[at].place : NULL;
+}
+
+/* The same, or the place of its group. */
+static const char *site_place(const struct section *const *chain, const char *name)
+{
+	const char *place = given_place(chain, name);
+
+	return place ? place : chain[0]->place;
 }
 
 static void read_tls(struct config_tree *tree, const struct config *config, struct host *host,
@@ -176,6 +185,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		}
 		chain_resolve(tree, KEY_SITE, chain, host);
 		read_tls(tree, config, host, chain);
+		config_log_add(config, host, given_place(chain, "access-log"));
 		scope_add(tree, config, host, section, chain);
 	}
 	for (unsigned exact = 0; exact < 2; exact++)
@@ -187,6 +197,11 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		}
 	scope_resolve_patterns(tree, config);
 	scope_add_folders(tree, config);
+	if (!config_log_number_fields(config))
+		config_tree_complain(tree, NULL,
+				     "log-format: the templates name %u fields of requests; "
+				     "together they may name 16 different ones",
+				     config->log_field_count);
 }
 
 static void resolve_pool(struct config_tree *tree, const struct section *section,

@@ -12,6 +12,7 @@
 #include "config/config-rule.h"
 #include "config/config-store.h"
 #include "config/config-value.h"
+#include "log/log-format.h"
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong)
 {
@@ -240,6 +241,12 @@ const char *store_variables(const struct key *key, char **values, void *base, co
 				return "must be another variable: programs rely on the server's";
 	}
 	return store_list(key, values, base, wrong);
+}
+
+const char *store_log_format(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return log_format_read(values[0],
+			       (struct log_format **)(void *)((char *)base + key->offset), wrong);
 }
 
 const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong)

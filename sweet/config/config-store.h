@@ -32,6 +32,7 @@ const char *store_variables(const struct key *key, char **values, void *base, co
 const char *store_headers(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_match(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_rewrite_to(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_log_format(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_cache(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_cache_control(const struct key *key, char **values, void *base,

@@ -12,6 +12,7 @@
 #include "http/header-rule.h"
 #include "http/path-pattern.h"
 #include "http/template.h"
+#include "log/log-format.h"
 
 static void free_rules(struct scope *scope)
 {
@@ -80,6 +81,8 @@ static void free_host(struct host *host)
 	g_free(host->answer_folder);
 	g_free(host->hsts);
 	g_free(host->tls_place);
+	g_free(host->access_log);
+	log_format_free(host->log_format);
 	g_free(host->name);
 }
 
@@ -98,6 +101,10 @@ void config_release(struct config *config)
 	for (unsigned i = 0; i < config->host_count; i++)
 		free_host(&config->hosts[i]);
 	g_free(config->hosts);
+	for (unsigned i = 0; i < config->log_count; i++)
+		g_free(config->logs[i].place);
+	g_free(config->logs);
+	g_strfreev(config->log_fields);
 	if (config->names)
 		g_hash_table_destroy(config->names);
 	g_strfreev(config->listen);
@@ -129,7 +136,6 @@ void config_release(struct config *config)
 	g_free(config->pid_file);
 	g_free(config->spool_directory);
 	g_free(config->mime_types);
-	g_free(config->access_log);
 	g_free(config->error_log);
 	g_free(config->server_header);
 	g_free(config);

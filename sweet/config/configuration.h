@@ -28,6 +28,7 @@
 
 struct header_rule;
 struct ip_acl;
+struct log_format;
 struct path_pattern;
 struct template;
 
@@ -141,15 +142,25 @@ struct host {
 	char *client_ca;	     /* NULL: none */
 	char *answer_folder;	     /* of tls-challenge.h; NULL: no challenge is answered */
 	char *hsts;		     /* value of Strict-Transport-Security; NULL: off */
-	char *tls_place;	     /* of its certificate, for messages */
-	struct tls_identity *tls;    /* opened by site.c; NULL: no address has TLS */
-	struct tls_file answers;     /* answer_folder, opened by site.c; name NULL: it is not */
+	char *access_log;	     /* file, "-" or "off" */
+	struct log_format *log_format;
+	unsigned log;		  /* of both: an index of the config's logs */
+	char *tls_place;	  /* of its certificate, for messages */
+	struct tls_identity *tls; /* opened by site.c; NULL: no address has TLS */
+	struct tls_file answers;  /* answer_folder, opened by site.c; name NULL: it is not */
 	/* The longest prefix first; after "" those of exact paths and of patterns. */
 	struct scope *scopes;
 	unsigned scope_count;
 	GHashTable *exact; /* of a path, one more than the index of its scope; NULL: none */
 	struct path_rule **rules;
 	unsigned rule_count;
+};
+
+/* A file with a format: the hosts with both share it. */
+struct config_log {
+	const char *file; /* of the first host that has it, as the others */
+	struct log_format *format;
+	char *place; /* of its key access-log; NULL: the command line */
 };
 
 /* A prefix that an option maps to a pool, for all hosts. */
@@ -236,8 +247,6 @@ struct config {
 	bool path_cache, header_cache, content_cache; /* what is cached of files: file-cache.h */
 	unsigned header_align; /* pad heads to a multiple of these bytes; 0: no padding */
 	char *mime_types;
-	char *access_log;    /* file, "-" or "off" */
-	unsigned log_format; /* enum access_format */
 	char *error_log;     /* "-", file, "syslog" or "journal" */
 	unsigned log_level;  /* 0 errors to 4 debug */
 	char *server_header; /* NULL: off */
@@ -257,6 +266,10 @@ struct config {
 	unsigned mount_count;
 	struct map_table *maps;
 	unsigned map_count;
+	struct config_log *logs; /* [0] is the default host's */
+	unsigned log_count;
+	char **log_fields; /* of requests, in templates of logs */
+	unsigned log_field_count;
 	struct host *hosts; /* [0] is the default */
 	unsigned host_count;
 	GHashTable *names; /* to a GPtrArray of the hosts with the name */

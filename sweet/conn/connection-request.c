@@ -120,7 +120,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->give_up = give_up;
 	transaction->drop_upload = connection_drop_upload;
 	counter_add(&thread->counters.requests, 1);
-	if (thread->log.fd >= 0)
+	if (thread->logs.wants)
 		output_remember_line(output, head, length);
 	if (transaction->http2)
 		output_remember_http2(output);
@@ -149,7 +149,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		g_clear_pointer(&forwarded, drop_text);
 		return true;
 	}
-	if (access_log_wants_fields(&thread->log))
+	if (thread->logs.wants & ~(unsigned)LOG_WANTS_LINE)
 		output_remember_fields(output, &request);
 	carrier->requests++;
 	may_continue =

@@ -18,7 +18,6 @@
 #define SPARE_MAX 1024 /* the streams of a few sessions */
 #endif
 #define CRLF "\r\n"
-#define STATUS_GONE 499 /* in the log: the client disconnected; as in other servers */
 
 static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
@@ -58,6 +57,10 @@ struct output *output_open(struct thread *thread)
 	output->log_request = output->log_referer = (struct slice){0};
 	output->log_agent = output->log_host = (struct slice){0};
 	output->log_used = 0;
+	output->log_tls_version = output->log_tls_cipher = NULL;
+	for (unsigned i = 0; i < thread->config_ref->config->log_field_count; i++)
+		output->log_fields[i] = (struct slice){0};
+	output->head_length = 0;
 	/* Set field by field, since the buffers behind the fields are large. */
 	transaction = &output->transaction;
 	transaction->thread = thread;
@@ -98,6 +101,7 @@ struct output *output_open(struct thread *thread)
 	transaction->text = NULL;
 	transaction->bodiless = false;
 	transaction->remote_user[0] = '\0';
+	transaction->pool_name = transaction->cache_verdict = NULL;
 	transaction->error_page = false;
 	transaction->lead_length = 0;
 	transaction->next = NULL;
@@ -162,60 +166,7 @@ void output_free_spare(struct thread *thread)
 		free(output);
 }
 
-void output_remember_http2(struct output *output)
-{
-	static const char before[] = "HTTP/1.1", version[] = "HTTP/2.0";
-	struct slice line = output->log_request;
-	size_t at = line.length - (sizeof(before) - 1);
-
-	/* It is the first thing in that memory. */
-	if (line.length >= sizeof(before) && memcmp(line.at + at, before, sizeof(before) - 1) == 0)
-		memcpy(output->log_text + at, version, sizeof(version) - 1);
-}
-
-/* The buffer is as large as the sum of all limits. */
-static void remember(struct output *output, struct slice *logged, struct slice text, size_t most)
-{
-	char *to = output->log_text + output->log_used;
-
-	if (text.length > most)
-		text.length = most;
-	memcpy(to, text.at, text.length);
-	*logged = (struct slice){.at = to, .length = text.length};
-	output->log_used += text.length;
-}
-
-void output_remember_line(struct output *output, const char *head, size_t length)
-{
-	const char *start = head, *end;
-
-	while (length && (*start == '\r' || *start == '\n')) {
-		start++;
-		length--;
-	}
-	end = memchr(start, '\r', length);
-	if (end)
-		length = (size_t)(end - start);
-	end = memchr(start, '\n', length);
-	if (end)
-		length = (size_t)(end - start);
-	remember(output, &output->log_request, (struct slice){start, length}, ACCESS_REQUEST_MAX);
-}
-
-void output_remember_fields(struct output *output, const struct request *request)
-{
-	const struct slice *referer = request_find(request, "Referer");
-	const struct slice *agent = request_find(request, "User-Agent");
-
-	if (referer)
-		remember(output, &output->log_referer, *referer, ACCESS_REFERER_MAX);
-	if (agent)
-		remember(output, &output->log_agent, *agent, ACCESS_AGENT_MAX);
-	if (request->host.at)
-		remember(output, &output->log_host, request->host, ACCESS_HOST_MAX);
-}
-
-static void refresh_date(struct thread *thread)
+void output_refresh_date(struct thread *thread)
 {
 	const struct config *config = thread->config_ref->config;
 	uint64_t now = loop_now_ms(thread->loop);
@@ -288,7 +239,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	if (transaction->accel_lines)
 		transaction_merge_lines(transaction);
 	at = output_bytes(output);
-	refresh_date(thread);
+	output_refresh_date(thread);
 	if (transaction->status == 200)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
 	else
@@ -324,6 +275,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		at = APPEND(at, "Connection: keep-alive\r\n");
 	at = APPEND(at, "\r\n");
 	at = pad(output, lead, at);
+	output->head_length = (size_t)(at - output_bytes(output));
 	if (text_length && !transaction->head_only) {
 		at = append(at, text, text_length);
 		output->sent = text_length;
@@ -366,36 +318,4 @@ const char *output_chunk_end(const struct output *output, size_t *length)
 {
 	*length = output->chunk_end;
 	return &CRLF[2 - output->chunk_end];
-}
-
-void output_log(struct output *output)
-{
-	const struct transaction *transaction = &output->transaction;
-	struct thread *thread = transaction->thread;
-	struct access_line line;
-	int hundred = transaction->status / 100;
-	uint64_t us = (loop_now_ns(thread->loop) - output->began_ns) / 1000;
-
-	counter_add(&thread->counters.responses[hundred < 6 ? hundred : 5], 1);
-	counter_add(&thread->counters.body_bytes, output->sent);
-	histogram_record(&thread->counters.latency, us);
-	if (thread->log.fd < 0)
-		return;
-	if (!thread->date_until_ms)
-		refresh_date(thread);
-	line = (struct access_line){
-		.remote = transaction->remote_addr,
-		.remote_port = transaction->remote_port,
-		.date = thread->date,
-		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
-			 strlen(transaction->remote_user)},
-		.request = output->log_request,
-		.referer = output->log_referer,
-		.agent = output->log_agent,
-		.host = output->log_host,
-		.status = transaction->status ? transaction->status : STATUS_GONE,
-		.bytes = output->sent,
-		.microseconds = us,
-	};
-	access_log_put(&thread->log, &line);
 }

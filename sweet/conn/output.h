@@ -13,6 +13,10 @@
 
 #define OUTPUT_ALIGN 64 /* bytes; the maximum of header-align */
 
+/* The last 1024 are for the fields that templates name, with what the others leave. */
+#define OUTPUT_LOG_MAX                                                                             \
+	(ACCESS_REQUEST_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_HOST_MAX + 1024)
+
 struct output {
 	struct transaction transaction; /* must be first */
 	uint64_t began_ns;
@@ -21,10 +25,14 @@ struct output {
 	bool chunked;		 /* uses chunks (RFC 9112, section 7.1) */
 	unsigned char chunk_end; /* bytes of the last chunk's end that are not sent */
 	bool ended;		 /* of a body of unknown length */
-	/* What the client sent, in log_text, if there is a log. */
+	size_t head_length;	 /* bytes of the head that was made */
+	/* What the client sent, in log_text, as the logs want it. */
 	struct slice log_request, log_referer, log_agent, log_host;
+	struct slice
+		log_fields[LOG_FIELDS_MAX]; /* as config->log_fields; unused ones are not set */
+	const char *log_tls_version, *log_tls_cipher;
 	size_t log_used;
-	char log_text[ACCESS_REQUEST_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_HOST_MAX];
+	char log_text[OUTPUT_LOG_MAX];
 	/* Aligned to a cache line of the CPU (paper 003, section 5.5). */
 	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_AROUND_MAX];
 };
@@ -54,7 +62,7 @@ void output_remember_line(struct output *output, const char *head, size_t length
 /* That line came in a stream of HTTP/2: says so. */
 void output_remember_http2(struct output *output);
 
-/* Saves the fields for the log, if access_log_wants_fields(). */
+/* Saves what else the logs want of the request. */
 void output_remember_fields(struct output *output, const struct request *request);
 
 /*
@@ -72,6 +80,9 @@ size_t output_lead(struct output *output, size_t length);
 
 /* Returns the end of the last chunk that is not sent yet; the caller reduces chunk_end. */
 const char *output_chunk_end(const struct output *output, size_t *length);
+
+/* Makes the fields that all responses of a second share, with their date. */
+void output_refresh_date(struct thread *thread);
 
 /* Counts and logs the response. */
 void output_log(struct output *output);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access-log.c - see access-log.h.  A struct access_log belongs to its thread, except `coming`,
- * where another thread puts the next descriptor and format as one number; 0: none.
+ * access-log.c - see access-log.h.  A struct access_log belongs to its thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +99,9 @@ static bool before_sleep(struct loop_hook *hook)
 void access_log_put(struct access_log *log, const struct access_line *line)
 {
 	uint64_t now = loop_now_ns(log->loop);
+	char *to, *end;
+	bool template;
+	size_t most;
 
 	if (log->fd < 0)
 		return;
@@ -109,59 +111,26 @@ void access_log_put(struct access_log *log, const struct access_line *line)
 		clock_gettime(CLOCK_REALTIME, &real);
 		access_clock_set(&log->clock, real, now);
 	}
-	if (access_line_most(line) > sizeof(log->buffer) - log->used)
+	template = log->format->kind >= ACCESS_TEMPLATE;
+	most = template ? template_line_most(log->format, line) : access_line_most(line);
+	if (most > sizeof(log->buffer) - log->used)
 		access_log_flush(log);
-	log->used = (size_t)(access_line_write(log->buffer + log->used, log->format, line,
-					       &log->clock, now) -
-			     log->buffer);
+	to = log->buffer + log->used;
+	end = template ? template_line_write(to, log->format, line, &log->clock, now)
+		       : access_line_write(to, log->format->kind, line, &log->clock, now);
+	log->used += (size_t)(end - to);
 }
 
-/* --- changing to another file --------------------------------------------------------- */
-
-static int64_t pack(int fd, enum access_format format)
+void access_log_use(struct access_log *log, int fd, const struct log_format *format)
 {
-	return (int64_t)(fd + 2) << 8 | (int64_t)format;
-}
-
-static int packed_fd(int64_t coming)
-{
-	return (int)(coming >> 8) - 2;
-}
-
-static void take(struct access_log *log)
-{
-	int64_t coming = atomic_exchange(&log->coming, 0);
-
-	if (!coming)
-		return;
 	access_log_flush(log);
-	if (log->fd >= 0)
-		close(log->fd);
-	log->fd = packed_fd(coming);
-	log->format = (enum access_format)(coming & 255);
+	log->fd = fd;
+	log->format = format;
 	log->torn = log->failing = false;
 }
 
-static void take_task(struct loop_task *task)
-{
-	take((struct access_log *)((char *)task - offsetof(struct access_log, task)));
-}
-
-void access_log_change(struct access_log *log, int fd, enum access_format format)
-{
-	int64_t before = atomic_exchange(&log->coming, pack(fd, format));
-
-	if (!before) {
-		log->task.run = take_task;
-		loop_post(log->loop, &log->task);
-		return;
-	}
-	/* The thread has not taken the previous descriptor, and never will. */
-	if (packed_fd(before) >= 0)
-		close(packed_fd(before));
-}
-
-void access_log_start(struct access_log *log, struct loop *loop, int fd, enum access_format format)
+void access_log_start(struct access_log *log, struct loop *loop, int fd,
+		      const struct log_format *format)
 {
 	log->fd = fd;
 	log->format = format;
@@ -171,15 +140,4 @@ void access_log_start(struct access_log *log, struct loop *loop, int fd, enum ac
 	log->clock.began_ns = loop_now_ns(loop) - UINT64_C(2000000000);
 	log->written_ms = loop_now_ms(loop) - ACCESS_LOG_MS;
 	loop_hook_add(loop, &log->hook);
-}
-
-void access_log_stop(struct access_log *log)
-{
-	if (!log->loop)
-		return;
-	access_log_flush(log);
-	take(log);
-	if (log->fd >= 0)
-		close(log->fd);
-	log->fd = -1;
 }

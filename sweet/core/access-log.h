@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access-log.h - a thread's part of the access log.
+ * access-log.h - a thread's lines for one access log.
  *
  * Lines are collected in memory.  They are written when the thread is about to sleep and the last
  * write is a second ago, or at the latest one second later; also when the memory is full, when the
- * log changes, and at the end.  One write contains many whole lines.  The thread has its own
- * descriptor, opened for appending, so that it can change to another file independently of other
- * threads.
+ * log changes, and at the end.  One write contains many whole lines, which is appended, so that
+ * several threads can share the descriptor.
  */
 #ifndef SWEET_ACCESS_LOG_H
 #define SWEET_ACCESS_LOG_H
 
-#include <stdatomic.h>
-
 #include "event/loop.h"
-#include "log/access-line.h"
+#include "log/template-line.h"
 
 #define ACCESS_LOG_BUFFER 65536 /* bytes */
 #define ACCESS_LOG_MS 1000	/* between writes that are not urgent */
 
 struct access_log {
-	int fd; /* -1: off */
-	enum access_format format;
+	int fd;				 /* of log-set.c; -1: off */
+	const struct log_format *format; /* the same */
 	struct loop *loop;
 	struct loop_hook hook; /* before a sleep */
 	struct timer timer;    /* runs while lines are buffered */
-	struct loop_task task; /* to take the next descriptor */
-	_Atomic int64_t coming;
 	uint64_t written_ms;
 	bool failing; /* and the failure was logged */
 	bool torn;    /* the file ends in the middle of a line */
@@ -41,27 +36,15 @@ struct access_log {
  */
 int access_log_open(const char *where, int *fd);
 
-/* Starts the log before the loop runs.  Takes over fd; -1: off. */
-void access_log_start(struct access_log *log, struct loop *loop, int fd, enum access_format format);
+/* Starts the log, on its thread or before its loop runs.  It ends only with the loop. */
+void access_log_start(struct access_log *log, struct loop *loop, int fd,
+		      const struct log_format *format);
 
-/*
- * Changes to another descriptor, which it takes over, and another format, as soon as the log's
- * thread processes this; buffered lines go to the previous one.  Only one thread at a time may call
- * it.
- */
-void access_log_change(struct access_log *log, int fd, enum access_format format);
+/* Changes to another descriptor and format; buffered lines go to the previous one. */
+void access_log_use(struct access_log *log, int fd, const struct log_format *format);
 
 /* Runs on the log's thread.  The line gets the time of the loop's clock. */
 void access_log_put(struct access_log *log, const struct access_line *line);
 void access_log_flush(struct access_log *log);
-
-/* Flushes and closes; the loop does not run any more. */
-void access_log_stop(struct access_log *log);
-
-/* Whether lines contain more of a request than its first line. */
-static inline bool access_log_wants_fields(const struct access_log *log)
-{
-	return log->fd >= 0 && log->format >= ACCESS_COMBINED;
-}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * logs.h - opens, reopens and changes both logs of the whole server.
+ * logs.h - opens, reopens and changes all logs of the whole server.
  */
 #ifndef SWEET_LOGS_H
 #define SWEET_LOGS_H
@@ -13,10 +13,10 @@
  * configuration has changed, and when the files have been moved.  Returns false with *why, a line
  * for the operator (g_free()), and changes nothing then.  Main thread.
  */
-bool logs_apply(struct server *server, const struct config *config, char **why);
+bool logs_apply(struct server *server, struct config *config, char **why);
 
-/* Sets up a thread's part, before its loop runs.  Returns false as above. */
-bool logs_join(struct server *server, struct thread *thread, char **why);
+/* Sets up a thread's part, before its loop runs. */
+void logs_join(struct server *server, struct thread *thread);
 
 /* Call it after all threads have ended. */
 void logs_close(struct server *server);

@@ -13,7 +13,7 @@
 #include "base/histogram.h"
 #include "config/arch.h"
 #include "config/configuration.h"
-#include "core/access-log.h"
+#include "core/thread-logs.h"
 #include "event/thread-pool.h"
 #include "event/loop.h"
 #include "files/file-cache-tick.h"
@@ -42,10 +42,9 @@ struct server {
 	struct respcache *responses;
 	struct spools *spools;		 /* NULL: no directory for them */
 	struct spawn_table *spawn_table; /* NULL: the spawner starts no programs */
-	int log_fd;			 /* of logs.c, with the next field */
-	enum access_format log_format;
-	size_t cache_size; /* bytes; for this process */
-	size_t max_unit;   /* bytes */
+	struct log_set *logs;		 /* of logs.c */
+	size_t cache_size;		 /* bytes; for this process */
+	size_t max_unit;		 /* bytes */
 	struct body_budget bodies;
 	struct body_budget answers; /* of responses by data_path_posix */
 	const struct data_path *path;
@@ -114,7 +113,7 @@ struct thread {
 	struct loop *loop;
 	struct file_cache_tick *tick;  /* of the loop: counts references to entries of files */
 	struct config_ref *config_ref; /* for new transactions */
-	struct access_log log;
+	struct thread_logs logs;
 	struct thread_counters counters;
 	/* Of output.c: the fields that all responses of a second share, and their date. */
 	uint64_t date_until_ms; /* loop's clock; 0: not made yet */

@@ -106,6 +106,8 @@ struct transaction {
 	char path[REQUEST_TARGET_MAX + 1];
 	char *rewrite_query;			 /* the query of a rewrite; NULL: the request's */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
+	const char *pool_name;			 /* of the pool that responds; NULL: none */
+	const char *cache_verdict; /* of the response cache, static text; NULL: not asked */
 
 	/* The response. */
 	int status;

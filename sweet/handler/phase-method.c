@@ -36,5 +36,6 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 
 	if (request->method == METHOD_OTHER && !pool_config_takes(pool, request->method_name))
 		return phase_no_pool(transaction);
+	transaction->pool_name = pool->name;
 	return phase_responds(cache_lookup(pool->running, transaction, skip));
 }

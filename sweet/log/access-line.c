@@ -145,41 +145,53 @@ static char *write_member(char *to, struct slice text, size_t most)
 	return to;
 }
 
-/* A line without three words has no method and no protocol; all of it is the target. */
-static char *write_request(char *to, struct slice request)
+void access_request_split(struct access_request *request, struct slice line)
 {
-	const char *first = request.length ? memchr(request.at, ' ', request.length) : NULL;
-	const char *last = request.length ? memrchr(request.at, ' ', request.length) : NULL;
-	struct slice method = {0}, target = request, protocol = {0};
+	const char *first = line.length ? memchr(line.at, ' ', line.length) : NULL;
+	const char *last = line.length ? memrchr(line.at, ' ', line.length) : NULL;
 
-	if (first != last) {
-		method = (struct slice){request.at, (size_t)(first - request.at)};
-		target = (struct slice){first + 1, (size_t)(last - first - 1)};
-		protocol =
-			(struct slice){last + 1, (size_t)(request.at + request.length - last - 1)};
-	}
-	to = APPEND(to, ",\"method\":");
-	to = write_member(to, method, ACCESS_REQUEST_MAX);
-	to = APPEND(to, ",\"target\":");
-	to = write_member(to, target, ACCESS_REQUEST_MAX);
-	to = APPEND(to, ",\"protocol\":");
-	return write_member(to, protocol, ACCESS_REQUEST_MAX);
+	*request = (struct access_request){.target = line};
+	if (first == last)
+		return;
+	request->method = (struct slice){line.at, (size_t)(first - line.at)};
+	request->target = (struct slice){first + 1, (size_t)(last - first - 1)};
+	request->protocol = (struct slice){last + 1, (size_t)(line.at + line.length - last - 1)};
 }
 
-static char *write_json(char *to, const struct access_line *line, const struct access_clock *clock,
-			uint64_t now_ns)
+static char *write_request(char *to, struct slice line)
+{
+	struct access_request request;
+
+	access_request_split(&request, line);
+	to = APPEND(to, ",\"method\":");
+	to = write_member(to, request.method, ACCESS_REQUEST_MAX);
+	to = APPEND(to, ",\"target\":");
+	to = write_member(to, request.target, ACCESS_REQUEST_MAX);
+	to = APPEND(to, ",\"protocol\":");
+	return write_member(to, request.protocol, ACCESS_REQUEST_MAX);
+}
+
+char *access_clock_write(char *to, const struct access_clock *clock, uint64_t now_ns)
 {
 	uint64_t milliseconds = (now_ns - clock->began_ns) / 1000000u;
 
 	if (milliseconds > 999)
 		milliseconds = 999; /* the clock is old: stay within its second */
-	to = APPEND(to, "{\"time\":\"");
 	to = append_text(to, clock->utc, sizeof(clock->utc));
 	*to++ = '.';
 	*to++ = (char)('0' + milliseconds / 100);
 	*to++ = (char)('0' + milliseconds / 10 % 10);
 	*to++ = (char)('0' + milliseconds % 10);
-	to = APPEND(to, "Z\",\"remote\":\"");
+	*to++ = 'Z';
+	return to;
+}
+
+static char *write_json(char *to, const struct access_line *line, const struct access_clock *clock,
+			uint64_t now_ns)
+{
+	to = APPEND(to, "{\"time\":\"");
+	to = access_clock_write(to, clock, now_ns);
+	to = APPEND(to, "\",\"remote\":\"");
 	to = append_text(to, line->remote, REMOTE_MAX);
 	to = APPEND(to, "\",\"remote_port\":");
 	to = decimal_write(to, line->remote_port);
@@ -218,6 +230,9 @@ char *access_line_write(char *to, enum access_format format, const struct access
 			to = write_quoted(to, line->referer, ACCESS_REFERER_MAX);
 			to = write_quoted(to, line->agent, ACCESS_AGENT_MAX);
 		}
+		break;
+	case ACCESS_TEMPLATE:
+	case ACCESS_JSON_TEMPLATE:
 		break;
 	}
 	*to++ = '\n';

@@ -18,18 +18,22 @@ struct checker {
 	GPtrArray *errors;
 };
 
-/* Puts the position of the key in the file before the text, which is freed. */
-static void complain(struct checker *checker, const char *key, char *text)
+/* Puts the position of the key in the file, or NULL, before the text, which is freed. */
+static void complain_at(struct checker *checker, const char *place, char *text)
 {
-	const char *place = config_place(checker->config, key);
-
 	g_ptr_array_add(checker->errors,
 			g_strdup_printf("%s%s%s", place ? place : "", place ? ": " : "", text));
 	g_free(text);
 }
 
-/* Checks a file that the server will create or append to. */
-static void check_output(struct checker *checker, const char *key, const char *path)
+static void complain(struct checker *checker, const char *key, char *text)
+{
+	complain_at(checker, config_place(checker->config, key), text);
+}
+
+/* Checks a file that the server will create or append to; place: of the key. */
+static void check_output_at(struct checker *checker, const char *place, const char *key,
+			    const char *path)
 {
 	char *folder;
 
@@ -37,21 +41,27 @@ static void check_output(struct checker *checker, const char *key, const char *p
 		return;
 	folder = g_path_get_dirname(path);
 	if (g_file_test(path, G_FILE_TEST_IS_DIR))
-		complain(checker, key,
-			 g_strdup_printf("%s \"%s\": is a folder, but must be a file", key, path));
+		complain_at(
+			checker, place,
+			g_strdup_printf("%s \"%s\": is a folder, but must be a file", key, path));
 	else if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
-		complain(checker, key,
-			 g_strdup_printf("%s \"%s\": there is no folder \"%s\" to make it in", key,
-					 path, folder));
+		complain_at(checker, place,
+			    g_strdup_printf("%s \"%s\": there is no folder \"%s\" to make it in",
+					    key, path, folder));
 	g_free(folder);
 }
 
-static void check_log(struct checker *checker, const char *key, const char *path)
+static void check_output(struct checker *checker, const char *key, const char *path)
+{
+	check_output_at(checker, config_place(checker->config, key), key, path);
+}
+
+static void check_log(struct checker *checker, const char *place, const char *key, const char *path)
 {
 	static const char *const words[] = {"-", "off", "syslog", "journal", NULL};
 
 	if (!g_strv_contains(words, path))
-		check_output(checker, key, path);
+		check_output_at(checker, place, key, path);
 }
 
 static void check_types(struct checker *checker)
@@ -110,8 +120,9 @@ void check_config(const struct config *config, GPtrArray *errors)
 
 	check_user(&checker);
 	check_types(&checker);
-	check_log(&checker, "access-log", config->access_log);
-	check_log(&checker, "error-log", config->error_log);
+	for (unsigned i = 0; i < config->log_count; i++)
+		check_log(&checker, config->logs[i].place, "access-log", config->logs[i].file);
+	check_log(&checker, config_place(config, "error-log"), "error-log", config->error_log);
 	check_output(&checker, "pid-file", config->pid_file);
 	check_output(&checker, "cache-socket", config->cache_socket);
 	check_spool(&checker);

@@ -28,7 +28,7 @@
 static bool open_loops(void)
 {
 	const struct config *config = program.reload.config;
-	char why[160] = "", *line;
+	char why[160] = "";
 
 	program.runners = server_threads_new(program.server.threads);
 	for (unsigned i = 0; i < program.server.threads; i++) {
@@ -49,8 +49,7 @@ static bool open_loops(void)
 			return server_main_complain(
 				"cannot watch the process that starts programs");
 		thread->config_ref = config_ref_open(config_hold(program.reload.config));
-		if (!logs_join(&program.server, thread, &line))
-			return server_main_complain_of(line);
+		logs_join(&program.server, thread);
 		worker_hook_add(&runner->workers, thread);
 		connection_init(thread);
 		program.server.per_thread[i] = thread;
@@ -161,7 +160,7 @@ static void close_runners(void)
 			continue;
 		server_thread_close_seats(runner);
 		connection_close_all(&runner->thread);
-		access_log_stop(&runner->thread.log);
+		thread_logs_stop(&runner->thread.logs);
 	}
 	cache_lookup_end(server);
 	gateway_close(server->gateway);

@@ -136,7 +136,7 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 
 	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
 	program.supervisor = supervisor;
-	server->log_fd = program.signal_fd = program.news_fd = -1;
+	program.signal_fd = program.news_fd = -1;
 	server->arch = &archs[config->arch];
 	server->threads = config->threads;
 	if (server->arch->processes)

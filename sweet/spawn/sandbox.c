@@ -37,8 +37,10 @@ static GPtrArray *writable(const struct config *config, const struct endpoints *
 
 	add_folder(folders, config->pid_file);
 	add_folder(folders, config->cache_socket);
-	if (strcmp(config->access_log, "off") != 0 && strcmp(config->access_log, "-") != 0)
-		add_folder(folders, config->access_log);
+	for (unsigned i = 0; i < config->log_count; i++)
+		if (strcmp(config->logs[i].file, "off") != 0 &&
+		    strcmp(config->logs[i].file, "-") != 0)
+			add_folder(folders, config->logs[i].file);
 	if (strchr(config->error_log, '/'))
 		add_folder(folders, config->error_log);
 	for (unsigned i = 0; i < endpoints->all->len; i++) {
@@ -72,7 +74,8 @@ bool sandbox_enter(const struct config *config, const struct privileges *privile
 	int error;
 
 	if (privileges->user) {
-		give_file(privileges, config->access_log);
+		for (unsigned i = 0; i < config->log_count; i++)
+			give_file(privileges, config->logs[i].file);
 		give_file(privileges, config->error_log);
 		give_file(privileges, config->pid_file);
 	}

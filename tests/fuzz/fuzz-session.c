@@ -415,7 +415,7 @@ static void open_server(struct loop *loop)
 				 .threads = 1,
 				 .per_thread = {&thread}};
 	thread = (struct thread){
-		.loop = loop, .log.fd = -1, .config_ref = &generations[0], .server = &server};
+		.loop = loop, .config_ref = &generations[0], .server = &server};
 	loop_hook_add(loop, &client.hook);
 	connection_init(&thread);
 }

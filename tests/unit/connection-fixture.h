@@ -158,7 +158,7 @@ static void begin(int number, enum manner manner)
 	generation = (struct config_ref){.config = &config, .users = 1};
 	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
 	thread = (struct thread){
-		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .server = &server};
+		.loop = runner.loop, .config_ref = &generation, .server = &server};
 	connect_client();
 }
 

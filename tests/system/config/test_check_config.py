@@ -57,7 +57,7 @@ BROKEN = {
                      [(2, 'send-timeout "0": must be a time of at least 1s')]),
     "no switch": ("[sweet]\nlisting=yes\n", [(2, 'listing "yes": must be on or off')]),
     "no such word": ("[sweet]\nlog-format=apache\n", [
-        (2, 'log-format "apache": must be one of short, common, combined, json')]),
+        (2, 'log-format "apache": must be short, common, combined, json, template:TEXT or json-')]),
     "no switch": ("[sweet]\npin=often\n", [(2, 'pin "often": must be on or off')]),
     "no address": ("[sweet]\nlisten=localhost:80\n", [
         (2, 'listen "localhost:80": must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH')]),

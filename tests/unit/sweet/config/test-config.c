@@ -23,7 +23,7 @@ START_TEST(test_defaults)
 	ck_assert_uint_eq(config->spool_size, 1024 * MIB);
 	ck_assert(!config->spool_memory);
 	ck_assert_int_eq(config->io, LOOP_AUTO);
-	ck_assert_str_eq(config->access_log, "off");
+	ck_assert_str_eq(config->hosts[0].access_log, "off");
 	ck_assert_ptr_null(config->cache_socket);
 	ck_assert_int_eq(config->revalidate_ms, 0);
 	ck_assert(config->path_cache && config->header_cache && config->content_cache);
@@ -64,7 +64,7 @@ START_TEST(test_command_line)
 	ck_assert(!config->sockets.header_option && !config->sockets.close_option);
 	ck_assert(!config->sockets.linger);
 	ck_assert_int_eq(config->io, LOOP_EPOLL);
-	ck_assert_str_eq(config->access_log, "-");
+	ck_assert_str_eq(config->hosts[0].access_log, "-");
 	ck_assert_uint_eq(config->cache_size, 1024 * MIB);
 	ck_assert_int_eq(config->revalidate_ms, 1000);
 	config_release(config);
@@ -112,7 +112,7 @@ START_TEST(test_file)
 	ck_assert_int_eq(config->workers, 7);
 	ck_assert_uint_eq(config->worker_memory, 3 * MIB);
 	ck_assert_int_eq(config->io, LOOP_EPOLL);
-	ck_assert_str_eq(config->access_log, "/var/log/x");
+	ck_assert_str_eq(config->hosts[0].access_log, "/var/log/x");
 	ck_assert_uint_eq(config->cache_size, 2 * MIB);
 	ck_assert_int_eq(config->revalidate_ms, 5);
 	config_release(config);

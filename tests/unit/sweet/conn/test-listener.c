@@ -58,7 +58,7 @@ static int open_all(int number)
 	int fd;
 
 	runner_start(&runner, kind_of(number));
-	thread = (struct thread){.loop = runner.loop, .log.fd = -1, .config_ref = &generation};
+	thread = (struct thread){.loop = runner.loop, .config_ref = &generation};
 	ck_assert(address_parse("127.0.0.1:0", &address));
 	fd = endpoint_bind(&address, false);
 	ck_assert_int_ge(fd, 0);

@@ -451,7 +451,7 @@ static void begin(int number)
 				 .threads = 1,
 				 .per_thread = {&thread}};
 	thread = (struct thread){
-		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .server = &server};
+		.loop = runner.loop, .config_ref = &generation, .server = &server};
 	call(&runner, start, NULL);
 	connect_client();
 }

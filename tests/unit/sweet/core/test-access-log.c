@@ -17,6 +17,7 @@
 #define END " HTTP/1.1\" 200 5 7us\n"
 
 static struct access_log record;
+static struct log_format *formats[ACCESS_JSON + 1];
 static struct loop *loop;
 static char text[1 << 20];
 
@@ -26,15 +27,6 @@ static int memory(void)
 
 	ck_assert_int_ge(fd, 0);
 	return fd;
-}
-
-/* For a log that is closed later: the same file once more. */
-static int again(int fd)
-{
-	int copy = dup(fd);
-
-	ck_assert_int_ge(copy, 0);
-	return copy;
 }
 
 static size_t written(int fd)
@@ -77,12 +69,12 @@ static void open_still(int fd)
 
 	loop = loop_open(LOOP_EPOLL, LOOP_MANY, why, sizeof(why));
 	ck_assert_ptr_nonnull(loop);
-	access_log_start(&record, loop, fd, ACCESS_SHORT);
+	access_log_start(&record, loop, fd, formats[ACCESS_SHORT]);
 }
 
 static void close_still(void)
 {
-	access_log_stop(&record);
+	access_log_flush(&record);
 	loop_close(loop);
 }
 
@@ -90,7 +82,7 @@ START_TEST(test_gathered)
 {
 	int fd = memory();
 
-	open_still(again(fd));
+	open_still(fd);
 	put(1);
 	put(2);
 	ck_assert_uint_eq(written(fd), 0);
@@ -115,7 +107,7 @@ START_TEST(test_full_buffer)
 	unsigned writes = 0, number = 0;
 	size_t before = 0;
 
-	open_still(again(fd));
+	open_still(fd);
 	for (unsigned i = 0; i < 5000; i++) {
 		struct stat stat;
 
@@ -152,8 +144,8 @@ START_TEST(test_long_lines)
 	unsigned lines = 0;
 
 	memset(much, 1, sizeof(much));
-	open_still(again(fd));
-	record.format = ACCESS_JSON;
+	open_still(fd);
+	record.format = formats[ACCESS_JSON];
 	for (unsigned i = 0; i < 500; i++) {
 		line.request = line.referer = line.agent = line.host = line.user =
 			(struct slice){much, (i * 97) % sizeof(much)};
@@ -178,9 +170,6 @@ START_TEST(test_off)
 	put(1);
 	ck_assert_uint_eq(record.used, 0);
 	access_log_flush(&record);
-	ck_assert(!access_log_wants_fields(&record));
-	record.format = ACCESS_JSON;
-	ck_assert(!access_log_wants_fields(&record));
 	close_still();
 }
 END_TEST
@@ -207,15 +196,15 @@ START_TEST(test_full_disk)
 	ck_assert_uint_eq(record.used, 0);
 	ck_assert_uint_eq(lines_of(errors), 1);
 	ck_assert_ptr_nonnull(strstr(text, "sweet: cannot write the access log: No space left"));
-	record.fd = again(fd);
+	record.fd = fd;
 	put(1);
 	put(2);
 	access_log_flush(&record);
 	ck_assert_uint_eq(lines_of(fd), 2);
 	ck_assert_uint_eq(lines_of(errors), 2);
 	ck_assert_ptr_nonnull(strstr(text, "the access log can be written again"));
-	close(full);
 	close_still();
+	close(full);
 	close(fd);
 }
 END_TEST
@@ -308,7 +297,7 @@ static unsigned next_number;
 static void begin(void *unused)
 {
 	(void)unused;
-	access_log_start(&record, runner.loop, pipes[1], ACCESS_SHORT);
+	access_log_start(&record, runner.loop, pipes[1], formats[ACCESS_SHORT]);
 }
 
 static void put_some(void *count)
@@ -330,7 +319,8 @@ static void end_running(void)
 {
 	call(&runner, runner_end, &runner);
 	pthread_join(runner.thread, NULL);
-	access_log_stop(&record);
+	access_log_flush(&record);
+	close(pipes[1]);
 	loop_close(runner.loop);
 	close(runner.ends[1]);
 }
@@ -371,76 +361,51 @@ START_TEST(test_time)
 }
 END_TEST
 
-/* From file to file while lines are written: each line is in one of them, in order. */
-START_TEST(test_change)
+/* Lines from before the change are in the file of then; a template needs no more than the others. */
+START_TEST(test_use)
 {
-	unsigned some = 10, number = 0, open_before = open_descriptors();
-	int fds[60];
+	struct log_format *template;
+	int first = memory(), second = memory();
+	const char *wrong;
 
-	if (_i == 0 && no_uring())
-		return;
-	start_running(_i);
-	fds[0] = memory();
-	access_log_change(&record, again(fds[0]), ACCESS_SHORT);
-	settle(&runner);
-	for (unsigned i = 1; i < 60; i++) {
-		call(&runner, put_some, &some);
-		fds[i] = memory();
-		access_log_change(&record, again(fds[i]), ACCESS_SHORT);
-		/* Sometimes twice, before the thread can have noticed. */
-		if (i % 3 == 0)
-			access_log_change(&record, again(fds[i]), ACCESS_SHORT);
-	}
-	call(&runner, put_some, &some);
-	end_running();
-	for (unsigned i = 0; i < 60; i++) {
-		(void)written(fds[i]);
-		for (const char *at = text; *at; number++) {
-			char expected[200];
-
-			snprintf(expected, sizeof(expected), "192.0.2.1 [" DATE "] \"GET /%u" END,
-				 number);
-			ck_assert_int_eq(strncmp(at, expected, strlen(expected)), 0);
-			at += strlen(expected);
-		}
-		/* Lines from before the change are in the old one. */
-		ck_assert_uint_eq(number, (i + 1) * some);
-		close(fds[i]);
-	}
-	ck_assert_uint_eq(number, next_number);
-	close(pipes[0]);
-	ck_assert_uint_eq(open_descriptors(), open_before);
+	ck_assert_ptr_null(log_format_read("template:{status} {path}", &template, &wrong));
+	open_still(first);
+	put(1);
+	access_log_use(&record, second, template);
+	put(2);
+	put(3);
+	access_log_use(&record, -1, NULL);
+	put(4);
+	ck_assert_uint_eq(record.used, 0);
+	access_log_use(&record, first, formats[ACCESS_JSON]);
+	put(5);
+	close_still();
+	(void)written(second);
+	ck_assert_str_eq(text, "200 /2\n200 /3\n");
+	ck_assert_uint_eq(lines_of(first), 2);
+	ck_assert_int_eq(strncmp(text, "192.0.2.1 [" DATE "] \"GET /1", 20), 0);
+	ck_assert_ptr_nonnull(strstr(text, "\n{\"time\":"));
+	log_format_free(template);
+	close(first);
+	close(second);
 }
 END_TEST
 
-/* Off, on again, and with another format. */
-START_TEST(test_change_to_off)
+static void make_formats(void)
 {
-	unsigned one = 1;
-	int fd = memory();
-
-	if (_i == 0 && no_uring())
-		return;
-	start_running(_i);
-	call(&runner, put_some, &one);
-	(void)read_lines(1);
-	access_log_change(&record, -1, ACCESS_SHORT);
-	call(&runner, put_some, &one);
-	/* The last writer of the pipe has closed it. */
-	await(pipes[0], POLLIN | POLLHUP);
-	ck_assert_int_eq(read(pipes[0], text, 1), 0);
-	access_log_change(&record, again(fd), ACCESS_JSON);
-	call(&runner, put_some, &one);
-	end_running();
-	ck_assert_uint_eq(lines_of(fd), 1);
-	ck_assert_int_eq(strncmp(text, "{\"time\":\"", 9), 0);
-	close(pipes[0]);
-	close(fd);
+	for (unsigned i = 0; i <= ACCESS_JSON; i++)
+		formats[i] = log_format_fixed((enum access_format)i);
 }
-END_TEST
+
+static void free_formats(void)
+{
+	for (unsigned i = 0; i <= ACCESS_JSON; i++)
+		log_format_free(formats[i]);
+}
 
 static void fill(TCase *tcase)
 {
+	tcase_add_checked_fixture(tcase, make_formats, free_formats);
 	tcase_add_test(tcase, test_gathered);
 	tcase_add_test(tcase, test_full_buffer);
 	tcase_add_test(tcase, test_long_lines);
@@ -449,8 +414,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_torn_line);
 	tcase_add_test(tcase, test_open);
 	tcase_add_loop_test(tcase, test_time, 0, KINDS);
-	tcase_add_loop_test(tcase, test_change, 0, KINDS);
-	tcase_add_loop_test(tcase, test_change_to_off, 0, KINDS);
+	tcase_add_test(tcase, test_use);
 }
 
 RUN_SUITE("access-log", fill)

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output-log.c - the line of an output in the access log: saves what the log wants of the request,
+ * which exists only while its response is started, and writes the line at the end.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "conn/output.h"
+
+#define STATUS_GONE 499 /* the client disconnected; as in other servers */
+
+void output_remember_http2(struct output *output)
+{
+	static const char before[] = "HTTP/1.1", version[] = "HTTP/2.0";
+	struct slice line = output->log_request;
+	size_t at = line.length - (sizeof(before) - 1);
+
+	/* It is the first thing in that memory. */
+	if (line.length >= sizeof(before) && memcmp(line.at + at, before, sizeof(before) - 1) == 0)
+		memcpy(output->log_text + at, version, sizeof(version) - 1);
+}
+
+/* Cuts the text if it is longer than most, or than what is free. */
+static void remember(struct output *output, struct slice *logged, struct slice text, size_t most)
+{
+	char *to = output->log_text + output->log_used;
+
+	text.length = MIN(MIN(text.length, most), sizeof(output->log_text) - output->log_used);
+	memcpy(to, text.at, text.length);
+	*logged = (struct slice){.at = to, .length = text.length};
+	output->log_used += text.length;
+}
+
+void output_remember_line(struct output *output, const char *head, size_t length)
+{
+	const char *start = head, *end;
+
+	while (length && (*start == '\r' || *start == '\n')) {
+		start++;
+		length--;
+	}
+	end = memchr(start, '\r', length);
+	if (end)
+		length = (size_t)(end - start);
+	end = memchr(start, '\n', length);
+	if (end)
+		length = (size_t)(end - start);
+	remember(output, &output->log_request, (struct slice){start, length}, ACCESS_REQUEST_MAX);
+}
+
+static void remember_usual(struct output *output, const struct request *request)
+{
+	const struct slice *referer = request_find(request, "Referer");
+	const struct slice *agent = request_find(request, "User-Agent");
+
+	if (referer)
+		remember(output, &output->log_referer, *referer, ACCESS_REFERER_MAX);
+	if (agent)
+		remember(output, &output->log_agent, *agent, ACCESS_AGENT_MAX);
+	if (request->host.at)
+		remember(output, &output->log_host, request->host, ACCESS_HOST_MAX);
+}
+
+static void remember_named(struct output *output, const struct request *request)
+{
+	const struct config *config = output->transaction.config_ref->config;
+
+	for (unsigned i = 0; i < config->log_field_count; i++) {
+		const struct slice *value = request_find(request, config->log_fields[i]);
+
+		if (value)
+			remember(output, &output->log_fields[i], *value, ACCESS_FIELD_MAX);
+	}
+}
+
+void output_remember_fields(struct output *output, const struct request *request)
+{
+	const struct transaction *transaction = &output->transaction;
+	unsigned wants = transaction->thread->logs.wants;
+
+	if (wants & LOG_WANTS_USUAL)
+		remember_usual(output, request);
+	if (wants & LOG_WANTS_FIELDS)
+		remember_named(output, request);
+	if (wants & LOG_WANTS_TLS && transaction->tls) {
+		struct tls_agreed agreed;
+
+		tls_library->agreed(transaction->tls, &agreed);
+		output->log_tls_version = agreed.version;
+		output->log_tls_cipher = agreed.cipher;
+	}
+}
+
+/*
+ * Returns the fields as the templates of the logs count them: if the configuration has changed
+ * meanwhile, in places.
+ */
+static const struct slice *logged_fields(const struct output *output, const struct config *logs,
+					 struct slice *places)
+{
+	const struct config *config = output->transaction.config_ref->config;
+
+	if (config == logs || !logs->log_field_count)
+		return output->log_fields;
+	for (unsigned i = 0; i < logs->log_field_count; i++) {
+		places[i] = (struct slice){0};
+		for (unsigned k = 0; k < config->log_field_count; k++)
+			if (strcasecmp(config->log_fields[k], logs->log_fields[i]) == 0)
+				places[i] = output->log_fields[k];
+	}
+	return places;
+}
+
+/* Only the values that templates name. */
+static void add_details(const struct output *output, struct access_line *line)
+{
+	const struct transaction *transaction = &output->transaction;
+
+	line->head_bytes = output->head_length;
+	line->tls_version = output->log_tls_version;
+	line->tls_cipher = output->log_tls_cipher;
+	line->pool = transaction->pool_name;
+	line->cache = transaction->cache_verdict;
+	/* The lines exist until finish(), if this responder has sent them. */
+	if (output->head_length && transaction->head)
+		line->head = (struct slice){transaction->head, transaction->head_length};
+}
+
+void output_log(struct output *output)
+{
+	const struct thread_logs *logs = &output->transaction.thread->logs;
+	struct slice places[LOG_FIELDS_MAX];
+	const struct transaction *transaction = &output->transaction;
+	struct thread *thread = transaction->thread;
+	struct access_line line;
+	int hundred = transaction->status / 100;
+	uint64_t us = (loop_now_ns(thread->loop) - output->began_ns) / 1000;
+
+	counter_add(&thread->counters.responses[hundred < 6 ? hundred : 5], 1);
+	counter_add(&thread->counters.body_bytes, output->sent);
+	histogram_record(&thread->counters.latency, us);
+	if (!logs->wants)
+		return;
+	if (!thread->date_until_ms)
+		output_refresh_date(thread);
+	line = (struct access_line){
+		.remote = transaction->remote_addr,
+		.remote_port = transaction->remote_port,
+		.date = thread->date,
+		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
+			 strlen(transaction->remote_user)},
+		.request = output->log_request,
+		.referer = output->log_referer,
+		.agent = output->log_agent,
+		.host = output->log_host,
+		.status = transaction->status ? transaction->status : STATUS_GONE,
+		.bytes = output->sent,
+		.microseconds = us,
+	};
+	add_details(output, &line);
+	line.fields = logged_fields(output, logs->set->config, places);
+	line.field_count = logs->set->config->log_field_count;
+	thread_logs_put(
+		&thread->logs,
+		log_set_number(logs->set, transaction->config_ref->config, transaction->host),
+		&line);
+}
