@@ -164,6 +164,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
+	tests/unit/sweet/base/test-random-id \
 	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
@@ -657,6 +658,10 @@ tests_unit_sweet_log_test_template_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_template_line_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_template_line_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_base_test_random_id_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_random_id_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_random_id_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_log_test_access_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_access_line_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_access_line_LDADD = $(sweet_unit_ldadd)
@@ -947,6 +952,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_log.py \
 	tests/system/operate/test_log_files.py \
 	tests/system/operate/test_log_templates.py \
+	tests/system/operate/test_request_id.py \
 	tests/system/operate/test_reload.py \
 	tests/system/operate/test_reload_call.py \
 	tests/system/operate/test_service.py \

@@ -153,6 +153,7 @@ static struct refresh *create(const struct transaction *like)
 	strcpy(transaction->path, like->path);
 	transaction->rewrite_query = g_strdup(like->rewrite_query);
 	strcpy(transaction->remote_user, like->remote_user);
+	strcpy(transaction->request_id, like->request_id);
 	transaction->done = done;
 	transaction->again = again;
 	return refresh;

@@ -104,6 +104,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.server_port = transaction->server_port,
 		.software = SERVER_SOFTWARE,
 		.https = transaction->https,
+		.request_id = transaction->request_id,
 		.http2 = transaction->http2,
 		.query = transaction_query(transaction),
 		.authorization = settings->pass_authorization,

@@ -37,6 +37,8 @@ static const char *const http2_words[] = {
 	[HTTP2_OFF] = "off", [HTTP2_TLS] = "on", [HTTP2_CLEAR] = "clear", NULL};
 static const char *const forwarded_words[] = {
 	[FORWARDED_X] = "x-forwarded", [FORWARDED_STANDARD] = "forwarded", NULL};
+static const char *const id_words[] = {
+	[REQUEST_ID_OFF] = "off", [REQUEST_ID_ON] = "on", [REQUEST_ID_TRUST] = "trust", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* --- the table ------------------------------------------------------------------ */
@@ -152,6 +154,9 @@ const struct key config_keys[] = {
 	 .argument = "LEVEL"},
 	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
 	 .store = store_line, .least = 1, .help = "The Server field, or off", .argument = "TEXT"},
+	{"request-id", GLOBAL(request_id), .otherwise = "off", .store = store_word,
+	 .words = id_words, .help = "off, on, or trust: use the X-Request-Id of requests",
+	 .argument = "WHAT"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
 	 .least = 1000, .help = "To receive a request's head", .argument = "TIME"},
 	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,

@@ -183,6 +183,9 @@ struct config_limits {
 /* In the order of the values of "http2". */
 enum http2_use { HTTP2_OFF, HTTP2_TLS, HTTP2_CLEAR };
 
+/* In the order of the values of "request-id". */
+enum request_id_use { REQUEST_ID_OFF, REQUEST_ID_ON, REQUEST_ID_TRUST };
+
 /* In the order of the values of "send-method". */
 enum send_method { SEND_AUTO, SEND_COPY, SEND_SPLICE, SEND_ZEROCOPY, SEND_KERNEL };
 
@@ -250,6 +253,7 @@ struct config {
 	char *error_log;     /* "-", file, "syslog" or "journal" */
 	unsigned log_level;  /* 0 errors to 4 debug */
 	char *server_header; /* NULL: off */
+	unsigned request_id; /* enum request_id_use */
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;

@@ -95,7 +95,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	struct transaction *transaction;
 	struct request request;
 	GString *forwarded = NULL;
-	bool may_continue;
+	bool may_continue, trusted;
 
 	if (!output) {
 		connection_close(connection);
@@ -128,6 +128,10 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		error = request_parse(&request, head, length);
 		wrong = error ? request.wrong : NULL;
 	}
+	/* Without proxies that are known, the operator says that all clients may choose their id. */
+	trusted = !transaction->config_ref->config->proxies ||
+		  ip_acl_allows(transaction->config_ref->config->proxies, transaction->remote);
+	output_identify(output, error ? NULL : &request, trusted);
 	if (!error) {
 		forwarded = take_forwarded(transaction, &request, &error);
 		wrong = error ? request.wrong : wrong;

@@ -100,7 +100,7 @@ struct output *output_open(struct thread *thread)
 	transaction->live = false;
 	transaction->text = NULL;
 	transaction->bodiless = false;
-	transaction->remote_user[0] = '\0';
+	transaction->remote_user[0] = transaction->request_id[0] = '\0';
 	transaction->pool_name = transaction->cache_verdict = NULL;
 	transaction->error_page = false;
 	transaction->lead_length = 0;
@@ -224,6 +224,35 @@ static char *append_hsts(char *at, const char *value)
 	return APPEND(at, "\r\n");
 }
 
+/* Removes the fields of that name from the lines that end at end; returns their end. */
+static char *drop_field(char *lines, char *end, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (lines < end) {
+		char *newline = memchr(lines, '\n', (size_t)(end - lines));
+		char *next = newline ? newline + 1 : end;
+
+		if ((size_t)(next - lines) > length && lines[length] == ':' &&
+		    strncasecmp(lines, name, length) == 0) {
+			memmove(lines, next, (size_t)(end - next));
+			end -= next - lines;
+		} else {
+			lines = next;
+		}
+	}
+	return end;
+}
+
+/* The server's id, and none of a program or of a stored response. */
+static char *append_request_id(char *lines, char *at, const char *id)
+{
+	at = drop_field(lines, at, "X-Request-Id");
+	at = APPEND(at, "X-Request-Id: ");
+	at = append(at, id, strlen(id));
+	return APPEND(at, "\r\n");
+}
+
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
@@ -233,7 +262,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	const void *text = transaction->text;
 	size_t text_length = text ? transaction->length : 0;
 	char page[RESPONSE_PAGE_MAX];
-	char *at, *lead;
+	char *at, *lead, *lines;
 
 	assert(text_length <= TRANSACTION_TEXT_MAX);
 	if (transaction->accel_lines)
@@ -248,6 +277,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	at = append(at, thread->lead, thread->lead_length);
 	if (transaction->date)
 		date_format(transaction->date, at - strlen("\r\n") - DATE_LENGTH);
+	lines = at;
 	if (transaction->scope && transaction->scope->header_rule_count)
 		at += header_rules_apply(
 			transaction->scope->header_rules, transaction->scope->header_rule_count,
@@ -255,6 +285,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			(struct slice){transaction->head, transaction->head_length}, at);
 	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
+	if (*transaction->request_id)
+		at = append_request_id(lines, at, transaction->request_id);
 	if (is_status) {
 		text = page;
 		text_length = response_error_page(transaction->status, transaction->detail, page,

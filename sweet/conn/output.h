@@ -56,6 +56,12 @@ void output_close(struct output *output);
 /* Frees the kept memory. */
 void output_free_spare(struct thread *thread);
 
+/*
+ * Gives the request an id, if it has one.  request: NULL if it is malformed; trusted: it comes from
+ * a client whose id may be taken.
+ */
+void output_identify(struct output *output, const struct request *request, bool trusted);
+
 /* Saves the first line of a request's head, even if it is malformed, for the log. */
 void output_remember_line(struct output *output, const char *head, size_t length);
 

@@ -11,6 +11,7 @@
 #include "base/counter.h"
 #include "base/date.h"
 #include "base/histogram.h"
+#include "base/random-id.h"
 #include "config/arch.h"
 #include "config/configuration.h"
 #include "core/thread-logs.h"
@@ -114,6 +115,7 @@ struct thread {
 	struct file_cache_tick *tick;  /* of the loop: counts references to entries of files */
 	struct config_ref *config_ref; /* for new transactions */
 	struct thread_logs logs;
+	struct random_id ids;
 	struct thread_counters counters;
 	/* Of output.c: the fields that all responses of a second share, and their date. */
 	uint64_t date_until_ms; /* loop's clock; 0: not made yet */

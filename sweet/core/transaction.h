@@ -50,8 +50,9 @@ struct tls_channel;
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
 #define TRANSACTION_AROUND_MAX                                                                     \
-	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1280) /* of that, with other lines */
+	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1536) /* of that, with other lines */
 #define TRANSACTION_SCRATCH 576				 /* bytes */
+#define TRANSACTION_ID_MAX 64				 /* bytes of a request's id */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
@@ -106,6 +107,7 @@ struct transaction {
 	char path[REQUEST_TARGET_MAX + 1];
 	char *rewrite_query;			 /* the query of a rewrite; NULL: the request's */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
+	char request_id[TRANSACTION_ID_MAX + 1]; /* "": none */
 	const char *pool_name;			 /* of the pool that responds; NULL: none */
 	const char *cache_verdict; /* of the response cache, static text; NULL: not asked */
 

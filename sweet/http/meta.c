@@ -206,7 +206,12 @@ static bool is_letter(char byte)
 	return byte >= 'a' && byte <= 'z';
 }
 
-static bool is_withheld(struct slice name, bool authorization)
+static bool is_given(const char *text)
+{
+	return text && *text;
+}
+
+static bool is_withheld(struct slice name, const struct meta_context *context)
 {
 	static const struct slice names[] = {
 		SLICE_OF("Proxy"),
@@ -229,7 +234,9 @@ static bool is_withheld(struct slice name, bool authorization)
 			return true;
 	}
 	if (slice_is(name, "Authorization"))
-		return !authorization;
+		return !context->authorization;
+	if (slice_is(name, "X-Request-Id"))
+		return is_given(context->request_id);
 	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
@@ -303,9 +310,10 @@ long meta_write(const struct request *request, const struct meta_context *contex
 
 	add_standard(&result, request, context);
 	add_extras(&result, context);
+	if (is_given(context->request_id))
+		add_string(&result, SLICE("HTTP_X_REQUEST_ID="), context->request_id);
 	for (i = 0; i < request->header_count && !result.full; i++) {
-		if (!is_withheld(request->headers[i].name, context->authorization) &&
-		    !came_before(request, i))
+		if (!is_withheld(request->headers[i].name, context) && !came_before(request, i))
 			add_field(&result, request, i);
 	}
 	add_variables(&result);

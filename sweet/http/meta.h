@@ -32,8 +32,9 @@ struct meta_context {
 	bool authorization;	     /* pass that field as well */
 	/* Of the operator, "NAME=value", lists that end with NULL; or NULL.  The first one wins. */
 	char **variables[2];
-	int redirect_status; /* 200: php-cgi requires it, to know that a server started it */
-	int server_pid;	     /* for NABC_SERVER_PID: the process to grant units to */
+	const char *request_id; /* replaces the field X-Request-Id; NULL or "": does not */
+	int redirect_status;	/* 200: php-cgi requires it, to know that a server started it */
+	int server_pid;		/* for NABC_SERVER_PID: the process to grant units to */
 };
 
 /*

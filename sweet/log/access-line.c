@@ -15,7 +15,7 @@
 #include "log/access-line.h"
 
 #define REMOTE_MAX 64 /* bytes */
-#define REST_MAX 512  /* bytes of a line without the client's texts */
+#define REST_MAX 768  /* bytes of a line without the client's texts */
 
 void access_clock_set(struct access_clock *clock, struct timespec real, uint64_t now_ns)
 {
@@ -210,6 +210,11 @@ static char *write_json(char *to, const struct access_line *line, const struct a
 	to = write_member(to, line->host, ACCESS_HOST_MAX);
 	to = APPEND(to, ",\"duration_us\":");
 	to = decimal_write(to, line->microseconds);
+	if (line->request_id) {
+		to = APPEND(to, ",\"request_id\":\"");
+		to = append_text(to, line->request_id, ACCESS_NAME_MAX);
+		*to++ = '"';
+	}
 	return APPEND(to, "}");
 }
 

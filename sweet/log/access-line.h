@@ -34,6 +34,7 @@ struct access_line {
 	int status;
 	uint64_t bytes; /* of the body */
 	uint64_t microseconds;
+	const char *request_id; /* for JSON and templates; NULL: none */
 	/* For templates alone: */
 	uint64_t head_bytes;				     /* of the response, as in HTTP/1.1 */
 	const char *tls_version, *tls_cipher, *pool, *cache; /* or NULL */

@@ -132,6 +132,8 @@ static struct value value_of(const struct log_part *part, const struct access_li
 		return string_value(line->pool);
 	case LOG_CACHE:
 		return string_value(line->cache);
+	case LOG_REQUEST_ID:
+		return string_value(line->request_id);
 	case LOG_REQUEST_FIELD:
 		return part->field < line->field_count
 			       ? text_value(line->fields[part->field], ACCESS_FIELD_MAX)

@@ -300,6 +300,24 @@ START_TEST(test_withheld)
 }
 END_TEST
 
+/* The server's id replaces the client's, whatever the case of its name. */
+START_TEST(test_request_id)
+{
+	static const char head[] = "GET / HTTP/1.1\r\nHost: a\r\nx-request-ID: client\r\n"
+				   "X_Request_Id: forged\r\n\r\n";
+
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_X_REQUEST_ID"), "client");
+	context.request_id = "";
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_X_REQUEST_ID"), "client");
+	context.request_id = "server";
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_X_REQUEST_ID"), "server");
+	context.request_id = NULL;
+}
+END_TEST
+
 START_TEST(test_authorization)
 {
 	context.authorization = true;
@@ -430,6 +448,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_hosts);
 	tcase_add_test(tcase, test_withheld);
 	tcase_add_test(tcase, test_authorization);
+	tcase_add_test(tcase, test_request_id);
 	tcase_add_test(tcase, test_variables);
 	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_many);

@@ -80,6 +80,17 @@ START_TEST(test_formats)
 }
 END_TEST
 
+/* Only with an id there is a member for it. */
+START_TEST(test_request_id)
+{
+	struct access_line line = full;
+
+	line.request_id = "0123-a.b_c";
+	ck_assert_ptr_nonnull(strstr(write_line(ACCESS_JSON, &line),
+				     "\"duration_us\":56,\"request_id\":\"0123-a.b_c\"}\n"));
+}
+END_TEST
+
 START_TEST(test_absent)
 {
 	ck_assert_str_eq(write_line(ACCESS_SHORT, &empty), "::1 [" DATE "] \"\" 400 0 0us\n");
@@ -239,6 +250,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, test_formats);
+	tcase_add_test(tcase, test_request_id);
 	tcase_add_test(tcase, test_absent);
 	tcase_add_test(tcase, test_empty);
 	tcase_add_test(tcase, test_request_words);
