@@ -953,6 +953,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_log_files.py \
 	tests/system/operate/test_log_templates.py \
 	tests/system/operate/test_request_id.py \
+	tests/system/operate/test_timing.py \
 	tests/system/operate/test_reload.py \
 	tests/system/operate/test_reload_call.py \
 	tests/system/operate/test_service.py \

@@ -65,12 +65,18 @@ static void finish(struct transaction *transaction)
 	call->pool->protocol->finish(call);
 }
 
+static uint64_t now_of(const struct transaction *transaction)
+{
+	return loop_now_ns(transaction->thread->loop);
+}
+
 /* Makes an error response, because the program sent none. */
 static enum respond refuse(struct transaction *transaction, int status, const char *detail)
 {
 	counter_add(&transaction->thread->counters.worker_failures, 1);
 	cache_store_drop(transaction, RESPCACHE_LOST);
 	backend_call_of(transaction)->refused = true;
+	transaction->times.answered_ns = now_of(transaction);
 	transaction->gone = NULL;
 	transaction->date = 0;
 	if (status == 503) {
@@ -131,8 +137,10 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 
 	/* Set before submit(), because the protocol may respond at once. */
 	call->state = CALL_IN_FLIGHT;
+	call->transaction->times.submitted_ns = loop_now_ns(thread->loop);
 	if (!call->pool->protocol->submit(call, block, length)) {
 		call->state = CALL_PENDING;
+		call->transaction->times.submitted_ns = 0;
 		return false;
 	}
 	counter_add(&thread->counters.worker_requests, call->taken_back == 0 && !call->moves);
@@ -161,6 +169,7 @@ void backend_call_start_timer(struct backend_call *call)
 /* Submits the call to the protocol, or queues it. */
 static enum respond hand_on(struct backend_call *call, const char *block, size_t length)
 {
+	call->transaction->times.ready_ns = now_of(call->transaction);
 	/* Queued calls go first. */
 	if (!call_queue_of(call)->first && backend_call_submit(call, block, length)) {
 		backend_call_handed_on(call, block, length);
@@ -384,6 +393,7 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 	timer_stop(&call->timer);
 	backend_call_drop_block(call);
 	call->state = CALL_ANSWERED;
+	transaction->times.answered_ns = now_of(transaction);
 	call->has_type = has_type;
 	/* An error without body and type gets an error page, which has its own type. */
 	bodiless = length == 0 && (status < 400 || has_type);

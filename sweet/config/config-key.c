@@ -285,6 +285,8 @@ const struct key config_keys[] = {
 	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
 	{"internal", SCOPE(internal), .otherwise = "off", .store = store_switch,
 	 .help = "Whether clients cannot ask for a path themselves", .argument = "SWITCH"},
+	{"server-timing", SCOPE(server_timing), .otherwise = "off", .store = store_switch,
+	 .help = "Tell clients where the time went, in Server-Timing", .argument = "SWITCH"},
 	{"cache-control", SCOPE(cache_rules), .list = true, .otherwise = "",
 	 .store = store_cache_control, .help = "Cache-Control of files",
 	 .argument = "[PATTERN ]VALUE"},

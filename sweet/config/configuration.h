@@ -102,6 +102,7 @@ struct scope {
 	bool hidden;	  /* serve names that begin with a dot */
 	bool internal;	  /* only the server itself leads requests here */
 	char *accel_pool; /* a folder whose files the pool of that name may send; else NULL */
+	bool server_timing; /* send Server-Timing */
 	struct cache_rule *cache_rules;
 	unsigned cache_rule_count;
 	struct header_rule *header_rules;

@@ -136,11 +136,11 @@ void output_log(struct output *output)
 	struct thread *thread = transaction->thread;
 	struct access_line line;
 	int hundred = transaction->status / 100;
-	uint64_t us = (loop_now_ns(thread->loop) - output->began_ns) / 1000;
+	struct output_times times = output_times(output);
 
 	counter_add(&thread->counters.responses[hundred < 6 ? hundred : 5], 1);
 	counter_add(&thread->counters.body_bytes, output->sent);
-	histogram_record(&thread->counters.latency, us);
+	histogram_record(&thread->counters.latency, times.total_us);
 	if (!logs->wants)
 		return;
 	if (!thread->date_until_ms)
@@ -157,7 +157,10 @@ void output_log(struct output *output)
 		.host = output->log_host,
 		.status = transaction->status ? transaction->status : STATUS_GONE,
 		.bytes = output->sent,
-		.microseconds = us,
+		.microseconds = times.total_us,
+		.queue_us = times.queue_us,
+		.program_us = times.program_us,
+		.send_us = times.send_us,
 	};
 	add_details(output, &line);
 	line.fields = logged_fields(output, logs->set->config, places);

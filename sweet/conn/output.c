@@ -50,6 +50,7 @@ struct output *output_open(struct thread *thread)
 	if (!output)
 		return NULL;
 	output->began_ns = loop_now_ns(thread->loop);
+	output->responded_ns = 0;
 	output->sent = 0;
 	output->head_sent = false;
 	output->chunked = output->ended = false;
@@ -101,6 +102,7 @@ struct output *output_open(struct thread *thread)
 	transaction->text = NULL;
 	transaction->bodiless = false;
 	transaction->remote_user[0] = transaction->request_id[0] = '\0';
+	transaction->times = (struct transaction_times){0};
 	transaction->pool_name = transaction->cache_verdict = NULL;
 	transaction->error_page = false;
 	transaction->lead_length = 0;
@@ -269,6 +271,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		transaction_merge_lines(transaction);
 	at = output_bytes(output);
 	output_refresh_date(thread);
+	output->responded_ns = loop_now_ns(thread->loop);
 	if (transaction->status == 200)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
 	else
@@ -285,6 +288,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			(struct slice){transaction->head, transaction->head_length}, at);
 	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
+	if (transaction->scope && transaction->scope->server_timing)
+		at = output_write_timing(at, output);
 	if (*transaction->request_id)
 		at = append_request_id(lines, at, transaction->request_id);
 	if (is_status) {

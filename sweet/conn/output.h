@@ -20,7 +20,8 @@
 struct output {
 	struct transaction transaction; /* must be first */
 	uint64_t began_ns;
-	uint64_t sent; /* bytes of body passed to the loop */
+	uint64_t responded_ns; /* when its response began; 0: it has not */
+	uint64_t sent;	       /* bytes of body passed to the loop */
 	bool head_sent;
 	bool chunked;		 /* uses chunks (RFC 9112, section 7.1) */
 	unsigned char chunk_end; /* bytes of the last chunk's end that are not sent */
@@ -89,6 +90,19 @@ const char *output_chunk_end(const struct output *output, size_t *length);
 
 /* Makes the fields that all responses of a second share, with their date. */
 void output_refresh_date(struct thread *thread);
+
+/* ACCESS_UNKNOWN: the request was not there. */
+struct output_times {
+	uint64_t queue_us;   /* waiting for a program */
+	uint64_t program_us; /* until the head of its response, or until now */
+	uint64_t send_us;    /* since the response began */
+	uint64_t total_us;
+};
+
+struct output_times output_times(const struct output *output);
+
+/* Writes the field Server-Timing, at most 160 bytes; returns the end. */
+char *output_write_timing(char *at, const struct output *output);
 
 /* Counts and logs the response. */
 void output_log(struct output *output);

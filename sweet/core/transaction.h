@@ -70,6 +70,13 @@ struct file_response {
 	struct multipart multipart; /* with parts */
 };
 
+/* When a request reached a program, by the loop's clock; 0: it did not. */
+struct transaction_times {
+	uint64_t ready_ns;     /* its program could have got it */
+	uint64_t submitted_ns; /* it got it */
+	uint64_t answered_ns;  /* the head of its response came, or it failed */
+};
+
 struct transaction {
 	/* The request; `request` is valid only while the responder starts. */
 	struct thread *thread;
@@ -107,6 +114,7 @@ struct transaction {
 	char path[REQUEST_TARGET_MAX + 1];
 	char *rewrite_query;			 /* the query of a rewrite; NULL: the request's */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
+	struct transaction_times times;
 	char request_id[TRANSACTION_ID_MAX + 1]; /* "": none */
 	const char *pool_name;			 /* of the pool that responds; NULL: none */
 	const char *cache_verdict; /* of the response cache, static text; NULL: not asked */

@@ -186,6 +186,11 @@ char *access_clock_write(char *to, const struct access_clock *clock, uint64_t no
 	return to;
 }
 
+static char *write_part(char *to, uint64_t us)
+{
+	return us == ACCESS_UNKNOWN ? APPEND(to, "null") : decimal_write(to, us);
+}
+
 static char *write_json(char *to, const struct access_line *line, const struct access_clock *clock,
 			uint64_t now_ns)
 {
@@ -210,6 +215,12 @@ static char *write_json(char *to, const struct access_line *line, const struct a
 	to = write_member(to, line->host, ACCESS_HOST_MAX);
 	to = APPEND(to, ",\"duration_us\":");
 	to = decimal_write(to, line->microseconds);
+	to = APPEND(to, ",\"queue_us\":");
+	to = write_part(to, line->queue_us);
+	to = APPEND(to, ",\"program_us\":");
+	to = write_part(to, line->program_us);
+	to = APPEND(to, ",\"send_us\":");
+	to = write_part(to, line->send_us);
 	if (line->request_id) {
 		to = APPEND(to, ",\"request_id\":\"");
 		to = append_text(to, line->request_id, ACCESS_NAME_MAX);

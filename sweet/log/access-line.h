@@ -34,6 +34,8 @@ struct access_line {
 	int status;
 	uint64_t bytes; /* of the body */
 	uint64_t microseconds;
+	/* For JSON and templates; ACCESS_UNKNOWN: there was no such part. */
+	uint64_t queue_us, program_us, send_us;
 	const char *request_id; /* for JSON and templates; NULL: none */
 	/* For templates alone: */
 	uint64_t head_bytes;				     /* of the response, as in HTTP/1.1 */

@@ -124,6 +124,12 @@ static struct value value_of(const struct log_part *part, const struct access_li
 		return number_value(line->head_bytes);
 	case LOG_TIME_TOTAL:
 		return measured_value(line->microseconds);
+	case LOG_TIME_QUEUE:
+		return measured_value(line->queue_us);
+	case LOG_TIME_PROGRAM:
+		return measured_value(line->program_us);
+	case LOG_TIME_SEND:
+		return measured_value(line->send_us);
 	case LOG_TLS_VERSION:
 		return string_value(line->tls_version);
 	case LOG_TLS_CIPHER:

@@ -28,7 +28,7 @@ COMMON = (r"(\S+) - (\S+) \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\
           + QUOTED + r" (\d{3}) ([1-9]\d*|-)")
 COMBINED = COMMON + f" {QUOTED} {QUOTED}"
 KEYS = ["time", "remote", "remote_port", "user", "method", "target", "protocol", "status", "bytes",
-        "referer", "user_agent", "host", "duration_us"]
+        "referer", "user_agent", "host", "duration_us", "queue_us", "program_us", "send_us"]
 
 
 @pytest.fixture

@@ -29,6 +29,9 @@ static const struct access_line full = {
 	.status = 200,
 	.bytes = 1234,
 	.microseconds = 56,
+	.queue_us = 1,
+	.program_us = 2,
+	.send_us = ACCESS_UNKNOWN,
 };
 
 static const struct access_line empty = {.remote = "::1", .date = DATE, .status = 400};
@@ -76,7 +79,8 @@ START_TEST(test_formats)
 			 "\"target\":\"/a?b\",\"protocol\":\"HTTP/1.1\",\"status\":200,"
 			 "\"bytes\":1234,\"referer\":\"http://example.org/\","
 			 "\"user_agent\":\"Tester/1.0 (x; y)\",\"host\":\"www.example.org:8080\","
-			 "\"duration_us\":56}\n");
+			 "\"duration_us\":56,\"queue_us\":1,\"program_us\":2,\"send_us\":null}"
+			 "\n");
 }
 END_TEST
 
@@ -87,7 +91,7 @@ START_TEST(test_request_id)
 
 	line.request_id = "0123-a.b_c";
 	ck_assert_ptr_nonnull(strstr(write_line(ACCESS_JSON, &line),
-				     "\"duration_us\":56,\"request_id\":\"0123-a.b_c\"}\n"));
+				     "\"send_us\":null,\"request_id\":\"0123-a.b_c\"}\n"));
 }
 END_TEST
 
@@ -102,7 +106,8 @@ START_TEST(test_absent)
 			 "{\"time\":\"2000-10-10T20:55:36.129Z\",\"remote\":\"::1\","
 			 "\"remote_port\":0,\"user\":null,\"method\":null,\"target\":null,"
 			 "\"protocol\":null,\"status\":400,\"bytes\":0,\"referer\":null,"
-			 "\"user_agent\":null,\"host\":null,\"duration_us\":0}\n");
+			 "\"user_agent\":null,\"host\":null,\"duration_us\":0,"
+			 "\"queue_us\":0,\"program_us\":0,\"send_us\":0}\n");
 }
 END_TEST
 
@@ -169,7 +174,7 @@ START_TEST(test_hostile)
 			quotes += *at == '"' && at[-1] != '\\';
 		}
 		ck_assert_int_eq(*at, '\n');
-		ck_assert_uint_eq(quotes, format == ACCESS_JSON	      ? 26 + 2 * 7
+		ck_assert_uint_eq(quotes, format == ACCESS_JSON	      ? 26 + 2 * 10
 					  : format == ACCESS_COMBINED ? 6
 								      : 2);
 	}
@@ -191,6 +196,7 @@ START_TEST(test_longest)
 		(struct slice){much, sizeof(much)};
 	line.status = -2147483647 - 1;
 	line.bytes = line.microseconds = UINT64_MAX;
+	line.queue_us = line.program_us = line.send_us = UINT64_MAX - 1;
 	for (int format = ACCESS_SHORT; format <= ACCESS_JSON; format++)
 		write_line((enum access_format)format, &line);
 	ck_assert_ptr_nonnull(strstr(out, "\"status\":-2147483648,\"bytes\":18446744073709551615"));

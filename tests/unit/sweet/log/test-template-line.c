@@ -24,6 +24,9 @@ static const struct access_line full = {
 	.status = 200,
 	.bytes = 1234,
 	.microseconds = 56,
+	.queue_us = 1,
+	.program_us = 2,
+	.send_us = 3,
 	.head_bytes = 78,
 	.tls_version = "TLSv1.3",
 	.tls_cipher = "TLS_AES_256_GCM_SHA384",
@@ -35,8 +38,12 @@ static const struct access_line full = {
 	.head = TEXT("Content-Type: text/plain\r\nX-A:b \r\nx-empty:\r\nX-Last: \"q\"\n"),
 };
 
-static const struct access_line empty = {
-	.remote = "::1", .status = 400, .microseconds = ACCESS_UNKNOWN};
+static const struct access_line empty = {.remote = "::1",
+					 .status = 400,
+					 .microseconds = ACCESS_UNKNOWN,
+					 .queue_us = ACCESS_UNKNOWN,
+					 .program_us = ACCESS_UNKNOWN,
+					 .send_us = ACCESS_UNKNOWN};
 
 static void set_up(void)
 {
@@ -94,6 +101,9 @@ static const struct {
 	{"bytes", "1234", "1234", "1234", "0", "0"},
 	{"head-bytes", "78", "78", "78", "0", "0"},
 	{"time-total", "56", "56", "56", "-", "null"},
+	{"time-queue", "1", "1", "1", "-", "null"},
+	{"time-program", "2", "2", "2", "-", "null"},
+	{"time-send", "3", "3", "3", "-", "null"},
 	{"tls-version", "TLSv1.3", "TLSv1.3", "\"TLSv1.3\"", "-", "null"},
 	{"tls-cipher", "TLS_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384",
 	 "\"TLS_AES_256_GCM_SHA384\"", "-", "null"},
