@@ -7,12 +7,24 @@
 #include "config/config-log.h"
 #include "log/log-format.h"
 
+#define SLOW                                                                                       \
+	"template:{time} {client} {status} total={time-total}us queue={time-queue}us "             \
+	"program={time-program}us send={time-send}us bytes={bytes} pool={pool} cache={cache} "     \
+	"id={request-id} host={host} \"{request}\""
+
 /* What is off is the same log, whatever its format. */
 static bool is_same(const struct config_log *log, const struct host *host)
 {
 	return strcmp(log->file, host->access_log) == 0 &&
 	       (strcmp(log->file, "off") == 0 ||
 		strcmp(log->format->text, host->log_format->text) == 0);
+}
+
+static unsigned add(struct config *config, struct config_log log)
+{
+	config->logs = g_renew(struct config_log, config->logs, config->log_count + 1);
+	config->logs[config->log_count] = log;
+	return config->log_count++;
 }
 
 void config_log_add(struct config *config, struct host *host, const char *place)
@@ -25,10 +37,25 @@ void config_log_add(struct config *config, struct host *host, const char *place)
 			host->log = i;
 			return;
 		}
-	host->log = config->log_count++;
-	config->logs = g_renew(struct config_log, config->logs, config->log_count);
-	config->logs[host->log] = (struct config_log){
-		.file = host->access_log, .format = host->log_format, .place = g_strdup(place)};
+	host->log = add(config, (struct config_log){.kind = "access",
+						    .file = host->access_log,
+						    .format = host->log_format,
+						    .place = g_strdup(place)});
+}
+
+void config_log_add_slow(struct config *config)
+{
+	const char *wrong;
+
+	config->slow_number = config->log_count;
+	if (!config->slow_log || strcmp(config->slow_log, "off") == 0)
+		return;
+	/* It has no mistake, as its test shows. */
+	(void)log_format_read(SLOW, &config->slow_format, &wrong);
+	(void)add(config, (struct config_log){.kind = "slow",
+					      .file = config->slow_log,
+					      .format = config->slow_format,
+					      .place = g_strdup(config_place(config, "slow-log"))});
 }
 
 static unsigned find(const GPtrArray *names, struct slice name)

@@ -197,6 +197,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		}
 	scope_resolve_patterns(tree, config);
 	scope_add_folders(tree, config);
+	config_log_add_slow(config);
 	if (!config_log_number_fields(config))
 		config_tree_complain(tree, NULL,
 				     "log-format: the templates name %u fields of requests; "

@@ -105,6 +105,8 @@ void config_release(struct config *config)
 		g_free(config->logs[i].place);
 	g_free(config->logs);
 	g_strfreev(config->log_fields);
+	g_free(config->slow_log);
+	log_format_free(config->slow_format);
 	if (config->names)
 		g_hash_table_destroy(config->names);
 	g_strfreev(config->listen);

@@ -102,6 +102,7 @@ struct scope {
 	bool hidden;	  /* serve names that begin with a dot */
 	bool internal;	  /* only the server itself leads requests here */
 	char *accel_pool; /* a folder whose files the pool of that name may send; else NULL */
+	unsigned slow_ms;   /* longer requests are in the slow log; 0: none */
 	bool server_timing; /* send Server-Timing */
 	struct cache_rule *cache_rules;
 	unsigned cache_rule_count;
@@ -159,9 +160,10 @@ struct host {
 
 /* A file with a format: the hosts with both share it. */
 struct config_log {
+	const char *kind; /* "access" or "slow": of its key, without "-log" */
 	const char *file; /* of the first host that has it, as the others */
 	struct log_format *format;
-	char *place; /* of its key access-log; NULL: the command line */
+	char *place; /* of its key; NULL: the command line */
 };
 
 /* A prefix that an option maps to a pool, for all hosts. */
@@ -273,7 +275,10 @@ struct config {
 	unsigned map_count;
 	struct config_log *logs; /* [0] is the default host's */
 	unsigned log_count;
-	char **log_fields; /* of requests, in templates of logs */
+	char *slow_log; /* file, "-" or "off" */
+	struct log_format *slow_format;
+	unsigned slow_number; /* of it in logs; not there: log_count */
+	char **log_fields;    /* of requests, in templates of logs */
 	unsigned log_field_count;
 	struct host *hosts; /* [0] is the default */
 	unsigned host_count;

@@ -128,6 +128,16 @@ static void add_details(const struct output *output, struct access_line *line)
 		line->head = (struct slice){transaction->head, transaction->head_length};
 }
 
+/* The slow log is by path: some are slow by nature. */
+static bool is_slow(const struct transaction *transaction, const struct config *logs,
+		    const struct output_times *times)
+{
+	const struct scope *scope = transaction->scope;
+
+	return logs->slow_number < logs->log_count && scope && scope->slow_ms &&
+	       times->total_us >= (uint64_t)scope->slow_ms * 1000;
+}
+
 void output_log(struct output *output)
 {
 	const struct thread_logs *logs = &output->transaction.thread->logs;
@@ -169,4 +179,6 @@ void output_log(struct output *output)
 		&thread->logs,
 		log_set_number(logs->set, transaction->config_ref->config, transaction->host),
 		&line);
+	if (is_slow(transaction, logs->set->config, &times))
+		thread_logs_put(&thread->logs, logs->set->config->slow_number, &line);
 }

@@ -39,8 +39,8 @@ struct log_set *log_set_open(struct config *config, char **why)
 		int *fd = &set->fds[set->count], error = access_log_open(log->file, fd);
 
 		if (error) {
-			*why = g_strdup_printf("cannot write the access log \"%s\": %s", log->file,
-					       strerror(-error));
+			*why = g_strdup_printf("cannot write the %s log \"%s\": %s", log->kind,
+					       log->file, strerror(-error));
 			log_set_release(set);
 			return NULL;
 		}

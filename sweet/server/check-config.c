@@ -4,6 +4,7 @@
  * do not prevent a start, such as a missing file of media types.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -121,7 +122,9 @@ void check_config(const struct config *config, GPtrArray *errors)
 	check_user(&checker);
 	check_types(&checker);
 	for (unsigned i = 0; i < config->log_count; i++)
-		check_log(&checker, config->logs[i].place, "access-log", config->logs[i].file);
+		check_log(&checker, config->logs[i].place,
+			  strcmp(config->logs[i].kind, "slow") == 0 ? "slow-log" : "access-log",
+			  config->logs[i].file);
 	check_log(&checker, config_place(config, "error-log"), "error-log", config->error_log);
 	check_output(&checker, "pid-file", config->pid_file);
 	check_output(&checker, "cache-socket", config->cache_socket);

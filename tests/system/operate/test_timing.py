@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import time
 
 import pytest
@@ -91,6 +92,51 @@ def test_lost(folder):
         assert fetch(server.port, "/o/exit").status == 502
     line, = logged(folder)
     assert line["status"] == 502 and line["time-queue"] >= 0 and line["time-program"] >= 0
+
+
+def test_slow_log(kind, folder):
+    """Only requests that take longer, by path; reopened as the others."""
+    with serve(kind, folder, f"slow-log={folder}/slow\nslow-time=50ms\nrequest-id=on\n"
+               "[path /five]\nslow-time=1h\n[path /cgi/quiet]\npool=slow\nslow-time=0\n") as server:
+        ids = []
+        for target in ["/five", "/cgi/slow?a=\"b", "/cgi/quiet", "/cgi/slow"]:
+            with Client(server.port) as client:
+                client.send(request(target))
+                if target.startswith("/cgi/slow"):
+                    release(folder)
+                    ids.append(client.response()["x-request-id"])
+                else:
+                    client.response()
+            if target == "/cgi/quiet":
+                os.rename(folder / "slow", folder / "slow.1")
+                server.send_signal(signal.SIGUSR1)
+                assert server.errors.wait("reopened the logs")
+    for name, target, number in [("slow.1", r'/cgi/slow\?a=\\x22b', ids[0]), ("slow", "/cgi/slow", ids[1])]:
+        line = (folder / name).read_text()
+        match = re.fullmatch(r"\S+Z 127\.0\.0\.1 200 total=(\d+)us queue=(\d+)us program=(\d+)us send=\d+us "
+                             rf'bytes=5 pool=slow cache=pass id={number} host=test "GET {target} \S+"\n', line)
+        assert match and int(match[1]) >= int(match[3]) >= LEAST * 1e6, line
+    # The others are in the access log alone.
+    assert len(logged(folder)) == 4
+
+
+def test_slow_log_alone(folder):
+    """Without an access log, and by a reload."""
+    config = folder / "sweet.conf"
+    text = f"[sweet]\nroot={folder}/root\nworker=/o={OBEY}\nworkers=1\nslow-time=1\n"
+    write(config, text.encode())
+    with running("epoll", None, "--config", config) as server:
+        write(config, f"{text}slow-log={folder}/slow\n".encode())
+        server.send_signal(signal.SIGHUP)
+        assert server.errors.wait("reloaded")
+        with Client(server.port) as client:
+            client.send(request("/o/hang"))
+            assert server.errors.wait("worker-obey: hangs")
+            time.sleep(LEAST)
+            for process in server.status()["workers"]["pools"][0]["processes"]:
+                os.kill(process["pid"], signal.SIGKILL)
+            assert client.response().status == 502
+    assert " 502 total=" in (folder / "slow").read_text()
 
 
 def test_server_timing(kind, folder):

@@ -53,6 +53,29 @@ START_TEST(test_shared)
 }
 END_TEST
 
+START_TEST(test_slow)
+{
+	struct config *config = read_text("[sweet]\nslow-log=/slow\nslow-time=2s\n"
+					  "[path /a]\nslow-time=300\n[path /b]\nslow-time=0\n");
+	const struct config_log *log;
+
+	ck_assert_uint_eq(config->log_count, 2);
+	ck_assert_uint_eq(config->slow_number, 1);
+	log = &config->logs[1];
+	ck_assert_str_eq(log->kind, "slow");
+	ck_assert_str_eq(log->file, "/slow");
+	ck_assert_ptr_nonnull(log->format);
+	ck_assert_ptr_nonnull(strstr(log->place, ":2"));
+	ck_assert_uint_eq(host_scope(&config->hosts[0], "/")->slow_ms, 2000);
+	ck_assert_uint_eq(host_scope(&config->hosts[0], "/a/x")->slow_ms, 300);
+	ck_assert_uint_eq(host_scope(&config->hosts[0], "/b")->slow_ms, 0);
+	config_release(config);
+	config = read_text("[sweet]\naccess-log=/slow\n");
+	ck_assert_uint_eq(config->slow_number, config->log_count);
+	config_release(config);
+}
+END_TEST
+
 START_TEST(test_fields)
 {
 	struct config *config =
@@ -101,6 +124,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_shared);
+	tcase_add_test(tcase, test_slow);
 	tcase_add_test(tcase, test_fields);
 	tcase_add_test(tcase, test_errors);
 }
