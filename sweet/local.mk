@@ -47,7 +47,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/conditional.c sweet/http/conditional.h \
 	sweet/http/multipart.c sweet/http/multipart.h \
 	sweet/http/mime.c sweet/http/mime.h \
-	sweet/http/meta.c sweet/http/meta.h \
+	sweet/http/traceparent.c sweet/http/traceparent.h sweet/http/meta.c sweet/http/meta.h \
 	sweet/config/config-value.c sweet/config/config-value.h \
 	sweet/config/config-chain.c sweet/config/config-chain.h \
 	sweet/config/config-file.c sweet/config/config-file.h \

@@ -165,6 +165,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
 	tests/unit/sweet/base/test-random-id \
+	tests/unit/sweet/http/test-traceparent \
 	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
@@ -662,6 +663,10 @@ tests_unit_sweet_base_test_random_id_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_random_id_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_random_id_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_traceparent_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_traceparent_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_traceparent_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_log_test_access_line_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_access_line_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_access_line_LDADD = $(sweet_unit_ldadd)
@@ -954,6 +959,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_log_templates.py \
 	tests/system/operate/test_request_id.py \
 	tests/system/operate/test_timing.py \
+	tests/system/operate/test_trace.py \
 	tests/system/operate/test_reload.py \
 	tests/system/operate/test_reload_call.py \
 	tests/system/operate/test_service.py \

@@ -154,6 +154,8 @@ static struct refresh *create(const struct transaction *like)
 	transaction->rewrite_query = g_strdup(like->rewrite_query);
 	strcpy(transaction->remote_user, like->remote_user);
 	strcpy(transaction->request_id, like->request_id);
+	strcpy(transaction->traceparent, like->traceparent);
+	transaction->trace_begins = like->trace_begins;
 	transaction->done = done;
 	transaction->again = again;
 	return refresh;

@@ -105,6 +105,8 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.software = SERVER_SOFTWARE,
 		.https = transaction->https,
 		.request_id = transaction->request_id,
+		.traceparent = transaction->traceparent,
+		.trace_begins = transaction->trace_begins,
 		.http2 = transaction->http2,
 		.query = transaction_query(transaction),
 		.authorization = settings->pass_authorization,

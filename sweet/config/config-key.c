@@ -160,6 +160,8 @@ const struct key config_keys[] = {
 	{"request-id", GLOBAL(request_id), .otherwise = "off", .store = store_word,
 	 .words = id_words, .help = "off, on, or trust: use the X-Request-Id of requests",
 	 .argument = "WHAT"},
+	{"trace", GLOBAL(trace), .otherwise = "off", .store = store_switch,
+	 .help = "on: pass traceparent to programs", .argument = "SWITCH"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
 	 .least = 1000, .help = "To receive a request's head", .argument = "TIME"},
 	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,

@@ -257,6 +257,7 @@ struct config {
 	unsigned log_level;  /* 0 errors to 4 debug */
 	char *server_header; /* NULL: off */
 	unsigned request_id; /* enum request_id_use */
+	bool trace;
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;

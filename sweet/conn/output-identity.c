@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output-identity.c - the id of a request, which the client, programs and logs see.
+ * output-identity.c - the id of a request, which the client, programs and logs see, and the trace that
+ * it belongs to.
  */
 #include <string.h>
 
 #include "conn/output.h"
+#include "http/traceparent.h"
 
 /* Whether it can stand anywhere: in a log, a variable, a file name. */
 static bool is_sane(struct slice id)
@@ -17,7 +19,7 @@ static bool is_sane(struct slice id)
 	return true;
 }
 
-void output_identify(struct output *output, const struct request *request, bool trusted)
+static void make_id(struct output *output, const struct request *request, bool trusted)
 {
 	struct transaction *transaction = &output->transaction;
 	struct random_id *source = &transaction->thread->ids;
@@ -25,8 +27,6 @@ void output_identify(struct output *output, const struct request *request, bool 
 	const struct slice *given = NULL;
 	char *to = transaction->request_id;
 
-	if (use == REQUEST_ID_OFF)
-		return;
 	if (use == REQUEST_ID_TRUST && trusted && request)
 		given = request_find(request, "X-Request-Id");
 	if (given && is_sane(*given)) {
@@ -37,4 +37,43 @@ void output_identify(struct output *output, const struct request *request, bool 
 		to = random_id_write(to, random_id_next(source), 16);
 	}
 	*to = '\0';
+}
+
+/*
+ * Continues the trace of the request, or begins one.  A new trace is sampled: programs that decide
+ * by their parent, as they do by default, would record nothing otherwise.
+ */
+static void continue_trace(struct transaction *transaction, const struct request *request,
+			   bool trusted)
+{
+	struct random_id *source = &transaction->thread->ids;
+	char *to = transaction->traceparent;
+	struct slice given;
+
+	transaction->trace_begins = !trusted || !request || !traceparent_find(request, &given);
+	if (transaction->trace_begins) {
+		memcpy(to, "00-", TRACEPARENT_TRACE);
+		/* Not zero, which no id may be. */
+		to = random_id_write(to + TRACEPARENT_TRACE, random_id_next(source) | 1, 16);
+		to = random_id_write(to, random_id_next(source), 16);
+		memcpy(transaction->traceparent + TRACEPARENT_FLAGS, "01", 2);
+	} else {
+		memcpy(to, given.at, TRACEPARENT_LENGTH);
+		memcpy(to, "00", 2);
+		to += TRACEPARENT_PARENT - 1;
+	}
+	*to++ = '-';
+	to = random_id_write(to, random_id_next(source) | 1, TRACEPARENT_PARENT_LENGTH);
+	*to = '-';
+	transaction->traceparent[TRACEPARENT_LENGTH] = '\0';
+}
+
+void output_identify(struct output *output, const struct request *request, bool trusted)
+{
+	const struct config *config = output->transaction.config_ref->config;
+
+	if (config->request_id != REQUEST_ID_OFF)
+		make_id(output, request, trusted);
+	if (config->trace)
+		continue_trace(&output->transaction, request, trusted);
 }

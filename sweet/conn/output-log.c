@@ -121,6 +121,9 @@ static void add_details(const struct output *output, struct access_line *line)
 	line->tls_version = output->log_tls_version;
 	line->tls_cipher = output->log_tls_cipher;
 	line->pool = transaction->pool_name;
+	if (*transaction->traceparent)
+		line->trace_id = (struct slice){transaction->traceparent + TRACEPARENT_TRACE,
+						TRACEPARENT_TRACE_LENGTH};
 	line->request_id = *transaction->request_id ? transaction->request_id : NULL;
 	line->cache = transaction->cache_verdict;
 	/* The lines exist until finish(), if this responder has sent them. */

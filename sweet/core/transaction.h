@@ -37,6 +37,7 @@
 #include "http/path-pattern.h"
 #include "http/range.h"
 #include "http/request.h"
+#include "http/traceparent.h"
 
 struct file_cache;
 struct file_cache_entry;
@@ -115,8 +116,10 @@ struct transaction {
 	char *rewrite_query;			 /* the query of a rewrite; NULL: the request's */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
 	struct transaction_times times;
-	char request_id[TRANSACTION_ID_MAX + 1]; /* "": none */
-	const char *pool_name;			 /* of the pool that responds; NULL: none */
+	char request_id[TRANSACTION_ID_MAX + 1];  /* "": none */
+	char traceparent[TRACEPARENT_LENGTH + 1]; /* for programs; "": none */
+	bool trace_begins;			  /* with this request */
+	const char *pool_name;			  /* of the pool that responds; NULL: none */
 	const char *cache_verdict; /* of the response cache, static text; NULL: not asked */
 
 	/* The response. */

@@ -237,6 +237,10 @@ static bool is_withheld(struct slice name, const struct meta_context *context)
 		return !context->authorization;
 	if (slice_is(name, "X-Request-Id"))
 		return is_given(context->request_id);
+	if (is_given(context->traceparent) &&
+	    (slice_is(name, "traceparent") ||
+	     (context->trace_begins && slice_is(name, "tracestate"))))
+		return true;
 	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
@@ -312,6 +316,8 @@ long meta_write(const struct request *request, const struct meta_context *contex
 	add_extras(&result, context);
 	if (is_given(context->request_id))
 		add_string(&result, SLICE("HTTP_X_REQUEST_ID="), context->request_id);
+	if (is_given(context->traceparent))
+		add_string(&result, SLICE("HTTP_TRACEPARENT="), context->traceparent);
 	for (i = 0; i < request->header_count && !result.full; i++) {
 		if (!is_withheld(request->headers[i].name, context) && !came_before(request, i))
 			add_field(&result, request, i);

@@ -32,9 +32,11 @@ struct meta_context {
 	bool authorization;	     /* pass that field as well */
 	/* Of the operator, "NAME=value", lists that end with NULL; or NULL.  The first one wins. */
 	char **variables[2];
-	const char *request_id; /* replaces the field X-Request-Id; NULL or "": does not */
-	int redirect_status;	/* 200: php-cgi requires it, to know that a server started it */
-	int server_pid;		/* for NABC_SERVER_PID: the process to grant units to */
+	const char *request_id;	 /* replaces the field X-Request-Id; NULL or "": does not */
+	const char *traceparent; /* the same, of the field of that name */
+	bool trace_begins;	 /* then the field tracestate is omitted: it is of another trace */
+	int redirect_status;	 /* 200: php-cgi requires it, to know that a server started it */
+	int server_pid;		 /* for NABC_SERVER_PID: the process to grant units to */
 };
 
 /*

@@ -15,7 +15,8 @@
 #include "log/access-line.h"
 
 #define REMOTE_MAX 64 /* bytes */
-#define REST_MAX 768  /* bytes of a line without the client's texts */
+#define TRACE_MAX 32  /* the same, of a trace id */
+#define REST_MAX 1024 /* bytes of a line without the client's texts */
 
 void access_clock_set(struct access_clock *clock, struct timespec real, uint64_t now_ns)
 {
@@ -225,6 +226,10 @@ static char *write_json(char *to, const struct access_line *line, const struct a
 		to = APPEND(to, ",\"request_id\":\"");
 		to = append_text(to, line->request_id, ACCESS_NAME_MAX);
 		*to++ = '"';
+	}
+	if (line->trace_id.at) {
+		to = APPEND(to, ",\"trace_id\":");
+		to = write_member(to, line->trace_id, TRACE_MAX);
 	}
 	return APPEND(to, "}");
 }

@@ -37,6 +37,7 @@ struct access_line {
 	/* For JSON and templates; ACCESS_UNKNOWN: there was no such part. */
 	uint64_t queue_us, program_us, send_us;
 	const char *request_id; /* for JSON and templates; NULL: none */
+	struct slice trace_id;	/* the same */
 	/* For templates alone: */
 	uint64_t head_bytes;				     /* of the response, as in HTTP/1.1 */
 	const char *tls_version, *tls_cipher, *pool, *cache; /* or NULL */

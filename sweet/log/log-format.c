@@ -39,6 +39,7 @@ const char *const log_variables[] = {
 	NAME(LOG_POOL) = "pool",
 	NAME(LOG_CACHE) = "cache",
 	NAME(LOG_REQUEST_ID) = "request-id",
+	NAME(LOG_TRACE_ID) = "trace-id",
 	NAME(LOG_REQUEST_FIELD) = REQUEST_FIELD "NAME",
 	NAME(LOG_RESPONSE_FIELD) = RESPONSE_FIELD "NAME",
 	NULL,

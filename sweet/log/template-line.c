@@ -140,6 +140,8 @@ static struct value value_of(const struct log_part *part, const struct access_li
 		return string_value(line->cache);
 	case LOG_REQUEST_ID:
 		return string_value(line->request_id);
+	case LOG_TRACE_ID:
+		return text_value(line->trace_id, ACCESS_NAME_MAX);
 	case LOG_REQUEST_FIELD:
 		return part->field < line->field_count
 			       ? text_value(line->fields[part->field], ACCESS_FIELD_MAX)

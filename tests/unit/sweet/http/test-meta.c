@@ -318,6 +318,27 @@ START_TEST(test_request_id)
 }
 END_TEST
 
+/* The server's traceparent replaces the client's; tracestate belongs to the client's trace. */
+START_TEST(test_trace)
+{
+	static const char head[] = "GET / HTTP/1.1\r\nHost: a\r\nTraceparent: client\r\n"
+				   "tracestate: a=1\r\n\r\n";
+
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_TRACEPARENT"), "client");
+	context.traceparent = "server";
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_TRACEPARENT"), "server");
+	ck_assert_str_eq(value("HTTP_TRACESTATE"), "a=1");
+	context.trace_begins = true;
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_TRACEPARENT"), "server");
+	ck_assert_ptr_null(value("HTTP_TRACESTATE"));
+	context.traceparent = NULL;
+	context.trace_begins = false;
+}
+END_TEST
+
 START_TEST(test_authorization)
 {
 	context.authorization = true;
@@ -449,6 +470,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_withheld);
 	tcase_add_test(tcase, test_authorization);
 	tcase_add_test(tcase, test_request_id);
+	tcase_add_test(tcase, test_trace);
 	tcase_add_test(tcase, test_variables);
 	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_many);

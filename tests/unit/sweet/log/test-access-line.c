@@ -92,6 +92,9 @@ START_TEST(test_request_id)
 	line.request_id = "0123-a.b_c";
 	ck_assert_ptr_nonnull(strstr(write_line(ACCESS_JSON, &line),
 				     "\"send_us\":null,\"request_id\":\"0123-a.b_c\"}\n"));
+	line.trace_id = SLICE("4bf9");
+	ck_assert_ptr_nonnull(strstr(write_line(ACCESS_JSON, &line),
+				     "\"request_id\":\"0123-a.b_c\",\"trace_id\":\"4bf9\"}\n"));
 }
 END_TEST
 
