@@ -25,7 +25,13 @@ static int failed(const struct ctl *ctl, const char *name, int error)
 
 int ctl_purge(struct ctl *ctl, int argc, char **argv)
 {
-	int status = ctl_options(ctl, NULL, &argc, &argv);
+	gboolean soft = FALSE;
+	const GOptionEntry entries[] = {
+		{"soft", 0, 0, G_OPTION_ARG_NONE, &soft,
+		 "Make them stale: they are used until new ones have come", NULL},
+		{0},
+	};
+	int status = ctl_options(ctl, entries, &argc, &argv);
 	struct json json = {.to = stdout};
 	uint64_t purged = 0;
 
@@ -37,10 +43,12 @@ int ctl_purge(struct ctl *ctl, int argc, char **argv)
 		return status;
 	/* If one fails, the others are still purged. */
 	for (int i = 1; i < argc; i++) {
-		int count = NC_purge(ctl->cache, argv[i]);
+		char *name = g_strconcat(soft ? "soft " : "", argv[i], NULL);
+		int count = NC_purge(ctl->cache, name), error = errno;
 
+		g_free(name);
 		if (count < 0)
-			status = failed(ctl, argv[i], errno);
+			status = failed(ctl, argv[i], error);
 		else
 			purged += (uint64_t)count;
 	}

@@ -310,9 +310,14 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 #define BYTES_AN_ENTRY 16384u /* bytes of the cache of units */
 #define HEADS_PART 16	      /* heads may take this part of the cache size in addition */
 
+#define SOFT "soft " /* nabcctl purge --soft */
+
 static int purge(void *context, const char *name)
 {
-	long count = respcache_purge(context, (struct slice){name, strlen(name)});
+	/* No URL and no tag has a blank. */
+	bool soft = g_str_has_prefix(name, SOFT);
+	const char *what = soft ? name + strlen(SOFT) : name;
+	long count = respcache_purge(context, (struct slice){what, strlen(what)}, soft);
 
 	return count > INT_MAX ? INT_MAX : (int)count;
 }

@@ -139,7 +139,7 @@ void cache_store_head(struct transaction *transaction, const struct cgihead *hea
 	cacheable_read(&said, head);
 	/* Purge before the response itself is stored: it is newer than what it purges. */
 	for (unsigned i = 0; i < said.purge_count; i++)
-		respcache_purge_tags(cache_of(transaction), said.purges[i]);
+		respcache_purge_tags(cache_of(transaction), said.purges[i], said.soft[i]);
 	if (!store) {
 		note(transaction, &said);
 	} else if (store->flight) {

@@ -21,6 +21,27 @@ static void add_age(struct cacheable *said, struct slice value)
 			age < CACHECONTROL_SECONDS_MAX ? (uint32_t)age : CACHECONTROL_SECONDS_MAX;
 }
 
+static void add_purge(struct cacheable *said, struct slice value, bool soft)
+{
+	if (said->purge_count == CACHEABLE_PURGES_MAX)
+		return;
+	said->soft[said->purge_count] = soft;
+	said->purges[said->purge_count++] = value;
+}
+
+static bool is_tag(struct slice name)
+{
+	return slice_is(name, "X-NABC-Tag") || slice_is(name, "Surrogate-Key") ||
+	       slice_is(name, "Cache-Tag");
+}
+
+static void add_tags(struct cacheable *said, struct slice value)
+{
+	if (said->tag_count < CACHEABLE_TAGS_MAX)
+		said->tags[said->tag_count] = value;
+	said->tag_count++;
+}
+
 static void add_field(struct cacheable *said, struct slice name, struct slice value)
 {
 	/* Two of these count as one invalid date. */
@@ -30,8 +51,12 @@ static void add_field(struct cacheable *said, struct slice name, struct slice va
 		said->date = said->date.length ? (struct slice){"0", 1} : value;
 	else if (slice_is(name, "Age"))
 		add_age(said, value);
-	else if (slice_is(name, "X-NABC-Purge") && said->purge_count < CACHEABLE_PURGES_MAX)
-		said->purges[said->purge_count++] = value;
+	else if (slice_is(name, "X-NABC-Purge"))
+		add_purge(said, value, false);
+	else if (slice_is(name, "X-NABC-Soft-Purge"))
+		add_purge(said, value, true);
+	else if (is_tag(name))
+		add_tags(said, value);
 	/* Clients cannot send conditions on fields that they do not receive. */
 	else if (field_options_have(&said->head->hop, name))
 		return;
@@ -126,6 +151,9 @@ struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cach
 						  head->control.s_maxage != CACHECONTROL_UNSAID};
 	uint32_t seconds;
 
+	/* A purge could not find it by all of its tags. */
+	if (said->tag_count > CACHEABLE_TAGS_MAX)
+		return terms;
 	if (rule.mode == CACHEABLE_OFF || head->vary.anything || !is_keepable(head->status) ||
 	    (authorized && !terms.shared) || (head->sets_cookie && !marked))
 		return terms;

@@ -11,6 +11,7 @@
 #include "http/cgihead.h"
 
 #define CACHEABLE_PURGES_MAX 8 /* lines with tags to purge; a line may hold several */
+#define CACHEABLE_TAGS_MAX 8   /* lines with tags of the response */
 
 enum cacheable_mode {
 	CACHEABLE_MARKED,   /* only responses with X-NABC-Max-Age */
@@ -32,8 +33,13 @@ struct cacheable {
 	bool has_age;		    /* there is an Age field */
 	struct slice expires, date; /* no bytes: absent */
 	struct slice etag, modified;
-	struct slice purges[CACHEABLE_PURGES_MAX]; /* values of X-NABC-Purge */
+	/* Values of X-NABC-Purge, and of X-NABC-Soft-Purge. */
+	struct slice purges[CACHEABLE_PURGES_MAX];
+	bool soft[CACHEABLE_PURGES_MAX];
 	unsigned purge_count;
+	/* Of X-NABC-Tag, Surrogate-Key and Cache-Tag. */
+	struct slice tags[CACHEABLE_TAGS_MAX];
+	unsigned tag_count; /* may be larger than the maximum: then do not store */
 };
 
 /* The head must live as long as said. */

@@ -82,6 +82,9 @@ bool field_is_withheld(struct slice name)
 		SLICE_OF("Server"),
 		SLICE_OF("Status"),
 		SLICE_OF("X-Sendfile"),
+		/* Tags, for the response cache alone. */
+		SLICE_OF("Surrogate-Key"),
+		SLICE_OF("Cache-Tag"),
 	};
 
 	return begins_with(name, PREFIX("Proxy-")) || begins_with(name, PREFIX("X-NABC-")) ||

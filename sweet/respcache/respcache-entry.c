@@ -66,16 +66,19 @@ static size_t room_for(struct slice lines)
 }
 
 /* Returns the number of tags and their hashes; -1: too many tags to find them again. */
-static long read_tags(const struct respcache *cache, struct slice rest, uint64_t *hashes)
+static long read_tags(const struct respcache *cache, const struct cacheable *said, uint64_t *hashes)
 {
 	unsigned count = 0;
 	struct slice tag;
 
-	while (cacheable_tag(&rest, &tag)) {
-		if (count == RESPCACHE_TAGS_MAX)
-			return -1;
-		hashes[count++] = respcache_hash(cache, tag);
-	}
+	if (said->tag_count > CACHEABLE_TAGS_MAX)
+		return -1;
+	for (unsigned i = 0; i < said->tag_count; i++)
+		for (struct slice rest = said->tags[i]; cacheable_tag(&rest, &tag);) {
+			if (count == RESPCACHE_TAGS_MAX)
+				return -1;
+			hashes[count++] = respcache_hash(cache, tag);
+		}
 	return (long)count;
 }
 
@@ -113,7 +116,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	struct slice names = {said->head->vary.names, said->head->vary.length};
 	uint64_t hashes[RESPCACHE_TAGS_MAX];
 	char values[CACHEKEY_VALUES_MAX];
-	long tags = read_tags(flight->cache, said->head->tag, hashes);
+	long tags = read_tags(flight->cache, said, hashes);
 	long values_length = cachekey_values(&flight->copy->request, names, values);
 	struct respcache_entry *entry;
 	struct writer writer;

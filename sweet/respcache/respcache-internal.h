@@ -59,9 +59,10 @@ struct respcache_entry {
 	_Atomic unsigned references; /* includes the shard's */
 	_Atomic bool used;	     /* since the hand passed it */
 	bool linked, shared;
-	uint64_t owned;				/* one bit for each range */
-	uint64_t stored_ns, fresh_ns, stale_ns; /* fresh, or stale, until then */
-	uint32_t age;				/* seconds when it was stored */
+	uint64_t owned; /* one bit for each range */
+	/* Fresh, or stale, until then; fresh_ns is 0 after a soft purge, under the shard's lock. */
+	uint64_t stored_ns, fresh_ns, stale_ns;
+	uint32_t age; /* seconds when it was stored */
 	struct respcache_key key;
 	struct slice names;
 	const char *values;

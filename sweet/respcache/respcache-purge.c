@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-purge.c - drops entries by URL and by tag; see respcache-internal.h.
+ * respcache-purge.c - drops entries, or makes them stale, by URL and by tag; see respcache-internal.h.
  *
  * A purge must also affect a response that a worker generated before it, but that
  * arrives after it.  A flight's URL is known, so the purge marks the flight, and
@@ -59,19 +59,37 @@ bool respcache_log_has(struct respcache *cache, const struct respcache_entry *en
 
 /* --- by tag -------------------------------------------------------------------------------- */
 
-static long end_all(struct respcache_shard *shard, struct respcache_entry *dropped)
-{
-	long count = 0;
+/* What a purge has found in a shard. */
+struct found {
+	struct respcache_shard *shard;
+	bool soft;
+	struct respcache_entry *dropped;
+	long count;
+};
 
-	for (const struct respcache_entry *entry = dropped; entry; entry = entry->next) {
-		respcache_count(shard, COUNT_PURGED);
-		count++;
-	}
-	respcache_drop(dropped);
-	return count;
+/*
+ * Drops the entry, or makes it stale: then it still answers, at most as long as it would have, while
+ * one request fetches another.
+ */
+static void purge_locked(struct found *found, struct respcache_entry *entry)
+{
+	if (found->soft && !entry->fresh_ns)
+		return;
+	if (found->soft)
+		entry->fresh_ns = 0;
+	else
+		respcache_unlink_locked(found->shard, entry, &found->dropped);
+	respcache_count(found->shard, COUNT_PURGED);
+	found->count++;
 }
 
-static long purge_tag(struct respcache *cache, struct slice tag)
+static long end_all(struct found *found)
+{
+	respcache_drop(found->dropped);
+	return found->count;
+}
+
+static long purge_tag(struct respcache *cache, struct slice tag, bool soft)
 {
 	uint64_t hash = respcache_hash(cache, tag);
 	long count = 0;
@@ -79,32 +97,31 @@ static long purge_tag(struct respcache *cache, struct slice tag)
 	log_add(&cache->log, hash);
 	for (unsigned i = 0; i < cache->shard_count; i++) {
 		struct respcache_shard *shard = &cache->shards[i];
-		struct respcache_entry *dropped = NULL;
+		struct found found = {.shard = shard, .soft = soft};
 		struct respcache_tag *at;
 
 		pthread_mutex_lock(&shard->lock);
 		at = *respcache_tag_chain(cache, shard, hash);
 		while (at) {
-			if (at->hash != hash) {
-				at = at->next;
-				continue;
-			}
-			/* This also removes its other tags, which may be the next ones here. */
-			respcache_unlink_locked(shard, at->entry, &dropped);
-			at = *respcache_tag_chain(cache, shard, hash);
+			bool fits = at->hash == hash;
+
+			if (fits)
+				purge_locked(&found, at->entry);
+			/* A drop also removes its other tags, which may be the next ones here. */
+			at = fits && !soft ? *respcache_tag_chain(cache, shard, hash) : at->next;
 		}
 		pthread_mutex_unlock(&shard->lock);
-		count += end_all(shard, dropped);
+		count += end_all(&found);
 	}
 	return count;
 }
 
-void respcache_purge_tags(struct respcache *cache, struct slice list)
+void respcache_purge_tags(struct respcache *cache, struct slice list, bool soft)
 {
 	struct slice tag;
 
 	while (cacheable_tag(&list, &tag))
-		(void)purge_tag(cache, tag);
+		(void)purge_tag(cache, tag, soft);
 }
 
 /* --- by URL ----------------------------------------------------------------------------------- */
@@ -129,9 +146,10 @@ static bool fits(const struct pattern *pattern, const struct respcache_key *whol
 	       memcmp(key.at, wanted.at, wanted.length) == 0;
 }
 
-static long purge_shard(struct respcache_shard *shard, const struct pattern *pattern)
+static long purge_shard(struct respcache_shard *shard, const struct pattern *pattern, bool soft)
 {
-	struct respcache_entry *dropped = NULL, *entry, *older;
+	struct found found = {.shard = shard, .soft = soft};
+	struct respcache_entry *entry, *older;
 
 	pthread_mutex_lock(&shard->lock);
 	for (struct respcache_flight *at = shard->flights; at; at = at->next)
@@ -139,18 +157,19 @@ static long purge_shard(struct respcache_shard *shard, const struct pattern *pat
 	for (entry = shard->newest; entry; entry = older) {
 		older = entry->older;
 		if (fits(pattern, &entry->key))
-			respcache_unlink_locked(shard, entry, &dropped);
+			purge_locked(&found, entry);
 	}
 	pthread_mutex_unlock(&shard->lock);
-	return end_all(shard, dropped);
+	return end_all(&found);
 }
 
 /* For one URL: all its entries are in one chain. */
-static long purge_one(struct respcache *cache, struct slice url)
+static long purge_one(struct respcache *cache, struct slice url, bool soft)
 {
 	uint64_t hash = respcache_hash(cache, url);
 	struct respcache_shard *shard = respcache_shard(cache, hash);
-	struct respcache_entry *dropped = NULL, *entry, *next;
+	struct found found = {.shard = shard, .soft = soft};
+	struct respcache_entry *entry, *next;
 
 	pthread_mutex_lock(&shard->lock);
 	for (struct respcache_flight *at = shard->flights; at; at = at->next)
@@ -158,13 +177,13 @@ static long purge_one(struct respcache *cache, struct slice url)
 	for (entry = *respcache_chain(cache, hash); entry; entry = next) {
 		next = entry->next;
 		if (respcache_key_has_url(&entry->key, hash, url))
-			respcache_unlink_locked(shard, entry, &dropped);
+			purge_locked(&found, entry);
 	}
 	pthread_mutex_unlock(&shard->lock);
-	return end_all(shard, dropped);
+	return end_all(&found);
 }
 
-static long purge_url(struct respcache *cache, struct slice url)
+static long purge_url(struct respcache *cache, struct slice url, bool soft)
 {
 	char text[CACHEKEY_URL_MAX];
 	struct pattern pattern = {{text, 0}, false};
@@ -174,9 +193,9 @@ static long purge_url(struct respcache *cache, struct slice url)
 	if (!pattern.url.length)
 		return -EINVAL;
 	if (!pattern.prefix && text[0] != ' ')
-		return purge_one(cache, pattern.url);
+		return purge_one(cache, pattern.url, soft);
 	for (unsigned i = 0; i < cache->shard_count; i++)
-		count += purge_shard(&cache->shards[i], &pattern);
+		count += purge_shard(&cache->shards[i], &pattern, soft);
 	return count;
 }
 
@@ -186,19 +205,19 @@ static bool has_scheme(struct slice what)
 	       (what.length >= 8 && strncasecmp(what.at, "https://", 8) == 0);
 }
 
-long respcache_purge(struct respcache *cache, struct slice what)
+long respcache_purge(struct respcache *cache, struct slice what, bool soft)
 {
 	struct slice rest = what, tag;
 
 	if (what.length && (what.at[0] == '/' || has_scheme(what)))
-		return purge_url(cache, what);
+		return purge_url(cache, what, soft);
 	/* It must be exactly one tag. */
 	if (what.length > TAG_MAX || !cacheable_tag(&rest, &tag) || tag.length != what.length)
 		return -EINVAL;
-	return purge_tag(cache, what);
+	return purge_tag(cache, what, soft);
 }
 
 void respcache_invalidate(struct respcache *cache, struct slice url)
 {
-	(void)purge_one(cache, url);
+	(void)purge_one(cache, url, false);
 }

@@ -157,12 +157,13 @@ void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns);
  * Drops the entries of a URL, "http://host/path?query" or "/path?query" for all
  * hosts, wherever their requests arrived; a '*' at the end matches all URLs with
  * that prefix.  Any other text is a tag.  Responses being fetched are not stored
- * either.  Returns the number of dropped entries, or -EINVAL if it is neither.
+ * either.  soft: makes fresh entries stale instead: until they would have expired, they answer while
+ * new ones are fetched.  Returns the number of these entries, or -EINVAL if it is neither.
  */
-long respcache_purge(struct respcache *cache, struct slice what);
+long respcache_purge(struct respcache *cache, struct slice what, bool soft);
 
 /* The same for each tag of a list as in X-NABC-Purge. */
-void respcache_purge_tags(struct respcache *cache, struct slice list);
+void respcache_purge_tags(struct respcache *cache, struct slice list, bool soft);
 
 /*
  * Drops the entries of the URL with those bytes (cachekey_write_url()), because a

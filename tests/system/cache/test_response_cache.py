@@ -257,6 +257,52 @@ def test_places_tell_apart(kind, tmp_path):
         assert call("127.0.0.1", below) == 1
 
 
+@pytest.mark.parametrize("field", ["X-NABC-Tag", "Surrogate-Key", "Cache-Tag"])
+def test_tags(site, field):
+    """A response is purged by its tags, whichever field has them; no client sees these fields."""
+    target = f"/w/r/tags?Cache-Control:max-age=600&{field}:first+{field},second"
+    got = site.get(target)
+    assert got.status == 200 and field.lower() not in got.head.decode().lower()
+    assert site.is_kept(target)
+    before = site.call(target)
+    assert site.purge("x" + field) == 0
+    assert site.purge("second") == 1
+    assert site.call(target) > before
+    # Another response purges it.
+    before = site.call(target)
+    assert site.get(f"/w/r/other?X-NABC-Purge:{field}").status == 200
+    assert site.call(target) > before
+    site.purge("/*")
+
+
+def test_many_tag_lines(site):
+    """A response that could not be found by all of its tags is not kept."""
+    lines = "&".join(f"Cache-Tag:t{number}" for number in range(9))
+    assert not site.is_kept(f"/w/r/many?Cache-Control:max-age=600&{lines}")
+
+
+@pytest.mark.parametrize("how", ["tag", "/w/r/soft*", "program"])
+def test_soft_purge(site, how):
+    """The stale response is sent while another one is fetched."""
+    target = "/w/r/soft?Cache-Control:max-age=600&Surrogate-Key:tag"
+    before = site.call(target)
+    assert site.is_kept(target)
+    if how == "program":
+        assert site.get("/w/r/other?X-NABC-Soft-Purge:tag").status == 200
+    else:
+        assert site.purge("--soft", how) == 1
+        assert site.purge("--soft", how) == 0
+    stale = site.counters()["stale"]
+    assert site.call(target) == before
+    assert site.counters()["stale"] == stale + 1
+    deadline = time.monotonic() + TIMEOUT
+    while site.call(target) == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert site.is_kept(target)
+    site.purge("/*")
+
+
 def test_vary(site):
     target = "/w/r/vary?Cache-Control:max-age=30&Vary:Accept-Language"
     calls = {}

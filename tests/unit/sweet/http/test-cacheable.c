@@ -243,6 +243,32 @@ START_TEST(test_many_purges)
 }
 END_TEST
 
+/* Tags of all three names; with too many lines, a purge could not find the response. */
+START_TEST(test_tag_lines)
+{
+	const struct cacheable_rule rule = {.mode = CACHEABLE_RESPONSE};
+	char lines[512] = "Cache-Control: max-age=9\nSurrogate-Key: a b\nX-NABC-Tag: c\n"
+			  "cache-tag: d,e\nX-NABC-Soft-Purge: f\nX-NABC-Purge: g\n";
+	struct cacheable said;
+	struct cgihead head;
+
+	parse(&head, lines, 200);
+	cacheable_read(&said, &head);
+	ck_assert_uint_eq(said.tag_count, 3);
+	ck_assert(is(said.tags[0], "a b") && is(said.tags[1], "c") && is(said.tags[2], "d,e"));
+	ck_assert_uint_eq(said.purge_count, 2);
+	ck_assert(is(said.purges[0], "f") && said.soft[0]);
+	ck_assert(is(said.purges[1], "g") && !said.soft[1]);
+	for (unsigned i = 3; i <= CACHEABLE_TAGS_MAX; i++) {
+		ck_assert_uint_eq(cacheable_judge(&said, rule, false, 0).fresh, 9);
+		strcat(lines, "Cache-Tag: x\n");
+		parse(&head, lines, 200);
+		cacheable_read(&said, &head);
+	}
+	ck_assert_uint_eq(cacheable_judge(&said, rule, false, 0).fresh, 0);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_fresh, 0, sizeof(fresh_cases) / sizeof(fresh_cases[0]));
@@ -251,6 +277,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_stale);
 	tcase_add_test(tcase, test_tags);
 	tcase_add_test(tcase, test_many_purges);
+	tcase_add_test(tcase, test_tag_lines);
 }
 
 RUN_SUITE("cacheable", fill)

@@ -64,6 +64,7 @@ static const struct filter_case {
 	GOOD("Date: now\r\n", ""),
 	GOOD("Server: mine\r\n", ""),
 	GOOD("Status: 200 OK\r\n", ""),
+	GOOD("Surrogate-Key: a b\r\ncache-tag: c\r\n", ""),
 	GOOD("X-NABC-Id: 5\r\n", ""),
 	GOOD("x-nabc-anything:5\n", ""),
 	GOOD("cOnTeNt-LeNgTh: 5\r\n", ""),

@@ -164,7 +164,7 @@ START_TEST(test_unlucky)
 		waited++;
 		AWAIT(waiters[0].answered == waited);
 		ck_assert_int_eq(waiters[0].ask.verdict, RESPCACHE_AGAIN);
-		ck_assert_int_ge(respcache_purge(responses, (struct slice){"/*", 2}), 1);
+		ck_assert_int_ge(respcache_purge(responses, (struct slice){"/*", 2}, false), 1);
 	}
 	ck_assert_uint_gt(waited, 1);
 	ck_assert_uint_lt(waited, 10);

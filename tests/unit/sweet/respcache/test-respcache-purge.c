@@ -8,7 +8,7 @@
 
 static long purge(const char *what)
 {
-	return respcache_purge(responses, (struct slice){what, strlen(what)});
+	return respcache_purge(responses, (struct slice){what, strlen(what)}, false);
 }
 
 static const char *const heads[] = {
@@ -76,6 +76,74 @@ START_TEST(test_purge)
 }
 END_TEST
 
+static long purge_softly(const char *what)
+{
+	return respcache_purge(responses, (struct slice){what, strlen(what)}, true);
+}
+
+/* Made stale, not dropped: each answers, and the first request fetches another. */
+static void check_soft_case(unsigned number, unsigned shards)
+{
+	run(shards);
+	ck_assert_msg(purge_softly(cases[number].what) == __builtin_popcount(cases[number].gone),
+		      "%s", cases[number].what);
+	ck_assert_uint_eq(stat_now().purged, (unsigned)__builtin_popcount(cases[number].gone));
+	ck_assert_int_eq(purge_softly(cases[number].what), 0);
+	ck_assert_uint_eq(stat_now().entries, sizeof(heads) / sizeof(heads[0]));
+	for (unsigned i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		ck_assert_msg(
+			peek(heads[i], BEGIN) ==
+				(cases[number].gone & 1u << i ? RESPCACHE_STALE : RESPCACHE_HIT),
+			"%s: %s", cases[number].what, heads[i]);
+	/* A purge that is not soft drops them. */
+	ck_assert_msg(purge(cases[number].what) == __builtin_popcount(cases[number].gone), "%s",
+		      cases[number].what);
+	close_all();
+}
+
+START_TEST(test_soft)
+{
+	check_soft_case((unsigned)_i, 1);
+	check_soft_case((unsigned)_i, 16);
+}
+END_TEST
+
+/* Until a new response has come, and at most until the entry would have expired. */
+START_TEST(test_soft_until)
+{
+	static const char head[] = GET("/a", "");
+	struct asker first, second;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	fetch(head, KEEP_10 "Surrogate-Key: k\r\n", 'a', BEGIN);
+	respcache_purge_tags(responses, (struct slice){"x k", 3}, true);
+	ck_assert_int_eq(look(&first, head, BEGIN), RESPCACHE_STALE);
+	ck_assert_ptr_nonnull(first.ask.flight);
+	release_entry(&first);
+	/* One request at a time fetches. */
+	ck_assert_int_eq(look(&second, head, BEGIN), RESPCACHE_STALE);
+	ck_assert_ptr_null(second.ask.flight);
+	release_entry(&second);
+	/* The fetch that began before another purge does not count. */
+	ck_assert_int_eq(purge_softly("/a"), 0);
+	range = make_unit('b', 10);
+	ck_assert(!answer_with(first.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
+	ck_assert_int_eq(look(&second, head, BEGIN), RESPCACHE_STALE);
+	ck_assert_ptr_nonnull(second.ask.flight);
+	release_entry(&second);
+	range = make_unit('c', 10);
+	ck_assert(answer_with(second.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
+	ck_assert(hits(head, 'c', BEGIN));
+	ck_assert_int_eq(purge_softly("http://a/a"), 1);
+	ck_assert_int_eq(peek(head, BEGIN + 9 * SECOND), RESPCACHE_STALE);
+	ck_assert_int_ne(peek(head, BEGIN + 11 * SECOND), RESPCACHE_STALE);
+	close_all();
+}
+END_TEST
+
 START_TEST(test_neither)
 {
 	char long_one[2000];
@@ -100,7 +168,7 @@ START_TEST(test_lists_and_requests)
 	respcache_invalidate(responses, (struct slice){"a /a", 4});
 	ck_assert_uint_eq(stat_now().purged, 2);
 	ck_assert(!hits(heads[1], 'b', BEGIN) && !hits(heads[6], 'g', BEGIN));
-	respcache_purge_tags(responses, (struct slice){" x, even,y", 10});
+	respcache_purge_tags(responses, (struct slice){" x, even,y", 10}, false);
 	ck_assert_uint_eq(stat_now().purged, 5);
 	ck_assert(hits(heads[3], 'd', BEGIN));
 	close_all();
@@ -257,6 +325,8 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_purge, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tcase, test_soft, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_test(tcase, test_soft_until);
 	tcase_add_test(tcase, test_neither);
 	tcase_add_test(tcase, test_lists_and_requests);
 	tcase_add_test(tcase, test_places);

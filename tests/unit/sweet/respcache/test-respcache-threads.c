@@ -103,7 +103,7 @@ static void purge_url(struct player *player, unsigned url)
 		snprintf(what, sizeof(what), "/%u*", url);
 	}
 	version = atomic_fetch_add(&versions[url], 1) + 1;
-	expect(respcache_purge(responses, (struct slice){what, strlen(what)}) >= 0);
+	expect(respcache_purge(responses, (struct slice){what, strlen(what)}, false) >= 0);
 	before = atomic_load(&purged[url]);
 	while (before < version && !atomic_compare_exchange_weak(&purged[url], &before, version))
 		;
