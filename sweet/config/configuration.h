@@ -99,9 +99,9 @@ struct scope {
 	char **index;		/* names */
 	bool listing;
 	bool precompressed;
-	bool hidden;	  /* serve names that begin with a dot */
-	bool internal;	  /* only the server itself leads requests here */
-	char *accel_pool; /* a folder whose files the pool of that name may send; else NULL */
+	bool hidden;	    /* serve names that begin with a dot */
+	bool internal;	    /* only the server itself leads requests here */
+	char *accel_pool;   /* a folder whose files the pool of that name may send; else NULL */
 	unsigned slow_ms;   /* longer requests are in the slow log; 0: none */
 	bool server_timing; /* send Server-Timing */
 	struct cache_rule *cache_rules;
