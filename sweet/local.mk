@@ -71,6 +71,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/auth/apr1.c sweet/auth/apr1.h \
 	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
 	sweet/http/accept.c sweet/http/accept.h \
+	sweet/http/encoder.c sweet/http/encoder.h \
+	sweet/http/compress-rule.c sweet/http/compress-rule.h \
 	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
 	sweet/base/address.c sweet/base/address.h \
 	sweet/spawn/endpoint.c sweet/spawn/endpoint.h \
@@ -129,6 +131,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/files/file-cache.c sweet/files/file-cache.h \
 	sweet/files/file-cache-internal.h \
 	sweet/files/file-cache-table.c \
+	sweet/files/file-cache-variant.c \
+	sweet/files/compressor.c sweet/files/compressor.h \
 	sweet/files/file-cache-revalidate.c \
 	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
 	sweet/core/site.c sweet/core/site.h \
@@ -219,6 +223,15 @@ sweet_libsweet_a_SOURCES = \
 	sweet/server/reload.c sweet/server/reload.h \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
 	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
+if HAVE_ZSTD
+sweet_libsweet_a_SOURCES += sweet/http/encoder-zstd.c
+endif
+if HAVE_BROTLI
+sweet_libsweet_a_SOURCES += sweet/http/encoder-br.c
+endif
+if HAVE_ZLIB
+sweet_libsweet_a_SOURCES += sweet/http/encoder-gzip.c
+endif
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_a_SOURCES = sweet/handler/status-html.c
 sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html $(srcdir)/sweet/local.mk
@@ -232,9 +245,10 @@ CLEANFILES += sweet/handler/status-html.c
 EXTRA_DIST += sweet/handler/status.html
 
 sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
-	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
+	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' $(CODINGS_CPPFLAGS)
+coding_libs = $(ZSTD_LIBS) $(BROTLI_LIBS) $(ZLIB_LIBS)
 sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
-	$(PCRE2_CFLAGS)
+	$(PCRE2_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
@@ -245,7 +259,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
 	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) -lpthread
+	$(PCRE2_LIBS) $(coding_libs) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

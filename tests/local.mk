@@ -170,6 +170,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
 	tests/unit/sweet/http/test-accept \
+	tests/unit/sweet/http/test-encoder \
+	tests/unit/sweet/http/test-compress-rule \
 	tests/unit/sweet/http/test-autoindex-render \
 	tests/unit/sweet/core/test-auth \
 	tests/unit/sweet/core/test-auth-clients \
@@ -239,6 +241,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/handler/test-text-response \
 	tests/unit/sweet/base/test-histogram \
 	tests/unit/sweet/files/test-file-cache-siblings \
+	tests/unit/sweet/files/test-file-cache-variant \
+	tests/unit/sweet/files/test-compressor \
 	tests/unit/sweet/handler/test-status-field \
 	tests/unit/sweet/handler/test-status-json \
 	tests/unit/sweet/handler/test-status-metrics \
@@ -332,7 +336,7 @@ sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS
 	$(PCRE2_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) -lpthread
+	$(PCRE2_LIBS) $(coding_libs) -lpthread
 
 tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
@@ -575,6 +579,25 @@ tests_unit_sweet_core_test_auth_clients_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_files_test_read_directory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_read_directory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_read_directory_LDADD = $(sweet_unit_ldadd)
+
+if HAVE_BROTLI
+decoding_libs = -lbrotlidec
+endif
+tests_unit_sweet_http_test_encoder_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_encoder_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_encoder_LDADD = $(sweet_unit_ldadd) $(decoding_libs)
+
+tests_unit_sweet_http_test_compress_rule_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_compress_rule_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_compress_rule_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_compressor_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_compressor_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_compressor_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_file_cache_variant_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_variant_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_variant_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_files_test_file_cache_siblings_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_file_cache_siblings_CFLAGS = $(sweet_unit_cflags)
@@ -997,6 +1020,7 @@ EXTRA_DIST += \
 	tests/system/static/test_path_rules.py \
 	tests/system/static/test_try_files.py \
 	tests/system/static/test_header_rules.py \
+	tests/system/static/test_compress.py \
 	tests/system/static/test_variants.py \
 	tests/system/support/certificates/authority.pem \
 	tests/system/support/certificates/client.key \

@@ -41,6 +41,13 @@ static const char *const id_words[] = {
 	[REQUEST_ID_OFF] = "off", [REQUEST_ID_ON] = "on", [REQUEST_ID_TRUST] = "trust", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
+/* Text in other words; formats for pictures, sounds and archives are compressed already. */
+#define COMPRESS_TYPES                                                                             \
+	"text/html;text/css;text/plain;text/javascript;text/xml;text/csv;text/markdown;"           \
+	"text/calendar;application/javascript;application/json;application/ld+json;"               \
+	"application/manifest+json;application/xml;application/xhtml+xml;application/rss+xml;"     \
+	"application/atom+xml;application/wasm;image/svg+xml;font/ttf;font/otf"
+
 /* --- the table ------------------------------------------------------------------ */
 
 #define GLOBAL(field) KEY_GLOBAL, .offset = offsetof(struct config, field)
@@ -286,6 +293,14 @@ const struct key config_keys[] = {
 	 .help = "List folders without such a file", .argument = "SWITCH"},
 	{"precompressed", SCOPE(precompressed), .otherwise = "off", .store = store_switch,
 	 .help = "Send FILE.br, .zst or .gz to clients that accept it", .argument = "SWITCH"},
+	{"compress", KEY_SCOPE, .list = true, .otherwise = "", .store = store_codings,
+	 .help = "Keep compressed variants: zstd, br or gzip; off", .argument = "CODING"},
+	{"compress-types", SCOPE(compress.types), .list = true, .otherwise = COMPRESS_TYPES,
+	 .store = store_types, .help = "Media types to compress", .argument = "TYPE"},
+	{"compress-min", SCOPE(compress.min), .otherwise = "1K", .store = store_size, .least = 1,
+	 .help = "Bytes of the smallest body to compress", .argument = "SIZE"},
+	{"compress-max", SCOPE(compress.max), .otherwise = "8M", .store = store_size, .least = 1,
+	 .help = "Bytes of the largest body to compress", .argument = "SIZE"},
 	{"hidden", SCOPE(hidden), .otherwise = "off", .store = store_switch,
 	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
 	{"internal", SCOPE(internal), .otherwise = "off", .store = store_switch,

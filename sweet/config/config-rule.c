@@ -25,6 +25,35 @@ static bool is_off(char **values)
 	return values[0] && !values[1] && strcmp(values[0], "off") == 0;
 }
 
+static bool forbids_transform(const char *value)
+{
+	struct cachecontrol control;
+
+	cachecontrol_init(&control);
+	/* A line ends with CR LF. */
+	cachecontrol_add(&control, (struct slice){value, strcspn(value, "\r\n")});
+	return control.no_transform;
+}
+
+/* The operator describes the bytes, or forbids to change them; with variables: may do so. */
+static bool forbids_coding(const struct header_rule *rule)
+{
+	const char *value = rule->line ? strchr(rule->line, ':') : NULL;
+
+	if (!value && !rule->value)
+		return false;
+	return g_ascii_strcasecmp(rule->name, "Content-Encoding") == 0 ||
+	       (g_ascii_strcasecmp(rule->name, "Cache-Control") == 0 &&
+		(!value || forbids_transform(value + 1)));
+}
+
+void rule_compress_finish(struct scope *scope)
+{
+	for (unsigned i = 0; i < scope->header_rule_count; i++)
+		if (forbids_coding(&scope->header_rules[i]))
+			scope->compress.codings = 0;
+}
+
 const char *rule_cache_control(struct scope *scope, char **values, const char **wrong)
 {
 	scope->cache_rules = g_new0(struct cache_rule, g_strv_length(values));
@@ -46,6 +75,7 @@ const char *rule_cache_control(struct scope *scope, char **values, const char **
 		} else {
 			rule->value = g_strdup(text);
 		}
+		rule->no_transform = forbids_transform(rule->value);
 		scope->cache_rule_count++;
 		g_free(text);
 	}

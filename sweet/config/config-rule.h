@@ -14,6 +14,9 @@
 bool rule_is_field_text(const char *text);
 
 /* "[PATTERN ]VALUE"...; a pattern contains '*' or '?'. */
+/* Call it when the scope has its header rules. */
+void rule_compress_finish(struct scope *scope);
+
 const char *rule_cache_control(struct scope *scope, char **values, const char **wrong);
 
 /* "marked", "response", "off", or a time. */

@@ -45,6 +45,7 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 
 	scope->redirect_skip = chain_skip(chain, chain_index(chain, "redirect"));
 	scope->access = rule_access_list(scope->allow, scope->deny);
+	rule_compress_finish(scope);
 	if (scope->request_rate && of) {
 		/* One limit for all paths that inherit it. */
 		char *name = g_strconcat(of->host ? of->host : "", of->exact ? "=" : "", of->prefix,

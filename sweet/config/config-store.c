@@ -278,6 +278,21 @@ const char *store_cache(const struct key *key, char **values, void *base, const 
 	return rule_cache(base, values, wrong);
 }
 
+const char *store_codings(const struct key *key, char **values, void *base, const char **wrong)
+{
+	struct scope *scope = base;
+
+	(void)key;
+	return compress_rule_codings(&scope->compress, values, wrong);
+}
+
+const char *store_types(const struct key *key, char **values, void *base, const char **wrong)
+{
+	const char *must = compress_rule_types(values, wrong);
+
+	return must ? must : store_list(key, values, base, wrong);
+}
+
 const char *store_cache_control(const struct key *key, char **values, void *base,
 				const char **wrong)
 {

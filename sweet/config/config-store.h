@@ -35,6 +35,8 @@ const char *store_rewrite_to(const struct key *key, char **values, void *base, c
 const char *store_log_format(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_cache(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_codings(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_types(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_cache_control(const struct key *key, char **values, void *base,
 				const char **wrong);
 const char *store_error_pages(const struct key *key, char **values, void *base, const char **wrong);

@@ -27,6 +27,7 @@ static void free_rules(struct scope *scope)
 	for (unsigned i = 0; i < scope->header_rule_count; i++)
 		header_rule_free(&scope->header_rules[i]);
 	g_free(scope->header_rules);
+	g_strfreev(scope->compress.types);
 	for (unsigned i = 0; i < scope->error_page_count; i++)
 		g_free(scope->error_pages[i].path);
 	g_free(scope->cache_rules);

@@ -21,6 +21,7 @@
 #include "config/pool-config.h"
 #include "event/loop.h"
 #include "http/cacheable.h"
+#include "http/compress-rule.h"
 #include "tls/tls.h"
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
@@ -35,7 +36,8 @@ struct template;
 /* For files whose name matches the pattern; NULL: for all. */
 struct cache_rule {
 	GPatternSpec *pattern;
-	char *value; /* of Cache-Control */
+	char *value;	   /* of Cache-Control */
+	bool no_transform; /* one of its directives */
 };
 
 struct error_page {
@@ -104,6 +106,7 @@ struct scope {
 	char *accel_pool;   /* a folder whose files the pool of that name may send; else NULL */
 	unsigned slow_ms;   /* longer requests are in the slow log; 0: none */
 	bool server_timing; /* send Server-Timing */
+	struct compress_rule compress;
 	struct cache_rule *cache_rules;
 	unsigned cache_rule_count;
 	struct header_rule *header_rules;

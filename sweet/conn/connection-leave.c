@@ -132,7 +132,7 @@ static bool to_file(struct connection *connection)
 	const struct file_cache_view *view = file_response_unit(transaction);
 	struct leaving *leaving;
 
-	if (!view)
+	if (!view || view->coded)
 		return false;
 	leaving = leaving_new(connection);
 	leaving->cache = file_cache_ref(transaction->file_response.cache);

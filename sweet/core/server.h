@@ -37,6 +37,7 @@ struct spools;
 /* Set up by the main thread, constant while the threads run. */
 struct server {
 	struct thread_pool *thread_pool;
+	struct compressor *compressor;
 	struct client_limits *limits;
 	struct authenticator *authenticator;
 	struct gateway *gateway;

@@ -132,6 +132,7 @@ bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors)
 {
 	struct file_cache_options content = {.thread_pool = options->thread_pool,
+					     .compressor = options->compressor,
 					     .max_unit = options->max_unit,
 					     .revalidate_ns =
 						     (uint64_t)config->revalidate_ms * 1000000u,

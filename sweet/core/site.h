@@ -15,6 +15,7 @@
 
 struct site_options {
 	struct thread_pool *thread_pool;     /* NULL: only check that everything exists */
+	struct compressor *compressor;	     /* NULL: no variants are made */
 	struct authenticator *authenticator; /* NULL if thread_pool is NULL */
 	size_t max_unit;		     /* bytes of the largest file to cache */
 	struct tls_tickets *tickets;	     /* of TLS sessions; NULL: none are resumed */

@@ -42,10 +42,15 @@ struct file_cache_entry {
 	struct file_cache_view view; /* must be first */
 	struct file_cache *cache;
 	enum entry_state state;
-	unsigned references;		   /* includes the table's */
-	_Atomic uint64_t checked_ns;	   /* when the file was last seen to have this version */
-	_Atomic unsigned siblings;	   /* one bit for each coding */
-	_Atomic uint64_t siblings_ns;	   /* when they were last searched; 0: never */
+	unsigned references;	      /* includes the table's */
+	_Atomic uint64_t checked_ns;  /* when the file was last seen to have this version */
+	_Atomic unsigned siblings;    /* one bit for each coding */
+	_Atomic uint64_t siblings_ns; /* when they were last searched; 0: never */
+	/* Compressed variants, each with a reference of this entry until it is freed. */
+	_Atomic(struct file_cache_entry *) variants[CODINGS];
+	_Atomic unsigned unfit;		/* one bit for each coding that does not make it smaller */
+	_Atomic bool coding;		/* a variant is being made */
+	_Atomic uint64_t code_again_ns; /* after a failure, not before this time */
 	struct file_cache_waiter *waiters; /* while loading */
 	int error;
 	bool owner;   /* owns its unit, and destroys it when freed */

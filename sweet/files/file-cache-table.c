@@ -127,6 +127,9 @@ void file_cache_entry_free(struct file_cache_entry *entry)
 		(void)NC_destroy(NULL, entry->view.id);
 	if (entry->known)
 		file_cache_entry_unref(entry->cache, entry->known);
+	for (unsigned i = 0; i < CODINGS; i++)
+		if (entry->variants[i])
+			file_cache_entry_unref(entry->cache, entry->variants[i]);
 	reading_end(&entry->reading);
 	g_free(entry);
 }

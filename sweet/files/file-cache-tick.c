@@ -35,6 +35,7 @@ struct file_cache_tick {
 	unsigned named_count;
 	struct place *by_path[PLACES];	/* only those named */
 	struct place *by_entry[PLACES]; /* all places */
+	struct place *variants;		/* in this turn; no path finds them */
 };
 
 static struct place **bucket_of_entry(struct file_cache_tick *tick,
@@ -141,6 +142,25 @@ bool file_cache_tick_get(struct file_cache_tick *tick, struct file_cache *cache,
 	if (!waiter->result.error && file_cache_keeps(cache))
 		enter(tick, cache, waiter->result.entry, by_path);
 	return true;
+}
+
+struct file_cache_entry *file_cache_tick_variant(struct file_cache_tick *tick,
+						 struct file_cache *cache,
+						 struct file_cache_entry *entry, enum coding coding)
+{
+	/* A place has a reference, so the pointer of one that is found is valid. */
+	const struct file_cache_entry *known = file_cache_variant_peek(entry, coding);
+	struct place *place = known ? find_entry(tick, known) : NULL;
+	struct file_cache_entry *variant;
+
+	if (place && place->named) {
+		place->users++;
+		return place->entry;
+	}
+	variant = known ? file_cache_variant(entry, coding) : NULL;
+	if (variant)
+		enter(tick, cache, variant, &tick->variants);
+	return variant;
 }
 
 void file_cache_tick_put(struct file_cache_tick *tick, struct file_cache *cache,

@@ -23,6 +23,12 @@ void file_cache_tick_close(struct file_cache_tick *tick);
 /* As file_cache_get() and file_cache_put(), with a waiter of this loop. */
 bool file_cache_tick_get(struct file_cache_tick *tick, struct file_cache *cache, const char *path,
 			 struct file_cache_waiter *waiter);
+
+/* As file_cache_variant(), of an entry that one of these calls returned. */
+struct file_cache_entry *file_cache_tick_variant(struct file_cache_tick *tick,
+						 struct file_cache *cache,
+						 struct file_cache_entry *entry,
+						 enum coding coding);
 void file_cache_tick_put(struct file_cache_tick *tick, struct file_cache *cache,
 			 struct file_cache_entry *entry);
 

@@ -55,8 +55,9 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 
 	return fstat(own->root, &ours) == 0 && fstat(options->root, &theirs) == 0 &&
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
-	       own->thread_pool == options->thread_pool && own->max_unit == options->max_unit &&
-	       own->revalidate_ns == options->revalidate_ns && own->pages == options->pages &&
+	       own->thread_pool == options->thread_pool && own->compressor == options->compressor &&
+	       own->max_unit == options->max_unit && own->revalidate_ns == options->revalidate_ns &&
+	       own->pages == options->pages &&
 	       own->try_now == (options->try_now && options->pages == PAGE_CACHE_KEEP) &&
 	       own->no_paths == options->no_paths && own->no_heads == options->no_heads &&
 	       own->no_contents == options->no_contents && mime_equal(own->mime, options->mime);

@@ -24,6 +24,7 @@
 #define SWEET_FILE_CACHE_H
 
 #include "event/thread-pool.h"
+#include "files/compressor.h"
 #include "files/docroot.h"
 #include "files/filehead.h"
 #include "http/accept.h"
@@ -39,10 +40,11 @@ struct file_cache_options {
 	int root; /* descriptor; the cache owns it from then on */
 	struct mime *mime;
 	struct thread_pool *thread_pool;
-	size_t max_unit;	/* maximum size of a cached file */
-	uint64_t revalidate_ns; /* until the next check; 0: check in each turn of a loop */
-	enum page_cache pages;	/* of files in units */
-	bool try_now;		/* read on the loop's thread if it need not wait */
+	struct compressor *compressor; /* NULL: there are no variants */
+	size_t max_unit;	       /* maximum size of a cached file */
+	uint64_t revalidate_ns;	       /* until the next check; 0: check in each turn of a loop */
+	enum page_cache pages;	       /* of files in units */
+	bool try_now;		       /* read on the loop's thread if it need not wait */
 	bool no_paths, no_heads, no_contents; /* disabled caches */
 };
 
@@ -74,6 +76,7 @@ struct file_cache_view {
 	const char *path;	     /* of the file */
 	const char *type;	     /* by its name; lives as long as the cache */
 	const struct filehead *head; /* NULL: not cached */
+	bool coded;		     /* a variant: its unit has other bytes than the file */
 };
 
 struct file_cache *file_cache_open(const struct file_cache_options *options);
@@ -109,6 +112,25 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop);
 
 /* The sibling is unusable: do not try it until the next search. */
 void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding);
+
+/*
+ * Returns the compressed variant of a file, which is never in the table: referenced, its unit held;
+ * NULL: there is none.
+ */
+struct file_cache_entry *file_cache_variant(struct file_cache_entry *entry, enum coding coding);
+
+/* The same without a reference or a hold, to compare it with those that the caller has. */
+const struct file_cache_entry *file_cache_variant_peek(const struct file_cache_entry *entry,
+						       enum coding coding);
+
+/* Returns the codings (a bit for each) of which a variant can be made, or exists. */
+unsigned file_cache_variants(const struct file_cache_entry *entry);
+
+/*
+ * Makes such a variant in the background, if it does not exist, and no other one of the file is
+ * being made.
+ */
+void file_cache_compress(struct file_cache_entry *entry, enum coding coding);
 
 /* Releases what a result referenced and held. */
 void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry);

@@ -7,8 +7,8 @@
 #include "base/date.h"
 #include "files/filehead.h"
 
-void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
-		    time_t now)
+void filehead_write_coded(struct filehead *head, const struct file_version *version, uint64_t size,
+			  uint64_t coded, const char *type, time_t now)
 {
 	const struct etag_source source = {
 		.device = version->device,
@@ -18,6 +18,7 @@ void filehead_write(struct filehead *head, const struct file_version *version, c
 		.modified_ns = version->modified.tv_nsec,
 		.changed_s = version->changed.tv_sec,
 		.changed_ns = version->changed.tv_nsec,
+		.coded = coded,
 	};
 	char date[DATE_LENGTH], etag[ETAG_LENGTH];
 	int own, length;
@@ -26,8 +27,8 @@ void filehead_write(struct filehead *head, const struct file_version *version, c
 	date_format(head->modified, date);
 	etag_format(&source, etag);
 	own = snprintf(head->text, sizeof(head->text),
-		       "Content-Type: %.128s\r\nContent-Length: %lld\r\n", type,
-		       (long long)version->size);
+		       "Content-Type: %.128s\r\nContent-Length: %llu\r\n", type,
+		       (unsigned long long)size);
 	length = snprintf(head->text + own, sizeof(head->text) - (size_t)own,
 			  "Last-Modified: %.*s\r\nETag: %.*s\r\nAccept-Ranges: bytes\r\n",
 			  DATE_LENGTH, date, ETAG_LENGTH, etag);
@@ -36,4 +37,10 @@ void filehead_write(struct filehead *head, const struct file_version *version, c
 	head->mime = type;
 	head->etag_at = (unsigned short)(own + (int)sizeof("Last-Modified: ") - 1 + DATE_LENGTH +
 					 (int)sizeof("\r\nETag: ") - 1);
+}
+
+void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
+		    time_t now)
+{
+	filehead_write_coded(head, version, (uint64_t)version->size, 0, type, now);
 }

@@ -30,6 +30,10 @@ struct filehead {
 void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
 		    time_t now);
 
+/* The same for a compressed variant of that version, of that length; coded: see etag.h. */
+void filehead_write_coded(struct filehead *head, const struct file_version *version,
+			  uint64_t length, uint64_t coded, const char *type, time_t now);
+
 static inline struct slice filehead_etag(const struct filehead *head)
 {
 	return (struct slice){head->text + head->etag_at, ETAG_LENGTH};

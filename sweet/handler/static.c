@@ -32,8 +32,10 @@ struct wait {
 	struct file_cache_waiter waiter; /* must be first */
 	struct transaction *transaction;
 	struct file_cache_entry *entry; /* the file */
-	/* the variant that is sent instead; NULL: the file itself */
+	/* the variant that is sent instead, in that coding; NULL: the file itself */
 	struct file_cache_entry *sibling;
+	enum coding coding;
+	bool varies;	/* there are variants, or may be */
 	size_t length;	/* of the path without appended text */
 	unsigned index; /* index names that were looked up */
 	bool folder;
@@ -180,8 +182,8 @@ static enum respond refuse(struct transaction *transaction, int error)
 
 /* --- the answer -------------------------------------------------------------------- */
 
-/* Returns the Cache-Control value of the first rule that the file name matches, or NULL. */
-static const char *cache_control(const struct transaction *transaction)
+/* Returns the first rule for Cache-Control that the file name matches, or NULL. */
+static const struct cache_rule *cache_control(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 	const char *name = strrchr(transaction->path, '/') + 1;
@@ -192,7 +194,7 @@ static const char *cache_control(const struct transaction *transaction)
 
 		/* The matcher reads UTF-8, so it must not get invalid text. */
 		if (!rule->pattern || (text && fits(rule->pattern, name)))
-			return rule->value;
+			return rule;
 	}
 	return NULL;
 }
@@ -222,14 +224,14 @@ static void make_head(struct transaction *transaction)
 	const struct wait *wait = wait_of(transaction);
 	struct lines lines = {transaction->head_buffer,
 			      transaction->head_buffer + sizeof(transaction->head_buffer)};
-	const char *rule = cache_control(transaction);
+	const struct cache_rule *rule = cache_control(transaction);
 
 	if (wait->sibling)
-		put(&lines, NAME("Content-Encoding: "), coding_token(wait->order[wait->tried - 1]));
-	if (wait->siblings)
+		put(&lines, NAME("Content-Encoding: "), coding_token(wait->coding));
+	if (wait->varies)
 		put(&lines, NAME("Vary: "), "Accept-Encoding");
 	if (rule)
-		put(&lines, NAME("Cache-Control: "), rule);
+		put(&lines, NAME("Cache-Control: "), rule->value);
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = (size_t)(lines.at - transaction->head_buffer);
 }
@@ -240,15 +242,97 @@ static enum respond answer(struct transaction *transaction)
 	struct file_cache_entry *sent = wait->sibling ? wait->sibling : wait->entry;
 	const char *type = file_cache_view(wait->entry)->type;
 
-	if (wait->tried)
-		cut(transaction);
-	if (wait->siblings || transaction->scope->cache_rule_count)
+	if (wait->varies || transaction->scope->cache_rule_count)
 		make_head(transaction);
 	/* The type is that of the original file; it remains valid after the entry is released. */
 	if (wait->sibling)
 		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
 				    wait->entry);
 	return file_response_respond(transaction, file_cache_of(transaction), sent, type);
+}
+
+/* --- compressed variants that the cache makes -------------------------------------------- */
+
+/*
+ * A date does not distinguish the variants of a file, so that ranges of two could be mixed (RFC
+ * 9110, section 13.1.5).
+ */
+static void ignore_dated_range(struct conditions *conditions)
+{
+	struct slice value;
+
+	if (!conditions->any || !(conditions->present & 1u << CONDITION_IF_RANGE))
+		return;
+	value = conditions_value(conditions, CONDITION_IF_RANGE);
+	if (!value.length || value.at[0] != '"')
+		conditions->present &= ~(1u << CONDITION_RANGE);
+}
+
+/* Whether the client has a part of the file itself, and wants the rest. */
+static bool continues(const struct conditions *conditions, struct file_cache_entry *entry)
+{
+	static const unsigned which[] = {CONDITION_IF_RANGE, CONDITION_MATCH};
+	struct filehead place;
+	struct slice tag = filehead_etag(file_cache_head(entry, &place));
+
+	for (unsigned i = 0; conditions->any && i < G_N_ELEMENTS(which); i++)
+		if (conditions->present & 1u << which[i] &&
+		    etag_listed(conditions_value(conditions, (enum condition)which[i]), tag, true))
+			return true;
+	return false;
+}
+
+static bool is_to_be_coded(struct transaction *transaction, unsigned codings)
+{
+	const struct file_cache_view *view = file_cache_view(wait_of(transaction)->entry);
+	const struct cache_rule *rule;
+
+	if (!codings || !compress_rule_takes(&transaction->scope->compress,
+					     (struct slice){view->type, strlen(view->type)},
+					     (uint64_t)view->version.size))
+		return false;
+	rule = cache_control(transaction);
+	return !rule || !rule->no_transform;
+}
+
+/* Takes the variant in the first accepted coding that exists; has the first one made. */
+static void choose_variant(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	struct conditions *conditions = &transaction->file_response.conditions;
+	unsigned codings = transaction->scope->compress.codings & file_cache_variants(wait->entry);
+	bool whole = !transaction->head_only &&
+		     !(conditions->any && conditions->present & 1u << CONDITION_RANGE);
+	bool first = true;
+
+	if (!is_to_be_coded(transaction, codings))
+		return;
+	wait->varies = true;
+	ignore_dated_range(conditions);
+	if (continues(conditions, wait->entry))
+		return;
+	for (unsigned i = 0; i < wait->orders && !wait->sibling; i++) {
+		if (!(codings & 1u << wait->order[i]))
+			continue;
+		wait->coding = wait->order[i];
+		wait->sibling = file_cache_tick_variant(transaction->thread->tick,
+							file_cache_of(transaction), wait->entry,
+							wait->coding);
+		if (!wait->sibling && first && whole)
+			file_cache_compress(wait->entry, wait->coding);
+		first = false;
+	}
+}
+
+static enum respond answer_plain(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	if (wait->tried)
+		cut(transaction);
+	if (transaction->scope->compress.codings)
+		choose_variant(transaction);
+	return answer(transaction);
 }
 
 /* --- looking ----------------------------------------------------------------------- */
@@ -260,10 +344,12 @@ static void learn_wishes(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 
-	if (wait->wishes_known || !transaction->scope->precompressed)
+	if (wait->wishes_known ||
+	    !(transaction->scope->precompressed || transaction->scope->compress.codings))
 		return;
 	wait->wishes_known = true;
-	wait->orders = accept_codings(transaction->request, wait->order);
+	wait->orders = accept_codings_by(transaction->request, transaction->scope->compress.order,
+					 wait->order);
 }
 
 static enum respond look(struct transaction *transaction)
@@ -290,7 +376,7 @@ static enum respond next_sibling(struct transaction *transaction)
 		if (append(transaction, coding_suffix(coding)))
 			return look(transaction);
 	}
-	return answer(transaction);
+	return answer_plain(transaction);
 }
 
 static enum respond sibling_arrived(struct transaction *transaction)
@@ -303,12 +389,15 @@ static enum respond sibling_arrived(struct transaction *transaction)
 	    file_version_follows(&file_cache_view(entry)->version,
 				 &file_cache_view(wait->entry)->version)) {
 		wait->sibling = entry;
+		wait->coding = coding;
+		cut(transaction);
 		return answer(transaction);
 	}
 	if (!wait->waiter.result.error)
 		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction), entry);
 	file_cache_sibling_unfit(wait->entry, coding);
 	wait->siblings &= ~(1u << coding);
+	wait->varies = wait->siblings;
 	return next_sibling(transaction);
 }
 
@@ -354,9 +443,11 @@ static enum respond file_arrived(struct transaction *transaction)
 	wait->entry = wait->waiter.result.entry;
 	if (transaction->scope->precompressed)
 		wait->siblings = file_cache_siblings(wait->entry, transaction->thread->loop);
+	wait->varies = wait->siblings;
+	if (wait->siblings || transaction->scope->compress.codings)
+		learn_wishes(transaction);
 	if (!wait->siblings)
-		return answer(transaction);
-	learn_wishes(transaction);
+		return answer_plain(transaction);
 	wait->length = strlen(transaction->path);
 	return next_sibling(transaction);
 }

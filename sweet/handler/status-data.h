@@ -8,6 +8,7 @@
 
 #include "core/server.h"
 #include "core/socket-options.h"
+#include "files/compressor.h"
 #include "files/spool.h"
 #include "respcache/respcache.h"
 
@@ -53,6 +54,7 @@ struct status_data {
 	struct histogram_sum latency;			  /* us */
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct file_cache_stat files;
+	struct compressor_stat compress;
 	struct respcache_stat answers; /* of the response cache */
 	struct spools_stat spool;
 

@@ -224,6 +224,8 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->held = load(&server->held);
 	data->unsent = load(&server->unsent);
 	spools_stat(server->spools, &data->spool);
+	if (server->compressor)
+		compressor_stat(server->compressor, &data->compress);
 	if (server->responses)
 		respcache_stat(server->responses, &data->answers);
 	return data;

@@ -115,7 +115,8 @@ static void weigh_coding(void *context, struct slice value, int weight)
 			weights->of[i] = weight;
 }
 
-unsigned accept_codings(const struct request *request, enum coding order[CODINGS])
+unsigned accept_codings_by(const struct request *request, const enum coding own[CODINGS],
+			   enum coding order[CODINGS])
 {
 	struct coding_weights weights = {.identity = NOT_NAMED, .others = NOT_NAMED};
 	unsigned count = 0;
@@ -126,8 +127,8 @@ unsigned accept_codings(const struct request *request, enum coding order[CODINGS
 		return 0;
 	if (weights.identity == NOT_NAMED)
 		weights.identity = weights.others;
-	for (unsigned i = 0; i < CODINGS; i++) {
-		unsigned at = count;
+	for (unsigned k = 0; k < CODINGS; k++) {
+		unsigned at = count, i = own[k];
 
 		if (weights.of[i] == NOT_NAMED)
 			weights.of[i] = weights.others;
@@ -140,6 +141,13 @@ unsigned accept_codings(const struct request *request, enum coding order[CODINGS
 		count++;
 	}
 	return count;
+}
+
+unsigned accept_codings(const struct request *request, enum coding order[CODINGS])
+{
+	static const enum coding own[CODINGS] = {CODING_BR, CODING_ZSTD, CODING_GZIP};
+
+	return accept_codings_by(request, own, order);
 }
 
 struct type_weight {

@@ -26,6 +26,10 @@ const char *coding_suffix(enum coding coding);
  */
 unsigned accept_codings(const struct request *request, enum coding order[CODINGS]);
 
+/* The same, but codings of equal weight have the order of own. */
+unsigned accept_codings_by(const struct request *request, const enum coding own[CODINGS],
+			   enum coding order[CODINGS]);
+
 /* Returns true if a request prefers application/json to text/html. */
 bool accept_prefers_json(const struct request *request);
 

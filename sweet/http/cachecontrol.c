@@ -59,6 +59,8 @@ static void add_directive(struct cachecontrol *control, struct slice name, struc
 		control->is_private = true;
 	else if (slice_is(name, "public"))
 		control->is_public = true;
+	else if (slice_is(name, "no-transform"))
+		control->no_transform = true;
 	else if (slice_is(name, "must-revalidate") || slice_is(name, "proxy-revalidate"))
 		control->must_revalidate = true;
 	else if (slice_is(name, "max-age"))

@@ -18,6 +18,7 @@ struct cachecontrol {
 	bool no_cache;
 	bool is_private;
 	bool is_public;
+	bool no_transform;
 	bool must_revalidate; /* or proxy-revalidate, which means the same to a shared cache */
 	/* Seconds, or CACHECONTROL_UNSAID. */
 	uint32_t max_age;

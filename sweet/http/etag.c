@@ -21,8 +21,12 @@ void etag_format(const struct etag_source *source, char *out)
 	guint8 hash[32];
 	gsize length = sizeof(hash);
 
-	/* All members have 64 bits: there is no padding to hash. */
-	g_checksum_update(checksum, (const guchar *)source, sizeof(*source));
+	/*
+	 * All members have 64 bits: there is no padding to hash.  Without a coding, it is left
+	 * out: then tags are what they were before there was one.
+	 */
+	g_checksum_update(checksum, (const guchar *)source,
+			  source->coded ? sizeof(*source) : offsetof(struct etag_source, coded));
 	g_checksum_get_digest(checksum, hash, &length);
 	g_checksum_free(checksum);
 	*out++ = '"';

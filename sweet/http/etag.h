@@ -16,6 +16,7 @@
 struct etag_source {
 	uint64_t device, inode, size;
 	int64_t modified_s, modified_ns, changed_s, changed_ns;
+	uint64_t coded; /* 0: the file; else how it was compressed */
 };
 
 /*

@@ -26,6 +26,7 @@ static void read_next(struct job *job)
 		(void)site_open(
 			reload->next, reload->config,
 			&(struct site_options){.thread_pool = reload->server->thread_pool,
+						.compressor = reload->server->compressor,
 					       .authenticator = reload->server->authenticator,
 					       .tickets = reload->server->tickets,
 					       .opener = reload->server->opener,

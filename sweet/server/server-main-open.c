@@ -116,6 +116,9 @@ bool server_main_open_shared(void)
 	server->thread_pool = thread_pool_open(server->arch->helpers);
 	if (!server->thread_pool)
 		return server_main_complain("cannot start threads: %s", strerror(errno));
+	server->compressor = compressor_open();
+	if (!server->compressor)
+		return server_main_complain("cannot compress: out of memory");
 	spools_start(server->spools, server->thread_pool);
 	server->limits = client_limits_open(LIMIT_ENTRIES);
 	if (server->limits)
@@ -127,6 +130,7 @@ bool server_main_open_shared(void)
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
 			&(struct site_options){.thread_pool = server->thread_pool,
+					       .compressor = server->compressor,
 					       .authenticator = server->authenticator,
 					       .tickets = server->tickets,
 					       .max_unit = server->max_unit},
@@ -153,6 +157,7 @@ static void close_runners(void)
 		server->gateway->closing = true;
 	spools_stop(server->spools);
 	thread_pool_close(server->thread_pool);
+	compressor_close(server->compressor);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server_thread *runner = &runners->all[i];
 
@@ -187,6 +192,7 @@ void server_main_close(void)
 		close_runners();
 	} else {
 		thread_pool_close(server->thread_pool);
+		compressor_close(server->compressor);
 		authenticator_close(server->authenticator);
 	}
 	spawn_table_close(server->spawn_table);

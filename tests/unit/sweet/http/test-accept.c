@@ -140,6 +140,34 @@ START_TEST(test_codings)
 }
 END_TEST
 
+/* Among codings of equal weight, the server's order counts. */
+START_TEST(test_own_order)
+{
+	static const enum coding own[CODINGS] = {CODING_GZIP, CODING_ZSTD, CODING_BR};
+	static const struct {
+		const char *values[FIELDS];
+		enum coding first;
+		unsigned count;
+	} cases[] = {
+		{{"br, zstd, gzip"}, CODING_GZIP, 3},
+		{{"br, zstd"}, CODING_ZSTD, 2},
+		{{"br, zstd;q=0.9, gzip;q=0.8"}, CODING_BR, 3},
+		{{"*"}, CODING_GZIP, 3},
+		{{"*, gzip;q=0"}, CODING_ZSTD, 2},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum coding order[CODINGS];
+		struct request request;
+
+		make(&request, "Accept-Encoding", cases[i].values);
+		ck_assert_uint_eq(accept_codings_by(&request, own, order), cases[i].count);
+		ck_assert_int_eq(order[0], cases[i].first);
+		clear(&request);
+	}
+}
+END_TEST
+
 START_TEST(test_names)
 {
 	ck_assert_str_eq(coding_token(CODING_BR), "br");
@@ -236,6 +264,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_codings);
+	tcase_add_test(tcase, test_own_order);
 	tcase_add_test(tcase, test_names);
 	tcase_add_test(tcase, test_types);
 	tcase_add_test(tcase, test_random);

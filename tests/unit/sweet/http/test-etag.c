@@ -40,12 +40,12 @@ END_TEST
 /* A change of each part of a version changes the tag, by its smallest step. */
 START_TEST(test_each_part_counts)
 {
-	char tags[8][ETAG_LENGTH];
+	char tags[9][ETAG_LENGTH];
 
-	etag_format(&source, tags[7]);
-	for (unsigned i = 0; i < 7; i++) {
+	etag_format(&source, tags[8]);
+	for (unsigned i = 0; i < 8; i++) {
 		struct etag_source other = source;
-		uint64_t *parts[7] = {
+		uint64_t *parts[8] = {
 			&other.device,
 			&other.inode,
 			&other.size,
@@ -53,12 +53,13 @@ START_TEST(test_each_part_counts)
 			(uint64_t *)&other.modified_ns,
 			(uint64_t *)&other.changed_s,
 			(uint64_t *)&other.changed_ns,
+			&other.coded,
 		};
 
 		*parts[i] ^= 1;
 		etag_format(&other, tags[i]);
 	}
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 9; i++)
 		for (unsigned j = 0; j < i; j++)
 			ck_assert(memcmp(tags[i], tags[j], ETAG_LENGTH) != 0);
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * encoder-gzip.c - gzip (RFC 1952) by zlib; see encoder.h.  The header has neither a
+ * name nor a time.
+ */
+#include <stdlib.h>
+
+#include <zlib.h>
+
+#include "http/encoder.h"
+
+#define LEVEL 9
+#define WINDOW_GZIP (15 + 16) /* bits of the window, and the gzip format */
+#define MEMORY 9
+
+static uint32_t revision(void)
+{
+	uint32_t hash = LEVEL;
+
+	for (const char *at = zlibVersion(); *at; at++)
+		hash = hash * 31 + (unsigned char)*at;
+	return hash;
+}
+
+static void *open_stream(uint64_t bytes)
+{
+	z_stream *stream = calloc(1, sizeof(*stream));
+
+	(void)bytes;
+	if (stream && deflateInit2(stream, LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY,
+				   Z_DEFAULT_STRATEGY) == Z_OK)
+		return stream;
+	free(stream);
+	return NULL;
+}
+
+static enum encoder_result write_piece(void *state, const void *piece, size_t bytes, bool last,
+				       struct encoder_output *output)
+{
+	z_stream *stream = state;
+	int status;
+
+	stream->next_in = (Bytef *)(uintptr_t)piece;
+	stream->avail_in = (uInt)bytes;
+	do {
+		enum encoder_result result = encoder_make_room(output);
+
+		if (result != ENCODER_GOOD)
+			return result;
+		stream->next_out = output->bytes + output->length;
+		stream->avail_out = (uInt)(output->room - output->length);
+		status = deflate(stream, last ? Z_FINISH : Z_NO_FLUSH);
+		output->length = output->room - stream->avail_out;
+		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+			return ENCODER_FAILED;
+	} while (last ? status != Z_STREAM_END : stream->avail_in > 0);
+	return ENCODER_GOOD;
+}
+
+static void close_stream(void *state)
+{
+	(void)deflateEnd(state);
+	free(state);
+}
+
+const struct encoder encoder_gzip = {revision, open_stream, write_piece, close_stream};

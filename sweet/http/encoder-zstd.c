@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * encoder-zstd.c - Zstandard (RFC 8878) by libzstd; see encoder.h.
+ *
+ * Clients need not accept windows above 8 MB (RFC 9659); this level has smaller ones.
+ */
+#include <zstd.h>
+
+#include "http/encoder.h"
+
+#define LEVEL 12
+#define WINDOW_LOG_MAX 22
+
+static uint32_t revision(void)
+{
+	return ZSTD_versionNumber() * 31 + LEVEL;
+}
+
+static void *open_stream(uint64_t bytes)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+
+	if (context &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(context, bytes)) &&
+	    (bytes >> WINDOW_LOG_MAX == 0 ||
+	     !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG_MAX))))
+		return context;
+	(void)ZSTD_freeCCtx(context);
+	return NULL;
+}
+
+static enum encoder_result write_piece(void *state, const void *piece, size_t bytes, bool last,
+				       struct encoder_output *output)
+{
+	ZSTD_inBuffer from = {piece, bytes, 0};
+	size_t left;
+
+	do {
+		enum encoder_result result = encoder_make_room(output);
+		ZSTD_outBuffer to = {output->bytes, output->room, output->length};
+
+		if (result != ENCODER_GOOD)
+			return result;
+		left = ZSTD_compressStream2(state, &to, &from, last ? ZSTD_e_end : ZSTD_e_continue);
+		if (ZSTD_isError(left))
+			return ENCODER_FAILED;
+		output->length = to.pos;
+	} while (last ? left > 0 : from.pos < from.size);
+	return ENCODER_GOOD;
+}
+
+static void close_stream(void *state)
+{
+	(void)ZSTD_freeCCtx(state);
+}
+
+const struct encoder encoder_zstd = {revision, open_stream, write_piece, close_stream};
