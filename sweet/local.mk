@@ -142,6 +142,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/respcache/respcache-internal.h \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
+	sweet/respcache/respcache-variant.c \
 	sweet/respcache/respcache-purge.c \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/core/server.h \

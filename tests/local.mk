@@ -132,6 +132,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/respcache/test-respcache \
 	tests/unit/sweet/respcache/test-respcache-flight \
 	tests/unit/sweet/respcache/test-respcache-purge \
+	tests/unit/sweet/respcache/test-respcache-variant \
 	tests/unit/sweet/respcache/test-respcache-threads \
 	tests/unit/sweet/http/test-cgihead \
 	tests/unit/sweet/http/test-fcgi \
@@ -434,6 +435,9 @@ tests_unit_sweet_respcache_test_respcache_flight_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_respcache_test_respcache_purge_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_respcache_test_respcache_purge_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_respcache_test_respcache_purge_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_respcache_test_respcache_variant_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_respcache_test_respcache_variant_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_respcache_test_respcache_variant_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_respcache_test_respcache_threads_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_respcache_test_respcache_threads_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_respcache_test_respcache_threads_LDADD = $(sweet_unit_ldadd)
@@ -939,6 +943,7 @@ EXTRA_DIST += \
 	tests/system/cache/test_page_cache.py \
 	tests/system/cache/test_pin.py \
 	tests/system/cache/test_response_cache.py \
+	tests/system/cache/test_response_cache_compress.py \
 	tests/system/cache/test_response_cache_end.py \
 	tests/system/cache/test_response_cache_streams.py \
 	tests/system/cgi-fastcgi/test_buffering.py \

@@ -20,9 +20,11 @@
 #include "backend/cache-store.h"
 #include "core/cache-place.h"
 
-#define LINES_MAX 256 /* bytes of header lines that are added to each response */
+#define LINES_MAX 224 /* bytes of header lines that are added to each response */
+#define VARY "Vary: Accept-Encoding\r\n"
 
-static_assert(RESPCACHE_HEAD_MAX + LINES_MAX <= TRANSACTION_HEAD_MAX, "a hit's head fits");
+static_assert(RESPCACHE_HEAD_MAX + LINES_MAX + sizeof(VARY) <= TRANSACTION_HEAD_MAX,
+	      "a hit's head fits");
 
 /* Lies in the transaction's scratch memory. */
 struct look {
@@ -30,6 +32,7 @@ struct look {
 	struct transaction *transaction;
 	struct gateway_pool *pool;
 	size_t skip;
+	bool varies; /* the response may be sent compressed, too, which its lines do not say */
 };
 
 static_assert(sizeof(struct look) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -71,6 +74,10 @@ static void write_head(struct transaction *transaction, struct slice lines, cons
 	assert(more >= 0 && more < LINES_MAX);
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = lines.length + (size_t)more;
+	if (look_of(transaction)->varies) {
+		memcpy(transaction->head_buffer + transaction->head_length, VARY, sizeof(VARY) - 1);
+		transaction->head_length += sizeof(VARY) - 1;
+	}
 	/* Sent with Age: a cache uses the larger of both ages (RFC 9111, section 4.2.3). */
 	transaction->date = respcache_view(entry)->date;
 }
@@ -167,18 +174,64 @@ static enum condition_verdict compare(struct transaction *transaction,
 	return conditions_evaluate(conditions, transaction->head_only, &known, time(NULL));
 }
 
+/* Takes the variant in the first accepted coding that exists; has the first one made. */
+static void choose_variant(struct transaction *transaction, const struct request *request,
+			   bool conditional)
+{
+	const struct compress_rule *rule = &transaction->scope->compress;
+	struct conditions *conditions = &transaction->file_response.conditions;
+	const struct server *server = transaction->thread->server;
+	struct look *look = look_of(transaction);
+	struct respcache_entry *entry = look->ask.entry, *variant;
+	const struct respcache_view *view = respcache_view(entry);
+	unsigned codings = rule->codings & respcache_codings(entry);
+	enum coding order[CODINGS];
+	unsigned count;
+	bool first = request->method == METHOD_GET &&
+		     !(conditional && conditions->present & 1u << CONDITION_RANGE);
+
+	if (!codings || !compress_rule_takes(rule, view->type, view->length))
+		return;
+	look->varies = !view->varies;
+	if (conditional) {
+		conditions_ignore_dated_range(conditions);
+		if (conditions_name(conditions, view->etag))
+			return;
+	}
+	count = accept_codings_by(request, rule->order, order);
+	for (unsigned i = 0; i < count; i++) {
+		if (!(codings & 1u << order[i]))
+			continue;
+		variant = respcache_variant(entry, order[i]);
+		if (variant) {
+			look->ask.entry = variant;
+			look->varies = false;
+			respcache_put(entry);
+			return;
+		}
+		if (first)
+			respcache_compress(server->responses, entry, order[i], server->compressor);
+		first = false;
+	}
+}
+
 /* Responds with the entry that was found. */
 static enum respond give(struct transaction *transaction, const struct request *request)
 {
-	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
-	const struct respcache_view *view = respcache_view(entry);
-	uint32_t age = respcache_age(entry, loop_now_ns(transaction->thread->loop));
+	struct look *look = look_of(transaction);
+	uint32_t age = respcache_age(look->ask.entry, loop_now_ns(transaction->thread->loop));
+	const struct respcache_view *view = respcache_view(look->ask.entry);
+	bool conditional = request->conditional && view->status == 200 &&
+			   conditions_take(&transaction->file_response.conditions, request);
 	enum condition_verdict verdict = CONDITION_PROCEED_WHOLE;
 
 	transaction->finish = finish;
 	transaction->gone = NULL;
-	if (request->conditional && view->status == 200 &&
-	    conditions_take(&transaction->file_response.conditions, request))
+	if (transaction->scope->compress.codings) {
+		choose_variant(transaction, request, conditional);
+		view = respcache_view(look->ask.entry);
+	}
+	if (conditional)
 		verdict = compare(transaction, view);
 	switch (verdict) {
 	case CONDITION_NOT_MODIFIED:

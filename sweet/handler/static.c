@@ -253,33 +253,13 @@ static enum respond answer(struct transaction *transaction)
 
 /* --- compressed variants that the cache makes -------------------------------------------- */
 
-/*
- * A date does not distinguish the variants of a file, so that ranges of two could be mixed (RFC
- * 9110, section 13.1.5).
- */
-static void ignore_dated_range(struct conditions *conditions)
-{
-	struct slice value;
-
-	if (!conditions->any || !(conditions->present & 1u << CONDITION_IF_RANGE))
-		return;
-	value = conditions_value(conditions, CONDITION_IF_RANGE);
-	if (!value.length || value.at[0] != '"')
-		conditions->present &= ~(1u << CONDITION_RANGE);
-}
-
 /* Whether the client has a part of the file itself, and wants the rest. */
 static bool continues(const struct conditions *conditions, struct file_cache_entry *entry)
 {
-	static const unsigned which[] = {CONDITION_IF_RANGE, CONDITION_MATCH};
 	struct filehead place;
-	struct slice tag = filehead_etag(file_cache_head(entry, &place));
 
-	for (unsigned i = 0; conditions->any && i < G_N_ELEMENTS(which); i++)
-		if (conditions->present & 1u << which[i] &&
-		    etag_listed(conditions_value(conditions, (enum condition)which[i]), tag, true))
-			return true;
-	return false;
+	return conditions->any &&
+	       conditions_name(conditions, filehead_etag(file_cache_head(entry, &place)));
 }
 
 static bool is_to_be_coded(struct transaction *transaction, unsigned codings)
@@ -308,7 +288,7 @@ static void choose_variant(struct transaction *transaction)
 	if (!is_to_be_coded(transaction, codings))
 		return;
 	wait->varies = true;
-	ignore_dated_range(conditions);
+	conditions_ignore_dated_range(conditions);
 	if (continues(conditions, wait->entry))
 		return;
 	for (unsigned i = 0; i < wait->orders && !wait->sibling; i++) {

@@ -109,6 +109,28 @@ static bool range_applies(const struct conditions *conditions,
 	return date_parse(value, now, &when) && when == representation->modified && when < now;
 }
 
+void conditions_ignore_dated_range(struct conditions *conditions)
+{
+	struct slice value;
+
+	if (!conditions->any || !has(conditions, CONDITION_IF_RANGE))
+		return;
+	value = conditions_value(conditions, CONDITION_IF_RANGE);
+	if (!value.length || value.at[0] != '"')
+		conditions->present &= ~(1u << CONDITION_RANGE);
+}
+
+bool conditions_name(const struct conditions *conditions, struct slice etag)
+{
+	static const enum condition which[] = {CONDITION_IF_RANGE, CONDITION_MATCH};
+
+	for (unsigned i = 0; conditions->any && i < sizeof(which) / sizeof(which[0]); i++)
+		if (has(conditions, which[i]) &&
+		    etag_listed(conditions_value(conditions, which[i]), etag, true))
+			return true;
+	return false;
+}
+
 enum condition_verdict conditions_evaluate(const struct conditions *conditions, bool head_only,
 					   const struct representation *representation, time_t now)
 {

@@ -49,6 +49,15 @@ struct representation {
 	time_t modified; /* as in Last-Modified */
 };
 
+/*
+ * For a representation that has variants in other codings.  Ignores the range if If-Range is a
+ * date: the variants have the same one, so that parts of two could be mixed.
+ */
+void conditions_ignore_dated_range(struct conditions *conditions);
+
+/* Whether If-Match or If-Range names that variant: the client has it, or a part of it. */
+bool conditions_name(const struct conditions *conditions, struct slice etag);
+
 enum condition_verdict {
 	CONDITION_PROCEED,	 /* with the range, if there is one */
 	CONDITION_PROCEED_WHOLE, /* as if there were no Range */

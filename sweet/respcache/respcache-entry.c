@@ -13,6 +13,7 @@
 #include "respcache/respcache-internal.h"
 
 #define SECOND UINT64_C(1000000000)
+#define YEAR_S (365 * 24 * 3600u)
 
 /* --- creation ------------------------------------------------------------------------ */
 
@@ -154,6 +155,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	if (!date_parse(said->modified, time(NULL), &entry->view.modified))
 		entry->view.modified = 0;
 	entry->view.date = answer->date;
+	respcache_variant_describe(entry, &said->head->control);
 	set_times(entry, answer, now_ns);
 	atomic_init(&entry->references, 1);
 	entry->shared = answer->terms.shared;
@@ -169,8 +171,13 @@ void respcache_entry_ref(struct respcache_entry *entry)
 
 void respcache_entry_unref(struct respcache_entry *entry)
 {
-	if (atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) == 1)
-		free(entry);
+	if (atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) != 1)
+		return;
+	/* Variants have none. */
+	for (unsigned i = 0; i < CODINGS; i++)
+		if (entry->variants[i])
+			respcache_entry_unref(entry->variants[i]);
+	free(entry);
 }
 
 /* --- units ------------------------------------------------------------------------------- */
@@ -350,12 +357,19 @@ void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t o
 			(void)NC_destroy(NULL, ranges[i].id);
 }
 
+void respcache_set_lifetime(size_t id, uint64_t seconds)
+{
+	seconds = seconds < YEAR_S ? seconds + 1 : YEAR_S;
+	(void)NC_set_lifetime(NULL, id, seconds * 1000);
+}
+
 void respcache_drop(struct respcache_entry *dropped)
 {
 	while (dropped) {
 		struct respcache_entry *next = dropped->next;
 
 		respcache_destroy(dropped->view.ranges, dropped->view.range_count, dropped->owned);
+		respcache_variants_destroy(dropped);
 		respcache_entry_unref(dropped);
 		dropped = next;
 	}

@@ -8,8 +8,6 @@
 
 #include "respcache/respcache-internal.h"
 
-#define YEAR_S (365 * 24 * 3600u)
-
 /* --- copies of requests -------------------------------------------------------------- */
 
 struct respcache_copy *respcache_copy_new(const struct request *request)
@@ -201,13 +199,11 @@ static void replace_locked(struct respcache_flight *flight, struct respcache_sha
 /* Then the library destroys the units by itself if no request comes any more. */
 static void set_lifetimes(const struct respcache_answer *answer)
 {
-	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale + 1;
+	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale;
 
-	if (seconds > YEAR_S)
-		seconds = YEAR_S;
 	for (unsigned i = 0; i < answer->range_count; i++)
 		if (answer->owned & UINT64_C(1) << i)
-			(void)NC_set_lifetime(NULL, answer->ranges[i].id, seconds * 1000);
+			respcache_set_lifetime(answer->ranges[i].id, seconds);
 }
 
 bool respcache_store(struct respcache_flight *flight, const struct respcache_answer *answer,

@@ -8,7 +8,7 @@
  * units are held or destroyed and entries freed after.  Counters and references are
  * atomic.
  *
- * respcache-entry.c calls none of the other files; respcache-purge.c calls
+ * respcache-entry.c and respcache-variant.c call each other, and none of the other files; respcache-purge.c calls
  * respcache-entry.c; respcache-flight.c calls those two; and respcache.c calls all of them.
  *
  * The tables are chains, not GLib's hash tables: a URL has several entries, and an entry
@@ -71,6 +71,10 @@ struct respcache_entry {
 	struct respcache_entry *newer, *older; /* by age, for the hand */
 	unsigned tag_count;
 	struct respcache_tag *tags;
+	/* Compressed variants, each with a reference of this entry until it is freed. */
+	_Atomic(struct respcache_entry *) variants[CODINGS];
+	_Atomic unsigned unfit; /* one bit for each coding of which there will be none */
+	_Atomic bool coding;	/* a variant is being made */
 };
 
 struct respcache_flight {
@@ -178,8 +182,19 @@ void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_ent
 /* Destroys the units of the ranges in owned. */
 void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t owned);
 
+/* Then the library destroys the unit by itself, some time after it has become useless. */
+void respcache_set_lifetime(size_t id, uint64_t seconds);
+
 /* Frees dropped entries; call it without a lock. */
 void respcache_drop(struct respcache_entry *dropped);
+
+/* --- respcache-variant.c ------------------------------------------------------------------ */
+
+/* Sets what the entry's lines say about compression; its names, head and ranges are set. */
+void respcache_variant_describe(struct respcache_entry *entry, const struct cachecontrol *control);
+
+/* Destroys the units of all variants. */
+void respcache_variants_destroy(struct respcache_entry *entry);
 
 /* --- respcache-purge.c -------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #define SWEET_RESPCACHE_H
 
 #include "event/loop.h"
+#include "files/compressor.h"
 #include "http/cacheable.h"
 #include "http/cachekey.h"
 #include "http/request.h"
@@ -93,6 +94,9 @@ struct respcache_view {
 		*holds; /* one for each range, as all who were given the entry hold it */
 	unsigned range_count;
 	uint64_t length; /* bytes of the whole body */
+	bool can_code;	 /* nothing forbids to send the body compressed; its type is known */
+	bool varies;	 /* its Vary names Accept-Encoding, or is a variant's */
+	struct slice type;
 };
 
 const struct respcache_view *respcache_view(const struct respcache_entry *entry);
@@ -102,6 +106,24 @@ uint32_t respcache_age(const struct respcache_entry *entry, uint64_t now_ns);
 
 /* Releases the entry of an ask. */
 void respcache_put(struct respcache_entry *entry);
+
+/* --- compressed variants ------------------------------------------------------------ */
+
+/* Returns the codings (a bit for each) of which a variant of the entry can be made, or exists. */
+unsigned respcache_codings(const struct respcache_entry *entry);
+
+/*
+ * Returns such a variant, with its units held, for respcache_put(); NULL: there is none.  It has
+ * lines, an entity tag and a length of its own.
+ */
+struct respcache_entry *respcache_variant(struct respcache_entry *entry, enum coding coding);
+
+/*
+ * Makes it in the background, if it does not exist, and no other one of the entry is being made.
+ * Close the compressor before the cache.
+ */
+void respcache_compress(struct respcache *cache, struct respcache_entry *entry, enum coding coding,
+			struct compressor *compressor);
 
 /* --- flights -------------------------------------------------------------------------- */
 

@@ -210,6 +210,58 @@ START_TEST(test_long)
 }
 END_TEST
 
+/* Of two variants with one date, a date does not select a part. */
+START_TEST(test_dated_range)
+{
+	static const struct {
+		const char *fields;
+		bool range;
+	} ranges[] = {
+		{RANGE_FIELD, true},
+		{RANGE_FIELD "If-Range: " SAME "\r\n", true},
+		{RANGE_FIELD "If-Range: " OTHER "\r\n", true},
+		{RANGE_FIELD "If-Range: " AT "\r\n", false},
+		{RANGE_FIELD "If-Range: W/" SAME "\r\n", false},
+		{RANGE_FIELD "If-Range:\r\n", false},
+		{"If-Match: " SAME "\r\n" RANGE_FIELD, true},
+	};
+	struct conditions conditions;
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		ck_assert(take(&conditions, ranges[i].fields, strlen(ranges[i].fields)));
+		conditions_ignore_dated_range(&conditions);
+		ck_assert_msg(!(conditions.present & 1u << CONDITION_RANGE) == !ranges[i].range,
+			      "%s", ranges[i].fields);
+	}
+	ck_assert(take(&conditions, "", 0));
+	conditions_ignore_dated_range(&conditions);
+}
+END_TEST
+
+START_TEST(test_named)
+{
+	static const struct {
+		const char *fields;
+		bool named;
+	} named[] = {
+		{"", false},
+		{RANGE_FIELD, false},
+		{"If-Range: " SAME "\r\n", true},
+		{"If-Range: " OTHER "\r\n", false},
+		{"If-Range: W/" SAME "\r\n", false},
+		{"If-Match: " OTHER ", " SAME "\r\n", true},
+		{"If-None-Match: " SAME "\r\n", false},
+	};
+	struct conditions conditions;
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		ck_assert(take(&conditions, named[i].fields, strlen(named[i].fields)));
+		ck_assert_msg(conditions_name(&conditions, file.etag) == named[i].named, "%s",
+			      named[i].fields);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_table);
@@ -217,6 +269,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_date_of_this_second);
 	tcase_add_test(tcase, test_value);
 	tcase_add_test(tcase, test_long);
+	tcase_add_test(tcase, test_dated_range);
+	tcase_add_test(tcase, test_named);
 }
 
 RUN_SUITE("conditional", fill)

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * respcache-variant.c - compressed variants of stored responses: entries outside of
+ * the table, which only the entry of their source refers to; see respcache-internal.h.
+ *
+ * A variant is made once, has the times of its source, and ends with it: it is stored
+ * only while its source is in the table, and its unit is destroyed when that leaves it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/holds.h"
+#include "http/field.h"
+#include "respcache/respcache-internal.h"
+
+#define CODED_MAX 128 /* bytes of the lines that a variant has in addition */
+#define TAG_MAX 48    /* bytes that its entity tag is longer */
+
+/* --- which responses ---------------------------------------------------------------- */
+
+/* A field that describes the bytes of the body, or says that they are coded. */
+static bool fixes_bytes(struct slice name)
+{
+	static const struct slice names[] = {
+		SLICE_OF("Content-Encoding"), SLICE_OF("Content-Range"), SLICE_OF("Content-MD5"),
+		SLICE_OF("Content-Digest"),   SLICE_OF("Repr-Digest"),	 SLICE_OF("Digest")};
+
+	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}
+
+static bool varies(const struct respcache_entry *entry)
+{
+	const char *at = entry->names.at, *end = at + entry->names.length;
+
+	for (; at < end; at += strlen(at) + 1)
+		if (strcmp(at, "accept-encoding") == 0)
+			return true;
+	return false;
+}
+
+void respcache_variant_describe(struct respcache_entry *entry, const struct cachecontrol *control)
+{
+	struct slice lines = entry->view.head, name, line;
+
+	entry->view.varies = varies(entry);
+	if (entry->view.status != 200 || !entry->view.range_count || control->no_transform)
+		return;
+	while (lines.length && field_line(&lines, &name, &line)) {
+		if (fixes_bytes(name))
+			return;
+		if (slice_is(name, "Content-Type"))
+			entry->view.type = field_value(name, line);
+	}
+	entry->view.can_code = entry->view.type.length > 0;
+}
+
+/* --- a variant --------------------------------------------------------------------- */
+
+/* Inserts the coding before the closing quote; returns no bytes for a tag without one. */
+static size_t write_tag(struct slice tag, enum coding coding, char *out)
+{
+	int length;
+
+	if (tag.length < 2 || tag.at[tag.length - 1] != '"')
+		return 0;
+	memcpy(out, tag.at, tag.length - 1);
+	length = snprintf(out + tag.length - 1, TAG_MAX, "-%s.%" PRIx64 "\"", coding_token(coding),
+			  compressor_revision(coding) & UINT32_MAX);
+	return tag.length - 1 + (size_t)length;
+}
+
+struct writer {
+	char *at;
+};
+
+static void put(struct writer *writer, struct slice text)
+{
+	memcpy(writer->at, text.at, text.length);
+	writer->at += text.length;
+}
+
+/* Copies the lines, with another tag, and adds those of the coding. */
+static struct slice put_lines(struct writer *writer, const struct respcache_entry *source,
+			      struct slice lines, struct slice tag, const char *token)
+{
+	struct slice copy = {writer->at, 0}, name, line;
+
+	while (lines.length && field_line(&lines, &name, &line)) {
+		if (slice_is(name, "ETag"))
+			continue;
+		put(writer, line);
+		put(writer, SLICE("\r\n"));
+	}
+	if (tag.length) {
+		put(writer, SLICE("ETag: "));
+		put(writer, tag);
+		put(writer, SLICE("\r\n"));
+	}
+	if (!source->view.varies)
+		put(writer, SLICE("Vary: Accept-Encoding\r\n"));
+	if (token) {
+		put(writer, SLICE("Content-Encoding: "));
+		put(writer, (struct slice){token, strlen(token)});
+		put(writer, SLICE("\r\n"));
+	}
+	copy.length = (size_t)(writer->at - copy.at);
+	return copy;
+}
+
+/* Returns NULL if its lines are too long, or without memory. */
+static struct respcache_entry *variant_new(const struct respcache_entry *source,
+					   const struct compress_job *job)
+{
+	const struct respcache_view *from = &source->view;
+	size_t tag_most = from->etag.length + TAG_MAX;
+	size_t size = sizeof(struct respcache_entry) + sizeof(struct NC_range) +
+		      sizeof(struct NC_hold) + 3 * tag_most + from->head.length +
+		      from->lean.length + (size_t)2 * CODED_MAX;
+	struct respcache_entry *variant = calloc(1, size);
+	struct NC_range *range;
+	struct NC_hold *hold;
+	struct writer writer;
+
+	if (!variant)
+		return NULL;
+	range = (struct NC_range *)(void *)(variant + 1);
+	hold = (struct NC_hold *)(void *)(range + 1);
+	*range = (struct NC_range){.id = job->id, .length = job->length};
+	*hold = job->hold;
+	writer.at = (char *)(hold + 1);
+	variant->view = (struct respcache_view){.status = from->status,
+						.modified = from->modified,
+						.date = from->date,
+						.ranges = range,
+						.holds = hold,
+						.range_count = 1,
+						.length = job->length,
+						.varies = true};
+	variant->view.etag.at = writer.at;
+	variant->view.etag.length = write_tag(from->etag, job->coding, writer.at);
+	writer.at += variant->view.etag.length;
+	variant->view.head = put_lines(&writer, source, from->head, variant->view.etag,
+				       coding_token(job->coding));
+	variant->view.lean = put_lines(&writer, source, from->lean, variant->view.etag, NULL);
+	variant->age = source->age;
+	variant->stored_ns = source->stored_ns;
+	variant->fresh_ns = source->fresh_ns;
+	variant->stale_ns = source->stale_ns;
+	variant->owned = 1;
+	variant->size = size;
+	atomic_init(&variant->references, 1);
+	if (variant->view.head.length <= RESPCACHE_HEAD_MAX)
+		return variant;
+	free(variant);
+	return NULL;
+}
+
+void respcache_variants_destroy(struct respcache_entry *entry)
+{
+	for (unsigned i = 0; i < CODINGS; i++)
+		if (entry->variants[i])
+			respcache_destroy(entry->variants[i]->view.ranges, 1, 1);
+}
+
+struct respcache_entry *respcache_variant(struct respcache_entry *entry, enum coding coding)
+{
+	/* The caller has a reference to entry, which has one to it. */
+	struct respcache_entry *variant =
+		atomic_load_explicit(&entry->variants[coding], memory_order_acquire);
+
+	if (!variant || !respcache_entry_hold(variant))
+		return NULL;
+	respcache_entry_ref(variant);
+	return variant;
+}
+
+/* --- making one -------------------------------------------------------------------- */
+
+struct variant_job {
+	struct compress_job job; /* must be first */
+	struct respcache *cache;
+	struct respcache_entry *entry; /* referenced, its units held */
+};
+
+/* Stores it if its source still is in the table; returns false otherwise. */
+static bool publish(struct respcache *cache, struct respcache_entry *entry,
+		    struct respcache_entry *variant, enum coding coding)
+{
+	struct respcache_shard *shard = respcache_shard(cache, entry->key.hash);
+	bool linked;
+
+	pthread_mutex_lock(&shard->lock);
+	linked = entry->linked;
+	if (linked) {
+		entry->size += variant->size;
+		shard->bytes += variant->size;
+		atomic_store_explicit(&entry->variants[coding], variant, memory_order_release);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return linked;
+}
+
+static void done(struct compress_job *job)
+{
+	struct variant_job *made = (struct variant_job *)job;
+	struct respcache_entry *entry = made->entry;
+	struct respcache_entry *variant =
+		job->result == COMPRESS_GOOD ? variant_new(entry, job) : NULL;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!variant && job->result != COMPRESS_CANCELLED)
+		atomic_fetch_or_explicit(&entry->unfit, 1u << job->coding, memory_order_relaxed);
+	if (variant && !publish(made->cache, entry, variant, job->coding)) {
+		respcache_entry_unref(variant);
+		variant = NULL;
+	}
+	if (variant && entry->stale_ns > now_ns)
+		respcache_set_lifetime(job->id, (entry->stale_ns - now_ns) / 1000000000u);
+	if (job->result == COMPRESS_GOOD && !variant)
+		(void)NC_destroy(NULL, job->id);
+	if (job->result == COMPRESS_GOOD)
+		holds_release(&job->hold, 1);
+	atomic_store_explicit(&entry->coding, false, memory_order_release);
+	respcache_put(entry);
+	free(made);
+}
+
+unsigned respcache_codings(const struct respcache_entry *entry)
+{
+	unsigned all = (1u << CODINGS) - 1;
+
+	return entry->view.can_code
+		       ? all & ~atomic_load_explicit(&entry->unfit, memory_order_relaxed)
+		       : 0;
+}
+
+void respcache_compress(struct respcache *cache, struct respcache_entry *entry, enum coding coding,
+			struct compressor *compressor)
+{
+	struct variant_job *made;
+
+	if (!(respcache_codings(entry) & 1u << coding) ||
+	    atomic_load_explicit(&entry->variants[coding], memory_order_relaxed) ||
+	    atomic_exchange_explicit(&entry->coding, true, memory_order_acquire))
+		return;
+	made = calloc(1, sizeof(*made));
+	/* Another thread may have made it before; and units of programs may be gone. */
+	if (!made || atomic_load_explicit(&entry->variants[coding], memory_order_relaxed) ||
+	    !respcache_entry_hold(entry)) {
+		atomic_store_explicit(&entry->coding, false, memory_order_release);
+		free(made);
+		return;
+	}
+	made->cache = cache;
+	made->entry = entry;
+	made->job = (struct compress_job){.coding = coding,
+					  .ranges = entry->view.ranges,
+					  .holds = entry->view.holds,
+					  .range_count = entry->view.range_count,
+					  .done = done};
+	respcache_entry_ref(entry);
+	if (compressor_submit(compressor, &made->job))
+		return;
+	atomic_store_explicit(&entry->coding, false, memory_order_release);
+	respcache_put(entry);
+	free(made);
+}
