@@ -180,7 +180,8 @@ static struct compress_job *take_locked(struct compressor *compressor)
 /* Counts when the caller has the result: then a request that sees the counter gets the unit. */
 static void do_job(struct compressor *compressor, struct compress_job *job)
 {
-	enum compress_result result = compress(compressor, job);
+	enum compress_result result =
+		job->begin(job) ? compress(compressor, job) : COMPRESS_CANCELLED;
 	size_t from = source_length(job), to = job->length;
 
 	job->result = result;

@@ -19,16 +19,21 @@ enum compress_result {
 	COMPRESS_GOOD,
 	COMPRESS_UNFIT,	   /* not smaller than 90 % of the source */
 	COMPRESS_FAILED,   /* no memory, or the source cannot be read */
-	COMPRESS_CANCELLED /* the compressor was closed before it was done */
+	COMPRESS_CANCELLED /* the source is gone, or the compressor was closed before it was done */
 };
 
 /* The caller's memory, with all that it points to, until done(). */
 struct compress_job {
 	enum coding coding;
 	const struct NC_range *ranges; /* of the source */
-	const struct NC_hold *holds;   /* the caller's, one for each range */
+	const struct NC_hold *holds;   /* one for each range, while they are held */
 	unsigned range_count;
-	/* On the compressor's thread, or on the one that closes it, with the result. */
+	/*
+	 * On the compressor's thread, when it begins: holds the source's units.  Returns false if
+	 * they are gone.  Jobs that wait hold nothing, so that the cache can evict their sources.
+	 */
+	bool (*begin)(struct compress_job *job);
+	/* On that thread, or on the one that closes the compressor, with the result. */
 	void (*done)(struct compress_job *job);
 
 	enum compress_result result;

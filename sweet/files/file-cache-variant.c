@@ -16,7 +16,8 @@
 
 struct variant_job {
 	struct compress_job job;	/* must be first */
-	struct file_cache_entry *entry; /* referenced, its unit held */
+	struct file_cache_entry *entry; /* referenced */
+	bool held;			/* its unit is held */
 	struct NC_range range;
 	struct NC_hold hold;
 };
@@ -81,6 +82,14 @@ static void publish(struct file_cache_entry *entry, const struct compress_job *j
 	atomic_store_explicit(&entry->variants[job->coding], variant, memory_order_release);
 }
 
+static bool begin(struct compress_job *job)
+{
+	struct variant_job *made = (struct variant_job *)job;
+
+	made->held = file_cache_hold(made->entry);
+	return made->held;
+}
+
 static void done(struct compress_job *job)
 {
 	struct variant_job *made = (struct variant_job *)job;
@@ -91,11 +100,13 @@ static void done(struct compress_job *job)
 		publish(entry, job);
 	else if (job->result == COMPRESS_UNFIT)
 		atomic_fetch_or_explicit(&entry->unfit, 1u << job->coding, memory_order_relaxed);
-	else
+	else if (job->result == COMPRESS_FAILED)
 		atomic_store_explicit(&entry->code_again_ns, clock_monotonic_ns() + AGAIN_NS,
 				      memory_order_relaxed);
 	atomic_store_explicit(&entry->coding, false, memory_order_release);
-	file_cache_put(cache, entry);
+	if (made->held)
+		holds_release(&made->hold, 1);
+	file_cache_entry_unref(cache, entry);
 	file_cache_close(cache);
 	g_free(made);
 }
@@ -119,21 +130,18 @@ void file_cache_compress(struct file_cache_entry *entry, enum coding coding)
 					  .ranges = &made->range,
 					  .holds = &made->hold,
 					  .range_count = 1,
+					  .begin = begin,
 					  .done = done};
 	pthread_mutex_lock(&cache->lock);
 	entry->references++;
 	pthread_mutex_unlock(&cache->lock);
 	(void)file_cache_ref(cache);
-	/* The caller holds the unit, so this does not fail. */
-	if (file_cache_variant_peek(entry, coding) || !file_cache_hold(entry)) {
-		atomic_store_explicit(&entry->coding, false, memory_order_release);
-		file_cache_entry_unref(cache, entry);
-	} else if (!compressor_submit(cache->options.compressor, &made->job)) {
-		atomic_store_explicit(&entry->coding, false, memory_order_release);
-		file_cache_put(cache, entry);
-	} else {
+	/* It may have been made before the exchange. */
+	if (!file_cache_variant_peek(entry, coding) &&
+	    compressor_submit(cache->options.compressor, &made->job))
 		return;
-	}
+	atomic_store_explicit(&entry->coding, false, memory_order_release);
+	file_cache_entry_unref(cache, entry);
 	file_cache_close(cache);
 	g_free(made);
 }

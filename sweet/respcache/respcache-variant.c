@@ -181,7 +181,8 @@ struct respcache_entry *respcache_variant(struct respcache_entry *entry, enum co
 struct variant_job {
 	struct compress_job job; /* must be first */
 	struct respcache *cache;
-	struct respcache_entry *entry; /* referenced, its units held */
+	struct respcache_entry *entry; /* referenced */
+	bool held;		       /* its units are held */
 };
 
 /* Stores it if its source still is in the table; returns false otherwise. */
@@ -200,6 +201,14 @@ static bool publish(struct respcache *cache, struct respcache_entry *entry,
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return linked;
+}
+
+static bool begin(struct compress_job *job)
+{
+	struct variant_job *made = (struct variant_job *)job;
+
+	made->held = respcache_entry_hold(made->entry);
+	return made->held;
 }
 
 static void done(struct compress_job *job)
@@ -223,7 +232,9 @@ static void done(struct compress_job *job)
 	if (job->result == COMPRESS_GOOD)
 		holds_release(&job->hold, 1);
 	atomic_store_explicit(&entry->coding, false, memory_order_release);
-	respcache_put(entry);
+	if (made->held)
+		holds_release(entry->view.holds, entry->view.range_count);
+	respcache_entry_unref(entry);
 	free(made);
 }
 
@@ -246,9 +257,8 @@ void respcache_compress(struct respcache *cache, struct respcache_entry *entry, 
 	    atomic_exchange_explicit(&entry->coding, true, memory_order_acquire))
 		return;
 	made = calloc(1, sizeof(*made));
-	/* Another thread may have made it before; and units of programs may be gone. */
-	if (!made || atomic_load_explicit(&entry->variants[coding], memory_order_relaxed) ||
-	    !respcache_entry_hold(entry)) {
+	/* It may have been made before the exchange. */
+	if (!made || atomic_load_explicit(&entry->variants[coding], memory_order_relaxed)) {
 		atomic_store_explicit(&entry->coding, false, memory_order_release);
 		free(made);
 		return;
@@ -259,11 +269,12 @@ void respcache_compress(struct respcache *cache, struct respcache_entry *entry, 
 					  .ranges = entry->view.ranges,
 					  .holds = entry->view.holds,
 					  .range_count = entry->view.range_count,
+					  .begin = begin,
 					  .done = done};
 	respcache_entry_ref(entry);
 	if (compressor_submit(compressor, &made->job))
 		return;
 	atomic_store_explicit(&entry->coding, false, memory_order_release);
-	respcache_put(entry);
+	respcache_entry_unref(entry);
 	free(made);
 }

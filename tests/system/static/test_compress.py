@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from client import fetch
+from client import Client, fetch, request
 from files import MB, pattern, write
 from server import check_config, once, running
 from test_reload import reload
@@ -172,12 +172,14 @@ cache-control=max-age=5, no-transform
 header=Content-Encoding: x-own
 [path /fixed]
 header=Cache-Control: no-transform
+[path /varied]
+header=Cache-Control: {path}
 [path /json]
 compress-types=application/*
 compress-min=10
 """)
     for name in ("page.png", "secret/page.html", "whole/page.html", "fixed/page.html",
-                 "json/page.html"):
+                 "varied/page.html", "json/page.html"):
         write(root / name, TEXT)
     write(root / "small.html", TEXT[:1023])
     write(root / "edge.html", TEXT[:1024])
@@ -187,7 +189,7 @@ compress-min=10
     with running("epoll", root, "--config", rules) as server:
         for _ in range(2):
             for name in ("page.png", "secret/page.html", "whole/page.html", "fixed/page.html",
-                         "small.html", "large.html", "json/page.html"):
+                         "varied/page.html", "small.html", "large.html", "json/page.html"):
                 got = get(server, "/" + name)
                 assert got.body == (root / name).read_bytes(), name
                 assert "Content-Encoding" not in got and "Vary" not in got, name
@@ -300,6 +302,27 @@ def test_little_memory(kind, root):
                 assert (gzip.decompress(got.body) if "Content-Encoding" in got else got.body) == body
         status = server.wait_status(idle)
         assert status["compress"]["made"] > 0 and status["cache"]["evictions"] > 0
+
+
+def test_slow_clients(kind, root):
+    """They hold at most a part of the cache; the variant, which no file has, waits in the spool."""
+    text = pattern(3 * MB // 2).hex().encode()
+    count = 8
+    for i in range(count):
+        write(root / f"{i}.txt", b"%d %s" % (i, text))
+    with running(kind, root, *compressed("gzip"), "--cache-size", 16 * MB) as server:
+        clients = []
+        for i in range(count):
+            made(server, f"/{i}.txt")
+            clients.append(Client(server.port, 4096))
+            clients[-1].send(request(f"/{i}.txt", fields="Accept-Encoding: gzip\r\n"))
+        server.wait_status(lambda status: status["slow"]["to_spool"] > 0
+                           and status["slow"]["held_bytes"] <= 8 * MB)
+        for i, client in enumerate(clients):
+            got = client.response()
+            packed = "Content-Encoding" in got  # not if it was evicted before the request
+            assert (gzip.decompress(got.body) if packed else got.body) == b"%d %s" % (i, text)
+            client.close()
 
 
 def test_stops_while_it_compresses(root):

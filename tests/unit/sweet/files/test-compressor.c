@@ -20,8 +20,14 @@ struct order {
 	struct compress_job job; /* must be first */
 	struct NC_range ranges[3];
 	struct NC_hold holds[3];
+	bool gone; /* its source */
 	bool done;
 };
+
+static bool begin(struct compress_job *job)
+{
+	return !((struct order *)job)->gone;
+}
 
 static void done(struct compress_job *job)
 {
@@ -62,6 +68,7 @@ static void add(struct order *order, const void *bytes, size_t length, size_t sk
 	order->job.ranges = order->ranges;
 	order->job.holds = order->holds;
 	order->job.coding = coding;
+	order->job.begin = begin;
 	order->job.done = done;
 }
 
@@ -192,6 +199,21 @@ START_TEST(test_failed)
 }
 END_TEST
 
+/* A source that was evicted while its job waited. */
+START_TEST(test_gone)
+{
+	struct order order = {.gone = true};
+
+	open_all();
+	add(&order, "text", 4, 0);
+	submit(&order);
+	ck_assert_int_eq(order.job.result, COMPRESS_CANCELLED);
+	ck_assert_uint_eq(stat_now().made + stat_now().failed + stat_now().unfit, 0);
+	release(&order);
+	close_all();
+}
+END_TEST
+
 /* More than may wait are refused; at the end those that wait are cancelled. */
 START_TEST(test_many)
 {
@@ -248,6 +270,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_ranges);
 	tcase_add_test(tcase, test_unfit);
 	tcase_add_test(tcase, test_failed);
+	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_revision);
 }

@@ -241,8 +241,8 @@ START_TEST(test_purged_meanwhile)
 		entry = store(&asker, KEEP_10 HTML, 200 * SIZE);
 		respcache_compress(responses, entry, coding, compressor);
 		ck_assert_int_eq(respcache_purge(responses, SLICE("/a")), 1);
-		ck_assert_uint_eq(wait_idle().made, 1);
-		/* Its units are gone, too. */
+		/* Whether it had begun or not. */
+		(void)wait_idle();
 		ck_assert_ptr_null(make(entry));
 		respcache_put(entry);
 		ck_assert_int_eq(NC_cache_stat(units, &stat, sizeof(stat)), 0);
