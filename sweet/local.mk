@@ -153,6 +153,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
 	sweet/handler/autoindex.c sweet/handler/autoindex.h \
 	sweet/handler/static.c sweet/handler/static.h \
+	sweet/handler/static-variant.c sweet/handler/static-variant.h \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
 	sweet/backend/accel.c sweet/backend/accel.h \

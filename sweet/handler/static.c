@@ -17,15 +17,10 @@
 #include "core/server.h"
 #include "handler/autoindex.h"
 #include "handler/file-response.h"
+#include "handler/static-variant.h"
 #include "handler/static.h"
 #include "http/accept.h"
 #include "http/redirect.h"
-
-#if GLIB_CHECK_VERSION(2, 70, 0)
-#define fits g_pattern_spec_match_string
-#else
-#define fits g_pattern_match_string
-#endif
 
 /* Lies in the transaction's scratch memory. */
 struct wait {
@@ -182,23 +177,6 @@ static enum respond refuse(struct transaction *transaction, int error)
 
 /* --- the answer -------------------------------------------------------------------- */
 
-/* Returns the first rule for Cache-Control that the file name matches, or NULL. */
-static const struct cache_rule *cache_control(const struct transaction *transaction)
-{
-	const struct scope *scope = transaction->scope;
-	const char *name = strrchr(transaction->path, '/') + 1;
-	bool text = g_utf8_validate(name, -1, NULL);
-
-	for (unsigned i = 0; i < scope->cache_rule_count; i++) {
-		const struct cache_rule *rule = &scope->cache_rules[i];
-
-		/* The matcher reads UTF-8, so it must not get invalid text. */
-		if (!rule->pattern || (text && fits(rule->pattern, name)))
-			return rule;
-	}
-	return NULL;
-}
-
 struct lines {
 	char *at, *end;
 };
@@ -224,7 +202,7 @@ static void make_head(struct transaction *transaction)
 	const struct wait *wait = wait_of(transaction);
 	struct lines lines = {transaction->head_buffer,
 			      transaction->head_buffer + sizeof(transaction->head_buffer)};
-	const struct cache_rule *rule = cache_control(transaction);
+	const struct cache_rule *rule = static_cache_rule(transaction);
 
 	if (wait->sibling)
 		put(&lines, NAME("Content-Encoding: "), coding_token(wait->coding));
@@ -251,59 +229,6 @@ static enum respond answer(struct transaction *transaction)
 	return file_response_respond(transaction, file_cache_of(transaction), sent, type);
 }
 
-/* --- compressed variants that the cache makes -------------------------------------------- */
-
-/* Whether the client has a part of the file itself, and wants the rest. */
-static bool continues(const struct conditions *conditions, struct file_cache_entry *entry)
-{
-	struct filehead place;
-
-	return conditions->any &&
-	       conditions_name(conditions, filehead_etag(file_cache_head(entry, &place)));
-}
-
-static bool is_to_be_coded(struct transaction *transaction, unsigned codings)
-{
-	const struct file_cache_view *view = file_cache_view(wait_of(transaction)->entry);
-	const struct cache_rule *rule;
-
-	if (!codings || !compress_rule_takes(&transaction->scope->compress,
-					     (struct slice){view->type, strlen(view->type)},
-					     (uint64_t)view->version.size))
-		return false;
-	rule = cache_control(transaction);
-	return !rule || !rule->no_transform;
-}
-
-/* Takes the variant in the first accepted coding that exists; has the first one made. */
-static void choose_variant(struct transaction *transaction)
-{
-	struct wait *wait = wait_of(transaction);
-	struct conditions *conditions = &transaction->file_response.conditions;
-	unsigned codings = transaction->scope->compress.codings & file_cache_variants(wait->entry);
-	bool whole = !transaction->head_only &&
-		     !(conditions->any && conditions->present & 1u << CONDITION_RANGE);
-	bool first = true;
-
-	if (!is_to_be_coded(transaction, codings))
-		return;
-	wait->varies = true;
-	conditions_ignore_dated_range(conditions);
-	if (continues(conditions, wait->entry))
-		return;
-	for (unsigned i = 0; i < wait->orders && !wait->sibling; i++) {
-		if (!(codings & 1u << wait->order[i]))
-			continue;
-		wait->coding = wait->order[i];
-		wait->sibling = file_cache_tick_variant(transaction->thread->tick,
-							file_cache_of(transaction), wait->entry,
-							wait->coding);
-		if (!wait->sibling && first && whole)
-			file_cache_compress(wait->entry, wait->coding);
-		first = false;
-	}
-}
-
 static enum respond answer_plain(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
@@ -311,7 +236,8 @@ static enum respond answer_plain(struct transaction *transaction)
 	if (wait->tried)
 		cut(transaction);
 	if (transaction->scope->compress.codings)
-		choose_variant(transaction);
+		wait->sibling = static_variant(transaction, wait->entry, wait->order, wait->orders,
+					       &wait->coding, &wait->varies);
 	return answer(transaction);
 }
 
