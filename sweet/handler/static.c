@@ -235,7 +235,8 @@ static enum respond answer_plain(struct transaction *transaction)
 
 	if (wait->tried)
 		cut(transaction);
-	if (transaction->scope->compress.codings)
+	/* The Vary of a program that has a file sent would replace the one that a variant needs. */
+	if (transaction->scope->compress.codings && !transaction->accel_lines)
 		wait->sibling = static_variant(transaction, wait->entry, wait->order, wait->orders,
 					       &wait->coding, &wait->varies);
 	return answer(transaction);

@@ -304,6 +304,21 @@ def test_little_memory(kind, root):
         assert status["compress"]["made"] > 0 and status["cache"]["evictions"] > 0
 
 
+def test_files_that_programs_have_sent(root):
+    """They may have tags of their own, which a variant must not have, too."""
+    program = root.parent / "programs" / "p"
+    write(program, f"#!/bin/sh\necho X-Sendfile: {root}/page.html\necho 'ETag: \"own\"'\necho\n"
+          .encode()).chmod(0o755)
+    config = root.parent / "accel.conf"
+    config.write_text(f"[sweet]\ncompress=gzip\n[path /p]\npool=sends\n[pool sends]\n"
+                      f"protocol=cgi\nfolder={program.parent}\naccel={root}\n")
+    with running("epoll", root, "--config", config) as server:
+        made(server, "/page.html")
+        for accept in ("gzip", "identity"):
+            got = get(server, "/p/p", accept)
+            assert is_plain(got) and got["ETag"] == '"own"' and "Vary" not in got
+
+
 def test_slow_clients(kind, root):
     """They hold at most a part of the cache; the variant, which no file has, waits in the spool."""
     text = pattern(3 * MB // 2).hex().encode()
