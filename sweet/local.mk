@@ -37,6 +37,9 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/template.c sweet/http/template.h \
 	sweet/http/header-rule.c sweet/http/header-rule.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
+	sweet/http/upstream-head.c sweet/http/upstream-head.h \
+	sweet/http/upstream-request.c sweet/http/upstream-request.h \
+	sweet/http/upstream-reply.c sweet/http/upstream-reply.h \
 	sweet/base/balancer.c sweet/base/balancer.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/body.c sweet/http/body.h \

@@ -136,6 +136,9 @@ SWEET_UNITS = \
 	tests/unit/sweet/respcache/test-respcache-threads \
 	tests/unit/sweet/http/test-cgihead \
 	tests/unit/sweet/http/test-fcgi \
+	tests/unit/sweet/http/test-upstream-head \
+	tests/unit/sweet/http/test-upstream-reply \
+	tests/unit/sweet/http/test-upstream-request \
 	tests/unit/sweet/spawn/test-fcgi-link \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/spawn/test-key-opener \
@@ -444,6 +447,18 @@ tests_unit_sweet_respcache_test_respcache_threads_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_cachecontrol_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_cachecontrol_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_cachecontrol_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_upstream_request_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_upstream_request_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_upstream_request_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_upstream_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_upstream_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_upstream_head_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_upstream_reply_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_upstream_reply_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_upstream_reply_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_cgihead_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_cgihead_CFLAGS = $(sweet_unit_cflags)

@@ -144,14 +144,28 @@ static const char *note_own(struct cgihead *head, struct seen *seen, struct slic
 	return NULL;
 }
 
+static bool is_own(struct slice name)
+{
+	return name.length > 7 && slice_is((struct slice){name.at, 7}, "X-NABC-");
+}
+
+/* A field that only a CGI or FastCGI program, or a worker, can address to the server. */
+static bool is_for_server(struct slice name)
+{
+	return slice_is(name, "Status") || slice_is(name, "Location") ||
+	       (is_own(name) && !slice_is(name, own_fields[OWN_TAG].name));
+}
+
 static const char *note(struct cgihead *head, struct seen *seen, struct slice name,
 			struct slice value)
 {
+	if (head->http && is_for_server(name))
+		return NULL;
 	if (slice_is(name, "Status"))
 		return note_status(head, seen, value);
 	if (slice_is(name, "Location"))
 		return note_location(head, seen, value);
-	if (name.length > 7 && slice_is((struct slice){name.at, 7}, "X-NABC-"))
+	if (is_own(name))
 		return note_own(head, seen, name, value);
 	if (slice_is(name, "X-Accel-Redirect"))
 		return note_accel(&head->accel, value);
@@ -224,29 +238,52 @@ static const char *take_status_line(struct cgihead *head, struct seen *seen, str
 	return wrong;
 }
 
-const char *cgihead_parse(struct cgihead *head, struct slice text)
+static void init(struct cgihead *head)
 {
-	struct seen seen = {0};
-	struct slice rest = text;
-	const char *wrong, *from;
-
 	*head = (struct cgihead){.status = 200, .max_age = CACHECONTROL_UNSAID};
 	cachecontrol_init(&head->control);
-	if (rest.length == 0 || field_line_end(rest.at, rest.length))
-		return "no header line";
-	wrong = take_status_line(head, &seen, &rest);
-	if (wrong)
-		return wrong;
-	from = rest.at;
+}
+
+static const char *read_lines(struct cgihead *head, struct seen *seen, struct slice rest)
+{
+	const char *from = rest.at, *wrong;
+
 	while (rest.length && !field_line_end(rest.at, rest.length)) {
 		struct slice name, line;
 
 		if (!field_line(&rest, &name, &line))
 			return "a malformed header line";
-		wrong = note(head, &seen, name, field_value(name, line));
+		wrong = note(head, seen, name, field_value(name, line));
 		if (wrong)
 			return wrong;
 	}
 	head->lines = (struct slice){from, (size_t)(rest.at - from)};
-	return finish(head, &seen);
+	return NULL;
+}
+
+const char *cgihead_parse(struct cgihead *head, struct slice text)
+{
+	struct seen seen = {0};
+	struct slice rest = text;
+	const char *wrong;
+
+	init(head);
+	if (rest.length == 0 || field_line_end(rest.at, rest.length))
+		return "no header line";
+	wrong = take_status_line(head, &seen, &rest);
+	if (!wrong)
+		wrong = read_lines(head, &seen, rest);
+	return wrong ? wrong : finish(head, &seen);
+}
+
+const char *cgihead_read_http(struct cgihead *head, int status, struct slice lines)
+{
+	struct seen seen = {0};
+	const char *wrong;
+
+	init(head);
+	head->http = true;
+	head->status = status;
+	wrong = read_lines(head, &seen, lines);
+	return wrong ? wrong : finish(head, &seen);
 }

@@ -37,6 +37,7 @@ struct cgihead {
 	struct cachecontrol control;
 	struct cachecontrol_vary vary;
 	struct field_options hop; /* fields that are not for the client */
+	bool http;		  /* of an HTTP server: read by cgihead_read_http() */
 };
 
 /*
@@ -52,5 +53,11 @@ size_t cgihead_length(const char *data, size_t length, size_t seen);
  * says what is wrong; then head is invalid.
  */
 const char *cgihead_parse(struct cgihead *head, struct slice text);
+
+/*
+ * The same for the header lines of an HTTP server's response, after its status line.  Status and
+ * Location are ordinary fields there.  Of X-NABC-*, it reads only the tags for a cache.
+ */
+const char *cgihead_read_http(struct cgihead *head, int status, struct slice lines);
 
 #endif

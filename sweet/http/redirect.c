@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "http/redirect.h"
+#include "http/uri.h"
 
 /* The output so far, and its limit. */
 struct field {
@@ -23,27 +24,12 @@ static void add(struct field *field, const char *text, size_t length)
 	field->length += length;
 }
 
-/* pchar of RFC 3986 without '%', and the slash. */
-static bool is_plain(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-	       (byte >= '0' && byte <= '9') ||
-	       (byte != '\0' && strchr("-._~!$&'()*+,;=:@/", byte) != NULL);
-}
-
 static void add_path(struct field *field, const char *path)
 {
-	static const char digits[] = "0123456789ABCDEF";
+	char escaped[3];
 
-	for (; *path; path++) {
-		unsigned char byte = (unsigned char)*path;
-		char escaped[3] = {'%', digits[byte >> 4], digits[byte & 15]};
-
-		if (is_plain(*path))
-			add(field, path, 1);
-		else
-			add(field, escaped, sizeof(escaped));
-	}
+	for (; *path; path++)
+		add(field, escaped, uri_escape(*path, escaped));
 }
 
 static size_t end(struct field *field, char joint, struct slice query)

@@ -114,3 +114,26 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size)
 	out[length] = '\0';
 	return (int)length;
 }
+
+/* pchar of RFC 3986 without '%', and the slash. */
+static bool is_plain(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= '0' && byte <= '9') ||
+	       (byte != '\0' && strchr("-._~!$&'()*+,;=:@/", byte) != NULL);
+}
+
+size_t uri_escape(char byte, char out[3])
+{
+	static const char digits[] = "0123456789ABCDEF";
+	unsigned char value = (unsigned char)byte;
+
+	if (is_plain(byte)) {
+		out[0] = byte;
+		return 1;
+	}
+	out[0] = '%';
+	out[1] = digits[value >> 4];
+	out[2] = digits[value & 15];
+	return 3;
+}

@@ -21,6 +21,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-date \
 	tests/fuzz/fuzz-conditional \
 	tests/fuzz/fuzz-cgihead \
+	tests/fuzz/fuzz-upstream \
 	tests/fuzz/fuzz-fcgi \
 	tests/fuzz/fuzz-meta \
 	tests/fuzz/fuzz-cachekey \
@@ -155,6 +156,12 @@ tests_fuzz_fuzz_conditional_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_conditional_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_conditional_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_conditional_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_upstream_SOURCES = tests/fuzz/fuzz-upstream.c $(fuzz_main)
+tests_fuzz_fuzz_upstream_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_upstream_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_upstream_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_upstream_LDADD = $(fuzz_sweet_ldadd)
+
 tests_fuzz_fuzz_cgihead_SOURCES = tests/fuzz/fuzz-cgihead.c $(fuzz_main)
 tests_fuzz_fuzz_cgihead_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_cgihead_CFLAGS = $(fuzz_cflags)

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upstream-request.c - see upstream-request.h.
+ *
+ * Nothing of the client's head is copied as it is: a line is written only from a name and a value
+ * that were parsed.  Reads the request and its context, and has no state: any thread may call it.
+ */
+#include "http/field.h"
+#include "http/upstream-request.h"
+#include "http/uri.h"
+
+struct out {
+	char *at;
+	char *end;
+	bool full; /* something did not fit; all further output is dropped */
+};
+
+static void put(struct out *out, struct slice text)
+{
+	if (out->full || text.length > (size_t)(out->end - out->at)) {
+		out->full = true;
+		return;
+	}
+	if (text.length) /* the pointer of an empty slice may be invalid */
+		memcpy(out->at, text.at, text.length);
+	out->at += text.length;
+}
+
+static void put_string(struct out *out, const char *text)
+{
+	put(out, (struct slice){text, strlen(text)});
+}
+
+static void put_line(struct out *out, struct slice name, struct slice value)
+{
+	put(out, name);
+	put(out, SLICE(": "));
+	put(out, value);
+	put(out, SLICE("\r\n"));
+}
+
+static int digit_of(char byte)
+{
+	return byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10;
+}
+
+/* Whether the path, whose escapes were checked, is the decoded one without any other change. */
+static bool is_plain(struct slice raw, const char *decoded)
+{
+	size_t i = 0;
+
+	while (i < raw.length) {
+		char byte = raw.at[i];
+
+		if (byte == '%' && raw.length - i < 3)
+			return false;
+		if (byte == '%')
+			byte = (char)(digit_of(raw.at[i + 1]) << 4 | digit_of(raw.at[i + 2]));
+		i += raw.at[i] == '%' ? 3 : 1;
+		if (byte == '\0' || byte != *decoded++)
+			return false;
+	}
+	return *decoded == '\0';
+}
+
+static void put_target(struct out *out, const struct request *request, const char *path)
+{
+	char escaped[3];
+
+	if (is_plain(request->path, path))
+		put(out, request->path);
+	else
+		for (; *path; path++)
+			put(out, (struct slice){escaped, uri_escape(*path, escaped)});
+	if (request->query.length) {
+		put(out, SLICE("?"));
+		put(out, request->query);
+	}
+}
+
+/* An underscore could imitate a '-' for a program that makes variables of the fields. */
+static bool is_ambiguous(struct slice name)
+{
+	for (size_t i = 0; i < name.length; i++) {
+		char byte = name.at[i];
+
+		if (!((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') &&
+		    !(byte >= '0' && byte <= '9') && byte != '-')
+			return true;
+	}
+	return false;
+}
+
+static bool is_omitted(struct slice name, bool authorization)
+{
+	static const struct slice names[] = {
+		SLICE_OF("Connection"),
+		SLICE_OF("Keep-Alive"),
+		SLICE_OF("TE"),
+		SLICE_OF("Trailer"),
+		SLICE_OF("Upgrade"),
+		SLICE_OF("Transfer-Encoding"),
+		SLICE_OF("Content-Length"),
+		SLICE_OF("Expect"),
+		SLICE_OF("Host"),
+		SLICE_OF("Proxy"),
+		SLICE_OF("HTTP2-Settings"),
+		SLICE_OF("Forwarded"),
+		SLICE_OF("X-Forwarded-For"),
+		SLICE_OF("X-Forwarded-Proto"),
+		SLICE_OF("X-Real-IP"),
+		SLICE_OF("X-Forwarded-Host"),
+		SLICE_OF("X-Forwarded"),
+		SLICE_OF("X-Forwarded-Port"),
+		SLICE_OF("X-Forwarded-Ssl"),
+		SLICE_OF("X-Forwarded-Server"),
+	};
+
+	if (is_ambiguous(name) ||
+	    (name.length >= 6 && slice_is((struct slice){name.at, 6}, "Proxy-")))
+		return true;
+	if (slice_is(name, "Authorization"))
+		return !authorization;
+	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}
+
+/* Adds the fields that the client declares to be for one hop; returns false if too many. */
+static bool find_options(const struct request *request, struct field_options *options)
+{
+	for (unsigned i = 0; i < request->header_count; i++)
+		if (slice_is(request->headers[i].name, "Connection") &&
+		    !field_options_add(options, request->headers[i].value))
+			return false;
+	return true;
+}
+
+/* HTTP/1.1 requires one; an address of IPv6 needs brackets. */
+static void put_host(struct out *out, const struct request *request, const char *server_addr)
+{
+	bool bare = strchr(server_addr, ':') && server_addr[0] != '[';
+
+	put(out, SLICE("Host: "));
+	if (request->host.length) {
+		put(out, request->host);
+	} else {
+		put_string(out, bare ? "[" : "");
+		put_string(out, server_addr);
+		put_string(out, bare ? "]" : "");
+	}
+	put(out, SLICE("\r\n"));
+}
+
+static void put_forwarded(struct out *out, const struct request *request,
+			  const struct upstream_request_context *context)
+{
+	put_line(out, SLICE("X-Forwarded-For"),
+		 (struct slice){context->remote_addr, strlen(context->remote_addr)});
+	put_line(out, SLICE("X-Forwarded-Proto"), context->https ? SLICE("https") : SLICE("http"));
+	if (request->host.length)
+		put_line(out, SLICE("X-Forwarded-Host"), request->host);
+}
+
+long upstream_request_write(const struct request *request,
+			    const struct upstream_request_context *context, char *out,
+			    size_t out_size)
+{
+	struct out result = {out, out + out_size, false};
+	struct field_options options = {0};
+
+	if (!find_options(request, &options))
+		return -1;
+	put(&result, request->method_name);
+	put(&result, SLICE(" "));
+	put_target(&result, request, context->path);
+	put(&result, SLICE(" HTTP/1.1\r\n"));
+	put_host(&result, request, context->server_addr);
+	for (unsigned i = 0; i < request->header_count && !result.full; i++) {
+		const struct request_header *header = &request->headers[i];
+
+		if (!is_omitted(header->name, context->authorization) &&
+		    !field_options_have(&options, header->name))
+			put_line(&result, header->name, header->value);
+	}
+	put_forwarded(&result, request, context);
+	return result.full ? -1 : (long)(result.at - out);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upstream-request.h - the head of a request to an HTTP server behind this one (RFC 9112).
+ */
+#ifndef SWEET_UPSTREAM_REQUEST_H
+#define SWEET_UPSTREAM_REQUEST_H
+
+#include "http/request.h"
+
+/* What is known about a request beside its head. */
+struct upstream_request_context {
+	const char *path;	 /* decoded, and rewritten if a rule requires that */
+	const char *remote_addr; /* of the client */
+	const char *server_addr; /* for Host if the client sent none */
+	bool https;		 /* the client's URL is */
+	bool authorization;	 /* pass that field as well */
+};
+
+/*
+ * Writes the request line and the fields, without those that frame the body and without the empty
+ * line.  The path is as the client sent it, unless it is not plain (as "/a/../b"), or a rule
+ * rewrote it.  Fields that concern one hop, or that say who the client is, are omitted, as are
+ * Expect, Proxy and names that meta_write() omits; X-Forwarded-For, -Proto and -Host follow.
+ * Returns the bytes written, or -1 if out is too small or Connection has too many names.
+ */
+long upstream_request_write(const struct request *request,
+			    const struct upstream_request_context *context, char *out,
+			    size_t out_size);
+
+#endif

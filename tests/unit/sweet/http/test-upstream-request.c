@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-upstream-request.c - unit tests of the heads of requests to HTTP servers behind this one: a
+ * table of requests, and what each becomes.  Single-threaded; output buffers are heap blocks of
+ * their exact size, so that memory checkers detect a write beyond.
+ */
+#include "http/upstream-request.h"
+#include "http/uri.h"
+
+#include "suite.h"
+
+#define GET(target) "GET " target " HTTP/1.1\r\n"
+#define HOST "Host: h\r\n"
+#define TO "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n"
+
+static const struct {
+	const char *request; /* without the empty line */
+	const char *path;    /* NULL: that of the request, decoded */
+	const char *sent;
+} cases[] = {
+	{GET("/") HOST, NULL, GET("/") HOST TO},
+	{GET("/a?b=c&d") HOST, NULL, GET("/a?b=c&d") HOST TO},
+	{GET("/a%20b%7e~%C3%a4?%zz") HOST, NULL, GET("/a%20b%7e~%C3%a4?%zz") HOST TO},
+	{GET("http://h/a?b") "Host: other\r\n", NULL, GET("/a?b") HOST TO},
+	/* paths that the rules see in another form */
+	{GET("/a/../b?c") HOST, NULL, GET("/b?c") HOST TO},
+	{GET("//a/./%2e%2E/b") HOST, NULL, GET("/b") HOST TO},
+	{GET("/a//b") HOST, NULL, GET("/a/b") HOST TO},
+	{GET("/old/x%20y?q") HOST, "/new/x y?\xc3\xa4", GET("/new/x%20y%3F%C3%A4?q") HOST TO},
+	{GET("/a") HOST, "/ab", GET("/ab") HOST TO},
+	{GET("/ab") HOST, "/a", GET("/a") HOST TO},
+	/* fields */
+	{GET("/") HOST "A: b\r\nCookie: c=d\r\nA: e\r\n", NULL,
+	 GET("/") HOST "A: b\r\nCookie: c=d\r\nA: e\r\n" TO},
+	{GET("/") "a:b\r\n" HOST "C:  d \r\n", NULL, GET("/") HOST "a: b\r\nC: d\r\n" TO},
+	{GET("/") HOST "Connection: keep-alive, X-One,cookie\r\nX-One: 1\r\nCookie: a\r\nB: c\r\n",
+	 NULL, GET("/") HOST "B: c\r\n" TO},
+	{GET("/") HOST "Keep-Alive: 5\r\nTE: trailers\r\nTrailer: a\r\nUpgrade: h2c\r\n"
+		       "HTTP2-Settings: x\r\nProxy: x\r\nProxy-Connection: x\r\n"
+		       "Proxy-Authorization: x\r\nExpect: 100-continue\r\n",
+	 NULL, GET("/") HOST TO},
+	{GET("/") HOST "X_Forwarded_For: a\r\nA.b: c\r\nA-b9: c\r\n", NULL,
+	 GET("/") HOST "A-b9: c\r\n" TO},
+	{GET("/") HOST "X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: https\r\n"
+		       "X-Forwarded-Host: evil\r\nForwarded: for=a\r\nX-Real-IP: 1.2.3.4\r\n"
+		       "X-Forwarded-Port: 1\r\n",
+	 NULL, GET("/") HOST TO},
+	{GET("/") HOST "Authorization: Basic x\r\n", NULL, GET("/") HOST TO},
+	/* bodies: the framing is not of this source */
+	{"POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\nContent-Type: a/b\r\n", NULL,
+	 "POST / HTTP/1.1\r\n" HOST "Content-Type: a/b\r\n" TO},
+	{"PUT / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n", NULL,
+	 "PUT / HTTP/1.1\r\n" HOST TO},
+	/* no host */
+	{"GET / HTTP/1.0\r\n", NULL,
+	 GET("/") "Host: [2001:db8::1]\r\n"
+		  "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http\r\n"},
+};
+
+static struct upstream_request_context context = {.remote_addr = "192.0.2.1",
+						  .server_addr = "2001:db8::1"};
+
+static void parse(struct request *request, char *head, const char *text, char *path, size_t size)
+{
+	size_t length = (size_t)sprintf(head, "%s\r\n", text);
+
+	ck_assert_int_eq(request_parse(request, head, length), 0);
+	ck_assert_int_ge(uri_decode_path(request->path, path, size), 0);
+}
+
+START_TEST(test_requests)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char head[1024], path[256];
+		size_t length = strlen(cases[i].sent);
+		char *out = must_alloc(length);
+		struct request request;
+
+		parse(&request, head, cases[i].request, path, sizeof(path));
+		context.path = cases[i].path ? cases[i].path : path;
+		ck_assert_msg(upstream_request_write(&request, &context, out, length) ==
+				      (long)length,
+			      "%s", cases[i].request);
+		ck_assert_msg(memcmp(out, cases[i].sent, length) == 0, "%.*s", (int)length, out);
+		/* If it does not fit, nothing is cut off. */
+		for (size_t room = 0; room < length; room++)
+			ck_assert_int_eq(upstream_request_write(&request, &context, out, room), -1);
+		free(out);
+	}
+}
+END_TEST
+
+START_TEST(test_https_and_authorization)
+{
+	static const char sent[] =
+		GET("/") HOST "Authorization: Basic x\r\nX-Forwarded-For: 192.0.2.1\r\n"
+			      "X-Forwarded-Proto: https\r\nX-Forwarded-Host: h\r\n";
+	struct upstream_request_context other = context;
+	char head[256], path[16], out[512];
+	struct request request;
+	long length;
+
+	parse(&request, head, GET("/") HOST "Authorization: Basic x\r\n", path, sizeof(path));
+	other.path = path;
+	other.https = other.authorization = true;
+	length = upstream_request_write(&request, &other, out, sizeof(out));
+	ck_assert_int_eq(length, (long)sizeof(sent) - 1);
+	ck_assert_mem_eq(out, sent, (size_t)length);
+}
+END_TEST
+
+START_TEST(test_many_options)
+{
+	char text[256], head[512], path[16], out[512];
+	struct request request;
+
+	for (unsigned count = 15; count < 19; count++) {
+		size_t length = (size_t)sprintf(text, GET("/") HOST "Connection: a");
+
+		for (unsigned i = 1; i < count; i++)
+			length += (size_t)sprintf(text + length, ",a");
+		sprintf(text + length, "\r\n");
+		parse(&request, head, text, path, sizeof(path));
+		context.path = path;
+		ck_assert_int_eq(upstream_request_write(&request, &context, out, sizeof(out)) > 0,
+				 count <= 16);
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_requests);
+	tcase_add_test(tcase, test_https_and_authorization);
+	tcase_add_test(tcase, test_many_options);
+}
+
+RUN_SUITE("upstream-request", fill)
