@@ -180,11 +180,14 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
-	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
+	sweet/spawn/upstream-link.c sweet/spawn/upstream-link.h \
+	sweet/spawn/fcgi-message.c sweet/spawn/fcgi-message.h \
+	sweet/spawn/http-message.c sweet/spawn/http-message.h \
+	sweet/backend/upstream-pool.c sweet/backend/upstream-internal.h \
+	sweet/backend/upstream-request.c sweet/backend/upstream-response.c \
 	sweet/backend/fastcgi-spawn.c \
-	sweet/backend/fastcgi.c \
-	sweet/backend/fastcgi-request.c sweet/backend/fastcgi-internal.h \
 	sweet/backend/fastcgi-response.c \
+	sweet/backend/http-response.c \
 	sweet/backend/gateway.c sweet/backend/gateway.h \
 	sweet/handler/status.c sweet/handler/status.h \
 	sweet/handler/status-data.h \

@@ -139,7 +139,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-upstream-head \
 	tests/unit/sweet/http/test-upstream-reply \
 	tests/unit/sweet/http/test-upstream-request \
-	tests/unit/sweet/spawn/test-fcgi-link \
+	tests/unit/sweet/spawn/test-http-message \
+	tests/unit/sweet/spawn/test-upstream-link \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/spawn/test-key-opener \
 	tests/unit/sweet/core/test-page-memory \
@@ -452,6 +453,10 @@ tests_unit_sweet_http_test_upstream_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_upstream_request_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_upstream_request_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_spawn_test_http_message_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_http_message_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_http_message_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_http_test_upstream_head_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_upstream_head_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_upstream_head_LDADD = $(sweet_unit_ldadd)
@@ -468,9 +473,9 @@ tests_unit_sweet_http_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_fcgi_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_fcgi_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_fcgi_link_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_fcgi_link_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_fcgi_link_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_upstream_link_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_upstream_link_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_upstream_link_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_permits_CFLAGS = $(sweet_unit_cflags)
@@ -978,6 +983,9 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \
 	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
+	tests/system/upstream-http/test_upstream_http.py \
+	tests/system/upstream-http/test_upstream_http_bad.py \
+	tests/system/upstream-http/test_upstream_http_connections.py \
 	tests/system/config/test_check_config.py \
 	tests/system/config/test_command_line.py \
 	tests/system/config/test_config.py \
@@ -1072,6 +1080,7 @@ EXTRA_DIST += \
 	tests/system/support/server.py \
 	tests/system/support/tls.py \
 	tests/system/support/tools.py \
+	tests/system/support/upstream.py \
 	tests/system/support/website.lua \
 	tests/system/support/website.py \
 	tests/system/system-calls/test_arch.py \

@@ -17,7 +17,6 @@
 #include "backend/cache-store.h"
 #include "backend/backpressure.h"
 #include "backend/request-spool.h"
-#include "backend/cgi-env.h"
 #include "base/date.h"
 #include "base/decimal.h"
 
@@ -186,6 +185,10 @@ static enum respond hand_on_whole(struct backend_call *call, uint64_t length, si
 	char *at = call->block + call->block_length;
 
 	if (call->counted_length)
+		call->length = length;
+	if (call->pool->protocol->frames_body)
+		return hand_on(call, call->block, call->block_length);
+	if (call->counted_length)
 		at += sprintf(at, "CONTENT_LENGTH=%" PRIu64, length) + 1;
 	if (unit)
 		at += sprintf(at, "NABC_BODY_ID=%zu", unit) + 1;
@@ -332,13 +335,17 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 	char *block = thread->gateway_block;
 	long length;
 
-	length = cgi_env_write(pool, transaction, skip, block, NC_BLOCK_MAX - BODY_VARIABLES);
+	length = pool->protocol->describe(pool, transaction, skip, block,
+					  NC_BLOCK_MAX - BODY_VARIABLES);
 	memset(call, 0, sizeof(*call));
 	call->transaction = transaction;
 	call->pool = pool;
 	if (length < 0)
-		return transaction_refuse(transaction, 431, "variables that are too long");
-	if (pool->protocol->redirects) {
+		return transaction_refuse(transaction, 431,
+					  pool->protocol->frames_body
+						  ? "fields that are too long"
+						  : "variables that are too long");
+	if (pool->protocol->redirects || (pool->settings->accel && pool->settings->accel[0])) {
 		call->head =
 			g_memdup2(transaction->request->head.at, transaction->request->head.length);
 		call->head_length = transaction->request->head.length;

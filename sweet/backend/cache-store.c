@@ -25,6 +25,7 @@ struct cache_store {
 	char *head; /* as the program wrote it; NULL: no lines */
 	size_t head_length;
 	int status;
+	bool http;	   /* head is of an HTTP response */
 	time_t came, date; /* when the head came; its Date field, or the same */
 	uint64_t came_ns;
 	struct cacheable_rule rule;
@@ -115,6 +116,7 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 	store->head_length = said->head->lines.length;
 	store->head = g_memdup2(said->head->lines.at, store->head_length);
 	store->status = said->head->status;
+	store->http = said->head->http;
 	store->begun = true;
 }
 
@@ -185,11 +187,15 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 					  .holds = holds,
 					  .range_count = count,
 					  .owned = owned};
+	const struct slice lines = {store->head, store->head_length};
 	struct cacheable said;
 	struct cgihead head;
 
 	/* It was parsed successfully before. */
-	(void)parse(&head, store->status, (struct slice){store->head, store->head_length});
+	if (store->http)
+		(void)cgihead_read_http(&head, store->status, lines);
+	else
+		(void)parse(&head, store->status, lines);
 	cacheable_read(&said, &head);
 	answer.said = &said;
 	answer.terms = terms_of(store, &said);

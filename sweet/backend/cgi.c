@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backend/cgi-env.h"
 #include "backend/cgi-internal.h"
 #include "spawn/spawn-table.h"
 
@@ -351,6 +352,7 @@ static void close_pool(struct gateway_pool *pool)
 const struct backend_protocol cgi_protocol = {
 	.redirects = true,
 	.wants_length = true,
+	.describe = cgi_env_write,
 	.open = open_pool,
 	.end = end_pool,
 	.close = close_pool,

@@ -19,7 +19,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-#include "backend/fastcgi-internal.h"
+#include "backend/upstream-internal.h"
 #include "backend/pool-process.h"
 #include "event/sender.h"
 #include "spawn/spawn-child.h"

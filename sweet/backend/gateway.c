@@ -19,6 +19,7 @@ static const struct backend_protocol *const protocols[] = {
 	[POOL_WORKER] = &worker_protocol,
 	[POOL_CGI] = &cgi_protocol,
 	[POOL_FASTCGI] = &fastcgi_protocol,
+	[POOL_HTTP] = &http_protocol,
 };
 
 /* --- the life of a pool ------------------------------------------------------------ */

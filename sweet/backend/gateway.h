@@ -57,6 +57,13 @@ struct backend_protocol {
 	bool redirects;	   /* programs may redirect to another path */
 	bool takes_back;   /* calls may return unprocessed: call_queue_take_back() */
 	bool wants_length; /* a body of unknown length is passed as a whole */
+	bool frames_body;  /* states the length of a body itself, by backend_call.length */
+	/*
+	 * Writes the block that describes a request to the program; the first skip bytes of its
+	 * path name the pool.  Returns its bytes, or -1 if out is too small.
+	 */
+	long (*describe)(const struct gateway_pool *pool, const struct transaction *transaction,
+			 size_t skip, char *out, size_t out_size);
 	/* On the main thread, up to thread_ended(): */
 	/*
 	 * Initialises the protocol's part of a pool, before the first call.  Returns 0 or -errno.
@@ -96,10 +103,11 @@ struct backend_protocol {
 	void (*finish)(struct backend_call *call);
 };
 
-/* Each is in the source of its name; gateway.c has the table of them. */
+/* In worker.c, cgi.c and upstream-pool.c; gateway.c has the table of them. */
 extern const struct backend_protocol worker_protocol;
 extern const struct backend_protocol cgi_protocol;
 extern const struct backend_protocol fastcgi_protocol;
+extern const struct backend_protocol http_protocol;
 
 struct gateway {
 	struct server *server;

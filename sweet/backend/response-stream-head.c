@@ -42,51 +42,47 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	return true;
 }
 
-static bool take_head(struct response_stream *stream, struct slice text)
+static bool use_head(struct response_stream *stream, const struct cgihead *head)
 {
 	struct transaction *transaction = stream->call->transaction;
-	struct cgihead head;
-	const char *fault = cgihead_parse(&head, text);
 	struct response_facts facts;
+	const char *fault = NULL;
 	enum accel accel;
 	bool has_body;
 	long length;
 
-	if (fault)
-		return response_stream_fail(stream, fault);
-	counter_add(&transaction->thread->counters.worker_messages, text.length);
-	if (head.local_redirect) {
+	if (head->local_redirect) {
 		stream->failed = true;
-		call_redirect(stream->call, head.location);
+		call_redirect(stream->call, head->location);
 		return false;
 	}
 	/* As above: if it is taken, the stream may be gone. */
 	stream->failed = true;
-	accel = accel_take(stream->call, &head, &fault);
+	accel = accel_take(stream->call, head, &fault);
 	if (accel == ACCEL_TAKEN)
 		return false;
 	stream->failed = false;
 	if (accel == ACCEL_REFUSED)
 		return response_stream_fail(stream, fault);
-	length = call_take_lines(stream->call, head.lines, &facts);
+	length = call_take_lines(stream->call, head->lines, &facts);
 	if (length < 0)
 		return response_stream_fail(stream,
 					    "malformed header lines, or no memory for them");
-	if (head.unit && !take_unit(stream, &head))
+	if (head->unit && !take_unit(stream, head))
 		return false;
 	stream->has_head = true;
-	has_body = head.status >= 200 && head.status != 204 && head.status != 304;
-	stream->left = head.unit	 ? 0
-		       : !has_body	 ? 0
-		       : head.has_length ? head.length
-					 : TRANSACTION_UNKNOWN;
+	has_body = head->status >= 200 && head->status != 204 && head->status != 304;
+	stream->left = head->unit	  ? 0
+		       : !has_body	  ? 0
+		       : head->has_length ? head->length
+					  : TRANSACTION_UNKNOWN;
 	call_take_date(stream->call, &facts);
-	call_answer(stream->call, head.status, (size_t)length, facts.has_type, has_body,
-		    head.unit  ? transaction->body.length
+	call_answer(stream->call, head->status, (size_t)length, facts.has_type, has_body,
+		    head->unit ? transaction->body.length
 		    : has_body ? stream->left
 			       : 0);
-	cache_store_head(transaction, &head);
-	if (head.unit)
+	cache_store_head(transaction, head);
+	if (head->unit)
 		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 1);
 	else if (!stream->left)
 		cache_store_end(transaction);
@@ -97,6 +93,46 @@ static bool take_head(struct response_stream *stream, struct slice text)
 		stream->ended = true;
 	}
 	return true;
+}
+
+static bool take_head(struct response_stream *stream, struct slice text)
+{
+	struct cgihead head;
+	const char *fault = cgihead_parse(&head, text);
+
+	if (fault)
+		return response_stream_fail(stream, fault);
+	counter_add(&stream->call->transaction->thread->counters.worker_messages, text.length);
+	return use_head(stream, &head);
+}
+
+bool response_stream_http_head(struct response_stream *stream, const struct cgihead *head)
+{
+	if (stream->failed)
+		return false;
+	counter_add(&stream->call->transaction->thread->counters.worker_messages,
+		    head->lines.length);
+	if (!stream->held)
+		return use_head(stream, head);
+	stream->head = g_memdup2(head->lines.at, head->lines.length);
+	stream->head_length = head->lines.length;
+	stream->http_status = (uint16_t)head->status;
+	return true;
+}
+
+bool response_stream_stored_head(struct response_stream *stream)
+{
+	char *lines = stream->head;
+	struct cgihead head;
+	const char *fault;
+	bool good;
+
+	stream->head = NULL;
+	fault = cgihead_read_http(&head, stream->http_status,
+				  (struct slice){lines, stream->head_length});
+	good = fault ? response_stream_fail(stream, fault) : use_head(stream, &head);
+	g_free(lines);
+	return good;
 }
 
 static enum stream_head_state fail_long(struct response_stream *stream)

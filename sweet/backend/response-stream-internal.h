@@ -22,4 +22,7 @@ enum respond response_stream_next(struct transaction *transaction);
 enum stream_head_state response_stream_gather_head(struct response_stream *stream,
 						   struct slice *run);
 
+/* A held stream is released: takes the head of an HTTP response that it has stored. */
+bool response_stream_stored_head(struct response_stream *stream);
+
 #endif

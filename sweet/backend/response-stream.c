@@ -359,6 +359,8 @@ static bool unhold(struct response_stream *stream)
 	stream->last = &stream->first;
 	stream->count = 0;
 	stream->bytes = 0;
+	if (stream->http_status)
+		good = response_stream_stored_head(stream);
 	for (; buffer; buffer = next) {
 		next = buffer->next;
 		good = good && parse_again(stream, buffer);

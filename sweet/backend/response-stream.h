@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * response-stream.h - a response that comes as bytes: from a CGI program by a pipe, from a FastCGI
- * application in records.
+ * application in records, from an HTTP server.
  *
  * Data is read straight into a unit of the cache, called a buffer.  The head of the response is
  * parsed there, and the body is sent as ranges of the buffer, without the headers of records.
@@ -24,6 +24,7 @@
 
 #include "backend/backend-call.h"
 #include "backend/read-buffer.h"
+#include "http/cgihead.h"
 
 struct response_spool;
 struct response_stream;
@@ -53,6 +54,7 @@ struct response_stream {
 	struct timer later; /* for the release */
 	struct timer again; /* to read more in the next turn */
 	bool held, releasing;
+	uint16_t http_status; /* while it is held: head has the lines of an HTTP response; or 0 */
 	bool has_head, announced, awaited, ended, failed; /* see response-stream.c */
 	bool full;					  /* the source waits for resume() */
 };
@@ -89,6 +91,11 @@ bool response_stream_takes_more(struct response_stream *stream);
  */
 bool response_stream_feed(struct response_stream *stream, struct read_buffer *buffer,
 			  struct slice run);
+
+/*
+ * The same for the head of an HTTP response, whose body is fed afterwards.  The stream copies it.
+ */
+bool response_stream_http_head(struct response_stream *stream, const struct cgihead *head);
 
 /* Queues a buffer that was fed; the stream owns it now.  The call may be freed. */
 void response_stream_add(struct response_stream *stream, struct read_buffer *buffer);

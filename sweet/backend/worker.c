@@ -8,6 +8,7 @@
 
 #include <glib.h>
 
+#include "backend/cgi-env.h"
 #include "backend/backend-call.h"
 #include "backend/worker.h"
 #include "core/page-memory.h"
@@ -438,6 +439,7 @@ static void close_pool(struct gateway_pool *pool)
 
 const struct backend_protocol worker_protocol = {
 	.takes_back = true,
+	.describe = cgi_env_write,
 	.open = open_pool,
 	.end = pool_processes_end,
 	.close = close_pool,

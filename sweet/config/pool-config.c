@@ -9,8 +9,11 @@
 #include "base/address.h"
 #include "config/pool-config.h"
 
-const char *const pool_protocols[] = {
-	[POOL_WORKER] = "worker", [POOL_FASTCGI] = "fastcgi", [POOL_CGI] = "cgi", NULL};
+const char *const pool_protocols[] = {[POOL_WORKER] = "worker",
+				      [POOL_FASTCGI] = "fastcgi",
+				      [POOL_CGI] = "cgi",
+				      [POOL_HTTP] = "http",
+				      NULL};
 
 struct pool_config *pool_config_new(const char *name, const char *place, const char *label)
 {
@@ -73,6 +76,20 @@ bool pool_config_is_other(const struct pool_config *pool)
 
 #define RESPONSE_HEADER_MOST ((size_t)1 << 20)
 
+static const char *missing_http(const struct pool_config *pool)
+{
+	if (pool->command || pool->folder)
+		return "is of HTTP servers, which have neither command nor folder: start the "
+		       "program apart from this server, and set upstream to its address";
+	if (!pool->upstream || !pool->upstream[0])
+		return "needs an upstream";
+	if (pool->variables && pool->variables[0])
+		return "has a variable, which HTTP servers do not get";
+	if (pool->trust_cache_ids)
+		return "has trust-cache-ids, but responses of HTTP servers cannot name units";
+	return NULL;
+}
+
 /* Returns what is wrong for the protocol; NULL: nothing. */
 static const char *missing(const struct pool_config *pool)
 {
@@ -95,6 +112,8 @@ static const char *missing(const struct pool_config *pool)
 	if (pool->max_response_header > RESPONSE_HEADER_MOST)
 		return "has a max-response-header above 1M";
 	switch (pool->protocol) {
+	case POOL_HTTP:
+		return missing_http(pool);
 	case POOL_WORKER:
 		return !pool->command ? "needs a command"
 		       : pool->folder || has_upstream

@@ -12,7 +12,7 @@
 
 #include "base/slice.h"
 
-enum pool_protocol { POOL_WORKER, POOL_FASTCGI, POOL_CGI };
+enum pool_protocol { POOL_WORKER, POOL_FASTCGI, POOL_CGI, POOL_HTTP };
 
 struct gateway_pool;
 
@@ -28,7 +28,7 @@ struct pool_config {
 	char *folder;	      /* of CGI programs; NULL */
 	char *script_suffix;  /* suffix of scripts that a FastCGI application runs */
 	char *suffix;	      /* the pool gets all files with it, wherever they are; NULL */
-	char **upstream;      /* addresses of FastCGI applications; may be empty */
+	char **upstream;      /* addresses of FastCGI applications or HTTP servers; may be empty */
 	unsigned processes;   /* of command; for CGI, programs at a time */
 	unsigned in_flight;   /* requests of a thread in a process, or connections to an address */
 	unsigned keep_ms;     /* how long a connection to an address is kept */

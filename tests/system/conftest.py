@@ -17,6 +17,7 @@ import responder  # noqa: E402
 import results  # noqa: E402
 import selection  # noqa: E402
 import server as servers  # noqa: E402
+import upstream as upstreams  # noqa: E402
 import website  # noqa: E402
 from moved_clock import Clock  # noqa: E402
 
@@ -116,6 +117,27 @@ def one(kind, tmp_path):
                               f"{pool}[path /app]\npool=app\n")
             how = ["--config", config]
         context = servers.running(kind, tmp_path, "--threads", 1, *how, *options)
+        started.append((app, context))
+        app.server = context.__enter__()
+        return app
+
+    yield begin
+    for app, context in started:
+        context.__exit__(None, None, None)
+        app.close()
+        assert not app.faults
+
+
+@pytest.fixture
+def behind(kind, tmp_path):
+    """behind(handle): an HTTP server, and a server with one thread in front of it; options:
+    see upstream.config()."""
+    started = []
+
+    def begin(handle, *options, others=(), tcp=False, name="app", **how):
+        app = upstreams.Upstream(handle, None if tcp else tmp_path / f"{name}.sock")
+        file = upstreams.config(tmp_path, [app.address, *others], name=name, **how)
+        context = servers.running(kind, tmp_path, "--threads", 1, "--config", file, *options)
         started.append((app, context))
         app.server = context.__enter__()
         return app

@@ -126,6 +126,8 @@ class Application:
     """Calls handle(request) in a thread for each connection; if it returns False, the request is
     the last of its connection."""
 
+    request = Request
+
     def __init__(self, handle, path=None):
         self.handle = handle
         if path:
@@ -156,7 +158,7 @@ class Application:
         with accepted:
             try:
                 while True:
-                    request = Request(Connection(accepted))
+                    request = self.request(Connection(accepted))
                     with self.lock:
                         self.requests += 1
                     if self.handle(request) is False:

@@ -14,7 +14,8 @@ import tls
 import tools
 
 # The areas that are about requests and responses, whatever carries them.
-OVER = ("protocol", "static", "cache", "workers", "cgi-fastcgi", "security")
+OVER = ("protocol", "static", "cache", "workers", "cgi-fastcgi", "upstream-http",
+        "security")
 NONE = "none"  # for tests that choose no backend
 FIRST = "first"
 

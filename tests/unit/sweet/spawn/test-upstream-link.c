@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-fcgi-link.c - unit tests of fcgi-link.c: which records of a request and its
+ * test-upstream-link.c - unit tests of upstream-link.c: which records of a request and its
  * body reach an application, when more of the body is requested, and the result if the
  * application exits, responds or stays silent.  Tests are run with each kind of loop,
  * except those without one; the loop has a thread, the test is the application.
  */
 #include <sys/un.h>
 
-#include "spawn/fcgi-link.h"
+#include "spawn/fcgi-message.h"
 
 #include "loop-fixture.h"
 
@@ -24,8 +24,8 @@ static int listener;
 /* A request, and the callbacks of its link. */
 struct client {
 	struct upstream upstream;
-	struct fcgi_message message;
-	struct fcgi_link *link;
+	struct upstream_message message;
+	struct upstream_link *link;
 	struct NC_range piece; /* the next piece */
 	bool more;	       /* more follows */
 	int peer;	       /* the application's end */
@@ -34,33 +34,34 @@ struct client {
 	unsigned readable, drained, idled;
 };
 
-static struct client *client_of(const struct fcgi_link *link)
+static struct client *client_of(const struct upstream_link *link)
 {
 	return link->upstream->own;
 }
 
-static void readable_now(struct fcgi_link *link)
+static void readable_now(struct upstream_link *link)
 {
 	EVENT(client_of(link)->readable++);
 }
 
-static void broke(struct fcgi_link *link, int error)
+static void broke(struct upstream_link *link, int error)
 {
 	EVENT(client_of(link)->broke = error);
 }
 
-static void drained(struct fcgi_link *link)
+static void drained(struct upstream_link *link)
 {
 	EVENT(client_of(link)->drained++);
 }
 
-static void idled(struct fcgi_link *link)
+static void idled(struct upstream_link *link)
 {
 	EVENT(client_of(link)->idled++);
 }
 
-static const struct fcgi_link_owner owner = {
-	.readable = readable_now, .broke = broke, .drained = drained, .idled = idled};
+static const struct upstream_link_owner owner = {
+	.readable = readable_now, .broke = broke, .drained = drained, .idled = idled,
+	.abandon = fcgi_message_abandon};
 
 static struct slice block(void)
 {
@@ -150,7 +151,7 @@ static void close_link(void *argument)
 	struct client *client = argument;
 
 	if (client->link)
-		fcgi_link_close(client->link);
+		upstream_link_close(client->link);
 	client->link = NULL;
 }
 
@@ -162,7 +163,7 @@ static void end(struct client *client)
 		close(client->peer);
 	runner_stop(&runner);
 	close(listener);
-	fcgi_message_free(&client->message);
+	upstream_message_free(&client->message);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 
@@ -187,14 +188,14 @@ static void open_link(void *argument)
 {
 	struct client *client = argument;
 
-	client->link = fcgi_link_open(runner.loop, &client->upstream, &owner, &client->error);
+	client->link = upstream_link_open(runner.loop, &client->upstream, &owner, &client->error);
 }
 
 static void request(void *argument)
 {
 	struct client *client = argument;
 
-	client->error = fcgi_link_request(client->link, &client->message);
+	client->error = upstream_link_request(client->link, &client->message);
 }
 
 /* Returns when the application has accepted the link. */
@@ -228,7 +229,7 @@ static void look(void *argument)
 {
 	struct client *client = argument;
 
-	client->error = fcgi_link_is_alive(client->link);
+	client->error = upstream_link_is_alive(client->link);
 }
 
 static bool is_alive(struct client *client)
@@ -239,12 +240,12 @@ static bool is_alive(struct client *client)
 
 static void rest_long(void *argument)
 {
-	fcgi_link_rest(((struct client *)argument)->link, 3600000);
+	upstream_link_rest(((struct client *)argument)->link, 3600000);
 }
 
 static void rest_briefly(void *argument)
 {
-	fcgi_link_rest(((struct client *)argument)->link, 1);
+	upstream_link_rest(((struct client *)argument)->link, 1);
 }
 
 /* --- tests ------------------------------------------------------------------------------------- */
@@ -289,7 +290,7 @@ static void go_on(void *argument)
 {
 	struct client *client = argument;
 
-	client->error = fcgi_link_body(client->link, client->piece, client->more);
+	client->error = upstream_link_body(client->link, client->piece, client->more);
 }
 
 /*
@@ -423,7 +424,7 @@ START_TEST(test_large_variables)
 {
 	size_t size = 3 * 60000;
 	char *text = must_alloc(size), *end = text;
-	struct fcgi_message message = {0};
+	struct upstream_message message = {0};
 
 	for (unsigned i = 0; i < 3; i++) {
 		memset(end, 'a' + (int)i, 59999);
@@ -442,7 +443,7 @@ START_TEST(test_large_variables)
 	ck_assert_int_eq(fcgi_message_make(&message, (struct slice){text, 70000},
 					   (struct NC_range){0}, false),
 			 -EMSGSIZE);
-	fcgi_message_free(&message);
+	upstream_message_free(&message);
 	free(text);
 }
 END_TEST
@@ -462,4 +463,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_large_variables);
 }
 
-RUN_SUITE("fcgi-link", fill)
+RUN_SUITE("upstream-link", fill)

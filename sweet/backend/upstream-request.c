@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-request.c - sends a call to an application: chooses the address and the link, and retries
+ * upstream-request.c - sends a call to an application: chooses the address and the link, and retries
  * elsewhere after a failure.
  *
  * Each thread has its own links to the addresses of a pool, with one request at a time on each.
@@ -16,16 +16,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "backend/fastcgi-internal.h"
-#include "http/meta.h"
+#include "backend/upstream-internal.h"
 
 #define ATTEMPTS_MAX 8 /* attempts for one request */
 
 /* --- links --------------------------------------------------------------------------------- */
 
-void fastcgi_close_link(struct fcgi_link *link)
+void upstream_close_link(struct upstream_link *link)
 {
-	struct fastcgi_local *local = fastcgi_place_of(link)->local;
+	struct upstream_local *local = upstream_place_of(link)->local;
 	unsigned number = link->upstream->number;
 	bool has_permit = link->permit, given_up = link->given_up;
 
@@ -34,85 +33,88 @@ void fastcgi_close_link(struct fcgi_link *link)
 	if (link->reading)
 		return;
 	g_ptr_array_remove_fast(local->links, link);
-	fcgi_link_close(link);
+	if (upstream_wire_of(link)->clear)
+		upstream_wire_of(link)->clear(link);
+	upstream_link_close(link);
 	/* Only after the close: the process may serve one connection at a time. */
 	if (has_permit)
 		permit_give(local->user, number, given_up);
 }
 
-void fastcgi_detach(struct fcgi_link *link)
+void upstream_detach(struct upstream_link *link)
 {
 	struct backend_call *call = link->user;
 
-	fastcgi_call_of(call)->link = NULL;
-	response_stream_keep_back(&fastcgi_call_of(call)->stream);
+	upstream_call_of(call)->link = NULL;
+	response_stream_keep_back(&upstream_call_of(call)->stream);
 	link->user = NULL;
 	link->upstream->in_use--;
 }
 
-void fastcgi_drop(struct fcgi_link *link)
+void upstream_drop(struct upstream_link *link)
 {
-	fastcgi_detach(link);
-	fastcgi_close_link(link);
+	upstream_detach(link);
+	upstream_close_link(link);
 }
 
-void fastcgi_forget(struct fcgi_link *link)
+void upstream_forget(struct upstream_link *link)
 {
-	struct fcgi_link **at = &fastcgi_place_of(link)->resting;
+	struct upstream_link **at = &upstream_place_of(link)->resting;
 
 	while (*at != link)
 		at = &(*at)->next;
 	*at = link->next;
-	permit_idles_no_more(fastcgi_place_of(link)->local->user);
+	permit_idles_no_more(upstream_place_of(link)->local->user);
 }
 
-void fastcgi_idled(struct fcgi_link *link)
+void upstream_idled(struct upstream_link *link)
 {
-	fastcgi_forget(link);
-	fastcgi_close_link(link);
+	upstream_forget(link);
+	upstream_close_link(link);
 }
 
 /* Closes an idle link for another thread. */
-static void give_up(struct fcgi_link *link)
+static void give_up(struct upstream_link *link)
 {
 	link->given_up = true;
-	fastcgi_idled(link);
+	upstream_idled(link);
 }
 
-static void give_up_idle(struct fastcgi_local *local, struct upstream *upstream)
+static void give_up_idle(struct upstream_local *local, struct upstream *upstream)
 {
-	const struct fastcgi_place *place = upstream->own;
+	const struct upstream_place *place = upstream->own;
 
 	while (place->resting && permit_is_wanted(local->user, upstream->number, false,
 						  loop_now_ms(local->thread->loop)))
 		give_up(place->resting);
 }
 
-void fastcgi_rest(struct fcgi_link *link)
+void upstream_rest(struct upstream_link *link)
 {
-	struct fastcgi_place *place = fastcgi_place_of(link);
-	struct fastcgi_local *local = place->local;
+	struct upstream_place *place = upstream_place_of(link);
+	struct upstream_local *local = place->local;
 	uint64_t now_ms = loop_now_ms(local->thread->loop);
 
 	/* In this order: a thread that starts to wait sees the idle link, or is seen here. */
 	permit_idles(local->user);
 	link->next = place->resting;
 	place->resting = link;
-	fcgi_link_rest(link, local->keep_ms);
-	if (!fastcgi_is_behind(local))
+	upstream_link_rest(link, local->keep_ms);
+	if (!upstream_is_behind(local))
 		give_up_idle(local, link->upstream);
 	else if (now_ms - link->opened_ms >= PERMIT_TURN_MS &&
 		 permit_is_wanted(local->user, link->upstream->number, true, now_ms))
 		give_up(link);
 }
 
-void fastcgi_news(struct loop_task *task)
+void upstream_news(struct loop_task *task)
 {
 	struct permit_user *user =
 		(struct permit_user *)((char *)task - offsetof(struct permit_user, news));
-	struct fastcgi_pool *all = (struct fastcgi_pool *)((char *)user->permits -
-							   offsetof(struct fastcgi_pool, permits));
-	struct fastcgi_local *local = &all->threads[user->number];
+	struct upstream_pool *all =
+		(struct upstream_pool *)((char *)user->permits -
+					 offsetof(struct upstream_pool, permits));
+	struct upstream_local *local = &all->threads[user->number];
 
 	permit_news_begin(user);
 	call_queue_room(local->pool, local->thread);
@@ -121,34 +123,34 @@ void fastcgi_news(struct loop_task *task)
 	permit_news_end(user);
 }
 
-static void cannot_reach(struct upstream *upstream, struct fastcgi_local *local, int error)
+static void cannot_reach(struct upstream *upstream, struct upstream_local *local, int error)
 {
 	if (balancer_failed(upstream, loop_now_ms(local->thread->loop)))
 		log_warning("pool %s: %s: cannot be reached: %s", local->pool->settings->name,
 			    upstream->address.text, strerror(-error));
 }
 
-void fastcgi_well(struct fcgi_link *link)
+void upstream_well(struct upstream_link *link)
 {
 	if (balancer_answered(link->upstream))
 		log_notice("pool %s: %s: answers again",
-			   fastcgi_place_of(link)->local->pool->settings->name,
+			   upstream_place_of(link)->local->pool->settings->name,
 			   link->upstream->address.text);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
 
 /* Keeps the permit of a link that is closed, for the next link to this address. */
-static void keep_permit(struct fcgi_link *link)
+static void keep_permit(struct upstream_link *link)
 {
-	fastcgi_place_of(link)->permits += link->permit;
+	upstream_place_of(link)->permits += link->permit;
 	link->permit = false;
 }
 
 /* Returns the permits that no link was opened with. */
 static void return_permits(struct upstream *upstream)
 {
-	struct fastcgi_place *place = upstream->own;
+	struct upstream_place *place = upstream->own;
 
 	for (; place->permits; place->permits--)
 		permit_give(place->local->user, upstream->number, false);
@@ -158,13 +160,13 @@ static void return_permits(struct upstream *upstream)
  * Returns the next address for a call, with an idle link or a permit.  If there is none: NULL, or
  * with beyond the next address without a permit.
  */
-static struct upstream *choose(struct fastcgi_local *local, uint64_t tried, bool beyond)
+static struct upstream *choose(struct upstream_local *local, uint64_t tried, bool beyond)
 {
 	uint64_t now_ms = loop_now_ms(local->thread->loop), out = tried;
 	struct upstream *upstream;
 
 	while ((upstream = balancer_choose(local->balancer, now_ms, out))) {
-		struct fastcgi_place *place = upstream->own;
+		struct upstream_place *place = upstream->own;
 
 		if (place->resting || place->permits)
 			return upstream;
@@ -178,27 +180,28 @@ static struct upstream *choose(struct fastcgi_local *local, uint64_t tried, bool
 }
 
 /* Returns an idle link or a new one; NULL with *error. */
-static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *upstream,
-				  bool repeatable, int *error)
+static struct upstream_link *get_link(struct upstream_local *local, struct upstream *upstream,
+				      bool repeatable, int *error)
 {
-	struct fastcgi_place *place = upstream->own;
-	struct fcgi_link *link;
+	const struct upstream_pool *all = local->pool->own;
+	struct upstream_place *place = upstream->own;
+	struct upstream_link *link;
 
 	while ((link = place->resting)) {
-		fastcgi_forget(link);
+		upstream_forget(link);
 		/* The peer may be closing it.  Only a repeatable request takes that risk. */
-		if (repeatable || fcgi_link_is_alive(link))
+		if ((repeatable && !all->wire->careful) || upstream_link_is_alive(link))
 			return link;
 		keep_permit(link);
-		fastcgi_close_link(link);
+		upstream_close_link(link);
 	}
-	link = fcgi_link_open(local->thread->loop, upstream, &fastcgi_link_owner, error);
+	link = upstream_link_open(local->thread->loop, upstream, &all->wire->owner, error);
 	if (!link)
 		return NULL;
 	link->permit = place->permits > 0;
 	place->permits -= link->permit;
 	g_ptr_array_add(local->links, link);
-	if (((const struct fastcgi_pool *)local->pool->own)->has_members && fastcgi_is_local(link))
+	if (all->has_members && upstream_is_local(link))
 		sender_watch(link->fd);
 	return link;
 }
@@ -210,29 +213,31 @@ static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *
  */
 static bool attempt(struct backend_call *call, struct upstream *upstream)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct fastcgi_local *local = fastcgi_local_of(call);
+	struct upstream_call *own = upstream_call_of(call);
+	struct upstream_local *local = upstream_local_of(call);
 
 	for (; own->attempts < ATTEMPTS_MAX; upstream = NULL) {
-		struct fcgi_link *link;
+		struct upstream_link *link;
 		int error;
 
 		if (!upstream)
 			upstream = choose(local, own->tried, own->attempts > 0);
 		if (!upstream)
 			break;
+		own->where = upstream;
 		link = get_link(local, upstream, own->repeatable, &error);
 		return_permits(upstream);
 		own->attempts++;
 		if (link) {
-			error = fcgi_link_request(link, &own->message);
+			upstream_wire_of(link)->begin(link, call);
+			error = upstream_link_request(link, &own->message);
 			if (!error) {
 				link->user = call;
 				own->link = link;
 				upstream->in_use++;
 				return true;
 			}
-			fastcgi_close_link(link);
+			upstream_close_link(link);
 			return false;
 		}
 		own->tried |= balancer_bit(upstream);
@@ -245,26 +250,15 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 
 static void nobody_there(struct timer *timer)
 {
-	struct fastcgi_call *own =
-		(struct fastcgi_call *)((char *)timer - offsetof(struct fastcgi_call, later));
+	struct upstream_call *own =
+		(struct upstream_call *)((char *)timer - offsetof(struct upstream_call, later));
 
 	backend_call_fail(own->stream.call, 503, "The application cannot be reached.");
 }
 
-static bool is_repeatable(struct slice block)
-{
-	static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
-	const char *method = meta_find(block, "REQUEST_METHOD").at;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(methods); i++)
-		if (strcmp(method, methods[i]) == 0)
-			return true;
-	return false;
-}
-
 /* --- calls that wait -------------------------------------------------------------------------- */
 
-static void set_behind(struct fastcgi_local *local, bool behind)
+static void set_behind(struct upstream_local *local, bool behind)
 {
 	local->behind = behind;
 	if (behind)
@@ -275,17 +269,17 @@ static void set_behind(struct fastcgi_local *local, bool behind)
 
 static void stalled(struct timer *timer)
 {
-	struct fastcgi_local *local =
-		(struct fastcgi_local *)((char *)timer - offsetof(struct fastcgi_local, stall));
+	struct upstream_local *local =
+		(struct upstream_local *)((char *)timer - offsetof(struct upstream_local, stall));
 
 	/* The clients have disconnected, or their calls have timed out. */
-	if (!fastcgi_is_behind(local))
+	if (!upstream_is_behind(local))
 		set_behind(local, false);
 	else
 		permit_urge(local->user);
 }
 
-static void wait_for_permit(struct fastcgi_local *local)
+static void wait_for_permit(struct upstream_local *local)
 {
 	struct loop *loop = local->thread->loop;
 
@@ -296,7 +290,7 @@ static void wait_for_permit(struct fastcgi_local *local)
 }
 
 /* A call has a link, or will have one: the first of the queue, or one that was not queued. */
-static void note_start(struct fastcgi_local *local, const struct backend_call *call)
+static void note_start(struct upstream_local *local, const struct backend_call *call)
 {
 	const struct backend_call *first = local->pool->queues[local->thread->number].first;
 
@@ -310,12 +304,11 @@ static void note_start(struct fastcgi_local *local, const struct backend_call *c
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-bool fastcgi_submit(struct backend_call *call, const char *block, size_t length)
+bool upstream_submit(struct backend_call *call, const char *block, size_t length)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct transaction *transaction = call->transaction;
-	struct fastcgi_local *local = fastcgi_local_of(call);
-	struct slice variables = {block, length};
+	struct upstream_call *own = upstream_call_of(call);
+	struct upstream_local *local = upstream_local_of(call);
+	const struct upstream_pool *all = call->pool->own;
 	struct upstream *upstream = choose(local, 0, false);
 	int error;
 
@@ -324,49 +317,49 @@ bool fastcgi_submit(struct backend_call *call, const char *block, size_t length)
 		return false;
 	}
 	note_start(local, call);
-	response_stream_begin(&own->stream, call, &fastcgi_source);
+	response_stream_begin(&own->stream, call, &upstream_source);
 	own->sender = SENDER_UNKNOWN;
-	own->repeatable = is_repeatable(variables);
-	error = fcgi_message_make(&own->message, variables, backend_call_piece(call),
-				  transaction->upload_more);
+	error = all->wire->make(call, (struct slice){block, length});
 	if (error || !attempt(call, upstream))
 		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
 	return_permits(upstream);
 	return true;
 }
 
-bool fastcgi_body(struct backend_call *call)
+bool upstream_body(struct backend_call *call)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct upstream_call *own = upstream_call_of(call);
 	bool more = call->transaction->upload_more;
 
 	if (!own->link || (!own->stopped_reading &&
-			   fcgi_link_body(own->link, backend_call_piece(call), more) < 0))
+			   upstream_link_body(own->link, backend_call_piece(call), more) < 0))
 		return false;
 	if (!more)
 		response_stream_release(&own->stream);
 	return true;
 }
 
-void fastcgi_drained(struct fcgi_link *link)
+void upstream_drained(struct upstream_link *link)
 {
 	struct backend_call *call = link->user;
 
-	fastcgi_call_of(call)->asked = true;
+	upstream_call_of(call)->asked = true;
 	backend_call_next_body(call);
 }
 
-void fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault)
+void upstream_go_elsewhere(struct upstream_link *link, bool stale, const char *fault)
 {
 	struct backend_call *call = link->user;
-	struct fastcgi_call *own = fastcgi_call_of(call);
-	bool may = (fcgi_link_is_unsent(link) || own->repeatable) && !own->asked;
+	struct upstream_call *own = upstream_call_of(call);
+	bool careful = upstream_wire_of(link)->careful;
+	bool may = (upstream_link_is_unsent(link) || (own->repeatable && (stale || !careful))) &&
+		   !own->asked;
 	struct upstream *upstream = link->upstream;
 	bool has_link;
 
 	if (may)
 		keep_permit(link);
-	fastcgi_drop(link);
+	upstream_drop(link);
 	sender_close(&own->sender);
 	has_link = may && attempt(call, NULL);
 	return_permits(upstream);
@@ -375,27 +368,33 @@ void fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault)
 	response_stream_end(&own->stream, fault);
 }
 
-void fastcgi_ended(struct fcgi_link *link, int error)
+void upstream_ended(struct upstream_link *link, int error)
 {
-	struct fastcgi_local *local = fastcgi_place_of(link)->local;
+	struct upstream_local *local = upstream_place_of(link)->local;
 	struct backend_call *call = link->user;
-	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct upstream_call *own = upstream_call_of(call);
 	/* A kept link may have been closed before the application saw the request. */
 	bool stale = link->requests > 1 && error != -ETIMEDOUT;
+	const char *wrong = upstream_wire_of(link)->ended(link);
 	char fault[128];
 
-	g_snprintf(fault, sizeof(fault), "the connection %s%s",
-		   error ? "broke: " : "ended before the answer did",
-		   error ? strerror(-error) : "");
+	if (!error && !wrong) {
+		upstream_complete(link, NULL, false);
+		return;
+	}
+	if (error)
+		g_snprintf(fault, sizeof(fault), "the connection broke: %s", strerror(-error));
+	else
+		g_strlcpy(fault, wrong, sizeof(fault));
 	if (own->came) {
-		fastcgi_drop(link);
+		upstream_drop(link);
 		response_stream_end(&own->stream, fault);
 		return;
 	}
 	if (!stale) {
 		own->tried |= balancer_bit(link->upstream);
-		if (fcgi_link_is_unsent(link) || error == -ETIMEDOUT)
+		if (upstream_link_is_unsent(link) || error == -ETIMEDOUT)
 			cannot_reach(link->upstream, local, error ? error : -EPIPE);
 	}
-	fastcgi_go_elsewhere(link, fault);
+	upstream_go_elsewhere(link, stale, fault);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi.c - pools of FastCGI applications.
+ * upstream-pool.c - pools of applications with sockets, and the life of their calls.
  */
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "backend/fastcgi-internal.h"
+#include "backend/cgi-env.h"
+#include "backend/upstream-internal.h"
 
 #define OWN_MS 3600000 /* ms that a link is kept if only this server uses the application */
 
@@ -16,14 +17,14 @@ static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
 
 static void too_late(struct backend_call *call)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct fastcgi_local *local = fastcgi_local_of(call);
+	struct upstream_call *own = upstream_call_of(call);
+	struct upstream_local *local = upstream_local_of(call);
 
 	if (own->link) {
 		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
 			    own->link->upstream->address.text);
 		(void)balancer_failed(own->link->upstream, loop_now_ms(local->thread->loop));
-		fastcgi_drop(own->link);
+		upstream_drop(own->link);
 	}
 	backend_call_fail(call, 504, "The application took too long to answer.");
 	call_queue_room(local->pool, local->thread);
@@ -31,20 +32,20 @@ static void too_late(struct backend_call *call)
 
 static void body_lost(struct backend_call *call)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct fastcgi_local *local = fastcgi_local_of(call);
+	struct upstream_call *own = upstream_call_of(call);
+	struct upstream_local *local = upstream_local_of(call);
 
 	/* Without a link the response is complete, and nobody reads the body. */
 	if (!own->link)
 		return;
-	fastcgi_drop(own->link);
+	upstream_drop(own->link);
 	response_stream_end(&own->stream, "the request body cannot be read back from disk");
 	call_queue_room(local->pool, local->thread);
 }
 
 static void gone(struct backend_call *call)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct upstream_call *own = upstream_call_of(call);
 
 	if (own->link && own->link->reading)
 		return; /* the reader checks for this */
@@ -53,13 +54,13 @@ static void gone(struct backend_call *call)
 
 static void finish(struct backend_call *call)
 {
-	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct upstream_call *own = upstream_call_of(call);
 	bool has_link = own->link;
 
 	timer_stop(&own->later);
 	if (has_link)
-		fastcgi_drop(own->link);
-	fcgi_message_free(&own->message);
+		upstream_drop(own->link);
+	upstream_message_free(&own->message);
 	sender_close(&own->sender);
 	response_stream_clear(&own->stream);
 	/* The client disconnected during the response: queued calls may use the link. */
@@ -83,21 +84,21 @@ static unsigned share_of(const struct pool_config *settings, unsigned number, un
 	return (unsigned)MAX(1, total * (number + 1) / threads - total * number / threads);
 }
 
-static void open_thread(struct fastcgi_local *local, struct gateway_pool *pool,
+static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
 			struct thread *thread, const struct listen_address *addresses,
 			unsigned count)
 {
 	const struct pool_config *settings = pool->settings;
-	struct fastcgi_pool *all = pool->own;
+	struct upstream_pool *all = pool->own;
 
 	local->pool = pool;
 	local->thread = thread;
 	local->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
 	local->user = &all->permits.users[thread->number];
 	local->user->loop = thread->loop;
-	local->user->news.run = fastcgi_news;
+	local->user->news.run = upstream_news;
 	local->links = g_ptr_array_new();
-	local->places = g_new0(struct fastcgi_place, count);
+	local->places = g_new0(struct upstream_place, count);
 	local->balancer = g_malloc0(sizeof(*local->balancer) + count * sizeof(struct upstream));
 	local->balancer->count = count;
 	for (unsigned i = 0; i < count; i++) {
@@ -111,19 +112,21 @@ static void open_thread(struct fastcgi_local *local, struct gateway_pool *pool,
 	}
 }
 
-static int open_pool(struct gateway_pool *pool)
+static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire)
 {
 	struct server *server = pool->gateway->server;
 	char **texts = pool->settings->upstream;
 	struct listen_address addresses[BALANCER_MAX];
 	unsigned count;
-	struct fastcgi_pool *all =
+	struct upstream_pool *all =
 		g_malloc0(sizeof(*all) + server->threads * sizeof(all->threads[0]));
 	int error = 0;
 
 	pool->own = all;
+	all->wire = wire;
 	all->pool = pool;
-	all->has_members = pool->gateway->main->config_ref->config->cache_socket;
+	all->has_members =
+		wire == &fastcgi_wire && pool->gateway->main->config_ref->config->cache_socket;
 	/* They were checked when the configuration was read. */
 	for (count = 0; texts && texts[count] && count < BALANCER_MAX; count++)
 		(void)address_parse(texts[count], &addresses[count]);
@@ -143,8 +146,8 @@ static int open_pool(struct gateway_pool *pool)
 
 static void pool_ended(struct loop_task *task)
 {
-	struct fastcgi_pool *all =
-		(struct fastcgi_pool *)((char *)task - offsetof(struct fastcgi_pool, ended));
+	struct upstream_pool *all =
+		(struct upstream_pool *)((char *)task - offsetof(struct upstream_pool, ended));
 
 	if (all->spawn)
 		pool_processes_end(all->pool);
@@ -153,40 +156,40 @@ static void pool_ended(struct loop_task *task)
 }
 
 /* The thread's loop has ended but may hold the sockets until its close: shuts them down. */
-static void close_resting(struct fastcgi_local *local)
+static void close_resting(struct upstream_local *local)
 {
 	for (unsigned i = 0; i < local->balancer->count; i++) {
-		struct fcgi_link *link;
+		struct upstream_link *link;
 
 		while ((link = local->places[i].resting)) {
 			(void)shutdown(link->fd, SHUT_RDWR);
-			fastcgi_idled(link);
+			upstream_idled(link);
 		}
 	}
 }
 
 /* The server ends: the remaining calls fail. */
-static void close_links(struct fastcgi_local *local)
+static void close_links(struct upstream_local *local)
 {
 	while (local->links->len) {
-		struct fcgi_link *link = local->links->pdata[local->links->len - 1];
+		struct upstream_link *link = local->links->pdata[local->links->len - 1];
 		struct backend_call *call = link->user;
 
 		if (call) {
-			fastcgi_drop(link);
+			upstream_drop(link);
 			backend_call_fail(call, 502, NULL);
 		} else {
-			fastcgi_forget(link);
-			fastcgi_close_link(link);
+			upstream_forget(link);
+			upstream_close_link(link);
 		}
 	}
 }
 
 static void end_thread(struct loop_task *task)
 {
-	struct fastcgi_local *local =
-		(struct fastcgi_local *)((char *)task - offsetof(struct fastcgi_local, end));
-	struct fastcgi_pool *all = local->pool->own;
+	struct upstream_local *local =
+		(struct upstream_local *)((char *)task - offsetof(struct upstream_local, end));
+	struct upstream_pool *all = local->pool->own;
 
 	timer_stop(&local->stall);
 	close_links(local);
@@ -196,7 +199,7 @@ static void end_thread(struct loop_task *task)
 
 static void end_pool(struct gateway_pool *pool)
 {
-	struct fastcgi_pool *all = pool->own;
+	struct upstream_pool *all = pool->own;
 
 	/* Tasks that were posted before run before end_thread(). */
 	permits_close(&all->permits);
@@ -210,11 +213,11 @@ static void end_pool(struct gateway_pool *pool)
 
 static void close_pool(struct gateway_pool *pool)
 {
-	struct fastcgi_pool *all = pool->own;
+	struct upstream_pool *all = pool->own;
 
 	permits_close(&all->permits);
 	for (unsigned i = 0; i < all->count; i++) {
-		struct fastcgi_local *local = &all->threads[i];
+		struct upstream_local *local = &all->threads[i];
 
 		timer_stop(&local->stall);
 		close_links(local);
@@ -232,8 +235,8 @@ static void close_pool(struct gateway_pool *pool)
 /* Other threads can use the permits of the thread that ended. */
 static void thread_ended(struct gateway_pool *pool, struct thread *thread)
 {
-	struct fastcgi_pool *all = pool->own;
-	struct fastcgi_local *local = &all->threads[thread->number];
+	struct upstream_pool *all = pool->own;
+	struct upstream_local *local = &all->threads[thread->number];
 
 	permit_user_gone(local->user);
 	close_resting(local);
@@ -241,7 +244,7 @@ static void thread_ended(struct gateway_pool *pool, struct thread *thread)
 
 static void renew_pool(struct gateway_pool *pool)
 {
-	const struct fastcgi_pool *all = pool->own;
+	const struct upstream_pool *all = pool->own;
 
 	if (all->spawn)
 		pool_processes_renew(pool);
@@ -249,24 +252,37 @@ static void renew_pool(struct gateway_pool *pool)
 
 static bool is_unavailable(struct gateway_pool *pool)
 {
-	const struct fastcgi_pool *all = pool->own;
+	const struct upstream_pool *all = pool->own;
 
 	return all->spawn && pool_processes_fail(pool);
 }
 
+static int open_fastcgi(struct gateway_pool *pool)
+{
+	return open_pool(pool, &fastcgi_wire);
+}
+
+static int open_http(struct gateway_pool *pool)
+{
+	return open_pool(pool, &http_wire);
+}
+
+#define SHARED                                                                                     \
+	.end = end_pool, .close = close_pool, .renew = renew_pool, .thread_ended = thread_ended,   \
+	.is_unavailable = is_unavailable, .submit = upstream_submit, .body = upstream_body,        \
+	.body_lost = body_lost, .too_late = too_late, .gone = gone, .finish = finish
+
 const struct backend_protocol fastcgi_protocol = {
 	.redirects = true,
 	.wants_length = true,
-	.open = open_pool,
-	.end = end_pool,
-	.close = close_pool,
-	.renew = renew_pool,
-	.thread_ended = thread_ended,
-	.is_unavailable = is_unavailable,
-	.submit = fastcgi_submit,
-	.body = fastcgi_body,
-	.body_lost = body_lost,
-	.too_late = too_late,
-	.gone = gone,
-	.finish = finish,
+	.describe = cgi_env_write,
+	.open = open_fastcgi,
+	SHARED,
+};
+
+const struct backend_protocol http_protocol = {
+	.frames_body = true,
+	.describe = http_describe,
+	.open = open_http,
+	SHARED,
 };

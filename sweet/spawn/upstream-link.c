@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fcgi-link.c - see fcgi-link.h.
+ * upstream-link.c - see upstream-link.h.
  *
- * If possible, a request is one message: its beginning, its variables and, after
- * the header of a record, the beginning of its body, which is sent from its unit
- * without a copy.  Connecting needs no separate step: the message waits in the loop
+ * If possible, a request is one message: its head and the beginning of its body, which is sent from
+ * its unit without a copy.  Connecting needs no separate step: the message waits in the loop
  * until the socket is writable, which it is once it is connected.
  */
 #include <assert.h>
@@ -16,13 +15,11 @@
 #include <unistd.h>
 
 #include "spawn/endpoint.h"
-#include "spawn/fcgi-link.h"
-
-#define RECORD_MAX ((size_t)65528) /* bytes of a body in a record: aligned, so no padding */
+#include "spawn/upstream-link.h"
 
 /* --- the message ---------------------------------------------------------------------- */
 
-static bool reserve(struct fcgi_message *message, size_t more)
+bool upstream_message_reserve(struct upstream_message *message, size_t more)
 {
 	size_t room = message->room ? message->room : 2048;
 	char *bytes;
@@ -39,62 +36,43 @@ static bool reserve(struct fcgi_message *message, size_t more)
 	return true;
 }
 
-int fcgi_message_make(struct fcgi_message *message, struct slice block, struct NC_range body,
-		      bool more)
-{
-	/* A pair needs 8 bytes for its lengths, and saves at most 2 that are omitted. */
-	size_t pairs = block.length * 2 + block.length / 2;
-	bool last;
-
-	message->length = 0;
-	message->body = body;
-	message->more = more;
-	if (!reserve(message, FCGI_BEGIN_SIZE + pairs + 8 * FCGI_HEADER_SIZE))
-		return -ENOMEM;
-	fcgi_begin(message->bytes, true);
-	message->length = FCGI_BEGIN_SIZE;
-	do {
-		ssize_t length;
-
-		last = block.length == 0;
-		length = fcgi_params(&block, message->bytes + message->length,
-				     message->room - message->length);
-		if (length < 0)
-			return -EMSGSIZE;
-		message->length += (size_t)length;
-	} while (!last);
-	fcgi_header(message->bytes + message->length, FCGI_STDIN,
-		    body.length < RECORD_MAX ? body.length : RECORD_MAX);
-	message->length += FCGI_HEADER_SIZE;
-	return 0;
-}
-
-void fcgi_message_free(struct fcgi_message *message)
+void upstream_message_free(struct upstream_message *message)
 {
 	free(message->bytes);
-	*message = (struct fcgi_message){0};
+	*message = (struct upstream_message){0};
 }
 
 /* --- out ---------------------------------------------------------------------------------- */
 
 static void sent(struct loop_send *op, int result);
 
-/* Sends the header of a record and a part of the body; an empty record ends the body. */
-static void send_record(struct fcgi_link *link, const char *header, size_t header_length)
+/* Whether the piece is the last one of a body whose end is not marked. */
+static bool is_last(const struct upstream_link *link)
+{
+	const struct body_queue *queue = &link->queue;
+
+	return !link->message->framing->header && !queue->more &&
+	       (queue->count == 0 ||
+		(queue->count == 1 && queue->line[0].length == link->piece.length));
+}
+
+/* Sends a header and a part of the body, or its end. */
+static void send_part(struct upstream_link *link, const char *header, size_t header_length)
 {
 	const struct body_queue *queue = &link->queue;
 	struct NC_send *out = &link->send.message;
-	bool more;
+	bool empty, more;
 
-	link->piece = body_queue_next(queue, RECORD_MAX);
-	link->sent = link->piece.length == 0;
+	link->piece = body_queue_next(queue, UPSTREAM_PART_MAX);
+	empty = link->piece.length == 0;
+	link->sent = empty || is_last(link);
 	/* If more of the body will follow later, do not delay the end of this part. */
 	more = !link->sent &&
 	       !(queue->more && queue->count == 1 && queue->line[0].length == link->piece.length);
 	*out = (struct NC_send)NC_SEND_INIT(.header = header, .header_length = header_length,
 					    .ranges = &link->piece, .holds = body_queue_hold(queue),
-					    .range_count = link->sent ? 0 : 1,
-					    .hold_count = link->sent ? 0 : 1,
+					    .range_count = empty ? 0 : 1,
+					    .hold_count = empty ? 0 : 1,
 					    .flags = more ? NC_SEND_MORE : 0);
 	link->sending = true;
 	link->send.sent = sent;
@@ -102,20 +80,26 @@ static void send_record(struct fcgi_link *link, const char *header, size_t heade
 }
 
 /* Sends what is available of the body, or its end. */
-static void send_on(struct fcgi_link *link)
+static void send_on(struct upstream_link *link)
 {
-	struct NC_range next = body_queue_next(&link->queue, RECORD_MAX);
+	const struct upstream_framing *framing = link->message->framing;
+	struct NC_range next = body_queue_next(&link->queue, UPSTREAM_PART_MAX);
+	size_t length = 0;
 
 	if (next.length == 0 && link->queue.more)
 		return;
-	fcgi_header(link->header, FCGI_STDIN, next.length);
-	send_record(link, link->header, sizeof(link->header));
+	if (framing->header)
+		length = framing->header(link->header, next.length);
+	if (next.length || length)
+		send_part(link, link->header, length);
+	else
+		link->sent = true;
 }
 
 static void sent(struct loop_send *op, int result)
 {
-	struct fcgi_link *link =
-		(struct fcgi_link *)((char *)op - offsetof(struct fcgi_link, send));
+	struct upstream_link *link =
+		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
 
 	link->sending = false;
 	timer_stop(&link->timer);
@@ -124,9 +108,10 @@ static void sent(struct loop_send *op, int result)
 		return;
 	}
 	link->taken = true;
+	if (link->piece.length)
+		body_queue_written(&link->queue, link->piece.length);
 	if (link->sent)
 		return;
-	body_queue_written(&link->queue, link->piece.length);
 	send_on(link);
 	if (!link->sending)
 		link->owner->drained(link);
@@ -134,13 +119,13 @@ static void sent(struct loop_send *op, int result)
 
 static void too_late(struct timer *timer)
 {
-	struct fcgi_link *link =
-		(struct fcgi_link *)((char *)timer - offsetof(struct fcgi_link, timer));
+	struct upstream_link *link =
+		(struct upstream_link *)((char *)timer - offsetof(struct upstream_link, timer));
 
 	link->owner->broke(link, -ETIMEDOUT);
 }
 
-int fcgi_link_request(struct fcgi_link *link, const struct fcgi_message *message)
+int upstream_link_request(struct upstream_link *link, const struct upstream_message *message)
 {
 	int error;
 
@@ -151,13 +136,12 @@ int fcgi_link_request(struct fcgi_link *link, const struct fcgi_message *message
 	link->message = message;
 	link->taken = false;
 	link->requests++;
-	fcgi_init(&link->fcgi);
-	loop_timer_start(link->loop, &link->timer, FCGI_CONNECT_MS, too_late);
-	send_record(link, message->bytes, message->length);
+	loop_timer_start(link->loop, &link->timer, UPSTREAM_CONNECT_MS, too_late);
+	send_part(link, message->bytes, message->length);
 	return 0;
 }
 
-int fcgi_link_body(struct fcgi_link *link, struct NC_range piece, bool more)
+int upstream_link_body(struct upstream_link *link, struct NC_range piece, bool more)
 {
 	int error = body_queue_add(&link->queue, piece.id, piece.length, more);
 
@@ -170,7 +154,7 @@ int fcgi_link_body(struct fcgi_link *link, struct NC_range piece, bool more)
 
 static void ready(struct loop_watch *watch)
 {
-	struct fcgi_link *link = (struct fcgi_link *)watch;
+	struct upstream_link *link = (struct upstream_link *)watch;
 
 	link->owner->readable(link);
 }
@@ -192,10 +176,10 @@ static int connect_to(const struct upstream *upstream, int *fd)
 	return 0;
 }
 
-struct fcgi_link *fcgi_link_open(struct loop *loop, struct upstream *upstream,
-				 const struct fcgi_link_owner *owner, int *error)
+struct upstream_link *upstream_link_open(struct loop *loop, struct upstream *upstream,
+					 const struct upstream_link_owner *owner, int *error)
 {
-	struct fcgi_link *link = calloc(1, sizeof(*link));
+	struct upstream_link *link = calloc(1, sizeof(*link));
 
 	*error = link ? connect_to(upstream, &link->fd) : -ENOMEM;
 	if (!*error) {
@@ -216,40 +200,35 @@ struct fcgi_link *fcgi_link_open(struct loop *loop, struct upstream *upstream,
 
 static void idled(struct timer *timer)
 {
-	struct fcgi_link *link =
-		(struct fcgi_link *)((char *)timer - offsetof(struct fcgi_link, timer));
+	struct upstream_link *link =
+		(struct upstream_link *)((char *)timer - offsetof(struct upstream_link, timer));
 
 	link->owner->idled(link);
 }
 
-void fcgi_link_rest(struct fcgi_link *link, unsigned ms)
+void upstream_link_rest(struct upstream_link *link, unsigned ms)
 {
 	assert(!link->sending && link->sent && body_queue_is_over(&link->queue));
 	link->message = NULL;
 	loop_timer_start(link->loop, &link->timer, ms, idled);
 }
 
-bool fcgi_link_is_alive(const struct fcgi_link *link)
+bool upstream_link_is_alive(const struct upstream_link *link)
 {
 	char byte;
 
 	return recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-bool fcgi_link_is_unsent(const struct fcgi_link *link)
+bool upstream_link_is_unsent(const struct upstream_link *link)
 {
 	return !link->taken && link->send.message.skip == 0;
 }
 
-void fcgi_link_close(struct fcgi_link *link)
+void upstream_link_close(struct upstream_link *link)
 {
-	char abort[FCGI_HEADER_SIZE];
-
-	/* Only between two records, else it would be taken for content. */
-	if (link->message && !link->sending && !fcgi_is_over(&link->fcgi)) {
-		fcgi_header(abort, FCGI_ABORT_REQUEST, 0);
-		(void)!send(link->fd, abort, sizeof(abort), MSG_DONTWAIT | MSG_NOSIGNAL);
-	}
+	if (link->message && !link->sending && link->owner->abandon)
+		link->owner->abandon(link);
 	timer_stop(&link->timer);
 	loop_close_fd(link->loop, link->fd);
 	body_queue_clear(&link->queue);

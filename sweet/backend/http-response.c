@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http-response.c - the HTTP protocol of upstream pools: makes requests, and reads responses.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/upstream-internal.h"
+#include "http/upstream-request.h"
+#include "spawn/http-message.h"
+
+static_assert(HTTP_MESSAGE_UNKNOWN == TRANSACTION_UNKNOWN, "one value for an unknown length");
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+long http_describe(const struct gateway_pool *pool, const struct transaction *transaction,
+		   size_t skip, char *out, size_t out_size)
+{
+	const struct upstream_request_context context = {
+		.path = transaction->path,
+		.remote_addr = transaction->remote_addr,
+		.server_addr = transaction->server_addr,
+		.https = transaction->https,
+		.authorization = pool->settings->pass_authorization,
+	};
+
+	(void)skip; /* the application gets the whole path */
+	return upstream_request_write(transaction->request, &context, out, out_size);
+}
+
+/* Safe methods (RFC 9110, section 9.2.1). */
+static bool is_safe(struct slice head)
+{
+	static const struct slice methods[] = {SLICE_OF("GET "), SLICE_OF("HEAD "),
+					       SLICE_OF("OPTIONS ")};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(methods); i++)
+		if (head.length > methods[i].length &&
+		    memcmp(head.at, methods[i].at, methods[i].length) == 0)
+			return true;
+	return false;
+}
+
+static int make(struct backend_call *call, struct slice block)
+{
+	struct upstream_call *own = upstream_call_of(call);
+	const struct transaction *transaction = call->transaction;
+	const struct http_message_body body = {
+		.any = transaction->has_upload,
+		.length = call->length,
+		.first = backend_call_piece(call),
+		.more = transaction->upload_more,
+	};
+
+	own->repeatable = is_safe(block) && !body.more;
+	return http_message_make(&own->message, block, &body);
+}
+
+/* --- responses -------------------------------------------------------------------------------- */
+
+static void begin(struct upstream_link *link, const struct backend_call *call)
+{
+	upstream_reply_init(&link->reply, call->transaction->head_only,
+			    call->pool->settings->max_response_header);
+}
+
+static bool feed(struct upstream_link *link, struct read_buffer *buffer,
+		 const struct upstream_found *found)
+{
+	struct upstream_call *own = upstream_call_of(link->user);
+
+	if (found->event == UPSTREAM_HEAD)
+		return response_stream_http_head(&own->stream, &found->head.fields);
+	if (found->event == UPSTREAM_BODY)
+		return response_stream_feed(&own->stream, buffer, found->run);
+	return true;
+}
+
+static bool take(struct upstream_link *link, struct read_buffer *buffer)
+{
+	struct upstream_call *own = upstream_call_of(link->user);
+	size_t at = 0;
+
+	upstream_came(link);
+	for (;;) {
+		struct upstream_found found;
+		ssize_t used = upstream_reply_read(&link->reply, buffer->data + at,
+						   buffer->length - at, &found);
+
+		if (used < 0)
+			return upstream_refuse(link, buffer, found.fault);
+		at += (size_t)used;
+		if (found.event == UPSTREAM_END)
+			break;
+		if (!feed(link, buffer, &found))
+			return upstream_refuse(link, buffer, NULL);
+		if (at == buffer->length && !upstream_reply_is_over(&link->reply)) {
+			response_stream_add(&own->stream, buffer);
+			return link->user != NULL;
+		}
+	}
+	upstream_complete(link, buffer, at == buffer->length && link->reply.keep_alive);
+	return false;
+}
+
+static const char *ended(const struct upstream_link *link)
+{
+	return upstream_reply_ended(&link->reply);
+}
+
+static void clear(struct upstream_link *link)
+{
+	upstream_reply_clear(&link->reply);
+}
+
+const struct upstream_wire http_wire = {
+	.owner = {UPSTREAM_LINK_OWNER},
+	.make = make,
+	.begin = begin,
+	.take = take,
+	.ended = ended,
+	.clear = clear,
+	.careful = true,
+};

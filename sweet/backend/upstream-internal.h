@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upstream-internal.h - a pool of applications with sockets, by FastCGI or HTTP; private to
+ * upstream-pool.c, which has the pools and the life of a call, upstream-request.c, which chooses an
+ * application for a call and sends the request, upstream-response.c, which reads the response, and
+ * the protocols: fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server
+ * starts itself, and http-response.c.
+ *
+ * Call cycle: upstream-request.c opens a link with callbacks in upstream-response.c; these call the
+ * protocol to read what has come, and upstream-request.c to detach the call and to close or keep
+ * the link.
+ */
+#ifndef SWEET_UPSTREAM_INTERNAL_H
+#define SWEET_UPSTREAM_INTERNAL_H
+
+#include <assert.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "backend/response-stream.h"
+#include "base/address.h"
+#include "event/sender.h"
+#include "spawn/upstream-link.h"
+#include "spawn/permits.h"
+
+struct upstream_local;
+struct fastcgi_spawn;
+
+/* What differs between FastCGI and HTTP. */
+struct upstream_wire {
+	struct upstream_link_owner owner; /* must be first */
+	/* Makes the request of a call, and judges whether it may be sent twice.  0 or -errno. */
+	int (*make)(struct backend_call *call, struct slice block);
+	/* The link begins to read the response to a call. */
+	void (*begin)(struct upstream_link *link, const struct backend_call *call);
+	/* Processes the buffer.  Returns false if the link has no call any more. */
+	bool (*take)(struct upstream_link *link, struct read_buffer *buffer);
+	/* The connection has ended.  Returns why the response is incomplete; NULL: it is not. */
+	const char *(*ended)(const struct upstream_link *link);
+	void (*clear)(struct upstream_link *link); /* it closes; may be NULL */
+	/*
+	 * A request that was sent is repeated only if the application has closed a kept link; and
+	 * an idle link is always checked for bytes, which would be taken for the response.
+	 */
+	bool careful;
+};
+
+/* One address, as one thread sees it; stored in upstream.own. */
+struct upstream_place {
+	struct upstream_local *local;
+	struct upstream_link *resting; /* idle links, the last used first */
+	unsigned permits;	       /* taken for links that will be opened */
+};
+
+struct upstream_local {
+	struct gateway_pool *pool;
+	struct thread *thread;
+	struct loop_task end;
+	GPtrArray *links; /* all links */
+	struct permit_user *user;
+	struct timer stall; /* runs while requests wait */
+	bool behind;	    /* requests wait, as far as known */
+	unsigned keep_ms;   /* ms that a link may be used, and may be idle */
+	unsigned served;    /* requests to processes that the server has started */
+	struct upstream_place *places;
+	struct balancer *balancer;
+};
+
+struct upstream_pool {
+	const struct upstream_wire *wire;
+	struct fastcgi_spawn *spawn; /* NULL: the server has not started the applications */
+	bool has_members;	     /* processes may attach to the server's cache */
+	_Atomic unsigned leaving;    /* threads that still use the pool */
+	struct loop_task ended;
+	struct gateway_pool *pool;
+	struct permits permits; /* for links; each thread is one user */
+	unsigned count;
+	struct upstream_local threads[];
+};
+
+/* Lies in backend_call.own. */
+struct upstream_call {
+	struct response_stream stream;	  /* must be first */
+	struct upstream_link *link;	  /* NULL: no application has the call */
+	const struct upstream_link *last; /* its last link, while the response's end is processed */
+	const struct upstream *where;	  /* the last address; or NULL */
+	struct sender sender;		  /* process that wrote the beginning of the response */
+	struct upstream_message message;
+	struct timer later; /* reports a failure that came too early */
+	uint64_t tried;	    /* addresses, one bit each */
+	unsigned attempts;
+	unsigned errors; /* bytes of error output so far */
+	bool repeatable;
+	bool asked;	      /* a further piece of the body is requested: the first is gone */
+	bool stopped_reading; /* the application reads no more of the body */
+	bool came;	      /* the response has begun */
+};
+
+static_assert(sizeof(struct upstream_call) <= BACKEND_CALL_OWN, "fits a call");
+
+static inline struct upstream_call *upstream_call_of(struct backend_call *call)
+{
+	return (struct upstream_call *)(void *)call->own;
+}
+
+static inline struct upstream_local *upstream_local_of(const struct backend_call *call)
+{
+	struct upstream_pool *all = call->pool->own;
+
+	return &all->threads[call->transaction->thread->number];
+}
+
+static inline const struct upstream_wire *upstream_wire_of(const struct upstream_link *link)
+{
+	return (const struct upstream_wire *)(const void *)link->owner;
+}
+
+static inline bool upstream_is_local(const struct upstream_link *link)
+{
+	return ((const struct sockaddr *)&link->upstream->address.address)->sa_family == AF_UNIX;
+}
+
+/* Whether calls are queued on the thread. */
+static inline bool upstream_is_behind(const struct upstream_local *local)
+{
+	return local->pool->queues[local->thread->number].first;
+}
+
+static inline struct upstream_place *upstream_place_of(const struct upstream_link *link)
+{
+	return link->upstream->own;
+}
+
+/* --- upstream-request.c --- */
+
+/* Closes the link, after the current read if there is one, and returns its permit. */
+void upstream_close_link(struct upstream_link *link);
+
+/* Separates the link from its call. */
+void upstream_detach(struct upstream_link *link);
+
+/* Detaches and closes the link. */
+void upstream_drop(struct upstream_link *link);
+
+/*
+ * Keeps the link, which has no call, for the next call.  If another thread needs its permit, closes
+ * it.
+ */
+void upstream_rest(struct upstream_link *link);
+/* Removes the link from the idle links. */
+void upstream_forget(struct upstream_link *link);
+void upstream_idled(struct upstream_link *link);
+
+/* The application of the link responds. */
+void upstream_well(struct upstream_link *link);
+
+/* A permit is available, or another thread needs one. */
+void upstream_news(struct loop_task *task);
+
+/* See struct backend_protocol. */
+bool upstream_submit(struct backend_call *call, const char *block, size_t length);
+bool upstream_body(struct backend_call *call);
+
+/* The application has read all of the body that has come. */
+void upstream_drained(struct upstream_link *link);
+
+/*
+ * The link failed before the response began: the call goes to another address or fails. stale: the
+ * application closed a link that was kept.
+ */
+void upstream_go_elsewhere(struct upstream_link *link, bool stale, const char *fault);
+
+/* The connection has ended. error: 0 or a negative errno. */
+void upstream_ended(struct upstream_link *link, int error);
+
+/* --- upstream-response.c --- */
+
+extern const struct response_stream_source upstream_source;
+
+/* Callbacks of links. */
+void upstream_readable(struct upstream_link *link);
+void upstream_broke(struct upstream_link *link, int error);
+#define UPSTREAM_LINK_OWNER                                                                        \
+	.readable = upstream_readable, .broke = upstream_broke, .drained = upstream_drained,       \
+	.idled = upstream_idled
+
+/* Writes the name of the pool and the application, for the log. */
+const char *upstream_name(struct backend_call *call, char *out, size_t size);
+
+/* Notes that the response has begun. */
+void upstream_came(struct upstream_link *link);
+
+/*
+ * The response is complete: ends the call.  The buffer, which may be NULL, was its last one. keep:
+ * the link may be used again.
+ */
+void upstream_complete(struct upstream_link *link, struct read_buffer *buffer, bool keep);
+
+/*
+ * The response is invalid, or the stream has failed (fault is NULL): frees the buffer, closes the
+ * link and ends the call.  Returns false.
+ */
+bool upstream_refuse(struct upstream_link *link, struct read_buffer *buffer, const char *fault);
+
+/* --- fastcgi-response.c, http-response.c --- */
+
+extern const struct upstream_wire fastcgi_wire;
+extern const struct upstream_wire http_wire;
+
+/* Writes the head of a request, without the framing of its body; see struct backend_protocol. */
+long http_describe(const struct gateway_pool *pool, const struct transaction *transaction,
+		   size_t skip, char *out, size_t out_size);
+
+/* --- fastcgi-spawn.c: on the main thread, all on one socket, their descriptor 0 --- */
+
+/*
+ * Creates the socket, sets the address for threads to connect to, and starts the pool's processes.
+ * Returns 0 or -errno, with the reason in the log.  If *spawn is not NULL, the caller has to call
+ * fastcgi_spawn_close() in both cases.
+ */
+int fastcgi_spawn_open(struct fastcgi_spawn **spawn, struct gateway_pool *pool,
+		       struct listen_address *address);
+
+/* The processes have ended: closes the socket as well. */
+void fastcgi_spawn_close(struct fastcgi_spawn *spawn);
+
+/* Whether one of the processes, or a descendant of one, made the unit; any thread. */
+bool fastcgi_spawn_made(const struct gateway_pool *pool, size_t unit);
+
+#endif

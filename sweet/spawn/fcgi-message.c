@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fcgi-message.c - see fcgi-message.h.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "spawn/fcgi-message.h"
+
+static size_t write_header(char out[UPSTREAM_FRAME_MAX], size_t length)
+{
+	fcgi_header(out, FCGI_STDIN, length);
+	return FCGI_HEADER_SIZE;
+}
+
+static const struct upstream_framing framing = {.header = write_header};
+
+int fcgi_message_make(struct upstream_message *message, struct slice block, struct NC_range body,
+		      bool more)
+{
+	/* A pair needs 8 bytes for its lengths, and saves at most 2 that are omitted. */
+	size_t pairs = block.length * 2 + block.length / 2;
+	bool last;
+
+	message->framing = &framing;
+	message->length = 0;
+	message->body = body;
+	message->more = more;
+	if (!upstream_message_reserve(message, FCGI_BEGIN_SIZE + pairs + 8 * FCGI_HEADER_SIZE))
+		return -ENOMEM;
+	fcgi_begin(message->bytes, true);
+	message->length = FCGI_BEGIN_SIZE;
+	do {
+		ssize_t length;
+
+		last = block.length == 0;
+		length = fcgi_params(&block, message->bytes + message->length,
+				     message->room - message->length);
+		if (length < 0)
+			return -EMSGSIZE;
+		message->length += (size_t)length;
+	} while (!last);
+	fcgi_header(message->bytes + message->length, FCGI_STDIN,
+		    body.length < UPSTREAM_PART_MAX ? body.length : UPSTREAM_PART_MAX);
+	message->length += FCGI_HEADER_SIZE;
+	return 0;
+}
+
+void fcgi_message_abandon(struct upstream_link *link)
+{
+	char abort[FCGI_HEADER_SIZE];
+
+	/* Only between two records, else it would be taken for content. */
+	if (fcgi_is_over(&link->fcgi))
+		return;
+	fcgi_header(abort, FCGI_ABORT_REQUEST, 0);
+	(void)!send(link->fd, abort, sizeof(abort), MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fcgi-message.h - requests to FastCGI applications, for upstream-link.c.
+ */
+#ifndef SWEET_FCGI_MESSAGE_H
+#define SWEET_FCGI_MESSAGE_H
+
+#include "spawn/upstream-link.h"
+
+/*
+ * Makes the records for a request's variables ("NAME=value", each ended by a NUL)
+ * and for its body, or the first part of it.  Returns 0, -ENOMEM, or -EMSGSIZE if a
+ * variable fits no record.
+ */
+int fcgi_message_make(struct upstream_message *message, struct slice block, struct NC_range body,
+		      bool more);
+
+/* Tells the application that its response is not needed any more; for upstream_link_owner. */
+void fcgi_message_abandon(struct upstream_link *link);
+
+#endif

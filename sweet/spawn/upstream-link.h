@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upstream-link.h - one connection to an application, with FastCGI or HTTP: sends a request, with
+ * its body from one unit or a sequence of units; the owner reads the response.
+ *
+ * A link belongs to one thread.  It calls its owner's callbacks, never during a
+ * call of the owner, and never after upstream_link_close().
+ */
+#ifndef SWEET_UPSTREAM_LINK_H
+#define SWEET_UPSTREAM_LINK_H
+
+#include "base/body-queue.h"
+#include "event/loop.h"
+#include "http/fcgi.h"
+#include "http/upstream-reply.h"
+#include "base/balancer.h"
+
+#define UPSTREAM_PART_MAX ((size_t)65528) /* bytes of a body at a time: a record, without padding */
+#define UPSTREAM_FRAME_MAX 24		  /* bytes between two parts */
+#define UPSTREAM_CONNECT_MS 5000 /* for an application to accept the beginning of a request */
+
+struct upstream_link;
+
+struct upstream_link_owner {
+	/* fd is readable, or at its end; called once for each arrival of data. */
+	void (*readable)(struct upstream_link *link);
+	/* The request cannot be sent: negated errno; -ETIMEDOUT: not within UPSTREAM_CONNECT_MS. */
+	void (*broke)(struct upstream_link *link, int error);
+	/* The body so far was sent, and more will follow: upstream_link_body(). */
+	void (*drained)(struct upstream_link *link);
+	/* The idle time has passed. */
+	void (*idled)(struct upstream_link *link);
+	/* The link closes before the response has ended, and nothing is being sent; or NULL. */
+	void (*abandon)(struct upstream_link *link);
+};
+
+/* How the parts of a body are told apart. */
+struct upstream_framing {
+	/*
+	 * Writes what precedes that many bytes of the body, which are not the first ones; 0: what
+	 * ends the body.  Returns its bytes.  NULL: nothing, the length of the body is known.
+	 */
+	size_t (*header)(char out[UPSTREAM_FRAME_MAX], size_t length);
+};
+
+/* A request, up to the start of its body; fits any application. */
+struct upstream_message {
+	const struct upstream_framing *framing;
+	char *bytes; /* with what precedes the first part of the body */
+	size_t length, room;
+	struct NC_range body; /* of length 0: none */
+	bool more;	      /* body is only its first part */
+};
+
+struct upstream_link {
+	struct loop_watch watch; /* must be first */
+	struct loop_send send;
+	struct timer timer;
+	struct loop *loop;
+	const struct upstream_link_owner *owner;
+	struct upstream *upstream;
+	/* The owner's: */
+	union {
+		struct fcgi fcgi;
+		struct upstream_reply reply;
+	}; /* the response */
+	void *user;
+	struct upstream_link *next;
+	bool reading, closed;
+	bool permit;   /* it holds a permit, see permits.h */
+	bool given_up; /* closed for another loop */
+	/* Private to upstream-link.c: */
+	const struct upstream_message *message; /* the current request; NULL: none */
+	struct body_queue queue;		/* of the body */
+	struct NC_range piece;			/* being sent */
+	char header[UPSTREAM_FRAME_MAX];
+	int fd;
+	bool sending; /* a send is pending */
+	bool taken;   /* the application accepted the beginning of the request */
+	bool sent;    /* the end of the request was sent, or is being sent */
+	unsigned requests;
+	uint64_t opened_ms;
+};
+
+/* Makes room for more bytes; returns false without memory. */
+bool upstream_message_reserve(struct upstream_message *message, size_t more);
+void upstream_message_free(struct upstream_message *message);
+
+/* Connects.  Returns NULL and a negated errno in *error; EAGAIN: the queue there is full. */
+struct upstream_link *upstream_link_open(struct loop *loop, struct upstream *upstream,
+					 const struct upstream_link_owner *owner, int *error);
+
+/*
+ * Sends a request; message must last until the link rests or is closed, the unit of
+ * its body need not.  Returns 0 or -errno.
+ */
+int upstream_link_request(struct upstream_link *link, const struct upstream_message *message);
+
+/* Adds a part of the body, after drained() or earlier.  Returns 0 or -errno. */
+int upstream_link_body(struct upstream_link *link, struct NC_range piece, bool more);
+
+/* The request is over in both directions; idled() is called after ms. */
+void upstream_link_rest(struct upstream_link *link, unsigned ms);
+
+/*
+ * Returns true if a resting link is usable: the application neither closed it nor
+ * sent anything.
+ */
+bool upstream_link_is_alive(const struct upstream_link *link);
+
+/* Returns true if the system has not yet accepted any byte of the request. */
+bool upstream_link_is_unsent(const struct upstream_link *link);
+
+/* Abandons a current request. */
+void upstream_link_close(struct upstream_link *link);
+
+#endif

@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: MIT
+"""HTTP servers behind this one: the requests that they receive, and the results of their
+responses."""
+
+import http.client
+import subprocess
+import sys
+
+import pytest
+
+import tls
+from client import http_connection, request
+from files import KB, MB, pattern, write
+from server import TIMEOUT, check_config, running
+from test_fastcgi import Client, ask, fetch
+from upstream import Upstream, config
+
+SIZES = (0, 1, 4 * KB, 100 * KB, 3 * MB + 1)
+
+
+class Recorder:
+    """Responds with nothing, and records what it has received."""
+
+    def __call__(self, asked):
+        self.asked = asked
+        self.body = asked.body()
+        asked.answer(b"seen")
+
+    def names(self):
+        return [name.lower() for name, _ in self.asked.lines]
+
+
+@pytest.fixture
+def seen():
+    return Recorder()
+
+
+# --- what they receive -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+def test_request(behind, seen, tcp):
+    app = behind(seen, tcp=tcp)
+    got = fetch(app.server.port, "/app/a%20b?x=1&y", fields="X-Test: one\r\nAccept: */*\r\n")
+    assert (got.status, got.body, got["Content-Type"]) == (200, b"seen", "text/plain")
+    assert seen.asked.method == "GET" and seen.asked.target == "/app/a%20b?x=1&y"
+    assert seen.asked.fields == {
+        "host": "test", "x-test": "one", "accept": "*/*", "x-forwarded-for": "127.0.0.1",
+        "x-forwarded-proto": "https" if app.server.port in tls.ports else "http",
+        "x-forwarded-host": "test"}
+    assert len(seen.asked.lines) == len(seen.asked.fields)
+
+
+@pytest.mark.http1("about fields that HTTP/2 does not have")
+def test_fields_of_one_hop(behind, seen):
+    app = behind(seen)
+    fetch(app.server.port, "/app", fields=(
+        "Connection: keep-alive, X-Hop, Upgrade\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\n"
+        "Upgrade: websocket\r\nProxy-Connection: x\r\nProxy-Authorization: x\r\nTrailer: x\r\n"
+        "X_Test: 1\r\nCookie: a=b\r\n"))
+    assert sorted(seen.names()) == ["cookie", "host", "x-forwarded-for", "x-forwarded-host",
+                                    "x-forwarded-proto"]
+
+
+def test_who_the_client_is(behind, seen):
+    """A client cannot say that it is another one."""
+    app = behind(seen)
+    fetch(app.server.port, "/app", fields=(
+        "X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: gopher\r\nX-Forwarded-Host: evil\r\n"
+        "Forwarded: for=1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\n"))
+    assert sorted(seen.names()) == ["host", "x-forwarded-for", "x-forwarded-host",
+                                    "x-forwarded-proto"]
+    assert seen.asked.fields["x-forwarded-for"] == "127.0.0.1"
+    assert seen.asked.fields["x-forwarded-host"] == "test"
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_authorization(behind, seen, passes):
+    app = behind(seen, pool="pass-authorization=on\n" if passes else "")
+    fetch(app.server.port, "/app", fields="Authorization: Bearer x\r\n")
+    assert seen.asked.fields.get("authorization") == ("Bearer x" if passes else None)
+
+
+def test_paths(behind, seen):
+    """The server behind sees the path that this server's rules have seen."""
+    app = behind(seen, more="[path /old]\nrewrite=/app/new\n")
+    for target, sent in [("/app/%7Ea;b@:c'(d)?%2F", "/app/%7Ea;b@:c'(d)?%2F"),
+                         ("/app/./a//b/../c?d", "/app/a/c?d"),
+                         ("/x/%2e%2e/app/%c3%a4", "/app/%C3%A4"),
+                         ("/old/x%20y?q", "/app/new/x%20y?q")]:
+        assert fetch(app.server.port, target).body == b"seen"
+        assert seen.asked.target == sent
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_bodies(behind, seen, size, buffering):
+    app = behind(seen, pool=f"request-buffering={buffering}\n")
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        got = ask(app.server.port, "/app", method, pattern(size))
+        assert got.status == 200 and seen.body == pattern(size) and seen.asked.method == method
+        if size or method != "DELETE":
+            assert seen.asked.fields["content-length"] == str(size)
+        assert "transfer-encoding" not in seen.asked.fields
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_bodies_of_unknown_length(behind, seen, size, buffering):
+    """With chunks, only if the body does not come as a whole."""
+    app = behind(seen, pool=f"request-buffering={buffering}\n")
+    client = http_connection(app.server.port)
+    data = pattern(size)
+    client.request("POST", "/app", iter([data[:1000], data[1000:]] if size else []),
+                   {"Transfer-Encoding": "chunked"}, encode_chunked=True)
+    assert client.getresponse().read() == b"seen"
+    client.close()
+    assert seen.body == data
+    chunked = seen.asked.fields.get("transfer-encoding") == "chunked"
+    assert chunked == (buffering == "off" and size > MB)
+
+
+@pytest.mark.http1("HTTP/2 has no 100-continue of this kind in the translator")
+def test_expect(behind, seen):
+    app = behind(seen)
+    with Client(app.server.port) as client:
+        client.send(request("/app", "POST", "Expect: 100-continue\r\nContent-Length: 3\r\n"))
+        assert client.head() == b"HTTP/1.1 100 Continue"
+        client.send(b"abc")
+        assert client.response().body == b"seen"
+    assert seen.body == b"abc" and "expect" not in seen.asked.fields
+
+
+# --- what they respond -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("how", ["length", "chunked", "closed"])
+def test_answers(behind, size, how):
+    data = pattern(size)
+
+    def answer(asked):
+        asked.body()
+        if how == "length":
+            asked.answer(data)
+        elif how == "chunked":
+            asked.chunks(*filter(None, (data[:1], data[1:5000], data[5000:])),
+                         trailer=b"X-Late: 1\r\n")
+        else:
+            asked.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + data)
+        return how != "closed"
+
+    app = behind(answer)
+    with Client(app.server.port) as client:
+        for _ in range(3):
+            got = client.get("/app")
+            assert (got.status, got.body) == (200, data) and "X-Late" not in got
+    if how == "closed":
+        assert app.connections == 3
+
+
+def test_no_body(behind):
+    def answer(asked):
+        asked.body()
+        if asked.target == "/app/304":
+            asked.answer(b"", b"Content-Length: 5\r\nETag: \"a\"\r\n", b"304 Not Modified")
+        elif asked.target == "/app/204":
+            asked.answer(b"", status=b"204 No Content")
+        else:
+            asked.answer(b"hello")
+
+    app = behind(answer)
+    with Client(app.server.port) as client:
+        for _ in range(3):
+            got = client.get("/app/304")
+            assert got.status == 304 and got["ETag"] == '"a"'
+            assert client.get("/app/204").status == 204
+            got = client.get("/app/head", "HEAD")
+            assert got.status == 200 and got["Content-Length"] == "5"
+            assert client.get("/app/head").body == b"hello"
+    assert app.requests == 12 and app.connections < 12
+
+
+def test_byte_by_byte(behind):
+    def answer(asked):
+        for byte in (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                     b"Content-Type: a/b\r\n\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nX: y\r\n\r\n"):
+            asked.send(bytes([byte]))
+
+    app = behind(answer)
+    with Client(app.server.port) as client:
+        for _ in range(3):
+            got = client.get("/app")
+            assert (got.body, got["Content-Type"]) == (b"abcde", "a/b")
+
+
+def test_interim(behind):
+    def answer(asked):
+        asked.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
+        asked.answer(b"final")
+
+    app = behind(answer)
+    with Client(app.server.port) as client:
+        for _ in range(3):
+            got = client.get("/app")
+            assert (got.status, got.body) == (200, b"final") and "Link" not in got
+
+
+def test_fields(behind, tmp_path):
+    """What only CGI programs can say has no meaning."""
+    write(tmp_path / "file", b"a file\n")
+
+    def answer(asked):
+        asked.answer(b"", b"Location: /file\r\nStatus: 404\r\nX-NABC-Cache-Id: 1\r\n"
+                     b"X-NABC-Max-Age: 5\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n"
+                     b"Proxy-Authenticate: x\r\nServer: other\r\nSet-Cookie: a=b\r\n"
+                     b"Upgrade: h2c\r\nX_Own: 1\r\n", b"302 Moved")
+
+    app = behind(answer)
+    got = fetch(app.server.port, "/app")
+    assert got.status == 302
+    assert set(got.fields) == {"location", "date", "server", "set-cookie", "content-length",
+                               "x_own"}
+    assert got["Location"] == "/file" and got["Server"] != "other"
+
+
+def test_location_with_200(behind):
+    app = behind(lambda asked: asked.answer(b"made", b"Location: /file\r\n"))
+    got = fetch(app.server.port, "/app")
+    assert (got.status, got.body, got["Location"]) == (200, b"made", "/file")
+
+
+def test_early_answer(behind):
+    """A server that responds before it has read the body."""
+
+    def early(asked):
+        next(asked.pieces())
+        asked.answer(b"enough\n", status=b"403 Forbidden")
+        return asked.closed() and False
+
+    app = behind(early, pool="request-buffering=off\n")
+    for size in (3 * MB, 8 * MB):
+        with Client(app.server.port) as client:
+            client.send(request("/app", "POST", f"Content-Length: {size}\r\n") + pattern(2 * MB))
+            got = client.response()
+            assert (got.status, got.body) == (403, b"enough\n")
+
+
+def test_endless(behind):
+    """A client that reads nothing stops the server behind: little is held in memory."""
+    sent = []
+
+    def endless(asked):
+        asked.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
+        asked.connection.socket.settimeout(2)
+        try:
+            while True:
+                sent.append(asked.connection.socket.send(bytes(MB)))
+        except (TimeoutError, ConnectionError):
+            return False
+
+    app = behind(endless, pool="response-buffering=off\nstream-ahead=2M\n")
+    with Client(app.server.port, buffer=64 * KB) as client:
+        client.send(request("/app"))
+        client.head()
+        assert app.ended.acquire(timeout=TIMEOUT)
+        assert sum(sent) < 64 * MB
+
+
+# --- the cache of responses ------------------------------------------------------------------
+
+
+CACHE = "cache=response\n"
+
+
+def test_cache(behind):
+    def answer(asked):
+        asked.answer(b"%d" % app.requests, b"Cache-Control: max-age=60\r\nContent-Type: a/b\r\n"
+                     b"Status: 404\r\nLocation: /x\r\nX-NABC-Tag: one two\r\n")
+
+    app = behind(answer, path=CACHE)
+    for _ in range(3):
+        got = fetch(app.server.port, "/app/a")
+        assert (got.status, got.body, got["Content-Type"]) == (200, b"1", "a/b")
+        assert "X-NABC-Tag" not in got
+    assert fetch(app.server.port, "/app/b").body == b"2"
+
+
+def test_cache_tags(behind):
+    def answer(asked):
+        fields = b"Cache-Control: max-age=60\r\nX-NABC-Tag: page\r\n"
+        if asked.method == "POST":
+            asked.body()
+            fields = b"X-NABC-Purge: page\r\n"
+        asked.answer(b"%d" % app.requests, fields)
+
+    app = behind(answer, path=CACHE)
+    assert [fetch(app.server.port, "/app/a").body for _ in range(2)] == [b"1", b"1"]
+    assert ask(app.server.port, "/app/other", "POST", b"x").data == b"2"
+    assert fetch(app.server.port, "/app/a").body == b"3"
+
+
+# --- configuration ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lines", "said"), [
+    ("", "needs an upstream"),
+    ("upstream=unix:/a\nsuffix=.php", "has a suffix, which is for scripts"),
+    ("upstream=unix:/a\ncommand=/bin/cat", "neither command nor folder"),
+    ("upstream=unix:/a\nfolder=/tmp", "neither command nor folder"),
+    ("command=/bin/cat", "neither command nor folder"),
+    ("upstream=unix:/a\nvariable=A=b", "has a variable, which HTTP servers do not get"),
+    ("upstream=unix:/a\nenvironment=A=b", "has environment"),
+    ("upstream=unix:/a\nuser=nobody", "has user"),
+    ("upstream=unix:/a\ntrust-cache-ids=on", "has trust-cache-ids, but"),
+    ("upstream=http://a/", "must be ADDRESS:PORT"),
+])
+def test_wrong_keys(tmp_path, lines, said):
+    file = write(tmp_path / "conf", f"[sweet]\nroot={tmp_path}\n[pool app]\nprotocol=http\n{lines}\n"
+                 "[path /app]\npool=app\n".encode())
+    status, text = check_config(file)
+    assert status and said in text
+
+
+# --- programs of others ----------------------------------------------------------------------
+
+
+NODE = """
+require("http").createServer((request, response) => {
+    let length = 0;
+    request.on("data", data => length += data.length);
+    request.on("end", () => {
+        response.setHeader("X-Seen", [request.method, request.url, request.headers.host,
+            request.headers["x-forwarded-for"], length].join(" "));
+        response.write("first ");
+        response.end("last");
+    });
+}).listen(process.argv[2], () => console.log("ready"));
+"""
+
+PYTHON = """
+import http.server, socketserver, sys
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = sys.argv[2]
+    def address_string(self):
+        return "unix"
+with Server(sys.argv[1], Handler) as server:
+    print("ready", flush=True)
+    server.serve_forever()
+"""
+
+
+def program(*command, cwd):
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd)
+    assert started.stdout.readline() == b"ready\n"
+    return started
+
+
+@pytest.mark.needs("node")
+def test_node(kind, tmp_path):
+    write(tmp_path / "app.js", NODE.encode())
+    file = config(tmp_path, [f"unix:{tmp_path}/node.sock"])
+    with (program("node", "app.js", "node.sock", cwd=tmp_path) as node,
+          running(kind, tmp_path, "--config", file) as server, Client(server.port) as client):
+        try:
+            for _ in range(10):
+                got = client.get("/app/x?y")
+                assert got.body == b"first last"
+                assert got["X-Seen"] == "GET /app/x?y test 127.0.0.1 0"
+            got = ask(server.port, "/app", "POST", pattern(3 * MB))
+            assert got.data == b"first last" and got.getheader("X-Seen").endswith(f" {3 * MB}")
+        finally:
+            node.kill()
+
+
+@pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
+def test_python(kind, tmp_path, version):
+    write(tmp_path / "server.py", PYTHON.encode())
+    write(tmp_path / "app" / "file", pattern(3 * MB))
+    file = config(tmp_path, [f"unix:{tmp_path}/python.sock"])
+    with (program(sys.executable, "server.py", "python.sock", version, cwd=tmp_path) as python,
+          running(kind, tmp_path, "--config", file) as server, Client(server.port) as client):
+        try:
+            for _ in range(3):
+                assert client.get("/app/file").body == pattern(3 * MB)
+                got = client.get("/app/file", "HEAD")
+                assert got["Content-Length"] == str(3 * MB)
+                assert client.get("/app/none").status == 404
+            got = client.get("/app")
+            assert got.status == 301 and got["Location"].endswith("/app/")
+        finally:
+            python.kill()
