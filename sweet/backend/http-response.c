@@ -18,6 +18,7 @@ long http_describe(const struct gateway_pool *pool, const struct transaction *tr
 {
 	const struct upstream_request_context context = {
 		.path = transaction->path,
+		.query = transaction_query(transaction),
 		.remote_addr = transaction->remote_addr,
 		.server_addr = transaction->server_addr,
 		.https = transaction->https,

@@ -5,6 +5,7 @@
  * Nothing of the client's head is copied as it is: a line is written only from a name and a value
  * that were parsed.  Reads the request and its context, and has no state: any thread may call it.
  */
+#include "base/syntax.h"
 #include "http/field.h"
 #include "http/upstream-request.h"
 #include "http/uri.h"
@@ -63,7 +64,8 @@ static bool is_plain(struct slice raw, const char *decoded)
 	return *decoded == '\0';
 }
 
-static void put_target(struct out *out, const struct request *request, const char *path)
+static void put_target(struct out *out, const struct request *request, const char *path,
+		       struct slice query)
 {
 	char escaped[3];
 
@@ -72,10 +74,12 @@ static void put_target(struct out *out, const struct request *request, const cha
 	else
 		for (; *path; path++)
 			put(out, (struct slice){escaped, uri_escape(*path, escaped)});
-	if (request->query.length) {
-		put(out, SLICE("?"));
-		put(out, request->query);
-	}
+	put(out, query.length ? SLICE("?") : SLICE(""));
+	/* The query of a rule may have other bytes than a client can send. */
+	for (size_t i = 0; i < query.length; i++)
+		put(out, syntax_is(query.at[i], SYNTAX_TARGET)
+				 ? (struct slice){&query.at[i], 1}
+				 : (struct slice){escaped, uri_escape(query.at[i], escaped)});
 }
 
 /* An underscore could imitate a '-' for a program that makes variables of the fields. */
@@ -171,7 +175,7 @@ long upstream_request_write(const struct request *request,
 		return -1;
 	put(&result, request->method_name);
 	put(&result, SLICE(" "));
-	put_target(&result, request, context->path);
+	put_target(&result, request, context->path, context->query);
 	put(&result, SLICE(" HTTP/1.1\r\n"));
 	put_host(&result, request, context->server_addr);
 	for (unsigned i = 0; i < request->header_count && !result.full; i++) {

@@ -10,6 +10,7 @@
 /* What is known about a request beside its head. */
 struct upstream_request_context {
 	const char *path;	 /* decoded, and rewritten if a rule requires that */
+	struct slice query;	 /* the client's, or of that rule */
 	const char *remote_addr; /* of the client */
 	const char *server_addr; /* for Host if the client sent none */
 	bool https;		 /* the client's URL is */

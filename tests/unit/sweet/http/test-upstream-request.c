@@ -78,6 +78,7 @@ START_TEST(test_requests)
 
 		parse(&request, head, cases[i].request, path, sizeof(path));
 		context.path = cases[i].path ? cases[i].path : path;
+		context.query = request.query;
 		ck_assert_msg(upstream_request_write(&request, &context, out, length) ==
 				      (long)length,
 			      "%s", cases[i].request);
@@ -87,6 +88,23 @@ START_TEST(test_requests)
 			ck_assert_int_eq(upstream_request_write(&request, &context, out, room), -1);
 		free(out);
 	}
+}
+END_TEST
+
+/* The query of a rule cannot end the line. */
+START_TEST(test_other_query)
+{
+	static const char sent[] = GET("/?a=b%20c%23%0D%0A%C3%A4") HOST TO;
+	char head[256], path[16], out[512];
+	struct request request;
+
+	parse(&request, head, GET("/?q") HOST, path, sizeof(path));
+	context.path = path;
+	context.query = SLICE("a=b c#\r\n\xc3\xa4");
+	ck_assert_int_eq(upstream_request_write(&request, &context, out, sizeof(out)),
+			 (long)sizeof(sent) - 1);
+	ck_assert_mem_eq(out, sent, sizeof(sent) - 1);
+	context.query = (struct slice){0};
 }
 END_TEST
 
@@ -131,6 +149,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_requests);
+	tcase_add_test(tcase, test_other_query);
 	tcase_add_test(tcase, test_https_and_authorization);
 	tcase_add_test(tcase, test_many_options);
 }
