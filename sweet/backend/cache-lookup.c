@@ -19,6 +19,7 @@
 #include "backend/cache-fill.h"
 #include "backend/cache-store.h"
 #include "core/cache-place.h"
+#include "http/upstream-request.h"
 
 #define LINES_MAX 224 /* bytes of header lines that are added to each response */
 #define VARY "Vary: Accept-Encoding\r\n"
@@ -339,6 +340,10 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 	struct look *look = look_of(transaction);
 	struct thread *thread = transaction->thread;
 
+	/* What follows belongs to one client. */
+	if (upstream_request_upgrade(transaction->request,
+				     transaction->http2 ? NULL : pool->settings->upgrade))
+		return backend_call_start(pool, transaction, skip);
 	if (!is_safe(transaction->request)) {
 		enum respond respond;
 

@@ -23,6 +23,8 @@ long http_describe(const struct gateway_pool *pool, const struct transaction *tr
 		.server_addr = transaction->server_addr,
 		.https = transaction->https,
 		.authorization = pool->settings->pass_authorization,
+		.upgrade = upstream_request_upgrade(
+			transaction->request, transaction->http2 ? NULL : pool->settings->upgrade),
 	};
 
 	(void)skip; /* the application gets the whole path */
@@ -42,6 +44,24 @@ static bool is_safe(struct slice head)
 	return false;
 }
 
+/* Returns the protocol that the head asks for, or NULL. */
+static const char *find_upgrade(struct slice head, char **protocols)
+{
+	static const char line[] = "\r\n" UPSTREAM_REQUEST_UPGRADE "Upgrade: ";
+	const char *at = memmem(head.at, head.length, line, sizeof(line) - 1);
+	struct slice token;
+
+	if (!at)
+		return NULL;
+	at += sizeof(line) - 1;
+	/* It is the last line. */
+	token = (struct slice){at, (size_t)(head.at + head.length - at) - strlen("\r\n")};
+	for (; protocols && *protocols; protocols++)
+		if (slice_is(token, *protocols))
+			return *protocols;
+	return NULL;
+}
+
 static int make(struct backend_call *call, struct slice block)
 {
 	struct upstream_call *own = upstream_call_of(call);
@@ -54,6 +74,7 @@ static int make(struct backend_call *call, struct slice block)
 	};
 
 	own->repeatable = is_safe(block) && !body.more;
+	own->upgrade = own->stream.upgrade = find_upgrade(block, call->pool->settings->upgrade);
 	return http_message_make(&own->message, block, &body);
 }
 
@@ -63,6 +84,7 @@ static void begin(struct upstream_link *link, const struct backend_call *call)
 {
 	upstream_reply_init(&link->reply, call->transaction->head_only,
 			    call->pool->settings->max_response_header);
+	link->reply.upgrade = upstream_call_of((struct backend_call *)(uintptr_t)call)->upgrade;
 }
 
 static bool feed(struct upstream_link *link, struct read_buffer *buffer,
@@ -70,6 +92,10 @@ static bool feed(struct upstream_link *link, struct read_buffer *buffer,
 {
 	struct upstream_call *own = upstream_call_of(link->user);
 
+	if (found->event == UPSTREAM_HEAD && found->head.status == 101)
+		upstream_switched(link);
+	if (found->event == UPSTREAM_BODY && own->switched)
+		upstream_switched(link);
 	if (found->event == UPSTREAM_HEAD)
 		return response_stream_http_head(&own->stream, &found->head.fields);
 	if (found->event == UPSTREAM_BODY)

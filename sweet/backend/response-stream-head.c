@@ -3,6 +3,7 @@
  * response-stream-head.c - the head of a response: collects it from one or several buffers, parses
  * it, and fills the transaction.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,10 +69,17 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 	if (length < 0)
 		return response_stream_fail(stream,
 					    "malformed header lines, or no memory for them");
+	if (head->status == 101) {
+		length += sprintf(transaction_lines(transaction) + length, "Upgrade: %s\r\n",
+				  stream->upgrade);
+		facts.has_type = true; /* it is no body that has one */
+		transaction->tunnel = stream->source->from_client;
+	}
 	if (head->unit && !take_unit(stream, head))
 		return false;
 	stream->has_head = true;
-	has_body = head->status >= 200 && head->status != 204 && head->status != 304;
+	has_body = (head->status >= 200 || head->status == 101) && head->status != 204 &&
+		   head->status != 304;
 	stream->left = head->unit	  ? 0
 		       : !has_body	  ? 0
 		       : head->has_length ? head->length

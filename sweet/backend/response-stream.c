@@ -210,6 +210,7 @@ static bool fail_as(struct response_stream *stream, int status, const char *faul
 	}
 	/* Undo what was prepared for the response. */
 	transaction->next = NULL;
+	transaction->tunnel = NULL;
 	transaction->head_length = 0;
 	transaction->length = 0;
 	transaction->bodiless = false;

@@ -35,6 +35,8 @@ struct response_stream_source {
 	void (*resume)(struct backend_call *call);
 	/* Returns NULL if the program may have that unit sent; else the reason, and what to do. */
 	const char *(*refusal)(struct backend_call *call, size_t id);
+	/* The client has sent bytes of another protocol; length 0: its end.  NULL: never. */
+	void (*from_client)(struct transaction *transaction, const char *data, size_t length);
 	/* Writes a name for the log, as "script /cgi-bin/x (pid 12)". */
 	const char *(*name)(struct backend_call *call, char *out, size_t size);
 };
@@ -54,6 +56,7 @@ struct response_stream {
 	struct timer later; /* for the release */
 	struct timer again; /* to read more in the next turn */
 	bool held, releasing;
+	const char *upgrade;  /* the protocol that the request asks for; or NULL */
 	uint16_t http_status; /* while it is held: head has the lines of an HTTP response; or 0 */
 	bool has_head, announced, awaited, ended, failed; /* see response-stream.c */
 	bool full;					  /* the source waits for resume() */

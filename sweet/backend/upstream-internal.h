@@ -87,14 +87,16 @@ struct upstream_call {
 	const struct upstream *where;	  /* the last address; or NULL */
 	struct sender sender;		  /* process that wrote the beginning of the response */
 	struct upstream_message message;
-	struct timer later; /* reports a failure that came too early */
-	uint64_t tried;	    /* addresses, one bit each */
+	struct timer later;  /* reports a failure that came too early */
+	uint64_t tried;	     /* addresses, one bit each */
+	const char *upgrade; /* the protocol that the request asks for; or NULL */
 	unsigned attempts;
 	unsigned errors; /* bytes of error output so far */
 	bool repeatable;
 	bool asked;	      /* a further piece of the body is requested: the first is gone */
 	bool stopped_reading; /* the application reads no more of the body */
 	bool came;	      /* the response has begun */
+	bool switched;	      /* and is in another protocol */
 };
 
 static_assert(sizeof(struct upstream_call) <= BACKEND_CALL_OWN, "fits a call");
@@ -177,6 +179,9 @@ void upstream_ended(struct upstream_link *link, int error);
 /* --- upstream-response.c --- */
 
 extern const struct response_stream_source upstream_source;
+
+/* The response is in another protocol, and bytes of it have come, or were sent. */
+void upstream_switched(struct upstream_link *link);
 
 /* Callbacks of links. */
 void upstream_readable(struct upstream_link *link);

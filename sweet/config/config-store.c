@@ -224,6 +224,26 @@ const char *store_methods(const struct key *key, char **values, void *base, cons
 	return store_list(key, values, base, wrong);
 }
 
+#define UPGRADE_MAX 32 /* bytes of a protocol's name */
+
+/* HTTP/2 in clear text would carry requests past the rules of this server. */
+const char *store_upgrade(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		size_t length = strlen(values[i]);
+
+		*wrong = values[i];
+		for (const char *at = values[i]; *at; at++)
+			if (!syntax_is_token(*at))
+				return "must be the name of a protocol, like websocket";
+		if (length == 0 || length > UPGRADE_MAX)
+			return "must be the name of a protocol, like websocket";
+		if (g_ascii_strncasecmp(values[i], "h2", 2) == 0)
+			return "must not be HTTP/2, whose requests the server would not see";
+	}
+	return store_list(key, values, base, wrong);
+}
+
 /* The server needs its own values of some. */
 const char *store_variables(const struct key *key, char **values, void *base, const char **wrong)
 {

@@ -27,6 +27,7 @@ const char *store_align(const struct key *key, char **values, void *base, const 
 const char *store_suffix(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_try_files(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_accel(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_upgrade(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_methods(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_variables(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_headers(const struct key *key, char **values, void *base, const char **wrong);

@@ -52,6 +52,7 @@ void pool_config_unref(struct pool_config *pool)
 	g_strfreev(pool->variables);
 	g_strfreev(pool->methods);
 	g_strfreev(pool->accel);
+	g_strfreev(pool->upgrade);
 	g_free(pool);
 }
 
@@ -106,6 +107,8 @@ static const char *missing(const struct pool_config *pool)
 		return "has a suffix, which is for scripts of FastCGI applications";
 	if (pool->accel && pool->accel[0] && pool->protocol == POOL_WORKER)
 		return "has accel, which is for other programs than workers";
+	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)
+		return "has upgrade, which is for HTTP servers";
 	if (pool->trust_cache_ids && !has_upstream)
 		return "has trust-cache-ids, which is for applications at upstream";
 	/* Its lines are copied while the event loop waits. */
@@ -221,6 +224,7 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       g_strcmp0(one->suffix, other->suffix) == 0 &&
 	       same_lists(one->variables, other->variables) &&
 	       same_lists(one->methods, other->methods) && same_lists(one->accel, other->accel) &&
+	       same_lists(one->upgrade, other->upgrade) && one->upgrade_ms == other->upgrade_ms &&
 	       one->pass_authorization == other->pass_authorization &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
 	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&

@@ -146,6 +146,36 @@ ssize_t connection_drop_body(struct connection *connection, const char *data, si
 	return used;
 }
 
+/* --- another protocol ------------------------------------------------------------- */
+
+void connection_hold_input(struct transaction *transaction, bool hold)
+{
+	struct connection *connection = transaction->connection;
+
+	if (!connection || connection->paused == hold)
+		return;
+	connection->paused = hold;
+	if (hold)
+		connection->transport->pause(connection);
+	else
+		connection->transport->resume(connection);
+}
+
+static void pass_on(struct connection *connection, const char *data, size_t length)
+{
+	struct transaction *transaction = &connection->output->transaction;
+
+	if (length)
+		transaction->tunnel(transaction, data, length);
+	if (connection->ended)
+		transaction->tunnel(transaction, NULL, 0);
+}
+
+void connection_begin_tunnel(struct connection *connection)
+{
+	connection_consume_input(connection, pass_on);
+}
+
 /* --- bytes that wait for their turn ------------------------------------------------ */
 
 #define INPUT_PAUSE 32768 /* bytes that are saved before reading pauses */

@@ -320,6 +320,12 @@ void connection_start_receiving(struct connection *connection, const char *data,
 /* Returns how many bytes belonged to the body. */
 size_t connection_receive_body(struct connection *connection, const char *data, size_t length);
 
+/* The hold_input() of struct transaction. */
+void connection_hold_input(struct transaction *transaction, bool hold);
+
+/* Passes what has come to the transaction's tunnel(), whose response 101 is about to be sent. */
+void connection_begin_tunnel(struct connection *connection);
+
 /* The client does not send a body in time that a responder waits for. */
 void connection_refuse_slow_body(struct connection *connection);
 

@@ -119,6 +119,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->moved = connection_moved;
 	transaction->give_up = give_up;
 	transaction->drop_upload = connection_drop_upload;
+	transaction->hold_input = connection_hold_input;
 	counter_add(&thread->counters.requests, 1);
 	if (thread->logs.wants)
 		output_remember_line(output, head, length);

@@ -132,8 +132,11 @@ void connection_respond(struct connection *connection)
 			connection->keep_alive = false;
 	}
 	/* Such a client finds the end of the body only by the end of the connection. */
-	if (connection->http10 && connection->output->transaction.length == TRANSACTION_UNKNOWN)
+	if ((connection->http10 || connection->output->transaction.tunnel) &&
+	    connection->output->transaction.length == TRANSACTION_UNKNOWN)
 		connection->keep_alive = false;
+	if (connection->output->transaction.tunnel)
+		connection_begin_tunnel(connection);
 	send_piece(connection,
 		   output_head(connection->output, connection->keep_alive, connection->http10));
 }

@@ -210,6 +210,12 @@ static void begin_session(struct connection *connection, const char *data, size_
 	free(whole);
 }
 
+/* The response has switched to another protocol. */
+static bool has_tunnel(const struct connection *connection)
+{
+	return connection->output && connection->output->transaction.tunnel;
+}
+
 /* Starts a request when its head is complete; what follows waits for its response. */
 static void consume(struct connection *connection, const char *data, size_t length)
 {
@@ -239,6 +245,11 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		}
 		if (length == 0)
 			return;
+	}
+	if (has_tunnel(connection)) {
+		connection->output->transaction.tunnel(&connection->output->transaction, data,
+						       length);
+		return;
 	}
 	if (connection->state != READING) {
 		if (!connection_keep_input(connection, data, length))
@@ -341,6 +352,8 @@ static void deliver(struct connection *connection, const char *data, size_t leng
 static void peer_ended(struct connection *connection)
 {
 	connection->ended = true;
+	if (has_tunnel(connection))
+		connection->output->transaction.tunnel(&connection->output->transaction, NULL, 0);
 	/*
 	 * A client may close its end and still read the response (RFC 9112, section 9.6); but with
 	 * HTTP/2 it could not open a window any more.

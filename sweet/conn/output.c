@@ -111,6 +111,7 @@ struct output *output_open(struct thread *thread)
 	transaction->finish = NULL;
 	transaction->gone = NULL;
 	transaction->redirects = 0;
+	transaction->tunnel = NULL;
 	transaction->store = NULL;
 	transaction->store_mark = 0;
 	transaction->long_head = transaction->long_out = NULL;
@@ -304,10 +305,12 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	if (transaction->https && transaction->host && transaction->host->hsts)
 		at = append_hsts(at, transaction->host->hsts);
 	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
-	if (unknown && !http10)
+	if (unknown && !http10 && !transaction->tunnel)
 		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
-	output->chunked = unknown && !http10 && !transaction->head_only;
-	if (!keep_alive)
+	output->chunked = unknown && !http10 && !transaction->head_only && !transaction->tunnel;
+	if (transaction->tunnel)
+		at = APPEND(at, "Connection: Upgrade\r\n");
+	else if (!keep_alive)
 		at = APPEND(at, "Connection: close\r\n");
 	else if (http10)
 		at = APPEND(at, "Connection: keep-alive\r\n");

@@ -204,6 +204,13 @@ struct transaction {
 	uint64_t (*moved)(const struct transaction *transaction);
 	/* The client is too slow: ends the connection, which calls finish(). */
 	void (*give_up)(struct transaction *transaction);
+	/*
+	 * With a response 101, set by the responder: gets what the client sends from then on; length
+	 * 0: its end.  The body of the response is sent as it is.
+	 */
+	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
+	/* Stops that, soon, or continues. */
+	void (*hold_input)(struct transaction *transaction, bool hold);
 	unsigned redirects; /* number so far */
 	void *connection;   /* the connection; NULL: it has ended */
 	/* Called by the connection; may be NULL: */

@@ -18,7 +18,8 @@ static const char version[] = "HTTP/1."; /* a digit and a space follow */
 /* What the lines have said so far. */
 struct said {
 	unsigned minor, fields;
-	bool length, coding, close, keep_alive;
+	bool length, coding, close, keep_alive, upgrade;
+	unsigned upgrades; /* lines */
 };
 
 static bool is_digit(char byte)
@@ -76,6 +77,7 @@ static const char *note_connection(struct said *said, struct slice value)
 	while (field_part(&value, ',', &option)) {
 		said->close |= slice_is(option, "close");
 		said->keep_alive |= slice_is(option, "keep-alive");
+		said->upgrade |= slice_is(option, "upgrade");
 	}
 	return NULL;
 }
@@ -87,6 +89,10 @@ static const char *note(struct upstream_head *head, struct said *said, struct sl
 		said->length = true;
 	if (slice_is(name, "Connection"))
 		return note_connection(said, value);
+	if (slice_is(name, "Upgrade")) {
+		said->upgrades++;
+		head->upgrade = value;
+	}
 	if (!slice_is(name, "Transfer-Encoding"))
 		return NULL;
 	if (said->coding)
@@ -124,8 +130,11 @@ static const char *finish(struct upstream_head *head, const struct said *said)
 	if (said->length && head->status < 200)
 		return "a Content-Length in an interim response";
 	head->keep_alive = !said->close && (said->minor || said->keep_alive);
-	return head->status < 200 ? NULL
-				  : cgihead_read_http(&head->fields, head->status, head->lines);
+	if (!said->upgrade || said->upgrades != 1)
+		head->upgrade = (struct slice){0};
+	return head->status < 200 && head->status != 101
+		       ? NULL
+		       : cgihead_read_http(&head->fields, head->status, head->lines);
 }
 
 const char *upstream_head_parse(struct upstream_head *head, struct slice text)

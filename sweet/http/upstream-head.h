@@ -12,9 +12,10 @@
 
 struct upstream_head {
 	int status;	       /* 100 to 599 */
-	struct cgihead fields; /* unless status is below 200 */
+	struct cgihead fields; /* unless it is an interim response */
 	struct slice lines;    /* all header lines */
 	bool chunked;	       /* the body is */
+	struct slice upgrade;  /* a single Upgrade line's value, named by Connection; or empty */
 	bool keep_alive;       /* the server will accept another request */
 };
 

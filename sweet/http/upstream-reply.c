@@ -43,7 +43,9 @@ static void begin_body(struct upstream_reply *reply, const struct upstream_head 
 	reply->keep_alive = head->keep_alive;
 	reply->left = head->fields.length;
 	chunked_init(&reply->chunked);
-	if (reply->no_body || head->status == 204 || head->status == 304)
+	if (head->status == 101)
+		reply->state = TO_CLOSE;
+	else if (reply->no_body || head->status == 204 || head->status == 304)
 		reply->state = OVER;
 	else if (head->chunked)
 		reply->state = CHUNKS;
@@ -63,9 +65,11 @@ static const char *take_head(struct upstream_reply *reply, struct slice text,
 
 	if (wrong)
 		return wrong;
-	if (found->head.status == 101)
+	if (found->head.status == 101 && !reply->upgrade)
 		return "switched protocols, for which nobody had asked";
-	if (found->head.status < 200)
+	if (found->head.status == 101 && !slice_is(found->head.upgrade, reply->upgrade))
+		return "switched to another protocol than it was asked for";
+	if (found->head.status < 200 && found->head.status != 101)
 		return ++reply->interims > UPSTREAM_INTERIMS_MAX ? "too many interim responses"
 								 : NULL;
 	found->event = UPSTREAM_HEAD;

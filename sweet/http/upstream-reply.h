@@ -28,9 +28,10 @@ struct upstream_reply {
 	struct chunked chunked;
 	unsigned interims;
 	uint8_t state;
-	bool no_body;	 /* the request was HEAD */
-	bool taken;	 /* part was a head, and is not needed any more */
-	bool keep_alive; /* after the end: the connection can be used again */
+	const char *upgrade; /* a protocol that the request asks for; or NULL */
+	bool no_body;	     /* the request was HEAD */
+	bool taken;	     /* part was a head, and is not needed any more */
+	bool keep_alive;     /* after the end: the connection can be used again */
 };
 
 /* What upstream_reply_read() found. */
@@ -41,7 +42,10 @@ struct upstream_found {
 	const char *fault;
 };
 
-/* Begins with the response to a request. most: bytes of a head. */
+/*
+ * Begins with the response to a request. most: bytes of a head.  The caller may set upgrade: a
+ * response 101 with that protocol is final then, and what follows until the end is its body.
+ */
 void upstream_reply_init(struct upstream_reply *reply, bool head_only, size_t most);
 
 /* Whether upstream_reply_read() returns UPSTREAM_END next. */

@@ -164,6 +164,40 @@ static void put_forwarded(struct out *out, const struct request *request,
 		put_line(out, SLICE("X-Forwarded-Host"), request->host);
 }
 
+static bool has_option(const struct request *request, const char *option)
+{
+	for (unsigned i = 0; i < request->header_count; i++) {
+		struct slice rest = request->headers[i].value, part;
+
+		if (!slice_is(request->headers[i].name, "Connection"))
+			continue;
+		while (field_part(&rest, ',', &part))
+			if (slice_is(part, option))
+				return true;
+	}
+	return false;
+}
+
+const char *upstream_request_upgrade(const struct request *request, char **protocols)
+{
+	const struct slice *value = NULL;
+
+	if (!protocols || !*protocols || request->method != METHOD_GET || request->minor == 0 ||
+	    request->chunked || request->content_length || !has_option(request, "Upgrade"))
+		return NULL;
+	for (unsigned i = 0; i < request->header_count; i++) {
+		if (!slice_is(request->headers[i].name, "Upgrade"))
+			continue;
+		if (value)
+			return NULL;
+		value = &request->headers[i].value;
+	}
+	for (; value && *protocols; protocols++)
+		if (slice_is(*value, *protocols))
+			return *protocols;
+	return NULL;
+}
+
 long upstream_request_write(const struct request *request,
 			    const struct upstream_request_context *context, char *out,
 			    size_t out_size)
@@ -186,5 +220,10 @@ long upstream_request_write(const struct request *request,
 			put_line(&result, header->name, header->value);
 	}
 	put_forwarded(&result, request, context);
+	if (context->upgrade) {
+		put(&result, SLICE(UPSTREAM_REQUEST_UPGRADE));
+		put_line(&result, SLICE("Upgrade"),
+			 (struct slice){context->upgrade, strlen(context->upgrade)});
+	}
 	return result.full ? -1 : (long)(result.at - out);
 }

@@ -7,6 +7,9 @@
 
 #include "http/request.h"
 
+/* The line before that of Upgrade.  No other request has it. */
+#define UPSTREAM_REQUEST_UPGRADE "Connection: Upgrade\r\n"
+
 /* What is known about a request beside its head. */
 struct upstream_request_context {
 	const char *path;	 /* decoded, and rewritten if a rule requires that */
@@ -15,7 +18,14 @@ struct upstream_request_context {
 	const char *server_addr; /* for Host if the client sent none */
 	bool https;		 /* the client's URL is */
 	bool authorization;	 /* pass that field as well */
+	const char *upgrade;	 /* of upstream_request_upgrade(); or NULL */
 };
+
+/*
+ * Returns the protocol of the list (which ends with NULL, or is NULL) that the client wants to
+ * switch to; NULL if none, or if the request says anything else than that.
+ */
+const char *upstream_request_upgrade(const struct request *request, char **protocols);
 
 /*
  * Writes the request line and the fields, without those that frame the body and without the empty

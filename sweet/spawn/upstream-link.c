@@ -117,6 +117,65 @@ static void sent(struct loop_send *op, int result)
 		link->owner->drained(link);
 }
 
+/* --- another protocol --------------------------------------------------------------------- */
+
+static void wrote(struct loop_send *op, int result);
+
+static void write_on(struct upstream_link *link)
+{
+	link->writing = g_steal_pointer(&link->backlog);
+	link->send.message = (struct NC_send)NC_SEND_INIT(.header = (char *)link->writing->data,
+							  .header_length = link->writing->len);
+	link->send.sent = wrote;
+	link->sending = true;
+	loop_send_start(link->loop, &link->send, link->fd);
+}
+
+static void wrote(struct loop_send *op, int result)
+{
+	struct upstream_link *link =
+		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
+
+	link->sending = false;
+	g_clear_pointer(&link->writing, g_byte_array_unref);
+	if (result < 0) {
+		link->owner->broke(link, result);
+		return;
+	}
+	if (link->backlog) {
+		write_on(link);
+		return;
+	}
+	if (link->ending)
+		(void)shutdown(link->fd, SHUT_WR);
+	link->owner->drained(link);
+}
+
+bool upstream_link_write(struct upstream_link *link, const char *data, size_t length)
+{
+	ssize_t done = 0;
+
+	if (!link->sending)
+		done = send(link->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (done == (ssize_t)length || (done < 0 && errno != EAGAIN))
+		return true;
+	done = done < 0 ? 0 : done;
+	if (!link->backlog)
+		link->backlog = g_byte_array_new();
+	g_byte_array_append(link->backlog, (const uint8_t *)data + done,
+			    (unsigned)(length - (size_t)done));
+	if (!link->sending)
+		write_on(link);
+	return false;
+}
+
+void upstream_link_end(struct upstream_link *link)
+{
+	link->ending = true;
+	if (!link->sending)
+		(void)shutdown(link->fd, SHUT_WR);
+}
+
 static void too_late(struct timer *timer)
 {
 	struct upstream_link *link =
@@ -232,5 +291,7 @@ void upstream_link_close(struct upstream_link *link)
 	timer_stop(&link->timer);
 	loop_close_fd(link->loop, link->fd);
 	body_queue_clear(&link->queue);
+	g_clear_pointer(&link->writing, g_byte_array_unref);
+	g_clear_pointer(&link->backlog, g_byte_array_unref);
 	free(link);
 }

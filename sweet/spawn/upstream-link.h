@@ -9,6 +9,8 @@
 #ifndef SWEET_UPSTREAM_LINK_H
 #define SWEET_UPSTREAM_LINK_H
 
+#include <glib.h>
+
 #include "base/body-queue.h"
 #include "event/loop.h"
 #include "http/fcgi.h"
@@ -26,7 +28,7 @@ struct upstream_link_owner {
 	void (*readable)(struct upstream_link *link);
 	/* The request cannot be sent: negated errno; -ETIMEDOUT: not within UPSTREAM_CONNECT_MS. */
 	void (*broke)(struct upstream_link *link, int error);
-	/* The body so far was sent, and more will follow: upstream_link_body(). */
+	/* The body so far was sent, and more will follow; or all of upstream_link_write() was. */
 	void (*drained)(struct upstream_link *link);
 	/* The idle time has passed. */
 	void (*idled)(struct upstream_link *link);
@@ -75,9 +77,11 @@ struct upstream_link {
 	struct NC_range piece;			/* being sent */
 	char header[UPSTREAM_FRAME_MAX];
 	int fd;
-	bool sending; /* a send is pending */
-	bool taken;   /* the application accepted the beginning of the request */
-	bool sent;    /* the end of the request was sent, or is being sent */
+	bool sending;		       /* a send is pending */
+	bool taken;		       /* the application accepted the beginning of the request */
+	GByteArray *writing, *backlog; /* of upstream_link_write(); or NULL */
+	bool ending;		       /* after that, our end closes */
+	bool sent;		       /* the end of the request was sent, or is being sent */
 	unsigned requests;
 	uint64_t opened_ms;
 };
@@ -98,6 +102,15 @@ int upstream_link_request(struct upstream_link *link, const struct upstream_mess
 
 /* Adds a part of the body, after drained() or earlier.  Returns 0 or -errno. */
 int upstream_link_body(struct upstream_link *link, struct NC_range piece, bool more);
+
+/*
+ * The request is sent, and the protocol has changed: sends bytes.  Returns true if the system has
+ * taken all of them; else drained() will be called.  An error shows when the response is read.
+ */
+bool upstream_link_write(struct upstream_link *link, const char *data, size_t length);
+
+/* Closes our end after these bytes. */
+void upstream_link_end(struct upstream_link *link);
 
 /* The request is over in both directions; idled() is called after ms. */
 void upstream_link_rest(struct upstream_link *link, unsigned ms);

@@ -27,7 +27,8 @@ static void check_head(const struct upstream_head *head)
 	long length;
 
 	MUST(out);
-	MUST(head->status >= 200 && head->status <= 599 && head->status == head->fields.status);
+	MUST((head->status >= 200 || head->status == 101) && head->status <= 599 &&
+	     head->status == head->fields.status);
 	MUST(!(head->chunked && head->fields.has_length));
 	MUST(head->fields.length <= INT64_MAX && !head->fields.unit &&
 	     !head->fields.local_redirect);
@@ -79,6 +80,7 @@ static struct outcome run(const uint8_t *data, size_t size, bool head_only, size
 	struct outcome outcome = {0};
 
 	upstream_reply_init(&reply, head_only, HEAD_MOST);
+	reply.upgrade = "websocket";
 	for (size_t at = 0; at < size && !outcome.over && !outcome.failed;) {
 		size_t part = step && step < size - at ? step : size - at;
 		char *copy = exact_copy(data + at, part);

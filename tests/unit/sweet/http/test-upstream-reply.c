@@ -10,6 +10,7 @@
 #include "suite.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
+#define SWITCH "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n"
 #define MOST 128 /* bytes of a head */
 
 /* The response, as "status:body|what ended it". */
@@ -24,20 +25,25 @@ static const struct {
 	const char *raw;
 	size_t length;
 	bool head_only;
+	const char *upgrade;
 	const char *says; /* '.': complete, '+': and kept, '$': complete when it closes */
 	const char *wrong;
 } cases[] = {
 #define GOOD(raw, says)                                                                            \
 	{                                                                                          \
-		raw, sizeof(raw) - 1, false, says, NULL                                            \
+		raw, sizeof(raw) - 1, false, NULL, says, NULL                                      \
 	}
 #define TO_HEAD(raw, says)                                                                         \
 	{                                                                                          \
-		raw, sizeof(raw) - 1, true, says, NULL                                             \
+		raw, sizeof(raw) - 1, true, NULL, says, NULL                                       \
 	}
 #define BAD(raw, wrong)                                                                            \
 	{                                                                                          \
-		raw, sizeof(raw) - 1, false, NULL, wrong                                           \
+		raw, sizeof(raw) - 1, false, NULL, NULL, wrong                                     \
+	}
+#define UPGRADE(raw, says, wrong)                                                                  \
+	{                                                                                          \
+		raw, sizeof(raw) - 1, false, "websocket", says, wrong                              \
 	}
 	GOOD(OK "Content-Length: 3\r\n\r\nabc", "200:abc+"),
 	GOOD(OK "Content-Length: 0\r\n\r\n", "200:+"),
@@ -61,6 +67,16 @@ static const struct {
 	GOOD("HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 1\r\n\r\na", "200:a+"),
 	GOOD("HTTP/1.1 103 E\r\nA: b\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 204 x\r\n\r\n", "204:+"),
 	TO_HEAD("HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 1\r\n\r\n", "200:+"),
+	/* another protocol */
+	UPGRADE(SWITCH "Upgrade: WebSocket\r\n\r\nabc", "101:abc$", NULL),
+	UPGRADE(SWITCH "Upgrade: websocket\r\n\r\n", "101:$", NULL),
+	UPGRADE("HTTP/1.1 100 C\r\n\r\n" SWITCH "Upgrade: websocket\r\n\r\na", "101:a$", NULL),
+	UPGRADE(OK "Content-Length: 1\r\n\r\na", "200:a+", NULL),
+	UPGRADE(SWITCH "Upgrade: h2c\r\n\r\nabc", NULL, "another protocol"),
+	UPGRADE(SWITCH "Upgrade: websocket, h2c\r\n\r\nabc", NULL, "another protocol"),
+	UPGRADE(SWITCH "Upgrade: websocket\r\nUpgrade: websocket\r\n\r\n", NULL, "another"),
+	UPGRADE(SWITCH "\r\nabc", NULL, "another protocol"),
+	UPGRADE("HTTP/1.1 101 x\r\nUpgrade: websocket\r\n\r\n", NULL, "another protocol"),
 	/* incomplete */
 	BAD("", "ended before the answer"),
 	BAD("HTTP/1.1 200", "middle of its response head"),
@@ -80,6 +96,7 @@ static const struct {
 	    "too long"),
 #undef GOOD
 #undef TO_HEAD
+#undef UPGRADE
 #undef BAD
 };
 
@@ -133,6 +150,7 @@ static void run(size_t i, const size_t *cuts, unsigned count)
 	size_t at = 0;
 
 	upstream_reply_init(&reply, cases[i].head_only, MOST);
+	reply.upgrade = cases[i].upgrade;
 	for (unsigned cut = 0; cut < count; cut++) {
 		feed(&reply, &outcome, cases[i].raw + at, cuts[cut] - at);
 		at = cuts[cut];

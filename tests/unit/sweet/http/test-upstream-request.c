@@ -127,6 +127,54 @@ START_TEST(test_https_and_authorization)
 }
 END_TEST
 
+static const struct {
+	const char *request;
+	const char *protocol; /* NULL: none */
+} upgrades[] = {
+	{GET("/") HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n", "websocket"},
+	{GET("/") HOST "connection: keep-alive, UPGRADE\r\nupgrade: WebSocket\r\n", "websocket"},
+	{GET("/") HOST "Connection: a\r\nConnection: upgrade\r\nUpgrade: other\r\n", "other"},
+	{GET("/") HOST "Upgrade: websocket\r\n", NULL},
+	{GET("/") HOST "Connection: Upgrade\r\n", NULL},
+	{GET("/") HOST "Connection: Upgrade\r\nUpgrade: h2c\r\n", NULL},
+	{GET("/") HOST "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", NULL},
+	{GET("/") HOST "Connection: Upgrade\r\nUpgrade: other\r\nUpgrade: other\r\n", NULL},
+	{GET("/") HOST "Connection: Upgrade\r\nUpgrade: other\r\nContent-Length: 1\r\n", NULL},
+	{GET("/") HOST "Connection: Upgrade\r\nUpgrade: other\r\nTransfer-Encoding: chunked\r\n",
+	 NULL},
+	{"POST / HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n", NULL},
+	{"GET / HTTP/1.0\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n", NULL},
+};
+
+START_TEST(test_upgrades)
+{
+	static const char sent[] =
+		GET("/") HOST TO UPSTREAM_REQUEST_UPGRADE "Upgrade: websocket\r\n";
+	char *protocols[] = {"websocket", "other", NULL}, *none[] = {NULL};
+	char head[512], path[16], out[512];
+	struct upstream_request_context other = context;
+	struct request request;
+
+	for (size_t i = 0; i < sizeof(upgrades) / sizeof(upgrades[0]); i++) {
+		const char *found;
+
+		parse(&request, head, upgrades[i].request, path, sizeof(path));
+		found = upstream_request_upgrade(&request, protocols);
+		ck_assert_msg(found ? upgrades[i].protocol && !strcmp(found, upgrades[i].protocol)
+				    : !upgrades[i].protocol,
+			      "%s", upgrades[i].request);
+		ck_assert_ptr_null(upstream_request_upgrade(&request, none));
+		ck_assert_ptr_null(upstream_request_upgrade(&request, NULL));
+	}
+	parse(&request, head, upgrades[0].request, path, sizeof(path));
+	other.path = path;
+	other.upgrade = "websocket";
+	ck_assert_int_eq(upstream_request_write(&request, &other, out, sizeof(out)),
+			 (long)sizeof(sent) - 1);
+	ck_assert_mem_eq(out, sent, sizeof(sent) - 1);
+}
+END_TEST
+
 START_TEST(test_many_options)
 {
 	char text[256], head[512], path[16], out[512];
@@ -151,6 +199,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_requests);
 	tcase_add_test(tcase, test_other_query);
 	tcase_add_test(tcase, test_https_and_authorization);
+	tcase_add_test(tcase, test_upgrades);
 	tcase_add_test(tcase, test_many_options);
 }
 
