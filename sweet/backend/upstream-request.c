@@ -46,6 +46,7 @@ void upstream_detach(struct upstream_link *link)
 	struct backend_call *call = link->user;
 
 	upstream_call_of(call)->link = NULL;
+	timer_stop(&upstream_call_of(call)->later); /* of a tunnel */
 	response_stream_keep_back(&upstream_call_of(call)->stream);
 	link->user = NULL;
 	link->upstream->in_use--;

@@ -234,6 +234,9 @@ static void next_piece(struct connection *connection)
 
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
+	/* Its responder limits silence. */
+	if (transaction->tunnel)
+		timer_stop(&connection->timer);
 	if (transaction->next(transaction) == RESPOND_NOW)
 		connection_done(transaction);
 	/* The socket reports the error only once: the next read would see a normal end. */

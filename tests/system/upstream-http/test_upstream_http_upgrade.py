@@ -213,6 +213,42 @@ def test_silence(behind):
     assert heard.wait(TIMEOUT)
 
 
+def test_silence_within_its_limit(behind):
+    """The timeouts of clients with HTTP do not apply."""
+    asked_for = threading.Event()
+
+    def late(asked):
+        asked.send(SWITCHED)
+        assert asked.take(4) == b"late"
+        asked.send(b"last")
+        return False
+
+    app = behind(late, pool=POOL, more="send-timeout=1s\nheader-timeout=1s\nbody-timeout=1s\n"
+                 "keep-alive-timeout=1s\n")
+    with Client(app.server.port) as client:
+        upgrade(client)
+        # Longer than all of them; a slow machine makes it only longer.
+        asked_for.wait(3)
+        client.send(b"late")
+        assert client.take(4) == b"last"
+
+
+def test_end_before_a_slow_client(behind):
+    """The limit of silence ends with the server behind: the client still gets everything."""
+    data = pattern(12 * MB)
+
+    def large(asked):
+        asked.send(SWITCHED + data)
+        return False
+
+    app = behind(large, pool=POOL + "upgrade-timeout=1s\n")
+    with Client(app.server.port, buffer=64 * KB) as client:
+        upgrade(client)
+        assert app.ended.acquire(timeout=TIMEOUT)
+        threading.Event().wait(2)
+        assert client.take(len(data)) == data and client.at_end()
+
+
 @pytest.mark.parametrize("who", ["client", "server"])
 def test_reset(behind, who):
     heard, at_work = threading.Event(), threading.Event()
