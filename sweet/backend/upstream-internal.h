@@ -87,7 +87,7 @@ struct upstream_call {
 	const struct upstream *where;	  /* the last address; or NULL */
 	struct sender sender;		  /* process that wrote the beginning of the response */
 	struct upstream_message message;
-	struct timer later;  /* reports a failure that came too early */
+	struct timer later;  /* reports a failure that came too early; limits a tunnel's silence */
 	uint64_t tried;	     /* addresses, one bit each */
 	const char *upgrade; /* the protocol that the request asks for; or NULL */
 	unsigned attempts;

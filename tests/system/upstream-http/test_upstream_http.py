@@ -74,6 +74,16 @@ def test_who_the_client_is(behind, seen):
     assert seen.asked.fields["x-forwarded-host"] == "test"
 
 
+def test_behind_a_trusted_proxy(behind, seen):
+    app = behind(seen, more="trusted-proxies=127.0.0.0/8\n")
+    fetch(app.server.port, "/app", fields=(
+        "X-Forwarded-For: 192.0.2.7, 127.0.0.9\r\nX-Forwarded-Proto: https\r\n"
+        "X-Forwarded-Host: www.example\r\n"))
+    assert seen.asked.fields == {
+        "host": "www.example", "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https",
+        "x-forwarded-host": "www.example"}
+
+
 @pytest.mark.parametrize("passes", [False, True])
 def test_authorization(behind, seen, passes):
     app = behind(seen, pool="pass-authorization=on\n" if passes else "")
