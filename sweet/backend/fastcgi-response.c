@@ -34,7 +34,7 @@ static int make(struct backend_call *call, struct slice block)
 				 call->transaction->upload_more);
 }
 
-static void begin(struct upstream_link *link, const struct backend_call *call)
+static void begin(struct upstream_link *link, struct backend_call *call)
 {
 	(void)call;
 	fcgi_init(&link->fcgi);

@@ -80,11 +80,11 @@ static int make(struct backend_call *call, struct slice block)
 
 /* --- responses -------------------------------------------------------------------------------- */
 
-static void begin(struct upstream_link *link, const struct backend_call *call)
+static void begin(struct upstream_link *link, struct backend_call *call)
 {
 	upstream_reply_init(&link->reply, call->transaction->head_only,
 			    call->pool->settings->max_response_header);
-	link->reply.upgrade = upstream_call_of((struct backend_call *)(uintptr_t)call)->upgrade;
+	link->reply.upgrade = upstream_call_of(call)->upgrade;
 }
 
 static bool feed(struct upstream_link *link, struct read_buffer *buffer,

@@ -33,7 +33,7 @@ struct upstream_wire {
 	/* Makes the request of a call, and judges whether it may be sent twice.  0 or -errno. */
 	int (*make)(struct backend_call *call, struct slice block);
 	/* The link begins to read the response to a call. */
-	void (*begin)(struct upstream_link *link, const struct backend_call *call);
+	void (*begin)(struct upstream_link *link, struct backend_call *call);
 	/* Processes the buffer.  Returns false if the link has no call any more. */
 	bool (*take)(struct upstream_link *link, struct read_buffer *buffer);
 	/* The connection has ended.  Returns why the response is incomplete; NULL: it is not. */
