@@ -59,7 +59,7 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 	}
 	/* As above: if it is taken, the stream may be gone. */
 	stream->failed = true;
-	accel = accel_take(stream->call, head, &fault);
+	accel = head->status == 101 ? ACCEL_NONE : accel_take(stream->call, head, &fault);
 	if (accel == ACCEL_TAKEN)
 		return false;
 	stream->failed = false;

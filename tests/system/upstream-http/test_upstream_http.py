@@ -277,6 +277,29 @@ def test_endless(behind):
         assert sum(sent) < 64 * MB
 
 
+# --- files that the server sends instead -------------------------------------------------------
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_accel(behind, tmp_path, permitted):
+    (tmp_path / "files").mkdir()
+    write(tmp_path / "files" / "one", pattern(MB))
+    write(tmp_path / "hidden" / "two", b"two")
+
+    def answer(asked):
+        field = (b"X-Sendfile: %s/files/one" % bytes(tmp_path) if asked.target == "/app/file"
+                 else b"X-Accel-Redirect: /hidden/two")
+        asked.answer(b"own", field + b"\r\n")
+
+    app = behind(answer, pool=f"accel=internal;{tmp_path}/files\n" if permitted else "",
+                 path="[path /hidden]\ninternal=on\n", more=f"root={tmp_path}\n")
+    with Client(app.server.port) as client:
+        for target, body in (("/app/file", pattern(MB)), ("/app/path", b"two")) * 2:
+            got = client.get(target)
+            assert got.body == (body if permitted else b"own")
+            assert "X-Sendfile" not in got and "X-Accel-Redirect" not in got
+
+
 # --- the cache of responses ------------------------------------------------------------------
 
 
