@@ -201,7 +201,7 @@ START_TEST(test_once)
 		respcache_put(variant);
 		respcache_put(again);
 		respcache_put(entry);
-		ck_assert_int_eq(respcache_purge(responses, SLICE("/a")), 1);
+		ck_assert_int_eq(respcache_purge(responses, SLICE("/a"), false), 1);
 		ck_assert_uint_eq(stat_now().bytes, 0);
 	}
 	close_variants();
@@ -220,7 +220,7 @@ START_TEST(test_purged)
 		variant = make(entry);
 		id = respcache_view(variant)->ranges[0].id;
 		ck_assert(is_alive(id));
-		ck_assert_int_eq(respcache_purge(responses, SLICE("t")), 1);
+		ck_assert_int_eq(respcache_purge(responses, SLICE("t"), false), 1);
 		ck_assert(!is_alive(id));
 		respcache_put(variant);
 		respcache_put(entry);
@@ -240,7 +240,7 @@ START_TEST(test_purged_meanwhile)
 		/* So large that the purge is faster. */
 		entry = store(&asker, KEEP_10 HTML, 200 * SIZE);
 		respcache_compress(responses, entry, coding, compressor);
-		ck_assert_int_eq(respcache_purge(responses, SLICE("/a")), 1);
+		ck_assert_int_eq(respcache_purge(responses, SLICE("/a"), false), 1);
 		/* Whether it had begun or not. */
 		(void)wait_idle();
 		ck_assert_ptr_null(make(entry));
