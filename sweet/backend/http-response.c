@@ -23,6 +23,9 @@ long http_describe(const struct gateway_pool *pool, const struct transaction *tr
 		.server_addr = transaction->server_addr,
 		.https = transaction->https,
 		.authorization = pool->settings->pass_authorization,
+		.request_id = transaction->request_id,
+		.traceparent = transaction->traceparent,
+		.trace_begins = transaction->trace_begins,
 		.upgrade = upstream_request_upgrade(
 			transaction->request, transaction->http2 ? NULL : pool->settings->upgrade),
 	};

@@ -95,7 +95,22 @@ static bool is_ambiguous(struct slice name)
 	return false;
 }
 
-static bool is_omitted(struct slice name, bool authorization)
+static bool is_given(const char *text)
+{
+	return text && *text;
+}
+
+/* Whether the server has a field of its own, or the client's is of another trace. */
+static bool is_replaced(struct slice name, const struct upstream_request_context *context)
+{
+	if (slice_is(name, "X-Request-Id"))
+		return is_given(context->request_id);
+	return is_given(context->traceparent) &&
+	       (slice_is(name, "traceparent") ||
+		(context->trace_begins && slice_is(name, "tracestate")));
+}
+
+static bool is_omitted(struct slice name, const struct upstream_request_context *context)
 {
 	static const struct slice names[] = {
 		SLICE_OF("Connection"),
@@ -124,8 +139,9 @@ static bool is_omitted(struct slice name, bool authorization)
 	    (name.length >= 6 && slice_is((struct slice){name.at, 6}, "Proxy-")))
 		return true;
 	if (slice_is(name, "Authorization"))
-		return !authorization;
-	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+		return !context->authorization;
+	return is_replaced(name, context) ||
+	       slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
 /* Adds the fields that the client declares to be for one hop; returns false if too many. */
@@ -154,6 +170,12 @@ static void put_host(struct out *out, const struct request *request, const char 
 	put(out, SLICE("\r\n"));
 }
 
+static void put_own(struct out *out, struct slice name, const char *value)
+{
+	if (is_given(value))
+		put_line(out, name, (struct slice){value, strlen(value)});
+}
+
 static void put_forwarded(struct out *out, const struct request *request,
 			  const struct upstream_request_context *context)
 {
@@ -162,6 +184,8 @@ static void put_forwarded(struct out *out, const struct request *request,
 	put_line(out, SLICE("X-Forwarded-Proto"), context->https ? SLICE("https") : SLICE("http"));
 	if (request->host.length)
 		put_line(out, SLICE("X-Forwarded-Host"), request->host);
+	put_own(out, SLICE("X-Request-Id"), context->request_id);
+	put_own(out, SLICE("traceparent"), context->traceparent);
 }
 
 static bool has_option(const struct request *request, const char *option)
@@ -215,7 +239,7 @@ long upstream_request_write(const struct request *request,
 	for (unsigned i = 0; i < request->header_count && !result.full; i++) {
 		const struct request_header *header = &request->headers[i];
 
-		if (!is_omitted(header->name, context->authorization) &&
+		if (!is_omitted(header->name, context) &&
 		    !field_options_have(&options, header->name))
 			put_line(&result, header->name, header->value);
 	}

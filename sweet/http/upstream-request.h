@@ -18,7 +18,10 @@ struct upstream_request_context {
 	const char *server_addr; /* for Host if the client sent none */
 	bool https;		 /* the client's URL is */
 	bool authorization;	 /* pass that field as well */
-	const char *upgrade;	 /* of upstream_request_upgrade(); or NULL */
+	const char *request_id;	 /* these three as in struct meta_context */
+	const char *traceparent;
+	bool trace_begins;
+	const char *upgrade; /* of upstream_request_upgrade(); or NULL */
 };
 
 /*

@@ -84,6 +84,15 @@ def test_behind_a_trusted_proxy(behind, seen):
         "x-forwarded-host": "www.example"}
 
 
+def test_request_id(behind, seen):
+    app = behind(seen, more="request-id=on\ntrace=on\n")
+    got = fetch(app.server.port, "/app", fields=(
+        "X-Request-Id: mine\r\ntraceparent: wrong\r\ntracestate: a=b\r\n"))
+    assert seen.asked.fields["x-request-id"] == got["X-Request-Id"] != "mine"
+    assert seen.asked.fields["traceparent"].startswith("00-")
+    assert "tracestate" not in seen.asked.fields
+
+
 @pytest.mark.parametrize("passes", [False, True])
 def test_authorization(behind, seen, passes):
     app = behind(seen, pool="pass-authorization=on\n" if passes else "")

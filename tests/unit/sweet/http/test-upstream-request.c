@@ -127,6 +127,36 @@ START_TEST(test_https_and_authorization)
 }
 END_TEST
 
+/* The server's own id and trace replace the client's. */
+START_TEST(test_trace)
+{
+	static const char fields[] =
+		GET("/") HOST "X-Request-Id: a\r\nTraceparent: b\r\ntracestate: c\r\n";
+	static const char kept[] =
+		GET("/") HOST "X-Request-Id: a\r\nTraceparent: b\r\ntracestate: c\r\n" TO;
+	static const char continued[] =
+		GET("/") HOST "tracestate: c\r\n" TO "X-Request-Id: id\r\ntraceparent: 00-1\r\n";
+	static const char begun[] = GET("/") HOST TO "X-Request-Id: id\r\ntraceparent: 00-1\r\n";
+	const char *const sent[] = {kept, continued, begun};
+	struct upstream_request_context other = context;
+	char head[256], path[16], out[512];
+	struct request request;
+
+	parse(&request, head, fields, path, sizeof(path));
+	other.path = path;
+	for (unsigned i = 0; i < 3; i++) {
+		long length = (long)strlen(sent[i]);
+
+		other.request_id = i ? "id" : "";
+		other.traceparent = i ? "00-1" : "";
+		other.trace_begins = i != 1;
+		ck_assert_int_eq(upstream_request_write(&request, &other, out, sizeof(out)),
+				 length);
+		ck_assert_mem_eq(out, sent[i], (size_t)length);
+	}
+}
+END_TEST
+
 static const struct {
 	const char *request;
 	const char *protocol; /* NULL: none */
@@ -199,6 +229,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_requests);
 	tcase_add_test(tcase, test_other_query);
 	tcase_add_test(tcase, test_https_and_authorization);
+	tcase_add_test(tcase, test_trace);
 	tcase_add_test(tcase, test_upgrades);
 	tcase_add_test(tcase, test_many_options);
 }
