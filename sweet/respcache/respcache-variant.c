@@ -3,7 +3,7 @@
  * respcache-variant.c - compressed variants of stored responses: entries outside of
  * the table, which only the entry of their source refers to; see respcache-internal.h.
  *
- * A variant is made once, has the times of its source, and ends with it: it is stored
+ * A variant is made once, has the age of its source, and ends with it: it is stored
  * only while its source is in the table, and its unit is destroyed when that leaves it.
  */
 #include <inttypes.h>
@@ -146,8 +146,6 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 	variant->view.lean = put_lines(&writer, source, from->lean, variant->view.etag, NULL);
 	variant->age = source->age;
 	variant->stored_ns = source->stored_ns;
-	variant->fresh_ns = source->fresh_ns;
-	variant->stale_ns = source->stale_ns;
 	variant->owned = 1;
 	variant->size = size;
 	atomic_init(&variant->references, 1);
