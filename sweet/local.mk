@@ -212,7 +212,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/base/random-id.c sweet/base/random-id.h \
-	sweet/conn/output-identity.c sweet/conn/output-time.c sweet/conn/output.c sweet/conn/output-log.c sweet/conn/output.h \
+	sweet/conn/connection-pace.c sweet/conn/output-identity.c sweet/conn/output-time.c sweet/conn/output.c sweet/conn/output-log.c sweet/conn/output.h \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \

@@ -1011,6 +1011,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_log_templates.py \
 	tests/system/operate/test_request_id.py \
 	tests/system/operate/test_timing.py \
+	tests/system/protocol/test_rate.py \
 	tests/system/operate/test_trace.py \
 	tests/system/operate/test_reload.py \
 	tests/system/operate/test_reload_call.py \

@@ -124,6 +124,19 @@ const char *store_number(const struct key *key, char **values, void *base, const
 	return must;
 }
 
+/* Bytes per second; 0: unlimited.  With less, a packet would take longer than send-timeout. */
+const char *store_rate(const struct key *key, char **values, void *base, const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_size(values[0], 0, &value);
+
+	*wrong = values[0];
+	if (must || (value && value < 1024))
+		return "must be bytes per second like 500K, at least 1K, or 0 for any number";
+	*(size_t *)(void *)((char *)base + key->offset) = (size_t)value;
+	return NULL;
+}
+
 const char *store_size(const struct key *key, char **values, void *base, const char **wrong)
 {
 	uint64_t value = 0;

@@ -18,6 +18,7 @@ const char *store_listen(const struct key *key, char **values, void *base, const
 const char *store_names(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_addresses(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_number(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_rate(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_size(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_time(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_ms(const struct key *key, char **values, void *base, const char **wrong);

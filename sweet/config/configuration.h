@@ -119,6 +119,7 @@ struct scope {
 	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
 	struct ip_acl *access;	      /* made from them; NULL: everybody is permitted */
 	char *auth_realm, *auth_file; /* NULL: no passwords */
+	size_t send_rate;	      /* bytes of a connection per second; 0: unlimited */
 	unsigned request_rate;	      /* per client and second; 0: unlimited */
 	unsigned request_burst;
 	struct rate_limit *rate; /* made from them; NULL: none */

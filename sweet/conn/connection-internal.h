@@ -11,6 +11,7 @@
  *   connection-slow.c     selects the responses that must leave their units
  *   connection-socket.c   the transport of a connection with a socket
  *   connection-cipher.c   encrypts what is sent; ends it
+ *   connection-pace.c     limits the rate of a response
  *   connection-send.c     sends responses
  *   connection-body.c     receives the body that a responder requested; saves early bytes
  *   session*.c            HTTP/2: the transport of a stream, and what streams share
@@ -127,6 +128,10 @@ struct connection {
 	size_t input_length, input_room, input_seen;
 	struct output *output; /* NULL: no transaction */
 	unsigned requests;     /* number so far */
+	bool paced;	       /* of connection-pace.c: counted in the carrier's paced_responses */
+	/* The same, of the carrier: responses with a limit; that of the socket, 0: none. */
+	unsigned paced_responses;
+	uint32_t pace; /* bytes per second */
 	bool http10;
 	struct peer_addresses addresses;
 	union {
@@ -287,6 +292,14 @@ static inline void connection_shut(struct connection *connection)
 	connection->transport->shut(connection);
 }
 void connection_shut_socket(struct connection *connection);
+
+/* --- connection-pace.c --- */
+
+/* A response begins: limits its rate as its path says. */
+void connection_pace(struct connection *connection);
+
+/* It has ended, or the connection has. */
+void connection_pace_end(struct connection *connection);
 
 /* --- connection-send.c --- */
 

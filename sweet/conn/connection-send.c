@@ -137,6 +137,7 @@ void connection_respond(struct connection *connection)
 		connection->keep_alive = false;
 	if (connection->output->transaction.tunnel)
 		connection_begin_tunnel(connection);
+	connection_pace(connection);
 	send_piece(connection,
 		   output_head(connection->output, connection->keep_alive, connection->http10));
 }
@@ -194,6 +195,7 @@ static void finished(struct connection *connection)
 		output_close(output);
 	connection_keeps_up(connection);
 	connection->output = NULL;
+	connection_pace_end(connection);
 	if (!connection->keep_alive) {
 		connection_linger(connection);
 		return;

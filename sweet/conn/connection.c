@@ -42,6 +42,7 @@ static void connection_free(struct connection *connection)
 
 	timer_stop(&connection->timer);
 	timer_stop(&connection->settling);
+	connection_pace_end(connection);
 	body_end(&connection->body);
 	free(connection->input);
 	if (connection_is_stream(connection)) {
