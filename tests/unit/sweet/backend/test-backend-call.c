@@ -14,6 +14,19 @@ static struct thread thread;
 static struct transaction transaction;
 static unsigned asked, ended;
 
+static void open_loop(void)
+{
+	char why[256];
+
+	thread.loop = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why));
+	ck_assert_msg(thread.loop != NULL, "%s", why);
+}
+
+static void close_loop(void)
+{
+	loop_close(thread.loop);
+}
+
 static void receive_piece(struct transaction *of, uint64_t limit, size_t window)
 {
 	ck_assert_ptr_eq(of, &transaction);
@@ -73,6 +86,7 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
+	tcase_add_checked_fixture(tcase, open_loop, close_loop);
 	tcase_add_test(tcase, test_next);
 	tcase_add_test(tcase, test_refused);
 }
