@@ -215,7 +215,8 @@ static bool is_uri(const char *text)
 	(1u << TEMPLATE_CAPTURE | 1u << TEMPLATE_HOST | 1u << TEMPLATE_PATH |                      \
 	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME | 1u << TEMPLATE_MAP)
 #define REDIRECT_VARIABLES                                                                         \
-	(REWRITE_VARIABLES | 1u << TEMPLATE_CLIENT | 1u << TEMPLATE_METHOD | 1u << TEMPLATE_USER)
+	(REWRITE_VARIABLES | 1u << TEMPLATE_CLIENT | 1u << TEMPLATE_METHOD |                       \
+	 1u << TEMPLATE_REQUEST_ID | 1u << TEMPLATE_USER)
 
 /* Returns NULL or what the text must be. */
 static const char *compile(struct template **template, const char *text, unsigned permitted)

@@ -60,6 +60,8 @@ struct slice request_value(const void *context, enum template_variable variable,
 		return of_text(transaction->path);
 	case TEMPLATE_QUERY:
 		return transaction_query(transaction);
+	case TEMPLATE_REQUEST_ID:
+		return of_text(transaction->request_id);
 	case TEMPLATE_SCHEME:
 		return of_text(transaction->https ? "https" : "http");
 	case TEMPLATE_SUBJECT:

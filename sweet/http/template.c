@@ -21,9 +21,11 @@ struct template
 };
 
 static const char *const names[TEMPLATE_VARIABLES] = {
-	[TEMPLATE_CAPTURE] = "0 to 9", [TEMPLATE_CLIENT] = "client", [TEMPLATE_HOST] = "host",
-	[TEMPLATE_MAP] = "map:NAME",   [TEMPLATE_METHOD] = "method", [TEMPLATE_PATH] = "path",
-	[TEMPLATE_QUERY] = "query",    [TEMPLATE_SCHEME] = "scheme", [TEMPLATE_SUBJECT] = "subject",
+	[TEMPLATE_CAPTURE] = "0 to 9", [TEMPLATE_CLIENT] = "client",
+	[TEMPLATE_HOST] = "host",      [TEMPLATE_MAP] = "map:NAME",
+	[TEMPLATE_METHOD] = "method",  [TEMPLATE_PATH] = "path",
+	[TEMPLATE_QUERY] = "query",    [TEMPLATE_REQUEST_ID] = "request-id",
+	[TEMPLATE_SCHEME] = "scheme",  [TEMPLATE_SUBJECT] = "subject",
 	[TEMPLATE_USER] = "user",
 };
 

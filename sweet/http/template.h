@@ -20,11 +20,12 @@ enum template_variable {
 	TEMPLATE_HOST,	  /* name of the Host field, without the port */
 	TEMPLATE_MAP,	  /* {map:NAME}: a table */
 	TEMPLATE_METHOD,
-	TEMPLATE_PATH,	  /* decoded */
-	TEMPLATE_QUERY,	  /* as sent */
-	TEMPLATE_SCHEME,  /* http or https */
-	TEMPLATE_SUBJECT, /* of the client's certificate */
-	TEMPLATE_USER,	  /* authenticated */
+	TEMPLATE_PATH,	     /* decoded */
+	TEMPLATE_QUERY,	     /* as sent */
+	TEMPLATE_REQUEST_ID, /* of request-id */
+	TEMPLATE_SCHEME,     /* http or https */
+	TEMPLATE_SUBJECT,    /* of the client's certificate */
+	TEMPLATE_USER,	     /* authenticated */
 	TEMPLATE_VARIABLES
 };
 

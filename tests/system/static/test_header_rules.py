@@ -8,6 +8,7 @@ from client import Client
 from files import write
 
 RULES = r"""[sweet]
+request-id=on
 header=X-Frame-Options: DENY;always Strict: a\; b;+Vary: Origin;-ETag
 error-page=404=/missing.html
 [path /plain]
@@ -21,7 +22,7 @@ pool=programs
 [path /elsewhere]
 redirect=/new
 [path /variables]
-header=Link: <https://{host}{path}>\; rel="canonical";always X-Client: {client};+X: {scheme} {method} {query}
+header=Link: <https://{host}{path}>\; rel="canonical";always X-Client: {client};X-Id: <{request-id}>;+X: {scheme} {method} {query}
 [pattern groups]
 match=^/groups/([^/]+)$
 rewrite=/variables/a.txt
@@ -113,6 +114,7 @@ def test_variables(server):
     answer = ask(server, "/variables/a.html?b=%0d&c")
     assert answer["Link"] == '<https://a/variables/a.html>; rel="canonical"'
     assert answer["X-Client"] == "127.0.0.1"
+    assert answer["X-Id"] == f"<{answer['X-Request-Id']}>" != "<>"
     assert answer["X"] in ["http GET b=%0d&c", "https GET b=%0d&c"]
     assert ask(server, "/variables/none")["X-Client"] == "127.0.0.1"
     assert "Link" not in ask(server, "/variables/none")
