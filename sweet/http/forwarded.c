@@ -64,7 +64,9 @@ static struct slice without_port(struct slice node)
 {
 	const char *end = node.at + node.length, *colon;
 
-	if (node.length && node.at[0] == '[') {
+	if (!node.length)
+		return node;
+	if (node.at[0] == '[') {
 		const char *close = memchr(node.at, ']', node.length);
 
 		if (!close || (close + 1 < end && close[1] != ':'))
