@@ -127,6 +127,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/files/spool.c sweet/files/spool.h \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
 	sweet/files/direct-read.c sweet/files/direct-read.h \
+	sweet/base/symlinks.h sweet/files/docroot-open.c sweet/files/docroot-open.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
 	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/filehead.c sweet/files/filehead.h \

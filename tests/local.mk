@@ -1048,6 +1048,7 @@ EXTRA_DIST += \
 	tests/system/static/test_static.py \
 	tests/system/static/test_maps.py \
 	tests/system/static/test_path_rules.py \
+	tests/system/static/test_symlinks.py \
 	tests/system/static/test_try_files.py \
 	tests/system/static/test_header_rules.py \
 	tests/system/static/test_compress.py \

@@ -9,6 +9,7 @@
 
 #include <glib.h>
 
+#include "base/symlinks.h"
 #include "config/config-key.h"
 #include "config/config-store.h"
 #include "http/forwarded.h"
@@ -39,6 +40,11 @@ static const char *const forwarded_words[] = {
 	[FORWARDED_X] = "x-forwarded", [FORWARDED_STANDARD] = "forwarded", NULL};
 static const char *const id_words[] = {
 	[REQUEST_ID_OFF] = "off", [REQUEST_ID_ON] = "on", [REQUEST_ID_TRUST] = "trust", NULL};
+static const char *const symlinks_words[] = {[SYMLINKS_INSIDE] = "inside",
+					     [SYMLINKS_FOLLOW] = "follow",
+					     [SYMLINKS_OWNER] = "owner",
+					     [SYMLINKS_DENY] = "deny",
+					     NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* Text in other words; formats for pictures, sounds and archives are compressed already. */
@@ -239,6 +245,8 @@ const struct key config_keys[] = {
 	{"upgrade-timeout", POOL(upgrade_ms), .otherwise = "1h", .store = store_time,
 	 .least = 1000},
 	{"pass-authorization", POOL(pass_authorization), .otherwise = "off", .store = store_switch},
+	{"symlinks", POOL(symlinks), .otherwise = "inside", .store = store_word,
+	 .words = symlinks_words},
 	{"accel", POOL(accel), .list = true, .otherwise = "", .store = store_accel},
 	{"memory", POOL(memory), .otherwise = "64M", .store = store_size, .least = 1 << 20},
 	{"memory-limit", POOL(memory_limit), .otherwise = "0", .store = store_size},
@@ -306,6 +314,8 @@ const struct key config_keys[] = {
 	 .help = "Bytes of the largest body to compress", .argument = "SIZE"},
 	{"hidden", SCOPE(hidden), .otherwise = "off", .store = store_switch,
 	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
+	{"symlinks", SCOPE(symlinks), .otherwise = "inside", .store = store_word,
+	 .words = symlinks_words, .help = "inside, follow, owner or deny", .argument = "WHICH"},
 	{"internal", SCOPE(internal), .otherwise = "off", .store = store_switch,
 	 .help = "Whether clients cannot ask for a path themselves", .argument = "SWITCH"},
 	{"slow-time", SCOPE(slow_ms), .otherwise = "1s", .store = store_ms,

@@ -101,6 +101,7 @@ struct scope {
 	char **index;		/* names */
 	bool listing;
 	bool precompressed;
+	unsigned symlinks;  /* enum symlinks */
 	bool hidden;	    /* serve names that begin with a dot */
 	bool internal;	    /* only the server itself leads requests here */
 	char *accel_pool;   /* a folder whose files the pool of that name may send; else NULL */

@@ -109,6 +109,8 @@ static const char *missing(const struct pool_config *pool)
 		return "has accel, which is for other programs than workers";
 	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)
 		return "has upgrade, which is for HTTP servers";
+	if (pool->symlinks && pool->protocol != POOL_CGI)
+		return "has symlinks, which is for the folder of CGI programs";
 	if (pool->trust_cache_ids && !has_upstream)
 		return "has trust-cache-ids, which is for applications at upstream";
 	/* Its lines are copied while the event loop waits. */
@@ -209,7 +211,7 @@ static bool same_lists(char **one, char **other)
 bool pool_config_same_program(const struct pool_config *one, const struct pool_config *other)
 {
 	return one->protocol == other->protocol && g_strcmp0(one->command, other->command) == 0 &&
-	       g_strcmp0(one->folder, other->folder) == 0 &&
+	       g_strcmp0(one->folder, other->folder) == 0 && one->symlinks == other->symlinks &&
 	       g_strcmp0(one->user, other->user) == 0 && g_strcmp0(one->group, other->group) == 0 &&
 	       g_strcmp0(one->directory, other->directory) == 0 &&
 	       same_lists(one->environment, other->environment) &&

@@ -38,6 +38,7 @@ struct pool_config {
 	char **environment;   /* NAME=VALUE */
 	char **variables;     /* of requests, the same; or NULL */
 	bool pass_authorization;
+	unsigned symlinks;   /* enum symlinks: to CGI programs */
 	char **accel;	     /* "internal" and folders that its programs may send; or NULL */
 	char **upgrade;	     /* protocols that clients may switch to, of HTTP servers; or NULL */
 	unsigned upgrade_ms; /* how long these may be silent */

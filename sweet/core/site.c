@@ -52,12 +52,12 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 
 	/* For programs, which may run in another directory. */
 	scope->folder = g_canonicalize_filename(folder, NULL);
-	options.root = docroot_open(folder);
-	if (options.root < 0) {
+	options.root = (struct docroot){docroot_open(folder), (enum symlinks)scope->symlinks};
+	if (options.root.fd < 0) {
 		char *what = g_strdup_printf("cannot serve the %s \"%s\"",
 					     scope->alias ? "alias" : "root", folder);
 
-		complain(errors, scope->root_place, what, strerror(-options.root));
+		complain(errors, scope->root_place, what, strerror(-options.root.fd));
 		g_free(what);
 		return;
 	}
@@ -65,7 +65,7 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	if (!known && previous)
 		known = find(previous, previous->host_count, &options);
 	if (known)
-		close(options.root);
+		close(options.root.fd);
 	scope->file_cache = known ? file_cache_ref(known) : file_cache_open(&options);
 }
 

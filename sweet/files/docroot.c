@@ -4,15 +4,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files/docroot.h"
+#include "files/docroot-open.h"
 
 #define STABLE_NS 20000000 /* the timestamps of files may have the resolution of a timer tick */
 
@@ -107,87 +102,6 @@ static const char *beneath(const char *path)
 #define FOLDER_FLAGS (O_RDONLY | O_CLOEXEC | O_DIRECTORY)
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Without openat2(): opens name by name, and follows no symbolic link. */
-static int walk(int root, const char *path, int flags)
-{
-	int folder = root;
-
-	if (strlen(path) >= PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	for (;;) {
-		size_t length = strcspn(path, "/");
-		const char *rest = path + length + strspn(path + length, "/");
-		int last = path[length] ? flags | O_DIRECTORY : flags;
-		char name[NAME_MAX + 1];
-		int error, fd = -1;
-
-		if (length > NAME_MAX) {
-			errno = ENAMETOOLONG;
-		} else {
-			memcpy(name, path, length);
-			name[length] = '\0';
-			if (strcmp(name, "..") == 0)
-				errno = EACCES;
-			else
-				fd = openat(folder, name,
-					    (*rest ? O_PATH | O_DIRECTORY | O_CLOEXEC : last) |
-						    O_NOFOLLOW);
-		}
-		error = errno;
-		if (folder != root)
-			close(folder);
-		errno = error;
-		if (fd < 0 || !*rest)
-			return fd;
-		folder = fd;
-		path = rest;
-	}
-}
-
-static int open_beneath(int root, const char *path, int flags)
-{
-	struct open_how how = {.flags = (unsigned)flags,
-			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-	/* Before Linux 5.6, under Valgrind, and in containers that block it. */
-	static _Atomic bool missing;
-	int fd;
-
-	if (atomic_load_explicit(&missing, memory_order_relaxed))
-		return walk(root, path, flags);
-	do {
-		/* EAGAIN: a rename raced with ".."; the kernel asks to try again. */
-		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-	if (fd >= 0 || errno != ENOSYS)
-		return fd;
-	atomic_store_explicit(&missing, true, memory_order_relaxed);
-	return walk(root, path, flags);
-}
-
-/* Uses only what the kernel has in memory; errno EAGAIN: that is not enough. */
-static int open_cached(int root, const char *path, int flags)
-{
-	struct open_how how = {.flags = (unsigned)flags,
-			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
-	static _Atomic bool missing;
-	int fd = -1;
-
-	if (!atomic_load_explicit(&missing, memory_order_relaxed))
-		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	else
-		errno = EAGAIN;
-	if (fd < 0 && errno == EINTR)
-		errno = EAGAIN;
-	/* The flag or the call is not supported. */
-	if (fd < 0 && (errno == EINVAL || errno == ENOSYS)) {
-		atomic_store_explicit(&missing, true, memory_order_relaxed);
-		errno = EAGAIN;
-	}
-	return fd;
-}
-
 /* Returns the result of opening a file. */
 static int file_opened(int fd, struct file_version *version)
 {
@@ -209,14 +123,14 @@ static int file_opened(int fd, struct file_version *version)
 	return fd;
 }
 
-int docroot_open_file(int root, const char *path, struct file_version *version)
+int docroot_open_file(struct docroot root, const char *path, struct file_version *version)
 {
-	return file_opened(open_beneath(root, beneath(path), OPEN_FLAGS), version);
+	return file_opened(docroot_openat(root, beneath(path), OPEN_FLAGS), version);
 }
 
-int docroot_open_cached(int root, const char *path, struct file_version *version)
+int docroot_open_cached(struct docroot root, const char *path, struct file_version *version)
 {
-	return file_opened(open_cached(root, beneath(path), OPEN_FLAGS), version);
+	return file_opened(docroot_openat_cached(root, beneath(path), OPEN_FLAGS), version);
 }
 
 int docroot_version(int fd, struct file_version *version)
@@ -229,7 +143,7 @@ int docroot_version(int fd, struct file_version *version)
 	return 0;
 }
 
-int docroot_peek(int root, const char *path, struct file_version *version)
+int docroot_peek(struct docroot root, const char *path, struct file_version *version)
 {
 	struct stat stat;
 
@@ -237,25 +151,25 @@ int docroot_peek(int root, const char *path, struct file_version *version)
 	 * The path may leave the root, but this only compares; on any difference
 	 * the file is opened again.
 	 */
-	if (fstatat(root, beneath(path), &stat, 0) < 0)
+	if (fstatat(root.fd, beneath(path), &stat, 0) < 0)
 		return -errno;
 	*version = version_of(&stat);
 	return 0;
 }
 
-int docroot_open_folder(int root, const char *path)
+int docroot_open_folder(struct docroot root, const char *path)
 {
-	int fd = open_beneath(root, beneath(path), FOLDER_FLAGS);
+	int fd = docroot_openat(root, beneath(path), FOLDER_FLAGS);
 
 	if (fd < 0)
 		return errno == EXDEV ? -EACCES : -errno;
 	return fd;
 }
 
-int docroot_look(int root, const char *path, bool *folder, struct file_version *version)
+int docroot_look(struct docroot root, const char *path, bool *folder, struct file_version *version)
 {
 	struct stat stat;
-	int fd = open_beneath(root, beneath(path), LOOK_FLAGS), error = 0;
+	int fd = docroot_openat(root, beneath(path), LOOK_FLAGS), error = 0;
 
 	if (fd < 0)
 		return errno == EXDEV ? -EACCES : -errno;
@@ -273,7 +187,7 @@ int docroot_look(int root, const char *path, bool *folder, struct file_version *
 
 const char *docroot_denied(int error)
 {
-	return error == -ELOOP ? "too many symbolic links"
+	return error == -ELOOP ? "too many symbolic links, or one, with symlinks=deny"
 			       : "no right to it, neither file nor folder, or a symbolic link that "
-				 "leads out of the root";
+				 "symlinks does not permit";
 }

@@ -3,8 +3,9 @@
  * docroot.h - the folder that is served, and opening files beneath it.
  *
  * With openat2(RESOLVE_BENEATH), the kernel refuses every path that leaves the
- * root, also by symbolic links.  Without it, no symbolic link is followed.  A
- * pathname here is a decoded URL path ("/a/b").
+ * root, also by symbolic links, unless these may lead out of it.  Without
+ * openat2(), no symbolic link is followed then.  A pathname here is a decoded URL
+ * path ("/a/b").
  */
 #ifndef SWEET_DOCROOT_H
 #define SWEET_DOCROOT_H
@@ -13,6 +14,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
+
+#include "base/symlinks.h"
+
+/* A folder that is served. */
+struct docroot {
+	int fd;
+	enum symlinks symlinks;
+};
 
 /* What distinguishes one version of a file from another. */
 struct file_version {
@@ -54,26 +63,26 @@ int docroot_open(const char *folder);
  * -ENOENT, -EACCES (also: outside the root, not a regular file), -EISDIR, -ELOOP,
  * -EMFILE, -EIO ... May block on a disk.
  */
-int docroot_open_file(int root, const char *path, struct file_version *version);
+int docroot_open_file(struct docroot root, const char *path, struct file_version *version);
 
 /*
  * The same, but uses only the folders that the kernel has in memory, so it does not
  * wait for a disk. -EAGAIN: they are not all in memory, or the kernel (before Linux
  * 5.12) cannot do this.
  */
-int docroot_open_cached(int root, const char *path, struct file_version *version);
+int docroot_open_cached(struct docroot root, const char *path, struct file_version *version);
 
 /*
  * Opens the folder at path for reading; returns a descriptor or -errno as above,
  * also -ENOTDIR.
  */
-int docroot_open_folder(int root, const char *path);
+int docroot_open_folder(struct docroot root, const char *path);
 
 /*
  * Finds what a request for path would get: a folder, or a file of that version.
  * Returns 0 or -errno; -EACCES for all else.
  */
-int docroot_look(int root, const char *path, bool *folder, struct file_version *version);
+int docroot_look(struct docroot root, const char *path, bool *folder, struct file_version *version);
 
 /* Gets the current version of an open file; returns 0 or -errno. */
 int docroot_version(int fd, struct file_version *version);
@@ -82,6 +91,6 @@ int docroot_version(int fd, struct file_version *version);
 const char *docroot_denied(int error);
 
 /* Gets the current version of the file at path without opening it; returns 0 or -errno. */
-int docroot_peek(int root, const char *path, struct file_version *version);
+int docroot_peek(struct docroot root, const char *path, struct file_version *version);
 
 #endif

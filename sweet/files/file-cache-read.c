@@ -16,7 +16,7 @@
 #define NOW_MAX ((off_t)256 << 10) /* maximum bytes of a file that a loop reads itself */
 #define IOVECS 64u
 
-int reading_open(struct reading *reading, int root, const char *path, bool wait)
+int reading_open(struct reading *reading, struct docroot root, const char *path, bool wait)
 {
 	int fd;
 

@@ -38,7 +38,7 @@ struct reading {
 #define READING_NONE ((struct reading){.fd = -1})
 
 /* Opens the file, unless it is open; returns 0 or -errno (docroot.h). */
-int reading_open(struct reading *reading, int root, const char *path, bool wait);
+int reading_open(struct reading *reading, struct docroot root, const char *path, bool wait);
 
 /*
  * Makes sure that the version is stable.  Returns 0; -EAGAIN: it changed meanwhile,

@@ -38,7 +38,7 @@ void file_cache_close(struct file_cache *cache)
 		return;
 	file_cache_table_fini(cache);
 	mime_close(cache->options.mime);
-	close(cache->options.root);
+	close(cache->options.root.fd);
 	g_free(cache);
 }
 
@@ -53,17 +53,17 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 	const struct file_cache_options *own = &cache->options;
 	struct stat ours, theirs;
 
-	return fstat(own->root, &ours) == 0 && fstat(options->root, &theirs) == 0 &&
-	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
-	       own->thread_pool == options->thread_pool && own->compressor == options->compressor &&
-	       own->max_unit == options->max_unit && own->revalidate_ns == options->revalidate_ns &&
-	       own->pages == options->pages &&
+	return fstat(own->root.fd, &ours) == 0 && fstat(options->root.fd, &theirs) == 0 &&
+	       own->root.symlinks == options->root.symlinks && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino && own->thread_pool == options->thread_pool &&
+	       own->compressor == options->compressor && own->max_unit == options->max_unit &&
+	       own->revalidate_ns == options->revalidate_ns && own->pages == options->pages &&
 	       own->try_now == (options->try_now && options->pages == PAGE_CACHE_KEEP) &&
 	       own->no_paths == options->no_paths && own->no_heads == options->no_heads &&
 	       own->no_contents == options->no_contents && mime_equal(own->mime, options->mime);
 }
 
-int file_cache_root(const struct file_cache *cache)
+struct docroot file_cache_root(const struct file_cache *cache)
 {
 	return cache->options.root;
 }

@@ -37,7 +37,7 @@ struct file_cache_entry;
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_DROP, PAGE_CACHE_BYPASS };
 
 struct file_cache_options {
-	int root; /* descriptor; the cache owns it from then on */
+	struct docroot root; /* the cache owns its descriptor from then on */
 	struct mime *mime;
 	struct thread_pool *thread_pool;
 	struct compressor *compressor; /* NULL: there are no variants */
@@ -89,7 +89,7 @@ void file_cache_close(struct file_cache *cache);
 bool file_cache_serves(const struct file_cache *cache, const struct file_cache_options *options);
 
 /* Returns the folder's descriptor. */
-int file_cache_root(const struct file_cache *cache);
+struct docroot file_cache_root(const struct file_cache *cache);
 
 /*
  * Finds the file at path (a decoded URL path, not ending with '/').  Returns true

@@ -23,7 +23,7 @@ static bool can_be_asked_for(const char *name)
 }
 
 /* Describes a link by its target, if that is beneath the root. */
-static bool describe_target(int root, const char *path, const char *name,
+static bool describe_target(struct docroot root, const char *path, const char *name,
 			    struct autoindex_entry *entry)
 {
 	char *whole = g_strconcat(path, name, NULL);
@@ -39,7 +39,7 @@ static bool describe_target(int root, const char *path, const char *name,
 }
 
 /* Returns false if it is not to be listed, or was removed meanwhile. */
-static bool describe(int root, const char *path, int fd, const char *name,
+static bool describe(struct docroot root, const char *path, int fd, const char *name,
 		     struct autoindex_entry *entry)
 {
 	struct stat stat;
@@ -54,7 +54,7 @@ static bool describe(int root, const char *path, int fd, const char *name,
 	return entry->folder || S_ISREG(stat.st_mode);
 }
 
-static int read_names(int root, const char *path, DIR *stream, bool hidden, unsigned max,
+static int read_names(struct docroot root, const char *path, DIR *stream, bool hidden, unsigned max,
 		      struct directory *directory)
 {
 	GArray *entries = g_array_new(FALSE, TRUE, sizeof(struct autoindex_entry));
@@ -83,7 +83,7 @@ static int read_names(int root, const char *path, DIR *stream, bool hidden, unsi
 	return error;
 }
 
-int directory_read(int root, const char *path, bool hidden, unsigned max,
+int directory_read(struct docroot root, const char *path, bool hidden, unsigned max,
 		   struct directory *directory)
 {
 	int error, fd = docroot_open_folder(root, path);

@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include "files/docroot.h"
 #include "http/autoindex-render.h"
 
 struct directory {
@@ -22,7 +23,7 @@ struct directory {
  * Returns 0, then the caller must call directory_clear(); or -errno.  Blocks on the
  * disk.
  */
-int directory_read(int root, const char *path, bool hidden, unsigned max,
+int directory_read(struct docroot root, const char *path, bool hidden, unsigned max,
 		   struct directory *directory);
 void directory_clear(struct directory *directory);
 

@@ -78,6 +78,7 @@ static bool plan_pool(struct plan *plan, const struct pool_config *pool,
 		program->argv = pool->argv;
 	} else {
 		program->folder = plan->paths[plan->count];
+		program->symlinks = (enum symlinks)pool->symlinks;
 	}
 	plan->count++;
 	if (!plan->paths[plan->count - 1]) {

@@ -162,7 +162,7 @@ static int read_variables(struct spawner_launch *launch, char *at, size_t length
  * The first file along the path is the script; the rest is its PATH_INFO.  Hidden
  * names and ".." are refused.
  */
-static int find_script(int root, const char *path, size_t length, size_t *script_length)
+static int find_script(struct docroot root, const char *path, size_t length, size_t *script_length)
 {
 	char so_far[PATH_MAX];
 	size_t at = 0;
@@ -198,16 +198,17 @@ static int read_script(struct spawner_launch *launch, const struct parts *parts)
 	const char *folder = launch->program->folder, *script = parts->script;
 	size_t length = parts->request.script_length, own, folder_length = strlen(folder);
 	const char *slash;
-	int root, error;
+	struct docroot root = {.symlinks = launch->program->symlinks};
+	int error;
 
 	if (memchr(parts->mount, '\0', parts->request.mount_length) || memchr(script, '\0', length))
 		return -EBADMSG;
 	/* Opened each time: the folder may have been replaced. */
-	root = docroot_open(folder);
-	if (root < 0)
-		return root;
+	root.fd = docroot_open(folder);
+	if (root.fd < 0)
+		return root.fd;
 	error = find_script(root, script, length, &own);
-	close(root);
+	close(root.fd);
 	if (error)
 		return error;
 	if (!print(launch->file, sizeof(launch->file), "", folder, folder_length, "/", script,

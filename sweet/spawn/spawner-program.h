@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <linux/filter.h>
 
+#include "base/symlinks.h"
 #include "spawn/privileges.h"
 #include "spawn/spawner-wire.h"
 
@@ -22,6 +23,7 @@
 struct spawner_program {
 	const char *path;	/* absolute: one program; or NULL, then folder counts */
 	const char *folder;	/* absolute: each executable file in it is a CGI script */
+	enum symlinks symlinks; /* to such scripts */
 	char *const *argv;	/* of path, ends with NULL */
 	const char *directory;	/* working directory; NULL: that of the script, or "/" */
 	char *const *variables; /* "NAME=value", ends with NULL; they override a request's */

@@ -21,7 +21,7 @@ static struct file_cache *content;
 static struct mime *mime;
 static NC_cache *cache;
 static char directory[64];
-static int root;
+static struct docroot root;
 
 /* Returns the path of a file; valid until the next call but one. */
 static inline const char *at(const char *name)
@@ -53,8 +53,8 @@ static inline void open_with(size_t size, struct file_cache_options file_cache_o
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = size);
 
 	make_directory(directory);
-	root = docroot_open(directory);
-	ck_assert_int_ge(root, 0);
+	root.fd = docroot_open(directory);
+	ck_assert_int_ge(root.fd, 0);
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
 	for (unsigned i = 0; i < LOOPS; i++)

@@ -93,8 +93,8 @@ START_TEST(test_shared)
 	must_open(third, second);
 	ck_assert_ptr_ne(content_at(third, "/"), b);
 	config_release(first);
-	ck_assert_int_ge(file_cache_root(b), 0);
-	ck_assert_int_ge(fcntl(file_cache_root(b), F_GETFD), 0);
+	ck_assert_int_ge(file_cache_root(b).fd, 0);
+	ck_assert_int_ge(fcntl(file_cache_root(b).fd, F_GETFD), 0);
 	config_release(second);
 	config_release(third);
 }

@@ -29,12 +29,12 @@ static int unit_of(struct reading *reading, enum reading_way way, bool wait, siz
 
 static NC_cache *cache;
 static char directory[64];
-static int root;
+static struct docroot root;
 
 static void put(const char *name, char letter, size_t size)
 {
 	char *data = must_alloc(size);
-	int fd = openat(root, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	int fd = openat(root.fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
 	ck_assert_int_ge(fd, 0);
 	memset(data, letter, size);
@@ -52,8 +52,8 @@ static void await_stable(void)
 static void open_all(void)
 {
 	make_directory(directory);
-	root = docroot_open(directory);
-	ck_assert_int_ge(root, 0);
+	root.fd = docroot_open(directory);
+	ck_assert_int_ge(root.fd, 0);
 	cache = NC_cache_open(&(struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 8 << 20));
 	ck_assert_ptr_nonnull(cache);
 	put("file", 'a', SIZE);
@@ -62,8 +62,8 @@ static void open_all(void)
 static void close_all(void)
 {
 	ck_assert_int_eq(NC_cache_close(cache), 0);
-	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
-	close(root);
+	ck_assert_int_eq(unlinkat(root.fd, "file", 0), 0);
+	close(root.fd);
 	ck_assert_int_eq(rmdir(directory), 0);
 }
 
@@ -174,7 +174,7 @@ START_TEST(test_changes)
 	put("file", 'b', SIZE);
 	/* Of the same size, and shorter. */
 	ck_assert_int_eq(unit_of(&reading, way, wait, &id), -EAGAIN);
-	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
+	ck_assert_int_eq(unlinkat(root.fd, "file", 0), 0);
 	put("file", 'c', 10);
 	reading_end(&reading);
 	await_stable();
@@ -200,7 +200,7 @@ static bool open_uncached(struct reading *reading)
 	await_stable();
 	ck_assert_int_eq(reading_open(reading, root, "/file", true), 0);
 	ck_assert_int_eq(reading_rest(reading, MAX, true), 0);
-	fd = openat(root, "file", O_RDONLY | O_CLOEXEC);
+	fd = openat(root.fd, "file", O_RDONLY | O_CLOEXEC);
 	ck_assert(uncache(fd, SIZE));
 	close(fd);
 	return true;

@@ -12,7 +12,7 @@
 #include "suite.h"
 
 static char base[64]; /* contains the root, and files outside of it */
-static int root;
+static struct docroot root;
 
 static const char *at(const char *name)
 {
@@ -39,15 +39,15 @@ static void set_up(void)
 	ck_assert_int_eq(mkdir(at("root"), 0755), 0);
 	ck_assert_int_eq(mkdir(at("root/sub"), 0755), 0);
 	put("secret", 1);
-	root = docroot_open(at("root"));
-	ck_assert_int_ge(root, 0);
+	root.fd = docroot_open(at("root"));
+	ck_assert_int_ge(root.fd, 0);
 }
 
 static void tear_down(void)
 {
 	char command[128];
 
-	close(root);
+	close(root.fd);
 	snprintf(command, sizeof(command), "rm -r %s", base);
 	ck_assert_int_eq(system(command), 0);
 }
