@@ -87,12 +87,22 @@ stop_server()
 }
 stop_server
 
-# The configuration for PHP, with our folders.
-awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/doc/operator.md" |
-	sed -e "s|/srv|$folder/srv|" -e "s|/var/www|$folder/www|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
-		-e 's|^listen=.*|listen=127.0.0.1:0|' >app.conf
+# The configurations, with our folders: those for PHP are one, the others are checked by themselves.
+sed -e "s|/srv|$folder/srv|" -e "s|/var/www|$folder/www|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
+	-e "s|/var/log/sweet|$folder|" -e 's|^listen=.*|listen=127.0.0.1:0|' \
+	"$srcdir/doc/operator.md" >operator.md
+awk '/^```ini$/ { inside = 1; block = ""; count++; next }
+	inside && /^```$/ {
+		inside = 0
+		printf "%s", block >(block ~ /php/ ? "app.conf" : "block" count ".conf")
+	}
+	inside { block = block $0 "\n" }' operator.md
 grep -q php.sock app.conf || die "doc/operator.md has no block of a configuration for PHP"
-mkdir -p srv/www srv/app www/wordpress || exit 1
+mkdir -p srv/www srv/app/public www/wordpress || exit 1
+for block in block*.conf; do
+	"$sweet" --check-config --config "$block" >check.out 2>&1 ||
+		die "a configuration in doc/operator.md: $(cat check.out "$block")"
+done
 echo '<?php echo "made by", " PHP at $_SERVER[SCRIPT_NAME]";' >srv/app/index.php
 cp srv/app/index.php www/wordpress/
 echo 'a file' >srv/www/file

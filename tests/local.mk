@@ -1050,6 +1050,7 @@ EXTRA_DIST += \
 	tests/system/static/test_path_rules.py \
 	tests/system/static/test_symlinks.py \
 	tests/system/static/test_try_files.py \
+	tests/system/static/test_types.py \
 	tests/system/static/test_header_rules.py \
 	tests/system/static/test_compress.py \
 	tests/system/static/test_variants.py \

@@ -12,6 +12,7 @@
 #include "config/config-rule.h"
 #include "config/config-store.h"
 #include "config/config-value.h"
+#include "http/mime.h"
 #include "log/log-format.h"
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong)
@@ -214,6 +215,35 @@ const char *store_try_files(const struct key *key, char **values, void *base, co
 {
 	(void)key;
 	return rule_try_files(base, values, wrong);
+}
+
+const char *store_charset(const struct key *key, char **values, void *base, const char **wrong)
+{
+	size_t length = 0;
+
+	while (syntax_is_token(values[0][length]))
+		length++;
+	*wrong = values[0];
+	if (length == 0 || length > 40 || values[0][length])
+		return "must be a name like utf-8, or off";
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+}
+
+const char *store_type(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return mime_is_type(values[0]) ? store_text(key, values, base, wrong)
+				       : "must be a type like text/plain";
+}
+
+const char *store_mime_lines(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!mime_is_line(values[i]))
+			return "must be TYPE EXTENSION..., like text/x-c c h";
+	}
+	return store_list(key, values, base, wrong);
 }
 
 const char *store_accel(const struct key *key, char **values, void *base, const char **wrong)

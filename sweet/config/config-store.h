@@ -27,6 +27,9 @@ const char *store_word(const struct key *key, char **values, void *base, const c
 const char *store_align(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_suffix(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_try_files(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_charset(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_type(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_mime_lines(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_accel(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_upgrade(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_methods(const struct key *key, char **values, void *base, const char **wrong);

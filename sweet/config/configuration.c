@@ -56,6 +56,9 @@ static void free_scope(struct scope *scope)
 	g_free(scope->auth_file);
 	g_free(scope->pool_name);
 	g_free(scope->accel_pool);
+	g_free(scope->charset);
+	g_free(scope->default_type);
+	g_strfreev(scope->types);
 	g_strfreev(scope->variables);
 }
 

@@ -101,9 +101,11 @@ struct scope {
 	char **index;		/* names */
 	bool listing;
 	bool precompressed;
-	unsigned symlinks;  /* enum symlinks */
-	bool hidden;	    /* serve names that begin with a dot */
-	bool internal;	    /* only the server itself leads requests here */
+	char *charset, *default_type; /* of text types; of unknown names; NULL: none, the usual */
+	char **types;		      /* "TYPE EXTENSION..." */
+	unsigned symlinks;	      /* enum symlinks */
+	bool hidden;		      /* serve names that begin with a dot */
+	bool internal;		      /* only the server itself leads requests here */
 	char *accel_pool;   /* a folder whose files the pool of that name may send; else NULL */
 	unsigned slow_ms;   /* longer requests are in the slow log; 0: none */
 	bool server_timing; /* send Server-Timing */

@@ -43,6 +43,48 @@ static void complain(GPtrArray *errors, const char *place, const char *what, con
 		g_ptr_array_add(errors, text);
 }
 
+/* What mime_open() has made for the scopes of a configuration. */
+struct known_mime {
+	struct mime_options options; /* of the first scope that wants it */
+	struct mime *mime;
+};
+
+static bool same_options(const struct mime_options *one, const struct mime_options *other)
+{
+	const char *none[] = {NULL};
+
+	return g_strcmp0(one->charset, other->charset) == 0 &&
+	       g_strcmp0(one->otherwise, other->otherwise) == 0 &&
+	       g_strv_equal(one->lines ? (const char *const *)one->lines : none,
+			    other->lines ? (const char *const *)other->lines : none);
+}
+
+/* Few scopes want other types than their host: they are made once. */
+static struct mime *find_mime(GArray *known, const struct config *config, const struct scope *scope)
+{
+	struct known_mime made = {.options = {.path = config->mime_types,
+					      .lines = scope->types,
+					      .charset = scope->charset,
+					      .otherwise = scope->default_type}};
+
+	for (guint i = 0; i < known->len; i++) {
+		const struct known_mime *old = &g_array_index(known, struct known_mime, i);
+
+		if (same_options(&old->options, &made.options))
+			return old->mime;
+	}
+	made.mime = mime_open(&made.options);
+	g_array_append_val(known, made);
+	return made.mime;
+}
+
+static void forget_mimes(GArray *known)
+{
+	for (guint i = 0; i < known->len; i++)
+		mime_close(g_array_index(known, struct known_mime, i).mime);
+	g_array_free(known, TRUE);
+}
+
 static void open_scope(struct config *config, unsigned host, struct scope *scope,
 		       const struct config *previous, struct file_cache_options options,
 		       GPtrArray *errors)
@@ -142,19 +184,21 @@ bool site_open(struct config *config, const struct config *previous,
 					     .no_heads = !config->header_cache,
 					     .no_contents = !config->content_cache};
 	unsigned before = errors->len;
+	GArray *known;
 
 	(void)site_open_tls(config, options, errors);
 	config->number = previous ? previous->number + 1 : 1;
 	config->read_ms = (uint64_t)g_get_real_time() / 1000;
-	content.mime = mime_open(config->mime_types);
+	known = g_array_new(FALSE, FALSE, sizeof(struct known_mime));
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			struct scope *scope = &config->hosts[i].scopes[k];
 
+			content.mime = find_mime(known, config, scope);
 			open_scope(config, i, scope, previous, content, errors);
 			open_auth(config, scope, options->authenticator, errors);
 		}
-	mime_close(content.mime);
+	forget_mimes(known);
 	for (unsigned i = 0; i < config->pool_count; i++) {
 		char *why = NULL;
 

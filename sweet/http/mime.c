@@ -8,6 +8,7 @@
  */
 #include <stdbool.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,14 @@
 #define EXTENSION_MAX 32 /* bytes with the NUL; longer extensions are unknown */
 #define TYPE_MAX 128	 /* bytes; limits the size of a response head */
 #define UNKNOWN_TYPE "application/octet-stream"
-#define CHARSET "; charset=utf-8"
+#define CHARSET_MAX 64
 
 struct mime {
 	_Atomic unsigned references;
 	unsigned digest;   /* of all entries, in any order */
 	GHashTable *types; /* lower case extension -> type, both in strings */
+	char *charset;	   /* NULL: none */
+	const char *otherwise;
 	GStringChunk *strings;
 };
 
@@ -85,7 +88,7 @@ static bool fold(const char *extension, char *out)
 }
 
 /* Accepts only "token/token", because the type is copied into response heads. */
-static bool is_type(const char *type)
+bool mime_is_type(const char *type)
 {
 	const char *slash = strchr(type, '/');
 	const char *at;
@@ -99,19 +102,40 @@ static bool is_type(const char *type)
 	return true;
 }
 
+bool mime_is_line(const char *text)
+{
+	char **words = g_strsplit_set(text, " \t", -1), key[EXTENSION_MAX];
+	bool good = words[0] && mime_is_type(words[0]) && words[1];
+
+	for (unsigned i = 1; good && words[i]; i++)
+		good = !*words[i] || fold(words[i], key);
+	g_strfreev(words);
+	return good;
+}
+
+/* Adds the charset to the type of a text. */
+static const char *complete(struct mime *mime, const char *type)
+{
+	char value[TYPE_MAX + CHARSET_MAX];
+	bool text = mime->charset && g_ascii_strncasecmp(type, "text/", 5) == 0;
+
+	snprintf(value, sizeof(value), "%s%s%s", type, text ? "; charset=" : "",
+		 text ? mime->charset : "");
+	return g_string_chunk_insert_const(mime->strings, value);
+}
+
 /* The first entry of an extension counts. */
 static void add(struct mime *mime, const char *extension, const char *type)
 {
 	char key[EXTENSION_MAX];
-	char value[TYPE_MAX + sizeof(CHARSET)];
+	const char *value;
 
 	if (!fold(extension, key) || g_hash_table_contains(mime->types, key))
 		return;
-	snprintf(value, sizeof(value), "%s%s", type,
-		 g_ascii_strncasecmp(type, "text/", 5) == 0 ? CHARSET : "");
+	value = complete(mime, type);
 	mime->digest += g_str_hash(key) * 31 + g_str_hash(value);
 	g_hash_table_insert(mime->types, g_string_chunk_insert(mime->strings, key),
-			    g_string_chunk_insert_const(mime->strings, value));
+			    (char *)(uintptr_t)value);
 }
 
 /* Adds one line: a type, then its extensions; '#' begins a comment. */
@@ -123,7 +147,7 @@ static void add_line(struct mime *mime, char *line)
 
 	line[strcspn(line, "#")] = '\0';
 	type = strtok_r(line, blanks, &rest);
-	if (!type || !is_type(type))
+	if (!type || !mime_is_type(type))
 		return;
 	while ((extension = strtok_r(NULL, blanks, &rest)))
 		add(mime, extension, type);
@@ -143,7 +167,7 @@ static void add_file(struct mime *mime, const char *path)
 	fclose(file);
 }
 
-struct mime *mime_open(const char *path)
+struct mime *mime_open(const struct mime_options *options)
 {
 	struct mime *mime = g_new0(struct mime, 1);
 	size_t i;
@@ -151,8 +175,17 @@ struct mime *mime_open(const char *path)
 	atomic_init(&mime->references, 1);
 	mime->types = g_hash_table_new(g_str_hash, g_str_equal);
 	mime->strings = g_string_chunk_new(4096);
-	if (path)
-		add_file(mime, path);
+	mime->charset = g_strdup(options->charset);
+	for (i = 0; options->lines && options->lines[i]; i++) {
+		char *line = g_strdup(options->lines[i]);
+
+		add_line(mime, line);
+		g_free(line);
+	}
+	if (options->path)
+		add_file(mime, options->path);
+	mime->otherwise = complete(mime, options->otherwise ? options->otherwise : UNKNOWN_TYPE);
+	mime->digest += g_str_hash(mime->otherwise);
 	for (i = 0; i < G_N_ELEMENTS(built_in); i++)
 		add(mime, built_in[i].extension, built_in[i].type);
 	return mime;
@@ -175,6 +208,7 @@ void mime_close(struct mime *mime)
 		return;
 	g_hash_table_destroy(mime->types);
 	g_string_chunk_free(mime->strings);
+	g_free(mime->charset);
 	g_free(mime);
 }
 
@@ -189,5 +223,5 @@ const char *mime_type(const struct mime *mime, const char *name)
 	/* A leading dot hides a file; it does not begin an extension. */
 	if (dot && dot != base && fold(dot + 1, key))
 		type = g_hash_table_lookup(mime->types, key);
-	return type ? type : UNKNOWN_TYPE;
+	return type ? type : mime->otherwise;
 }

@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	MUST(fd >= 0 && write(fd, data, length) == (ssize_t)length);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	mime = mime_open(path);
-	again = mime_open(path);
+	mime = mime_open(&(struct mime_options){.path = path, .charset = "utf-8"});
+	again = mime_open(&(struct mime_options){.path = path, .charset = "utf-8"});
 	MUST(mime_equal(mime, again));
 	name = strndup(zero ? (const char *)zero + 1 : "", size - length - !!zero);
 	MUST(name);

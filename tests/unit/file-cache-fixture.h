@@ -61,7 +61,7 @@ static inline void open_with(size_t size, struct file_cache_options file_cache_o
 		runner_start(&runners[i], any_kind());
 	thread_pool = thread_pool_open(threads);
 	ck_assert_ptr_nonnull(thread_pool);
-	mime = mime_open(NULL);
+	mime = mime_open(&(struct mime_options){.charset = "utf-8"});
 	file_cache_options.root = root;
 	file_cache_options.mime = mime;
 	file_cache_options.thread_pool = thread_pool;

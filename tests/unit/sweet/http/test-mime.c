@@ -88,7 +88,8 @@ START_TEST(test_built_in)
 	size_t i;
 
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct mime *mime = mime_open(paths[i]);
+		struct mime *mime =
+			mime_open(&(struct mime_options){.path = paths[i], .charset = "utf-8"});
 
 		ck_assert_ptr_nonnull(mime);
 		check_built_in(mime);
@@ -135,7 +136,7 @@ START_TEST(test_file)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, file_text, sizeof(file_text) - 1), sizeof(file_text) - 1);
 	close(fd);
-	mime = mime_open(path);
+	mime = mime_open(&(struct mime_options){.path = path, .charset = "utf-8"});
 	unlink(path);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_msg(strcmp(mime_type(mime, cases[i].name), cases[i].type) == 0, "%s: %s",
@@ -147,7 +148,7 @@ END_TEST
 /* The table owns the string: two lookups return the same one. */
 START_TEST(test_lifetime)
 {
-	struct mime *mime = mime_open(NULL);
+	struct mime *mime = mime_open(&(struct mime_options){.charset = "utf-8"});
 
 	ck_assert_ptr_eq(mime_type(mime, "a.html"), mime_type(mime, "b.htm"));
 	ck_assert_ptr_eq(mime_type(mime, "a.nothing"), mime_type(mime, "nothing"));
@@ -155,10 +156,48 @@ START_TEST(test_lifetime)
 }
 END_TEST
 
+START_TEST(test_options)
+{
+	static char *lines[] = {(char *)"text/x-c c H", (char *)"application/x-own html", NULL};
+	struct mime_options options = {
+		.lines = lines, .charset = "koi8-r", .otherwise = "text/plain"};
+	struct mime *mime = mime_open(&options), *other;
+
+	ck_assert_str_eq(mime_type(mime, "/a.c"), "text/x-c; charset=koi8-r");
+	ck_assert_str_eq(mime_type(mime, "/a.h"), "text/x-c; charset=koi8-r");
+	ck_assert_str_eq(mime_type(mime, "/a.html"), "application/x-own");
+	ck_assert_str_eq(mime_type(mime, "/a.css"), "text/css; charset=koi8-r");
+	ck_assert_str_eq(mime_type(mime, "/README"), "text/plain; charset=koi8-r");
+	options.otherwise = NULL;
+	other = mime_open(&options);
+	ck_assert_str_eq(mime_type(other, "/README"), "application/octet-stream");
+	ck_assert(!mime_equal(mime, other));
+	mime_close(other);
+	options.charset = NULL;
+	other = mime_open(&options);
+	ck_assert_str_eq(mime_type(other, "/a.css"), "text/css");
+	mime_close(other);
+	mime_close(mime);
+}
+END_TEST
+
+START_TEST(test_words)
+{
+	ck_assert(mime_is_type("text/plain") && mime_is_type("a/b+c"));
+	ck_assert(!mime_is_type("") && !mime_is_type("text") && !mime_is_type("text/") &&
+		  !mime_is_type("a/b/c") && !mime_is_type("a/b c") && !mime_is_type("a/b;c"));
+	ck_assert(mime_is_line("text/x-c c h") && mime_is_line("text/x-c \tc"));
+	ck_assert(!mime_is_line("text/x-c") && !mime_is_line("c text/x-c") && !mime_is_line(""));
+	ck_assert(!mime_is_line("text/x-c an-extension-that-is-much-longer-than-any-other"));
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_built_in);
+	tcase_add_test(tcase, test_options);
+	tcase_add_test(tcase, test_words);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_lifetime);
 }
