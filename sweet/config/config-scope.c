@@ -139,7 +139,9 @@ static void choose_texts(struct config_tree *tree, struct config *config, struct
 static void fill(struct config_tree *tree, struct config *config, struct scope *scope,
 		 unsigned levels, const struct section *const *chain)
 {
-	const char *prefix = (chain[0]->pattern ? chain[1] : chain[0])->prefix;
+	/* A pattern stands before what it is added to. */
+	const struct section *of = chain[0]->pattern && chain[1] ? chain[1] : chain[0];
+	const char *prefix = of->prefix;
 
 	scope->prefix = g_strdup(prefix);
 	scope->prefix_length = strlen(prefix);

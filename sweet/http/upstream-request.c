@@ -64,22 +64,29 @@ static bool is_plain(struct slice raw, const char *decoded)
 	return *decoded == '\0';
 }
 
+static void put_escaped(struct out *out, char byte)
+{
+	char escaped[3] = "";
+	size_t length = uri_escape(byte, escaped);
+
+	put(out, (struct slice){escaped, length});
+}
+
 static void put_target(struct out *out, const struct request *request, const char *path,
 		       struct slice query)
 {
-	char escaped[3];
-
 	if (is_plain(request->path, path))
 		put(out, request->path);
 	else
 		for (; *path; path++)
-			put(out, (struct slice){escaped, uri_escape(*path, escaped)});
+			put_escaped(out, *path);
 	put(out, query.length ? SLICE("?") : SLICE(""));
 	/* The query of a rule may have other bytes than a client can send. */
 	for (size_t i = 0; i < query.length; i++)
-		put(out, syntax_is(query.at[i], SYNTAX_TARGET)
-				 ? (struct slice){&query.at[i], 1}
-				 : (struct slice){escaped, uri_escape(query.at[i], escaped)});
+		if (syntax_is(query.at[i], SYNTAX_TARGET))
+			put(out, (struct slice){&query.at[i], 1});
+		else
+			put_escaped(out, query.at[i]);
 }
 
 /* An underscore could imitate a '-' for a program that makes variables of the fields. */

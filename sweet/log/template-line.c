@@ -37,7 +37,9 @@ static struct value number_value(uint64_t number)
 
 static struct value measured_value(uint64_t number)
 {
-	return number == ACCESS_UNKNOWN ? (struct value){0} : number_value(number);
+	struct value none = {0};
+
+	return number == ACCESS_UNKNOWN ? none : number_value(number);
 }
 
 /* Returns the part of the target before its query, or after the question mark. */
