@@ -32,7 +32,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/forwarded.c sweet/http/forwarded.h \
-	sweet/http/header-merge.c sweet/http/header-merge.h \
+	sweet/http/header-lines.c sweet/http/header-lines.h \
 	sweet/http/path-pattern.c sweet/http/path-pattern.h \
 	sweet/http/template.c sweet/http/template.h \
 	sweet/http/header-rule.c sweet/http/header-rule.h \

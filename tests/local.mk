@@ -161,7 +161,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-forwarded \
-	tests/unit/sweet/http/test-header-merge \
+	tests/unit/sweet/http/test-header-lines \
 	tests/unit/sweet/http/test-path-pattern \
 	tests/unit/sweet/http/test-template \
 	tests/unit/sweet/config/test-path-rules \
@@ -555,9 +555,9 @@ tests_unit_sweet_config_test_path_rules_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_path_rules_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_path_rules_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_header_merge_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_header_merge_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_header_merge_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_header_lines_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_header_lines_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_header_lines_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "backend/accel.h"
-#include "http/header-merge.h"
+#include "http/header-lines.h"
 
 /* Remembers the program's lines for the response that is sent. */
 static bool save_lines(struct backend_call *call, const struct cgihead *head)
@@ -33,14 +33,15 @@ static bool save_lines(struct backend_call *call, const struct cgihead *head)
 static const struct scope *find_folder(const struct backend_call *call, const char *file,
 				       const char **path)
 {
-	const struct host *host = &call->transaction->config_ref->config->hosts[0];
+	const struct config *config = call->transaction->config_ref->config;
+	const struct host *host = &config->hosts[0];
 	const struct scope *found = NULL;
 
-	for (unsigned i = 0; i < host->scope_count; i++) {
+	for (unsigned i = config->first_folder; i < host->scope_count; i++) {
 		const struct scope *scope = &host->scopes[i];
 		size_t length;
 
-		if (g_strcmp0(scope->accel_pool, call->pool->settings->name) != 0)
+		if (strcmp(scope->accel_pool, call->pool->settings->name) != 0)
 			continue;
 		length = strlen(scope->folder);
 		if (strncmp(file, scope->folder, length) == 0 && file[length] == '/' &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random-id.h - ids that nobody can guess and that do not repeat, without a system call for each:
+ * random-id.h - ids that cannot be guessed and do not repeat, without a system call for each:
  * hashes of a counter with a random key.  A source belongs to one thread.
  */
 #ifndef SWEET_RANDOM_ID_H

@@ -9,11 +9,6 @@
 #include "config/config-key.h"
 #include "config/config-map.h"
 
-/* What is looked up depends on the URL alone, as a rewrite does. */
-#define LOOKUP_VARIABLES                                                                           \
-	(1u << TEMPLATE_CAPTURE | 1u << TEMPLATE_HOST | 1u << TEMPLATE_PATH |                      \
-	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME)
-
 static bool is_value(const char *text)
 {
 	while (syntax_is_value(*text))
@@ -66,14 +61,13 @@ static void read_file(struct config_tree *tree, struct map_table *table)
 
 static void make(struct config_tree *tree, struct map_table *table)
 {
-	char *must = NULL;
+	const char *must;
 
 	table->values = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	table->lookup =
-		template_compile(table->text ? table->text : "{path}", LOOKUP_VARIABLES, &must);
+		template_compile(table->text ? table->text : "{path}", TEMPLATE_OF_URL, &must);
 	if (must)
 		config_tree_complain(tree, table->place, "lookup \"%s\": %s", table->text, must);
-	g_free(must);
 	for (unsigned i = 0; table->pairs && table->pairs[i]; i++) {
 		const char *wrong = add_pair(table, table->pairs[i]);
 

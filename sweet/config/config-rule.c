@@ -211,30 +211,14 @@ static bool is_uri(const char *text)
 }
 
 /* Where a request is sent depends on its URL alone, so that responses can be cached. */
-#define REWRITE_VARIABLES                                                                          \
-	(1u << TEMPLATE_CAPTURE | 1u << TEMPLATE_HOST | 1u << TEMPLATE_PATH |                      \
-	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME | 1u << TEMPLATE_MAP)
+#define REWRITE_VARIABLES (TEMPLATE_OF_URL | 1u << TEMPLATE_MAP)
 #define REDIRECT_VARIABLES                                                                         \
 	(REWRITE_VARIABLES | 1u << TEMPLATE_CLIENT | 1u << TEMPLATE_METHOD |                       \
 	 1u << TEMPLATE_REQUEST_ID | 1u << TEMPLATE_USER)
 
-/* Returns NULL or what the text must be. */
-static const char *compile(struct template **template, const char *text, unsigned permitted)
-{
-	const char *interned;
-	char *must;
-
-	*template = template_compile(text, permitted, &must);
-	if (*template)
-		return NULL;
-	interned = g_intern_string(must);
-	g_free(must);
-	return interned;
-}
-
 const char *rule_redirect(struct scope *scope, char **values, const char **wrong)
 {
-	const char *text = values[0], *blank = strchr(text, ' ');
+	const char *text = values[0], *blank = strchr(text, ' '), *must;
 	uint64_t status = 302;
 
 	*wrong = text;
@@ -263,17 +247,21 @@ const char *rule_redirect(struct scope *scope, char **values, const char **wrong
 		return not_uri;
 	scope->redirect_status = (int)status;
 	scope->redirect_to = g_strdup(text);
-	return compile(&scope->redirect_text, text, REDIRECT_VARIABLES);
+	scope->redirect_text = template_compile(text, REDIRECT_VARIABLES, &must);
+	return must;
 }
 
 const char *rule_rewrite_to(struct scope *scope, char **values, const char **wrong)
 {
+	const char *must;
+
 	*wrong = values[0];
 	if (*values[0] != '/' && !g_str_has_prefix(values[0], "{map:"))
 		return "must begin with '/'";
 	if (!is_uri(values[0]))
 		return not_uri;
-	return compile(&scope->rewrite_text, values[0], REWRITE_VARIABLES);
+	scope->rewrite_text = template_compile(values[0], REWRITE_VARIABLES, &must);
+	return must;
 }
 
 struct ip_acl *rule_access_list(char **allow, char **deny)

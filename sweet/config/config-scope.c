@@ -366,6 +366,7 @@ void scope_add_folders(struct config_tree *tree, struct config *config)
 {
 	const struct section *chain[] = {tree->sections->pdata[0], NULL};
 
+	config->first_folder = config->hosts[0].scope_count;
 	for (unsigned i = 0; i < config->pool_count; i++) {
 		const struct pool_config *pool = config->pools[i];
 

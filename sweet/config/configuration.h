@@ -288,7 +288,8 @@ struct config {
 	unsigned slow_number; /* of it in logs; not there: log_count */
 	char **log_fields;    /* of requests, in templates of logs */
 	unsigned log_field_count;
-	struct host *hosts; /* [0] is the default */
+	struct host *hosts;    /* [0] is the default */
+	unsigned first_folder; /* of its scopes: from here on they are folders of accel */
 	unsigned host_count;
 	GHashTable *names; /* to a GPtrArray of the hosts with the name */
 	bool by_address;   /* some host has addresses */

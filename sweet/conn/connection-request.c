@@ -59,7 +59,7 @@ static bool trusts(const struct sockaddr *address, const void *list)
 /*
  * With trusted proxies: takes from a request of one what it says about its client, and from all
  * requests the fields in which proxies say this.  Returns the head that the request consists of
- * now; NULL: there are no such proxies.
+ * now; NULL: the same.
  */
 static GString *take_forwarded(struct transaction *transaction, struct request *request, int *error)
 {
@@ -81,7 +81,8 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 	if (forwarded.scheme.length)
 		transaction->https = slice_is(forwarded.scheme, "https");
 	text = forwarded_rewrite(request, &forwarded);
-	*error = request_parse(request, text->str, text->len);
+	if (text)
+		*error = request_parse(request, text->str, text->len);
 	return text;
 }
 

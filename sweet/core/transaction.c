@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/transaction.h"
-#include "http/header-merge.h"
+#include "http/header-lines.h"
 
 #define ALIGN 64u /* as the head in output.h */
 

@@ -13,6 +13,7 @@
 #include "config/path-rules.h"
 #include "core/server.h"
 #include "handler/errorpage.h"
+#include "http/header-lines.h"
 
 /* Lies in the transaction's scratch memory. */
 struct page {
@@ -98,33 +99,15 @@ static void arrived(struct file_cache_waiter *waiter)
 	transaction->done(transaction);
 }
 
-/* Whether a response with another body needs the field for its status (RFC 9110). */
-static bool belongs_to_status(struct slice name)
+/* Of the program's lines, those that belong to the status stay (RFC 9110). */
+static void keep_lines(struct transaction *transaction)
 {
 	static const struct slice names[] = {SLICE_OF("Allow"), SLICE_OF("Retry-After"),
 					     SLICE_OF("WWW-Authenticate")};
+	struct slice lines = {transaction->head_buffer, transaction->head_length};
 
-	return slice_is_one_of(name, names, G_N_ELEMENTS(names));
-}
-
-/* Removes the lines that describe the program's body. */
-static void keep_lines(struct transaction *transaction)
-{
-	const char *line = transaction->head_buffer, *end = line + transaction->head_length, *next;
-	char *to = transaction->head_buffer;
-
-	for (; line < end; line = next) {
-		const char *stop = memchr(line, '\n', (size_t)(end - line));
-		const char *colon = memchr(line, ':', (size_t)(end - line));
-
-		next = stop ? stop + 1 : end;
-		if (!colon || colon > next ||
-		    !belongs_to_status((struct slice){line, (size_t)(colon - line)}))
-			continue;
-		memmove(to, line, (size_t)(next - line));
-		to += next - line;
-	}
-	transaction->head_length = (size_t)(to - transaction->head_buffer);
+	transaction->head_length =
+		header_filter(lines, names, G_N_ELEMENTS(names), true, transaction->head_buffer);
 }
 
 /* What a program has answered is not sent. */

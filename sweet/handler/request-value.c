@@ -7,21 +7,11 @@
 #include "config/config-map.h"
 #include "core/server.h"
 #include "handler/request-value.h"
+#include "http/uri.h"
 
 static struct slice of_text(const char *text)
 {
 	return (struct slice){text, strlen(text)};
-}
-
-static struct slice without_port(struct slice host)
-{
-	size_t length = host.length;
-
-	while (length && g_ascii_isdigit(host.at[length - 1]))
-		length--;
-	if (length && host.at[length - 1] == ':')
-		host.length = length - 1;
-	return host;
 }
 
 /* The subject is one of the variables of programs. */
@@ -50,7 +40,7 @@ struct slice request_value(const void *context, enum template_variable variable,
 	case TEMPLATE_CLIENT:
 		return of_text(transaction->remote_addr);
 	case TEMPLATE_HOST:
-		return without_port(transaction->request->host);
+		return uri_without_port(transaction->request->host);
 	case TEMPLATE_MAP:
 		return config_map_value(config_map(transaction->config_ref->config, name),
 					request_value, transaction);

@@ -175,6 +175,14 @@ static bool is_of_family(struct slice name)
 					       slice_is((struct slice){name.at, sizeof(x) - 1}, x));
 }
 
+static bool has_family(const struct request *request)
+{
+	for (unsigned i = 0; i < request->header_count; i++)
+		if (is_of_family(request->headers[i].name))
+			return true;
+	return false;
+}
+
 static void add_slice(GString *text, struct slice slice)
 {
 	g_string_append_len(text, slice.at, (gssize)slice.length);
@@ -191,8 +199,11 @@ static void add_field(GString *text, struct slice name, struct slice value)
 GString *forwarded_rewrite(const struct request *request, const struct forwarded *forwarded)
 {
 	bool other_host = forwarded->host.length != 0;
-	GString *text = g_string_sized_new(request->head.length + 64);
+	GString *text;
 
+	if (!other_host && !has_family(request))
+		return NULL;
+	text = g_string_sized_new(request->head.length + 64);
 	add_slice(text, request->method_name);
 	g_string_append_c(text, ' ');
 	if (other_host) {

@@ -34,7 +34,7 @@ void forwarded_read(struct forwarded *forwarded, const struct request *request,
 
 /*
  * Returns the head of the request (g_string_free()) without the fields of both families, and with
- * the host that forwarded says, if it does; parse it again.
+ * the host that forwarded says, if it does; parse it again.  NULL: the same as the request's.
  */
 GString *forwarded_rewrite(const struct request *request, const struct forwarded *forwarded);
 

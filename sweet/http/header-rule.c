@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include "base/syntax.h"
+#include "http/header-lines.h"
 #include "http/header-rule.h"
 
 /* The statuses of responses that have what the client asked for, or say where it is. */
@@ -53,15 +54,11 @@ static bool is_own(const char *name)
 static const char *set_value(struct header_rule *rule, const char *text)
 {
 	unsigned permitted = (1u << TEMPLATE_VARIABLES) - 1;
-	char *must;
+	const char *must;
 
 	rule->value = template_compile(text, permitted, &must);
-	if (!rule->value) {
-		const char *interned = g_intern_string(must);
-
-		g_free(must);
-		return interned;
-	}
+	if (!rule->value)
+		return must;
 	if (template_is_constant(rule->value)) {
 		GString *line = g_string_new(NULL);
 
@@ -170,25 +167,15 @@ static struct slice line_of(const struct header_rule *rule, const char **expande
 size_t header_rules_apply(const struct header_rule *rules, unsigned count, const char *expanded,
 			  int status, struct slice lines, char *out)
 {
-	const char *end = lines.at + lines.length, *line = lines.at;
 	bool usual = is_usual(status);
+	struct slice line, name;
 	char *at = out;
 
-	while (line < end) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
-		const char *colon;
-		size_t length;
-
-		next = next ? next + 1 : end;
-		length = (size_t)(next - line);
-		colon = memchr(line, ':', length);
-		if (!colon ||
-		    !is_taken(rules, count, usual, (struct slice){line, (size_t)(colon - line)})) {
-			memcpy(at, line, length);
-			at += length;
+	while (header_next(&lines, &line, &name))
+		if (!name.length || !is_taken(rules, count, usual, name)) {
+			memcpy(at, line.at, line.length);
+			at += line.length;
 		}
-		line = next;
-	}
 	for (unsigned i = 0; i < count; i++) {
 		struct slice added = line_of(&rules[i], &expanded);
 

@@ -57,26 +57,16 @@ size_t redirect_write(const char *target, const char *rest, struct slice query, 
 	return end(&field, strchr(target, '?') ? '&' : '?', query);
 }
 
-/* Returns the length of the host without a port; colons in brackets belong to an address. */
-static size_t without_port(struct slice host)
-{
-	size_t length = host.length;
-
-	while (length && host.at[length - 1] >= '0' && host.at[length - 1] <= '9')
-		length--;
-	return length && host.at[length - 1] == ':' ? length - 1 : host.length;
-}
-
 size_t redirect_write_tls(struct slice host, unsigned port, struct slice path, struct slice query,
 			  char *out, size_t out_size)
 {
 	struct field field = {.out = out, .size = out_size};
-	size_t length = without_port(host);
+	struct slice name = uri_without_port(host);
 	char text[16] = "";
 
 	add(&field, "Location: https://", strlen("Location: https://"));
-	add(&field, host.at, length);
-	if (port && length < host.length)
+	add(&field, name.at, name.length);
+	if (port && name.length < host.length)
 		add(&field, text, (size_t)snprintf(text, sizeof(text), ":%u", port));
 	add(&field, path.at, path.length);
 	return end(&field, '?', query);

@@ -6,6 +6,7 @@
 
 #include "base/syntax.h"
 #include "http/template.h"
+#include "http/uri.h"
 
 struct part {
 	char *text; /* constant; of TEMPLATE_MAP, the table's name */
@@ -29,10 +30,11 @@ static const char *const names[TEMPLATE_VARIABLES] = {
 	[TEMPLATE_USER] = "user",
 };
 
-static char *unknown(const char *name, unsigned permitted)
+/* The message lasts: a server reads few configurations. */
+static const char *unknown(const char *name, unsigned permitted)
 {
 	GString *must = g_string_new(NULL);
-	const char *joint = "";
+	const char *joint = "", *lasting;
 
 	g_string_printf(must, "has an unknown variable {%s}: there are ", name);
 	for (unsigned i = 0; i < TEMPLATE_VARIABLES; i++)
@@ -40,7 +42,9 @@ static char *unknown(const char *name, unsigned permitted)
 			g_string_append_printf(must, "%s%s", joint, names[i]);
 			joint = ", ";
 		}
-	return g_string_free(must, FALSE);
+	lasting = g_intern_string(must->str);
+	g_string_free(must, TRUE);
+	return lasting;
 }
 
 /* Returns false if there is no such variable. */
@@ -83,14 +87,14 @@ static void add_text(struct template *template, GString *text)
 
 /* Reads the variable behind a brace; returns what follows it, or NULL with *must set. */
 static const char *add_variable(struct template *template, const char *text, unsigned permitted,
-				char **must)
+				const char **must)
 {
 	const char *end = strchr(text, '}');
 	char *name;
 	bool good;
 
 	if (!end) {
-		*must = g_strdup("must close the brace of a variable; {{ is a brace");
+		*must = "must close the brace of a variable; {{ is a brace";
 		return NULL;
 	}
 	name = g_strndup(text, (gsize)(end - text));
@@ -101,7 +105,7 @@ static const char *add_variable(struct template *template, const char *text, uns
 	return good ? end + 1 : NULL;
 }
 
-struct template *template_compile(const char *text, unsigned permitted, char **must)
+struct template *template_compile(const char *text, unsigned permitted, const char **must)
 {
 	struct template *template = g_new0(struct template, 1);
 	GString *plain = g_string_new(NULL);
@@ -182,12 +186,6 @@ const char *template_each_map(const struct template *template,
 	return must;
 }
 
-/* RFC 3986: unreserved, and what has no meaning of its own in a path. */
-static bool is_of_path(unsigned char byte)
-{
-	return g_ascii_isalnum(byte) || (byte && strchr("-._~!$&'()*+,;=:@/", byte));
-}
-
 static bool is_unreserved(unsigned char byte)
 {
 	return g_ascii_isalnum(byte) || (byte && strchr("-._~", byte));
@@ -196,18 +194,16 @@ static bool is_unreserved(unsigned char byte)
 static void append(GString *out, struct slice value, enum template_escape escape)
 {
 	for (size_t i = 0; i < value.length; i++) {
-		unsigned char byte = (unsigned char)value.at[i];
-		bool plain = escape == TEMPLATE_PLAIN ||
-			     (escape == TEMPLATE_FIELD && syntax_is_value((char)byte)) ||
-			     (escape == TEMPLATE_URI_PATH && is_of_path(byte)) ||
-			     (escape == TEMPLATE_URI_QUERY && is_unreserved(byte));
+		char byte = value.at[i], escaped[3];
 
-		if (plain)
-			g_string_append_c(out, (char)byte);
-		else if (escape == TEMPLATE_FIELD)
-			g_string_append_c(out, '?');
+		if (escape == TEMPLATE_URI_PATH)
+			g_string_append_len(out, escaped, (gssize)uri_escape(byte, escaped));
+		else if (escape == TEMPLATE_URI_QUERY && !is_unreserved((unsigned char)byte))
+			g_string_append_printf(out, "%%%02X", (unsigned char)byte);
 		else
-			g_string_append_printf(out, "%%%02X", byte);
+			g_string_append_c(out, escape == TEMPLATE_FIELD && !syntax_is_value(byte)
+						       ? '?'
+						       : byte);
 	}
 }
 

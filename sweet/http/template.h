@@ -42,11 +42,16 @@ enum template_escape {
 
 struct template;
 
+/* Variables that depend on the URL alone. */
+#define TEMPLATE_OF_URL                                                                            \
+	(1u << TEMPLATE_CAPTURE | 1u << TEMPLATE_HOST | 1u << TEMPLATE_PATH |                      \
+	 1u << TEMPLATE_QUERY | 1u << TEMPLATE_SCHEME)
+
 /*
- * Returns NULL if the text is invalid, and sets *must to what it must be; g_free().  permitted: a
- * set of bits 1 << enum template_variable.
+ * Returns NULL if the text is invalid, and sets *must to what it must be, which lasts, else to
+ * NULL.  permitted: a set of bits 1 << enum template_variable.
  */
-struct template *template_compile(const char *text, unsigned permitted, char **must);
+struct template *template_compile(const char *text, unsigned permitted, const char **must);
 void template_free(struct template *template);
 
 /* Whether there are no variables. */

@@ -70,7 +70,7 @@ static const char *take_status_line(struct upstream_head *head, struct said *sai
 	return NULL;
 }
 
-static const char *note_connection(struct said *said, struct slice value)
+static void note_connection(struct said *said, struct slice value)
 {
 	struct slice option;
 
@@ -79,7 +79,6 @@ static const char *note_connection(struct said *said, struct slice value)
 		said->keep_alive |= slice_is(option, "keep-alive");
 		said->upgrade |= slice_is(option, "upgrade");
 	}
-	return NULL;
 }
 
 static const char *note(struct upstream_head *head, struct said *said, struct slice name,
@@ -88,7 +87,7 @@ static const char *note(struct upstream_head *head, struct said *said, struct sl
 	if (slice_is(name, "Content-Length"))
 		said->length = true;
 	if (slice_is(name, "Connection"))
-		return note_connection(said, value);
+		note_connection(said, value);
 	if (slice_is(name, "Upgrade")) {
 		said->upgrades++;
 		head->upgrade = value;

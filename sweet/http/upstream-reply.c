@@ -66,7 +66,7 @@ static const char *take_head(struct upstream_reply *reply, struct slice text,
 	if (wrong)
 		return wrong;
 	if (found->head.status == 101 && !reply->upgrade)
-		return "switched protocols, for which nobody had asked";
+		return "switched protocols, which the request did not ask for";
 	if (found->head.status == 101 && !slice_is(found->head.upgrade, reply->upgrade))
 		return "switched to another protocol than it was asked for";
 	if (found->head.status < 200 && found->head.status != 101)

@@ -137,3 +137,14 @@ size_t uri_escape(char byte, char out[3])
 	out[2] = digits[value & 15];
 	return 3;
 }
+
+struct slice uri_without_port(struct slice host)
+{
+	size_t length = host.length;
+
+	while (length && host.at[length - 1] >= '0' && host.at[length - 1] <= '9')
+		length--;
+	if (length && host.at[length - 1] == ':')
+		host.length = length - 1;
+	return host;
+}

@@ -21,4 +21,7 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size);
 /* Writes a byte of a decoded path, escaped if it has to be; returns 1 or 3 bytes. */
 size_t uri_escape(char byte, char out[3]);
 
+/* Returns the host without a port; colons in brackets belong to an address. */
+struct slice uri_without_port(struct slice host);
+
 #endif

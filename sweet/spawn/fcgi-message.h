@@ -15,7 +15,7 @@
 int fcgi_message_make(struct upstream_message *message, struct slice block, struct NC_range body,
 		      bool more);
 
-/* Tells the application that its response is not needed any more; for upstream_link_owner. */
+/* Informs the application that its response is not needed any more; for upstream_link_owner. */
 void fcgi_message_abandon(struct upstream_link *link);
 
 #endif

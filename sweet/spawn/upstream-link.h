@@ -36,7 +36,7 @@ struct upstream_link_owner {
 	void (*abandon)(struct upstream_link *link);
 };
 
-/* How the parts of a body are told apart. */
+/* How the parts of a body are separated. */
 struct upstream_framing {
 	/*
 	 * Writes what precedes that many bytes of the body, which are not the first ones; 0: what

@@ -142,6 +142,8 @@ START_TEST(test_rewrite)
 		 "X-FORWARDED-server: z\r\n",
 		 "GET /a?b HTTP/1.1\r\nHost: here\r\nA: b\r\nX-Forwarded: y\r\n\r\n");
 	rewrites("b:1", "A: b\r\n", "GET /a?b HTTP/1.1\r\nHost: b:1\r\nA: b\r\n\r\n");
+	parse("A: b\r\nX-Forwarded: y\r\n");
+	ck_assert_ptr_null(forwarded_rewrite(&request, &(struct forwarded){0}));
 	ck_assert_int_eq(request_parse(&request, absolute, strlen(absolute)), 0);
 	text = forwarded_rewrite(&request, &forwarded);
 	ck_assert_str_eq(text->str, "GET /x HTTP/1.0\r\nHost: b\r\n\r\n");

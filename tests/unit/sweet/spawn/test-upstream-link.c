@@ -543,7 +543,7 @@ static void end_ours(void *argument)
 	upstream_link_end(((struct client *)argument)->link);
 }
 
-/* Bytes of another protocol: drained() tells when the system has taken what it had not at first. */
+/* Bytes of another protocol: drained() is called when the system has taken what it had not at first. */
 START_TEST(test_write)
 {
 	struct client client;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-header-merge.c - unit tests of the fields of a response that has two authors.
+ * test-header-lines.c - unit tests of the lines of a response that has two authors.
  * Single-threaded; input is a heap copy of its exact size, so that memory checkers detect a read
  * beyond.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/header-merge.h"
+#include "http/header-lines.h"
 
 #include "suite.h"
 
@@ -74,10 +74,26 @@ START_TEST(test_without_body)
 }
 END_TEST
 
+/* In place; a line without a colon has an empty name. */
+START_TEST(test_filter)
+{
+	static const struct slice names[] = {SLICE_OF("Allow"), SLICE_OF("Retry-After")};
+	char lines[] = "A: b\r\nallow: GET\r\nAllowed: x\nno colon\nRetry-After: 7\r\n";
+	char copy[sizeof(lines)];
+	size_t length = strlen(lines);
+
+	ck_assert_uint_eq(header_filter((struct slice){lines, length}, names, 2, false, copy), 26);
+	ck_assert_mem_eq(copy, "A: b\r\nAllowed: x\nno colon\n", 26);
+	ck_assert_uint_eq(header_filter((struct slice){lines, length}, names, 2, true, lines), 28);
+	ck_assert_mem_eq(lines, "allow: GET\r\nRetry-After: 7\r\n", 28);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_merge);
+	tcase_add_test(tcase, test_filter);
 	tcase_add_test(tcase, test_without_body);
 }
 
-RUN_SUITE("header-merge", fill)
+RUN_SUITE("header-lines", fill)

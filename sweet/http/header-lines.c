@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * header-merge.c - see header-merge.h.  Pure.
+ * header-lines.c - see header-lines.h.  Pure.
  */
-#include "http/header-merge.h"
+#include "http/header-lines.h"
 
-/* Takes the next line and its name; returns false at the end. */
-static bool next_line(struct slice *rest, struct slice *line, struct slice *name)
+bool header_next(struct slice *rest, struct slice *line, struct slice *name)
 {
 	const char *end, *colon;
 
@@ -20,11 +19,25 @@ static bool next_line(struct slice *rest, struct slice *line, struct slice *name
 	return true;
 }
 
+size_t header_filter(struct slice lines, const struct slice *names, size_t count, bool listed,
+		     char *out)
+{
+	struct slice line, name;
+	char *at = out;
+
+	while (header_next(&lines, &line, &name))
+		if (slice_is_one_of(name, names, count) == listed) {
+			memmove(at, line.at, line.length);
+			at += line.length;
+		}
+	return (size_t)(at - out);
+}
+
 static bool has(struct slice lines, struct slice wanted)
 {
 	struct slice line, name;
 
-	while (next_line(&lines, &line, &name))
+	while (header_next(&lines, &line, &name))
 		if (slice_same(name, wanted))
 			return true;
 	return false;
@@ -44,7 +57,7 @@ size_t header_merge(struct slice lines, struct slice added, char *out)
 	bool parts = false;
 	char *at = out;
 
-	while (next_line(&lines, &line, &name)) {
+	while (header_next(&lines, &line, &name)) {
 		bool stays = is_of_parts(line);
 
 		parts |= stays;
@@ -53,7 +66,7 @@ size_t header_merge(struct slice lines, struct slice added, char *out)
 			at += line.length;
 		}
 	}
-	while (next_line(&added, &line, &name))
+	while (header_next(&added, &line, &name))
 		if (!parts || !slice_is(name, "Content-Type")) {
 			memcpy(at, line.at, line.length);
 			at += line.length;
@@ -68,13 +81,6 @@ size_t header_without_body(struct slice lines, char *out)
 		SLICE_OF("Content-MD5"),   SLICE_OF("Content-Range"),  SLICE_OF("Digest"),
 		SLICE_OF("ETag"),	   SLICE_OF("Last-Modified"),  SLICE_OF("Repr-Digest"),
 	};
-	struct slice line, name;
-	char *at = out;
 
-	while (next_line(&lines, &line, &name))
-		if (!slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]))) {
-			memcpy(at, line.at, line.length);
-			at += line.length;
-		}
-	return (size_t)(at - out);
+	return header_filter(lines, names, sizeof(names) / sizeof(names[0]), false, out);
 }
