@@ -161,6 +161,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-forwarded \
+	tests/unit/sweet/files/test-docroot-open \
+	tests/unit/sweet/spawn/test-upstream-link-http \
 	tests/unit/sweet/http/test-header-lines \
 	tests/unit/sweet/http/test-path-pattern \
 	tests/unit/sweet/http/test-template \
@@ -558,6 +560,14 @@ tests_unit_sweet_config_test_path_rules_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_header_lines_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_lines_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_header_lines_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_docroot_open_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_docroot_open_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_docroot_open_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_upstream_link_http_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_upstream_link_http_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_upstream_link_http_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
@@ -1167,6 +1177,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/libnabc/os/queue-fixture.h \
 	tests/unit/libnabc/send/route-fixture.h \
 	tests/unit/sweet/config/config-fixture.h \
+	tests/unit/sweet/spawn/upstream-link-fixture.h \
 	tests/unit/sweet/event/loop-pause-fixture.h \
 	tests/unit/sweet/event/loop-send-fixture.h \
 	tests/unit/libnabc/membership/collector-fixture.h \
@@ -1185,6 +1196,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/connection-fixture.h \
 	tests/unit/sweet/tls/tls-fixture.h \
 	tests/unit/device-model.h \
+	tests/unit/docroot-fixture.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
 	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h tests/unit/pinned.h \

@@ -69,6 +69,16 @@ static inline struct config *must_read(const char *words)
 	return config;
 }
 
+/* Returns the configuration of a file with that text. */
+static inline struct config *must_read_file(const char *text)
+{
+	char words[256];
+
+	write_config(text);
+	snprintf(words, sizeof(words), "sweet --config=%s", path);
+	return must_read(words);
+}
+
 /* The input is refused with `count` lines; the last of them contains `names`. */
 static inline void check_errors(const char *words, const char *names, unsigned count)
 {

@@ -5,16 +5,6 @@
  */
 #include "config-fixture.h"
 
-/* The configuration of the file. */
-static struct config *must_read_file(const char *text)
-{
-	char words[256];
-
-	write_config(text);
-	snprintf(words, sizeof(words), "sweet --config=%s", path);
-	return must_read(words);
-}
-
 static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 
 static const struct scope *scope_of(const struct config *config, const char *host, const char *at)

@@ -11,15 +11,6 @@ static struct path_memory *memory;
 static struct path_captures captures;
 static struct path_rule *rule;
 
-static struct config *must_read_file(const char *text)
-{
-	char words[256];
-
-	write_config(text);
-	snprintf(words, sizeof(words), "sweet --config=%s", path);
-	return must_read(words);
-}
-
 static void refuses(const char *text, const char *part)
 {
 	char words[256];

@@ -1,134 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-docroot.c - unit tests of docroot.c: only files beneath the root are opened, by
- * whatever path; versions detect every change.  A folder of the test's own, with traps
- * in it; single-threaded.
+ * whatever path; versions detect every change.
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 
-#include "files/docroot.h"
-
-#include "suite.h"
-
-static char base[64]; /* contains the root, and files that must be out of reach */
-static struct docroot root;
-
-/* Path of a file; valid until the next call but one. */
-static const char *at(const char *name)
-{
-	static char paths[2][256];
-	static unsigned turn;
-	char *path = paths[turn++ % 2];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", base, name);
-	return path;
-}
-
-static void put(const char *name, const char *text)
-{
-	int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-}
-
-static void link_to(const char *target, const char *name)
-{
-	ck_assert_int_eq(symlink(target, at(name)), 0);
-}
-
-static void set_up(void)
-{
-	struct sockaddr_un where = {.sun_family = AF_UNIX};
-	int fd;
-
-	make_directory(base);
-	ck_assert_int_eq(mkdir(at("root"), 0755), 0);
-	ck_assert_int_eq(mkdir(at("root/sub"), 0755), 0);
-	ck_assert_int_eq(mkdir(at("root/sub/deep"), 0755), 0);
-	ck_assert_int_eq(mkdir(at("root-secret"), 0755), 0);
-	put("secret", "secret");
-	put("root-secret/file", "secret");
-	put("root/file", "file");
-	put("root/empty", "");
-	put("root/sub/file", "sub");
-	put("root/sub/deep/file", "deep");
-	put("root/ and \xc3\xa4?", "name");
-	link_to("file", "root/to-file");
-	link_to("sub", "root/to-sub");
-	link_to("../file", "root/sub/up");
-	link_to("to-file", "root/to-link");
-	link_to("sub/../sub/deep/../file", "root/winding");
-	link_to("../secret", "root/out");
-	link_to("..", "root/out-folder");
-	link_to("../../secret", "root/sub/out");
-	link_to("/etc/passwd", "root/absolute");
-	link_to("sub/../../root/file", "root/out-and-back");
-	link_to("loop-b", "root/loop-a");
-	link_to("loop-a", "root/loop-b");
-	link_to("nothing", "root/dangling");
-	link_to("/proc/self/fd/0", "root/magic");
-	ck_assert_int_eq(mkfifo(at("root/fifo"), 0644), 0);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	strcpy(where.sun_path, base);
-	strcat(where.sun_path, "/root/socket");
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
-	close(fd);
-	/* The absolute path is inside the root, but must still be refused. */
-	{
-		char inside[256];
-
-		snprintf(inside, sizeof(inside), "%s/root/file", base);
-		link_to(inside, "root/absolute-inside");
-	}
-	root.fd = docroot_open(at("root"));
-	ck_assert_int_ge(root.fd, 0);
-}
-
-static void tear_down(void)
-{
-	static const char *const names[] = {"root/file",
-					    "root/empty",
-					    "root/sub/file",
-					    "root/sub/deep/file",
-					    "root/ and \xc3\xa4?",
-					    "root/to-file",
-					    "root/to-sub",
-					    "root/sub/up",
-					    "root/to-link",
-					    "root/winding",
-					    "root/out",
-					    "root/out-folder",
-					    "root/sub/out",
-					    "root/absolute",
-					    "root/out-and-back",
-					    "root/loop-a",
-					    "root/loop-b",
-					    "root/dangling",
-					    "root/magic",
-					    "root/fifo",
-					    "root/socket",
-					    "root/absolute-inside",
-					    "root-secret/file",
-					    "secret"};
-	static const char *const folders[] = {"root/sub/deep", "root/sub", "root", "root-secret",
-					      ""};
-
-	close(root.fd);
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		ck_assert_int_eq(unlink(at(names[i])), 0);
-	for (unsigned i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		ck_assert_int_eq(rmdir(at(folders[i])), 0);
-}
+#include "docroot-fixture.h"
 
 static const struct {
 	const char *path;
@@ -185,22 +63,6 @@ static const struct {
 	{"/fifo", NULL, -EACCES, 0},
 	{"/socket", NULL, -EACCES, 0},
 };
-
-/* From now on openat2() is unavailable to this process. */
-static void hide_openat2(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
-
-	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-	ck_assert(!has_openat2());
-}
 
 /* Returns whether a path uses a symbolic link or "..": not followed without openat2(). */
 static bool winds(const char *path)
@@ -282,82 +144,6 @@ START_TEST(test_cached)
 			close(wanted);
 		if (fd >= 0)
 			close(fd);
-	}
-	ck_assert_uint_eq(open_descriptors(), descriptors);
-}
-END_TEST
-
-/* What each path of symbolic links gets, by symlinks: its text, or NULL. */
-static const struct {
-	const char *path, *follow, *owner, *deny;
-} links[] = {
-	{"/file", "file", "file", "file"},
-	{"/sub/deep/file", "deep", "deep", "deep"},
-	{"/to-file", "file", "file", NULL},
-	{"/to-sub/file", "sub", "sub", NULL},
-	{"/to-link", "file", "file", NULL},
-	{"/out", "secret", "secret", NULL},
-	{"/out-folder/secret", "secret", "secret", NULL},
-	{"/sub/out", "secret", "secret", NULL},
-	{"/absolute-inside", "file", "file", NULL},
-	/* Names never lead out, whatever links may do. */
-	{"/../secret", NULL, NULL, NULL},
-	{"/sub/../../secret", NULL, NULL, NULL},
-	{"/out-folder/..", NULL, NULL, NULL},
-	{"/loop-a", NULL, NULL, NULL},
-	{"/dangling", NULL, NULL, NULL},
-	{"/fifo", NULL, NULL, NULL},
-};
-
-static void opens(enum symlinks symlinks, const char *path, const char *text)
-{
-	struct docroot as = {root.fd, symlinks};
-	struct file_version version, cached;
-	bool folder = true;
-	char got[16] = "";
-	int fd = docroot_open_file(as, path, &version), other;
-
-	if (!text) {
-		ck_assert_msg(fd < 0, "%s: %d", path, (int)symlinks);
-		ck_assert_int_lt(docroot_open_cached(as, path, &cached), 0);
-		if (strcmp(path, "/fifo") != 0)
-			ck_assert_int_lt(docroot_look(as, path, &folder, &version), 0);
-		return;
-	}
-	ck_assert_msg(fd >= 0, "%s: %d: %d", path, (int)symlinks, fd);
-	ck_assert_int_eq(read(fd, got, sizeof(got) - 1), (ssize_t)strlen(text));
-	ck_assert_str_eq(got, text);
-	close(fd);
-	ck_assert_int_eq(docroot_look(as, path, &folder, &cached), 0);
-	ck_assert(!folder && file_version_equal(&version, &cached));
-	other = docroot_open_cached(as, path, &cached);
-	ck_assert(other == -EAGAIN || file_version_equal(&version, &cached));
-	if (other >= 0)
-		close(other);
-}
-
-/* _i as above. */
-START_TEST(test_symlinks)
-{
-	unsigned descriptors = open_descriptors();
-
-	if (_i == 1 && has_openat2())
-		hide_openat2();
-	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		opens(SYMLINKS_FOLLOW, links[i].path, links[i].follow);
-		opens(SYMLINKS_OWNER, links[i].path, links[i].owner);
-		opens(SYMLINKS_DENY, links[i].path, links[i].deny);
-	}
-	/* A link of another user leads nowhere. */
-	if (geteuid() == 0) {
-		ck_assert_int_eq(lchown(at("root/to-file"), 65534, 65534), 0);
-		ck_assert_int_eq(lchown(at("root/out-folder"), 65534, 65534), 0);
-		opens(SYMLINKS_OWNER, "/to-file", NULL);
-		opens(SYMLINKS_OWNER, "/to-link", "file");
-		opens(SYMLINKS_OWNER, "/out-folder/secret", NULL);
-		opens(SYMLINKS_FOLLOW, "/out-folder/secret", "secret");
-		ck_assert_int_eq(lchown(at("root/file"), 65534, 65534), 0);
-		opens(SYMLINKS_OWNER, "/to-file", "file");
 	}
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 }
@@ -542,7 +328,6 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_loop_test(tcase, test_paths, 0, 2);
 	tcase_add_loop_test(tcase, test_cached, 0, 2);
-	tcase_add_loop_test(tcase, test_symlinks, 0, 2);
 	tcase_add_test(tcase, test_stable);
 	tcase_add_test(tcase, test_long_paths);
 	tcase_add_test(tcase, test_root);
