@@ -1076,6 +1076,7 @@ EXTRA_DIST += \
 	tests/system/support/certificates/stranger.key \
 	tests/system/support/certificates/stranger.pem \
 	tests/system/support/browser.py \
+	tests/system/support/behind_checks.py \
 	tests/system/support/client.py \
 	tests/system/support/examples.py \
 	tests/system/support/fastcgi.py \

@@ -101,22 +101,13 @@ def clock(tmp_path):
 
 
 @pytest.fixture
-def one(kind, tmp_path):
-    """one(handle): an application, and a server with one thread for it."""
+def served(kind, tmp_path):
+    """served(app, *options): a server with one thread in front of an application; both end
+    with the test, and the application has had no fault."""
     started = []
 
-    def begin(handle, *options, others=(), path="app.sock", pool=None):
-        """pool: lines of its section, instead of an option."""
-        app = responder.Application(handle, tmp_path / path)
-        addresses = [app.address, *others]
-        if pool is None:
-            how = ["--fastcgi", f"/app={','.join(addresses)}"]
-        else:
-            config = tmp_path / f"{path}.conf"
-            config.write_text(f"[pool app]\nprotocol=fastcgi\nupstream={';'.join(addresses)}\n"
-                              f"{pool}[path /app]\npool=app\n")
-            how = ["--config", config]
-        context = servers.running(kind, tmp_path, "--threads", 1, *how, *options)
+    def begin(app, *options):
+        context = servers.running(kind, tmp_path, "--threads", 1, *options)
         started.append((app, context))
         app.server = context.__enter__()
         return app
@@ -129,24 +120,35 @@ def one(kind, tmp_path):
 
 
 @pytest.fixture
-def behind(kind, tmp_path):
+def one(served, tmp_path):
+    """one(handle): an application, and a server with one thread for it."""
+
+    def begin(handle, *options, others=(), path="app.sock", pool=None):
+        """pool: lines of its section, instead of an option."""
+        app = responder.Application(handle, tmp_path / path)
+        addresses = [app.address, *others]
+        if pool is None:
+            how = ["--fastcgi", f"/app={','.join(addresses)}"]
+        else:
+            config = tmp_path / f"{path}.conf"
+            config.write_text(f"[pool app]\nprotocol=fastcgi\nupstream={';'.join(addresses)}\n"
+                              f"{pool}[path /app]\npool=app\n")
+            how = ["--config", config]
+        return served(app, *how, *options)
+
+    return begin
+
+
+@pytest.fixture
+def behind(served, tmp_path):
     """behind(handle): an HTTP server, and a server with one thread in front of it; options:
     see upstream.config()."""
-    started = []
-
     def begin(handle, *options, others=(), tcp=False, name="app", **how):
         app = upstreams.Upstream(handle, None if tcp else tmp_path / f"{name}.sock")
         file = upstreams.config(tmp_path, [app.address, *others], name=name, **how)
-        context = servers.running(kind, tmp_path, "--threads", 1, "--config", file, *options)
-        started.append((app, context))
-        app.server = context.__enter__()
-        return app
+        return served(app, "--config", file, *options)
 
-    yield begin
-    for app, context in started:
-        context.__exit__(None, None, None)
-        app.close()
-        assert not app.faults
+    return begin
 
 
 @pytest.fixture(scope="session")

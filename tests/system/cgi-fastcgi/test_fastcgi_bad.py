@@ -2,13 +2,12 @@
 """FastCGI applications that respond wrongly, late or not at all."""
 
 import http.client
-import socket
-import struct
 import threading
 import time
 
 import pytest
 
+import behind_checks
 import responder
 from client import Closed, request
 from responder import Application, end, record
@@ -160,28 +159,8 @@ def test_too_late(kind, tmp_path):
 @pytest.mark.parametrize("begun", [True, False])
 def test_client_goes(one, begun):
     """The application is told, and the server continues."""
-    heard, at_work = threading.Event(), threading.Event()
-
-    def working(asked):
-        if is_good(asked):
-            return True
-        if begun:
-            asked.out(HEAD + b"\r\nbegun")
-        at_work.set()
-        if asked.aborted():
-            heard.set()
-        return False
-
-    app = one(working)
-    with Client(app.server.port) as client:
-        client.send(request("/app"))
-        assert at_work.wait(TIMEOUT)
-        if begun:
-            client.head()
-        # A reset: after a mere end of its stream, the client might still wait for the response.
-        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    assert heard.wait(TIMEOUT)
-    assert fetch(app.server.port, "/app?good").body == b"plain"
+    behind_checks.client_goes(one, is_good, record(responder.STDOUT, HEAD + b"\r\nbegun") if begun else None,
+                              lambda asked: asked.aborted())
 
 
 def test_end_of_the_server(kind, tmp_path):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import behind_checks
 import responder
 from client import request
 from responder import Application, end
@@ -94,38 +95,12 @@ def test_closed_when_used_again(one):
     assert fetch(app.server.port, "/app").body == b"once"
 
 
-def nobody(folder):
-    """An address on which no process listens any more."""
-    with socket.socket(socket.AF_UNIX) as taken:
-        taken.bind(str(folder / "nobody.sock"))
-    return f"unix:{folder / 'nobody.sock'}"
-
-
 def test_one_of_two_is_away(one, tmp_path):
-    app = one(plain, others=[nobody(tmp_path)])
-    for method in ("GET", "POST"):
-        for _ in range(6):
-            assert ask(app.server.port, "/app", method, b"" if method == "POST" else None) \
-                .data == b"plain"
-    # Logged once, not with each request, though it may be tried again.
-    assert app.server.errors.wait("nobody.sock: cannot be reached: Connection refused")
-    assert app.server.errors.count("nobody.sock: cannot be reached: Connection refused") == 1
+    behind_checks.one_of_two_is_away(one, tmp_path, plain)
 
 
 def test_all_are_away(one, tmp_path):
-    app = one(plain)
-    app.close()
-    (tmp_path / "app.sock").unlink()
-    for _ in range(3):
-        got = fetch(app.server.port, "/app")
-        assert got.status == 503 and got["Retry-After"] == "1"
-    assert app.server.errors.wait("app.sock: cannot be reached: No such file")
-    assert app.server.errors.count("app.sock: cannot be reached: No such file") == 1
-    # It is used at once when it returns.
-    again = Application(plain, tmp_path / "app.sock")
-    assert fetch(app.server.port, "/app").body == b"plain"
-    assert app.server.errors.wait("app.sock: answers again")
-    again.close()
+    behind_checks.all_are_away(one, tmp_path, plain, Application)
 
 
 def test_refused_by_tcp(kind, tmp_path):

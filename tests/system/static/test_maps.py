@@ -80,8 +80,7 @@ def test_field(server):
     ("[sweet]\nheader=A: {map:a}\n", "{map:a}: there is no such [map]"),
 ])
 def test_bad(tmp_path, text, message):
-    status, said = servers.check_config(write(tmp_path / "sweet.conf", text.encode()))
-    assert status == 1 and message in said
+    servers.refuses(tmp_path, text, message)
 
 
 def test_bad_file(tmp_path):

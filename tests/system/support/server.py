@@ -321,6 +321,14 @@ def check_config(path):
     return done.returncode, done.stderr
 
 
+def refuses(folder, text, message):
+    """A configuration with that text is wrong, and a check says why."""
+    path = folder / "refused.conf"
+    path.write_text(text)
+    status, said = check_config(path)
+    assert status == 1 and message in said, said
+
+
 def sanitized(*by):
     """Returns True if the server is built with a sanitizer (or one of these), which needs memory
     too."""

@@ -2,7 +2,6 @@
 """HTTP servers behind this one: the requests that they receive, and the results of their
 responses."""
 
-import http.client
 import subprocess
 import sys
 
@@ -11,9 +10,9 @@ import pytest
 import tls
 from client import http_connection, request
 from files import KB, MB, pattern, write
-from server import TIMEOUT, check_config, running
+from server import TIMEOUT, refuses, running
 from test_fastcgi import Client, ask, fetch
-from upstream import Upstream, config
+from upstream import config
 
 SIZES = (0, 1, 4 * KB, 100 * KB, 3 * MB + 1)
 
@@ -358,10 +357,8 @@ def test_cache_tags(behind):
     ("upstream=http://a/", "must be ADDRESS:PORT"),
 ])
 def test_wrong_keys(tmp_path, lines, said):
-    file = write(tmp_path / "conf", f"[sweet]\nroot={tmp_path}\n[pool app]\nprotocol=http\n{lines}\n"
-                 "[path /app]\npool=app\n".encode())
-    status, text = check_config(file)
-    assert status and said in text
+    refuses(tmp_path, f"[sweet]\nroot={tmp_path}\n[pool app]\nprotocol=http\n{lines}\n"
+                 "[path /app]\npool=app\n", said)
 
 
 # --- programs of others ----------------------------------------------------------------------

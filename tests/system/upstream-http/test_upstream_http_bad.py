@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+import behind_checks
 from client import Closed, request
 from files import KB, pattern
 from server import SOON, TIMEOUT
@@ -188,28 +189,9 @@ def test_too_late(behind):
 
 @pytest.mark.parametrize("begun", [True, False])
 def test_client_goes(behind, begun):
-    heard, at_work = threading.Event(), threading.Event()
-
-    def working(asked):
-        if good(asked):
-            return True
-        if begun:
-            asked.send(OK + CHUNKED + b"\r\n5\r\nbegun\r\n")
-        at_work.set()
-        if asked.closed():
-            heard.set()
-        return False
-
-    app = behind(working)
-    with Client(app.server.port) as client:
-        client.send(request("/app"))
-        assert at_work.wait(TIMEOUT)
-        if begun:
-            client.head()
-        # A reset: after a mere end of its stream, the client might still wait for the response.
-        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    assert heard.wait(TIMEOUT)
-    assert fetch(app.server.port, "/app?good").body == b"plain"
+    behind_checks.client_goes(behind, good,
+                              OK + CHUNKED + b"\r\n5\r\nbegun\r\n" if begun else None,
+                              lambda asked: asked.closed())
 
 
 def test_client_goes_within_its_body(behind):

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
+import behind_checks
 from files import MB, pattern
 from server import SCALE, TIMEOUT
 from test_fastcgi import Client, ask, fetch
-from test_fastcgi_connections import nobody
 from upstream import Upstream
 
 KEEP = "keep-connection=1h\n"
@@ -126,27 +126,11 @@ def test_closed_while_idle(behind):
 
 
 def test_one_of_two_is_away(behind, tmp_path):
-    app = behind(plain, others=[nobody(tmp_path)])
-    for method in ("GET", "POST"):
-        for _ in range(6):
-            assert ask(app.server.port, "/app", method, b"" if method == "POST" else None) \
-                .data == b"plain"
-    assert app.server.errors.wait("nobody.sock: cannot be reached: Connection refused")
-    assert app.server.errors.count("nobody.sock: cannot be reached: Connection refused") == 1
+    behind_checks.one_of_two_is_away(behind, tmp_path, plain)
 
 
 def test_all_are_away(behind, tmp_path):
-    app = behind(plain)
-    app.close()
-    (tmp_path / "app.sock").unlink()
-    for _ in range(3):
-        got = fetch(app.server.port, "/app")
-        assert got.status == 503 and got["Retry-After"] == "1"
-    assert app.server.errors.wait("app.sock: cannot be reached: No such file")
-    again = Upstream(plain, tmp_path / "app.sock")
-    assert fetch(app.server.port, "/app").body == b"plain"
-    assert app.server.errors.wait("app.sock: answers again")
-    again.close()
+    behind_checks.all_are_away(behind, tmp_path, plain, Upstream)
 
 
 def test_balanced(behind, tmp_path):

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from client import request
-from files import KB, MB, pattern, write
-from server import TIMEOUT, check_config
+from files import KB, MB, pattern
+from server import TIMEOUT, refuses
 from test_fastcgi import Client
 
 pytestmark = pytest.mark.http1("HTTP/2 has no field Upgrade")
@@ -307,7 +307,5 @@ def test_not_cached(behind):
     ("protocol=fastcgi\nupgrade=websocket", "has upgrade, which is for HTTP servers"),
 ])
 def test_wrong_keys(tmp_path, lines, said):
-    file = write(tmp_path / "conf", f"[sweet]\nroot={tmp_path}\n[pool app]\n{lines}\n"
-                 "upstream=unix:/a\n[path /app]\npool=app\n".encode())
-    status, text = check_config(file)
-    assert status and said in text
+    refuses(tmp_path, f"[sweet]\nroot={tmp_path}\n[pool app]\n{lines}\n"
+                 "upstream=unix:/a\n[path /app]\npool=app\n", said)

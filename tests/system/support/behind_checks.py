@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""What holds for every kind of application behind the server: its addresses, and clients that
+leave.  begin: the fixture one or behind."""
+
+import socket
+import struct
+import threading
+
+from client import request
+from server import TIMEOUT
+from test_fastcgi import Client, ask, fetch
+
+AWAY = "nobody.sock: cannot be reached: Connection refused"
+
+
+def nobody(folder):
+    """An address on which no process listens any more."""
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind(str(folder / "nobody.sock"))
+    return f"unix:{folder / 'nobody.sock'}"
+
+
+def one_of_two_is_away(begin, folder, plain):
+    app = begin(plain, others=[nobody(folder)])
+    for method in ("GET", "POST"):
+        for _ in range(6):
+            assert ask(app.server.port, "/app", method, b"" if method == "POST" else None) \
+                .data == b"plain"
+    # Logged once, not with each request, though it may be tried again.
+    assert app.server.errors.wait(AWAY)
+    assert app.server.errors.count(AWAY) == 1
+
+
+def all_are_away(begin, folder, plain, application):
+    app = begin(plain)
+    app.close()
+    (folder / "app.sock").unlink()
+    for _ in range(3):
+        got = fetch(app.server.port, "/app")
+        assert got.status == 503 and got["Retry-After"] == "1"
+    assert app.server.errors.wait("app.sock: cannot be reached: No such file")
+    assert app.server.errors.count("app.sock: cannot be reached: No such file") == 1
+    # It is used at once when it returns.
+    again = application(plain, folder / "app.sock")
+    assert fetch(app.server.port, "/app").body == b"plain"
+    assert app.server.errors.wait("app.sock: answers again")
+    again.close()
+
+
+def client_goes(begin, is_good, beginning, left):
+    """beginning: what the application has sent then, or None; left(asked): whether it is told."""
+    heard, at_work = threading.Event(), threading.Event()
+
+    def working(asked):
+        if is_good(asked):
+            return True
+        if beginning:
+            asked.send(beginning)
+        at_work.set()
+        if left(asked):
+            heard.set()
+        return False
+
+    app = begin(working)
+    with Client(app.server.port) as client:
+        client.send(request("/app"))
+        assert at_work.wait(TIMEOUT)
+        if beginning:
+            client.head()
+        # A reset: after a mere end of its stream, the client might still wait for the response.
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert heard.wait(TIMEOUT)
+    assert fetch(app.server.port, "/app?good").body == b"plain"
