@@ -28,6 +28,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/redirect.c sweet/http/redirect.h \
 	sweet/http/request.c sweet/http/request.h \
 	sweet/http/request-internal.h sweet/http/request-line.c \
+	sweet/http/request-rule.c sweet/http/request-rule.h \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
@@ -35,6 +36,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/header-lines.c sweet/http/header-lines.h \
 	sweet/http/path-pattern.c sweet/http/path-pattern.h \
 	sweet/http/template.c sweet/http/template.h \
+	sweet/http/variable.c sweet/http/variable.h \
 	sweet/http/header-rule.c sweet/http/header-rule.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
 	sweet/http/upstream-head.c sweet/http/upstream-head.h \
@@ -148,6 +150,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-variant.c \
 	sweet/respcache/respcache-purge.c \
+	sweet/core/request-value.c sweet/core/request-value.h \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/core/server.h \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
@@ -209,7 +212,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-handler.c sweet/handler/phase-header.c sweet/handler/phase-internal.c \
 	sweet/handler/phase-scope.c \
 	sweet/handler/phase-script.c \
-	sweet/handler/phase-try.c sweet/handler/request-value.c sweet/handler/request-value.h \
+	sweet/handler/phase-try.c \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/base/random-id.c sweet/base/random-id.h \

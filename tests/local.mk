@@ -166,8 +166,10 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-header-lines \
 	tests/unit/sweet/http/test-path-pattern \
 	tests/unit/sweet/http/test-template \
+	tests/unit/sweet/http/test-variable \
 	tests/unit/sweet/config/test-path-rules \
 	tests/unit/sweet/http/test-header-rule \
+	tests/unit/sweet/http/test-request-rule \
 	tests/unit/sweet/http/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
@@ -569,6 +571,12 @@ tests_unit_sweet_spawn_test_upstream_link_http_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_upstream_link_http_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_upstream_link_http_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_request_rule_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_rule_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_rule_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_variable_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_variable_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_variable_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_header_rule_LDADD = $(sweet_unit_ldadd)
@@ -1062,6 +1070,7 @@ EXTRA_DIST += \
 	tests/system/static/test_try_files.py \
 	tests/system/static/test_types.py \
 	tests/system/static/test_header_rules.py \
+	tests/system/cgi-fastcgi/test_request_fields.py \
 	tests/system/static/test_compress.py \
 	tests/system/static/test_variants.py \
 	tests/system/support/certificates/authority.pem \

@@ -156,6 +156,7 @@ static struct refresh *create(const struct transaction *like)
 	strcpy(transaction->request_id, like->request_id);
 	strcpy(transaction->traceparent, like->traceparent);
 	transaction->trace_begins = like->trace_begins;
+	transaction->captures = like->captures;
 	transaction->done = done;
 	transaction->again = again;
 	return refresh;

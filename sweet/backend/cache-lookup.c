@@ -199,7 +199,12 @@ static void choose_variant(struct transaction *transaction, const struct request
 		if (conditions_name(conditions, view->etag))
 			return;
 	}
-	count = accept_codings_by(request, rule->order, order);
+	if (transaction->codings_known) {
+		memcpy(order, transaction->codings, sizeof(order));
+		count = transaction->coding_count;
+	} else {
+		count = accept_codings_by(request, rule->order, order);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		if (!(codings & 1u << order[i]))
 			continue;

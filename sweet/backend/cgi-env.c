@@ -12,6 +12,7 @@
 #include <glib.h>
 
 #include "backend/cgi-env.h"
+#include "core/request-value.h"
 #include "http/meta.h"
 #include "tls/tls.h"
 
@@ -95,6 +96,9 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	const struct pool_config *settings = pool->settings;
 	char script[SCRIPT_MAX], file[PATH_MAX + SCRIPT_MAX];
 	const char *path = transaction->path;
+	char **of_path = variables_expand(&scope->variables, request_value, transaction);
+	char **of_pool = variables_expand(&settings->variables, request_value, transaction);
+	long length;
 	struct meta_context context = {
 		.script_name = script,
 		.remote_addr = transaction->remote_addr,
@@ -110,7 +114,9 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.http2 = transaction->http2,
 		.query = transaction_query(transaction),
 		.authorization = settings->pass_authorization,
-		.variables = {scope->variables, settings->variables},
+		.variables = {of_path ? of_path : scope->variables.list,
+			      of_pool ? of_pool : settings->variables.list},
+		.rules = {scope->request_rules, scope->request_rule_count},
 	};
 
 	if (transaction->tls)
@@ -132,5 +138,8 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		join(script, sizeof(script), (struct slice){path, skip}, "");
 	}
 	context.path_info = path + skip;
-	return meta_write(transaction->request, &context, out, out_size);
+	length = meta_write(transaction->request, &context, out, out_size);
+	g_strfreev(of_path);
+	g_strfreev(of_pool);
+	return length;
 }

@@ -194,8 +194,10 @@ void cgi_refused(struct cgi_run *run, int error)
 	default:
 		status = 500;
 	}
-	log_at(status == 404 ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s: cannot be run: %s",
-	       cgi_run_name(run, name, sizeof(name)), strerror(error));
+	log_at(status == 404 ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s: cannot be run: %s%s",
+	       cgi_run_name(run, name, sizeof(name)), strerror(error),
+	       error == EPERM ? " (a reload cannot add or change a variable: restart the server)"
+			      : "");
 	cgi_detach(call);
 	backend_call_fail(call, status, NULL);
 }

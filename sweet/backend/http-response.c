@@ -22,6 +22,8 @@ long http_describe(const struct gateway_pool *pool, const struct transaction *tr
 		.remote_addr = transaction->remote_addr,
 		.server_addr = transaction->server_addr,
 		.https = transaction->https,
+		.rules = {transaction->scope->request_rules,
+			  transaction->scope->request_rule_count},
 		.authorization = pool->settings->pass_authorization,
 		.request_id = transaction->request_id,
 		.traceparent = transaction->traceparent,

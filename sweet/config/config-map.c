@@ -130,3 +130,17 @@ struct slice config_map_value(const struct map_table *table, template_value *val
 		found = table->otherwise ? table->otherwise : "";
 	return (struct slice){found, strlen(found)};
 }
+
+static const char *find_map(void *config, const char *name)
+{
+	return config_map(config, name) ? NULL : "there is no such [map]";
+}
+
+void config_map_check(struct config_tree *tree, struct config *config,
+		      const struct template *template, const char *place)
+{
+	const char *name, *must = template_each_map(template, find_map, config, &name);
+
+	if (must)
+		config_tree_complain(tree, place, "{map:%s}: %s", name, must);
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/config-key.h"
+#include "config/config-map.h"
 #include "config/config-pool.h"
 
 #define CGI_PROCESSES 32 /* at a time, for an option, which has no number */
@@ -101,6 +102,24 @@ static void mount(struct config_tree *tree, struct config *config, const char *k
 		(struct mount){.prefix = prefix, .length = strlen(prefix), .pool = pool};
 }
 
+/* A pool is of all paths: it has no groups of a pattern. */
+static void check_variables(struct config_tree *tree, struct config *config,
+			    const struct section *section, const struct variables *variables)
+{
+	const char *place = section->given[key_find("variable", KEY_POOL)].place;
+
+	for (unsigned i = 0; variables->values && variables->list[i]; i++) {
+		const struct template *value = variables->values[i];
+
+		if (!value)
+			continue;
+		config_map_check(tree, config, value, place);
+		if (template_last_capture(value) >= 0)
+			config_tree_complain(tree, place, "{%d}: only a [pattern] has groups",
+					     template_last_capture(value));
+	}
+}
+
 void config_pools(struct config_tree *tree, struct config *config, resolver *resolve)
 {
 	for (unsigned i = 1; i < tree->sections->len; i++) {
@@ -111,6 +130,7 @@ void config_pools(struct config_tree *tree, struct config *config, resolver *res
 			continue;
 		pool = pool_config_new(section->prefix, section->place, NULL);
 		resolve(tree, section, pool);
+		check_variables(tree, config, section, &pool->variables);
 		finish(tree, pool);
 		add_pool(config, pool);
 	}

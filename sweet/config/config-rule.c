@@ -8,6 +8,7 @@
 #include "config/config-rule.h"
 #include "config/config-value.h"
 #include "http/header-rule.h"
+#include "http/request-rule.h"
 #include "http/request.h"
 #include "http/template.h"
 
@@ -153,6 +154,22 @@ const char *rule_headers(struct scope *scope, char **values, const char **wrong)
 		scope->header_variables |= rule->value != NULL;
 		if (bytes > HEADER_RULES_MAX)
 			return "must be shorter: the fields of a path may have 2048 bytes together";
+	}
+	return NULL;
+}
+
+const char *rule_request_headers(struct scope *scope, char **values, const char **wrong)
+{
+	if (is_off(values))
+		return NULL;
+	scope->request_rules = g_new0(struct request_rule, g_strv_length(values));
+	for (unsigned i = 0; values[i]; i++) {
+		const char *must = request_rule_parse(
+			&scope->request_rules[scope->request_rule_count++], values[i]);
+
+		*wrong = values[i];
+		if (must)
+			return must;
 	}
 	return NULL;
 }

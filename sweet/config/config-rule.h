@@ -28,6 +28,9 @@ const char *rule_error_pages(struct scope *scope, char **values, const char **wr
 /* As header_rule_parse(); or "off". */
 const char *rule_headers(struct scope *scope, char **values, const char **wrong);
 
+/* As request_rule_parse(); or "off". */
+const char *rule_request_headers(struct scope *scope, char **values, const char **wrong);
+
 /* "file", "folder", then "/PATH", "pool:NAME" or "=STATUS"; or "off". */
 const char *rule_try_files(struct scope *scope, char **values, const char **wrong);
 

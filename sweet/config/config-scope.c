@@ -13,6 +13,7 @@
 #include "event/client-limit.h"
 #include "http/header-rule.h"
 #include "http/path-pattern.h"
+#include "http/request-rule.h"
 #include "http/template.h"
 
 /* All patterns apply to all paths of their host: their product is limited. */
@@ -84,20 +85,34 @@ static void choose_tried(struct config_tree *tree, const struct config *config, 
 				     last->text);
 }
 
-static const char *check_map(void *config, const char *name)
-{
-	return config_map(config, name) ? NULL : "there is no such [map]";
-}
-
 /* Returns the highest group of a template, or -1. */
 static int check_text(struct config_tree *tree, struct config *config,
 		      const struct template *template, const char *place)
 {
-	const char *name, *must = template_each_map(template, check_map, config, &name);
-
-	if (must)
-		config_tree_complain(tree, place, "{map:%s}: %s", name, must);
+	config_map_check(tree, config, template, place);
 	return template_last_capture(template);
+}
+
+/* The same of what responses and programs get. */
+static int check_texts(struct config_tree *tree, struct config *config, const struct scope *scope,
+		       const struct section *const *chain)
+{
+	const struct variables *variables = &scope->variables;
+	int used = -1;
+
+	for (unsigned i = 0; i < scope->header_rule_count; i++)
+		if (scope->header_rules[i].value)
+			used = MAX(used, check_text(tree, config, scope->header_rules[i].value,
+						    chain_place(chain, "header")));
+	for (unsigned i = 0; i < scope->request_rule_count; i++)
+		if (scope->request_rules[i].value)
+			used = MAX(used, check_text(tree, config, scope->request_rules[i].value,
+						    chain_place(chain, "request-header")));
+	for (unsigned i = 0; variables->values && variables->list[i]; i++)
+		if (variables->values[i])
+			used = MAX(used, check_text(tree, config, variables->values[i],
+						    chain_place(chain, "variable")));
+	return used;
 }
 
 /* Redirects and rewrites with variables, and those of patterns, replace the whole path. */
@@ -108,12 +123,8 @@ static void choose_texts(struct config_tree *tree, struct config *config, struct
 	int groups = scope->rule && scope->rule->pattern
 			     ? (int)path_pattern_groups(scope->rule->pattern)
 			     : -1;
-	int used = -1;
+	int used = check_texts(tree, config, scope, chain);
 
-	for (unsigned i = 0; i < scope->header_rule_count; i++)
-		if (scope->header_rules[i].value)
-			used = MAX(used, check_text(tree, config, scope->header_rules[i].value,
-						    chain_place(chain, "header")));
 	if (scope->redirect_text && template_is_constant(scope->redirect_text) &&
 	    !(of && of->pattern))
 		g_clear_pointer(&scope->redirect_text, template_free);

@@ -13,6 +13,7 @@
 #include "config/config-store.h"
 #include "config/config-value.h"
 #include "http/mime.h"
+#include "http/variable.h"
 #include "log/log-format.h"
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong)
@@ -211,6 +212,13 @@ const char *store_headers(const struct key *key, char **values, void *base, cons
 	return rule_headers(base, values, wrong);
 }
 
+const char *store_request_headers(const struct key *key, char **values, void *base,
+				  const char **wrong)
+{
+	(void)key;
+	return rule_request_headers(base, values, wrong);
+}
+
 const char *store_try_files(const struct key *key, char **values, void *base, const char **wrong)
 {
 	(void)key;
@@ -287,23 +295,10 @@ const char *store_upgrade(const struct key *key, char **values, void *base, cons
 	return store_list(key, values, base, wrong);
 }
 
-/* The server needs its own values of some. */
 const char *store_variables(const struct key *key, char **values, void *base, const char **wrong)
 {
-	static const char *const own[] = {
-		"CONTENT_LENGTH=", "NABC_SERVER_PID=", "GATEWAY_INTERFACE=", "REQUEST_METHOD="};
-
-	for (unsigned i = 0; values[i]; i++) {
-		size_t name = strspn(values[i], G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
-
-		*wrong = values[i];
-		if (name == 0 || g_ascii_isdigit(values[i][0]) || values[i][name] != '=')
-			return "must be NAME=VALUE with letters, digits and _ in the name";
-		for (unsigned k = 0; k < G_N_ELEMENTS(own); k++)
-			if (g_str_has_prefix(values[i], own[k]))
-				return "must be another variable: programs rely on the server's";
-	}
-	return store_list(key, values, base, wrong);
+	return variables_compile((struct variables *)(void *)((char *)base + key->offset), values,
+				 wrong);
 }
 
 const char *store_log_format(const struct key *key, char **values, void *base, const char **wrong)

@@ -35,6 +35,8 @@ const char *store_upgrade(const struct key *key, char **values, void *base, cons
 const char *store_methods(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_variables(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_headers(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_request_headers(const struct key *key, char **values, void *base,
+				  const char **wrong);
 const char *store_match(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_rewrite_to(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_log_format(const struct key *key, char **values, void *base, const char **wrong);

@@ -11,6 +11,7 @@
 #include "event/client-limit.h"
 #include "http/header-rule.h"
 #include "http/path-pattern.h"
+#include "http/request-rule.h"
 #include "http/template.h"
 #include "log/log-format.h"
 
@@ -27,6 +28,9 @@ static void free_rules(struct scope *scope)
 	for (unsigned i = 0; i < scope->header_rule_count; i++)
 		header_rule_free(&scope->header_rules[i]);
 	g_free(scope->header_rules);
+	for (unsigned i = 0; i < scope->request_rule_count; i++)
+		request_rule_free(&scope->request_rules[i]);
+	g_free(scope->request_rules);
 	g_strfreev(scope->compress.types);
 	for (unsigned i = 0; i < scope->error_page_count; i++)
 		g_free(scope->error_pages[i].path);
@@ -59,7 +63,7 @@ static void free_scope(struct scope *scope)
 	g_free(scope->charset);
 	g_free(scope->default_type);
 	g_strfreev(scope->types);
-	g_strfreev(scope->variables);
+	variables_free(&scope->variables);
 }
 
 static void free_host(struct host *host)

@@ -22,12 +22,14 @@
 #include "event/loop.h"
 #include "http/cacheable.h"
 #include "http/compress-rule.h"
+#include "http/variable.h"
 #include "tls/tls.h"
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
 
 struct header_rule;
+struct request_rule;
 struct ip_acl;
 struct log_format;
 struct path_pattern;
@@ -114,11 +116,13 @@ struct scope {
 	unsigned cache_rule_count;
 	struct header_rule *header_rules;
 	unsigned header_rule_count;
-	bool header_variables; /* some of them have variables */
+	bool header_variables;		    /* some of them have variables */
+	struct request_rule *request_rules; /* of the requests that programs get */
+	unsigned request_rule_count;
 	bool intercept_errors; /* error_pages also replace responses of programs */
 	struct error_page *error_pages;
 	unsigned error_page_count;
-	char **variables;	      /* for programs, "NAME=value"; or NULL */
+	struct variables variables;   /* for programs */
 	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
 	struct ip_acl *access;	      /* made from them; NULL: everybody is permitted */
 	char *auth_realm, *auth_file; /* NULL: no passwords */

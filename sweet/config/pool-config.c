@@ -49,7 +49,7 @@ void pool_config_unref(struct pool_config *pool)
 	g_free(pool->group);
 	g_free(pool->directory);
 	g_strfreev(pool->environment);
-	g_strfreev(pool->variables);
+	variables_free(&pool->variables);
 	g_strfreev(pool->methods);
 	g_strfreev(pool->accel);
 	g_strfreev(pool->upgrade);
@@ -84,7 +84,7 @@ static const char *missing_http(const struct pool_config *pool)
 		       "program apart from this server, and set upstream to its address";
 	if (!pool->upstream || !pool->upstream[0])
 		return "needs an upstream";
-	if (pool->variables && pool->variables[0])
+	if (pool->variables.list && pool->variables.list[0])
 		return "has a variable, which HTTP servers do not get";
 	if (pool->trust_cache_ids)
 		return "has trust-cache-ids, but responses of HTTP servers cannot name units";
@@ -224,7 +224,7 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       same_lists(one->upstream, other->upstream) &&
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
 	       g_strcmp0(one->suffix, other->suffix) == 0 &&
-	       same_lists(one->variables, other->variables) &&
+	       same_lists(one->variables.list, other->variables.list) &&
 	       same_lists(one->methods, other->methods) && same_lists(one->accel, other->accel) &&
 	       same_lists(one->upgrade, other->upgrade) && one->upgrade_ms == other->upgrade_ms &&
 	       one->pass_authorization == other->pass_authorization &&

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/slice.h"
+#include "http/variable.h"
 
 enum pool_protocol { POOL_WORKER, POOL_FASTCGI, POOL_CGI, POOL_HTTP };
 
@@ -36,7 +37,7 @@ struct pool_config {
 	char *user, *group;   /* NULL: the server's */
 	char *directory;      /* working directory; NULL: the server's, or a CGI program's own */
 	char **environment;   /* NAME=VALUE */
-	char **variables;     /* of requests, the same; or NULL */
+	struct variables variables; /* of requests */
 	bool pass_authorization;
 	unsigned symlinks;   /* enum symlinks: to CGI programs */
 	char **accel;	     /* "internal" and folders that its programs may send; or NULL */

@@ -83,6 +83,7 @@ struct output *output_open(struct thread *thread)
 	transaction->captures.count = 0;
 	transaction->rewrite_query = NULL;
 	transaction->header_lines = NULL;
+	transaction->codings_known = false;
 	transaction->accel_lines = NULL;
 	transaction->accel = false;
 	transaction->head = NULL;

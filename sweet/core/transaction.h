@@ -31,6 +31,7 @@
 #include "auth/htpasswd.h"
 #include "base/peer-addresses.h"
 #include "event/loop.h"
+#include "http/accept.h"
 #include "http/conditional.h"
 #include "http/header-rule.h"
 #include "http/multipart.h"
@@ -219,6 +220,10 @@ struct transaction {
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
 
+	/* That the client prefers; unless known, the request says it.  For kept variants. */
+	enum coding codings[CODINGS];
+	unsigned coding_count;
+	bool codings_known;
 	char *header_lines; /* of header_rules_expand(), for the scope; or NULL */
 	char *accel_lines;  /* that a program has set for the response of another path; or NULL */
 	/* Of cache-store.c; NULL, 0: nothing to do but to send the response. */

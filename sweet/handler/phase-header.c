@@ -5,7 +5,7 @@
  */
 #include "core/server.h"
 #include "handler/phase.h"
-#include "handler/request-value.h"
+#include "core/request-value.h"
 
 enum phase phase_header(struct transaction *transaction)
 {

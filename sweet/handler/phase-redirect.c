@@ -4,7 +4,7 @@
  */
 #include "core/server.h"
 #include "handler/phase.h"
-#include "handler/request-value.h"
+#include "core/request-value.h"
 #include "handler/short-response.h"
 #include "http/redirect.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/server.h"
 #include "handler/phase.h"
-#include "handler/request-value.h"
+#include "core/request-value.h"
 #include "http/uri.h"
 
 /* Replaces the scope's prefix by its replacement; returns false if the path becomes too long. */

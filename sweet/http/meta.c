@@ -234,7 +234,7 @@ static bool is_withheld(struct slice name, const struct meta_context *context)
 			return true;
 	}
 	if (slice_is(name, "Authorization"))
-		return !context->authorization;
+		return !context->authorization && !request_rules_have(context->rules, name);
 	if (slice_is(name, "X-Request-Id"))
 		return is_given(context->request_id);
 	if (is_given(context->traceparent) &&

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "http/request.h"
+#include "http/request-rule.h"
 
 /* What is known about a request beside its head. */
 struct meta_context {
@@ -32,11 +32,12 @@ struct meta_context {
 	bool authorization;	     /* pass that field as well */
 	/* Of the operator, "NAME=value", lists that end with NULL; or NULL.  The first one wins. */
 	char **variables[2];
-	const char *request_id;	 /* replaces the field X-Request-Id; NULL or "": does not */
-	const char *traceparent; /* the same, of the field of that name */
-	bool trace_begins;	 /* then the field tracestate is omitted: it is of another trace */
-	int redirect_status;	 /* 200: php-cgi requires it, to know that a server started it */
-	int server_pid;		 /* for NABC_SERVER_PID: the process to grant units to */
+	struct request_rules rules; /* whose fields pass, if they may not else */
+	const char *request_id;	    /* replaces the field X-Request-Id; NULL or "": does not */
+	const char *traceparent;    /* the same, of the field of that name */
+	bool trace_begins;   /* then the field tracestate is omitted: it is of another trace */
+	int redirect_status; /* 200: php-cgi requires it, to know that a server started it */
+	int server_pid;	     /* for NABC_SERVER_PID: the process to grant units to */
 };
 
 /*

@@ -246,8 +246,9 @@ long upstream_request_write(const struct request *request,
 	for (unsigned i = 0; i < request->header_count && !result.full; i++) {
 		const struct request_header *header = &request->headers[i];
 
-		if (!is_omitted(header->name, context) &&
-		    !field_options_have(&options, header->name))
+		if (request_rules_have(context->rules, header->name) ||
+		    (!is_omitted(header->name, context) &&
+		     !field_options_have(&options, header->name)))
 			put_line(&result, header->name, header->value);
 	}
 	put_forwarded(&result, request, context);

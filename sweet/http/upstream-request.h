@@ -5,20 +5,21 @@
 #ifndef SWEET_UPSTREAM_REQUEST_H
 #define SWEET_UPSTREAM_REQUEST_H
 
-#include "http/request.h"
+#include "http/request-rule.h"
 
 /* The line before that of Upgrade.  No other request has it. */
 #define UPSTREAM_REQUEST_UPGRADE "Connection: Upgrade\r\n"
 
 /* What is known about a request beside its head. */
 struct upstream_request_context {
-	const char *path;	 /* decoded, and rewritten if a rule requires that */
-	struct slice query;	 /* the client's, or of that rule */
-	const char *remote_addr; /* of the client */
-	const char *server_addr; /* for Host if the client sent none */
-	bool https;		 /* the client's URL is */
-	bool authorization;	 /* pass that field as well */
-	const char *request_id;	 /* these three as in struct meta_context */
+	const char *path;	    /* decoded, and rewritten if a rule requires that */
+	struct slice query;	    /* the client's, or of that rule */
+	const char *remote_addr;    /* of the client */
+	const char *server_addr;    /* for Host if the client sent none */
+	bool https;		    /* the client's URL is */
+	bool authorization;	    /* pass that field as well */
+	struct request_rules rules; /* whose fields pass, whatever the client says about them */
+	const char *request_id;	    /* these three as in struct meta_context */
 	const char *traceparent;
 	bool trace_begins;
 	const char *upgrade; /* of upstream_request_upgrade(); or NULL */

@@ -21,6 +21,7 @@ struct plan {
 	struct spawner_program *programs;
 	struct privileges *privileges;
 	char ***variables;
+	char ***permitted;
 	char **paths; /* of a folder or a program */
 	unsigned count;
 };
@@ -47,6 +48,29 @@ static char **make_variables(const struct pool_config *pool)
 	return variables;
 }
 
+static void add_permitted(GPtrArray *all, const struct variables *variables)
+{
+	for (unsigned i = 0; variables->list && variables->list[i]; i++) {
+		const char *entry = variables->list[i];
+		bool any = variables->values && variables->values[i];
+
+		g_ptr_array_add(all, any ? g_strndup(entry, strcspn(entry, "=")) : g_strdup(entry));
+	}
+}
+
+/* The variables of a pool and of all paths, which may lead to it. */
+static char **make_permitted(const struct config *config, const struct pool_config *pool)
+{
+	GPtrArray *all = g_ptr_array_new();
+
+	add_permitted(all, &pool->variables);
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			add_permitted(all, &config->hosts[i].scopes[k].variables);
+	g_ptr_array_add(all, NULL);
+	return (char **)g_ptr_array_free(all, FALSE);
+}
+
 /* Returns the absolute path of a pool's folder or program, or NULL. */
 static char *find_path(const struct pool_config *pool)
 {
@@ -60,8 +84,8 @@ static char *find_path(const struct pool_config *pool)
 	return path;
 }
 
-static bool plan_pool(struct plan *plan, const struct pool_config *pool,
-		      const struct privileges *server, char **why)
+static bool plan_pool(struct plan *plan, const struct config *config,
+		      const struct pool_config *pool, const struct privileges *server, char **why)
 {
 	struct spawner_program *program = &plan->programs[plan->count];
 	struct privileges *privileges = &plan->privileges[plan->count];
@@ -69,8 +93,10 @@ static bool plan_pool(struct plan *plan, const struct pool_config *pool,
 
 	plan->paths[plan->count] = find_path(pool);
 	plan->variables[plan->count] = make_variables(pool);
+	plan->permitted[plan->count] = make_permitted(config, pool);
 	*program = (struct spawner_program){.directory = pool->directory,
 					    .variables = plan->variables[plan->count],
+					    .permitted = plan->permitted[plan->count],
 					    .privileges = server,
 					    .memory = pool->memory_limit};
 	if (pool->command) {
@@ -106,10 +132,12 @@ static void plan_clear(struct plan *plan)
 {
 	for (unsigned i = 0; i < plan->count; i++) {
 		g_strfreev(plan->variables[i]);
+		g_strfreev(plan->permitted[i]);
 		g_free(plan->paths[i]);
 		privileges_clear(&plan->privileges[i]);
 	}
 	g_free(plan->variables);
+	g_free(plan->permitted);
 	g_free(plan->paths);
 	g_free(plan->privileges);
 	g_free(plan->programs);
@@ -121,6 +149,7 @@ bool spawn_table_open(struct spawn_table **table, const struct config *config, u
 	struct plan plan = {.programs = g_new0(struct spawner_program, config->pool_count),
 			    .privileges = g_new0(struct privileges, config->pool_count),
 			    .variables = g_new0(char **, config->pool_count),
+			    .permitted = g_new0(char **, config->pool_count),
 			    .paths = g_new0(char *, config->pool_count)};
 	struct spawn_table *made = g_new0(struct spawn_table, 1);
 	bool good = true;
@@ -131,7 +160,7 @@ bool spawn_table_open(struct spawn_table **table, const struct config *config, u
 		if (!needs_spawner(config->pools[i]))
 			continue;
 		g_ptr_array_add(made->pools, pool_config_ref(config->pools[i]));
-		good = plan_pool(&plan, config->pools[i], server, why);
+		good = plan_pool(&plan, config, config->pools[i], server, why);
 	}
 	if (good && plan.count) {
 		made->spawner = spawner_open(plan.programs, plan.count, threads, why);

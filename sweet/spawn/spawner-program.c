@@ -45,7 +45,7 @@ static bool read_parts(struct parts *parts, char *message, size_t length, unsign
 
 /*
  * Permits only variables that describe a request.  Others could change what runs:
- * variables of the loader, a shell or an interpreter.
+ * variables of the loader, a shell or an interpreter.  The operator may have configured them.
  */
 static bool is_allowed(const char *name, size_t length)
 {
@@ -69,6 +69,16 @@ static bool is_allowed(const char *name, size_t length)
 			return true;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
 		if (length > strlen(begins[i]) && memcmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the operator has configured that variable, with that value or one of the request. */
+static bool is_permitted(char *const *permitted, const char *entry, size_t name)
+{
+	for (; permitted && *permitted; permitted++)
+		if (strcmp(*permitted, entry) == 0 ||
+		    (strncmp(*permitted, entry, name) == 0 && (*permitted)[name] == '\0'))
 			return true;
 	return false;
 }
@@ -140,7 +150,9 @@ static int read_variables(struct spawner_launch *launch, char *at, size_t length
 		const char *equals = strchr(at, '=');
 		size_t name_length = equals ? (size_t)(equals - at) : 0;
 
-		if (name_length == 0 || !is_allowed(at, name_length))
+		if (name_length == 0 ||
+		    (!is_allowed(at, name_length) &&
+		     !is_permitted(launch->program->permitted, at, name_length)))
 			return -EPERM;
 		if (!is_set(launch->all, first, at, name_length)) {
 			if (count >= SPAWNER_VARIABLES_MAX)

@@ -27,6 +27,11 @@ struct spawner_program {
 	char *const *argv;	/* of path, ends with NULL */
 	const char *directory;	/* working directory; NULL: that of the script, or "/" */
 	char *const *variables; /* "NAME=value", ends with NULL; they override a request's */
+	/*
+	 * What requests may set beside what describes them: "NAME=value", or "NAME" with any value;
+	 * ends with NULL.  NULL: nothing.
+	 */
+	char *const *permitted;
 	const struct privileges *privileges; /* the user; NULL: as the opener of the spawner */
 	uint64_t memory;  /* bytes of address space; 0: unchanged, as for the others */
 	uint64_t seconds; /* of processor time */

@@ -12,11 +12,13 @@
 
 static char folder[64];
 static char *const base[] = {"PATH=/bin", "HTTP_OWN=operator", NULL};
+static char *const permitted[] = {"CONFIG=/etc/app", "ITEM", "own=", NULL};
 static char *const argv[] = {"true", "--", NULL};
 static struct spawner_program programs[] = {
-	{.path = "/bin/true", .argv = argv, .variables = base},
+	{.path = "/bin/true", .argv = argv, .variables = base, .permitted = permitted},
 	{.folder = folder, .variables = base},
 	{.folder = folder, .directory = "/elsewhere"},
+	{.path = "/bin/true", .argv = argv},
 };
 static struct spawner_launch launch;
 static alignas(struct spawner_request) char message[SPAWNER_MESSAGE_MAX + 64];
@@ -50,7 +52,7 @@ static int read_it(void)
 	free(copy);
 	copy = must_alloc(length);
 	memcpy(copy, message, length);
-	return spawner_launch_read(&launch, programs, 3, copy, length,
+	return spawner_launch_read(&launch, programs, 4, copy, length,
 				   (unsigned)__builtin_popcount(REQUEST->fds));
 }
 
@@ -167,7 +169,13 @@ START_TEST(test_other_variables)
 					    "HTTP_A\n=x",
 					    "CONTENT_LENGTHS=1",
 					    "()=x",
-					    "XHTTP_A=x"};
+					    "XHTTP_A=x",
+					    "CONFIG=/etc/apps",
+					    "CONFIG=",
+					    "CONFI=G",
+					    "ITEMS=x",
+					    "ITE=x",
+					    "own=x"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char block[128] = "HTTP_HOST=x";
@@ -177,6 +185,21 @@ START_TEST(test_other_variables)
 		make(0, "", "", block, at + strlen(names[i]) + 1);
 		ck_assert_msg(read_it() == -EPERM, "%s", names[i]);
 	}
+}
+END_TEST
+
+/* Those that the operator has configured, with a value of the operator or of the request. */
+START_TEST(test_permitted_variables)
+{
+	static const char block[] = "CONFIG=/etc/app\0ITEM=a=b\0own=";
+
+	make(0, "", "", block, sizeof(block));
+	ck_assert_int_eq(read_it(), 0);
+	ck_assert_str_eq(variable("CONFIG"), "/etc/app");
+	ck_assert_str_eq(variable("ITEM"), "a=b");
+	ck_assert_str_eq(variable("own"), "");
+	make(3, "", "", block, sizeof(block));
+	ck_assert_int_eq(read_it(), -EPERM);
 }
 END_TEST
 
@@ -208,7 +231,7 @@ START_TEST(test_bad_messages)
 		length = i;
 		ck_assert_int_eq(read_it(), i == whole ? 0 : -EBADMSG);
 	}
-	make(3, "", "", NULL, 0);
+	make(4, "", "", NULL, 0);
 	ck_assert_int_eq(read_it(), -EBADMSG);
 	make(UINT32_MAX, "", "", NULL, 0);
 	ck_assert_int_eq(read_it(), -EBADMSG);
@@ -269,7 +292,7 @@ START_TEST(test_descriptors_of_message)
 			REQUEST->fds = mask;
 			memcpy(copy, message, length);
 			ck_assert_int_eq(
-				spawner_launch_read(&launch, programs, 3, copy, length, count),
+				spawner_launch_read(&launch, programs, 4, copy, length, count),
 				good ? 0 : -EBADMSG);
 		}
 	}
@@ -401,6 +424,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_variables);
 	tcase_add_test(tcase, test_other_variables);
+	tcase_add_test(tcase, test_permitted_variables);
 	tcase_add_test(tcase, test_many_variables);
 	tcase_add_test(tcase, test_bad_messages);
 	tcase_add_test(tcase, test_bad_lengths);

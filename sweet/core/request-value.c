@@ -6,7 +6,7 @@
 
 #include "config/config-map.h"
 #include "core/server.h"
-#include "handler/request-value.h"
+#include "core/request-value.h"
 #include "http/uri.h"
 
 static struct slice of_text(const char *text)
