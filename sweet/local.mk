@@ -28,6 +28,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/redirect.c sweet/http/redirect.h \
 	sweet/http/request.c sweet/http/request.h \
 	sweet/http/request-internal.h sweet/http/request-line.c \
+	sweet/http/request-escape.c sweet/http/request-escape.h \
 	sweet/http/request-rule.c sweet/http/request-rule.h \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \

@@ -169,6 +169,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-variable \
 	tests/unit/sweet/config/test-path-rules \
 	tests/unit/sweet/http/test-header-rule \
+	tests/unit/sweet/http/test-request-escape \
 	tests/unit/sweet/http/test-request-rule \
 	tests/unit/sweet/http/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
@@ -571,6 +572,9 @@ tests_unit_sweet_spawn_test_upstream_link_http_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_upstream_link_http_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_upstream_link_http_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_request_escape_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_escape_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_escape_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_request_rule_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_rule_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_request_rule_LDADD = $(sweet_unit_ldadd)
@@ -1069,6 +1073,7 @@ EXTRA_DIST += \
 	tests/system/static/test_symlinks.py \
 	tests/system/static/test_try_files.py \
 	tests/system/static/test_types.py \
+	tests/system/static/test_escapes.py \
 	tests/system/static/test_header_rules.py \
 	tests/system/cgi-fastcgi/test_request_fields.py \
 	tests/system/static/test_compress.py \

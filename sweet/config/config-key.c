@@ -14,6 +14,7 @@
 #include "config/config-store.h"
 #include "http/forwarded.h"
 #include "http/request.h"
+#include "http/uri.h"
 #include "log/log-format.h"
 #include "tls/tls.h"
 
@@ -34,6 +35,10 @@ static const char *const client_words[] = {[TLS_CLIENT_NONE] = "off",
 					   [TLS_CLIENT_OPTIONAL] = "optional",
 					   [TLS_CLIENT_REQUIRED] = "required",
 					   NULL};
+static const char *const slash_words[] = {[URI_SLASH_REFUSE] = "refuse",
+					  [URI_SLASH_DECODE] = "decode",
+					  [URI_SLASH_KEEP] = "keep",
+					  NULL};
 static const char *const http2_words[] = {
 	[HTTP2_OFF] = "off", [HTTP2_TLS] = "on", [HTTP2_CLEAR] = "clear", NULL};
 static const char *const forwarded_words[] = {
@@ -198,6 +203,8 @@ const struct key config_keys[] = {
 	{"max-fields", GLOBAL(limits.max_fields), .otherwise = "100", .store = store_number,
 	 .least = 1, .most = REQUEST_HEADERS_MAX, .help = "Fields of a request's head",
 	 .argument = "N"},
+	{"raw-utf8", GLOBAL(limits.raw_utf8), .otherwise = "off", .store = store_switch,
+	 .help = "Permit unescaped UTF-8 in URLs", .argument = "SWITCH"},
 	{"http2", GLOBAL(http2), .otherwise = "on", .store = store_word, .words = http2_words,
 	 .help = "off, on (with TLS) or clear (without TLS, too)", .argument = "WHERE"},
 	{"max-streams", GLOBAL(limits.max_streams), .otherwise = "128", .store = store_number,
@@ -289,6 +296,8 @@ const struct key config_keys[] = {
 	{"hsts", SITE(hsts), .store = store_line, .least = 1,
 	 .help = "Strict-Transport-Security, with TLS; off", .argument = "TEXT"},
 
+	{"escaped-slash", SITE(escaped_slash), .otherwise = "refuse", .store = store_word,
+	 .words = slash_words, .help = "%2F in paths: refuse, decode or keep", .argument = "WHAT"},
 	{"access-log", SITE(access_log), .otherwise = "off", .store = store_text, .least = 1,
 	 .help = "File, - for standard output, or off", .argument = "FILE"},
 	{"log-format", SITE(log_format), .otherwise = "short", .store = store_log_format,

@@ -155,6 +155,7 @@ struct host {
 	char *client_ca;	     /* NULL: none */
 	char *answer_folder;	     /* of tls-challenge.h; NULL: no challenge is answered */
 	char *hsts;		     /* value of Strict-Transport-Security; NULL: off */
+	unsigned escaped_slash;	     /* enum uri_slash: in paths */
 	char *access_log;	     /* file, "-" or "off" */
 	struct log_format *log_format;
 	unsigned log;		  /* of both: an index of the config's logs */
@@ -190,6 +191,7 @@ struct config_limits {
 	unsigned keep_alive_requests; /* 0: unlimited */
 	unsigned max_connections, connections_per_client; /* 0: unlimited */
 	size_t max_header;				  /* bytes */
+	bool raw_utf8;					  /* permit it in targets */
 	unsigned max_fields;				  /* at most REQUEST_HEADERS_MAX */
 	unsigned max_streams;				  /* of a client with HTTP/2, at once */
 };

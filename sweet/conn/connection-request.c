@@ -10,6 +10,7 @@
 #include "conn/session.h"
 #include "handler/route.h"
 #include "http/forwarded.h"
+#include "http/request-escape.h"
 
 #define CLEAR_TEXT "This address expects TLS: use https."
 
@@ -95,7 +96,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	struct output *output = output_open(thread);
 	struct transaction *transaction;
 	struct request request;
-	GString *forwarded = NULL;
+	GString *forwarded = NULL, *escaped = NULL;
 	bool may_continue, trusted;
 
 	if (!output) {
@@ -128,6 +129,10 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		output_remember_http2(output);
 	if (!error) {
 		error = request_parse(&request, head, length);
+		if (error == -400 && limits->raw_utf8)
+			escaped = request_escape(head, length);
+		if (escaped)
+			error = request_parse(&request, escaped->str, escaped->len);
 		wrong = error ? request.wrong : NULL;
 	}
 	/* Without proxies that are known, the operator says that all clients may choose their id. */
@@ -153,6 +158,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		connection_refuse_because(connection, -error, wrong,
 					  wrong == clear_text ? CLEAR_TEXT : NULL);
 		g_clear_pointer(&forwarded, drop_text);
+		g_clear_pointer(&escaped, drop_text);
 		return true;
 	}
 	if (thread->logs.wants & ~(unsigned)LOG_WANTS_LINE)
@@ -182,6 +188,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	connection->calling = false;
 	transaction->request = NULL;
 	g_clear_pointer(&forwarded, drop_text);
+	g_clear_pointer(&escaped, drop_text);
 	return true;
 }
 

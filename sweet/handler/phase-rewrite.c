@@ -61,8 +61,8 @@ static enum phase rewrite_to(struct transaction *transaction)
 		*query++ = '\0';
 		set_query(transaction, query);
 	}
-	length = uri_decode_path((struct slice){text->str, strlen(text->str)}, transaction->path,
-				 sizeof(transaction->path));
+	length = uri_decode_path((struct slice){text->str, strlen(text->str)}, URI_SLASH_REFUSE,
+				 transaction->path, sizeof(transaction->path));
 	g_string_free(text, TRUE);
 	if (length >= 0)
 		return PHASE_REWRITTEN;

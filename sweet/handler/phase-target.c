@@ -23,8 +23,11 @@ enum phase phase_target(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
 	const struct config *config = transaction->config_ref->config;
-	int length = uri_decode_path(request->path, transaction->path, sizeof(transaction->path));
+	int length;
 
+	transaction->host = config_host(config, request->host, transaction->local);
+	length = uri_decode_path(request->path, (enum uri_slash)transaction->host->escaped_slash,
+				 transaction->path, sizeof(transaction->path));
 	if (length < 0) {
 		transaction->path[0] = '\0';
 		return phase_responds(transaction_refuse(
@@ -34,7 +37,6 @@ enum phase phase_target(struct transaction *transaction)
 					 "character, or above the root"));
 	}
 	g_clear_pointer(&transaction->rewrite_query, g_free);
-	transaction->host = config_host(config, request->host, transaction->local);
 	if (!keeps_policy(transaction))
 		return phase_responds(
 			transaction_refuse(transaction, 421,

@@ -160,6 +160,8 @@ static const char *not_http(const char *start, const char *at)
 	return LINE_WRONG;
 }
 
+static const char raw_target[] = "a target with bytes that are not ASCII";
+
 int request_parse_line(struct request *request, struct request_framing *framing, const char **from,
 		       const char *end)
 {
@@ -175,6 +177,8 @@ int request_parse_line(struct request *request, struct request_framing *framing,
 
 	start = ++at;
 	at = scan_target(at, end);
+	if ((unsigned char)*at >= 0x80)
+		return request_refuse(request, -400, raw_target);
 	if (at == start || *at != ' ')
 		return request_refuse(request, -400, LINE_WRONG);
 	request->target = (struct slice){start, (size_t)(at - start)};
@@ -205,7 +209,8 @@ static bool may_begin(const char *at, const char *end)
 	if (at == start || *at != ' ')
 		return false;
 	start = ++at;
-	while (at < end && syntax_is(*at, SYNTAX_TARGET))
+	/* Raw UTF-8 may be permitted, see request-escape.h. */
+	while (at < end && (syntax_is(*at, SYNTAX_TARGET) || (unsigned char)*at >= 0x80))
 		at++;
 	if (at == end)
 		return true;
@@ -235,7 +240,8 @@ int request_check_begin(struct request *request, const char *data, size_t length
 	if (newline && newline >= data + seen) {
 		int status = request_parse_line(request, &framing, &at, newline + 1);
 
-		if (status)
+		/* It may be permitted: request-escape.h. */
+		if (status && request->wrong != raw_target)
 			return status;
 	}
 	if (memchr(data + seen, '\0', length - seen))

@@ -55,11 +55,19 @@ static bool is_plain(struct slice raw, const char *decoded)
 
 		if (byte == '%' && raw.length - i < 3)
 			return false;
+		/* An escaped slash that is data. */
+		if (byte == '%' && strncmp(decoded, "%2F", 3) == 0 && raw.at[i + 1] == '2' &&
+		    (raw.at[i + 2] | 0x20) == 'f') {
+			decoded += 3;
+			i += 3;
+			continue;
+		}
 		if (byte == '%')
 			byte = (char)(digit_of(raw.at[i + 1]) << 4 | digit_of(raw.at[i + 2]));
-		i += raw.at[i] == '%' ? 3 : 1;
-		if (byte == '\0' || byte != *decoded++)
+		/* One that separates segments is sent as what it is. */
+		if (byte == '\0' || byte != *decoded++ || (byte == '/' && raw.at[i] != '/'))
 			return false;
+		i += raw.at[i] == '%' ? 3 : 1;
 	}
 	return *decoded == '\0';
 }

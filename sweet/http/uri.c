@@ -20,6 +20,19 @@ static int hex_digit(char byte)
 	return -1;
 }
 
+static bool is_escaped_slash(const char *at, const char *end)
+{
+	return end - at >= 3 && at[0] == '%' && at[1] == '2' && (at[2] | 0x20) == 'f';
+}
+
+/* Returns the bytes of a slash that separates segments; 0: there is none. */
+static size_t separator(const char *at, const char *end, enum uri_slash slash)
+{
+	if (*at == '/')
+		return 1;
+	return slash == URI_SLASH_DECODE && is_escaped_slash(at, end) ? 3 : 0;
+}
+
 /* Decodes one byte of a segment at *at and moves *at; returns -1 if it is not permitted. */
 static int next_byte(const char **at, const char *end)
 {
@@ -36,7 +49,7 @@ static int next_byte(const char **at, const char *end)
 			return -1;
 		byte = high << 4 | low;
 		/*
-		 * The sender means an escaped slash as data; open(2) would read it
+		 * The sender may mean an escaped slash as data; open(2) would read it
 		 * as a separator.
 		 */
 		if (byte == '/')
@@ -61,12 +74,13 @@ static int dots(const char *out, size_t start, size_t length)
 	return 0;
 }
 
-int uri_decode_path(struct slice raw, char *out, size_t out_size)
+int uri_decode_path(struct slice raw, enum uri_slash slash, char *out, size_t out_size)
 {
 	const char *at = raw.at;
 	const char *end = raw.at + raw.length;
 	size_t length = 0; /* out[0, length) is written */
 	size_t start;	   /* start of the current segment in out, after its slash */
+	size_t step = 0;   /* bytes of the slash behind the segment */
 	int byte;
 
 	if (raw.length == 0 || *at != '/')
@@ -81,7 +95,15 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size)
 	/* Here out always ends with the slash before the next segment. */
 	while (at < end) {
 		start = length;
-		while (at < end && *at != '/') {
+		while (at < end && !(step = separator(at, end, slash))) {
+			if (slash == URI_SLASH_KEEP && is_escaped_slash(at, end)) {
+				if (length + 3 >= out_size)
+					return -414;
+				memcpy(out + length, "%2F", 3);
+				length += 3;
+				at += 3;
+				continue;
+			}
 			byte = next_byte(&at, end);
 			if (byte < 0)
 				return -400;
@@ -104,7 +126,7 @@ int uri_decode_path(struct slice raw, char *out, size_t out_size)
 		}
 		if (at == end)
 			break;
-		at++;
+		at += step;
 		if (out[length - 1] != '/') {
 			if (length + 1 >= out_size)
 				return -414;

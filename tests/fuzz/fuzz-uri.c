@@ -83,6 +83,34 @@ static int decode_again(const uint8_t *raw, size_t length, char *out)
 	return (int)end;
 }
 
+/* Writes raw as it would have to be for the same path if escaped slashes were refused. */
+static size_t without_slashes(const uint8_t *raw, size_t length, enum uri_slash slash, uint8_t *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		bool escaped = raw[i] == '%' && length - i >= 3 && raw[i + 1] == '2' &&
+			       (raw[i + 2] == 'f' || raw[i + 2] == 'F');
+
+		if (escaped && slash == URI_SLASH_DECODE) {
+			out[count++] = '/';
+			i += 2;
+		} else if (escaped && slash == URI_SLASH_KEEP) {
+			memcpy(out + count, "%252F", 5);
+			count += 5;
+			i += 2;
+		} else if (raw[i] == '%' && length - i >= 3 && hex(raw[i + 1]) >= 0 &&
+			   hex(raw[i + 2]) >= 0) {
+			memcpy(out + count, raw + i, 3);
+			count += 3;
+			i += 2;
+		} else {
+			out[count++] = raw[i];
+		}
+	}
+	return count;
+}
+
 static void check_decoded(const char *path, int length)
 {
 	MUST(length >= 1 && path[0] == '/' && path[length] == '\0');
@@ -119,7 +147,7 @@ static void check_folder(const char *path)
 
 	/* Two slashes would name another host. */
 	MUST(target.length < 2 || target.at[1] != '/');
-	bytes = uri_decode_path(target, back, sizeof(back));
+	bytes = uri_decode_path(target, URI_SLASH_REFUSE, back, sizeof(back));
 	MUST(bytes > 0 && back[bytes - 1] == '/');
 	MUST(strncmp(back, path, strlen(path)) == 0 && (size_t)bytes <= strlen(path) + 1);
 	MUST(redirect_write_folder(path, SLICE("q"), field, length + 1) == 0);
@@ -135,24 +163,22 @@ static void check_moved(const char *path)
 	MUST(target.length > 4 && memcmp(target.at + target.length - 4, "?a=b", 4) == 0);
 	target.length -= 4;
 	MUST(!memchr(target.at, '?', target.length) && !memchr(target.at, '#', target.length));
-	MUST(uri_decode_path(target, back, sizeof(back)) > 0);
+	MUST(uri_decode_path(target, URI_SLASH_REFUSE, back, sizeof(back)) > 0);
 	MUST(memcmp(back, "/to", 3) == 0 && strcmp(back + 3, path) == 0);
 	MUST(redirect_write("/to/", path, SLICE("a=b"), field, length - 1) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(const uint8_t *data, size_t size, enum uri_slash slash)
 {
 	static char expected[PATH_ROOM];
+	static uint8_t plain[2 * PATH_ROOM];
 	struct slice raw = {(const char *)data, size};
-	char *out, *tight;
+	char *out = malloc(size + 1), *tight;
 	int length, again;
 
-	if (size > PATH_ROOM / 2)
-		return -1;
-	out = malloc(size + 1);
 	MUST(out);
-	length = uri_decode_path(raw, out, size + 1);
-	again = decode_again(data, size, expected);
+	length = uri_decode_path(raw, slash, out, size + 1);
+	again = decode_again(plain, without_slashes(data, size, slash, plain), expected);
 	MUST(length == -400 || length > 0);
 	MUST((length > 0) == (again > 0));
 	if (length > 0) {
@@ -164,9 +190,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* With less memory the result is the same, or an error reports the lack. */
 		tight = malloc((size_t)length);
 		MUST(tight);
-		MUST(uri_decode_path(raw, tight, (size_t)length) == -414);
+		MUST(uri_decode_path(raw, slash, tight, (size_t)length) == -414);
 		free(tight);
 	}
 	free(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size > PATH_ROOM / 2)
+		return -1;
+	check(data, size, URI_SLASH_REFUSE);
+	check(data, size, URI_SLASH_DECODE);
+	check(data, size, URI_SLASH_KEEP);
 	return 0;
 }

@@ -65,7 +65,7 @@ static void parse(struct request *request, char *head, const char *text, char *p
 	size_t length = (size_t)sprintf(head, "%s\r\n", text);
 
 	ck_assert_int_eq(request_parse(request, head, length), 0);
-	ck_assert_int_ge(uri_decode_path(request->path, path, size), 0);
+	ck_assert_int_ge(uri_decode_path(request->path, URI_SLASH_REFUSE, path, size), 0);
 }
 
 START_TEST(test_requests)
@@ -88,6 +88,32 @@ START_TEST(test_requests)
 			ck_assert_int_eq(upstream_request_write(&request, &context, out, room), -1);
 		free(out);
 	}
+}
+END_TEST
+
+/* An escaped slash is sent as the rules have seen it. */
+START_TEST(test_escaped_slash)
+{
+	static const struct {
+		const char *path, *line;
+	} cases[] = {
+		{"/a/b", "GET /a/b?q HTTP/1.1\r\n"},
+		{"/a%2Fb", "GET /a%2fb?q HTTP/1.1\r\n"},
+		{"/c", "GET /c?q HTTP/1.1\r\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char head[256], path[16], out[512];
+		struct request request;
+
+		parse(&request, head, GET("/a?q") HOST, path, sizeof(path));
+		request.path = SLICE("/a%2fb");
+		context.path = cases[i].path;
+		context.query = request.query;
+		ck_assert_int_gt(upstream_request_write(&request, &context, out, sizeof(out)), 0);
+		ck_assert_mem_eq(out, cases[i].line, strlen(cases[i].line));
+	}
+	context.query = (struct slice){0};
 }
 END_TEST
 
@@ -227,6 +253,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_requests);
+	tcase_add_test(tcase, test_escaped_slash);
 	tcase_add_test(tcase, test_other_query);
 	tcase_add_test(tcase, test_https_and_authorization);
 	tcase_add_test(tcase, test_trace);

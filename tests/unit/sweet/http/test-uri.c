@@ -154,7 +154,8 @@ START_TEST(test_table)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct slice raw = cases[i].raw;
 		char *bytes = copy(raw);
-		int got = uri_decode_path((struct slice){bytes, raw.length}, out, sizeof(out));
+		int got = uri_decode_path((struct slice){bytes, raw.length}, URI_SLASH_REFUSE, out,
+					  sizeof(out));
 
 		free(bytes);
 		if (cases[i].status) {
@@ -164,6 +165,48 @@ START_TEST(test_table)
 		ck_assert_msg(got == (int)strlen(cases[i].path), "%s: %d", raw.at, got);
 		ck_assert_msg(strcmp(out, cases[i].path) == 0, "%s: %s", raw.at, out);
 	}
+}
+END_TEST
+
+/* Paths with escaped slashes, as both ways to take them decode them; NULL: refused. */
+static const struct {
+	const char *raw, *decoded, *kept;
+} slashes[] = {
+	{"/a/b", "/a/b", "/a/b"},
+	{"/a%2fb", "/a/b", "/a%2Fb"},
+	{"/a%2F%2fb", "/a/b", "/a%2F%2Fb"},
+	{"/a/%2Fb%2F", "/a/b/", "/a/%2Fb%2F"},
+	{"/%2F", "/", "/%2F"},
+	{"/a%2F..%2Fb", "/b", "/a%2F..%2Fb"},
+	{"/a%2F%2e%2e", "/", "/a%2F.."},
+	{"/a/..%2Fb", "/b", "/a/..%2Fb"},
+	{"/a/..%2F/../b", NULL, "/a/b"},
+	{"/..%2Fb", NULL, "/..%2Fb"},
+	{"/a%2F../..", NULL, "/"},
+	{"/a%252Fb", "/a%2Fb", "/a%2Fb"},
+	{"/a%2", NULL, NULL},
+	{"/a%2G", NULL, NULL},
+	{"%2Fa", NULL, NULL},
+};
+
+START_TEST(test_slashes)
+{
+	for (size_t i = 0; i < sizeof(slashes) / sizeof(slashes[0]); i++)
+		for (enum uri_slash slash = URI_SLASH_DECODE; slash <= URI_SLASH_KEEP; slash++) {
+			const char *expected =
+				slash == URI_SLASH_KEEP ? slashes[i].kept : slashes[i].decoded;
+			struct slice raw = {slashes[i].raw, strlen(slashes[i].raw)};
+			char out[OUT_SIZE];
+			int got = uri_decode_path(raw, slash, out, sizeof(out));
+
+			if (!expected) {
+				ck_assert_msg(got == -400, "%s: %d", raw.at, got);
+				continue;
+			}
+			ck_assert_msg(got > 0 && strcmp(out, expected) == 0, "%s: %s", raw.at, out);
+			ck_assert_int_eq(uri_decode_path(raw, slash, out, (size_t)got), -414);
+			ck_assert_int_ge(uri_decode_path(raw, slash, out, raw.length + 1), 0);
+		}
 }
 END_TEST
 
@@ -179,17 +222,22 @@ START_TEST(test_sizes)
 
 	for (size = 0; size <= sizeof(path); size++) {
 		memset(out, GUARD, sizeof(out));
-		got = uri_decode_path(slice, (char *)out, size);
+		got = uri_decode_path(slice, URI_SLASH_REFUSE, (char *)out, size);
 		ck_assert_int_eq(got, size < sizeof(path) ? -414 : (int)sizeof(path) - 1);
 		for (i = size; i < sizeof(out); i++)
 			ck_assert_uint_eq(out[i], GUARD);
 	}
 	ck_assert_str_eq((char *)out, path);
-	ck_assert_int_eq(uri_decode_path((struct slice){"/", 1}, (char *)out, 0), -414);
-	ck_assert_int_eq(uri_decode_path((struct slice){"/", 1}, (char *)out, 1), -414);
-	ck_assert_int_eq(uri_decode_path((struct slice){"/", 1}, (char *)out, 2), 1);
-	ck_assert_int_eq(uri_decode_path((struct slice){"/a/", 3}, (char *)out, 3), -414);
-	ck_assert_int_eq(uri_decode_path((struct slice){"/a/", 3}, (char *)out, 4), 3);
+	ck_assert_int_eq(uri_decode_path((struct slice){"/", 1}, URI_SLASH_REFUSE, (char *)out, 0),
+			 -414);
+	ck_assert_int_eq(uri_decode_path((struct slice){"/", 1}, URI_SLASH_REFUSE, (char *)out, 1),
+			 -414);
+	ck_assert_int_eq(uri_decode_path((struct slice){"/", 1}, URI_SLASH_REFUSE, (char *)out, 2),
+			 1);
+	ck_assert_int_eq(
+		uri_decode_path((struct slice){"/a/", 3}, URI_SLASH_REFUSE, (char *)out, 3), -414);
+	ck_assert_int_eq(
+		uri_decode_path((struct slice){"/a/", 3}, URI_SLASH_REFUSE, (char *)out, 4), 3);
 }
 END_TEST
 
@@ -230,7 +278,8 @@ START_TEST(test_random)
 		}
 		bytes = copy(slice);
 		/* The size that the header file promises to be enough. */
-		got = uri_decode_path((struct slice){bytes, slice.length}, out, slice.length + 1);
+		got = uri_decode_path((struct slice){bytes, slice.length},
+				      (enum uri_slash)(round % 3), out, slice.length + 1);
 		free(bytes);
 		if (got < 0) {
 			REQUIRE(got == -400);
@@ -250,6 +299,7 @@ static void fill(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_table);
+	tcase_add_test(tcase, test_slashes);
 	tcase_add_test(tcase, test_sizes);
 	tcase_add_test(tcase, test_random);
 }
