@@ -3,6 +3,10 @@
 if SWEET
 dist_doc_DATA += doc/haproxy.cfg doc/haproxy.md
 endif
+# One for each application; tests/recipes/ tests them.
+EXTRA_DIST += \
+	doc/recipes/README.md \
+	doc/recipes/dokuwiki.md
 # Guides for readers of the sources, with their drawings.
 EXTRA_DIST += doc/coming-from.md doc/operator.md doc/workers.md doc/library.md doc/embedding.md doc/kernel-module.md \
 	doc/by-id.svg doc/request.svg doc/page.svg

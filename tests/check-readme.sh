@@ -5,6 +5,7 @@
 # both compile without a warning, the first runs, the second answers a request
 # as a worker of the server.  With the configuration for PHP in doc/operator.md
 # nobody gets the source of a script; where php-fpm is installed, it answers.
+# The configurations of doc/recipes/ have no error; tests/recipes/ uses them.
 #
 # Environment: srcdir, the top of the sources (default: above this script);
 # builddir, where the library and the server were built (default: here); CC.
@@ -98,6 +99,20 @@ awk '/^```ini$/ { inside = 1; block = ""; count++; next }
 	}
 	inside { block = block $0 "\n" }' operator.md
 grep -q php.sock app.conf || die "doc/operator.md has no block of a configuration for PHP"
+# Those of doc/recipes/, each with the folders that it names, as they need not be installed.
+recipes=0
+for page in "$srcdir"/doc/recipes/*.md; do
+	sed -n '/^```ini$/,/^```$/{/^```/!p}' "$page" |
+		sed -e "s|^\([a-z-]*=[^/=]*\)/\(etc\|home\|opt\|run\|srv\|usr\|var\)/|\1$folder/\2/|" >recipe.conf
+	[ -s recipe.conf ] || continue
+	recipes=$((recipes + 1))
+	for place in $(sed -n 's/^\(root\|alias\|folder\|accel\)=\(\/.*\)/\2/p' recipe.conf); do
+		mkdir -p "$place" || exit 1
+	done
+	"$sweet" --check-config --config recipe.conf >check.out 2>&1 ||
+		die "the configuration in $page: $(cat check.out recipe.conf)"
+done
+[ "$recipes" -gt 0 ] || die "doc/recipes has no configuration"
 mkdir -p srv/www srv/app/public www/wordpress || exit 1
 for block in block*.conf; do
 	"$sweet" --check-config --config "$block" >check.out 2>&1 ||

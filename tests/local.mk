@@ -1157,6 +1157,10 @@ EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-words.sh tes
 	tests/check-abi.sh libnabc/libnabc.abi \
 	tests/check-mirror.sh tests/covered-by.txt \
 	tests/check-hardening.sh
+# The applications of doc/recipes/; no part of make check.
+EXTRA_DIST += tests/recipes/conftest.py tests/recipes/support/namespace.py tests/recipes/support/page.py \
+	tests/recipes/support/php.py tests/recipes/support/recipe.py tests/recipes/support/visitor.py \
+	tests/recipes/test_dokuwiki.py
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
 analyze:
@@ -1177,6 +1181,7 @@ EXTRA_DIST += \
 	tests/runner/suites.py \
 	tests/runner/test_again.py \
 	tests/runner/test_pool.py \
+	tests/runner/test_recipes.py \
 	tests/runner/test_report.py \
 	tests/runner/test_selection.py \
 	tests/runner/test_suites.py

@@ -14,14 +14,15 @@ import report
 from pool import Job
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TESTS, "system", "support"))
+sys.path[:0] = [os.path.join(TESTS, "system", "support"), os.path.join(TESTS, "recipes", "support")]
 
-QUICK, MORE, ALL = "quick", "more", "all"
+QUICK, MORE, ALL, RECIPES = "quick", "more", "all", "recipes"
 # Each tier: its description, and the seconds after which it has failed, whatever still runs.
 TIERS = {
     QUICK: ("what everyone runs, within 12 minutes on two processors (default)", 1800),
     MORE: ("what a merge needs beside that; both within 40 minutes", 3300),
-    ALL: ("everything, within 90 minutes", 7200),
+    ALL: ("everything but the recipes, within 90 minutes", 7200),
+    RECIPES: ("the applications of doc/recipes/, which it installs, within 20 minutes", 2400),
 }
 BUNDLE = 8  # target seconds of system tests for one process of pytest
 SLICE = 20  # seconds above which a file is divided
@@ -275,6 +276,22 @@ def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, w
     return make
 
 
+# --- recipes -----------------------------------------------------------------------------
+
+
+def recipe_files():
+    return sorted(glob.glob(os.path.join(TESTS, "recipes", "test_*.py")))
+
+
+def recipes(context, suite):
+    for path in recipe_files():
+        name = os.path.basename(path).removeprefix("test_").removesuffix(".py")
+        command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", path]
+        yield context.job(suite, name, in_tree(context, "build", "sh", "-c", WITH_PYTEST, "sh", *command),
+                          after=built("build"), environment={"PYTHONDONTWRITEBYTECODE": "1"},
+                          results=os.path.join(context.logs, f"{suite.name}:{name}.json"))
+
+
 # --- the others --------------------------------------------------------------------------
 
 
@@ -321,6 +338,11 @@ PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg
          "wrk")
 SYSTEM = "curl iproute2 libfcgi-dev media-types python3-h2 python3-pytest spawn-fcgi wrk"
 NOT_BENCH = "not bench"
+
+
+def packages_of_recipes():
+    import page
+    return " ".join(["python3-pytest", *page.packages()])
 
 
 def programs_of_others():
@@ -399,4 +421,7 @@ SUITES = [
           script("tests/check-bench.sh", weight=2), PEERS, deadline=2000),
     Suite("torture", (ALL,), "faults, hostile input and load, for ten minutes",
           make("torture", 2, TORTURE_SECONDS="torture"), deadline=2000),
+
+    Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,
+          packages_of_recipes(), deadline=900),
 ]

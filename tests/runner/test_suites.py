@@ -43,7 +43,7 @@ def test_jobs_wait_for_builds_that_are_made(context):
             assert set(job.after) <= made, suite.name
 
 
-@pytest.mark.parametrize("tier", suites.TIERS)
+@pytest.mark.parametrize("tier", (suites.QUICK, suites.MORE, suites.ALL))
 def test_all_has_what_the_others_have(tier):
     """Except those that are a part of another suite."""
     parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring", "tsan-system": "tsan-epoll"}
@@ -147,6 +147,8 @@ def test_packages():
     more = run("--more", "--packages").stdout.split()
     assert {"chromium", "nginx-light", "qemu-system-x86", "cppcheck"} <= set(more)
     assert "varnish" in run("--all", "--packages").stdout.split()
+    recipes = run("--recipes", "--packages").stdout.split()
+    assert {"python3-pytest", "dokuwiki", "php8.2-fpm"} <= set(recipes) and "chromium" not in recipes
     assert run("--only", "analyze", "--packages").stdout.split() == ["clang", "cppcheck"]
 
 

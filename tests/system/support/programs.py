@@ -34,31 +34,28 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Daemon:
-    """A third-party server, until the end of a with statement.
+class Service:
+    """A third-party server, which may have started; address: a port of this machine, or the path of
+    a Unix socket."""
 
-    make(port): its command; another port is chosen if that one was taken meanwhile.
-    """
+    def __init__(self, command, address, log, **how):
+        self.address, self.log = address, log
+        with open(log, "wb") as file:
+            self.process = subprocess.Popen([str(part) for part in command],
+                                            stdin=subprocess.DEVNULL, stdout=file,
+                                            stderr=subprocess.STDOUT, **how)
 
-    def __init__(self, make, folder):
-        for _ in range(5):
-            self.port = free_port()
-            self.log = folder / f"{self.port}.log"
-            with open(self.log, "wb") as log:
-                self.process = subprocess.Popen([str(part) for part in make(self.port)],
-                                                stdin=subprocess.DEVNULL, stdout=log,
-                                                stderr=subprocess.STDOUT)
-            if self.answers():
-                return
-            self.stop()
-        raise AssertionError(f"{self.process.args[0]} has not started: {self.said()}")
+    def connects(self):
+        unix = not isinstance(self.address, int)
+        with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as probe:
+            return probe.connect_ex(str(self.address) if unix
+                                    else ("127.0.0.1", self.address)) == 0
 
     def answers(self):
         deadline = time.monotonic() + TIMEOUT
         while self.process.poll() is None and time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return True
+            if self.connects():
+                return True
             time.sleep(0.01)  # it prints nothing to wait for
         return False
 
@@ -79,3 +76,19 @@ class Daemon:
 
     def __exit__(self, *unused):
         self.stop()
+
+
+class Daemon(Service):
+    """A third-party server at a port, until the end of a with statement.
+
+    make(port): its command; another port is chosen if that one was taken meanwhile.
+    """
+
+    def __init__(self, make, folder):
+        for _ in range(5):
+            self.port = free_port()
+            super().__init__(make(self.port), self.port, folder / f"{self.port}.log")
+            if self.answers():
+                return
+            self.stop()
+        raise AssertionError(f"{self.process.args[0]} has not started: {self.said()}")
