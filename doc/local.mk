@@ -6,7 +6,8 @@ endif
 # One for each application; tests/recipes/ tests them.
 EXTRA_DIST += \
 	doc/recipes/README.md \
-	doc/recipes/dokuwiki.md
+	doc/recipes/dokuwiki.md \
+	doc/recipes/wordpress.md
 # Guides for readers of the sources, with their drawings.
 EXTRA_DIST += doc/coming-from.md doc/operator.md doc/workers.md doc/library.md doc/embedding.md doc/kernel-module.md \
 	doc/by-id.svg doc/request.svg doc/page.svg

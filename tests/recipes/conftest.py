@@ -30,6 +30,8 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.failed:
         report.sections += postmortem.sections()
+        if "recipe" in item.funcargs:
+            report.sections += item.funcargs["recipe"].sections()
 
 
 @pytest.fixture(scope="session")

@@ -72,6 +72,11 @@ class Recipe:
     def visitor(self, host):
         return Visitor(self.server, host)
 
+    def sections(self):
+        """For a test that failed: (title, text) for each daemon."""
+        for service in self.services:
+            yield service.process.args[0], service.said()
+
     def stop(self):
         """Ends everything, the newest first; asserts that the server ended well."""
         try:

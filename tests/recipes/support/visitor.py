@@ -2,10 +2,12 @@
 """A user of a site: requests by name with cookies and redirects, forms that are sent back, files that
 are uploaded."""
 
+import html
 import http.client
 import http.cookiejar
 import io
 import json
+import re
 import socket
 import urllib.parse
 import urllib.request
@@ -31,6 +33,13 @@ class Answer:
 
     def json(self):
         return json.loads(self.body)
+
+    def links(self, pattern):
+        """Returns what the page refers to by href and src, as far as the pattern is found there."""
+        found = [html.unescape(link) for link in
+                 re.findall(r"""\s(?:href|src)=(?:"([^"]*)"|'([^']*)')""", self.text)
+                 for link in link if link]
+        return sorted({link for link in found if re.search(pattern, link)})
 
     def forms(self):
         return Forms(self.text).forms
@@ -140,7 +149,7 @@ class Visitor:
 
     def request(self, method, where, body=None, follow=True, headers=()):
         """where: a path, or a URL of this site."""
-        url = urllib.parse.urljoin(f"{self.url}/", where)
+        url = join(f"{self.url}/", where if not where.startswith("//") else self.url + where)
         for _ in range(REDIRECTS):
             note(self.server.port, "sent", f"{method} {url}".encode())
             request = urllib.request.Request(url, body, dict(headers), method=method)
@@ -149,7 +158,7 @@ class Visitor:
             place = answer.headers["Location"]
             if not follow or answer.status not in (301, 302, 303, 307, 308) or not place:
                 return answer
-            url = urllib.parse.urljoin(url, place)
+            url = join(url, place)
             assert url.startswith(self.url), f"a redirect leads away: {answer}"
             if answer.status < 304:
                 method, body, headers = "HEAD" if method == "HEAD" else "GET", None, ()
@@ -174,13 +183,22 @@ class Visitor:
         fields = {**form.fields, **dict(changes)}
         if button:
             fields[button] = form.buttons[button]
-        place = urllib.parse.urljoin(answer.url, form.action)
+        place = join(answer.url, form.action)
         if form.method == "get":
             return self.get(f"{place.partition('?')[0]}?{urllib.parse.urlencode(fields)}", **how)
         if form.multipart and not files:
             kind, body = multipart(list(fields.items()), {})
             return self.request("POST", place, body, headers={"Content-Type": kind}, **how)
         return self.post(place, fields, files, **how)
+
+
+def join(base, where):
+    """As urljoin(), which drops a semicolon at the end."""
+    if where.startswith("/") and not where.startswith("//"):
+        parts = urllib.parse.urlsplit(base)
+        where = f"{parts.scheme}://{parts.netloc}{where}"
+    found = where if re.match(r"https?://", where) else urllib.parse.urljoin(base, where)
+    return found.partition("#")[0]
 
 
 def multipart(fields, files):
