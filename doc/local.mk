@@ -8,6 +8,8 @@ EXTRA_DIST += \
 	doc/recipes/README.md \
 	doc/recipes/dokuwiki.md \
 	doc/recipes/mediawiki.md \
+	doc/recipes/nextcloud.md \
+	doc/recipes/phpmyadmin.md \
 	doc/recipes/wordpress.md
 # Guides for readers of the sources, with their drawings.
 EXTRA_DIST += doc/coming-from.md doc/operator.md doc/workers.md doc/library.md doc/embedding.md doc/kernel-module.md \

@@ -1162,6 +1162,7 @@ EXTRA_DIST += tests/recipes/conftest.py tests/recipes/support/namespace.py tests
 	tests/recipes/support/php.py tests/recipes/support/recipe.py tests/recipes/support/visitor.py \
 	tests/recipes/test_dokuwiki.py \
 	tests/recipes/test_mediawiki.py \
+	tests/recipes/test_phpmyadmin.py \
 	tests/recipes/test_wordpress.py
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
