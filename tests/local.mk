@@ -990,6 +990,7 @@ EXTRA_DIST += \
 	tests/system/cache/test_response_cache_streams.py \
 	tests/system/cgi-fastcgi/test_buffering.py \
 	tests/system/cgi-fastcgi/test_cgi.py \
+	tests/system/cgi-fastcgi/test_cgi_command.py \
 	tests/system/cgi-fastcgi/test_cgi_limits.py \
 	tests/system/cgi-fastcgi/test_fastcgi.py \
 	tests/system/cgi-fastcgi/test_fastcgi_connections.py \

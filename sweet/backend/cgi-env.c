@@ -136,6 +136,9 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		context.script_filename = file;
 	} else {
 		join(script, sizeof(script), (struct slice){path, skip}, "");
+		/* Of programs in a folder the spawner adds it, which finds them. */
+		if (settings->protocol == POOL_CGI && settings->argv)
+			context.script_filename = settings->argv[0];
 	}
 	context.path_info = path + skip;
 	length = meta_write(transaction->request, &context, out, out_size);

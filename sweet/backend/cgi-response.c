@@ -194,10 +194,11 @@ void cgi_refused(struct cgi_run *run, int error)
 	default:
 		status = 500;
 	}
-	log_at(status == 404 ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s: cannot be run: %s%s",
-	       cgi_run_name(run, name, sizeof(name)), strerror(error),
-	       error == EPERM ? " (a reload cannot add or change a variable: restart the server)"
-			      : "");
+	/* The client has chosen no file: a command cannot be missing because of its request. */
+	if (run->command && (status == 404 || status == 403))
+		status = 500;
+	log_at(status == 404 ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s: cannot be run: %s",
+	       cgi_run_name(run, name, sizeof(name)), strerror(error));
 	cgi_detach(call);
 	backend_call_fail(call, status, NULL);
 }

@@ -178,6 +178,8 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	struct server *server = call->pool->gateway->server;
 	struct NC_range piece = backend_call_piece(call);
 	struct cgi_body body = {piece.id, piece.length, transaction->upload_more};
+	char **argv = call->pool->settings->argv;
+	struct cgi_program program = {all->program, argv ? argv[0] : NULL};
 	struct cgi_run *run;
 
 	if (!take_room(call->pool)) {
@@ -191,7 +193,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	}
 	run = cgi_run_start(
 		seat->thread->loop, spawn_table_channel(server->spawn_table, seat->thread->number),
-		all->program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
+		program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
 	if (!run) {
 		cannot_start(seat, errno);
 		return false;

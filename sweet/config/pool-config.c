@@ -109,7 +109,7 @@ static const char *missing(const struct pool_config *pool)
 		return "has accel, which is for other programs than workers";
 	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)
 		return "has upgrade, which is for HTTP servers";
-	if (pool->symlinks && pool->protocol != POOL_CGI)
+	if (pool->symlinks && (pool->protocol != POOL_CGI || pool->command))
 		return "has symlinks, which is for the folder of CGI programs";
 	if (pool->trust_cache_ids && !has_upstream)
 		return "has trust-cache-ids, which is for applications at upstream";
@@ -128,9 +128,9 @@ static const char *missing(const struct pool_config *pool)
 				 "it"
 			       : NULL;
 	case POOL_CGI:
-		return !pool->folder ? "needs a folder of programs"
-		       : pool->command || has_upstream
-			       ? "is of CGI programs, which have neither command nor upstream"
+		return has_upstream ? "is of CGI programs, which have no upstream"
+		       : !pool->folder == !pool->command
+			       ? "needs either a folder of programs or the command of one"
 			       : NULL;
 	default:
 		return pool->folder			 ? "is of FastCGI, which has no folder"

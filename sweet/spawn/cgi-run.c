@@ -32,9 +32,13 @@ const char *cgi_run_name(const struct cgi_run *run, char *out, size_t size)
 	size_t length = start->script_length ? start->script_length : strcspn(start->script, "/");
 	char script[CGI_LINE_MAX * ESCAPE_MOST + 1], pid[32] = "";
 
-	*escape_message(script, (struct slice){start->script, MIN(length, CGI_LINE_MAX)}) = '\0';
 	if (start->pid)
 		snprintf(pid, sizeof(pid), " (pid %d)", (int)start->pid);
+	if (run->command) {
+		snprintf(out, size, "script %s%s", run->command, pid);
+		return out;
+	}
+	*escape_message(script, (struct slice){start->script, MIN(length, CGI_LINE_MAX)}) = '\0';
 	snprintf(out, size, "script %s/%s%s", start->mount, script, pid);
 	return out;
 }
@@ -373,6 +377,9 @@ static void write_text(struct cgi_run *run, struct slice block, const char *cach
 	struct slice mount = meta_find(block, "SCRIPT_NAME"), path = meta_find(block, "PATH_INFO");
 	char *at = run->text;
 
+	/* The spawner finds a program by these, and takes none for a command. */
+	if (run->command)
+		mount.length = path.length = 0;
 	if (path.length && path.at[0] == '/')
 		path = (struct slice){path.at + 1, path.length - 1};
 	run->start.mount = at;
@@ -390,9 +397,9 @@ static void write_text(struct cgi_run *run, struct slice block, const char *cach
 	run->start.block_length = (size_t)(at - run->start.block);
 }
 
-struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel, unsigned program,
-			      struct slice block, struct cgi_body body, const char *cache_socket,
-			      const struct cgi_run_owner *owner)
+struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel,
+			      struct cgi_program program, struct slice block, struct cgi_body body,
+			      const char *cache_socket, const struct cgi_run_owner *owner)
 {
 	size_t cache_length = cache_socket ? strlen(cache_socket) : 0;
 	struct cgi_run *run = calloc(1, sizeof(*run) + block.length * 2 + cache_length + EXTRA_MAX);
@@ -402,9 +409,12 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel
 		return NULL;
 	run->loop = loop;
 	run->owner = owner;
+	run->command = program.command;
 	run->input.fd = run->out_fd = run->err_fd = run->pidfd = -1;
-	run->start = (struct start){
-		.program = program, .fds = {-1, -1, -1, -1}, .done = started, .ended = ended};
+	run->start = (struct start){.program = program.number,
+				    .fds = {-1, -1, -1, -1},
+				    .done = started,
+				    .ended = ended};
 	write_text(run, block, cache_socket);
 	run->input.drained = drained;
 	run->input.stopped_reading = stopped_reading;

@@ -49,6 +49,7 @@ struct cgi_run {
 	/* Read-only: the program has ended, with that status as of waitpid(), or -1. */
 	bool over;
 	int status;
+	const char *command; /* as in struct cgi_program */
 
 	/* Private to cgi-run.c: */
 	struct loop_watch out, err;
@@ -69,15 +70,21 @@ struct cgi_body {
 	bool more; /* cgi_run_body() adds the rest */
 };
 
+/* What to run; command: its file, which must last, or NULL: the request names it. */
+struct cgi_program {
+	unsigned number;
+	const char *command;
+};
+
 /*
- * Starts the program with that number for the request that block describes: its
+ * Starts a program for the request that block describes. Without a command, its
  * SCRIPT_NAME is the path of the programs' folder, its PATH_INFO the name of the
  * program and the rest of the path.  Returns NULL with errno.  Later errors are
  * reported by the owner's functions.
  */
-struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel, unsigned program,
-			      struct slice block, struct cgi_body body, const char *cache_socket,
-			      const struct cgi_run_owner *owner);
+struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel,
+			      struct cgi_program program, struct slice block, struct cgi_body body,
+			      const char *cache_socket, const struct cgi_run_owner *owner);
 
 /* Adds the next unit of the body, after drained() or earlier.  Returns false without memory. */
 bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more);
