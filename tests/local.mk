@@ -992,6 +992,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_cgi.py \
 	tests/system/cgi-fastcgi/test_cgi_command.py \
 	tests/system/cgi-fastcgi/test_cgi_limits.py \
+	tests/system/cgi-fastcgi/test_cgi_variables.py \
 	tests/system/cgi-fastcgi/test_fastcgi.py \
 	tests/system/cgi-fastcgi/test_fastcgi_connections.py \
 	tests/system/cgi-fastcgi/test_fastcgi_bad.py \

@@ -14,6 +14,7 @@
 #include "backend/gateway.h"
 #include "backend/backend-call.h"
 #include "spawn/spawn-child.h"
+#include "spawn/spawn-table.h"
 
 static const struct backend_protocol *const protocols[] = {
 	[POOL_WORKER] = &worker_protocol,
@@ -125,6 +126,8 @@ static struct gateway_pool *find(struct gateway *gateway, const struct pool_conf
 
 int gateway_use(struct gateway *gateway, struct config *config, char **why)
 {
+	if (!spawn_table_knows_variables(gateway->server->spawn_table, config, why))
+		return -EINVAL;
 	for (unsigned i = 0; i < config->pool_count; i++) {
 		struct pool_config *settings = config->pools[i];
 		struct gateway_pool *pool = find(gateway, settings);

@@ -14,6 +14,7 @@
 struct spawn_table {
 	struct spawner *spawner;
 	GPtrArray *pools; /* struct pool_config, referenced; the index is the program's number */
+	GPtrArray *permitted; /* of each: the variables of requests to it, a list */
 };
 
 /* Arguments for spawner_open(), and what they point to. */
@@ -21,8 +22,8 @@ struct plan {
 	struct spawner_program *programs;
 	struct privileges *privileges;
 	char ***variables;
-	char ***permitted;
 	char **paths; /* of a folder or a program */
+	GPtrArray *permitted;
 	unsigned count;
 };
 
@@ -48,27 +49,47 @@ static char **make_variables(const struct pool_config *pool)
 	return variables;
 }
 
-static void add_permitted(GPtrArray *all, const struct variables *variables)
+/* What a request may set: the variable with its value, or the name if requests make the value. */
+static void add_variables(GPtrArray *list, const struct variables *variables)
 {
 	for (unsigned i = 0; variables->list && variables->list[i]; i++) {
 		const char *entry = variables->list[i];
-		bool any = variables->values && variables->values[i];
+		bool made = variables->values && variables->values[i];
+		char *text = made ? g_strndup(entry, strcspn(entry, "=")) : g_strdup(entry);
 
-		g_ptr_array_add(all, any ? g_strndup(entry, strcspn(entry, "=")) : g_strdup(entry));
+		if (g_ptr_array_find_with_equal_func(list, text, g_str_equal, NULL))
+			g_free(text);
+		else
+			g_ptr_array_add(list, text);
 	}
 }
 
-/* The variables of a pool and of all paths, which may lead to it. */
-static char **make_permitted(const struct config *config, const struct pool_config *pool)
+static bool may_lead(const struct config *config, const struct scope *scope,
+		     const struct pool_config *pool)
 {
-	GPtrArray *all = g_ptr_array_new();
+	for (unsigned i = 0; i < config->mount_count; i++)
+		if (config->mounts[i].pool == pool)
+			return true;
+	for (unsigned i = 0; i < scope->try_count; i++)
+		if (scope->tries[i].pool == pool)
+			return true;
+	return scope->pool == pool;
+}
 
-	add_permitted(all, &pool->variables);
-	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
-			add_permitted(all, &config->hosts[i].scopes[k].variables);
-	g_ptr_array_add(all, NULL);
-	return (char **)g_ptr_array_free(all, FALSE);
+/* Lists the variables that the operator sets for requests to a CGI pool. */
+static char **list_variables(const struct config *config, const struct pool_config *pool)
+{
+	GPtrArray *list = g_ptr_array_new();
+
+	if (pool->protocol == POOL_CGI) {
+		add_variables(list, &pool->variables);
+		for (unsigned i = 0; i < config->host_count; i++)
+			for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+				if (may_lead(config, &config->hosts[i].scopes[k], pool))
+					add_variables(list, &config->hosts[i].scopes[k].variables);
+	}
+	g_ptr_array_add(list, NULL);
+	return (char **)g_ptr_array_free(list, FALSE);
 }
 
 /* Returns the absolute path of a pool's folder or program, or NULL. */
@@ -84,8 +105,8 @@ static char *find_path(const struct pool_config *pool)
 	return path;
 }
 
-static bool plan_pool(struct plan *plan, const struct config *config,
-		      const struct pool_config *pool, const struct privileges *server, char **why)
+static bool plan_pool(struct plan *plan, const struct pool_config *pool,
+		      const struct privileges *server, char **why)
 {
 	struct spawner_program *program = &plan->programs[plan->count];
 	struct privileges *privileges = &plan->privileges[plan->count];
@@ -93,10 +114,9 @@ static bool plan_pool(struct plan *plan, const struct config *config,
 
 	plan->paths[plan->count] = find_path(pool);
 	plan->variables[plan->count] = make_variables(pool);
-	plan->permitted[plan->count] = make_permitted(config, pool);
 	*program = (struct spawner_program){.directory = pool->directory,
 					    .variables = plan->variables[plan->count],
-					    .permitted = plan->permitted[plan->count],
+					    .permitted = plan->permitted->pdata[plan->count],
 					    .privileges = server,
 					    .memory = pool->memory_limit};
 	if (pool->command) {
@@ -132,12 +152,10 @@ static void plan_clear(struct plan *plan)
 {
 	for (unsigned i = 0; i < plan->count; i++) {
 		g_strfreev(plan->variables[i]);
-		g_strfreev(plan->permitted[i]);
 		g_free(plan->paths[i]);
 		privileges_clear(&plan->privileges[i]);
 	}
 	g_free(plan->variables);
-	g_free(plan->permitted);
 	g_free(plan->paths);
 	g_free(plan->privileges);
 	g_free(plan->programs);
@@ -149,18 +167,20 @@ bool spawn_table_open(struct spawn_table **table, const struct config *config, u
 	struct plan plan = {.programs = g_new0(struct spawner_program, config->pool_count),
 			    .privileges = g_new0(struct privileges, config->pool_count),
 			    .variables = g_new0(char **, config->pool_count),
-			    .permitted = g_new0(char **, config->pool_count),
 			    .paths = g_new0(char *, config->pool_count)};
 	struct spawn_table *made = g_new0(struct spawn_table, 1);
 	bool good = true;
 
 	*table = NULL;
 	made->pools = g_ptr_array_new_with_free_func((GDestroyNotify)pool_config_unref);
+	plan.permitted = made->permitted =
+		g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
 	for (unsigned i = 0; i < config->pool_count && good; i++) {
 		if (!needs_spawner(config->pools[i]))
 			continue;
 		g_ptr_array_add(made->pools, pool_config_ref(config->pools[i]));
-		good = plan_pool(&plan, config, config->pools[i], server, why);
+		g_ptr_array_add(made->permitted, list_variables(config, config->pools[i]));
+		good = plan_pool(&plan, config->pools[i], server, why);
 	}
 	if (good && plan.count) {
 		made->spawner = spawner_open(plan.programs, plan.count, threads, why);
@@ -180,6 +200,7 @@ void spawn_table_close(struct spawn_table *table)
 		return;
 	spawner_close(table->spawner);
 	g_ptr_array_free(table->pools, TRUE);
+	g_ptr_array_free(table->permitted, TRUE);
 	g_free(table);
 }
 
@@ -199,4 +220,37 @@ int spawn_table_find(const struct spawn_table *table, const struct pool_config *
 		if (pool_config_same_program(table->pools->pdata[i], pool))
 			return (int)i;
 	return -1;
+}
+
+static const char *find_unknown(char *const *known, char **wanted)
+{
+	for (unsigned i = 0; wanted[i]; i++)
+		if (!spawner_variable_is_free(wanted[i], strcspn(wanted[i], "=")) &&
+		    !g_strv_contains((const char *const *)known, wanted[i]))
+			return wanted[i];
+	return NULL;
+}
+
+bool spawn_table_knows_variables(const struct spawn_table *table, const struct config *config,
+				 char **why)
+{
+	bool good = true;
+
+	for (unsigned i = 0; i < config->pool_count && good; i++) {
+		int number = spawn_table_find(table, config->pools[i]);
+		char **wanted;
+		const char *unknown;
+
+		if (number < 0 || config->pools[i]->protocol != POOL_CGI)
+			continue;
+		wanted = list_variables(config, config->pools[i]);
+		unknown = find_unknown(table->permitted->pdata[number], wanted);
+		if (unknown)
+			*why = g_strdup_printf("%s: variable \"%s\": a reload cannot add or change "
+					       "it for CGI programs: restart the server",
+					       config->pools[i]->label, unknown);
+		good = !unknown;
+		g_strfreev(wanted);
+	}
+	return good;
 }

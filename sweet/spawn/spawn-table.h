@@ -35,4 +35,11 @@ struct spawner_channel *spawn_table_channel(struct spawn_table *table, unsigned 
  */
 int spawn_table_find(const struct spawn_table *table, const struct pool_config *pool);
 
+/*
+ * Returns false with one line in *why (g_free) if CGI programs of the table need a
+ * variable that was not configured at startup; table may be NULL.
+ */
+bool spawn_table_knows_variables(const struct spawn_table *table, const struct config *config,
+				 char **why);
+
 #endif

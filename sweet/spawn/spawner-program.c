@@ -44,10 +44,10 @@ static bool read_parts(struct parts *parts, char *message, size_t length, unsign
 /* --- variables ---------------------------------------------------------------------- */
 
 /*
- * Permits only variables that describe a request.  Others could change what runs:
- * variables of the loader, a shell or an interpreter.  The operator may have configured them.
+ * Only variables that describe a request.  Others could change what runs:
+ * variables of the loader, a shell or an interpreter.
  */
-static bool is_allowed(const char *name, size_t length)
+bool spawner_variable_is_free(const char *name, size_t length)
 {
 	static const char *const whole[] = {"AUTH_TYPE",     "CONTENT_LENGTH",	"CONTENT_TYPE",
 					    "DOCUMENT_ROOT", "DOCUMENT_URI",	"GATEWAY_INTERFACE",
@@ -73,12 +73,12 @@ static bool is_allowed(const char *name, size_t length)
 	return false;
 }
 
-/* Whether the operator has configured that variable, with that value or one of the request. */
-static bool is_permitted(char *const *permitted, const char *entry, size_t name)
+/* Other variables have a value that the operator has configured, or makes from requests. */
+static bool is_permitted(const struct spawner_program *program, const char *entry, size_t name)
 {
-	for (; permitted && *permitted; permitted++)
-		if (strcmp(*permitted, entry) == 0 ||
-		    (strncmp(*permitted, entry, name) == 0 && (*permitted)[name] == '\0'))
+	for (char *const *at = program->permitted; at && *at; at++)
+		if (strcmp(*at, entry) == 0 ||
+		    (strncmp(*at, entry, name) == 0 && (*at)[name] == '\0'))
 			return true;
 	return false;
 }
@@ -150,9 +150,8 @@ static int read_variables(struct spawner_launch *launch, char *at, size_t length
 		const char *equals = strchr(at, '=');
 		size_t name_length = equals ? (size_t)(equals - at) : 0;
 
-		if (name_length == 0 ||
-		    (!is_allowed(at, name_length) &&
-		     !is_permitted(launch->program->permitted, at, name_length)))
+		if (name_length == 0 || (!spawner_variable_is_free(at, name_length) &&
+					 !is_permitted(launch->program, at, name_length)))
 			return -EPERM;
 		if (!is_set(launch->all, first, at, name_length)) {
 			if (count >= SPAWNER_VARIABLES_MAX)

@@ -11,6 +11,7 @@
 #define SWEET_SPAWNER_PROGRAM_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <linux/filter.h>
@@ -28,8 +29,8 @@ struct spawner_program {
 	const char *directory;	/* working directory; NULL: that of the script, or "/" */
 	char *const *variables; /* "NAME=value", ends with NULL; they override a request's */
 	/*
-	 * What requests may set beside what describes them: "NAME=value", or "NAME" with any value;
-	 * ends with NULL.  NULL: nothing.
+	 * Those that requests may set whatever their names: "NAME=value", or "NAME" with any value;
+	 * ends with NULL.
 	 */
 	char *const *permitted;
 	const struct privileges *privileges; /* the user; NULL: as the opener of the spawner */
@@ -66,5 +67,8 @@ struct spawner_launch {
  */
 int spawner_launch_read(struct spawner_launch *launch, const struct spawner_program *programs,
 			unsigned count, char *message, size_t length, unsigned fds);
+
+/* Whether requests may set a variable of that name to any value. */
+bool spawner_variable_is_free(const char *name, size_t length);
 
 #endif

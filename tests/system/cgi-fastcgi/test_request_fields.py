@@ -10,7 +10,6 @@ import server as servers
 from files import write
 from test_cgi import until
 from test_fastcgi import ask, fetch
-from test_reload import reload
 from test_upstream_http import Recorder
 
 RULES = r"""[sweet]
@@ -90,20 +89,6 @@ def test_too_large(server):
     got = fetch(server.port, "/cgi/env?" + "x" * 2100)
     assert got.status == 431
     assert fetch(server.port, "/cgi/none?" + "x" * 2100).status == 200
-
-
-def test_variable_of_a_reload(tmp_path):
-    """The process that starts programs takes only variables that it has known from the start."""
-    write(tmp_path / "programs/env", PROGRAM).chmod(0o755)
-    text = (f"[path /cgi]\npool=programs\nvariable=CONFIG=first\n[pool programs]\nprotocol=cgi\n"
-            f"folder={tmp_path}/programs\n")
-    rules = write(tmp_path / "sweet.conf", text.encode())
-    with servers.running("epoll", tmp_path, "--config", rules) as server:
-        assert environment(server, "/cgi/env")[0]["CONFIG"] == "first"
-        write(rules, text.replace("first", "second").encode())
-        assert "restart" not in reload(server)
-        assert fetch(server.port, "/cgi/env").status == 500
-        assert server.errors.wait("a reload cannot add or change a variable: restart the server")
 
 
 # --- HTTP servers ----------------------------------------------------------------------------

@@ -100,6 +100,42 @@ START_TEST(test_workers)
 }
 END_TEST
 
+/* A reload may set those whose names say that they are of a request, for CGI programs no others. */
+START_TEST(test_variables)
+{
+	static char *of_pool[] = {"OWN=1", "HTTP_A=1", NULL}, *of_path[] = {"PATHS=2", NULL};
+	static char *more[] = {"PATHS=2", "HTTP_B=3", NULL}, *other[] = {"PATHS=3", NULL};
+	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL)};
+	struct scope scope = {.pool = pools[0], .variables.list = of_path};
+	struct host host = {.scopes = &scope, .scope_count = 1};
+	struct config config = {
+		.threads = 1, .pools = pools, .pool_count = 1, .hosts = &host, .host_count = 1};
+	struct spawn_table *table;
+	char *why;
+
+	pools[0]->variables.list = g_strdupv(of_pool);
+	ck_assert(spawn_table_open(&table, &config, 1, &nobody_special, &why));
+	ck_assert(spawn_table_knows_variables(table, &config, &why));
+	scope.variables.list = more;
+	ck_assert(spawn_table_knows_variables(table, &config, &why));
+	scope.variables.list = other;
+	ck_assert(!spawn_table_knows_variables(table, &config, &why));
+	ck_assert_msg(strstr(why, "/tmp") && strstr(why, "PATHS=3"), "%s", why);
+	g_free(why);
+	ck_assert(spawn_table_knows_variables(NULL, &config, &why));
+	/* It leads to no program. */
+	scope.pool = NULL;
+	ck_assert(spawn_table_knows_variables(table, &config, &why));
+	scope.variables.list = NULL;
+	pools[0]->variables.list[0][4] = '2';
+	ck_assert(!spawn_table_knows_variables(table, &config, &why));
+	ck_assert_msg(strstr(why, "OWN=2"), "%s", why);
+	g_free(why);
+	spawn_table_close(table);
+	pool_config_unref(pools[0]);
+}
+END_TEST
+
 START_TEST(test_bad)
 {
 	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL),
@@ -121,6 +157,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_none);
 	tcase_add_test(tcase, test_find);
 	tcase_add_test(tcase, test_workers);
+	tcase_add_test(tcase, test_variables);
 	tcase_add_test(tcase, test_bad);
 }
 

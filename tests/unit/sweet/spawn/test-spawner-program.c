@@ -12,13 +12,12 @@
 
 static char folder[64];
 static char *const base[] = {"PATH=/bin", "HTTP_OWN=operator", NULL};
-static char *const permitted[] = {"CONFIG=/etc/app", "ITEM", "own=", NULL};
 static char *const argv[] = {"true", "--", NULL};
+static char *const permitted[] = {"LD_DEBUG=all", "HTTP_PROXY=", "ITEM", NULL};
 static struct spawner_program programs[] = {
-	{.path = "/bin/true", .argv = argv, .variables = base, .permitted = permitted},
-	{.folder = folder, .variables = base},
+	{.path = "/bin/true", .argv = argv, .variables = base},
+	{.folder = folder, .variables = base, .permitted = permitted},
 	{.folder = folder, .directory = "/elsewhere"},
-	{.path = "/bin/true", .argv = argv},
 };
 static struct spawner_launch launch;
 static alignas(struct spawner_request) char message[SPAWNER_MESSAGE_MAX + 64];
@@ -52,7 +51,7 @@ static int read_it(void)
 	free(copy);
 	copy = must_alloc(length);
 	memcpy(copy, message, length);
-	return spawner_launch_read(&launch, programs, 4, copy, length,
+	return spawner_launch_read(&launch, programs, 3, copy, length,
 				   (unsigned)__builtin_popcount(REQUEST->fds));
 }
 
@@ -169,13 +168,7 @@ START_TEST(test_other_variables)
 					    "HTTP_A\n=x",
 					    "CONTENT_LENGTHS=1",
 					    "()=x",
-					    "XHTTP_A=x",
-					    "CONFIG=/etc/apps",
-					    "CONFIG=",
-					    "CONFI=G",
-					    "ITEMS=x",
-					    "ITE=x",
-					    "own=x"};
+					    "XHTTP_A=x"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char block[128] = "HTTP_HOST=x";
@@ -188,18 +181,28 @@ START_TEST(test_other_variables)
 }
 END_TEST
 
-/* Those that the operator has configured, with a value of the operator or of the request. */
+/* Those of the operator, with these values only. */
 START_TEST(test_permitted_variables)
 {
-	static const char block[] = "CONFIG=/etc/app\0ITEM=a=b\0own=";
+	static const char good[] = "LD_DEBUG=all\0HTTP_PROXY=\0ITEM=a=b",
+			  *const others[] = {
+				  "LD_DEBUG=al",  "LD_DEBUG=all ", "LD_DEBUG=", "LD_DEBUG",
+				  "HTTP_PROXY=x", "ITEMS=x",	   "ITE=x"};
 
-	make(0, "", "", block, sizeof(block));
+	make(1, "/cgi", "page.sh", good, sizeof(good));
 	ck_assert_int_eq(read_it(), 0);
-	ck_assert_str_eq(variable("CONFIG"), "/etc/app");
+	ck_assert_str_eq(variable("LD_DEBUG"), "all");
+	ck_assert_str_eq(variable("HTTP_PROXY"), "");
 	ck_assert_str_eq(variable("ITEM"), "a=b");
-	ck_assert_str_eq(variable("own"), "");
-	make(3, "", "", block, sizeof(block));
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		make(1, "/cgi", "page.sh", others[i], strlen(others[i]) + 1);
+		ck_assert_int_eq(read_it(), -EPERM);
+	}
+	/* Another program. */
+	make(0, "", "", good, sizeof(good));
 	ck_assert_int_eq(read_it(), -EPERM);
+	ck_assert(spawner_variable_is_free("HTTP_A", 6));
+	ck_assert(!spawner_variable_is_free("LD_DEBUG", 8));
 }
 END_TEST
 
@@ -231,7 +234,7 @@ START_TEST(test_bad_messages)
 		length = i;
 		ck_assert_int_eq(read_it(), i == whole ? 0 : -EBADMSG);
 	}
-	make(4, "", "", NULL, 0);
+	make(3, "", "", NULL, 0);
 	ck_assert_int_eq(read_it(), -EBADMSG);
 	make(UINT32_MAX, "", "", NULL, 0);
 	ck_assert_int_eq(read_it(), -EBADMSG);
@@ -292,7 +295,7 @@ START_TEST(test_descriptors_of_message)
 			REQUEST->fds = mask;
 			memcpy(copy, message, length);
 			ck_assert_int_eq(
-				spawner_launch_read(&launch, programs, 4, copy, length, count),
+				spawner_launch_read(&launch, programs, 3, copy, length, count),
 				good ? 0 : -EBADMSG);
 		}
 	}
