@@ -1125,6 +1125,7 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_zerocopy_limits.py \
 	tests/system/http2/test_h2spec.py tests/system/http2/test_http2.py \
 	tests/system/http2/test_http2_clients.py tests/system/http2/test_http2_hostile.py \
+	tests/system/support/stopped.py \
 	tests/system/support/streams.py \
 	tests/system/tls/test_acme.py \
 	tests/system/tls/test_keys_of_a_service.py \

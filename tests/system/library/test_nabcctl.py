@@ -20,6 +20,7 @@ import pytest
 
 from files import MB
 from server import BUILD, TIMEOUT, UNDER, Lines
+from stopped import stop
 
 NABCCTL = os.path.join(BUILD, "nabcctl", "nabcctl")
 OWNER = os.path.join(BUILD, "tests", "system", "cache-owner")
@@ -276,7 +277,7 @@ def test_owner_that_speaks_otherwise(folder):
 def test_owner_that_is_stopped(folder):
     """The tool waits, but not forever, and the owner has lost nothing by that."""
     with owning(folder / "cache") as owner:
-        owner.process.send_signal(signal.SIGSTOP)
+        stop(owner.process.pid)
         try:
             assert "does not answer" in bad(owner.path, "list")
         finally:

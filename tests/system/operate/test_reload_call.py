@@ -13,6 +13,7 @@ import pytest
 
 from client import fetch
 from server import SWEET, TIMEOUT, VALGRIND, Server, command, once, running
+from stopped import stop
 from test_reload import Site, site  # noqa: F401  (a fixture)
 
 REFUSED = "the old configuration stays"
@@ -90,7 +91,7 @@ def test_server_that_ends(site):
     site.write()
     server = site.start(lambda *arguments, **how: Server("epoll", *arguments, **how))
     # It cannot respond, now or later.
-    server.send_signal(signal.SIGSTOP)
+    stop(server.pid)
     caller = subprocess.Popen(command("epoll", ["--reload", str(server.pid)], listen=None),
                               stderr=subprocess.PIPE, text=True)
     await_pending(server.pid, signal.SIGHUP)

@@ -14,6 +14,7 @@ import tls
 from client import Client, Closed, fetch, request
 from files import KB, MB, pattern, write
 from server import GENERATE, OBEY, TIMEOUT, VALGRIND, Server, inside, running, sanitized
+from stopped import stop
 
 BIG = pattern(12 * MB)  # more than the kernel buffers for a client that does not read
 
@@ -272,7 +273,7 @@ def test_memory_of_idle_connections(kind, root):
             # Memory that is allocated once: buffers to receive, and for concurrent responses, of
             # which there are most when all requests arrive together.
             connect(500)
-            server.send_signal(signal.SIGSTOP)
+            stop(server.pid)
             for one in clients:
                 one.sendall(request("/"))
             server.send_signal(signal.SIGCONT)

@@ -14,6 +14,7 @@ from client import Client, request
 from files import write
 from responder import STDOUT, Application, end, record
 from server import TIMEOUT
+from stopped import stop
 from test_unix import UnixClient
 
 LONG = 4 * TIMEOUT  # seconds that closing a connection takes
@@ -43,9 +44,8 @@ def is_served(server):
 @contextlib.contextmanager
 def stopped(server):
     """The server does nothing meanwhile."""
-    server.send_signal(signal.SIGSTOP)
     try:
-        os.waitid(os.P_PID, server.pid, os.WSTOPPED)
+        stop(server.pid)
         yield
     finally:
         server.send_signal(signal.SIGCONT)

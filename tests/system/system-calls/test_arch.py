@@ -16,6 +16,7 @@ from client import Client, fetch, request
 from files import MB, pattern, write
 from programs import free_port
 from server import GENERATE, SCALE, TIMEOUT, Process, Server, running, sanitized
+from stopped import stop
 
 ARCHS = ("amped", "sped", "mt", "mp")
 CACHE = 16 * MB
@@ -344,7 +345,7 @@ def test_logs_are_opened_anew_by_all(site):
     with serving(site) as server:
         slow, slower, killed = processes(server, 3).values()
         for process in (slow, slower):
-            process.signal(signal.SIGSTOP)
+            stop(process.pid)
         log.rename(site / "old.log")
         # It handles this signal before it learns of the other processes.
         server.send_signal(signal.SIGUSR1)

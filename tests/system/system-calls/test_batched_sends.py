@@ -10,6 +10,7 @@ import pytest
 from client import Client, request
 from files import KB, pattern, write
 from server import GENERATE, SCALE, running
+from stopped import stop
 
 CONNECTIONS = 64
 ROUNDS = 16 // SCALE
@@ -30,13 +31,6 @@ def calls(status):
     return status["loops"]["waits"] + status["loops"]["sends"]
 
 
-def suspend(server):
-    server.send_signal(signal.SIGSTOP)
-    with open(f"/proc/{server.pid}/stat") as file:
-        while file.read().rpartition(")")[2].split()[0] != "T":
-            file.seek(0)
-
-
 def rounds(server, target, size, buffer=None):
     """Requests that all arrive while the server is stopped, so that it meets them at once.
 
@@ -47,7 +41,7 @@ def rounds(server, target, size, buffer=None):
             assert len(client.get(target).body) == size
         before = server.status()
         for _ in range(ROUNDS):
-            suspend(server)
+            stop(server.pid)
             for client in clients:
                 client.send(request(target))
             server.send_signal(signal.SIGCONT)

@@ -16,6 +16,7 @@ from client import Client, Closed, fetch, request
 from examples import worker
 from files import KB, MB, pattern, write
 from server import GENERATE, OBEY, STREAM, TIMEOUT, Server, inside, running
+from stopped import stop
 from test_generate import page
 from test_worker_stream import ask, await_cancellations, chunks, numbers, reset
 
@@ -221,14 +222,14 @@ def test_killed_in_mid_body(kind, root):
         ((pid, process),) = server.workers().items()
         inside(server.pid, "fd")
         asked = server.status()["workers"]["requests"]
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         with Client(server.port) as client:
             client.send(request("/generate?size=1000000"))
             server.wait_status(lambda status: status["workers"]["requests"] > asked)
             # The worker is notified at the end of a turn, which this response shows.
             server.status()
             # It sleeps until the pipe is full and the worker waits in the middle.
-            os.kill(server.pid, signal.SIGSTOP)
+            stop(server.pid)
             os.kill(pid, signal.SIGCONT)
             shared = [number for what, number in pipes(server.pid).items() if what in pipes(pid)]
             deadline = time.monotonic() + TIMEOUT

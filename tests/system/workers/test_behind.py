@@ -14,6 +14,7 @@ import pytest
 from client import Client, fetch, request
 from files import KB, MB, pattern
 from server import OBEY
+from stopped import stop
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def order(name, data=None):
 def asleep(server):
     """The worker does nothing meanwhile; yields its process."""
     (worker,) = server.workers().values()
-    signal.pidfd_send_signal(worker.fd, signal.SIGSTOP)
+    stop(worker.pid)
     yield worker
     # It may have been killed.
     with contextlib.suppress(ProcessLookupError):
@@ -153,7 +154,7 @@ def test_other_worker_takes_over(run):
     clients = [Client(server.port) for _ in range(8)]
     workers = server.workers()
     for worker in workers.values():
-        signal.pidfd_send_signal(worker.fd, signal.SIGSTOP)
+        stop(worker.pid)
     for number, client in enumerate(clients):
         client.send(order("pid"))
         server.wait_status(lambda status: number + 1 == sum(

@@ -19,6 +19,7 @@ from client import Client, fetch, request
 from examples import library_environment, SOURCES
 from files import MB, pattern, write
 from server import OBEY, STREAM, VALGRIND, Process, Server, children_of, sanitized
+from stopped import stop
 from test_command_line import complaint
 from test_pools import Config, loaded, pool, status_pool
 
@@ -213,7 +214,7 @@ def test_hanging_is_ended(run):
     """On whichever thread its request arrived, and a process that stops itself too."""
     server = run(pool(processes=1, user="nobody", timeout="1s"), "user=daemon\nthreads=3")
     first = Process(pids(server).pop())
-    os.kill(first.pid, signal.SIGSTOP)
+    stop(first.pid)
     clients = [Client(server.port) for _ in range(9)]
     for client in clients:
         client.send(request("/a/hang"))
