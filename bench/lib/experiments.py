@@ -9,8 +9,8 @@ import shutil
 import sys
 
 from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
-               library, load, nic, packets, pipe, plot, process, reload, replacement, report, rules,
-               scaling, sendfile, slow, specweb, surge, tls, tracereplay, tux)
+               library, load, nic, packets, pipe, plot, process, proxy, reload, replacement, report,
+               rules, scaling, sendfile, slow, specweb, surge, tls, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -211,6 +211,13 @@ def many_rules(context):
             "bodies made anew per request: SWEET's workers and peers' FastCGI", dynamic)
 def dynamic_bodies(context):
     dynamic.measure(context)
+
+
+@experiment("proxy", report.print_ratios,
+            "bodies of an HTTP server behind: SWEET and its peers; cached responses beside files",
+            proxy)
+def http_behind(context):
+    proxy.measure(context)
 
 
 @experiment("tls", report.print_ratios,

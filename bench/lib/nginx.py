@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""nginx, by default with one worker: for files, or in front of FastCGI responders.
+"""nginx, by default with one worker: for files, or in front of FastCGI responders or a server of
+HTTP.
 """
 
 import os
@@ -84,6 +85,29 @@ upstream responders {{
         keepalive {processes};
     }}"""
 FCGI_BUFFER = 32  # KiB
+# What the server behind is told of the client is what SWEET tells it.
+NGINX_PROXY = """\
+location / {{
+            proxy_pass http://behind;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_set_header Host $host;
+            proxy_set_header X-Forwarded-For $remote_addr;
+            proxy_set_header X-Forwarded-Proto $scheme;
+            proxy_set_header X-Forwarded-Host $host;
+            proxy_buffer_size {buffer}k;
+            proxy_buffers {buffers} {buffer}k;
+            proxy_busy_buffers_size {busy}k;
+            proxy_max_temp_file_size 0;
+        }}"""
+BEHIND = """\
+upstream behind {{
+        server 127.0.0.1:{port};
+        keepalive {connections};
+        keepalive_requests 1000000000;
+        keepalive_timeout 3600s;
+    }}"""
+KEPT_CONNECTIONS = 1024
 # The buffers of a connection are as large as a record, by default; frames of HTTP/2 are not.
 TLS = """\
 ssl_certificate {pem};
@@ -158,4 +182,24 @@ class NginxFastCgi(Server):
 
     def begin(self):
         self.responders.launch()
+        self.launch(arguments(self), "nginx", lambda log: connects(self.port))
+
+
+class NginxProxy(Server):
+    """In front of a server of HTTP: kept connections, buffers for bodies of max_size."""
+
+    def __init__(self, context, root, behind, max_size):
+        super().__init__("nginx-proxy", context.directory, context.server_cpu)
+        self.root, self.behind, self.buffers = root, behind, buffers_for(max_size)
+        self.detail = f"{self.buffers} buffers of {FCGI_BUFFER} KiB"
+        self.configure()
+
+    def configure(self):
+        location = NGINX_PROXY.format(buffers=self.buffers, buffer=FCGI_BUFFER,
+                                      busy=2 * FCGI_BUFFER)
+        write_conf(self, self.root, location=location,
+                   upstream=BEHIND.format(port=self.behind.port, connections=KEPT_CONNECTIONS))
+
+    def begin(self):
+        self.configure()
         self.launch(arguments(self), "nginx", lambda log: connects(self.port))

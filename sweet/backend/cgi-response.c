@@ -117,7 +117,7 @@ static bool read_window(struct cgi_run *run)
 		cgi_run_expect(run, 0);
 		return false;
 	}
-	buffer = read_buffer_read(run->out_fd, &error);
+	buffer = read_buffer_read(run->out_fd, 0, &error);
 	if (!buffer && error == -EAGAIN) {
 		cgi_run_expect(run, ms);
 		return false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <glib.h>
 
@@ -16,7 +17,7 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 	struct read_buffer *buffer = malloc(sizeof(*buffer));
 	size_t size;
 
-	if (!buffer || NC_insert(handle) < 0) {
+	if (!buffer || NC_unit_insert(handle, length) < 0) {
 		*error = -ENOMEM;
 		(void)NC_free(handle);
 		free(buffer);
@@ -55,22 +56,42 @@ struct read_buffer *read_buffer_stored(uint64_t offset)
 	return buffer;
 }
 
-struct read_buffer *read_buffer_read(int fd, int *error)
+/* By a copy, which costs less than asking the system how much there is. */
+static ssize_t read_little(int fd, NC_handle *handle)
 {
-	NC_handle handle;
-	int there = 0;
+	char bytes[READ_BUFFER_COPIED];
 	ssize_t got;
+
+	do {
+		got = read(fd, bytes, sizeof(bytes));
+	} while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got;
+	if (NC_unit_alloc(NULL, handle, (size_t)got, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0)
+		return -1;
+	return NC_write(handle, bytes, (size_t)got, 0);
+}
+
+static ssize_t read_available(int fd, NC_handle *handle)
+{
+	int there = 0;
 	size_t size;
 
 	/* As large as the available data, so that many small responses take little memory. */
 	(void)ioctl(fd, FIONREAD, &there);
 	size = (size_t)CLAMP(there, (int)READ_BUFFER_MIN, (int)READ_BUFFER_MAX);
-	if (NC_unit_alloc(NULL, &handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0) {
-		*error = -errno;
-		return NULL;
-	}
+	if (NC_unit_alloc(NULL, handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0)
+		return -1;
 	/* No more than the available data: a longer request would cause a second read. */
-	got = NC_read(fd, &handle, 0, there > 0 && (size_t)there < size ? (size_t)there : size);
+	return NC_read(fd, handle, 0, there > 0 && (size_t)there < size ? (size_t)there : size);
+}
+
+struct read_buffer *read_buffer_read(int fd, size_t expected, int *error)
+{
+	NC_handle handle = {0};
+	ssize_t got = expected && expected <= READ_BUFFER_MIN ? read_little(fd, &handle)
+							      : read_available(fd, &handle);
+
 	if (got <= 0) {
 		*error = got < 0 ? -errno : 0;
 		(void)NC_free(&handle);

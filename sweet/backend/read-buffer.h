@@ -19,6 +19,7 @@
  */
 #define READ_BUFFER_MAX ((size_t)128 << 10)
 #define READ_BUFFER_MIN ((size_t)4 << 10)
+#define READ_BUFFER_COPIED ((size_t)16 << 10) /* at most, if little is expected */
 #define READ_BUFFER_RANGES 32u
 
 /* A unit that was read, and its ranges that belong to the body. */
@@ -37,11 +38,15 @@ struct read_buffer {
 
 /*
  * Reads available data from fd into a new buffer, with at most one read.  Returns NULL with *error:
- * -EAGAIN if there is none; 0 at the end of the file; or another error.
+ * -EAGAIN if there is none; 0 at the end of the file; or another error. expected: the bytes that
+ * the last read from there got; 0: unknown.
  */
-struct read_buffer *read_buffer_read(int fd, int *error);
+struct read_buffer *read_buffer_read(int fd, size_t expected, int *error);
 
-/* Makes a buffer of an uninserted unit, and consumes the handle; NULL with *error. */
+/*
+ * Makes a buffer of the first `length` bytes of an uninserted unit, and consumes the handle; NULL
+ * with *error.
+ */
 struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error);
 
 /* Makes a buffer for bytes that are on disk from offset on; NULL without memory. */

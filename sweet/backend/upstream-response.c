@@ -95,8 +95,9 @@ static bool read_on(struct upstream_link *link)
 			break;
 		}
 		note_sender(link);
-		buffer = read_buffer_read(link->fd, &error);
+		buffer = read_buffer_read(link->fd, link->last_read, &error);
 		if (buffer) {
+			link->last_read = buffer->length;
 			more = upstream_wire_of(link)->take(link, buffer);
 		} else if (error == -EAGAIN) {
 			break;

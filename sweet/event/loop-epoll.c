@@ -237,8 +237,10 @@ static void epoll_loop_wait(struct loop *loop, int timeout)
 	int count = epoll_wait(state->epoll, state->events, EVENTS, timeout);
 
 	loop_tick(loop);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		dispatch(loop, &state->events[i]);
+		loop_complete_send(loop);
+	}
 	for (unsigned i = 0; i < again; i++) {
 		int fd = state->again[i];
 

@@ -2,8 +2,8 @@
 /*
  * loop-send.c - sends of an event loop, for all backends.
  *
- * Results of sends are queued, and reported at the start of the next turn, so no
- * callback runs inside the call that started its operation.
+ * Results of sends are queued, and reported after an event, one after each, or at the start of
+ * the next turn, so no callback runs inside the call that started its operation.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -278,21 +278,33 @@ static struct loop_send **forget(struct loop_send **link, int fd)
 	return link;
 }
 
+/* Reports the oldest result; returns the bytes of its message. */
+static size_t report(struct loop *loop)
+{
+	struct loop_send *op = loop->sent_first;
+	size_t bytes = op->message.skip;
+
+	loop->sent_first = op->next;
+	if (!loop->sent_first)
+		loop->sent_last = &loop->sent_first;
+	op->sent(op, op->result);
+	return bytes;
+}
+
 /* Callbacks may start sends that complete at once, so their number in a turn is limited. */
 void loop_complete_sends(struct loop *loop)
 {
 	size_t bytes = 0;
 
 	for (unsigned count = 0;
-	     loop->sent_first && count < COMPLETED_MAX && bytes < COMPLETED_BYTES; count++) {
-		struct loop_send *op = loop->sent_first;
+	     loop->sent_first && count < COMPLETED_MAX && bytes < COMPLETED_BYTES; count++)
+		bytes += report(loop);
+}
 
-		bytes += op->message.skip;
-		loop->sent_first = op->next;
-		if (!loop->sent_first)
-			loop->sent_last = &loop->sent_first;
-		op->sent(op, op->result);
-	}
+void loop_complete_send(struct loop *loop)
+{
+	if (loop->sent_first)
+		(void)report(loop);
 }
 
 /* No callback runs here, so none of the sends is closed meanwhile. */

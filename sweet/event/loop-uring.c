@@ -441,8 +441,10 @@ static void uring_loop_wait(struct loop *loop, int timeout)
 	for (unsigned i = 0; i < count; i++)
 		copies[i] = *cqes[i];
 	io_uring_cq_advance(&state->uring, count);
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
 		dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
+		loop_complete_send(loop);
+	}
 	loop->again = count == BATCH;
 }
 

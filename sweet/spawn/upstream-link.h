@@ -68,6 +68,7 @@ struct upstream_link {
 	}; /* the response */
 	void *user;
 	struct upstream_link *next;
+	size_t last_read; /* bytes; 0: none yet */
 	bool reading, closed;
 	bool permit;   /* it holds a permit, see permits.h */
 	bool given_up; /* closed for another loop */
@@ -79,6 +80,7 @@ struct upstream_link {
 	int fd;
 	bool sending;		       /* a send is pending */
 	bool taken;		       /* the application accepted the beginning of the request */
+	bool connected;		       /* or that of an earlier one */
 	GByteArray *writing, *backlog; /* of upstream_link_write(); or NULL */
 	bool ending;		       /* after that, our end closes */
 	bool sent;		       /* the end of the request was sent, or is being sent */

@@ -40,7 +40,7 @@ static void say(const char *bytes, size_t length)
 static struct read_buffer *must_read(void)
 {
 	int error = 1;
-	struct read_buffer *buffer = read_buffer_read(ends[0], &error);
+	struct read_buffer *buffer = read_buffer_read(ends[0], 0, &error);
 
 	ck_assert_ptr_nonnull(buffer);
 	ck_assert_int_eq(error, 0);
@@ -54,7 +54,7 @@ START_TEST(test_read)
 	int error = 1;
 
 	begin();
-	ck_assert_ptr_null(read_buffer_read(ends[0], &error));
+	ck_assert_ptr_null(read_buffer_read(ends[0], 0, &error));
 	ck_assert_int_eq(error, -EAGAIN);
 	say("some bytes", 10);
 	buffer = must_read();
@@ -68,9 +68,9 @@ START_TEST(test_read)
 	read_buffer_free(buffer);
 
 	close(ends[1]);
-	ck_assert_ptr_null(read_buffer_read(ends[0], &error));
+	ck_assert_ptr_null(read_buffer_read(ends[0], 0, &error));
 	ck_assert_int_eq(error, 0);
-	ck_assert_ptr_null(read_buffer_read(-1, &error));
+	ck_assert_ptr_null(read_buffer_read(-1, 0, &error));
 	ck_assert_int_eq(error, -EBADF);
 	ends[1] = -1;
 	end();
@@ -93,7 +93,7 @@ START_TEST(test_much)
 		int error;
 
 		await(pair[1], POLLIN);
-		buffer = read_buffer_read(pair[1], &error);
+		buffer = read_buffer_read(pair[1], 0, &error);
 		ck_assert_ptr_nonnull(buffer);
 		ck_assert_uint_le(buffer->length, READ_BUFFER_MAX);
 		ck_assert_uint_eq(pattern_match(buffer->data, 9, at, buffer->length),
@@ -104,6 +104,41 @@ START_TEST(test_much)
 	ck_assert_uint_eq(at, length);
 	close_pair(pair);
 	free(bytes);
+	end();
+}
+END_TEST
+
+/* Where little is expected, more may come nevertheless, or nothing. */
+START_TEST(test_little)
+{
+	char bytes[READ_BUFFER_COPIED + 5];
+	struct read_buffer *buffer;
+	struct NC_stat stat;
+	int error = 1;
+
+	begin();
+	ck_assert_ptr_null(read_buffer_read(ends[0], 1, &error));
+	ck_assert_int_eq(error, -EAGAIN);
+	pattern_fill(bytes, 3, 0, sizeof(bytes));
+	say(bytes, sizeof(bytes));
+	buffer = read_buffer_read(ends[0], READ_BUFFER_MIN, &error);
+	ck_assert_ptr_nonnull(buffer);
+	ck_assert_uint_eq(buffer->length, READ_BUFFER_COPIED);
+	ck_assert_mem_eq(buffer->data, bytes, READ_BUFFER_COPIED);
+	ck_assert_int_eq(hold_id(NULL, buffer->id), -1);
+	ck_assert_int_eq(NC_stat(NULL, buffer->id, &stat, sizeof(stat)), -1);
+	read_buffer_free(buffer);
+	buffer = read_buffer_read(ends[0], READ_BUFFER_COPIED, &error);
+	ck_assert_ptr_nonnull(buffer);
+	ck_assert_uint_eq(buffer->length, 5);
+	ck_assert_mem_eq(buffer->data, bytes + READ_BUFFER_COPIED, 5);
+	read_buffer_free(buffer);
+	close(ends[1]);
+	ck_assert_ptr_null(read_buffer_read(ends[0], 5, &error));
+	ck_assert_int_eq(error, 0);
+	ck_assert_ptr_null(read_buffer_read(-1, 5, &error));
+	ck_assert_int_eq(error, -EBADF);
+	ends[1] = -1;
 	end();
 }
 END_TEST
@@ -173,6 +208,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_read);
 	tcase_add_test(tcase, test_much);
+	tcase_add_test(tcase, test_little);
 	tcase_add_loop_test(tcase, test_ranges, 0, 2);
 	tcase_add_test(tcase, test_of_unit);
 	tcase_add_test(tcase, test_stored);

@@ -274,6 +274,56 @@ START_TEST(test_flood)
 }
 END_TEST
 
+static struct outlet both[2];
+static unsigned answers, reported; /* at the second answer: results of the first */
+
+/* Answers what has come with a message that is sent at once. */
+static void answer(struct loop_receive *op, const char *data, int length)
+{
+	struct outlet *outlet =
+		(struct outlet *)((char *)op - offsetof(struct outlet, inlet.receive));
+
+	(void)data;
+	if (length <= 0)
+		return;
+	if (answers)
+		reported = both[outlet == &both[0]].calls;
+	outlet_begin(outlet);
+	EVENT(answers++);
+}
+
+static void ask_both(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(write(both[i].peer, "?", 1), 1);
+}
+
+/* The result of one event's message is known before the next event of the turn. */
+START_TEST(test_reported)
+{
+	char byte;
+
+	start(_i);
+	answers = reported = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		outlet_open(&both[i], 0, 0);
+		both[i].inlet.receive.received = answer;
+		both[i].send.batch = false;
+		both[i].send.message.header = "!";
+		both[i].send.message.header_length = 1;
+	}
+	call(&runner, ask_both, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		read_exactly(both[i].peer, &byte, 1);
+	AWAIT(answers == 2 && both[0].calls == 1 && both[1].calls == 1);
+	SEEN(reported == 1 && !both[0].early && !both[1].early);
+	for (unsigned i = 0; i < 2; i++)
+		outlet_close(&both[i]);
+	stop();
+}
+END_TEST
+
 /* An empty message completes like any other: later. */
 START_TEST(test_empty)
 {
@@ -344,6 +394,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_many_ranges, first, KINDS);
 	tcase_add_loop_test(tcase, test_turns, first, KINDS);
 	tcase_add_loop_test(tcase, test_flood, first, KINDS);
+	tcase_add_loop_test(tcase, test_reported, first, KINDS);
 	tcase_add_loop_test(tcase, test_empty, first, KINDS);
 	tcase_add_loop_test(tcase, test_endless, first, KINDS);
 }
