@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 #include "backend/backend-call.h"
 #include "backend/cache-fill.h"
 #include "backend/cache-store.h"
+#include "base/decimal.h"
 #include "core/cache-place.h"
 #include "http/upstream-request.h"
 
@@ -57,24 +57,16 @@ static void finish(struct transaction *transaction)
 }
 
 /* Writes the lines of the entry, then those of this response. */
-static void write_head(struct transaction *transaction, struct slice lines, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void write_head(struct transaction *transaction, struct slice lines, const char *format, ...)
+static void write_head(struct transaction *transaction, struct slice lines, struct slice more)
 {
 	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
-	va_list arguments;
-	int more;
 
 	/* respcache_store() refuses longer ones. */
-	assert(lines.length <= RESPCACHE_HEAD_MAX);
+	assert(lines.length <= RESPCACHE_HEAD_MAX && more.length < LINES_MAX);
 	memcpy(transaction->head_buffer, lines.at, lines.length);
-	va_start(arguments, format);
-	more = vsnprintf(transaction->head_buffer + lines.length, LINES_MAX, format, arguments);
-	va_end(arguments);
-	assert(more >= 0 && more < LINES_MAX);
+	memcpy(transaction->head_buffer + lines.length, more.at, more.length);
 	transaction->head = transaction->head_buffer;
-	transaction->head_length = lines.length + (size_t)more;
+	transaction->head_length = lines.length + more.length;
 	if (look_of(transaction)->varies) {
 		memcpy(transaction->head_buffer + transaction->head_length, VARY, sizeof(VARY) - 1);
 		transaction->head_length += sizeof(VARY) - 1;
@@ -83,10 +75,20 @@ static void write_head(struct transaction *transaction, struct slice lines, cons
 	transaction->date = respcache_view(entry)->date;
 }
 
+/* Writes a line whose value is a number; returns its end. */
+static char *put_number(char *at, struct slice name, uint64_t number)
+{
+	memcpy(at, name.at, name.length);
+	at = decimal_write(at + name.length, number);
+	memcpy(at, "\r\n", 2);
+	return at + 2;
+}
+
 static void give_whole(struct transaction *transaction, const struct respcache_view *view,
 		       uint32_t age)
 {
 	bool no_length = view->status == 204 || (!view->range_count && view->status >= 400);
+	char lines[LINES_MAX], *at = lines;
 
 	transaction->status = view->status;
 	transaction->length = view->length;
@@ -99,12 +101,21 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 		transaction->holds = view->holds;
 		transaction->range_count = transaction->hold_count = view->range_count;
 	}
-	if (no_length)
-		write_head(transaction, view->head, "Age: %" PRIu32 "\r\n", age);
-	else
-		write_head(transaction, view->head,
-			   "Content-Length: %" PRIu64 "\r\nAge: %" PRIu32 "\r\n", view->length,
-			   age);
+	if (!no_length)
+		at = put_number(at, SLICE("Content-Length: "), view->length);
+	at = put_number(at, SLICE("Age: "), age);
+	write_head(transaction, view->head, (struct slice){lines, (size_t)(at - lines)});
+}
+
+static void give_unchanged(struct transaction *transaction, const struct respcache_view *view,
+			   uint32_t age)
+{
+	char line[LINES_MAX];
+	const char *end = put_number(line, SLICE("Age: "), age);
+
+	transaction->status = 304;
+	transaction->bodiless = true;
+	write_head(transaction, view->lean, (struct slice){line, (size_t)(end - line)});
 }
 
 /* Responds with 416: the requested range does not exist. */
@@ -124,7 +135,8 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 	const struct conditions *conditions = &transaction->file_response.conditions;
 	struct range_set *set = &transaction->file_response.ranges;
 	enum range_verdict verdict = RANGE_IGNORED;
-	char place[MULTIPART_RANGE_MAX];
+	char place[MULTIPART_RANGE_MAX], lines[LINES_MAX];
+	int length;
 
 	if (view->status == 200 && conditions->present & 1u << CONDITION_RANGE)
 		verdict = range_parse(conditions_value(conditions, CONDITION_RANGE), view->length,
@@ -143,9 +155,11 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 	transaction->body.length = (size_t)set->ranges[0].length;
 	transaction->length = transaction->body.length;
 	multipart_content_range(set->ranges[0], view->length, place);
-	write_head(transaction, view->head,
-		   "Content-Length: %" PRIu64 "\r\nContent-Range: %s\r\nAge: %" PRIu32 "\r\n",
-		   transaction->length, place, age);
+	length =
+		snprintf(lines, sizeof(lines),
+			 "Content-Length: %" PRIu64 "\r\nContent-Range: %s\r\nAge: %" PRIu32 "\r\n",
+			 transaction->length, place, age);
+	write_head(transaction, view->head, (struct slice){lines, (size_t)length});
 	return true;
 }
 
@@ -241,9 +255,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 		verdict = compare(transaction, view);
 	switch (verdict) {
 	case CONDITION_NOT_MODIFIED:
-		transaction->status = 304;
-		transaction->bodiless = true;
-		write_head(transaction, view->lean, "Age: %" PRIu32 "\r\n", age);
+		give_unchanged(transaction, view, age);
 		return RESPOND_NOW;
 	case CONDITION_FAILED:
 		return transaction_fail(transaction, 412, NULL);
