@@ -336,7 +336,7 @@ QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod li
 PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev "
          "lighttpd lighttpd-mod-openssl nghttp2-client nginx-light openssl tcpdump valgrind varnish "
          "wrk")
-SYSTEM = "curl iproute2 libfcgi-dev media-types python3-h2 python3-pytest spawn-fcgi wrk"
+SYSTEM = "curl iproute2 libfcgi-dev media-types python3-h2 python3-pytest python3-wsproto spawn-fcgi wrk"
 NOT_BENCH = "not bench"
 
 
