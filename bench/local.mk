@@ -123,6 +123,8 @@ EXTRA_DIST += bench/nic/client.c bench/nic/end.c bench/nic/load.c bench/nic/nic.
 	bench/nic/server.c bench/lib/nic.py bench/sections/nic.md
 # What an HTTP server behind costs.
 EXTRA_DIST += bench/lib/proxy.py bench/sections/proxy.md
+# What compression costs.
+EXTRA_DIST += bench/lib/compress.py bench/sections/compress.md
 # What rules cost.
 EXTRA_DIST += bench/lib/rules.py bench/sections/rules.md
 # What each of SWEET's caches is worth.

@@ -8,9 +8,10 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
-               library, load, nic, packets, pipe, plot, process, proxy, reload, replacement, report,
-               rules, scaling, sendfile, slow, specweb, surge, tls, tracereplay, tux)
+from . import (architectures, breakdown, checksum, compress, dynamic, fixed, idle, kernel, large,
+               latency, library, load, nic, packets, pipe, plot, process, proxy, reload,
+               replacement, report, rules, scaling, sendfile, slow, specweb, surge, tls, tracereplay,
+               tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -205,6 +206,13 @@ def large_files(context):
             "a configuration of 80 prefixes and 20 regular expressions beside one without", rules)
 def many_rules(context):
     rules.measure(context)
+
+
+@experiment("compress", report.print_ratios,
+            "text with gzip: kept variants, precompressed files, and nginx that compresses each",
+            compress)
+def compressed_text(context):
+    compress.measure(context)
 
 
 @experiment("dynamic", dynamic.print_bars,

@@ -156,12 +156,13 @@ def write_conf(server, root, **more):
 
 
 class Nginx(Server):
-    """For files; listen: the address."""
+    """For files; listen: the address; lines: more of its server."""
 
-    def __init__(self, context, root, name="nginx", workers=1, listen="127.0.0.1", tls=None):
+    def __init__(self, context, root, name="nginx", workers=1, listen="127.0.0.1", tls=None,
+                 lines=""):
         super().__init__(name, context.directory, context.server_cpu)
         self.tls = tls
-        write_conf(self, root, workers=workers, listen=listen)
+        write_conf(self, root, workers=workers, listen=listen, location=lines)
 
     def begin(self):
         self.launch(arguments(self), "nginx", lambda log: connects(self.port))

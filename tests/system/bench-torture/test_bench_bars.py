@@ -62,6 +62,16 @@ def test_missed_bar_of_fixed_tells_the_limit():
         == ["reached", "MISSED", "the limit"]
 
 
+def test_bars_of_compress_are_of_nginx_at_100_kb_only():
+    rows = {"sweet": [10, 10], "sweet-precompressed": [9.6, 9.6], "nginx": [48, 48]}
+    small, large = (costs({"size": size, "connections": 16}, **rows) for size in (10240, 102400))
+    both = {name: (0.96, 0.95, True) for case in ("10 KB, 16c", "100 KB, 16c") for name in (
+        f"requests/s, kept variant : precompressed file, {case}",
+        f"CPU time, precompressed file : kept variant, {case}")}
+    assert outcomes(EXPERIMENTS["compress"].verdicts([small, large])) == {
+        **both, "requests/s, kept variant : nginx with gzip on, 100 KB, 16c": (4.8, 5, False)}
+
+
 def test_bars_of_tux_are_of_replies_on_single_connections(content):
     """Not of CPU time on kept ones; and errors of httperf are not errors of the server."""
     def rising(rate, sweet, apache, failed, own):
