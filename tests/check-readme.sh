@@ -99,15 +99,21 @@ awk '/^```ini$/ { inside = 1; block = ""; count++; next }
 	}
 	inside { block = block $0 "\n" }' operator.md
 grep -q php.sock app.conf || die "doc/operator.md has no block of a configuration for PHP"
-# Those of doc/recipes/, each with the folders that it names, as they need not be installed.
+# Those of doc/recipes/, each with the folders and files that it names, as they need not be
+# installed.
 recipes=0
 for page in "$srcdir"/doc/recipes/*.md; do
 	sed -n '/^```ini$/,/^```$/{/^```/!p}' "$page" |
-		sed -e "s|^\([a-z-]*=[^/=]*\)/\(etc\|home\|opt\|run\|srv\|usr\|var\)/|\1$folder/\2/|" >recipe.conf
+		sed -E "s#^((root|alias|folder|accel|command|auth-file)=)/#\1$folder/#" >recipe.conf
 	[ -s recipe.conf ] || continue
 	recipes=$((recipes + 1))
-	for place in $(sed -n 's/^\(root\|alias\|folder\|accel\)=\(\/.*\)/\2/p' recipe.conf); do
-		mkdir -p "$place" || exit 1
+	# Only below this folder: the same paths exist on a machine with the application.
+	for place in $(sed -n -E "s#^(root|alias|folder|accel)=$folder/##p" recipe.conf); do
+		mkdir -p "$folder/$place" || exit 1
+	done
+	for place in $(sed -n -E "s#^(command|auth-file)=$folder/([^ ]*).*#\2#p" recipe.conf); do
+		mkdir -p "$folder/$(dirname "$place")" && : >"$folder/$place" &&
+			chmod 755 "$folder/$place" || exit 1
 	done
 	"$sweet" --check-config --config recipe.conf >check.out 2>&1 ||
 		die "the configuration in $page: $(cat check.out recipe.conf)"
