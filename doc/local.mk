@@ -14,3 +14,7 @@ EXTRA_DIST += \
 # Guides for readers of the sources, with their drawings.
 EXTRA_DIST += doc/coming-from.md doc/operator.md doc/workers.md doc/library.md doc/embedding.md doc/kernel-module.md \
 	doc/by-id.svg doc/request.svg doc/page.svg
+EXTRA_DIST += \
+	doc/recipes/cgit.md \
+	doc/recipes/git.md \
+	doc/recipes/gitweb.md

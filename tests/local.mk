@@ -1168,6 +1168,10 @@ EXTRA_DIST += tests/recipes/conftest.py tests/recipes/support/namespace.py tests
 	tests/recipes/test_mediawiki.py \
 	tests/recipes/test_phpmyadmin.py \
 	tests/recipes/test_wordpress.py
+EXTRA_DIST += tests/recipes/support/repository.py \
+	tests/recipes/test_cgit.py \
+	tests/recipes/test_git.py \
+	tests/recipes/test_gitweb.py
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
 analyze:

@@ -5,6 +5,7 @@ what is documented.  The test runner reads the pages, too."""
 import glob
 import os
 import re
+import textwrap
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 FOLDER = os.path.join(TOP, "doc", "recipes")
@@ -33,6 +34,15 @@ class Page:
 
     def blocks(self, language):
         return re.findall(rf"^```{language}\n(.*?)^```$", self.text, re.M | re.S)
+
+    def write(self, first, path):
+        """Writes a block of the page that is indented, and begins with a line that has this text,
+        to a file."""
+        blocks = re.findall(r"^    .*\n(?:\n*    .*\n)*", self.text, re.M)
+        found = [block for block in blocks if first in block.splitlines()[0]]
+        assert len(found) == 1, f"doc/recipes/{self.name}.md has {len(found)} blocks with {first}"
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(found[0]))
 
     def lines(self):
         """The number of lines of the configuration, without those that are empty or comments."""
