@@ -17,4 +17,6 @@ EXTRA_DIST += doc/coming-from.md doc/operator.md doc/workers.md doc/library.md d
 EXTRA_DIST += \
 	doc/recipes/cgit.md \
 	doc/recipes/git.md \
-	doc/recipes/gitweb.md
+	doc/recipes/gitweb.md \
+	doc/recipes/mapserver.md \
+	doc/recipes/single-page-application.md

@@ -1168,10 +1168,12 @@ EXTRA_DIST += tests/recipes/conftest.py tests/recipes/support/namespace.py tests
 	tests/recipes/test_mediawiki.py \
 	tests/recipes/test_phpmyadmin.py \
 	tests/recipes/test_wordpress.py
-EXTRA_DIST += tests/recipes/support/repository.py \
+EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/repository.py \
 	tests/recipes/test_cgit.py \
 	tests/recipes/test_git.py \
-	tests/recipes/test_gitweb.py
+	tests/recipes/test_gitweb.py \
+	tests/recipes/test_mapserver.py \
+	tests/recipes/test_single_page_application.py
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
 analyze:
