@@ -17,6 +17,7 @@ EXTRA_DIST += doc/coming-from.md doc/operator.md doc/workers.md doc/library.md d
 EXTRA_DIST += \
 	doc/recipes/cgit.md \
 	doc/recipes/debian-mirror.md \
+	doc/recipes/django.md \
 	doc/recipes/git.md \
 	doc/recipes/gitweb.md \
 	doc/recipes/mapserver.md \

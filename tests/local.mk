@@ -1171,6 +1171,7 @@ EXTRA_DIST += tests/recipes/conftest.py tests/recipes/support/namespace.py tests
 EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/repository.py \
 	tests/recipes/test_cgit.py \
 	tests/recipes/test_debian_mirror.py \
+	tests/recipes/test_django.py \
 	tests/recipes/test_git.py \
 	tests/recipes/test_gitweb.py \
 	tests/recipes/test_mapserver.py \

@@ -13,9 +13,8 @@ import applications
 from files import MB, pattern
 from recipe import is_short
 
-# wiki.debian.org/DebianRepository/SetupWithReprepro: server, root, access_log, error_log, location,
-# deny, return.
-NGINX = 7
+# gist.github.com/zedtux/9065042, "Nginx configuration for reprepro", which leaves its folders open.
+NGINX = 8
 HOST = "deb.example.org"
 TOP = "/srv/mirror"
 INDEX = "dists/stable/main/binary-amd64"
