@@ -18,7 +18,10 @@ EXTRA_DIST += \
 	doc/recipes/cgit.md \
 	doc/recipes/debian-mirror.md \
 	doc/recipes/django.md \
+	doc/recipes/fastapi.md \
+	doc/recipes/flask.md \
 	doc/recipes/git.md \
 	doc/recipes/gitweb.md \
 	doc/recipes/mapserver.md \
+	doc/recipes/node.md \
 	doc/recipes/single-page-application.md
