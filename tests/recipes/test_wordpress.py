@@ -212,6 +212,14 @@ def test_what_pages_need(blog, ann):
             assert answer.headers["Cache-Control"] == "max-age=2592000", path
 
 
+def test_with_tls(blog, ann):
+    """WordPress knows how its client has connected: otherwise it redirects for ever."""
+    visitor = blog.visitor(HOST, "https")
+    page = visitor.submit(visitor.get("/wp-login.php"), "loginform", {"log": "ann", "pwd": PASSWORD})
+    assert page.url == f"https://{HOST}/wp-admin/" and "Dashboard" in page.text, page
+    assert all(cookie.secure for cookie in visitor.cookies if cookie.path == "/wp-admin")
+
+
 def test_xml_rpc(blog, ann):
     call = ("<methodCall><methodName>wp.getUsersBlogs</methodName><params><param><value>ann</value>"
             f"</param><param><value>{PASSWORD}</value></param></params></methodCall>")

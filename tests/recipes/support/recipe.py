@@ -8,6 +8,7 @@ import subprocess
 import namespace
 import selection
 import server as servers
+import tls
 from page import Page
 from programs import Service
 from visitor import Visitor
@@ -15,6 +16,8 @@ from visitor import Visitor
 # The server is neither root nor the owner of the files; its group may connect to php-fpm, as
 # SupplementaryGroups=www-data of a service permits.
 USER = ["--user", "nobody", "--group", "www-data"]
+# The usual ports: the network is the test's own.
+LISTEN, SECURE = "127.0.0.1:80", "127.0.0.1:443,tls"
 
 
 def installed(package):
@@ -64,13 +67,13 @@ class Recipe:
         """Starts the server with the configuration of the page."""
         path = self.folder / "recipe.conf"
         path.write_text(self.page.configuration)
-        self.server = servers.Server(self.kind, None, "--config", path, *USER, "--log-level", "info",
-                                     "--access-log", self.folder / "access.log", *options,
-                                     cwd="/")
+        self.server = servers.Server(self.kind, None, "--config", path, *USER, "--listen", SECURE, *tls.options(),
+                                     "--log-level", "info", "--access-log",
+                                     self.folder / "access.log", *options, listen=LISTEN, cwd="/")
         return self.server
 
-    def visitor(self, host):
-        return Visitor(self.server, host)
+    def visitor(self, host, scheme="http"):
+        return Visitor(host, scheme)
 
     def sections(self):
         """For a test that failed: (title, text) for each daemon."""

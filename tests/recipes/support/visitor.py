@@ -14,6 +14,7 @@ import urllib.request
 import uuid
 from html.parser import HTMLParser
 
+import tls
 from server import TIMEOUT, note
 
 REDIRECTS = 10
@@ -129,29 +130,42 @@ class All(urllib.request.HTTPErrorProcessor):
     https_response = http_response
 
 
+class Connection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.create_connection(("127.0.0.1", self.port), WAIT)
+
+
+class SecureConnection(http.client.HTTPSConnection):
+    def connect(self):
+        self.sock = tls.usual().wrap_socket(socket.create_connection(("127.0.0.1", self.port), WAIT),
+                                            server_hostname="localhost")
+
+
+class Handler(urllib.request.HTTPHandler):
+    def http_open(self, request):
+        return self.do_open(Connection, request)
+
+
+class SecureHandler(urllib.request.HTTPSHandler):
+    def https_open(self, request):
+        return self.do_open(SecureConnection, request)
+
+
 class Visitor:
-    def __init__(self, server, host):
-        self.url = f"http://{host}"
-        self.server = server
+    """Of one site; whatever its name, it is on this machine."""
 
-        class Connection(http.client.HTTPConnection):
-            def connect(self):
-                self.sock = socket.create_connection(("127.0.0.1", server.port), WAIT)
-
-        class Handler(urllib.request.HTTPHandler):
-            def http_open(self, request):
-                return self.do_open(Connection, request)
-
+    def __init__(self, host, scheme="http"):
+        self.url = f"{scheme}://{host}"
         self.cookies = http.cookiejar.CookieJar()
         self.opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), Handler, All,
+            urllib.request.ProxyHandler({}), Handler, SecureHandler, All,
             urllib.request.HTTPCookieProcessor(self.cookies))
 
     def request(self, method, where, body=None, follow=True, headers=()):
         """where: a path, or a URL of this site."""
         url = join(f"{self.url}/", where if not where.startswith("//") else self.url + where)
         for _ in range(REDIRECTS):
-            note(self.server.port, "sent", f"{method} {url}".encode())
+            note(self.url, "sent", f"{method} {url}".encode())
             request = urllib.request.Request(url, body, dict(headers), method=method)
             with self.opener.open(request, timeout=WAIT) as said:
                 answer = Answer(said, url)
