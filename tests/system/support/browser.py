@@ -16,7 +16,7 @@ TIMEOUT = 60  # seconds until a wait fails
 
 
 class Browser:
-    def __init__(self, profile):
+    def __init__(self, profile, *options):
         commands, self.commands = os.pipe()
         self.events, events = os.pipe()
         self.number = 0
@@ -28,7 +28,7 @@ class Browser:
             ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{events}', "bash", CHROMIUM, "--headless=new",
              "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
              "--no-first-run", "--disable-background-networking", "--disable-component-update",
-             "--no-proxy-server", f"--user-data-dir={profile}", "--remote-debugging-pipe"],
+             "--no-proxy-server", f"--user-data-dir={profile}", "--remote-debugging-pipe", *options],
             pass_fds=(commands, events), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -117,9 +117,9 @@ class Browser:
 
 
 @contextlib.contextmanager
-def browsing():
+def browsing(*options):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        browser = Browser(profile)
+        browser = Browser(profile, *options)
         try:
             yield browser
         finally:
