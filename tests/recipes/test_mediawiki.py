@@ -154,6 +154,10 @@ def test_interface_for_programs(wiki):
     assert answer.json()["edit"]["result"] == "Success", answer
     answer = program.get("/rest.php/v1/page/By%20a%20program")
     assert answer.status == 200 and answer.json()["source"] == "hello", answer
+    program.post("/api.php", {"action": "edit", "title": "By a program/Below", "text": "below",
+                              "token": token["query"]["tokens"]["csrftoken"], "format": "json"})
+    answer = program.get("/rest.php/v1/page/By%20a%20program%2FBelow")
+    assert answer.status == 200 and answer.json()["source"] == "below", answer
     answer = program.get("/rest.php/v1/search/page?q=program")
     assert answer.status == 200, answer
 
@@ -184,6 +188,7 @@ def test_private_files(wiki):
         "/includes/../LocalSettings.php", "/images/../LocalSettings.php", "/%4cocalSettings.php",
         "/LocalSettings.php/x", "//LocalSettings.php", "/index.php/../LocalSettings.php",
         "/wiki/../LocalSettings.php", "/skins/Vector/includes/ServiceWiring.php", "/.htaccess",
-        "/images/deleted/a.png"])
+        "/images/deleted/a.png", "/includes%2FDefaultSettings.php", "/wiki/..%2FLocalSettings.php",
+        "/images%2fa%2fevil.php", "/index.php%2F..%2FLocalSettings.php"])
     php.no_sources(guest, ["/wiki/LocalSettings.php", "/index.php/LocalSettings.php", "/index.php.",
                            "/index.php%20", "/INDEX.PHP", "/api.php/x.css", "/composer.json"])
