@@ -53,6 +53,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/conditional.c sweet/http/conditional.h \
 	sweet/http/multipart.c sweet/http/multipart.h \
 	sweet/http/mime.c sweet/http/mime.h \
+	sweet/base/record-ring.c sweet/base/record-ring.h \
+	sweet/log/span.c sweet/log/span.h sweet/log/span-json.c sweet/log/span-json.h \
+	sweet/log/span-export.c sweet/log/span-export.h sweet/log/span-send.h \
+	sweet/config/config-trace.c sweet/config/config-trace.h sweet/conn/output-export.c \
 	sweet/http/traceparent.c sweet/http/traceparent.h sweet/http/meta.c sweet/http/meta.h \
 	sweet/config/config-value.c sweet/config/config-value.h \
 	sweet/config/config-chain.c sweet/config/config-chain.h \
@@ -245,6 +249,11 @@ endif
 if HAVE_ZLIB
 sweet_libsweet_a_SOURCES += sweet/http/encoder-gzip.c
 endif
+if HAVE_CURL
+sweet_libsweet_a_SOURCES += sweet/log/span-send.c
+else
+sweet_libsweet_a_SOURCES += sweet/log/span-send-none.c
+endif
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_a_SOURCES = sweet/handler/status-html.c
 sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html $(srcdir)/sweet/local.mk
@@ -261,7 +270,7 @@ sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' $(CODINGS_CPPFLAGS)
 coding_libs = $(ZSTD_LIBS) $(BROTLI_LIBS) $(ZLIB_LIBS)
 sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
-	$(PCRE2_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS)
+	$(PCRE2_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
@@ -272,7 +281,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
 	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) $(coding_libs) -lpthread
+	$(PCRE2_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

@@ -175,6 +175,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
 	tests/unit/sweet/base/test-random-id \
+	tests/unit/sweet/base/test-record-ring \
+	tests/unit/sweet/log/test-span-json \
 	tests/unit/sweet/http/test-traceparent \
 	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
@@ -346,7 +348,7 @@ sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS
 	$(PCRE2_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) $(coding_libs) -lpthread
+	$(PCRE2_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
 
 tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
@@ -732,6 +734,13 @@ tests_unit_sweet_base_test_random_id_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_random_id_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_random_id_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_base_test_record_ring_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_record_ring_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_record_ring_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_log_test_span_json_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_span_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_span_json_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_http_test_traceparent_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_traceparent_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_traceparent_LDADD = $(sweet_unit_ldadd)
@@ -1037,6 +1046,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_request_id.py \
 	tests/system/operate/test_timing.py \
 	tests/system/protocol/test_rate.py \
+	tests/system/operate/test_spans.py \
 	tests/system/operate/test_trace.py \
 	tests/system/operate/test_reload.py \
 	tests/system/operate/test_reload_call.py \
@@ -1095,6 +1105,7 @@ EXTRA_DIST += \
 	tests/system/support/browser.py \
 	tests/system/support/behind_checks.py \
 	tests/system/support/client.py \
+	tests/system/support/collector.py \
 	tests/system/support/examples.py \
 	tests/system/support/fastcgi.py \
 	tests/system/support/files.py \

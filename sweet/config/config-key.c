@@ -12,6 +12,7 @@
 #include "base/symlinks.h"
 #include "config/config-key.h"
 #include "config/config-store.h"
+#include "config/config-trace.h"
 #include "http/forwarded.h"
 #include "http/request.h"
 #include "http/uri.h"
@@ -180,6 +181,19 @@ const struct key config_keys[] = {
 	 .argument = "WHAT"},
 	{"trace", GLOBAL(trace), .otherwise = "off", .store = store_switch,
 	 .help = "on: pass traceparent to programs", .argument = "SWITCH"},
+	{"trace-sample", GLOBAL(trace_share), .otherwise = "100%", .store = store_share,
+	 .help = "Share of new traces that are sampled", .argument = "PERCENT"},
+	{"trace-export", GLOBAL(collector.url), .otherwise = "off", .store = store_collector,
+	 .help = "Collector of OpenTelemetry for the spans of sampled traces; off",
+	 .argument = "URL"},
+	{"trace-service", GLOBAL(collector.service), .otherwise = "sweet", .store = store_field_text,
+	 .least = 1, .help = "Name of this service in its spans", .argument = "NAME"},
+	{"trace-ca", GLOBAL(collector.ca), .store = store_text, .least = 1,
+	 .help = "Certificates that certify the collector (PEM; default: the system's)",
+	 .argument = "FILE"},
+	{"trace-header", GLOBAL(collector.headers), .list = true, .otherwise = "",
+	 .store = store_fields, .help = "Field of the requests to the collector",
+	 .argument = "NAME: VALUE"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
 	 .least = 1000, .help = "To receive a request's head", .argument = "TIME"},
 	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,

@@ -14,6 +14,7 @@
 #include "config/config-resolve.h"
 #include "config/config-rule.h"
 #include "config/config-scope.h"
+#include "config/config-trace.h"
 
 #define HTTPS_PORT 443
 
@@ -244,6 +245,7 @@ struct config *config_resolve(struct config_tree *tree)
 	config->proxy_access = rule_access_list(config->proxy_protocol, NULL);
 	config->proxies = rule_access_list(config->trusted_proxies, NULL);
 	check_method(tree, config);
+	config_trace_check(tree, config);
 	config_maps(tree, config);
 	config_pools(tree, config, resolve_pool);
 	config_arch_pools(tree, config);

@@ -140,6 +140,10 @@ void config_release(struct config *config)
 	if (config->places)
 		g_hash_table_destroy(config->places);
 	g_free(config->file);
+	g_free(config->collector.url);
+	g_free(config->collector.service);
+	g_free(config->collector.ca);
+	g_strfreev(config->collector.headers);
 	g_free(config->cache_socket);
 	g_free(config->user);
 	g_free(config->group);

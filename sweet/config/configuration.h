@@ -23,10 +23,12 @@
 #include "http/cacheable.h"
 #include "http/compress-rule.h"
 #include "http/variable.h"
+#include "log/span-send.h"
 #include "tls/tls.h"
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
+#define CONFIG_SHARE_ALL (UINT64_C(1) << 56) /* of trace_share */
 
 struct header_rule;
 struct request_rule;
@@ -271,6 +273,8 @@ struct config {
 	char *server_header; /* NULL: off */
 	unsigned request_id; /* enum request_id_use */
 	bool trace;
+	uint64_t trace_share;	      /* of new traces that are sampled, of CONFIG_SHARE_ALL */
+	struct span_target collector; /* of their spans */
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;

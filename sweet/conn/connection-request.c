@@ -123,7 +123,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->drop_upload = connection_drop_upload;
 	transaction->hold_input = connection_hold_input;
 	counter_add(&thread->counters.requests, 1);
-	if (thread->logs.wants)
+	if (thread->logs.wants || transaction->config_ref->config->collector.url)
 		output_remember_line(output, head, length);
 	if (transaction->http2)
 		output_remember_http2(output);
@@ -161,7 +161,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		g_clear_pointer(&escaped, drop_text);
 		return true;
 	}
-	if (thread->logs.wants & ~(unsigned)LOG_WANTS_LINE)
+	if (thread->logs.wants & ~(unsigned)LOG_WANTS_LINE || transaction->exported)
 		output_remember_fields(output, &request);
 	carrier->requests++;
 	may_continue =

@@ -39,9 +39,17 @@ static void make_id(struct output *output, const struct request *request, bool t
 	*to = '\0';
 }
 
+/* A part of the new traces is sampled, by random bits of the id, as others can repeat. */
+static bool is_sampled(const struct transaction *transaction, uint64_t random)
+{
+	uint64_t share = transaction->config_ref->config->trace_share;
+
+	return (random & (CONFIG_SHARE_ALL - 1)) < share;
+}
+
 /*
- * Continues the trace of the request, or begins one.  A new trace is sampled: programs that decide
- * by their parent, as they do by default, would record nothing otherwise.
+ * Continues the trace of the request, or begins one.  Programs that decide by their parent, as they
+ * do by default, record what is sampled.
  */
 static void continue_trace(struct transaction *transaction, const struct request *request,
 			   bool trusted)
@@ -49,23 +57,31 @@ static void continue_trace(struct transaction *transaction, const struct request
 	struct random_id *source = &transaction->thread->ids;
 	char *to = transaction->traceparent;
 	struct slice given;
+	uint64_t random;
 
 	transaction->trace_begins = !trusted || !request || !traceparent_find(request, &given);
 	if (transaction->trace_begins) {
 		memcpy(to, "00-", TRACEPARENT_TRACE);
 		/* Not zero, which no id may be. */
 		to = random_id_write(to + TRACEPARENT_TRACE, random_id_next(source) | 1, 16);
-		to = random_id_write(to, random_id_next(source), 16);
-		memcpy(transaction->traceparent + TRACEPARENT_FLAGS, "01", 2);
+		random = random_id_next(source);
+		to = random_id_write(to, random, 16);
+		memcpy(transaction->traceparent + TRACEPARENT_FLAGS,
+		       is_sampled(transaction, random) ? "01" : "00", 2);
 	} else {
 		memcpy(to, given.at, TRACEPARENT_LENGTH);
 		memcpy(to, "00", 2);
+		memcpy(transaction->trace_parent, to + TRACEPARENT_PARENT,
+		       TRACEPARENT_PARENT_LENGTH);
+		transaction->trace_parent[TRACEPARENT_PARENT_LENGTH] = '\0';
 		to += TRACEPARENT_PARENT - 1;
 	}
 	*to++ = '-';
 	to = random_id_write(to, random_id_next(source) | 1, TRACEPARENT_PARENT_LENGTH);
 	*to = '-';
 	transaction->traceparent[TRACEPARENT_LENGTH] = '\0';
+	transaction->exported = transaction->config_ref->config->collector.url &&
+				traceparent_is_sampled(transaction->traceparent);
 }
 
 void output_identify(struct output *output, const struct request *request, bool trusted)

@@ -79,7 +79,7 @@ void output_remember_fields(struct output *output, const struct request *request
 	const struct transaction *transaction = &output->transaction;
 	unsigned wants = transaction->thread->logs.wants;
 
-	if (wants & LOG_WANTS_USUAL)
+	if (wants & LOG_WANTS_USUAL || transaction->exported)
 		remember_usual(output, request);
 	if (wants & LOG_WANTS_FIELDS)
 		remember_named(output, request);
@@ -154,6 +154,8 @@ void output_log(struct output *output)
 	counter_add(&thread->counters.responses[hundred < 6 ? hundred : 5], 1);
 	counter_add(&thread->counters.body_bytes, output->sent);
 	histogram_record(&thread->counters.latency, times.total_us);
+	if (transaction->exported)
+		output_export(output);
 	if (!logs->wants)
 		return;
 	if (!thread->date_until_ms)

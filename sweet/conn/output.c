@@ -104,6 +104,8 @@ struct output *output_open(struct thread *thread)
 	transaction->bodiless = false;
 	transaction->remote_user[0] = transaction->request_id[0] = transaction->traceparent[0] =
 		'\0';
+	transaction->exported = false;
+	transaction->trace_parent[0] = '\0';
 	transaction->times = (struct transaction_times){0};
 	transaction->pool_name = transaction->cache_verdict = NULL;
 	transaction->error_page = false;

@@ -104,6 +104,9 @@ struct output_times output_times(const struct output *output);
 /* Writes the field Server-Timing, at most 160 bytes; returns the end. */
 char *output_write_timing(char *at, const struct output *output);
 
+/* Passes the span of the request to the thread that sends it. */
+void output_export(const struct output *output);
+
 /* Counts and logs the response. */
 void output_log(struct output *output);
 

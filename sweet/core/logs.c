@@ -25,7 +25,18 @@ bool logs_apply(struct server *server, struct config *config, char **why)
 		thread_logs_change(&server->per_thread[i]->logs, log_set_hold(set));
 	logs_close(server);
 	server->logs = set;
+	if (server->spans)
+		logs_use_collector(server, config);
 	return true;
+}
+
+void logs_use_collector(struct server *server, const struct config *config)
+{
+	int error = span_export_use(server->spans, &config->collector);
+
+	if (error)
+		log_error("trace-export %s: cannot start its thread: %s; no spans are sent",
+			  config->collector.url, strerror(-error));
 }
 
 void logs_join(struct server *server, struct thread *thread)

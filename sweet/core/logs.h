@@ -15,6 +15,9 @@
  */
 bool logs_apply(struct server *server, struct config *config, char **why);
 
+/* Sends spans where config says, once server->spans is open; logs_apply() does it from then on. */
+void logs_use_collector(struct server *server, const struct config *config);
+
 /* Sets up a thread's part, before its loop runs. */
 void logs_join(struct server *server, struct thread *thread);
 

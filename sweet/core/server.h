@@ -20,6 +20,7 @@
 #include "files/file-cache-tick.h"
 #include "http/body.h"
 #include "log/log.h"
+#include "log/span-export.h"
 #include "tls/tls.h"
 #include "tls/tls-tickets.h"
 
@@ -45,6 +46,7 @@ struct server {
 	struct spools *spools;		 /* NULL: no directory for them */
 	struct spawn_table *spawn_table; /* NULL: the spawner starts no programs */
 	struct log_set *logs;		 /* of logs.c */
+	struct span_export *spans;	 /* the same; NULL: not open */
 	size_t cache_size;		 /* bytes; for this process */
 	size_t max_unit;		 /* bytes */
 	struct body_budget bodies;

@@ -120,6 +120,9 @@ struct transaction {
 	char request_id[TRANSACTION_ID_MAX + 1];  /* "": none */
 	char traceparent[TRACEPARENT_LENGTH + 1]; /* for programs; "": none */
 	bool trace_begins;			  /* with this request */
+	bool exported;				  /* its span is sent to a collector */
+	/* The span that the request came from; "": none. */
+	char trace_parent[TRACEPARENT_PARENT_LENGTH + 1];
 	const char *pool_name;			  /* of the pool that responds; NULL: none */
 	const char *cache_verdict; /* of the response cache, static text; NULL: not asked */
 

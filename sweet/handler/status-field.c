@@ -139,6 +139,15 @@ const struct status_field status_fields[] = {
 	 "Bytes of bodies that variants were made of.", false, AT(compress.bytes_in)},
 	{"compress", "bytes_out", "compress_bytes_out_total", NULL, "Bytes of these variants.",
 	 false, AT(compress.bytes_out)},
+	/* --- spans for a collector --- */
+	{"spans", "waiting", "spans_waiting", NULL, "Spans that wait for the collector.", true,
+	 AT(spans.waiting)},
+	{"spans", "accepted", "spans_total", "result=\"accepted\"", "Spans by result.", false,
+	 AT(spans.accepted)},
+	{"spans", "rejected", "spans_total", "result=\"rejected\"", NULL, false,
+	 AT(spans.rejected)},
+	{"spans", "dropped", "spans_total", "result=\"dropped\"", NULL, false, AT(spans.dropped)},
+	{"spans", "lost", "spans_total", "result=\"lost\"", NULL, false, AT(spans.lost)},
 	/* --- the cache: every field of its statistics --- */
 	{CACHE(size), .metric = "cache_size_bytes", .help = "Limit of the memory of units.",
 	 .gauge = true},

@@ -229,6 +229,7 @@ GString *status_json(const struct status_data *data)
 	add_group(&json, data, "caches");
 	add_group(&json, data, "answers");
 	add_group(&json, data, "compress");
+	add_group(&json, data, "spans");
 	add_group(&json, data, "slow");
 	add_group(&json, data, "spool");
 	add_workers(&json, data);

@@ -226,6 +226,8 @@ static struct status_data *collect(const struct transaction *transaction)
 	spools_stat(server->spools, &data->spool);
 	if (server->compressor)
 		compressor_stat(server->compressor, &data->compress);
+	if (server->spans)
+		span_export_stat(server->spans, &data->spans);
 	if (server->responses)
 		respcache_stat(server->responses, &data->answers);
 	return data;

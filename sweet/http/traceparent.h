@@ -24,4 +24,10 @@
  */
 bool traceparent_find(const struct request *request, struct slice *value);
 
+/* Whether the trace of a valid value is recorded. */
+static inline bool traceparent_is_sampled(const char *value)
+{
+	return strchr("13579bdf", value[TRACEPARENT_FLAGS + 1]);
+}
+
 #endif

@@ -76,6 +76,17 @@ static void check_types(struct checker *checker)
 					 g_strerror(errno)));
 }
 
+/* As the server may read it: the library that uses it does, later. */
+static void check_ca(struct checker *checker)
+{
+	const char *path = checker->config->collector.ca;
+
+	if (path && access(path, R_OK) < 0)
+		complain(checker, "trace-ca",
+			 g_strdup_printf("trace-ca \"%s\": cannot be read: %s", path,
+					 g_strerror(errno)));
+}
+
 static void check_user(struct checker *checker)
 {
 	struct privileges privileges = {0};
@@ -121,6 +132,7 @@ void check_config(const struct config *config, GPtrArray *errors)
 
 	check_user(&checker);
 	check_types(&checker);
+	check_ca(&checker);
 	for (unsigned i = 0; i < config->log_count; i++)
 		check_log(&checker, config->logs[i].place,
 			  strcmp(config->logs[i].kind, "slow") == 0 ? "slow-log" : "access-log",

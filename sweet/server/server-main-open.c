@@ -119,6 +119,10 @@ bool server_main_open_shared(void)
 	server->compressor = compressor_open();
 	if (!server->compressor)
 		return server_main_complain("cannot compress: out of memory");
+	server->spans = span_export_open(server->threads);
+	if (!server->spans)
+		return server_main_complain("cannot record spans: out of memory");
+	logs_use_collector(server, config);
 	spools_start(server->spools, server->thread_pool);
 	server->limits = client_limits_open(LIMIT_ENTRIES);
 	if (server->limits)
@@ -174,6 +178,7 @@ static void close_runners(void)
 	for (unsigned i = 0; i < runners->count; i++)
 		if (runners->all[i].thread.loop)
 			connection_close_all(&runners->all[i].thread);
+	g_clear_pointer(&server->spans, span_export_close);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct thread *thread = &runners->all[i].thread;
 
@@ -194,6 +199,7 @@ void server_main_close(void)
 		thread_pool_close(server->thread_pool);
 		compressor_close(server->compressor);
 		authenticator_close(server->authenticator);
+		span_export_close(server->spans);
 	}
 	spawn_table_close(server->spawn_table);
 	key_opener_close(server->opener);

@@ -60,7 +60,8 @@ fuzz_ldflags = $(AM_LDFLAGS) $(FUZZ_ENGINE)
 fuzz_libnabc_ldadd = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 fuzz_sweet_cppflags = $(sweet_libsweet_a_CPPFLAGS)
 fuzz_sweet_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la $(GLIB_LIBS) $(URING_LIBS) \
-	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) $(PCRE2_LIBS) $(coding_libs) -lpthread
+	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) $(PCRE2_LIBS) $(coding_libs) $(CURL_LIBS) \
+	-lpthread
 
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz-wire.c $(fuzz_main)
 tests_fuzz_fuzz_wire_CFLAGS = $(fuzz_cflags)

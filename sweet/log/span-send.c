@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * span-send.c - see span-send.h: by libcurl, whose multi interface can be woken while it waits.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+#include <glib.h>
+
+#include "base/clock.h"
+#include "log/span-send.h"
+
+#define CONNECT_MS 5000L
+#define POST_MS 10000L
+#define STEP_MS 1000
+#define NS_OF_MS 1000000u
+#define ANSWER_MAX 1024 /* bytes of an answer that are looked at */
+#define SERVER_NAME "SWEET/" PACKAGE_VERSION
+
+struct span_sender {
+	CURLM *multi;
+	CURL *easy;
+	_Atomic uint64_t until_ns;
+	/* Of the request. */
+	char error[CURL_ERROR_SIZE], answer[ANSWER_MAX + 1];
+	size_t answer_length;
+};
+
+const char *span_send_missing(void)
+{
+	return NULL;
+}
+
+struct span_sender *span_sender_open(void)
+{
+	struct span_sender *sender;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return NULL;
+	sender = calloc(1, sizeof(*sender));
+	if (sender) {
+		sender->multi = curl_multi_init();
+		sender->easy = curl_easy_init();
+	}
+	if (sender && sender->multi && sender->easy)
+		return sender;
+	span_sender_close(sender);
+	if (!sender)
+		curl_global_cleanup();
+	return NULL;
+}
+
+void span_sender_close(struct span_sender *sender)
+{
+	if (!sender)
+		return;
+	curl_easy_cleanup(sender->easy);
+	(void)curl_multi_cleanup(sender->multi);
+	free(sender);
+	curl_global_cleanup();
+}
+
+/* --- one request --------------------------------------------------------------------- */
+
+static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
+{
+	struct span_sender *sender = context;
+	size_t length = size * count, room = ANSWER_MAX - sender->answer_length;
+
+	memcpy(sender->answer + sender->answer_length, bytes, length < room ? length : room);
+	sender->answer_length += length < room ? length : room;
+	return length;
+}
+
+static struct curl_slist *fields_of(const struct span_target *target)
+{
+	struct curl_slist *fields = NULL;
+
+	fields = curl_slist_append(fields, "Content-Type: application/json");
+	/* Else a large request waits for an interim response. */
+	fields = curl_slist_append(fields, "Expect:");
+	for (unsigned i = 0; target->headers && target->headers[i]; i++)
+		fields = curl_slist_append(fields, target->headers[i]);
+	return fields;
+}
+
+/* An option that fails is one of memory, and the request then fails as well. */
+static void set_up(struct span_sender *sender, const struct span_target *target, const char *text,
+		   size_t length, struct curl_slist *fields)
+{
+	CURL *easy = sender->easy;
+
+	curl_easy_reset(easy);
+	curl_easy_setopt(easy, CURLOPT_URL, target->url);
+#if LIBCURL_VERSION_NUM >= 0x075500
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Does not wait for a name server at the end. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+	/* The configuration says where spans go, not the environment. */
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, POST_MS);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, SERVER_NAME);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, text);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, sender);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, sender->error);
+	if (target->ca)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, target->ca);
+	sender->error[0] = '\0';
+	sender->answer_length = 0;
+}
+
+/* Returns the milliseconds before the limit, at most STEP_MS. */
+static int step_ms(struct span_sender *sender)
+{
+	uint64_t until = atomic_load(&sender->until_ns), now = clock_monotonic_ns();
+
+	if (!until || until >= now + (uint64_t)STEP_MS * NS_OF_MS)
+		return STEP_MS;
+	return until > now ? (int)((until - now) / NS_OF_MS) + 1 : 0;
+}
+
+/* Returns false if the time limit stopped it. */
+static bool transfer(struct span_sender *sender, CURLcode *result)
+{
+	int running = 0, left, step = STEP_MS;
+	CURLMsg *message;
+
+	*result = CURLE_OUT_OF_MEMORY;
+	if (curl_multi_add_handle(sender->multi, sender->easy) != CURLM_OK)
+		return true;
+	while (curl_multi_perform(sender->multi, &running) == CURLM_OK && running) {
+		step = step_ms(sender);
+		if (!step)
+			break;
+		(void)curl_multi_poll(sender->multi, NULL, 0, step, NULL);
+	}
+	while ((message = curl_multi_info_read(sender->multi, &left)))
+		if (message->msg == CURLMSG_DONE)
+			*result = message->data.result;
+	(void)curl_multi_remove_handle(sender->multi, sender->easy);
+	return step > 0;
+}
+
+/* A part of the spans was rejected: how many, as a number or, as OTLP writes it, a text. */
+static uint64_t rejected(struct span_sender *sender)
+{
+	static const char name[] = "\"rejectedSpans\"";
+	const char *at;
+
+	sender->answer[sender->answer_length] = '\0';
+	at = strstr(sender->answer, name);
+	return at ? g_ascii_strtoull(at + strlen(name) + strspn(at + strlen(name), " \t\r\n:\""),
+				     NULL, 10)
+		  : 0;
+}
+
+static void judge(struct span_sender *sender, CURLcode result, struct span_answer *answer)
+{
+	curl_off_t after = 0;
+	long status = 0;
+
+	if (result != CURLE_OK) {
+		answer->outcome = SPAN_RETRY;
+		answer->code = (unsigned)result;
+		snprintf(answer->why, sizeof(answer->why), "%s",
+			 *sender->error ? sender->error : curl_easy_strerror(result));
+		return;
+	}
+	(void)curl_easy_getinfo(sender->easy, CURLINFO_RESPONSE_CODE, &status);
+	answer->code = 1000 + (unsigned)status;
+	if (status >= 200 && status < 300) {
+		answer->outcome = SPAN_ACCEPTED;
+		answer->rejected = rejected(sender);
+		return;
+	}
+	snprintf(answer->why, sizeof(answer->why), "status %ld: %.*s", status,
+		 (int)MIN(sender->answer_length, 200), sender->answer);
+	answer->outcome = SPAN_REFUSED;
+	if (status != 429 && status != 502 && status != 503 && status != 504)
+		return;
+	answer->outcome = SPAN_RETRY;
+	(void)curl_easy_getinfo(sender->easy, CURLINFO_RETRY_AFTER, &after);
+	answer->retry_after_s = after > UINT16_MAX ? UINT16_MAX : (unsigned)after;
+}
+
+void span_sender_post(struct span_sender *sender, const struct span_target *target,
+		      const char *text, size_t length, struct span_answer *answer)
+{
+	struct curl_slist *fields = fields_of(target);
+	CURLcode result;
+
+	*answer = (struct span_answer){.outcome = SPAN_STOPPED};
+	set_up(sender, target, text, length, fields);
+	if (step_ms(sender) && transfer(sender, &result))
+		judge(sender, result, answer);
+	else
+		snprintf(answer->why, sizeof(answer->why), "it did not answer in time");
+	curl_slist_free_all(fields);
+}
+
+/* --- waiting --------------------------------------------------------------------------- */
+
+void span_sender_wait(struct span_sender *sender, unsigned ms)
+{
+	(void)curl_multi_poll(sender->multi, NULL, 0, (int)ms, NULL);
+}
+
+void span_sender_wake(struct span_sender *sender)
+{
+	(void)curl_multi_wakeup(sender->multi);
+}
+
+void span_sender_limit(struct span_sender *sender, uint64_t until_ns)
+{
+	atomic_store(&sender->until_ns, until_ns);
+	span_sender_wake(sender);
+}
