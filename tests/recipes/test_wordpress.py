@@ -13,6 +13,7 @@ import pytest
 import browser
 import php
 import tools
+from programs import curl
 from recipe import is_short
 
 # /usr/share/doc/wordpress/examples/nginx-wordpress.conf of Debian's package.
@@ -179,14 +180,34 @@ def test_scripts_are_not_uploaded(blog, api):
         assert b"42" not in guest.get(f"/wp-content/uploads/{name}").body
 
 
-def test_application_password(blog, ann, api):
+@pytest.fixture(scope="module")
+def login(api):
+    """For programs."""
     made = api("POST", "users/me/application-passwords", json.dumps({"name": "program"}).encode())
     assert made.status == 201, made
-    login = base64.b64encode(f"ann:{made.json()['password']}".encode()).decode()
+    return f"ann:{made.json()['password']}"
+
+
+def test_application_password(blog, login):
+    login = base64.b64encode(login.encode()).decode()
     program = blog.visitor(HOST)
     answer = program.get("/wp-json/wp/v2/users/me", headers={"Authorization": f"Basic {login}"})
     assert answer.status == 200 and answer.json()["name"] == "ann", answer
     assert program.get("/wp-json/wp/v2/users/me").status == 401
+
+
+def test_upload_and_download_by_http2(recipe, login):
+    file = recipe.folder / "noise.mp3"
+    file.write_bytes(b"ID3\3\0\0\0\0\0\0" + os.urandom(10 << 20))
+    where = ["--http2", "--insecure", "--resolve", f"{HOST}:443:127.0.0.1", "--write-out",
+             "\n%{http_version} %{http_code}"]
+    said = curl(*where, "--user", login, "--form", f"file=@{file};type=audio/mpeg",
+                f"https://{HOST}/wp-json/wp/v2/media")
+    body, _, end = said.rpartition("\n")
+    assert end == "2 201", said
+    url = json.loads(body)["source_url"].replace("http:", "https:")
+    assert curl(*where, "--output", recipe.folder / "back", url) == "\n2 200"
+    assert (recipe.folder / "back").read_bytes() == file.read_bytes()
 
 
 def test_pages_of_the_administration(ann):

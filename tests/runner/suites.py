@@ -342,7 +342,7 @@ NOT_BENCH = "not bench"
 
 def packages_of_recipes():
     import page
-    return " ".join(["chromium", "python3-pytest", *page.packages()])
+    return " ".join(["chromium", "curl", "python3-pytest", *page.packages()])
 
 
 def programs_of_others():
