@@ -262,7 +262,7 @@ def test_editor_in_a_browser(blog, ann):
 
 
 def test_with_tls(blog, ann):
-    """WordPress knows how its client has connected: otherwise it redirects for ever."""
+    """WordPress knows how its client has connected: otherwise it redirects forever."""
     visitor = blog.visitor(HOST, "https")
     page = visitor.submit(visitor.get("/wp-login.php"), "loginform", {"log": "ann", "pwd": PASSWORD})
     assert page.url == f"https://{HOST}/wp-admin/" and "Dashboard" in page.text, page

@@ -67,9 +67,10 @@ class Recipe:
         """Starts the server with the configuration of the page."""
         path = self.folder / "recipe.conf"
         path.write_text(self.page.configuration)
-        self.server = servers.Server(self.kind, None, "--config", path, *USER, "--listen", SECURE, *tls.options(),
-                                     "--log-level", "info", "--access-log",
-                                     self.folder / "access.log", *options, listen=LISTEN, cwd="/")
+        self.server = servers.Server(
+            self.kind, None, "--config", path, *USER, "--listen", SECURE, *tls.options(),
+            "--log-level", "info", "--access-log", self.folder / "access.log", *options,
+            listen=LISTEN, cwd="/")
         return self.server
 
     def visitor(self, host, scheme="http"):
