@@ -24,4 +24,5 @@ EXTRA_DIST += \
 	doc/recipes/gitweb.md \
 	doc/recipes/mapserver.md \
 	doc/recipes/node.md \
+	doc/recipes/rails.md \
 	doc/recipes/single-page-application.md

@@ -1189,6 +1189,7 @@ EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/reposi
 	tests/recipes/test_gitweb.py \
 	tests/recipes/test_mapserver.py \
 	tests/recipes/test_node.py \
+	tests/recipes/test_rails.py \
 	tests/recipes/test_single_page_application.py
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
