@@ -185,6 +185,17 @@ def test_what_the_application_sees(site):
         "X-Forwarded-Host": "evil.example"}).json()
     assert got == {"address": "127.0.0.1", "url": f"http://{HOST}/seen/?q=1", "secure": False,
                    "forged": None}
+    got = site.visitor(HOST, "https").get("/seen/").json()
+    assert got["secure"] and got["url"] == f"https://{HOST}/seen/", got
+
+
+def test_login_with_tls(site):
+    """Django compares the Referer of a form with its own address."""
+    visitor = site.visitor(HOST, "https")
+    page = visitor.get("/admin/")
+    page = visitor.submit(page, "login-form", {"username": "ann", "password": "secret word"},
+                          headers={"Referer": page.url})
+    assert page.status == 200 and "Site administration" in page.text, page
 
 
 def test_private_files(site):

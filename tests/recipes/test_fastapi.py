@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 import applications
+import tls
 from files import MB, pattern
 from recipe import is_short
 from server import TIMEOUT
@@ -130,9 +131,11 @@ def test_uploads(visitor):
     assert got.json() == {"size": len(data)}, got
 
 
-def test_what_the_application_sees(visitor):
+def test_what_the_application_sees(site, visitor):
     got = visitor.get("/seen?q=1", headers={"X-Forwarded-For": "1.2.3.4"}).json()
     assert got == {"address": "127.0.0.1", "url": f"http://{HOST}/seen?q=1"}
+    got = site.visitor(HOST, "https").get("/seen").json()
+    assert got["url"] == f"https://{HOST}/seen", got
 
 
 def test_events(site, visitor):
@@ -150,10 +153,11 @@ def test_events(site, visitor):
 def test_websocket(site):
     import websockets
 
-    async def talk(name):
-        url = f"ws://{HOST}/chat/{name}"
-        async with websockets.connect(url, host="127.0.0.1", port=site.server.port,
-                                      max_size=8 * MB) as socket:
+    async def talk(name, scheme):
+        url = f"{scheme}://{HOST}/chat/{name}"
+        secure = {"port": 443, "ssl": tls.usual(), "server_hostname": "localhost"}
+        how = secure if scheme == "wss" else {"port": 80}
+        async with websockets.connect(url, host="127.0.0.1", max_size=8 * MB, **how) as socket:
             await socket.send("hello")
             assert await socket.recv() == f"{name}: hello"
             large = pattern(4 * MB, seed=name)
@@ -163,7 +167,8 @@ def test_websocket(site):
         assert socket.close_code == 1000
 
     async def all_of_them():
-        await asyncio.wait_for(asyncio.gather(*(talk(f"user{n}") for n in range(10))), 3 * TIMEOUT)
+        talks = [talk(f"user{n}", scheme) for scheme in ("ws", "wss") for n in range(6)]
+        await asyncio.wait_for(asyncio.gather(*talks), 3 * TIMEOUT)
 
     asyncio.run(all_of_them())
     answer = site.visitor(HOST).get("/chat/nobody")

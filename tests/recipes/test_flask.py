@@ -113,6 +113,8 @@ def test_what_the_application_sees(site):
     got = site.visitor(HOST).get("/seen/a%20b/c%2Bd/%C3%A4?q=%26&r", headers={
         "X-Forwarded-For": "1.2.3.4", "X-Forwarded-Host": "evil.example"}).json()
     assert got["address"] == "127.0.0.1" and got["rest"] == "a b/c+d/ä", got
+    secure = site.visitor(HOST, "https").get("/seen/a").json()
+    assert secure["url"] == f"https://{HOST}/seen/a", secure
     assert got["url"].startswith(f"http://{HOST}/seen/") and got["url"].endswith("?q=%26&r"), got
 
 

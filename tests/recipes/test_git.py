@@ -51,7 +51,7 @@ def site(recipe):
     with open("/etc/sweet/git-users", "w") as file:
         file.write("ann:" + recipe.run("openssl", "passwd", "-6", "secret word"))
     recipe.run("git", "config", "--system", "http.receivepack", "true")
-    for name in ("one", "large", "many"):
+    for name in ("one", "large", "many", "secure"):
         recipe.run("git", "init", "-q", "--bare", "-b", "main", f"/srv/git/{name}.git")
     recipe.run("chown", "-R", "nobody", "/srv/git")
     recipe.start()
@@ -173,6 +173,18 @@ def test_at_the_same_time(git, pushed):
                                cwd=git.folder, env=git.environment, stdin=subprocess.DEVNULL)
               for number in range(24)]
     assert [clone.wait(10 * TIMEOUT) for clone in clones] == [0] * 24
+
+
+def test_http2(git, site):
+    """With TLS, git speaks HTTP/2; a push of several MB in one stream."""
+    secure = ("-c", "http.sslVerify=false", "-c", f"http.curloptResolve={HOST}:443:127.0.0.1")
+    git(*secure, "clone", "-q", f"https://{ANN}{HOST}/secure.git", "mine")
+    mine = git.folder / "mine"
+    commit(git, mine, "data", os.urandom(20 * MB))
+    said = git(*secure, "push", "origin", "main", where=mine, GIT_TRACE_CURL="1")
+    assert "POST /secure.git/git-receive-pack HTTP/2" in said, said
+    git(*secure, "clone", "-q", f"https://{HOST}/secure.git", "theirs")
+    assert filecmp.cmp(mine / "data", git.folder / "theirs" / "data", shallow=False)
 
 
 def test_other_paths(site, pushed):

@@ -143,6 +143,8 @@ def test_what_the_application_sees(site):
     got = site.visitor(HOST).get("/seen?q=1", headers={
         "X-Forwarded-For": "1.2.3.4", "X-Forwarded-Proto": "https"}).json()
     assert got == {"address": "127.0.0.1", "url": f"http://{HOST}/seen?q=1"}
+    got = site.visitor(HOST, "https").get("/seen").json()
+    assert got["url"] == f"https://{HOST}/seen", got
 
 
 def test_failures(site):

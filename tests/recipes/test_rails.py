@@ -146,7 +146,17 @@ def test_stream(visitor):
     assert body == b"".join(b"%d" % (number % 10) * 10000 for number in range(1000))
 
 
-def test_what_the_application_sees(visitor):
+def test_what_the_application_sees(site, visitor):
     got = visitor.get("/seen?q=1", headers={"X-Forwarded-For": "1.2.3.4", "X-Forwarded-Proto": "https",
                                             "Client-IP": "127.0.0.1"}).json()
     assert got == {"address": "127.0.0.1", "url": f"http://{HOST}/seen?q=1", "secure": False}
+    got = site.visitor(HOST, "https").get("/seen").json()
+    assert got == {"address": "127.0.0.1", "url": f"https://{HOST}/seen", "secure": True}
+
+
+def test_form_with_tls(site):
+    """Rails compares the Origin of a form with its own address."""
+    visitor = site.visitor(HOST, "https")
+    page = visitor.submit(visitor.get("/notes/new"), "note[title]", {"note[title]": "secure"},
+                          headers={"Origin": f"https://{HOST}"})
+    assert page.status == 200 and "was successfully created" in page.text, page
