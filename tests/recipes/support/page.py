@@ -12,6 +12,8 @@ FOLDER = os.path.join(TOP, "doc", "recipes")
 INSTALL = "    apt-get install --no-install-recommends "
 # Pages of applications that Debian does not have.
 NOT_TESTED = {"nextcloud"}
+# Pages whose applications need no package.
+WITHOUT_PACKAGES = {"single-page-application"}
 
 
 class Page:
