@@ -2,7 +2,6 @@
 """cgit by doc/recipes/cgit.md: its pages, its files, and what it packs."""
 
 import io
-import re
 import tarfile
 import zipfile
 
@@ -39,15 +38,7 @@ def test_list(visitor):
 
 def test_pages(visitor):
     """What the links of a repository's pages lead to."""
-    seen, left = set(), ["/one/"]
-    while left and len(seen) < 60:
-        path = left.pop(0)
-        seen.add(path)
-        page = visitor.get(path)
-        assert page.status == 200, page
-        if page.headers["Content-Type"].startswith("text/html"):
-            found = re.findall(r"href='(/one/[^'#]*)'", page.text.replace("&amp;", "&"))
-            left += [link for link in dict.fromkeys(found) if link not in {*seen, *left}]
+    seen = repository.follow(visitor, "/one/", 60)
     assert {"/one/log/", "/one/tree/", "/one/commit/", "/one/diff/"} <= seen
 
 

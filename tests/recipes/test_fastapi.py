@@ -2,7 +2,6 @@
 """FastAPI with uvicorn by doc/recipes/fastapi.md: tokens, uploads, streams, WebSocket."""
 
 import asyncio
-import http.client
 import json
 import textwrap
 
@@ -138,16 +137,8 @@ def test_what_the_application_sees(site, visitor):
     assert got["url"] == f"https://{HOST}/seen", got
 
 
-def test_events(site, visitor):
-    """Each event reaches the client before the next one is made."""
-    stream = http.client.HTTPConnection("127.0.0.1", site.server.port, timeout=TIMEOUT)
-    stream.request("GET", "/events", headers={"Host": HOST})
-    answer = stream.getresponse()
-    assert answer.headers["Content-Type"].startswith("text/event-stream")
-    assert answer.readline() == b"data: first\n" and answer.readline() == b"\n"
-    assert visitor.get("/ring").status == 200
-    assert answer.read() == b"data: second\n\n"
-    stream.close()
+def test_events(visitor):
+    applications.listen(HOST, visitor)
 
 
 def test_websocket(site):

@@ -2,9 +2,7 @@
 """gitweb by doc/recipes/gitweb.md: its pages, its files, and what it packs."""
 
 import io
-import re
 import tarfile
-import urllib.parse
 
 import pytest
 
@@ -37,16 +35,7 @@ def test_list(visitor):
 
 def test_pages(visitor):
     """What the links of a repository's pages lead to."""
-    seen, left = set(), ["/one.git"]
-    while left and len(seen) < 40:
-        path = left.pop(0)
-        seen.add(path)
-        page = visitor.get(urllib.parse.quote(path, "/%?=;:+&,@-"))
-        assert page.status == 200, page
-        if "html" in page.headers["Content-Type"]:
-            found = re.findall(r'href="(?:http://gitweb.example.org)?(/one.git[^"#]*)"',
-                               page.text.replace("&amp;", "&"))
-            left += [link for link in dict.fromkeys(found) if link not in {*seen, *left}]
+    seen = repository.follow(visitor, "/one.git", 40)
     assert {"/one.git/shortlog", "/one.git/tree", "/one.git/log"} <= seen, seen
 
 

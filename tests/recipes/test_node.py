@@ -2,7 +2,6 @@
 """Node with Express by doc/recipes/node.md: a login, uploads, downloads, and events as they happen."""
 
 import hashlib
-import http.client
 import json
 import os
 
@@ -11,7 +10,6 @@ import pytest
 import applications
 from files import MB, pattern
 from recipe import is_short
-from server import TIMEOUT
 
 # www.digitalocean.com/community/tutorials, "How To Set Up a Node.js Application for Production":
 # server, server_name, location, proxy_pass, proxy_http_version, three proxy_set_header,
@@ -129,14 +127,7 @@ def test_stream(site):
 
 
 def test_events(site):
-    """Each event reaches the client before the next one is made."""
-    stream = http.client.HTTPConnection("127.0.0.1", site.server.port, timeout=TIMEOUT)
-    stream.request("GET", "/events", headers={"Host": HOST})
-    answer = stream.getresponse()
-    assert answer.readline() == b"data: first\n" and answer.readline() == b"\n"
-    assert site.visitor(HOST).get("/ring").status == 204
-    assert answer.read() == b"data: second\n\n"
-    stream.close()
+    applications.listen(HOST, site.visitor(HOST))
 
 
 def test_what_the_application_sees(site):

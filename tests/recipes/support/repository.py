@@ -2,6 +2,8 @@
 """A repository at /srv/git/one.git, for programs that show it."""
 
 import os
+import re
+import urllib.parse
 
 from files import pattern
 
@@ -35,3 +37,21 @@ def make(recipe):
         file.write("The repository of a test\n")
     recipe.run("chown", "-R", "nobody", "/srv/git")
     assert os.path.exists("/srv/git/one.git/packed-refs")
+
+
+def follow(visitor, start, most):
+    """Visits pages and what their links below `start` lead to, at most that many; returns their
+    paths."""
+    seen, left = set(), [start]
+    while left and len(seen) < most:
+        path = left.pop(0)
+        seen.add(path)
+        # As a browser does with what a link must not have.
+        page = visitor.get(urllib.parse.quote(path, "/%?=;:+&,@-"))
+        assert page.status == 200, page
+        if "html" not in page.headers["Content-Type"]:
+            continue
+        text = page.text.replace("&amp;", "&").replace(visitor.url, "")
+        found = re.findall(rf"""href=["']({re.escape(start)}[^"'#]*)["']""", text)
+        left += [link for link in dict.fromkeys(found) if link not in {*seen, *left}]
+    return seen
