@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import shutil
+import time
 
 import pytest
 
@@ -32,6 +33,7 @@ class Repository:
         self.recipe = recipe
         self.run = recipe.run
         self.home = recipe.folder / "gnupg"
+        self.when = time.time() - 3600
         self.home.mkdir(mode=0o700)
         self.gpg("--quick-generate-key", "--passphrase", "", "test@example.org", "rsa2048")
         self.gpg("--output", "/etc/apt/test.gpg", "--export", "test@example.org")
@@ -72,6 +74,11 @@ class Repository:
         applications.write(f"{TOP}/dists/stable/Release", release)
         self.gpg("--clearsign", "--output", f"{TOP}/dists/stable/InRelease",
                  f"{TOP}/dists/stable/Release")
+        # apt asks by time, of which HTTP has whole seconds.
+        self.when += 60
+        for folder, _, files in os.walk(f"{TOP}/dists"):
+            for name in files:
+                os.utime(f"{folder}/{name}", (self.when, self.when))
 
 
 class Apt:
