@@ -5,7 +5,7 @@ bin_PROGRAMS += nabcctl/nabcctl
 noinst_LIBRARIES += nabcctl/libnabcctl.a
 endif
 nabcctl_libnabcctl_a_SOURCES = \
-	sweet/base/json.c sweet/base/json.h \
+	sweet/base/json.c sweet/base/json.h sweet/base/decimal.h \
 	nabcctl/ctl-counter.c nabcctl/ctl-counter.h \
 	nabcctl/ctl.c nabcctl/ctl.h nabcctl/ctl-word.c \
 	nabcctl/ctl-show.c nabcctl/ctl-show.h \

@@ -9,6 +9,7 @@
 
 #include <glib.h>
 
+#include "base/decimal.h"
 #include "base/json.h"
 
 static void new_line(struct json *json)
@@ -90,11 +91,22 @@ static void put_character(GString *out, gunichar character)
 	}
 }
 
+/* Writes the bytes before the first one that is escaped or not ASCII: most texts have no other. */
+static const char *put_plain(GString *out, const char *text)
+{
+	const char *end = text;
+
+	while (*end >= ' ' && *end < 0x7f && *end != '"' && *end != '\\')
+		end++;
+	g_string_append_len(out, text, end - text);
+	return end;
+}
+
 void json_text(struct json *json, const char *name, const char *text)
 {
 	begin(json, name);
 	g_string_append_c(json->text, '"');
-	while (*text) {
+	while (*(text = put_plain(json->text, text))) {
 		gunichar character = g_utf8_get_char_validated(text, -1);
 		bool valid = character < 0x110000;
 
@@ -116,10 +128,17 @@ void json_null(struct json *json, const char *name)
 	g_string_append(json->text, "null");
 }
 
+static void put_number(GString *out, uint64_t number)
+{
+	char digits[DECIMAL_MAX];
+
+	g_string_append_len(out, digits, decimal_write(digits, number) - digits);
+}
+
 void json_number(struct json *json, const char *name, uint64_t number)
 {
 	begin(json, name);
-	g_string_append_printf(json->text, "%" PRIu64, number);
+	put_number(json->text, number);
 }
 
 void json_integer(struct json *json, const char *name, int64_t number)
@@ -142,5 +161,7 @@ void json_real(struct json *json, const char *name, double number, unsigned plac
 void json_id(struct json *json, const char *name, size_t id)
 {
 	begin(json, name);
-	g_string_append_printf(json->text, "\"%zu\"", id);
+	g_string_append_c(json->text, '"');
+	put_number(json->text, id);
+	g_string_append_c(json->text, '"');
 }

@@ -5,7 +5,7 @@
  * Names are the program's own and are written as they are. Texts may come from anybody:
  * control characters are escaped, and each byte that is not UTF-8 becomes U+FFFD.
  *
- * nabcctl compiles this file as well: it includes GLib only.
+ * nabcctl compiles this file as well: it includes GLib and decimal.h only.
  */
 #ifndef SWEET_JSON_H
 #define SWEET_JSON_H
