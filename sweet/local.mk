@@ -57,6 +57,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/log/span.c sweet/log/span.h sweet/log/span-json.c sweet/log/span-json.h \
 	sweet/log/span-export.c sweet/log/span-export.h sweet/log/span-send.h \
 	sweet/config/config-trace.c sweet/config/config-trace.h sweet/conn/output-export.c \
+	sweet/http/coded-head.c sweet/http/coded-head.h \
+	sweet/handler/coded-response.c sweet/handler/coded-response.h \
 	sweet/http/traceparent.c sweet/http/traceparent.h sweet/http/meta.c sweet/http/meta.h \
 	sweet/config/config-value.c sweet/config/config-value.h \
 	sweet/config/config-chain.c sweet/config/config-chain.h \

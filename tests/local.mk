@@ -176,6 +176,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-siphash \
 	tests/unit/sweet/base/test-random-id \
 	tests/unit/sweet/base/test-record-ring \
+	tests/unit/sweet/http/test-coded-head \
+	tests/unit/sweet/handler/test-coded-response \
 	tests/unit/sweet/log/test-span-json \
 	tests/unit/sweet/http/test-traceparent \
 	tests/unit/sweet/event/test-client-limit \
@@ -734,6 +736,12 @@ tests_unit_sweet_base_test_random_id_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_random_id_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_random_id_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_http_test_coded_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_coded_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_coded_head_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_handler_test_coded_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_coded_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_coded_response_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_record_ring_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_record_ring_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_record_ring_LDADD = $(sweet_unit_ldadd)
@@ -1016,6 +1024,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \
 	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
+	tests/system/upstream-http/test_compress_uncached.py \
 	tests/system/upstream-http/test_upstream_http.py \
 	tests/system/upstream-http/test_upstream_http_bad.py \
 	tests/system/upstream-http/test_upstream_http_connections.py \

@@ -327,6 +327,22 @@ bool backend_call_rest_of_body(struct backend_call *call)
 	return true;
 }
 
+/* While the request exists: in which coding its response may be sent. */
+static signed char choose_coding(const struct transaction *transaction)
+{
+	const struct compress_rule *rule = &transaction->scope->compress;
+	enum coding order[CODINGS];
+	unsigned count;
+
+	if (!rule->uncached || !rule->codings)
+		return TRANSACTION_AS_IT_IS;
+	count = transaction_codings(transaction, transaction->request, order);
+	for (unsigned i = 0; i < count; i++)
+		if (rule->codings & 1u << order[i])
+			return (signed char)order[i];
+	return TRANSACTION_NO_CODING;
+}
+
 enum respond backend_call_start(struct gateway_pool *pool, struct transaction *transaction,
 				size_t skip)
 {
@@ -340,6 +356,7 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 	memset(call, 0, sizeof(*call));
 	call->transaction = transaction;
 	call->pool = pool;
+	call->coding = choose_coding(transaction);
 	if (length < 0)
 		return transaction_refuse(transaction, 431,
 					  pool->protocol->frames_body
@@ -412,6 +429,7 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 		at = decimal_write(at, length);
 		at = stpcpy(at, "\r\n");
 	}
+	transaction->coding = call->coding;
 	transaction->status = status;
 	transaction->head = transaction_lines(transaction);
 	transaction->head_length = (size_t)(at - transaction->head);

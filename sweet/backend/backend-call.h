@@ -40,6 +40,7 @@ struct backend_call {
 	char *head;			/* copy of the request's head for redirects; or NULL */
 	size_t head_length;
 	enum call_state state;
+	signed char coding;  /* for the transaction, if the program answers */
 	bool has_type;	     /* the response has a Content-Type */
 	bool counted_length; /* the request does not state the length of its body */
 	uint8_t taken_back;  /* how often a program ended before it began with the call */

@@ -213,12 +213,7 @@ static void choose_variant(struct transaction *transaction, const struct request
 		if (conditions_name(conditions, view->etag))
 			return;
 	}
-	if (transaction->codings_known) {
-		memcpy(order, transaction->codings, sizeof(order));
-		count = transaction->coding_count;
-	} else {
-		count = accept_codings_by(request, rule->order, order);
-	}
+	count = transaction_codings(transaction, request, order);
 	for (unsigned i = 0; i < count; i++) {
 		if (!(codings & 1u << order[i]))
 			continue;

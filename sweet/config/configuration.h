@@ -192,6 +192,7 @@ struct config_limits {
 	unsigned drain_ms;	      /* between "not ready" and the end of accepting */
 	unsigned keep_alive_requests; /* 0: unlimited */
 	unsigned max_connections, connections_per_client; /* 0: unlimited */
+	unsigned compress_streams;			  /* encoders at once */
 	size_t max_header;				  /* bytes */
 	bool raw_utf8;					  /* permit it in targets */
 	unsigned max_fields;				  /* at most REQUEST_HEADERS_MAX */

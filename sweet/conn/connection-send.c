@@ -10,6 +10,7 @@
 
 #include "conn/connection-internal.h"
 #include "core/socket-options.h"
+#include "handler/coded-response.h"
 #include "handler/errorpage.h"
 
 /*
@@ -120,6 +121,8 @@ void connection_respond(struct connection *connection)
 		timer_stop(&connection->timer);
 		return;
 	}
+	if (connection->output->transaction.coding != TRANSACTION_AS_IT_IS)
+		coded_response_begin(&connection->output->transaction);
 	if (connection->thread->draining)
 		connection->keep_alive = false;
 	/*

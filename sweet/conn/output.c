@@ -105,6 +105,8 @@ struct output *output_open(struct thread *thread)
 	transaction->remote_user[0] = transaction->request_id[0] = transaction->traceparent[0] =
 		'\0';
 	transaction->exported = false;
+	transaction->coding = TRANSACTION_AS_IT_IS;
+	transaction->coded = NULL;
 	transaction->trace_parent[0] = '\0';
 	transaction->times = (struct transaction_times){0};
 	transaction->pool_name = transaction->cache_verdict = NULL;

@@ -53,6 +53,8 @@ struct server {
 	struct body_budget answers; /* of responses by data_path_posix */
 	const struct data_path *path;
 	const struct arch *arch;
+	_Atomic unsigned encoders; /* of responses that are compressed while they are sent */
+	_Atomic uint64_t encoded, encoders_refused; /* such responses; those beyond the limit */
 	_Atomic uint64_t held; /* bytes of units that waiting responses hold */
 	uint64_t held_most;
 	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */

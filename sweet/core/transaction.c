@@ -4,7 +4,9 @@
  * heads that have lines of two responders.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "config/configuration.h"
 #include "core/transaction.h"
 #include "http/header-lines.h"
 
@@ -49,4 +51,13 @@ void transaction_merge_lines(struct transaction *transaction)
 		transaction->head_length = lines.length;
 	}
 	free(merged);
+}
+
+unsigned transaction_codings(const struct transaction *transaction, const struct request *request,
+			     enum coding order[CODINGS])
+{
+	if (!transaction->codings_known)
+		return accept_codings_by(request, transaction->scope->compress.order, order);
+	memcpy(order, transaction->codings, CODINGS * sizeof(order[0]));
+	return transaction->coding_count;
 }

@@ -44,6 +44,7 @@ struct file_cache;
 struct file_cache_entry;
 struct config_ref;
 struct cache_store;
+struct coded_response;
 struct host;
 struct scope;
 struct thread;
@@ -56,6 +57,10 @@ struct tls_channel;
 #define TRANSACTION_SCRATCH 576				 /* bytes */
 #define TRANSACTION_ID_MAX 64				 /* bytes of a request's id */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
+
+/* Or an enum coding: what the client prefers of the codings for the path. */
+#define TRANSACTION_AS_IT_IS (-2)
+#define TRANSACTION_NO_CODING (-1) /* it accepts none of them, but others may */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
 
@@ -123,8 +128,11 @@ struct transaction {
 	bool exported;				  /* its span is sent to a collector */
 	/* The span that the request came from; "": none. */
 	char trace_parent[TRACEPARENT_PARENT_LENGTH + 1];
-	const char *pool_name;			  /* of the pool that responds; NULL: none */
-	const char *cache_verdict; /* of the response cache, static text; NULL: not asked */
+	const char *pool_name; /* of the pool that responds; NULL: none */
+	/* Of a program's response: TRANSACTION_AS_IT_IS, or whether and how it may be compressed. */
+	signed char coding;
+	struct coded_response *coded; /* of coded-response.c, while it is; or NULL */
+	const char *cache_verdict;    /* of the response cache, static text; NULL: not asked */
 
 	/* The response. */
 	int status;
@@ -223,7 +231,7 @@ struct transaction {
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
 
-	/* That the client prefers; unless known, the request says it.  For kept variants. */
+	/* That the client prefers; unless known, the request says it: transaction_codings(). */
 	enum coding codings[CODINGS];
 	unsigned coding_count;
 	bool codings_known;
@@ -263,6 +271,13 @@ static inline char *transaction_lines(struct transaction *transaction)
  * memory.
  */
 bool transaction_make_room(struct transaction *transaction, size_t bytes);
+
+/*
+ * Stores the codings that the client prefers to none, in its order, then in that of the scope; returns
+ * their number.  request: the one that the responder sees.
+ */
+unsigned transaction_codings(const struct transaction *transaction, const struct request *request,
+			     enum coding order[CODINGS]);
 
 /* Puts accel_lines into the head, unless the response is an error. */
 void transaction_merge_lines(struct transaction *transaction);

@@ -96,7 +96,8 @@ static enum compress_result encode(struct compressor *compressor, const struct c
 			break;
 		}
 		left -= (size_t)got;
-		result = encoder->write(state, piece, (size_t)got, !left, output);
+		result = encoder->write(state, piece, (size_t)got,
+					left ? ENCODER_MORE : ENCODER_END, output);
 	} while (left && result == ENCODER_GOOD);
 	free(piece);
 	if (cancelled)

@@ -55,6 +55,7 @@ struct status_data {
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct file_cache_stat files;
 	struct compressor_stat compress;
+	uint64_t encoders, encoded, encoders_refused; /* of responses that are being sent */
 	struct span_export_stat spans;
 	struct respcache_stat answers; /* of the response cache */
 	struct spools_stat spool;

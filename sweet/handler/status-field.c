@@ -139,6 +139,12 @@ const struct status_field status_fields[] = {
 	 "Bytes of bodies that variants were made of.", false, AT(compress.bytes_in)},
 	{"compress", "bytes_out", "compress_bytes_out_total", NULL, "Bytes of these variants.",
 	 false, AT(compress.bytes_out)},
+	{"compress", "streams", "compress_streams", NULL,
+	 "Responses that are compressed while they are sent.", true, AT(encoders)},
+	{"compress", "streamed", "compress_streams_total", "result=\"compressed\"",
+	 "Responses that were to be compressed while they are sent, by result.", false, AT(encoded)},
+	{"compress", "streams_refused", "compress_streams_total", "result=\"refused\"", NULL, false,
+	 AT(encoders_refused)},
 	/* --- spans for a collector --- */
 	{"spans", "waiting", "spans_waiting", NULL, "Spans that wait for the collector.", true,
 	 AT(spans.waiting)},

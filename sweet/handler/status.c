@@ -226,6 +226,9 @@ static struct status_data *collect(const struct transaction *transaction)
 	spools_stat(server->spools, &data->spool);
 	if (server->compressor)
 		compressor_stat(server->compressor, &data->compress);
+	data->encoders = atomic_load(&server->encoders);
+	data->encoded = load(&server->encoded);
+	data->encoders_refused = load(&server->encoders_refused);
 	if (server->spans)
 		span_export_stat(server->spans, &data->spans);
 	if (server->responses)

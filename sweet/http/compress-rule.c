@@ -95,3 +95,12 @@ bool compress_rule_takes(const struct compress_rule *rule, struct slice type, ui
 			return true;
 	return false;
 }
+
+bool compress_rule_excludes(struct slice name)
+{
+	static const struct slice names[] = {
+		SLICE_OF("Content-Encoding"), SLICE_OF("Content-Range"), SLICE_OF("Content-MD5"),
+		SLICE_OF("Content-Digest"),   SLICE_OF("Repr-Digest"),	 SLICE_OF("Digest")};
+
+	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}

@@ -6,6 +6,7 @@
 #ifndef SWEET_COMPRESS_RULE_H
 #define SWEET_COMPRESS_RULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
@@ -16,6 +17,7 @@ struct compress_rule {
 	unsigned codings;	    /* one bit for each that is made; 0: none */
 	char **types;		    /* "text/html"; "text/" + "*" for all subtypes */
 	size_t min, max;	    /* bytes of a body */
+	bool uncached;		    /* also what is not kept, while it is sent */
 };
 
 /*
@@ -29,5 +31,8 @@ const char *compress_rule_types(char **types, const char **wrong);
 
 /* Whether a body of that media type (parameters are ignored) and length is to be compressed. */
 bool compress_rule_takes(const struct compress_rule *rule, struct slice type, uint64_t length);
+
+/* Whether a field describes the bytes of a body, or says that they are coded. */
+bool compress_rule_excludes(struct slice name);
 
 #endif

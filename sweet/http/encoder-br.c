@@ -9,6 +9,8 @@
 #include "http/encoder.h"
 
 #define QUALITY 9u
+#define QUALITY_FAST 3u
+#define WINDOW_FAST 17u /* bits */
 
 static uint32_t revision(void)
 {
@@ -27,9 +29,24 @@ static void *open_stream(uint64_t bytes)
 	return state;
 }
 
-static enum encoder_result write_piece(void *state, const void *piece, size_t bytes, bool last,
-				       struct encoder_output *output)
+static void *open_fast(void)
 {
+	BrotliEncoderState *state = BrotliEncoderCreateInstance(NULL, NULL, NULL);
+
+	if (!state)
+		return NULL;
+	(void)BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY, QUALITY_FAST);
+	(void)BrotliEncoderSetParameter(state, BROTLI_PARAM_LGWIN, WINDOW_FAST);
+	return state;
+}
+
+static enum encoder_result write_piece(void *state, const void *piece, size_t bytes,
+				       enum encoder_then then, struct encoder_output *output)
+{
+	static const BrotliEncoderOperation operations[] = {
+		[ENCODER_MORE] = BROTLI_OPERATION_PROCESS,
+		[ENCODER_END] = BROTLI_OPERATION_FINISH,
+		[ENCODER_FLUSH] = BROTLI_OPERATION_FLUSH};
 	const uint8_t *next_in = piece;
 
 	do {
@@ -39,13 +56,12 @@ static enum encoder_result write_piece(void *state, const void *piece, size_t by
 
 		if (result != ENCODER_GOOD)
 			return result;
-		if (!BrotliEncoderCompressStream(
-			    state, last ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_PROCESS,
-			    &bytes, &next_in, &room, &next_out, NULL))
+		if (!BrotliEncoderCompressStream(state, operations[then], &bytes, &next_in, &room,
+						 &next_out, NULL))
 			return ENCODER_FAILED;
 		output->length = output->room - room;
 	} while (bytes > 0 || BrotliEncoderHasMoreOutput(state) ||
-		 (last && !BrotliEncoderIsFinished(state)));
+		 (then == ENCODER_END && !BrotliEncoderIsFinished(state)));
 	return ENCODER_GOOD;
 }
 
@@ -54,4 +70,4 @@ static void close_stream(void *state)
 	BrotliEncoderDestroyInstance(state);
 }
 
-const struct encoder encoder_br = {revision, open_stream, write_piece, close_stream};
+const struct encoder encoder_br = {revision, open_stream, open_fast, write_piece, close_stream};

@@ -12,6 +12,8 @@
 #define LEVEL 9
 #define WINDOW_GZIP (15 + 16) /* bits of the window, and the gzip format */
 #define MEMORY 9
+#define LEVEL_FAST 3
+#define MEMORY_FAST 8
 
 static uint32_t revision(void)
 {
@@ -22,21 +24,34 @@ static uint32_t revision(void)
 	return hash;
 }
 
-static void *open_stream(uint64_t bytes)
+static z_stream *open_with(int level, int memory)
 {
 	z_stream *stream = calloc(1, sizeof(*stream));
 
-	(void)bytes;
-	if (stream && deflateInit2(stream, LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY,
+	if (stream && deflateInit2(stream, level, Z_DEFLATED, WINDOW_GZIP, memory,
 				   Z_DEFAULT_STRATEGY) == Z_OK)
 		return stream;
 	free(stream);
 	return NULL;
 }
 
-static enum encoder_result write_piece(void *state, const void *piece, size_t bytes, bool last,
-				       struct encoder_output *output)
+static void *open_stream(uint64_t bytes)
 {
+	(void)bytes;
+	return open_with(LEVEL, MEMORY);
+}
+
+static void *open_fast(void)
+{
+	return open_with(LEVEL_FAST, MEMORY_FAST);
+}
+
+static enum encoder_result write_piece(void *state, const void *piece, size_t bytes,
+				       enum encoder_then then, struct encoder_output *output)
+{
+	static const int flushes[] = {[ENCODER_MORE] = Z_NO_FLUSH,
+				      [ENCODER_END] = Z_FINISH,
+				      [ENCODER_FLUSH] = Z_SYNC_FLUSH};
 	z_stream *stream = state;
 	int status;
 
@@ -49,11 +64,13 @@ static enum encoder_result write_piece(void *state, const void *piece, size_t by
 			return result;
 		stream->next_out = output->bytes + output->length;
 		stream->avail_out = (uInt)(output->room - output->length);
-		status = deflate(stream, last ? Z_FINISH : Z_NO_FLUSH);
+		status = deflate(stream, flushes[then]);
 		output->length = output->room - stream->avail_out;
 		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
 			return ENCODER_FAILED;
-	} while (last ? status != Z_STREAM_END : stream->avail_in > 0);
+	} while (then == ENCODER_END	 ? status != Z_STREAM_END
+		 : then == ENCODER_FLUSH ? stream->avail_out == 0
+					 : stream->avail_in > 0);
 	return ENCODER_GOOD;
 }
 
@@ -63,4 +80,4 @@ static void close_stream(void *state)
 	free(state);
 }
 
-const struct encoder encoder_gzip = {revision, open_stream, write_piece, close_stream};
+const struct encoder encoder_gzip = {revision, open_stream, open_fast, write_piece, close_stream};

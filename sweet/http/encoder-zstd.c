@@ -10,6 +10,8 @@
 
 #define LEVEL 12
 #define WINDOW_LOG_MAX 22
+#define LEVEL_FAST 1
+#define WINDOW_LOG_FAST 17
 
 static uint32_t revision(void)
 {
@@ -30,9 +32,24 @@ static void *open_stream(uint64_t bytes)
 	return NULL;
 }
 
-static enum encoder_result write_piece(void *state, const void *piece, size_t bytes, bool last,
-				       struct encoder_output *output)
+static void *open_fast(void)
 {
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+
+	if (context &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL_FAST)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG_FAST)))
+		return context;
+	(void)ZSTD_freeCCtx(context);
+	return NULL;
+}
+
+static enum encoder_result write_piece(void *state, const void *piece, size_t bytes,
+				       enum encoder_then then, struct encoder_output *output)
+{
+	static const ZSTD_EndDirective directives[] = {[ENCODER_MORE] = ZSTD_e_continue,
+						       [ENCODER_END] = ZSTD_e_end,
+						       [ENCODER_FLUSH] = ZSTD_e_flush};
 	ZSTD_inBuffer from = {piece, bytes, 0};
 	size_t left;
 
@@ -42,11 +59,11 @@ static enum encoder_result write_piece(void *state, const void *piece, size_t by
 
 		if (result != ENCODER_GOOD)
 			return result;
-		left = ZSTD_compressStream2(state, &to, &from, last ? ZSTD_e_end : ZSTD_e_continue);
+		left = ZSTD_compressStream2(state, &to, &from, directives[then]);
 		if (ZSTD_isError(left))
 			return ENCODER_FAILED;
 		output->length = to.pos;
-	} while (last ? left > 0 : from.pos < from.size);
+	} while (then == ENCODER_MORE ? from.pos < from.size : left > 0);
 	return ENCODER_GOOD;
 }
 
@@ -55,4 +72,4 @@ static void close_stream(void *state)
 	(void)ZSTD_freeCCtx(state);
 }
 
-const struct encoder encoder_zstd = {revision, open_stream, write_piece, close_stream};
+const struct encoder encoder_zstd = {revision, open_stream, open_fast, write_piece, close_stream};

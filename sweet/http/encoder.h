@@ -27,12 +27,20 @@ enum encoder_result {
 	ENCODER_FAILED,	   /* no memory, or the library reports an error */
 };
 
+/* What follows a piece. */
+enum encoder_then {
+	ENCODER_MORE,
+	ENCODER_END, /* nothing: ends the stream.  Nothing may follow it, nor a failure, but close() */
+	ENCODER_FLUSH, /* the caller does not know: writes all that a decoder needs for what came */
+};
+
 struct encoder {
 	uint32_t (*revision)(void);    /* of the library and of how it is used */
 	void *(*open)(uint64_t bytes); /* of the whole input; returns NULL without memory */
-	/* last: ends the stream.  Nothing may follow it, nor a failure, but close(). */
-	enum encoder_result (*write)(void *state, const void *piece, size_t bytes, bool last,
-				     struct encoder_output *output);
+	/* The same for responses that are compressed while they are sent: fast, in little memory. */
+	void *(*open_fast)(void);
+	enum encoder_result (*write)(void *state, const void *piece, size_t bytes,
+				     enum encoder_then then, struct encoder_output *output);
 	void (*close)(void *state);
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/holds.h"
+#include "http/compress-rule.h"
 #include "http/field.h"
 #include "respcache/respcache-internal.h"
 
@@ -19,16 +20,6 @@
 #define TAG_MAX 48    /* bytes that its entity tag is longer */
 
 /* --- which responses ---------------------------------------------------------------- */
-
-/* A field that describes the bytes of the body, or says that they are coded. */
-static bool fixes_bytes(struct slice name)
-{
-	static const struct slice names[] = {
-		SLICE_OF("Content-Encoding"), SLICE_OF("Content-Range"), SLICE_OF("Content-MD5"),
-		SLICE_OF("Content-Digest"),   SLICE_OF("Repr-Digest"),	 SLICE_OF("Digest")};
-
-	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
-}
 
 static bool varies(const struct respcache_entry *entry)
 {
@@ -48,7 +39,7 @@ void respcache_variant_describe(struct respcache_entry *entry, const struct cach
 	if (entry->view.status != 200 || !entry->view.range_count || control->no_transform)
 		return;
 	while (lines.length && field_line(&lines, &name, &line)) {
-		if (fixes_bytes(name))
+		if (compress_rule_excludes(name))
 			return;
 		if (slice_is(name, "Content-Type"))
 			entry->view.type = field_value(name, line);

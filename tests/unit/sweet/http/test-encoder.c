@@ -63,6 +63,50 @@ static long decode_zstd(const struct encoder_output *output, void *text)
 #define decode_zstd NULL
 #endif
 
+/* Returns how many bytes of a stream that has not ended can be decoded. */
+static size_t decode_begun(enum coding coding, const struct encoder_output *output, void *text)
+{
+	size_t length = 0;
+
+#ifdef HAVE_ZLIB
+	if (coding == CODING_GZIP) {
+		z_stream stream = {.next_in = output->bytes,
+				   .avail_in = (uInt)output->length,
+				   .next_out = text,
+				   .avail_out = (uInt)LARGEST};
+
+		ck_assert_int_eq(inflateInit2(&stream, 15 + 16), Z_OK);
+		(void)inflate(&stream, Z_SYNC_FLUSH);
+		length = stream.total_out;
+		(void)inflateEnd(&stream);
+	}
+#endif
+#ifdef HAVE_BROTLI
+	if (coding == CODING_BR) {
+		BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+		size_t in = output->length, out = LARGEST;
+		const uint8_t *next_in = output->bytes;
+		uint8_t *next_out = text;
+
+		(void)BrotliDecoderDecompressStream(state, &in, &next_in, &out, &next_out, &length);
+		BrotliDecoderDestroyInstance(state);
+	}
+#endif
+#ifdef HAVE_ZSTD
+	if (coding == CODING_ZSTD) {
+		ZSTD_DCtx *context = ZSTD_createDCtx();
+		ZSTD_inBuffer in = {output->bytes, output->length, 0};
+		ZSTD_outBuffer out = {text, LARGEST, 0};
+
+		while (!ZSTD_isError(ZSTD_decompressStream(context, &out, &in)) && in.pos < in.size)
+			;
+		length = out.pos;
+		(void)ZSTD_freeDCtx(context);
+	}
+#endif
+	return length;
+}
+
 static long (*const decoders[CODINGS])(const struct encoder_output *output, void *text) = {
 	[CODING_BR] = decode_br, [CODING_ZSTD] = decode_zstd, [CODING_GZIP] = decode_gzip};
 
@@ -92,12 +136,49 @@ static enum encoder_result encode(const struct encoder *encoder, const char *tex
 
 		memcpy(copy, text + done, part);
 		done += part;
-		result = encoder->write(state, copy, part, done == length, output);
+		result = encoder->write(state, copy, part,
+					done == length ? ENCODER_END : ENCODER_MORE, output);
 		free(copy);
 	} while (result == ENCODER_GOOD && done < length);
 	encoder->close(state);
 	return result;
 }
+
+/* A fast stream: after each flush, a client can decode what came, and at the end all. */
+START_TEST(test_flushed)
+{
+	const struct encoder *encoder = encoder_of((enum coding)_i);
+	char *text = make_text(LARGEST, false), *back = must_alloc(LARGEST);
+	struct encoder_output output = {.most = 2 * LARGEST};
+	static const size_t pieces[] = {1, 1000, 65536, 200000};
+	void *state = encoder ? encoder->open_fast() : NULL;
+	size_t done = 0;
+
+	for (unsigned i = 0; encoder && i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		ck_assert_int_eq(
+			encoder->write(state, text + done, pieces[i], ENCODER_MORE, &output),
+			ENCODER_GOOD);
+		ck_assert_int_eq(encoder->write(state, "", 0, ENCODER_FLUSH, &output),
+				 ENCODER_GOOD);
+		done += pieces[i];
+		ck_assert_uint_eq(decode_begun((enum coding)_i, &output, back), done);
+		ck_assert_mem_eq(back, text, done);
+		/* Nothing came since. */
+		ck_assert_int_eq(encoder->write(state, "", 0, ENCODER_FLUSH, &output),
+				 ENCODER_GOOD);
+	}
+	if (encoder) {
+		ck_assert_int_eq(encoder->write(state, "", 0, ENCODER_END, &output), ENCODER_GOOD);
+		ck_assert_int_eq(decoders[_i](&output, back), (long)done);
+		ck_assert_mem_eq(back, text, done);
+		ck_assert_uint_lt(output.length, done / 4);
+		encoder->close(state);
+	}
+	free(output.bytes);
+	free(back);
+	free(text);
+}
+END_TEST
 
 START_TEST(test_decoded)
 {
@@ -177,7 +258,7 @@ START_TEST(test_closed_half_way)
 
 	if (!encoder)
 		return;
-	ck_assert_int_eq(encoder->write(state, "half", 4, false, &output), ENCODER_GOOD);
+	ck_assert_int_eq(encoder->write(state, "half", 4, ENCODER_MORE, &output), ENCODER_GOOD);
 	encoder->close(state);
 	free(output.bytes);
 }
@@ -202,6 +283,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_decoded, 0, 2 * CODINGS);
+	tcase_add_loop_test(tcase, test_flushed, 0, CODINGS);
 	tcase_add_loop_test(tcase, test_limit, 0, CODINGS);
 	tcase_add_loop_test(tcase, test_same_again, 0, CODINGS);
 	tcase_add_loop_test(tcase, test_closed_half_way, 0, CODINGS);

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coded-response.c - see coded-response.h.  It runs on the transaction's thread.
+ *
+ * The responder and the connection see different pieces in the fields of the transaction.  Each gets
+ * its own before it is called: those of the responder are in `source` meanwhile.
+ *
+ *   `pending`   the responder was asked for its next piece and will call done()
+ *   `waiting`   the connection was told to wait for it
+ *   `unsent`    the encoder has bytes that a client could decode after a flush
+ *
+ * While a piece is pending, what the encoder has is flushed and sent: a program that pauses wants its
+ * client to see what it wrote.  Each step takes a limited number of bytes, so that other connections
+ * have their turn.  A responder is never asked from within its own done().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/server.h"
+#include "handler/coded-response.h"
+#include "http/coded-head.h"
+
+#define STEP_MAX ((size_t)64 << 10)    /* bytes that are encoded before something is sent */
+#define OUTPUT_MAX ((size_t)1 << 20)   /* bytes of one piece; the encoders' buffers are smaller */
+#define OUTPUT_KEPT ((size_t)64 << 10) /* bytes that an idle stream keeps */
+
+/* What the responder has put into the transaction. */
+struct piece {
+	struct NC_range body;
+	struct page_memory *pages;
+	const struct NC_range *ranges;
+	const struct NC_hold *holds;
+	unsigned range_count, hold_count;
+	const void *data;
+	size_t data_length;
+};
+
+struct coded_response {
+	/* The responder's; see above. */
+	enum respond (*next)(struct transaction *transaction);
+	void (*finish)(struct transaction *transaction);
+	void (*done)(struct transaction *transaction); /* the connection's */
+	struct piece source;
+	unsigned range; /* of it, and the byte in that: what is encoded next */
+	size_t at;
+	uint64_t left; /* bytes of its body, or TRANSACTION_UNKNOWN */
+	int status;
+	const struct encoder *encoder;
+	void *state; /* NULL: only the head is other */
+	struct encoder_output output;
+	bool has_body; /* it is coded, not only the head */
+	bool pending, waiting, unsent, ended, failed;
+	char lines[];
+};
+
+/* --- pieces ----------------------------------------------------------------------------- */
+
+static struct piece piece_take(struct transaction *transaction)
+{
+	struct piece piece = {transaction->body,  transaction->pages,	    transaction->ranges,
+			      transaction->holds, transaction->range_count, transaction->hold_count,
+			      transaction->data,  transaction->data_length};
+
+	transaction->body = (struct NC_range){0};
+	transaction->pages = NULL;
+	transaction->ranges = NULL;
+	transaction->holds = NULL;
+	transaction->range_count = transaction->hold_count = 0;
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	return piece;
+}
+
+static void piece_give(struct transaction *transaction, const struct piece *piece)
+{
+	transaction->body = piece->body;
+	transaction->pages = piece->pages;
+	transaction->ranges = piece->ranges;
+	transaction->holds = piece->holds;
+	transaction->range_count = piece->range_count;
+	transaction->hold_count = piece->hold_count;
+	transaction->data = piece->data;
+	transaction->data_length = piece->data_length;
+}
+
+static bool piece_is_empty(const struct piece *piece)
+{
+	return !piece->body.id && !piece->range_count && !piece->data;
+}
+
+/* Returns the next bytes of the piece that lie together; none at its end, NULL if they are lost. */
+static const char *piece_run(struct coded_response *coded, struct transaction *transaction,
+			     size_t *run)
+{
+	const struct piece *piece = &coded->source;
+	unsigned count = piece->data ? 1 : piece->range_count ? piece->range_count : 1;
+
+	*run = 0;
+	for (; coded->range < count; coded->range++, coded->at = 0) {
+		const struct NC_range *range =
+			piece->range_count ? &piece->ranges[coded->range] : &piece->body;
+		size_t length = piece->data ? piece->data_length : range->length;
+		const struct NC_hold *hold = !piece->range_count      ? &transaction->hold
+					     : piece->hold_count == 1 ? &piece->holds[0]
+								      : &piece->holds[coded->range];
+		const char *bytes;
+
+		if (coded->at == length)
+			continue;
+		if (piece->data) {
+			*run = length - coded->at;
+			return (const char *)piece->data + coded->at;
+		}
+		bytes = NC_data(hold, run, range->offset + coded->at);
+		*run = MIN(*run, length - coded->at);
+		return bytes;
+	}
+	return "";
+}
+
+/* --- the encoder -------------------------------------------------------------------------- */
+
+static void encode(struct coded_response *coded, const void *bytes, size_t length,
+		   enum encoder_then then)
+{
+	coded->failed |= coded->encoder->write(coded->state, bytes, length, then, &coded->output) !=
+			 ENCODER_GOOD;
+	coded->unsent = then == ENCODER_MORE;
+}
+
+/* Encodes what there is of the piece, and counts it in *step.  Returns false at its end. */
+static bool encode_run(struct coded_response *coded, struct transaction *transaction, size_t *step)
+{
+	size_t run;
+	const char *bytes = piece_run(coded, transaction, &run);
+
+	coded->failed |= !bytes;
+	if (!bytes || !run)
+		return false;
+	run = MIN(run, STEP_MAX - *step);
+	encode(coded, bytes, run, ENCODER_MORE);
+	coded->at += run;
+	*step += run;
+	if (coded->left != TRANSACTION_UNKNOWN)
+		coded->left -= MIN(run, coded->left);
+	return !coded->failed;
+}
+
+/* --- the responder -------------------------------------------------------------------------- */
+
+static void source_came(struct coded_response *coded, struct transaction *transaction)
+{
+	coded->source = piece_take(transaction);
+	coded->range = 0;
+	coded->at = 0;
+	/* It cuts the response off, which the connection is told when it asks for more. */
+	coded->failed |= transaction->status == 0;
+	transaction->status = coded->status;
+	/* Only a body of unknown length ends with an empty piece. */
+	if (piece_is_empty(&coded->source))
+		coded->left = 0;
+}
+
+/* The piece is used up: asks for the next. */
+static void source_ask(struct coded_response *coded, struct transaction *transaction)
+{
+	piece_give(transaction, &coded->source);
+	coded->pending = coded->next(transaction) == RESPOND_LATER;
+	if (coded->pending)
+		coded->source = piece_take(transaction);
+	else
+		source_came(coded, transaction);
+}
+
+/* --- the connection ------------------------------------------------------------------------- */
+
+/*
+ * Nothing more is encoded in this step.  At the end of the body ends the stream; else flushes it if the
+ * responder pauses, or may, or if there would be nothing to send.
+ */
+static void finish_step(struct coded_response *coded, size_t step)
+{
+	bool more = step == STEP_MAX;
+
+	if (!more && !coded->pending && !(coded->left && coded->next)) {
+		encode(coded, "", 0, ENCODER_END);
+		coded->ended = true;
+	} else if (coded->unsent && !(more && coded->output.length)) {
+		encode(coded, "", 0, ENCODER_FLUSH);
+	}
+}
+
+/*
+ * Makes the next piece for the connection; may_ask: of what the responder has not given yet, too.
+ * Returns false if there is none now.
+ */
+static bool produce(struct coded_response *coded, struct transaction *transaction, bool may_ask)
+{
+	size_t step = 0;
+
+	while (!coded->failed && !coded->ended) {
+		bool more =
+			!coded->pending && step < STEP_MAX && encode_run(coded, transaction, &step);
+
+		if (more || coded->failed)
+			continue;
+		if (may_ask && !coded->pending && step < STEP_MAX && coded->left && coded->next) {
+			source_ask(coded, transaction);
+			continue;
+		}
+		break;
+	}
+	if (!coded->failed && !coded->ended)
+		finish_step(coded, step);
+	if (coded->failed)
+		coded->output.length = 0;
+	transaction->data = coded->output.length ? coded->output.bytes : NULL;
+	transaction->data_length = coded->output.length;
+	return coded->failed || coded->ended || coded->output.length;
+}
+
+/* The connection has sent the piece. */
+static void release(struct coded_response *coded, struct transaction *transaction)
+{
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	coded->output.length = 0;
+	if (coded->output.room <= OUTPUT_KEPT)
+		return;
+	free(coded->output.bytes);
+	coded->output.bytes = NULL;
+	coded->output.room = 0;
+}
+
+static enum respond next(struct transaction *transaction)
+{
+	struct coded_response *coded = transaction->coded;
+
+	release(coded, transaction);
+	coded->waiting = !produce(coded, transaction, true);
+	if (coded->failed)
+		transaction->status = 0;
+	return coded->waiting ? RESPOND_LATER : RESPOND_NOW;
+}
+
+/* The responder has its next piece, while the connection waits for it or sends what came before. */
+static void done(struct transaction *transaction)
+{
+	struct coded_response *coded = transaction->coded;
+	const void *sending = coded->waiting ? NULL : coded->output.bytes;
+	size_t length = coded->waiting ? 0 : coded->output.length;
+
+	coded->pending = false;
+	/* A responder without bytes in memory leaves the field as it is. */
+	if (transaction->data == coded->output.bytes) {
+		transaction->data = NULL;
+		transaction->data_length = 0;
+	}
+	source_came(coded, transaction);
+	if (!transaction->connection) {
+		coded->done(transaction);
+		return;
+	}
+	if (coded->waiting) {
+		coded->waiting = !produce(coded, transaction, false);
+		if (coded->failed)
+			transaction->status = 0;
+		if (!coded->waiting)
+			coded->done(transaction);
+		return;
+	}
+	transaction->data = length ? sending : NULL;
+	transaction->data_length = length;
+}
+
+static void finish(struct transaction *transaction)
+{
+	struct coded_response *coded = transaction->coded;
+
+	transaction->coded = NULL;
+	transaction->coding = TRANSACTION_AS_IT_IS;
+	transaction->finish = coded->finish;
+	if (coded->has_body) {
+		transaction->done = coded->done;
+		transaction->next = coded->next;
+		piece_give(transaction, &coded->source);
+	}
+	if (coded->state) {
+		coded->encoder->close(coded->state);
+		atomic_fetch_sub(&transaction->thread->server->encoders, 1);
+	}
+	free(coded->output.bytes);
+	free(coded);
+	if (transaction->finish)
+		transaction->finish(transaction);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static void *open_encoder(const struct transaction *transaction, const struct encoder *encoder)
+{
+	struct server *server = transaction->thread->server;
+	unsigned most = transaction->config_ref->config->limits.compress_streams;
+	void *state = NULL;
+
+	if (atomic_fetch_add(&server->encoders, 1) < most)
+		state = encoder->open_fast();
+	if (state) {
+		atomic_fetch_add_explicit(&server->encoded, 1, memory_order_relaxed);
+		return state;
+	}
+	atomic_fetch_sub(&server->encoders, 1);
+	atomic_fetch_add_explicit(&server->encoders_refused, 1, memory_order_relaxed);
+	return NULL;
+}
+
+/* Whether other clients get other bytes, or none that have changed. */
+static bool is_coded(const struct transaction *transaction)
+{
+	const struct compress_rule *rule = &transaction->scope->compress;
+	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
+	int status = transaction->status;
+	struct coded_head head;
+
+	if (status < 200 || status == 204 || status == 205 || status == 206 ||
+	    transaction->tunnel || transaction->error_page || transaction->text ||
+	    transaction->file.length || transaction->lead_length ||
+	    transaction->head_length > TRANSACTION_HEAD_MAX - CODED_HEAD_MORE)
+		return false;
+	coded_head_read(&head, (struct slice){transaction->head, transaction->head_length});
+	if (status == 304)
+		return !head.fixed;
+	return !head.fixed && (unknown || transaction->length) &&
+	       !slice_is(head.type, "text/event-stream") &&
+	       compress_rule_takes(rule, head.type, unknown ? rule->min : transaction->length);
+}
+
+/* Puts itself between the responder and the connection; to HEAD, there is nothing between them. */
+static void take_body(struct coded_response *coded, struct transaction *transaction)
+{
+	transaction->length = TRANSACTION_UNKNOWN;
+	transaction->bodiless = false;
+	if (transaction->head_only)
+		return;
+	coded->has_body = true;
+	coded->next = transaction->next;
+	coded->done = transaction->done;
+	coded->status = transaction->status;
+	coded->source = piece_take(transaction);
+	transaction->live = true;
+	transaction->done = done;
+	transaction->next = next;
+	/* With the head, if the responder has given something. */
+	(void)produce(coded, transaction, false);
+	if (!coded->failed)
+		return;
+	transaction_dismiss(transaction);
+	(void)piece_take(transaction);
+	transaction->head_length = 0;
+	transaction->length = 0;
+	(void)transaction_refuse(transaction, 502, "its response could not be compressed");
+}
+
+void coded_response_begin(struct transaction *transaction)
+{
+	coded_response_begin_with(
+		transaction,
+		transaction->coding < 0 ? NULL : encoder_of((enum coding)transaction->coding));
+}
+
+void coded_response_begin_with(struct transaction *transaction, const struct encoder *encoder)
+{
+	struct slice lines = {transaction->head, transaction->head_length};
+	bool weak = transaction->coding >= 0, has_body = transaction->status != 304;
+	enum coding coding = weak ? (enum coding)transaction->coding : CODING_GZIP;
+	struct coded_response *coded;
+
+	if (!is_coded(transaction))
+		return;
+	coded = calloc(1, sizeof(*coded) + lines.length + CODED_HEAD_MORE);
+	if (!coded)
+		return;
+	coded->encoder = encoder;
+	coded->output.most = OUTPUT_MAX;
+	coded->left = transaction->length;
+	if (weak && has_body && !transaction->head_only)
+		coded->state = open_encoder(transaction, coded->encoder);
+	/* Without an encoder, the body is the program's. */
+	has_body = has_body && weak && (coded->state || transaction->head_only);
+	weak = weak && (has_body || transaction->status == 304);
+	coded->finish = transaction->finish;
+	transaction->finish = finish;
+	transaction->coded = coded;
+	transaction->head_length =
+		coded_head_write(lines, weak, has_body ? coding_token(coding) : NULL, coded->lines);
+	transaction->head = coded->lines;
+	if (has_body)
+		take_body(coded, transaction);
+}
