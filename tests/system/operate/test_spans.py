@@ -32,7 +32,8 @@ def folder(tmp_path):
     write(tmp_path / "root" / "five", b"five\n")
     script = tmp_path / "cgi" / "trace"
     write(script, b"#!/bin/sh\n[ \"$QUERY_STRING\" ] && echo \"Status: $QUERY_STRING\"\n"
-                  b"printf 'Content-Type: text/plain\\nContent-Length: 55\\n\\n%s' \"$HTTP_TRACEPARENT\"\n")
+                  b"printf 'Content-Type: text/plain\\nContent-Length: 55\\n\\n'\n"
+                  b"printf %s \"$HTTP_TRACEPARENT\"\n")
     script.chmod(0o755)
     return tmp_path
 
@@ -255,9 +256,11 @@ def test_certificate(folder):
 
 
 def test_trusted_certificate(folder):
+    """Also where the file system is read-only."""
     with contextlib.closing(Collector("ec")) as collector:
         url = collector.url.replace("127.0.0.1", "localhost")
-        with serve("epoll", folder, url, f"{NONE}trace-ca={tls.file('authority.pem')}\n"
+        with serve("epoll", folder, url, f"{NONE}read-only=on\n"
+                   f"trace-ca={tls.file('authority.pem')}\n"
                    "trace-header=Authorization: Bearer a;X-Two: 2\n") as server:
             ask(server)
             collector.servers(1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A collector of OpenTelemetry in the tests' own process: it keeps the spans of requests by OTLP with
-JSON, after strict checks, and answers as a test chooses."""
+"""A collector of OpenTelemetry in the tests' own process: it keeps the spans of requests by OTLP
+with JSON, after strict checks, and answers as a test chooses."""
 
 import json
 import re
@@ -95,7 +95,7 @@ class Collector(upstream.Upstream):
                                                                          len(self.bodies))
 
     def servers(self, count):
-        """Returns that many spans of the server, without their parts, in the order of their begin."""
+        """Returns that many spans of the server, without their parts, by their begin."""
         def mine():
             return [span for span in self.spans if span["kind"] == SERVER]
         self.wait(lambda _: len(mine()) >= count)
