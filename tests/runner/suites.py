@@ -295,6 +295,17 @@ def recipes(context, suite):
 # --- the others --------------------------------------------------------------------------
 
 
+def large(context, suite):
+    """Bodies that are larger than all memory."""
+    yield context.job(suite, suite.name,
+                      in_tree(context, "build", context.script("tests", "check-system.sh"),
+                              "--backends=first",
+                              context.script("tests", "system", "upstream-http",
+                                             "test_upstream_http_large.py")),
+                      after=built("build"),
+                      environment={**system_environment(context, "build"), "SWEET_LARGE_GB": "10"})
+
+
 def script(*words, weight=1, rank=0, **environment):
     """One script of the tree, with the build's environment."""
     def make(context, suite):
@@ -401,6 +412,8 @@ SUITES = [
                  SWEET_UNDER="valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full"),
           "valgrind", deadline=1500),
     Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
+    Suite("large", (ALL,), "bodies of 10 GB from and to an HTTP server behind", large,
+          deadline=900),
     Suite("epoll", (ALL,), "the whole server by epoll",
           system("build", "epoll")),
     Suite("asan-uring", (ALL,), "the whole server with the sanitizers, by io_uring",
