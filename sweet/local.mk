@@ -181,6 +181,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/cache-store.c sweet/backend/cache-store.h \
 	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
 	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
+	sweet/backend/cache-validate.c sweet/backend/cache-validate.h \
 	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
 	sweet/backend/response-stream.c sweet/backend/response-stream.h \
 	sweet/backend/response-stream-internal.h sweet/backend/response-stream-head.c \

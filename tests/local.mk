@@ -1030,6 +1030,7 @@ EXTRA_DIST += \
 	tests/system/upstream-http/test_upstream_http_connections.py \
 	tests/system/upstream-http/test_upstream_http_large.py \
 	tests/system/upstream-http/test_upstream_http_upgrade.py \
+	tests/system/upstream-http/test_upstream_http_validate.py \
 	tests/system/upstream-http/test_upstream_http_websocket.py \
 	tests/system/config/test_check_config.py \
 	tests/system/config/test_command_line.py \

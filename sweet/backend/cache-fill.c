@@ -17,6 +17,7 @@
 #include "backend/backend-call.h"
 #include "backend/cache-fill.h"
 #include "backend/cache-store.h"
+#include "backend/cache-validate.h"
 #include "core/server.h"
 
 /* --- for a client ----------------------------------------------------------------------- */
@@ -38,17 +39,24 @@ static void make_plain(struct request *plain, const struct request *request)
 }
 
 enum respond cache_fill(struct gateway_pool *pool, struct transaction *transaction, size_t skip,
-			struct respcache_flight *flight)
+			struct respcache_flight *flight, struct respcache_entry *outdated,
+			bool client_has_it)
 {
 	const struct request *request = transaction->request;
+	char date[DATE_LENGTH];
 	enum respond respond;
 	struct request plain;
 
 	cache_store_flight(transaction, flight);
-	if (request->conditional) {
+	if (request->conditional || outdated) {
 		make_plain(&plain, request);
 		transaction->request = &plain;
 	}
+	if (outdated && pool->protocol->validates &&
+	    cache_validate_ask(&plain, respcache_view(outdated), date))
+		cache_store_outdated(transaction, outdated, client_has_it);
+	else if (outdated)
+		respcache_put(outdated);
 	respond = backend_call_start(pool, transaction, skip);
 	transaction->request = request;
 	/* The call was refused at once: only this tells the requests that wait for the fetch. */
@@ -169,7 +177,7 @@ void cache_fill_refresh(struct gateway_pool *pool, const struct transaction *tra
 	struct transaction *own = &refresh->transaction;
 
 	own->request = transaction->request;
-	if (cache_fill(pool, own, skip, flight) == RESPOND_NOW)
+	if (cache_fill(pool, own, skip, flight, NULL, false) == RESPOND_NOW)
 		end(refresh);
 	else
 		own->request = NULL;

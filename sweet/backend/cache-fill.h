@@ -9,9 +9,13 @@
 #include "backend/gateway.h"
 #include "respcache/respcache.h"
 
-/* As backend_call_start(), for the flight, which it ends in every case. */
+/*
+ * As backend_call_start(), for the flight, which it ends in every case. outdated: an entry to be
+ * validated, which it puts back, or NULL; client_has_it: the client knows that response.
+ */
 enum respond cache_fill(struct gateway_pool *pool, struct transaction *transaction, size_t skip,
-			struct respcache_flight *flight);
+			struct respcache_flight *flight, struct respcache_entry *outdated,
+			bool client_has_it);
 
 /* Repeats the transaction's request in the background, without a client. */
 void cache_fill_refresh(struct gateway_pool *pool, const struct transaction *transaction,

@@ -189,6 +189,16 @@ static enum condition_verdict compare(struct transaction *transaction,
 	return conditions_evaluate(conditions, transaction->head_only, &known, time(NULL));
 }
 
+/* Whether the client of a conditional request knows the response that was found. */
+static bool is_known(struct transaction *transaction, const struct request *request)
+{
+	const struct respcache_view *view = respcache_view(look_of(transaction)->ask.entry);
+
+	return request->conditional &&
+	       conditions_take(&transaction->file_response.conditions, request) &&
+	       compare(transaction, view) == CONDITION_NOT_MODIFIED;
+}
+
 /* Takes the variant in the first accepted coding that exists; has the first one made. */
 static void choose_variant(struct transaction *transaction, const struct request *request,
 			   bool conditional)
@@ -336,7 +346,8 @@ static enum respond look_up(struct transaction *transaction)
 			cache_fill_refresh(pool, transaction, look->skip, flight);
 		return give(transaction, request);
 	case RESPCACHE_FETCH:
-		return cache_fill(pool, transaction, look->skip, flight);
+		return cache_fill(pool, transaction, look->skip, flight, look->ask.entry,
+				  look->ask.entry && is_known(transaction, request));
 	case RESPCACHE_WAIT:
 		return RESPOND_LATER;
 	case RESPCACHE_PASS:

@@ -29,7 +29,9 @@ struct cache_store {
 	time_t came, date; /* when the head came; its Date field, or the same */
 	uint64_t came_ns;
 	struct cacheable_rule rule;
-	GByteArray *body; /* NULL: no bytes yet */
+	GByteArray *body;		  /* NULL: no bytes yet */
+	struct respcache_entry *outdated; /* to be validated; or NULL */
+	bool client_has_it;
 };
 
 static struct respcache *cache_of(const struct transaction *transaction)
@@ -47,6 +49,8 @@ static void free_keep(struct transaction *transaction)
 	struct cache_store *store = transaction->store;
 
 	transaction->store = NULL;
+	if (store->outdated)
+		respcache_put(store->outdated);
 	if (store->body)
 		g_byte_array_unref(store->body);
 	g_free(store->head);
@@ -61,6 +65,24 @@ void cache_store_flight(struct transaction *transaction, struct respcache_flight
 	store->flight = flight;
 	store->rule = transaction->scope->response_cache;
 	transaction->store = store;
+}
+
+void cache_store_outdated(struct transaction *transaction, struct respcache_entry *entry,
+			  bool client_has_it)
+{
+	transaction->store->outdated = entry;
+	transaction->store->client_has_it = client_has_it;
+}
+
+const struct respcache_view *cache_store_validated(const struct transaction *transaction,
+						   bool *client_has_it)
+{
+	const struct cache_store *store = transaction->store;
+
+	if (!store || !store->outdated)
+		return NULL;
+	*client_has_it = store->client_has_it;
+	return respcache_view(store->outdated);
 }
 
 void cache_store_change(struct transaction *transaction, const struct request *request)

@@ -16,6 +16,17 @@
 /* The transaction now has to end the flight. */
 void cache_store_flight(struct transaction *transaction, struct respcache_flight *flight);
 
+/*
+ * With the flight, the transaction asks whether the entry, whose units are held, has changed; it
+ * puts the entry back. client_has_it: its client knows that response.
+ */
+void cache_store_outdated(struct transaction *transaction, struct respcache_entry *entry,
+			  bool client_has_it);
+
+/* Returns that entry; NULL: there is none. *client_has_it may be changed. */
+const struct respcache_view *cache_store_validated(const struct transaction *transaction,
+						   bool *client_has_it);
+
 /* The request will change the resource at its URL if the response reports success. */
 void cache_store_change(struct transaction *transaction, const struct request *request);
 

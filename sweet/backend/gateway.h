@@ -57,6 +57,7 @@ struct backend_protocol {
 	bool redirects;	   /* programs may redirect to another path */
 	bool takes_back;   /* calls may return unprocessed: call_queue_take_back() */
 	bool wants_length; /* a body of unknown length is passed as a whole */
+	bool validates;	   /* programs may be asked whether an outdated response has changed */
 	bool frames_body;  /* states the length of a body itself, by backend_call.length */
 	/*
 	 * Writes the block that describes a request to the program; the first skip bytes of its

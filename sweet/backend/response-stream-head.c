@@ -11,6 +11,7 @@
 
 #include "backend/accel.h"
 #include "backend/cache-store.h"
+#include "backend/cache-validate.h"
 #include "backend/response-stream-internal.h"
 #include "http/cgihead.h"
 #include "http/response.h"
@@ -43,15 +44,82 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	return true;
 }
 
+/* Nothing has changed: the outdated response is sent and stored with these lines. */
+static bool use_stored(struct response_stream *stream, const struct cgihead *head,
+		       struct NC_range body)
+{
+	struct transaction *transaction = stream->call->transaction;
+	struct response_facts facts;
+	long length = call_take_lines(stream->call, head->lines, &facts);
+
+	if (length < 0)
+		return response_stream_fail(stream,
+					    "malformed header lines, or no memory for them");
+	if (body.length && NC_hold(NULL, body.id, &transaction->hold) < 0)
+		return response_stream_fail(stream, "the cached response does not exist any more");
+	stream->unit = body.length;
+	transaction->body = body;
+	stream->has_head = stream->ended = true;
+	call_take_date(stream->call, &facts);
+	call_answer(stream->call, head->status, (size_t)length, facts.has_type, true, body.length);
+	cache_store_head(transaction, head);
+	if (body.length)
+		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 0);
+	else
+		cache_store_end(transaction);
+	return true;
+}
+
+/* The client knows the response, too: it gets the 304, for which the lines are taken again. */
+static void forget_body(struct response_stream *stream)
+{
+	struct transaction *transaction = stream->call->transaction;
+
+	if (stream->unit)
+		(void)NC_release(&transaction->hold);
+	stream->unit = false;
+	transaction->body = (struct NC_range){0};
+	stream->ended = false;
+}
+
+static bool use_head(struct response_stream *stream, const struct cgihead *head);
+
+/* A 304 to the request that validates an outdated response. */
+static bool validated(struct response_stream *stream, const struct cgihead *head,
+		      const struct respcache_view *view, bool client_has_it)
+{
+	struct NC_range body = view->range_count ? view->ranges[0] : (struct NC_range){0};
+	struct slice lines = {0};
+	char *merged = cache_validate_merge(view->head, head->lines, &lines.length);
+	struct cgihead whole;
+	const char *fault;
+	bool good;
+
+	lines.at = merged;
+	fault = cgihead_read_http(&whole, view->status, lines);
+	good = fault ? response_stream_fail(stream, fault) : use_stored(stream, &whole, body);
+	g_free(merged);
+	if (!good || !client_has_it)
+		return good;
+	/* A response that cannot be stored has put the entry back; one that was stored, too. */
+	cache_store_drop(stream->call->transaction, RESPCACHE_LOST);
+	forget_body(stream);
+	return use_head(stream, head);
+}
+
 static bool use_head(struct response_stream *stream, const struct cgihead *head)
 {
 	struct transaction *transaction = stream->call->transaction;
 	struct response_facts facts;
 	const char *fault = NULL;
 	enum accel accel;
-	bool has_body;
+	const struct respcache_view *outdated;
+	bool has_body, client_has_it;
 	long length;
 
+	outdated = head->status == 304 ? cache_store_validated(transaction, &client_has_it) : NULL;
+	if (outdated)
+		return validated(stream, head, outdated, client_has_it);
 	if (head->local_redirect) {
 		stream->failed = true;
 		call_redirect(stream->call, head->location);

@@ -83,6 +83,16 @@ static long read_tags(const struct respcache *cache, const struct cacheable *sai
 	return (long)count;
 }
 
+/* Tags are not among the lines, and would be lost. */
+uint64_t respcache_validated_s(const struct respcache_answer *answer)
+{
+	const struct cacheable *said = answer->said;
+	bool may = said->head->http && said->head->status == 200 && answer->range_count <= 1 &&
+		   !said->tag_count && (said->etag.length || said->modified.length);
+
+	return may ? RESPCACHE_VALIDATED_S : 0;
+}
+
 static void set_times(struct respcache_entry *entry, const struct respcache_answer *answer,
 		      uint64_t now_ns)
 {
@@ -90,6 +100,7 @@ static void set_times(struct respcache_entry *entry, const struct respcache_answ
 	entry->stored_ns = now_ns;
 	entry->fresh_ns = now_ns + answer->terms.fresh * SECOND;
 	entry->stale_ns = entry->fresh_ns + answer->terms.stale * SECOND;
+	entry->kept_ns = entry->stale_ns + respcache_validated_s(answer) * SECOND;
 }
 
 /* In room that is large enough. */

@@ -199,7 +199,8 @@ static void replace_locked(struct respcache_flight *flight, struct respcache_sha
 /* Then the library destroys the units by itself if no request comes any more. */
 static void set_lifetimes(const struct respcache_answer *answer)
 {
-	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale;
+	uint64_t seconds =
+		(uint64_t)answer->terms.fresh + answer->terms.stale + respcache_validated_s(answer);
 
 	for (unsigned i = 0; i < answer->range_count; i++)
 		if (answer->owned & UINT64_C(1) << i)

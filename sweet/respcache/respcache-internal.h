@@ -62,7 +62,8 @@ struct respcache_entry {
 	uint64_t owned; /* one bit for each range */
 	/* Fresh, or stale, until then; fresh_ns is 0 after a soft purge, under the shard's lock. */
 	uint64_t stored_ns, fresh_ns, stale_ns;
-	uint32_t age; /* seconds when it was stored */
+	uint64_t kept_ns; /* until then its program can be asked whether it has changed */
+	uint32_t age;	  /* seconds when it was stored */
 	struct respcache_key key;
 	struct slice names;
 	const char *values;
@@ -155,6 +156,9 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 					    const struct respcache_answer *answer, uint64_t now_ns);
 void respcache_entry_ref(struct respcache_entry *entry);
 void respcache_entry_unref(struct respcache_entry *entry);
+
+/* Returns the seconds that an entry of the response is kept to be validated; 0: it cannot be. */
+uint64_t respcache_validated_s(const struct respcache_answer *answer);
 
 /* Holds its units; returns false if one is gone. */
 bool respcache_entry_hold(struct respcache_entry *entry);

@@ -109,14 +109,19 @@ struct search {
 	struct respcache_copy *copy;
 	struct respcache_flight *flight;
 	struct respcache_entry *dropped;
+	struct respcache_entry *outdated; /* in this step: can be validated; or NULL */
 };
 
-/* Returns a usable entry for the request, or NULL; *like: any entry of the key. */
+/*
+ * Returns a usable entry for the request, or NULL, perhaps with an outdated one; *like: any entry of
+ * the key.
+ */
 static struct respcache_entry *find_locked(struct search *search, struct respcache_entry **like)
 {
 	struct respcache_entry *entry = *respcache_chain(search->cache, search->key.hash), *next;
 
 	*like = NULL;
+	search->outdated = NULL;
 	for (; entry; entry = next) {
 		next = entry->next;
 		if (!respcache_key_equal(&entry->key, &search->key))
@@ -126,6 +131,10 @@ static struct respcache_entry *find_locked(struct search *search, struct respcac
 			continue;
 		if (search->now_ns < entry->stale_ns)
 			return entry;
+		if (search->now_ns < entry->kept_ns) {
+			search->outdated = entry;
+			continue;
+		}
 		/* It still tells which fields its URL varies by, until another entry does. */
 		if (!entry->names.length) {
 			*like = NULL;
@@ -179,6 +188,9 @@ static enum respcache_verdict miss_locked(struct search *search, const struct re
 		respcache_flight_begin_locked(search->shard, search->flight);
 		ask->flight = search->flight;
 		search->flight = NULL;
+		ask->entry = search->outdated;
+		if (ask->entry)
+			respcache_entry_ref(ask->entry);
 		return RESPCACHE_FETCH;
 	}
 	if (flight && search->copy) {

@@ -24,7 +24,8 @@
 
 #define RESPCACHE_RANGES_MAX 64u /* one bit each in a number */
 #define RESPCACHE_TAGS_MAX 64u
-#define RESPCACHE_HEAD_MAX 7936u /* bytes of header lines; a response with more is not stored */
+#define RESPCACHE_VALIDATED_S 3600u /* how long an outdated entry waits to be validated */
+#define RESPCACHE_HEAD_MAX 7936u    /* bytes of header lines; a response with more is not stored */
 
 struct respcache;
 struct respcache_entry;
@@ -53,7 +54,7 @@ enum respcache_verdict {
 	RESPCACHE_PASS,	 /* bypass the cache: call the program, and store nothing */
 	RESPCACHE_HIT,	 /* an entry */
 	RESPCACHE_STALE, /* an outdated entry; with a flight: fetch a new one meanwhile */
-	RESPCACHE_FETCH, /* a flight: fetch */
+	RESPCACHE_FETCH, /* a flight: fetch; with an entry: ask whether that has changed */
 	RESPCACHE_WAIT,	 /* answered() will be called on the loop */
 	RESPCACHE_AGAIN, /* only in answered(): look up again */
 };
