@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from client import request
+from client import Closed, request
 from files import KB, MB, pattern
 from server import TIMEOUT, refuses
 from test_fastcgi import Client
@@ -154,6 +154,35 @@ def test_ends_while_it_is_asked(behind):
     app = behind(lambda asked: False, pool=POOL)
     with Client(app.server.port) as client:
         assert client.get("/app", fields=ASK).status == 502
+
+
+@pytest.mark.parametrize(("sent", "said"), [
+    (SWITCHED[:40], "in the middle of its response head"),
+    (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nhalf", "announced length"),
+    (b"HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf", "chunked body"),
+])
+def test_refused_half_way(behind, sent, said):
+    """Not a whole response, and the connection is not used again."""
+
+    def half(asked):
+        if "upgrade" not in asked.fields:
+            asked.answer(b"plain")
+            return True
+        asked.send(sent)
+        return False
+
+    app = behind(half, pool=POOL)
+    with Client(app.server.port) as client:
+        client.send(request("/app", fields=ASK))
+        try:
+            got = client.response()
+            assert got.status == 502 and got.body != b"half"
+        except (Closed, AssertionError) as cut:
+            assert isinstance(cut, Closed) or "closed after" in str(cut)
+    assert app.server.errors.wait(said)
+    with Client(app.server.port) as client:
+        assert client.get("/app").body == b"plain"
+    assert app.connections == 2
 
 
 def test_slow_server(behind):
