@@ -160,10 +160,11 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/request-value.c sweet/core/request-value.h \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/core/server.h \
+	sweet/core/file-path.c sweet/core/file-path.h \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/files/pagecache.c sweet/files/pagecache.h \
 	sweet/handler/file-response.c sweet/handler/file-response.h \
-	sweet/handler/text-response.c sweet/handler/text-response.h \
+	sweet/core/text-response.c sweet/core/text-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
 	sweet/handler/autoindex.c sweet/handler/autoindex.h \
 	sweet/handler/static.c sweet/handler/static.h \
@@ -207,7 +208,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/status-json.c sweet/handler/status-json.h \
 	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
-	sweet/handler/short-response.c sweet/handler/short-response.h \
+	sweet/core/short-response.c sweet/core/short-response.h \
 	sweet/handler/phase.h \
 	sweet/handler/phase-method.c \
 	sweet/handler/phase-target.c \

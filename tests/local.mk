@@ -252,7 +252,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-uring-send \
 	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \
-	tests/unit/sweet/handler/test-text-response \
+	tests/unit/sweet/core/test-text-response \
+	tests/unit/sweet/core/test-file-path \
 	tests/unit/sweet/base/test-histogram \
 	tests/unit/sweet/files/test-file-cache-siblings \
 	tests/unit/sweet/files/test-file-cache-variant \
@@ -904,9 +905,13 @@ tests_unit_sweet_files_test_file_cache_modes_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_file_cache_modes_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_file_cache_modes_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_handler_test_text_response_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_handler_test_text_response_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_handler_test_text_response_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_core_test_text_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_text_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_text_response_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_file_path_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_file_path_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_file_path_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_handler_test_status_field_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_handler_test_status_field_CFLAGS = $(sweet_unit_cflags)

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "core/server.h"
+#include "core/text-response.h"
 #include "files/docroot.h"
 #include "files/read-directory.h"
 #include "handler/autoindex.h"
-#include "handler/text-response.h"
 #include "http/accept.h"
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */

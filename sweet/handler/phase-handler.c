@@ -4,8 +4,8 @@
  * scope, or a file.
  */
 #include "core/server.h"
+#include "core/short-response.h"
 #include "handler/phase.h"
-#include "handler/short-response.h"
 #include "handler/static.h"
 #include "http/redirect.h"
 

@@ -8,8 +8,8 @@
 #include "backend/cache-lookup.h"
 #include "core/request-value.h"
 #include "core/server.h"
+#include "core/short-response.h"
 #include "handler/phase.h"
-#include "handler/short-response.h"
 #include "http/request-rule.h"
 
 enum phase phase_method(struct transaction *transaction)

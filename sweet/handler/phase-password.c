@@ -11,8 +11,8 @@
 
 #include "core/auth.h"
 #include "core/server.h"
+#include "core/short-response.h"
 #include "handler/phase.h"
-#include "handler/short-response.h"
 
 /* A request that waits for the check of its password. */
 struct wait {

@@ -4,9 +4,9 @@
  * each client, and says when to try again.
  */
 #include "core/server.h"
+#include "core/short-response.h"
 #include "event/client-limit.h"
 #include "handler/phase.h"
-#include "handler/short-response.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -2,10 +2,10 @@
 /*
  * phase-redirect.c - the key redirect: sends the client to another URL.
  */
-#include "core/server.h"
-#include "handler/phase.h"
 #include "core/request-value.h"
-#include "handler/short-response.h"
+#include "core/server.h"
+#include "core/short-response.h"
+#include "handler/phase.h"
 #include "http/redirect.h"
 
 static enum phase to_tls(struct transaction *transaction)

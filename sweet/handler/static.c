@@ -14,6 +14,7 @@
 
 #include <glib.h>
 
+#include "core/file-path.h"
 #include "core/server.h"
 #include "handler/autoindex.h"
 #include "handler/file-response.h"
@@ -63,27 +64,12 @@ static struct file_cache *file_cache_of(const struct transaction *transaction)
 /* Returns the path relative to the file cache's directory. */
 static const char *file_path(const struct transaction *transaction)
 {
-	const struct scope *scope = files_of(transaction);
-
-	return transaction->path + (scope->alias ? scope->alias_skip : 0);
+	return file_path_of(files_of(transaction), transaction->path);
 }
 
-/* Names that begin with a dot are not served, except for that of RFC 8615. */
 bool static_hides(const struct transaction *transaction)
 {
-	static const char known[] = "/.well-known";
-	const char *path = file_path(transaction);
-
-	if (files_of(transaction)->hidden)
-		return false;
-	if (path == transaction->path && path[1] == '.' &&
-	    strncmp(path, known, sizeof(known) - 1) == 0 &&
-	    (path[sizeof(known) - 1] == '/' || path[sizeof(known) - 1] == '\0'))
-		path += sizeof(known) - 1;
-	while ((path = strchr(path, '/')))
-		if (*++path == '.')
-			return true;
-	return false;
+	return file_path_is_hidden(files_of(transaction), transaction->path);
 }
 
 bool static_finds(const struct transaction *transaction, bool folder)

@@ -17,11 +17,11 @@
 #include "base/clock.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/text-response.h"
 #include "handler/status-json.h"
 #include "handler/status-metrics.h"
 #include "handler/status-page.h"
 #include "handler/status.h"
-#include "handler/text-response.h"
 
 #define PREFIX "/.sweet/"
 

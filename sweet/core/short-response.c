@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "handler/short-response.h"
+#include "core/short-response.h"
 
 enum respond short_response_options(struct transaction *transaction, const char *allow)
 {

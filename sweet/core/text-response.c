@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "core/server.h"
-#include "handler/text-response.h"
+#include "core/text-response.h"
 
 #define PIECE ((size_t)1 << 20) /* bytes of text in a unit at most */
 

@@ -6,7 +6,7 @@
 #include <glib.h>
 
 #include "core/server.h"
-#include "handler/text-response.h"
+#include "core/text-response.h"
 
 #include "suite.h"
 #include "unit-holds.h"
