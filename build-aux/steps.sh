@@ -2,7 +2,7 @@
 # steps.sh - what quickstart and run-tests share: one line for each step, the
 # tail of its log where it fails.  Sourced at the top of the tree; wants $me.
 
-BUILD_PACKAGES="gcc libc6-dev libcrypt-dev make autoconf automake libtool pkg-config liburing-dev libglib2.0-dev libssl-dev libnghttp2-dev libpcre2-dev libzstd-dev libbrotli-dev zlib1g-dev libcurl4-openssl-dev"
+BUILD_PACKAGES="gcc libc6-dev libcrypt-dev make autoconf automake libtool pkg-config liburing-dev libglib2.0-dev libssl-dev libnghttp2-dev libpcre2-dev libexpat1-dev libzstd-dev libbrotli-dev zlib1g-dev libcurl4-openssl-dev"
 
 complain()
 {

@@ -161,6 +161,12 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/core/server.h \
 	sweet/core/file-path.c sweet/core/file-path.h \
+	sweet/base/path-prefix.h \
+	sweet/dav/dav-if.c sweet/dav/dav-if.h \
+	sweet/dav/dav-xml.c sweet/dav/dav-xml.h \
+	sweet/dav/dav-body.c sweet/dav/dav-body.h \
+	sweet/dav/dav-multistatus.c sweet/dav/dav-multistatus.h \
+	sweet/dav/dav-locks.c sweet/dav/dav-locks.h \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/files/pagecache.c sweet/files/pagecache.h \
 	sweet/handler/file-response.c sweet/handler/file-response.h \
@@ -274,7 +280,7 @@ sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' $(CODINGS_CPPFLAGS)
 coding_libs = $(ZSTD_LIBS) $(BROTLI_LIBS) $(ZLIB_LIBS)
 sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
-	$(PCRE2_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
+	$(PCRE2_CFLAGS) $(EXPAT_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
 	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
@@ -285,7 +291,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
 	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
+	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

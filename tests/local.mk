@@ -253,6 +253,11 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \
 	tests/unit/sweet/core/test-text-response \
+	tests/unit/sweet/dav/test-dav-if \
+	tests/unit/sweet/dav/test-dav-locks \
+	tests/unit/sweet/dav/test-dav-xml \
+	tests/unit/sweet/dav/test-dav-body \
+	tests/unit/sweet/dav/test-dav-multistatus \
 	tests/unit/sweet/core/test-file-path \
 	tests/unit/sweet/base/test-histogram \
 	tests/unit/sweet/files/test-file-cache-siblings \
@@ -351,7 +356,7 @@ sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS
 	$(PCRE2_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
+	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
 
 tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
@@ -908,6 +913,26 @@ tests_unit_sweet_files_test_file_cache_modes_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_core_test_text_response_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_text_response_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_text_response_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_if_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_if_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_if_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_locks_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_locks_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_locks_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_xml_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_xml_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_xml_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_body_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_body_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_body_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_multistatus_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_multistatus_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_multistatus_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_core_test_file_path_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_file_path_CFLAGS = $(sweet_unit_cflags)

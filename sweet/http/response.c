@@ -39,6 +39,8 @@ const char *response_reason(int status)
 		return "Reset Content";
 	case 206:
 		return "Partial Content";
+	case 207:
+		return "Multi-Status";
 	case 300:
 		return "Multiple Choices";
 	case 301:
@@ -95,6 +97,10 @@ const char *response_reason(int status)
 		return "Misdirected Request";
 	case 422:
 		return "Unprocessable Content";
+	case 423:
+		return "Locked";
+	case 424:
+		return "Failed Dependency";
 	case 426:
 		return "Upgrade Required";
 	case 428:
@@ -115,6 +121,8 @@ const char *response_reason(int status)
 		return "Gateway Timeout";
 	case 505:
 		return "HTTP Version Not Supported";
+	case 507:
+		return "Insufficient Storage";
 	case 511:
 		return "Network Authentication Required";
 	default:

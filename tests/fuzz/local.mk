@@ -20,6 +20,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-range \
 	tests/fuzz/fuzz-date \
 	tests/fuzz/fuzz-conditional \
+	tests/fuzz/fuzz-dav-if \
+	tests/fuzz/fuzz-dav-body \
 	tests/fuzz/fuzz-cgihead \
 	tests/fuzz/fuzz-upstream \
 	tests/fuzz/fuzz-fcgi \
@@ -60,7 +62,7 @@ fuzz_ldflags = $(AM_LDFLAGS) $(FUZZ_ENGINE)
 fuzz_libnabc_ldadd = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 fuzz_sweet_cppflags = $(sweet_libsweet_a_CPPFLAGS)
 fuzz_sweet_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la $(GLIB_LIBS) $(URING_LIBS) \
-	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) $(PCRE2_LIBS) $(coding_libs) $(CURL_LIBS) \
+	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) $(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) $(CURL_LIBS) \
 	-lpthread
 
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz-wire.c $(fuzz_main)
@@ -157,6 +159,16 @@ tests_fuzz_fuzz_conditional_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_conditional_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_conditional_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_conditional_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_dav_if_SOURCES = tests/fuzz/fuzz-dav-if.c $(fuzz_main)
+tests_fuzz_fuzz_dav_if_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_dav_if_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_dav_if_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_dav_if_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_dav_body_SOURCES = tests/fuzz/fuzz-dav-body.c $(fuzz_main)
+tests_fuzz_fuzz_dav_body_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_dav_body_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_dav_body_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_dav_body_LDADD = $(fuzz_sweet_ldadd)
 tests_fuzz_fuzz_upstream_SOURCES = tests/fuzz/fuzz-upstream.c $(fuzz_main)
 tests_fuzz_fuzz_upstream_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_upstream_CFLAGS = $(fuzz_cflags)
