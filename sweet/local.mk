@@ -162,11 +162,20 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/server.h \
 	sweet/core/file-path.c sweet/core/file-path.h \
 	sweet/base/path-prefix.h \
+	sweet/dav/dav.c sweet/dav/dav.h sweet/dav/dav-call.h \
+	sweet/dav/dav-request.c sweet/dav/dav-request.h \
 	sweet/dav/dav-if.c sweet/dav/dav-if.h \
 	sweet/dav/dav-xml.c sweet/dav/dav-xml.h \
 	sweet/dav/dav-body.c sweet/dav/dav-body.h \
 	sweet/dav/dav-multistatus.c sweet/dav/dav-multistatus.h \
 	sweet/dav/dav-locks.c sweet/dav/dav-locks.h \
+	sweet/dav/dav-place.c sweet/dav/dav-place.h \
+	sweet/dav/dav-properties.c sweet/dav/dav-properties.h \
+	sweet/dav/dav-live.c sweet/dav/dav-live.h \
+	sweet/dav/dav-temp.c sweet/dav/dav-temp.h \
+	sweet/dav/dav-tree.c sweet/dav/dav-tree.h \
+	sweet/dav/dav-check.c sweet/dav/dav-put.c sweet/dav/dav-change.c \
+	sweet/dav/dav-find.c sweet/dav/dav-patch.c sweet/dav/dav-lock.c \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/files/pagecache.c sweet/files/pagecache.h \
 	sweet/handler/file-response.c sweet/handler/file-response.h \
@@ -244,6 +253,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \
 	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
 	sweet/config/config-startup.c sweet/config/config-startup.h \
+	sweet/config/config-webdav.c sweet/config/config-webdav.h \
 	sweet/spawn/sandbox.c sweet/spawn/sandbox.h \
 	sweet/server/thread.c sweet/server/thread.h \
 	sweet/server/check-config.c sweet/server/check-config.h \

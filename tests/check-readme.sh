@@ -90,7 +90,7 @@ stop_server
 
 # The configurations, with our folders: those for PHP are one, the others are checked by themselves.
 sed -e "s|/srv|$folder/srv|" -e "s|/var/www|$folder/www|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
-	-e "s|/var/log/sweet|$folder|" -e 's|^listen=.*|listen=127.0.0.1:0|' \
+	-e "s|/etc/sweet|$folder/etc|" -e "s|/var/log/sweet|$folder|" -e 's|^listen=.*|listen=127.0.0.1:0|' \
 	"$srcdir/doc/operator.md" >operator.md
 awk '/^```ini$/ { inside = 1; block = ""; count++; next }
 	inside && /^```$/ {
@@ -119,7 +119,8 @@ for page in "$srcdir"/doc/recipes/*.md; do
 		die "the configuration in $page: $(cat check.out recipe.conf)"
 done
 [ "$recipes" -gt 0 ] || die "doc/recipes has no configuration"
-mkdir -p srv/www srv/app/public www/wordpress || exit 1
+mkdir -p etc srv/files srv/www srv/app/public www/wordpress || exit 1
+echo 'anna:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=' >etc/users
 for block in block*.conf; do
 	"$sweet" --check-config --config "$block" >check.out 2>&1 ||
 		die "a configuration in doc/operator.md: $(cat check.out "$block")"

@@ -253,6 +253,10 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \
 	tests/unit/sweet/core/test-text-response \
+	tests/unit/sweet/dav/test-dav-request \
+	tests/unit/sweet/dav/test-dav-temp \
+	tests/unit/sweet/dav/test-dav-properties \
+	tests/unit/sweet/dav/test-dav-tree \
 	tests/unit/sweet/dav/test-dav-if \
 	tests/unit/sweet/dav/test-dav-locks \
 	tests/unit/sweet/dav/test-dav-xml \
@@ -914,6 +918,22 @@ tests_unit_sweet_core_test_text_response_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_text_response_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_text_response_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_dav_test_dav_request_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_request_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_request_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_temp_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_temp_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_temp_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_properties_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_properties_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_properties_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_dav_test_dav_tree_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_dav_test_dav_tree_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_dav_test_dav_tree_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_dav_test_dav_if_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_dav_test_dav_if_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_dav_test_dav_if_LDADD = $(sweet_unit_ldadd)
@@ -1110,6 +1130,11 @@ EXTRA_DIST += \
 	tests/system/protocol/test_protocol.py \
 	tests/system/protocol/test_proxy_protocol.py \
 	tests/system/protocol/test_ranges.py \
+	tests/system/dav/test_litmus.py \
+	tests/system/dav/test_webdav.py \
+	tests/system/dav/test_webdav_config.py \
+	tests/system/dav/test_webdav_locks.py \
+	tests/system/dav/test_webdav_properties.py \
 	tests/system/security/test_auth.py \
 	tests/system/security/test_descriptors.py \
 	tests/system/security/test_forwarded.py \
@@ -1149,6 +1174,7 @@ EXTRA_DIST += \
 	tests/system/support/collector.py \
 	tests/system/support/examples.py \
 	tests/system/support/fastcgi.py \
+	tests/system/support/dav.py \
 	tests/system/support/files.py \
 	tests/system/support/http1_requests.py \
 	tests/system/support/http1_responses.py \
@@ -1287,6 +1313,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/connection-fixture.h \
 	tests/unit/sweet/tls/tls-fixture.h \
 	tests/unit/device-model.h \
+	tests/unit/dav-fixture.h \
 	tests/unit/docroot-fixture.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \

@@ -342,6 +342,8 @@ const struct key config_keys[] = {
 	 .help = "Bytes of the largest body to compress", .argument = "SIZE"},
 	{"hidden", SCOPE(hidden), .otherwise = "off", .store = store_switch,
 	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
+	{"webdav", SCOPE(webdav), .otherwise = "off", .store = store_switch,
+	 .help = "Let clients with a password write files (WebDAV)", .argument = "SWITCH"},
 	{"charset", SCOPE(charset), .otherwise = "utf-8", .store = store_charset,
 	 .help = "Of text files, in Content-Type; off", .argument = "NAME"},
 	{"default-type", SCOPE(default_type), .store = store_type,

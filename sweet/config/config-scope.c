@@ -165,6 +165,7 @@ static void fill(struct config_tree *tree, struct config *config, struct scope *
 	choose_tried(tree, config, scope, chain);
 	scope->root_place = g_strdup(chain_place(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(chain_place(chain, "auth-file"));
+	scope->webdav_place = g_strdup(chain_place(chain, "webdav"));
 	if (scope->auth_realm && !scope->auth_file) {
 		const char *place = chain_place(chain, "auth-realm");
 

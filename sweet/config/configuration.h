@@ -83,8 +83,8 @@ struct scope {
 	 */
 	unsigned first_pattern, pattern_count;
 	struct path_rule *rule; /* the host owns it */
-	/* "FILE:LINE" of its folder and of its users, for messages; NULL: the command line. */
-	char *root_place, *auth_place;
+	/* "FILE:LINE" of its folder, of its users, of webdav, for messages; NULL: the command line. */
+	char *root_place, *auth_place, *webdav_place;
 
 	char *root;
 	/*
@@ -109,6 +109,7 @@ struct scope {
 	char **types;		      /* "TYPE EXTENSION..." */
 	unsigned symlinks;	      /* enum symlinks */
 	bool hidden;		      /* serve names that begin with a dot */
+	bool webdav;		      /* clients may write */
 	bool internal;		      /* only the server itself leads requests here */
 	char *accel_pool;   /* a folder whose files the pool of that name may send; else NULL */
 	unsigned slow_ms;   /* longer requests are in the slow log; 0: none */
@@ -251,6 +252,7 @@ struct config {
 	/* Read again by each reload. */
 	bool scripts;	      /* a pool has a suffix */
 	bool methods;	      /* a pool has methods */
+	bool webdav;	      /* a scope has it */
 	char **include;	      /* patterns of files; config-file.c has read them */
 	char **worker;	      /* PREFIX=COMMAND */
 	unsigned workers;     /* processes of each */

@@ -27,6 +27,7 @@
 #define SERVER_SOFTWARE "SWEET/" PACKAGE_VERSION
 #define SERVER_THREADS_MAX 4096
 
+struct dav;
 struct gateway;
 struct path_memory;
 struct spawn_table;
@@ -41,6 +42,7 @@ struct server {
 	struct compressor *compressor;
 	struct client_limits *limits;
 	struct authenticator *authenticator;
+	struct dav *dav;
 	struct gateway *gateway;
 	struct respcache *responses;
 	struct spools *spools;		 /* NULL: no directory for them */

@@ -63,6 +63,11 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 	       own->no_contents == options->no_contents && mime_equal(own->mime, options->mime);
 }
 
+const char *file_cache_type(const struct file_cache *cache, const char *name)
+{
+	return mime_type(cache->options.mime, name);
+}
+
 struct docroot file_cache_root(const struct file_cache *cache)
 {
 	return cache->options.root;

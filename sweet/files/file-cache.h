@@ -88,6 +88,9 @@ void file_cache_close(struct file_cache *cache);
 /* Returns true if it has the same folder and the same options. */
 bool file_cache_serves(const struct file_cache *cache, const struct file_cache_options *options);
 
+/* Returns the media type of a file of that name; it lives as long as the cache. */
+const char *file_cache_type(const struct file_cache *cache, const char *name);
+
 /* Returns the folder's descriptor. */
 struct docroot file_cache_root(const struct file_cache *cache);
 

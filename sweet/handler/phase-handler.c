@@ -5,6 +5,7 @@
  */
 #include "core/server.h"
 #include "core/short-response.h"
+#include "dav/dav.h"
 #include "handler/phase.h"
 #include "handler/static.h"
 #include "http/redirect.h"
@@ -19,6 +20,18 @@ static enum respond redirect_to_folder(struct transaction *transaction)
 	return short_response_head(transaction, 301, length, 414);
 }
 
+/* Other methods than GET and HEAD, where clients may write. */
+static enum respond write_files(struct transaction *transaction)
+{
+	if (dav_takes(transaction->request))
+		return dav_respond(transaction);
+	if (transaction->request->method == METHOD_OPTIONS)
+		return short_response_options(transaction, DAV_ALLOW);
+	if (transaction->request->method == METHOD_OTHER)
+		return transaction_refuse(transaction, 501, "an unknown method");
+	return short_response_method(transaction, DAV_ALLOW);
+}
+
 enum phase phase_handler(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -31,6 +44,8 @@ enum phase phase_handler(struct transaction *transaction)
 		return phase_responds(redirect_to_folder(transaction));
 	if (scope->pool && !transaction->found)
 		return phase_pool(transaction, scope->pool, scope->pool_skip);
+	if (scope->webdav && !request_is_reading(transaction->request))
+		return phase_responds(write_files(transaction));
 	if (phase_no_pool(transaction) == PHASE_NOW)
 		return PHASE_NOW;
 	if (transaction->request->method == METHOD_OPTIONS)

@@ -15,8 +15,9 @@
 enum phase phase_method(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
+	const struct config *config = transaction->config_ref->config;
 
-	if (request->method == METHOD_OTHER && !transaction->config_ref->config->methods)
+	if (request->method == METHOD_OTHER && !config->methods && !config->webdav)
 		return phase_responds(transaction_refuse(transaction, 501, "an unknown method"));
 	if (request->path.at[0] == '*')
 		return phase_responds(short_response_options(transaction, ALLOW_ANY));

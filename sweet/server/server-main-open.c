@@ -17,6 +17,7 @@
 #include "core/logs.h"
 #include "core/site.h"
 #include "core/socket-options.h"
+#include "dav/dav.h"
 #include "files/spool.h"
 #include "server/server-main-internal.h"
 #include "spawn/key-opener.h"
@@ -24,6 +25,7 @@
 #include "spawn/spawn-table.h"
 
 #define LIMIT_ENTRIES (1u << 16) /* of 16 bytes each, when used */
+#define DAV_THREADS 4u
 
 static bool open_loops(void)
 {
@@ -116,6 +118,9 @@ bool server_main_open_shared(void)
 	server->thread_pool = thread_pool_open(server->arch->helpers);
 	if (!server->thread_pool)
 		return server_main_complain("cannot start threads: %s", strerror(errno));
+	server->dav = dav_open(MIN(server->arch->helpers, DAV_THREADS));
+	if (!server->dav)
+		return server_main_complain("cannot keep locks: out of memory");
 	server->compressor = compressor_open();
 	if (!server->compressor)
 		return server_main_complain("cannot compress: out of memory");
@@ -161,6 +166,7 @@ static void close_runners(void)
 		server->gateway->closing = true;
 	spools_stop(server->spools);
 	thread_pool_close(server->thread_pool);
+	dav_stop(server->dav);
 	compressor_close(server->compressor);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server_thread *runner = &runners->all[i];
@@ -197,10 +203,12 @@ void server_main_close(void)
 		close_runners();
 	} else {
 		thread_pool_close(server->thread_pool);
+		dav_stop(server->dav);
 		compressor_close(server->compressor);
 		authenticator_close(server->authenticator);
 		span_export_close(server->spans);
 	}
+	dav_close(server->dav);
 	spawn_table_close(server->spawn_table);
 	key_opener_close(server->opener);
 	reload_clear(&program.reload);

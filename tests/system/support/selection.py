@@ -15,7 +15,7 @@ import tools
 
 # The areas that are about requests and responses, whatever carries them.
 OVER = ("protocol", "static", "cache", "workers", "cgi-fastcgi", "upstream-http",
-        "security")
+        "security", "dav")
 NONE = "none"  # for tests that choose no backend
 FIRST = "first"
 

@@ -10,7 +10,7 @@ PACKAGES = {
     "ab": "apache2-utils", "brotli": "brotli", "certbot": "certbot", "chromium": "chromium",
     "dehydrated": "dehydrated", "gnuplot": "gnuplot-nox",
     "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
-    "htpasswd": "apache2-utils", "httperf": "httperf", "lego": "lego",
+    "htpasswd": "apache2-utils", "httperf": "httperf", "lego": "lego", "litmus": "litmus",
     "nghttp": "nghttp2-client", "nginx": "nginx-light", "node": "nodejs", "openssl": "openssl",
     "pebble": "pebble",
     "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",

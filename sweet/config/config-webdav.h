@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-webdav.h - where clients may write files (the key webdav), and where they must not.
+ */
+#ifndef SWEET_CONFIG_WEBDAV_H
+#define SWEET_CONFIG_WEBDAV_H
+
+#include "config/config-tree.h"
+#include "config/configuration.h"
+
+/* Complains of paths with webdav that are not safe; call it when all scopes are there. */
+void config_webdav_check(struct config_tree *tree, struct config *config);
+
+#endif

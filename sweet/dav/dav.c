@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dav.c - see dav.h: from a request to the method that helper threads run, and to the response.
+ *
+ * What a call has is freed by a helper if that may block: to close a file without a name frees its
+ * disk space.
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/server.h"
+#include "core/short-response.h"
+#include "core/text-response.h"
+#include "dav/dav-body.h"
+#include "dav/dav-call.h"
+#include "dav/dav-multistatus.h"
+#include "dav/dav.h"
+
+#define LOCKS_MAX 4096u
+#define PIECE ((size_t)256 << 10) /* bytes of a body that are written at a time */
+
+static_assert(sizeof(struct dav_call *) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+/* --- the server's part ----------------------------------------------------------------------- */
+
+struct dav *dav_open(unsigned helpers)
+{
+	struct dav *dav = calloc(1, sizeof(*dav));
+
+	if (!dav)
+		return NULL;
+	pthread_mutex_init(&dav->mutex, NULL);
+	dav->helpers = helpers;
+	dav->locks = dav_locks_open(LOCKS_MAX);
+	if (dav->locks)
+		return dav;
+	dav_close(dav);
+	return NULL;
+}
+
+void dav_stop(struct dav *dav)
+{
+	if (!dav)
+		return;
+	atomic_store(&dav->leaving, true);
+	thread_pool_close(dav->threads);
+	dav->threads = NULL;
+}
+
+void dav_close(struct dav *dav)
+{
+	if (!dav)
+		return;
+	dav_stop(dav);
+	dav_locks_close(dav->locks);
+	pthread_mutex_destroy(&dav->mutex);
+	free(dav);
+}
+
+/* Returns the threads for what takes long; NULL: they cannot be started. */
+static struct thread_pool *own_threads(struct dav *dav)
+{
+	struct thread_pool *threads;
+
+	pthread_mutex_lock(&dav->mutex);
+	if (!dav->threads)
+		dav->threads = thread_pool_open(dav->helpers);
+	threads = dav->threads;
+	pthread_mutex_unlock(&dav->mutex);
+	return threads;
+}
+
+/* --- the methods ------------------------------------------------------------------------------- */
+
+static const struct method {
+	void (*run)(struct dav_call *call);
+	bool reads_xml; /* its body */
+	bool changes;	/* what its path names, which then must not be the root of all */
+	bool folders;	/* may take as long as a folder is large */
+} methods[DAV_METHODS] = {
+	[DAV_PUT] = {.run = dav_put_begin, .changes = true},
+	[DAV_DELETE] = {.run = dav_delete, .changes = true, .folders = true},
+	[DAV_MKCOL] = {.run = dav_mkcol},
+	[DAV_COPY] = {.run = dav_copy, .folders = true},
+	[DAV_MOVE] = {.run = dav_move, .changes = true, .folders = true},
+	[DAV_PROPFIND] = {.run = dav_propfind, .reads_xml = true},
+	[DAV_PROPPATCH] = {.run = dav_proppatch, .reads_xml = true},
+	[DAV_LOCK] = {.run = dav_lock, .reads_xml = true},
+	[DAV_UNLOCK] = {.run = dav_unlock},
+};
+
+bool dav_takes(const struct request *request)
+{
+	return dav_method_of(request) != DAV_METHODS;
+}
+
+static struct dav_call *call_of(const struct transaction *transaction)
+{
+	return *(struct dav_call *const *)(const void *)transaction->scratch;
+}
+
+static void free_call(struct dav_call *call)
+{
+	dav_put_discard(call);
+	dav_request_clear(&call->request);
+	dav_place_clear(&call->at);
+	dav_place_clear(&call->to);
+	for (unsigned i = 0; call->tagged && i < call->request.condition.list_count; i++)
+		dav_place_clear(&call->tagged[i]);
+	g_free(call->tagged);
+	g_free(call->body);
+	if (call->lines)
+		g_string_free(call->lines, TRUE);
+	if (call->text)
+		g_string_free(call->text, TRUE);
+	g_free(call);
+}
+
+static void discard_work(struct job *job)
+{
+	dav_put_discard((struct dav_call *)job);
+}
+
+static void discarded(struct job *job)
+{
+	free_call((struct dav_call *)job);
+}
+
+/* Ends the call, without its transaction. */
+static void end_call(struct dav_call *call)
+{
+	struct server *server = call->transaction->thread->server;
+
+	/* At the end of the server there are no threads any more. */
+	if (!call->upload || atomic_load(&call->dav->leaving)) {
+		free_call(call);
+		return;
+	}
+	call->job.work = discard_work;
+	call->job.done = discarded;
+	thread_pool_submit(server->thread_pool, &call->job);
+}
+
+static void finish(struct transaction *transaction)
+{
+	end_call(call_of(transaction));
+}
+
+/* --- the response ----------------------------------------------------------------------------- */
+
+static void respond_with_text(struct transaction *transaction, GString *text)
+{
+	int error = text_response_set(transaction, DAV_XML_TYPE, text);
+
+	if (!error)
+		return;
+	transaction->head_length = 0;
+	(void)transaction_refuse(transaction, 503, "no memory for the response");
+}
+
+/* Sets the response of a call, and ends the call. */
+static enum respond respond(struct dav_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	GString *text = g_steal_pointer(&call->text);
+	size_t length = 0;
+
+	transaction->finish = NULL;
+	(void)transaction_refuse(transaction, call->status, call->reason);
+	if (call->status == 405)
+		length = (size_t)g_snprintf(transaction->head_buffer,
+					    sizeof(transaction->head_buffer), "%s", DAV_ALLOW);
+	else if (call->lines)
+		length = (size_t)g_snprintf(transaction->head_buffer,
+					    sizeof(transaction->head_buffer), "%s",
+					    call->lines->str);
+	if (!text && call->status == 201)
+		length += (size_t)g_snprintf(transaction->head_buffer + length,
+					     sizeof(transaction->head_buffer) - length,
+					     "Content-Length: 0\r\n");
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = length;
+	transaction->bodiless = !text && call->status < 300;
+	end_call(call);
+	/* From here on the scratch memory belongs to the text response. */
+	if (text)
+		respond_with_text(transaction, text);
+	return RESPOND_NOW;
+}
+
+static void answer(struct dav_call *call)
+{
+	struct transaction *transaction = call->transaction;
+
+	(void)respond(call);
+	transaction->done(transaction);
+}
+
+/* --- the work ----------------------------------------------------------------------------------- */
+
+static void work(struct job *job)
+{
+	struct dav_call *call = (struct dav_call *)job;
+
+	methods[call->request.method].run(call);
+}
+
+static void worked(struct job *job)
+{
+	answer((struct dav_call *)job);
+}
+
+/* own: what may take long runs on WebDAV's threads, so that files are opened meanwhile. */
+static enum respond submit(struct dav_call *call, bool own, void (*run)(struct job *job),
+			   void (*done)(struct job *job))
+{
+	struct thread_pool *threads =
+		own ? own_threads(call->dav) : call->transaction->thread->server->thread_pool;
+
+	if (!threads) {
+		dav_fail(call, 503, "no threads for it");
+		return respond(call);
+	}
+	call->job.work = run;
+	call->job.done = done;
+	thread_pool_submit(threads, &call->job);
+	return RESPOND_LATER;
+}
+
+/* --- bodies of XML -------------------------------------------------------------------------------- */
+
+static enum respond received_xml(struct transaction *transaction)
+{
+	struct dav_call *call = call_of(transaction);
+	size_t run;
+	const void *bytes =
+		transaction->upload ? NC_data(&transaction->upload_hold, &run, 0) : NULL;
+
+	if (bytes && run >= transaction->upload_length) {
+		call->body_length = (size_t)transaction->upload_length;
+		call->body = g_memdup2(bytes, call->body_length);
+	}
+	transaction->drop_upload(transaction);
+	return submit(call, false, work, worked);
+}
+
+static enum respond ask_xml(struct dav_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	uint64_t most = transaction->scope->max_body;
+
+	transaction->received = received_xml;
+	transaction->receive(transaction, most ? MIN(most, DAV_BODY_MAX) : DAV_BODY_MAX);
+	return RESPOND_LATER;
+}
+
+/* --- PUT ------------------------------------------------------------------------------------------- */
+
+static void piece_work(struct job *job)
+{
+	struct dav_call *call = (struct dav_call *)job;
+
+	dav_put_piece(call);
+	if (!call->status && !call->transaction->upload_more)
+		dav_put_end(call);
+}
+
+static void ask_piece(struct dav_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	uint64_t most = transaction->scope->max_body;
+	size_t window = MIN(PIECE, transaction->thread->server->max_unit);
+
+	transaction->receive_piece(transaction, most ? most : UINT64_MAX, window);
+}
+
+static void piece_done(struct job *job)
+{
+	struct dav_call *call = (struct dav_call *)job;
+
+	if (call->status)
+		answer(call);
+	else
+		ask_piece(call);
+}
+
+static enum respond received_piece(struct transaction *transaction)
+{
+	/* The end of the file waits for the disk. */
+	return submit(call_of(transaction), !transaction->upload_more, piece_work, piece_done);
+}
+
+static void put_begun(struct job *job)
+{
+	struct dav_call *call = (struct dav_call *)job;
+	struct transaction *transaction = call->transaction;
+
+	if (call->status) {
+		answer(call);
+	} else if (transaction->has_upload) {
+		transaction->received = received_piece;
+		ask_piece(call);
+	} else {
+		if (submit(call, true, piece_work, piece_done) == RESPOND_NOW)
+			transaction->done(transaction);
+	}
+}
+
+/* --- the request ------------------------------------------------------------------------------------ */
+
+/* Finds the places of the request's fields. */
+static int find_places(struct dav_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	const struct dav_request *request = &call->request;
+	int status = dav_place_set(&call->at, transaction->scope, transaction->path,
+				   methods[request->method].changes);
+
+	if (!status && (request->method == DAV_COPY || request->method == DAV_MOVE))
+		status = dav_place_find(&call->to, transaction, request->destination, true);
+	if (request->has_if && request->condition.lists[0].resource.at)
+		call->tagged = g_new0(struct dav_place, request->condition.list_count);
+	/* Those of others have no locks and no tags. */
+	for (unsigned i = 0; call->tagged && i < request->condition.list_count; i++)
+		if (dav_place_find(&call->tagged[i], transaction,
+				   request->condition.lists[i].resource, false))
+			dav_place_clear(&call->tagged[i]);
+	return status;
+}
+
+static enum respond begin(struct dav_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	const struct method *method = &methods[call->request.method];
+	int status = find_places(call);
+
+	if (status) {
+		dav_fail(call, status, "a name or destination that must not be written");
+		return respond(call);
+	}
+	if (method->reads_xml && transaction->has_upload)
+		return ask_xml(call);
+	if (call->request.method == DAV_PUT)
+		return submit(call, false, work, put_begun);
+	/* No body of MKCOL is defined (RFC 4918, section 9.3). */
+	if (call->request.method == DAV_MKCOL && transaction->has_upload) {
+		dav_fail(call, 415, "MKCOL with a body");
+		return respond(call);
+	}
+	return submit(call, method->folders, work, worked);
+}
+
+enum respond dav_respond(struct transaction *transaction)
+{
+	struct dav_call *call = g_new0(struct dav_call, 1);
+	const char *reason;
+	int status = dav_request_read(&call->request, transaction->request, &reason);
+
+	call->dav = transaction->thread->server->dav;
+	call->transaction = transaction;
+	call->job.loop = transaction->thread->loop;
+	memcpy(transaction->scratch, &call, sizeof(struct dav_call *));
+	transaction->finish = finish;
+	if (status) {
+		dav_fail(call, status, reason);
+		return respond(call);
+	}
+	return begin(call);
+}
