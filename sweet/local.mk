@@ -29,20 +29,20 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/request.c sweet/http/request.h \
 	sweet/http/request-internal.h sweet/http/request-line.c \
 	sweet/http/request-escape.c sweet/http/request-escape.h \
-	sweet/http/request-rule.c sweet/http/request-rule.h \
+	sweet/rules/request-rule.c sweet/rules/request-rule.h \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
-	sweet/http/cgihead.c sweet/http/cgihead.h \
+	sweet/program/cgihead.c sweet/program/cgihead.h \
 	sweet/http/forwarded.c sweet/http/forwarded.h \
 	sweet/http/header-lines.c sweet/http/header-lines.h \
-	sweet/http/path-pattern.c sweet/http/path-pattern.h \
-	sweet/http/template.c sweet/http/template.h \
-	sweet/http/variable.c sweet/http/variable.h \
-	sweet/http/header-rule.c sweet/http/header-rule.h \
-	sweet/http/fcgi.c sweet/http/fcgi.h \
-	sweet/http/upstream-head.c sweet/http/upstream-head.h \
-	sweet/http/upstream-request.c sweet/http/upstream-request.h \
-	sweet/http/upstream-reply.c sweet/http/upstream-reply.h \
+	sweet/rules/path-pattern.c sweet/rules/path-pattern.h \
+	sweet/rules/template.c sweet/rules/template.h \
+	sweet/rules/variable.c sweet/rules/variable.h \
+	sweet/rules/header-rule.c sweet/rules/header-rule.h \
+	sweet/program/fcgi.c sweet/program/fcgi.h \
+	sweet/program/upstream-head.c sweet/program/upstream-head.h \
+	sweet/program/upstream-request.c sweet/program/upstream-request.h \
+	sweet/program/upstream-reply.c sweet/program/upstream-reply.h \
 	sweet/base/balancer.c sweet/base/balancer.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/body.c sweet/http/body.h \
@@ -57,9 +57,9 @@ sweet_libsweet_a_SOURCES = \
 	sweet/log/span.c sweet/log/span.h sweet/log/span-json.c sweet/log/span-json.h \
 	sweet/log/span-export.c sweet/log/span-export.h sweet/log/span-send.h \
 	sweet/config/config-trace.c sweet/config/config-trace.h sweet/conn/output-export.c \
-	sweet/http/coded-head.c sweet/http/coded-head.h \
+	sweet/coding/coded-head.c sweet/coding/coded-head.h \
 	sweet/handler/coded-response.c sweet/handler/coded-response.h \
-	sweet/http/traceparent.c sweet/http/traceparent.h sweet/http/meta.c sweet/http/meta.h \
+	sweet/http/traceparent.c sweet/http/traceparent.h sweet/program/meta.c sweet/program/meta.h \
 	sweet/config/config-value.c sweet/config/config-value.h \
 	sweet/config/config-chain.c sweet/config/config-chain.h \
 	sweet/config/config-file.c sweet/config/config-file.h \
@@ -83,8 +83,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/auth/apr1.c sweet/auth/apr1.h \
 	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
 	sweet/http/accept.c sweet/http/accept.h \
-	sweet/http/encoder.c sweet/http/encoder.h \
-	sweet/http/compress-rule.c sweet/http/compress-rule.h \
+	sweet/coding/encoder.c sweet/coding/encoder.h \
+	sweet/coding/compress-rule.c sweet/coding/compress-rule.h \
 	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
 	sweet/base/address.c sweet/base/address.h \
 	sweet/spawn/endpoint.c sweet/spawn/endpoint.h \
@@ -149,7 +149,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/files/file-cache-revalidate.c \
 	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
 	sweet/core/site.c sweet/core/site.h \
-	sweet/http/cacheable.c sweet/http/cacheable.h \
+	sweet/program/cacheable.c sweet/program/cacheable.h \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
 	sweet/respcache/respcache-internal.h \
@@ -261,13 +261,13 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
 	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
 if HAVE_ZSTD
-sweet_libsweet_a_SOURCES += sweet/http/encoder-zstd.c
+sweet_libsweet_a_SOURCES += sweet/coding/encoder-zstd.c
 endif
 if HAVE_BROTLI
-sweet_libsweet_a_SOURCES += sweet/http/encoder-br.c
+sweet_libsweet_a_SOURCES += sweet/coding/encoder-br.c
 endif
 if HAVE_ZLIB
-sweet_libsweet_a_SOURCES += sweet/http/encoder-gzip.c
+sweet_libsweet_a_SOURCES += sweet/coding/encoder-gzip.c
 endif
 if HAVE_CURL
 sweet_libsweet_a_SOURCES += sweet/log/span-send.c

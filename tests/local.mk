@@ -127,18 +127,18 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-redirect \
 	tests/unit/sweet/http/test-field \
 	tests/unit/sweet/http/test-cachecontrol \
-	tests/unit/sweet/http/test-cacheable \
+	tests/unit/sweet/program/test-cacheable \
 	tests/unit/sweet/http/test-cachekey \
 	tests/unit/sweet/respcache/test-respcache \
 	tests/unit/sweet/respcache/test-respcache-flight \
 	tests/unit/sweet/respcache/test-respcache-purge \
 	tests/unit/sweet/respcache/test-respcache-variant \
 	tests/unit/sweet/respcache/test-respcache-threads \
-	tests/unit/sweet/http/test-cgihead \
-	tests/unit/sweet/http/test-fcgi \
-	tests/unit/sweet/http/test-upstream-head \
-	tests/unit/sweet/http/test-upstream-reply \
-	tests/unit/sweet/http/test-upstream-request \
+	tests/unit/sweet/program/test-cgihead \
+	tests/unit/sweet/program/test-fcgi \
+	tests/unit/sweet/program/test-upstream-head \
+	tests/unit/sweet/program/test-upstream-reply \
+	tests/unit/sweet/program/test-upstream-request \
 	tests/unit/sweet/spawn/test-http-message \
 	tests/unit/sweet/spawn/test-upstream-link \
 	tests/unit/sweet/spawn/test-permits \
@@ -164,19 +164,19 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-docroot-open \
 	tests/unit/sweet/spawn/test-upstream-link-http \
 	tests/unit/sweet/http/test-header-lines \
-	tests/unit/sweet/http/test-path-pattern \
-	tests/unit/sweet/http/test-template \
-	tests/unit/sweet/http/test-variable \
+	tests/unit/sweet/rules/test-path-pattern \
+	tests/unit/sweet/rules/test-template \
+	tests/unit/sweet/rules/test-variable \
 	tests/unit/sweet/config/test-path-rules \
-	tests/unit/sweet/http/test-header-rule \
+	tests/unit/sweet/rules/test-header-rule \
 	tests/unit/sweet/http/test-request-escape \
-	tests/unit/sweet/http/test-request-rule \
-	tests/unit/sweet/http/test-meta \
+	tests/unit/sweet/rules/test-request-rule \
+	tests/unit/sweet/program/test-meta \
 	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
 	tests/unit/sweet/base/test-random-id \
 	tests/unit/sweet/base/test-record-ring \
-	tests/unit/sweet/http/test-coded-head \
+	tests/unit/sweet/coding/test-coded-head \
 	tests/unit/sweet/handler/test-coded-response \
 	tests/unit/sweet/log/test-span-json \
 	tests/unit/sweet/http/test-traceparent \
@@ -184,8 +184,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
 	tests/unit/sweet/http/test-accept \
-	tests/unit/sweet/http/test-encoder \
-	tests/unit/sweet/http/test-compress-rule \
+	tests/unit/sweet/coding/test-encoder \
+	tests/unit/sweet/coding/test-compress-rule \
 	tests/unit/sweet/http/test-autoindex-render \
 	tests/unit/sweet/core/test-auth \
 	tests/unit/sweet/core/test-auth-clients \
@@ -443,9 +443,9 @@ tests_unit_sweet_http_test_field_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_field_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_field_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_cacheable_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_cacheable_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_cacheable_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_cacheable_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_cacheable_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_cacheable_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_cachekey_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_cachekey_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_cachekey_LDADD = $(sweet_unit_ldadd)
@@ -468,29 +468,29 @@ tests_unit_sweet_http_test_cachecontrol_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_cachecontrol_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_cachecontrol_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_upstream_request_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_upstream_request_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_upstream_request_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_upstream_request_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_upstream_request_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_upstream_request_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_http_message_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_http_message_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_http_message_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_upstream_head_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_upstream_head_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_upstream_head_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_upstream_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_upstream_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_upstream_head_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_upstream_reply_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_upstream_reply_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_upstream_reply_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_upstream_reply_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_upstream_reply_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_upstream_reply_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_cgihead_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_cgihead_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_cgihead_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_cgihead_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_cgihead_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_cgihead_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_fcgi_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_fcgi_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_fcgi_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_fcgi_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_upstream_link_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_upstream_link_CFLAGS = $(sweet_unit_cflags)
@@ -562,13 +562,13 @@ tests_unit_sweet_http_test_response_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_forwarded_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_forwarded_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_forwarded_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_http_test_path_pattern_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_path_pattern_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_path_pattern_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_rules_test_path_pattern_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_rules_test_path_pattern_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_rules_test_path_pattern_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_template_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_template_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_template_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_rules_test_template_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_rules_test_template_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_rules_test_template_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_config_test_path_rules_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_path_rules_CFLAGS = $(sweet_unit_cflags)
@@ -589,18 +589,18 @@ tests_unit_sweet_spawn_test_upstream_link_http_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_http_test_request_escape_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_escape_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_request_escape_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_http_test_request_rule_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_request_rule_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_request_rule_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_http_test_variable_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_variable_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_variable_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_http_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_header_rule_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_header_rule_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_http_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_meta_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_meta_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_rules_test_request_rule_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_rules_test_request_rule_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_rules_test_request_rule_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_rules_test_variable_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_rules_test_variable_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_rules_test_variable_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_rules_test_header_rule_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_rules_test_header_rule_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_rules_test_header_rule_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_program_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_program_test_meta_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_program_test_meta_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_auth_test_ip_acl_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_auth_test_ip_acl_CFLAGS = $(sweet_unit_cflags)
@@ -643,13 +643,13 @@ tests_unit_sweet_files_test_read_directory_LDADD = $(sweet_unit_ldadd)
 if HAVE_BROTLI
 decoding_libs = -lbrotlidec
 endif
-tests_unit_sweet_http_test_encoder_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_encoder_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_encoder_LDADD = $(sweet_unit_ldadd) $(decoding_libs)
+tests_unit_sweet_coding_test_encoder_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_coding_test_encoder_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_coding_test_encoder_LDADD = $(sweet_unit_ldadd) $(decoding_libs)
 
-tests_unit_sweet_http_test_compress_rule_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_compress_rule_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_compress_rule_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_coding_test_compress_rule_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_coding_test_compress_rule_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_coding_test_compress_rule_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_files_test_compressor_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_compressor_CFLAGS = $(sweet_unit_cflags)
@@ -746,9 +746,9 @@ tests_unit_sweet_base_test_random_id_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_random_id_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_random_id_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_coded_head_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_coded_head_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_coded_head_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_coding_test_coded_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_coding_test_coded_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_coding_test_coded_head_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_handler_test_coded_response_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_handler_test_coded_response_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_handler_test_coded_response_LDADD = $(sweet_unit_ldadd)

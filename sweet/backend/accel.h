@@ -7,7 +7,7 @@
 #define SWEET_ACCEL_H
 
 #include "backend/backend-call.h"
-#include "http/cgihead.h"
+#include "program/cgihead.h"
 
 enum accel {
 	ACCEL_NONE,   /* the program responds itself */

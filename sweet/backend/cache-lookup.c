@@ -19,7 +19,7 @@
 #include "backend/cache-store.h"
 #include "base/decimal.h"
 #include "core/cache-place.h"
-#include "http/upstream-request.h"
+#include "program/upstream-request.h"
 
 #define LINES_MAX 224 /* bytes of header lines that are added to each response */
 #define VARY "Vary: Accept-Encoding\r\n"

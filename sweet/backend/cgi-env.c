@@ -13,7 +13,7 @@
 
 #include "backend/cgi-env.h"
 #include "core/request-value.h"
-#include "http/meta.h"
+#include "program/meta.h"
 #include "tls/tls.h"
 
 #define SCRIPT_MAX (REQUEST_TARGET_MAX + NAME_MAX + 1) /* bytes of a script's file name */

@@ -8,7 +8,7 @@
 
 #include "backend/upstream-internal.h"
 #include "base/escape.h"
-#include "http/meta.h"
+#include "program/meta.h"
 #include "spawn/fcgi-message.h"
 
 #define ERRORS_MAX 16384u   /* bytes of error output that are logged for one request */

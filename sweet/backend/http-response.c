@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/upstream-internal.h"
-#include "http/upstream-request.h"
+#include "program/upstream-request.h"
 #include "spawn/http-message.h"
 
 static_assert(HTTP_MESSAGE_UNKNOWN == TRANSACTION_UNKNOWN, "one value for an unknown length");

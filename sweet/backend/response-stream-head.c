@@ -13,7 +13,7 @@
 #include "backend/cache-store.h"
 #include "backend/cache-validate.h"
 #include "backend/response-stream-internal.h"
-#include "http/cgihead.h"
+#include "program/cgihead.h"
 #include "http/response.h"
 
 /* The program responds with a unit as the body: checks and holds it. */

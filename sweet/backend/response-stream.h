@@ -24,7 +24,7 @@
 
 #include "backend/backend-call.h"
 #include "backend/read-buffer.h"
-#include "http/cgihead.h"
+#include "program/cgihead.h"
 
 struct response_spool;
 struct response_stream;

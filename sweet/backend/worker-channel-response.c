@@ -12,7 +12,7 @@
 #include "backend/worker-channel-internal.h"
 #include "backend/backpressure.h"
 #include "core/page-memory.h"
-#include "http/cgihead.h"
+#include "program/cgihead.h"
 #include "http/response.h"
 
 /* The library returns credit for several pieces at once: it may be due if that many are kept. */

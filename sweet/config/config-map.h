@@ -7,7 +7,7 @@
 
 #include "config/config-tree.h"
 #include "config/configuration.h"
-#include "http/template.h"
+#include "rules/template.h"
 
 /* Makes the tables of a configuration. */
 void config_maps(struct config_tree *tree, struct config *config);

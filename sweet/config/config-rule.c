@@ -7,10 +7,10 @@
 #include "auth/ip-acl.h"
 #include "config/config-rule.h"
 #include "config/config-value.h"
-#include "http/header-rule.h"
-#include "http/request-rule.h"
+#include "rules/header-rule.h"
+#include "rules/request-rule.h"
 #include "http/request.h"
-#include "http/template.h"
+#include "rules/template.h"
 
 bool rule_is_field_text(const char *text)
 {

@@ -11,10 +11,10 @@
 #include "config/config-rule.h"
 #include "config/config-scope.h"
 #include "event/client-limit.h"
-#include "http/header-rule.h"
-#include "http/path-pattern.h"
-#include "http/request-rule.h"
-#include "http/template.h"
+#include "rules/header-rule.h"
+#include "rules/path-pattern.h"
+#include "rules/request-rule.h"
+#include "rules/template.h"
 
 /* All patterns apply to all paths of their host: their product is limited. */
 #define SCOPES_MAX 20000u

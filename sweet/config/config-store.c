@@ -13,7 +13,7 @@
 #include "config/config-store.h"
 #include "config/config-value.h"
 #include "http/mime.h"
-#include "http/variable.h"
+#include "rules/variable.h"
 #include "log/log-format.h"
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong)

@@ -9,10 +9,10 @@
 #include "config/config-map.h"
 #include "config/configuration.h"
 #include "event/client-limit.h"
-#include "http/header-rule.h"
-#include "http/path-pattern.h"
-#include "http/request-rule.h"
-#include "http/template.h"
+#include "rules/header-rule.h"
+#include "rules/path-pattern.h"
+#include "rules/request-rule.h"
+#include "rules/template.h"
 #include "log/log-format.h"
 
 static void free_rules(struct scope *scope)

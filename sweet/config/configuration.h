@@ -20,9 +20,9 @@
 #include "base/slice.h"
 #include "config/pool-config.h"
 #include "event/loop.h"
-#include "http/cacheable.h"
-#include "http/compress-rule.h"
-#include "http/variable.h"
+#include "program/cacheable.h"
+#include "coding/compress-rule.h"
+#include "rules/variable.h"
 #include "log/span-send.h"
 #include "tls/tls.h"
 

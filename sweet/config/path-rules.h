@@ -10,7 +10,7 @@
 #define SWEET_PATH_RULES_H
 
 #include "config/configuration.h"
-#include "http/path-pattern.h"
+#include "rules/path-pattern.h"
 
 /* Of one thread: decisions are remembered, since they depend on host and path alone. */
 struct path_memory;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/slice.h"
-#include "http/variable.h"
+#include "rules/variable.h"
 
 enum pool_protocol { POOL_WORKER, POOL_FASTCGI, POOL_CGI, POOL_HTTP };
 

@@ -6,7 +6,7 @@
 #define SWEET_REQUEST_VALUE_H
 
 #include "core/transaction.h"
-#include "http/template.h"
+#include "rules/template.h"
 
 /* A template_value(); transaction: whose request is set. */
 struct slice request_value(const void *transaction, enum template_variable variable,

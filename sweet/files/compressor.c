@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #include "files/compressor.h"
-#include "http/encoder.h"
+#include "coding/encoder.h"
 
 #define WAITING_MAX 256u
 #define PIECE ((size_t)64 << 10) /* bytes; always the same: they decide what is written */

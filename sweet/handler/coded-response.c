@@ -18,7 +18,7 @@
 
 #include "core/server.h"
 #include "handler/coded-response.h"
-#include "http/coded-head.h"
+#include "coding/coded-head.h"
 
 #define STEP_MAX ((size_t)64 << 10)    /* bytes that are encoded before something is sent */
 #define OUTPUT_MAX ((size_t)1 << 20)   /* bytes of one piece; the encoders' buffers are smaller */

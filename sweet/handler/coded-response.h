@@ -7,7 +7,7 @@
 #define SWEET_CODED_RESPONSE_H
 
 #include "core/transaction.h"
-#include "http/encoder.h"
+#include "coding/encoder.h"
 
 /*
  * Call it for a response of a program before anything is sent.  Changes it if it is to be

@@ -10,7 +10,7 @@
 #include "core/server.h"
 #include "core/short-response.h"
 #include "handler/phase.h"
-#include "http/request-rule.h"
+#include "rules/request-rule.h"
 
 enum phase phase_method(struct transaction *transaction)
 {

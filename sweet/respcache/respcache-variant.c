@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/holds.h"
-#include "http/compress-rule.h"
+#include "coding/compress-rule.h"
 #include "http/field.h"
 #include "respcache/respcache-internal.h"
 

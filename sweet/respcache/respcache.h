@@ -18,7 +18,7 @@
 
 #include "event/loop.h"
 #include "files/compressor.h"
-#include "http/cacheable.h"
+#include "program/cacheable.h"
 #include "http/cachekey.h"
 #include "http/request.h"
 

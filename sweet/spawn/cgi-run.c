@@ -16,7 +16,7 @@
 #include <glib.h>
 
 #include "base/escape.h"
-#include "http/meta.h"
+#include "program/meta.h"
 #include "log/log.h"
 #include "spawn/cgi-run.h"
 

@@ -13,8 +13,8 @@
 
 #include "base/body-queue.h"
 #include "event/loop.h"
-#include "http/fcgi.h"
-#include "http/upstream-reply.h"
+#include "program/fcgi.h"
+#include "program/upstream-reply.h"
 #include "base/balancer.h"
 
 #define UPSTREAM_PART_MAX ((size_t)65528) /* bytes of a body at a time: a record, without padding */

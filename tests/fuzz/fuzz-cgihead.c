@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-cgihead.c - the head of a program's response (sweet/http/cgihead.c), the part
+ * fuzz-cgihead.c - the head of a program's response (sweet/program/cgihead.c), the part
  * of it that a client gets (response.c), and whether it may be cached (cacheable.c).
  */
 #include "base/syntax.h"
-#include "http/cacheable.h"
-#include "http/cgihead.h"
+#include "program/cacheable.h"
+#include "program/cgihead.h"
 #include "http/field.h"
 #include "http/response.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-fcgi.c - FastCGI records (sweet/http/fcgi.c): the bytes of an application have
+ * fuzz-fcgi.c - FastCGI records (sweet/program/fcgi.c): the bytes of an application have
  * the same meaning for any division into pieces, and written variables can be read
  * again.
  */
-#include "http/fcgi.h"
+#include "program/fcgi.h"
 
 #include "fuzz.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-meta.c - the variables of a request that programs get (sweet/http/meta.c): for
+ * fuzz-meta.c - the variables of a request that programs get (sweet/program/meta.c): for
  * any input of the client, each has a name of its own, which no other field can
  * produce, and fits or is refused.
  */
-#include "http/meta.h"
+#include "program/meta.h"
 
 #include "head.h"
 

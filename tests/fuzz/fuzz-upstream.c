@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-upstream.c - the response of an HTTP server behind this one, as it arrives
- * (sweet/http/upstream-reply.c, upstream-head.c), and what a client gets of its head (response.c).
+ * (sweet/program/upstream-reply.c, upstream-head.c), and what a client gets of its head (response.c).
  * However the bytes are divided, the response is the same.
  */
 #include "http/field.h"
 #include "http/response.h"
-#include "http/upstream-reply.h"
+#include "program/upstream-reply.h"
 
 #include "fuzz.h"
 

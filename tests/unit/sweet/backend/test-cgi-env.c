@@ -4,7 +4,7 @@
  * variables that programs of each protocol get.
  */
 #include "backend/cgi-env.h"
-#include "http/meta.h"
+#include "program/meta.h"
 
 #include "call-fixture.h"
 

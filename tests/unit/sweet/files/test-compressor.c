@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "files/compressor.h"
-#include "http/encoder.h"
+#include "coding/encoder.h"
 
 #include "loop-fixture.h"
 

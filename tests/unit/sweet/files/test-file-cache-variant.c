@@ -4,7 +4,7 @@
  * turn (file-cache-tick.c): made once for a version, shared, and freed with it.
  */
 #include "files/file-cache-tick.h"
-#include "http/encoder.h"
+#include "coding/encoder.h"
 
 #include "file-cache-fixture.h"
 

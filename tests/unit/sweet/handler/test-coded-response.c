@@ -12,7 +12,7 @@
 
 #include "core/server.h"
 #include "handler/coded-response.h"
-#include "http/encoder.h"
+#include "coding/encoder.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-respcache-variant.c - unit tests of respcache-variant.c: which responses have
  * variants, their lines and tags, and that they end with their source.
  */
-#include "http/encoder.h"
+#include "coding/encoder.h"
 
 #include "respcache-fixture.h"
 

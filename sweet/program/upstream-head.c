@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upstream-head.c - see upstream-head.h.  No state, no allocation: any thread may call it.
+ *
+ * A server behind this one may be under an attacker's influence, or a proxy itself.  If it and this
+ * server disagree on the end of a response, the rest becomes the response to another client's
+ * request (response splitting).  So whatever two readers could read in two ways is refused.
+ */
+#include "base/syntax.h"
+#include "http/field.h"
+#include "program/upstream-head.h"
+
+static const char version[] = "HTTP/1."; /* a digit and a space follow */
+
+#define VERSION (sizeof(version) - 1)
+#define STATUS_LINE (VERSION + 2 + 3) /* the least, with three digits */
+
+/* What the lines have said so far. */
+struct said {
+	unsigned minor, fields;
+	bool length, coding, close, keep_alive, upgrade;
+	unsigned upgrades; /* lines */
+};
+
+static bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+const char *upstream_head_check(struct slice begin)
+{
+	size_t most = begin.length < VERSION ? begin.length : VERSION;
+
+	if (memcmp(begin.at, version, most) != 0)
+		return "does not speak HTTP/1.1";
+	if (begin.length > VERSION && begin.at[VERSION] != '0' && begin.at[VERSION] != '1')
+		return "does not speak HTTP/1.1";
+	return NULL;
+}
+
+/* Removes the first line from *rest.  The reason phrase is of no use, and may be missing. */
+static const char *take_status_line(struct upstream_head *head, struct said *said,
+				    struct slice *rest)
+{
+	const char *at = rest->at, *end = memchr(at, '\n', rest->length);
+	const char *wrong = upstream_head_check(*rest);
+	size_t length;
+
+	if (wrong)
+		return wrong;
+	length = end ? (size_t)(end - at) : 0;
+	if (length < STATUS_LINE + 1 || at[length - 1] != '\r')
+		return "a malformed status line";
+	length--;
+	for (size_t i = VERSION + 1; i < length; i++)
+		if (!syntax_is_value(at[i]))
+			return "a control character in its status line";
+	for (size_t i = STATUS_LINE - 3; i < STATUS_LINE; i++)
+		if (!is_digit(at[i]))
+			return "a malformed status line";
+	if (at[VERSION + 1] != ' ' || (length > STATUS_LINE && at[STATUS_LINE] != ' '))
+		return "a malformed status line";
+	said->minor = (unsigned)(at[VERSION] - '0');
+	head->status = (at[STATUS_LINE - 3] - '0') * 100 + (at[STATUS_LINE - 2] - '0') * 10 +
+		       (at[STATUS_LINE - 1] - '0');
+	if (head->status < 100 || head->status > 599)
+		return "a status that is not from 100 to 599";
+	rest->length -= (size_t)(end + 1 - at);
+	rest->at = end + 1;
+	return NULL;
+}
+
+static void note_connection(struct said *said, struct slice value)
+{
+	struct slice option;
+
+	while (field_part(&value, ',', &option)) {
+		said->close |= slice_is(option, "close");
+		said->keep_alive |= slice_is(option, "keep-alive");
+		said->upgrade |= slice_is(option, "upgrade");
+	}
+}
+
+static const char *note(struct upstream_head *head, struct said *said, struct slice name,
+			struct slice value)
+{
+	if (slice_is(name, "Content-Length"))
+		said->length = true;
+	if (slice_is(name, "Connection"))
+		note_connection(said, value);
+	if (slice_is(name, "Upgrade")) {
+		said->upgrades++;
+		head->upgrade = value;
+	}
+	if (!slice_is(name, "Transfer-Encoding"))
+		return NULL;
+	if (said->coding)
+		return "two Transfer-Encoding lines";
+	said->coding = true;
+	head->chunked = slice_is(value, "chunked");
+	return head->chunked ? NULL : "a transfer coding other than chunked";
+}
+
+/* Stricter than field_line(): a line ends with CRLF. */
+static const char *take_line(struct upstream_head *head, struct said *said, struct slice *rest)
+{
+	struct slice name, line;
+
+	if (syntax_is_blank(rest->at[0]))
+		return "a folded header line";
+	if (++said->fields > UPSTREAM_FIELDS_MAX)
+		return "more than 256 header lines";
+	if (!field_line(rest, &name, &line))
+		return "a malformed header line";
+	if (line.at[line.length] != '\r')
+		return "a header line that ends without CR";
+	return note(head, said, name, field_value(name, line));
+}
+
+/* RFC 9112, section 6. */
+static const char *finish(struct upstream_head *head, const struct said *said)
+{
+	if (said->coding && said->length)
+		return "both a Content-Length and a Transfer-Encoding";
+	if (said->coding && !said->minor)
+		return "a Transfer-Encoding in a response of HTTP/1.0";
+	if (said->coding && (head->status < 200 || head->status == 204))
+		return "a Transfer-Encoding in a response without a body";
+	if (said->length && head->status < 200)
+		return "a Content-Length in an interim response";
+	head->keep_alive = !said->close && (said->minor || said->keep_alive);
+	if (!said->upgrade || said->upgrades != 1)
+		head->upgrade = (struct slice){0};
+	return head->status < 200 && head->status != 101
+		       ? NULL
+		       : cgihead_read_http(&head->fields, head->status, head->lines);
+}
+
+const char *upstream_head_parse(struct upstream_head *head, struct slice text)
+{
+	struct slice rest = text;
+	struct said said = {0};
+	const char *wrong, *from;
+
+	*head = (struct upstream_head){0};
+	wrong = take_status_line(head, &said, &rest);
+	from = rest.at;
+	while (!wrong && rest.length && !field_line_end(rest.at, rest.length))
+		wrong = take_line(head, &said, &rest);
+	if (wrong)
+		return wrong;
+	if (rest.length != 2)
+		return "a header line that ends without CR";
+	head->lines = (struct slice){from, (size_t)(rest.at - from)};
+	return finish(head, &said);
+}
