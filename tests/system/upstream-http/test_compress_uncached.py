@@ -100,9 +100,10 @@ def test_off(behind, path):
 @pytest.mark.parametrize("size", [1024, 65535, 65536, 65537, 3 * MB + 1])
 def test_sizes(behind, size):
     body = pattern(size, seed=2)
-    for answer in (answering(body), lambda request: request.chunks(body[:100], body[100:],
-                                                                   fields=HTML)):
-        app = behind(answer, path=ON, name=f"app{size}{answer is not None}{id(answer)}"[:40])
+    answers = (answering(body),
+               lambda request: request.chunks(body[:100], body[100:], fields=HTML))
+    for name, answer in zip(("known", "chunks"), answers):
+        app = behind(answer, path=ON, name=name)
         assert is_coded(get(app), body)
 
 
