@@ -25,7 +25,8 @@ struct dav_upload;
 struct dav {
 	struct dav_locks *locks;
 	struct thread_pool *threads; /* of what takes long; NULL: not started */
-	pthread_mutex_t mutex;	     /* of that */
+	pthread_mutex_t mutex;	     /* of that, and of the calls */
+	struct dav_call *calls;	     /* all that are not freed */
 	unsigned helpers;
 	_Atomic bool leaving; /* the server ends: what takes long stops */
 };
@@ -35,7 +36,9 @@ struct dav {
 struct dav_call {
 	struct job job; /* must be first */
 	struct dav *dav;
+	struct dav_call *next, **link;
 	struct transaction *transaction;
+	bool over; /* for the transaction: what is left is freed */
 	struct dav_request request;
 	struct dav_place at, to;
 	struct dav_place *tagged;  /* of the lists of If; NULL: none has a tag */

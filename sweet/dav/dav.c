@@ -22,6 +22,8 @@
 
 static_assert(sizeof(struct dav_call *) <= TRANSACTION_SCRATCH, "fits the scratch");
 
+static void free_call(struct dav_call *call);
+
 /* --- the server's part ----------------------------------------------------------------------- */
 
 struct dav *dav_open(unsigned helpers)
@@ -56,6 +58,19 @@ void dav_close(struct dav *dav)
 	dav_locks_close(dav->locks);
 	pthread_mutex_destroy(&dav->mutex);
 	free(dav);
+}
+
+/* No thread runs any more, and no loop reports what they have done. */
+void dav_end_requests(struct dav *dav)
+{
+	while (dav && dav->calls) {
+		struct dav_call *call = dav->calls;
+
+		if (call->over)
+			free_call(call);
+		else
+			call->transaction->done(call->transaction);
+	}
 }
 
 /* Returns the threads for what takes long; NULL: they cannot be started. */
@@ -100,8 +115,29 @@ static struct dav_call *call_of(const struct transaction *transaction)
 	return *(struct dav_call *const *)(const void *)transaction->scratch;
 }
 
+static void add_call(struct dav *dav, struct dav_call *call)
+{
+	pthread_mutex_lock(&dav->mutex);
+	call->next = dav->calls;
+	call->link = &dav->calls;
+	if (call->next)
+		call->next->link = &call->next;
+	dav->calls = call;
+	pthread_mutex_unlock(&dav->mutex);
+}
+
+static void remove_call(struct dav_call *call)
+{
+	pthread_mutex_lock(&call->dav->mutex);
+	*call->link = call->next;
+	if (call->next)
+		call->next->link = call->link;
+	pthread_mutex_unlock(&call->dav->mutex);
+}
+
 static void free_call(struct dav_call *call)
 {
+	remove_call(call);
 	dav_put_discard(call);
 	dav_request_clear(&call->request);
 	dav_place_clear(&call->at);
@@ -132,6 +168,7 @@ static void end_call(struct dav_call *call)
 {
 	struct server *server = call->transaction->thread->server;
 
+	call->over = true;
 	/* At the end of the server there are no threads any more. */
 	if (!call->upload || atomic_load(&call->dav->leaving)) {
 		free_call(call);
@@ -360,6 +397,7 @@ enum respond dav_respond(struct transaction *transaction)
 	call->dav = transaction->thread->server->dav;
 	call->transaction = transaction;
 	call->job.loop = transaction->thread->loop;
+	add_call(call->dav, call);
 	memcpy(transaction->scratch, &call, sizeof(struct dav_call *));
 	transaction->finish = finish;
 	if (status) {

@@ -24,10 +24,11 @@ struct dav;
 struct dav *dav_open(unsigned helpers);
 
 /*
- * Ends the threads, as thread_pool_close() does, with the folders that they are at; then frees it,
- * when no request is left.
+ * Ends the threads, as thread_pool_close() does, with the folders that they are at; then, when no
+ * connection is left, the requests that wait for a thread; then frees it.
  */
 void dav_stop(struct dav *dav);
+void dav_end_requests(struct dav *dav);
 void dav_close(struct dav *dav);
 
 /* Returns true if the method is one that only WebDAV has, or that writes. */

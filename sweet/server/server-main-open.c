@@ -177,6 +177,7 @@ static void close_runners(void)
 		connection_close_all(&runner->thread);
 		thread_logs_stop(&runner->thread.logs);
 	}
+	dav_end_requests(server->dav);
 	cache_lookup_end(server);
 	gateway_close(server->gateway);
 	authenticator_close(server->authenticator);

@@ -2,6 +2,7 @@
 """WebDAV: files and folders that clients write, remove, copy and move; what is refused, and what
 a client leaves behind that goes away."""
 
+import contextlib
 import os
 import threading
 import time
@@ -195,10 +196,13 @@ def test_clients_that_do_not_wait(server, folder):
 @pytest.mark.clear("ends sessions by other means")
 def test_stop_during_upload(start, folder, tmp_path):
     server = dav.begin(start, tmp_path, "--stop-timeout", "0")
-    with Client(server.port) as client:
-        client.send(("PUT /dav/a HTTP/1.1\r\nHost: test\r\nContent-Length: 2000000\r\n"
-                     + dav.login("anna") + "\r\n").encode() + bytes(1000000))
-        server.wait_status(lambda status: status["connections"]["open"] == 2)
+    with contextlib.ExitStack() as stack:
+        # Some wait for the client, others for a thread that writes.
+        for number in range(20):
+            client = stack.enter_context(Client(server.port))
+            client.send((f"PUT /dav/{number} HTTP/1.1\r\nHost: test\r\n"
+                         f"Content-Length: 2000000\r\n{dav.login('anna')}\r\n").encode()
+                        + bytes(1000000))
         server.stop()
     assert names(folder) == []
 
