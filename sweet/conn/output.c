@@ -90,13 +90,7 @@ struct output *output_open(struct thread *thread)
 	transaction->head_length = 0;
 	transaction->date = 0;
 	transaction->length = 0;
-	transaction->body = (struct NC_range){0};
-	transaction->pages = NULL;
-	transaction->ranges = NULL;
-	transaction->holds = NULL;
-	transaction->range_count = transaction->hold_count = 0;
-	transaction->data = NULL;
-	transaction->data_length = 0;
+	transaction_forget_piece(transaction);
 	transaction->file = (struct loop_file){0};
 	transaction->settle = transaction->reset = false;
 	transaction->live = false;

@@ -301,6 +301,18 @@ static inline uint64_t transaction_piece(const struct transaction *transaction)
 	return bytes;
 }
 
+/* Forgets the current piece in the cache or in memory; its holds are the caller's. */
+static inline void transaction_forget_piece(struct transaction *transaction)
+{
+	transaction->body = (struct NC_range){0};
+	transaction->pages = NULL;
+	transaction->ranges = NULL;
+	transaction->holds = NULL;
+	transaction->range_count = transaction->hold_count = 0;
+	transaction->data = NULL;
+	transaction->data_length = 0;
+}
+
 /* Whether the response is only a status and fields, so that the error page can follow. */
 static inline bool transaction_is_bare(const struct transaction *transaction)
 {

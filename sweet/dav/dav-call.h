@@ -85,7 +85,7 @@ struct dav_state {
 	struct filehead head; /* of a file */
 };
 
-/* Returns false only if nobody can tell whether something is there. */
+/* Returns false only if it is unknown whether something is there. */
 bool dav_look(struct dav_call *call, const struct dav_place *place, struct dav_state *state);
 
 /* If, If-Match, If-None-Match ... of the request, for what is there. */

@@ -83,7 +83,7 @@ static void add_lock(struct dav_call *call, const struct dav_body *body, bool ex
 	g_free(other);
 	if (error)
 		return;
-	/* The lock is first, so that nobody else gets one of the new file. */
+	/* The lock is first, so that no other client gets one of the new file. */
 	if (!exists)
 		make_file(call);
 	if (call->status)

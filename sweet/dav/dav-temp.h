@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dav-temp.h - a file that gets its name when it is complete, so that nobody sees a part of it, and
+ * dav-temp.h - a file that gets its name when it is complete, so that no reader sees a part of it, and
  * nothing is left of one that is not.  May block.
  */
 #ifndef SWEET_DAV_TEMP_H

@@ -22,8 +22,6 @@
 
 static_assert(sizeof(struct dav_call *) <= TRANSACTION_SCRATCH, "fits the scratch");
 
-static void free_call(struct dav_call *call);
-
 /* --- the server's part ----------------------------------------------------------------------- */
 
 struct dav *dav_open(unsigned helpers)
@@ -58,19 +56,6 @@ void dav_close(struct dav *dav)
 	dav_locks_close(dav->locks);
 	pthread_mutex_destroy(&dav->mutex);
 	free(dav);
-}
-
-/* No thread runs any more, and no loop reports what they have done. */
-void dav_end_requests(struct dav *dav)
-{
-	while (dav && dav->calls) {
-		struct dav_call *call = dav->calls;
-
-		if (call->over)
-			free_call(call);
-		else
-			call->transaction->done(call->transaction);
-	}
 }
 
 /* Returns the threads for what takes long; NULL: they cannot be started. */
@@ -177,6 +162,19 @@ static void end_call(struct dav_call *call)
 	call->job.work = discard_work;
 	call->job.done = discarded;
 	thread_pool_submit(server->thread_pool, &call->job);
+}
+
+/* No thread runs any more, and no loop reports what they have done. */
+void dav_end_requests(struct dav *dav)
+{
+	while (dav && dav->calls) {
+		struct dav_call *call = dav->calls;
+
+		if (call->over)
+			free_call(call);
+		else
+			call->transaction->done(call->transaction);
+	}
 }
 
 static void finish(struct transaction *transaction)

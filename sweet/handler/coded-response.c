@@ -6,7 +6,7 @@
  * its own before it is called: those of the responder are in `source` meanwhile.
  *
  *   `pending`   the responder was asked for its next piece and will call done()
- *   `waiting`   the connection was told to wait for it
+ *   `waiting`   the connection waits for it
  *   `unsent`    the encoder has bytes that a client could decode after a flush
  *
  * While a piece is pending, what the encoder has is flushed and sent: a program that pauses wants its
@@ -61,13 +61,7 @@ static struct piece piece_take(struct transaction *transaction)
 			      transaction->holds, transaction->range_count, transaction->hold_count,
 			      transaction->data,  transaction->data_length};
 
-	transaction->body = (struct NC_range){0};
-	transaction->pages = NULL;
-	transaction->ranges = NULL;
-	transaction->holds = NULL;
-	transaction->range_count = transaction->hold_count = 0;
-	transaction->data = NULL;
-	transaction->data_length = 0;
+	transaction_forget_piece(transaction);
 	return piece;
 }
 
@@ -153,7 +147,7 @@ static void source_came(struct coded_response *coded, struct transaction *transa
 	coded->source = piece_take(transaction);
 	coded->range = 0;
 	coded->at = 0;
-	/* It cuts the response off, which the connection is told when it asks for more. */
+	/* It cuts the response off, which the connection learns when it asks for more. */
 	coded->failed |= transaction->status == 0;
 	transaction->status = coded->status;
 	/* Only a body of unknown length ends with an empty piece. */

@@ -73,8 +73,8 @@ enum phase phase_try(struct transaction *transaction);
 enum phase phase_handler(struct transaction *transaction);
 
 /*
- * Of phase-method.c: what phases call when a pool responds, with skip as for cache_lookup(), or
- * when none does.
+ * What phases call when a pool responds (phase-pool.c), with skip as for cache_lookup(), or when none
+ * does (phase-method.c).
  */
 enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip);
 enum phase phase_no_pool(struct transaction *transaction);

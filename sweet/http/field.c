@@ -92,6 +92,18 @@ bool field_is_withheld(struct slice name)
 	       slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
+bool field_is_ambiguous(struct slice name)
+{
+	for (size_t i = 0; i < name.length; i++) {
+		char byte = name.at[i], letter = byte | 0x20;
+
+		if (!(letter >= 'a' && letter <= 'z') && !(byte >= '0' && byte <= '9') &&
+		    byte != '-')
+			return true;
+	}
+	return false;
+}
+
 bool field_options_add(struct field_options *options, struct slice value)
 {
 	struct slice name;

@@ -31,6 +31,12 @@ struct slice field_value(struct slice name, struct slice line);
 /* Returns true if a program may not set the field: it concerns one hop, or only the server. */
 bool field_is_withheld(struct slice name);
 
+/*
+ * Returns true if programs that make variables of fields could take the name for another one, as an
+ * underscore for a hyphen: it has other bytes than letters, digits and hyphens.
+ */
+bool field_is_ambiguous(struct slice name);
+
 /* The names in the field Connection: options, and fields that concern one hop only. */
 #define FIELD_OPTIONS_MAX 16u
 

@@ -15,7 +15,7 @@ struct span_sender;
 
 /* What is sent, to whom. */
 struct span_target {
-	char *url; /* NULL: nobody */
+	char *url; /* NULL: none */
 	char *service;
 	char *ca;	/* file of certificates that certify it; NULL: the system's */
 	char **headers; /* "NAME: VALUE" */

@@ -8,6 +8,7 @@
  * map to exactly one variable, and back, pass.
  */
 #include "base/decimal.h"
+#include "http/field.h"
 #include "program/meta.h"
 
 struct out {
@@ -225,14 +226,8 @@ static bool is_withheld(struct slice name, const struct meta_context *context)
 		SLICE_OF("Trailer"),
 		SLICE_OF("Upgrade"),
 	};
-	size_t i;
-
-	for (i = 0; i < name.length; i++) {
-		char byte = name.at[i];
-
-		if (!is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '-')
-			return true;
-	}
+	if (field_is_ambiguous(name))
+		return true;
 	if (slice_is(name, "Authorization"))
 		return !context->authorization && !request_rules_have(context->rules, name);
 	if (slice_is(name, "X-Request-Id"))

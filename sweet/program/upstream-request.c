@@ -97,19 +97,6 @@ static void put_target(struct out *out, const struct request *request, const cha
 			put_escaped(out, query.at[i]);
 }
 
-/* An underscore could imitate a '-' for a program that makes variables of the fields. */
-static bool is_ambiguous(struct slice name)
-{
-	for (size_t i = 0; i < name.length; i++) {
-		char byte = name.at[i];
-
-		if (!((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') &&
-		    !(byte >= '0' && byte <= '9') && byte != '-')
-			return true;
-	}
-	return false;
-}
-
 static bool is_given(const char *text)
 {
 	return text && *text;
@@ -150,7 +137,7 @@ static bool is_omitted(struct slice name, const struct upstream_request_context 
 		SLICE_OF("X-Forwarded-Server"),
 	};
 
-	if (is_ambiguous(name) ||
+	if (field_is_ambiguous(name) ||
 	    (name.length >= 6 && slice_is((struct slice){name.at, 6}, "Proxy-")))
 		return true;
 	if (slice_is(name, "Authorization"))

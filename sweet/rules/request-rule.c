@@ -9,6 +9,7 @@
 #include <glib.h>
 
 #include "base/syntax.h"
+#include "http/field.h"
 #include "rules/request-rule.h"
 
 /* The server, or another key, decides about these; they frame the request, or name its host. */
@@ -38,12 +39,6 @@ static bool is_own(struct slice name)
 	return slice_is_one_of(name, names, G_N_ELEMENTS(names));
 }
 
-/* Programs that get fields as variables cannot tell an underscore from a hyphen. */
-static bool is_name_byte(char byte)
-{
-	return g_ascii_isalnum(byte) || byte == '-';
-}
-
 static const char *parse_value(struct request_rule *rule, const char *text)
 {
 	unsigned permitted = (1u << TEMPLATE_VARIABLES) - 1;
@@ -64,18 +59,19 @@ static const char *parse_value(struct request_rule *rule, const char *text)
 const char *request_rule_parse(struct request_rule *rule, const char *text)
 {
 	bool removes = *text == '-';
-	size_t length = 0;
+	struct slice name;
 
 	*rule = (struct request_rule){0};
 	text += removes;
-	while (is_name_byte(text[length]))
-		length++;
-	if (length == 0 || text[0] == '-' || text[length] != (removes ? '\0' : ':'))
+	name = (struct slice){text, strcspn(text, ":")};
+	/* Another name reaches no program; see field_is_ambiguous(). */
+	if (name.length == 0 || text[0] == '-' || field_is_ambiguous(name) ||
+	    text[name.length] != (removes ? '\0' : ':'))
 		return "must be NAME: VALUE or -NAME, with letters, digits and - in the name";
-	if (is_own((struct slice){text, length}))
+	if (is_own(name))
 		return "must be another field: the server, or another key, decides about this one";
-	rule->name = g_strndup(text, length);
-	return removes ? NULL : parse_value(rule, text + length + 1);
+	rule->name = g_strndup(name.at, name.length);
+	return removes ? NULL : parse_value(rule, text + name.length + 1);
 }
 
 void request_rule_free(struct request_rule *rule)
@@ -125,39 +121,11 @@ static void put_request(GString *head, struct request_rules rules, const struct 
 			put_line(head, request->headers[i].name, request->headers[i].value);
 }
 
-static bool is_condition(struct slice name)
-{
-	return slice_is(name, "Range") ||
-	       (name.length > 3 && slice_is((struct slice){name.at, 3}, "If-"));
-}
-
-/* Points the fields into a head of which every line is valid; returns false if too many. */
-static bool find_fields(struct request *changed, struct slice lines)
-{
-	const char *at = (const char *)memchr(lines.at, '\n', lines.length) + 1;
-	const char *end = lines.at + lines.length;
-
-	changed->header_count = 0;
-	changed->conditional = false;
-	while (*at != '\r') {
-		struct request_header *header = &changed->headers[changed->header_count++];
-		const char *colon = memchr(at, ':', (size_t)(end - at));
-		const char *last = memchr(colon, '\r', (size_t)(end - colon));
-
-		header->name = (struct slice){at, (size_t)(colon - at)};
-		header->value = (struct slice){colon + 2, (size_t)(last - colon - 2)};
-		changed->conditional |= is_condition(header->name);
-		at = last + 2;
-		if (changed->header_count == REQUEST_HEADERS_MAX && *at != '\r')
-			return false;
-	}
-	return true;
-}
-
 char *request_rules_apply(struct request_rules rules, const struct request *request,
 			  template_value *value, const void *context, struct request *changed)
 {
 	GString *head = g_string_sized_new(request->head.length + REQUEST_RULES_MAX);
+	bool fits;
 	size_t theirs;
 
 	put_request(head, rules, request);
@@ -165,14 +133,9 @@ char *request_rules_apply(struct request_rules rules, const struct request *requ
 	for (unsigned i = 0; i < rules.count; i++)
 		if (rules.rules[i].value)
 			put_rule(head, &rules.rules[i], value, context);
-	if (head->len - theirs > REQUEST_RULES_MAX) {
-		g_string_free(head, TRUE);
-		return NULL;
-	}
+	fits = head->len - theirs <= REQUEST_RULES_MAX;
 	g_string_append(head, "\r\n");
-	*changed = *request;
-	changed->head = (struct slice){head->str, head->len};
-	if (find_fields(changed, changed->head))
+	if (fits && request_parse(changed, head->str, head->len) == 0)
 		return g_string_free(head, FALSE);
 	g_string_free(head, TRUE);
 	return NULL;

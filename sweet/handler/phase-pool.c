@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase-pool.c - a pool responds: with the client's request, or with what request-header makes of it.
+ */
+#include "backend/cache-lookup.h"
+#include "core/request-value.h"
+#include "core/server.h"
+#include "handler/phase.h"
+#include "rules/request-rule.h"
+
+/* Looks up with the request that the scope's rules make of the client's. */
+static enum respond look_up_changed(struct transaction *transaction, const struct pool_config *pool,
+				    size_t skip)
+{
+	const struct request *request = transaction->request;
+	const struct scope *scope = transaction->scope;
+	struct request changed;
+	enum respond respond;
+	char *head;
+
+	head = request_rules_apply(
+		(struct request_rules){scope->request_rules, scope->request_rule_count}, request,
+		request_value, transaction, &changed);
+	if (!head)
+		return transaction_refuse(transaction, 431,
+					  "a request that the fields of request-header make too "
+					  "large");
+	/* A rule may hide from the program, which need not compress, what the client accepts. */
+	transaction->coding_count =
+		accept_codings_by(request, scope->compress.order, transaction->codings);
+	transaction->codings_known = true;
+	transaction->request = &changed;
+	respond = cache_lookup(pool->running, transaction, skip);
+	transaction->request = request;
+	g_free(head);
+	return respond;
+}
+
+enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip)
+{
+	const struct request *request = transaction->request;
+
+	if (request->method == METHOD_OTHER && !pool_config_takes(pool, request->method_name))
+		return phase_no_pool(transaction);
+	transaction->pool_name = pool->name;
+	if (transaction->scope->request_rule_count)
+		return phase_responds(look_up_changed(transaction, pool, skip));
+	return phase_responds(cache_lookup(pool->running, transaction, skip));
+}
