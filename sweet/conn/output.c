@@ -193,6 +193,16 @@ void output_refresh_date(struct thread *thread)
 				   : thread->lead_length - strlen("\r\n");
 }
 
+/* Stored responses, and those of one second from another server, have the same date. */
+static void write_date(struct thread *thread, time_t date, char *at)
+{
+	if (date != thread->other_date) {
+		thread->other_date = date;
+		date_format(date, thread->other_date_text);
+	}
+	memcpy(at, thread->other_date_text, DATE_LENGTH);
+}
+
 static char *append(char *at, const void *data, size_t length)
 {
 	memcpy(at, data, length);
@@ -280,7 +290,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	lead = at;
 	at = append(at, thread->lead, thread->lead_length);
 	if (transaction->date)
-		date_format(transaction->date, at - strlen("\r\n") - DATE_LENGTH);
+		write_date(thread, transaction->date, at - strlen("\r\n") - DATE_LENGTH);
 	lines = at;
 	if (transaction->scope && transaction->scope->header_rule_count)
 		at += header_rules_apply(

@@ -131,6 +131,8 @@ struct thread {
 	size_t lead_pad; /* offset in it where padding is inserted */
 	char lead[CONFIG_SERVER_HEADER_MAX + 64];
 	char date[DATE_LENGTH];
+	time_t other_date; /* the last date of a response from elsewhere; 0: none */
+	char other_date_text[DATE_LENGTH];
 	struct connection *connections; /* of connection.c */
 	/*
 	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units.

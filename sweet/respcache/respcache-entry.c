@@ -219,7 +219,7 @@ void respcache_put(struct respcache_entry *entry)
 
 bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other)
 {
-	return one->mark == other->mark && one->text.length == other->text.length &&
+	return one->hash == other->hash && one->text.length == other->text.length &&
 	       memcmp(one->text.at, other->text.at, one->text.length) == 0;
 }
 

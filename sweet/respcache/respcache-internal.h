@@ -37,7 +37,7 @@ struct respcache_key {
 	struct slice text;
 	size_t url_length;
 	uint64_t hash; /* of its URL: everything that one URL purges is in one shard */
-	uint64_t mark; /* of the whole text */
+	uint64_t mark; /* hash of the whole text; of a flight or of a search that missed */
 };
 
 /* A request and the head that it points into. */

@@ -104,6 +104,7 @@ struct search {
 	struct cacheable_rule rule;
 	uint64_t now_ns;
 	bool authorized;
+	bool marked; /* key.mark and ask->mark are known */
 	struct respcache_key key;
 	/* Allocated without the lock, if needed; freed if not used. */
 	struct respcache_copy *copy;
@@ -111,6 +112,16 @@ struct search {
 	struct respcache_entry *dropped;
 	struct respcache_entry *outdated; /* in this step: can be validated; or NULL */
 };
+
+/* Hashes the whole key, which a hit does not need. */
+static void find_mark(struct search *search)
+{
+	if (search->marked)
+		return;
+	search->marked = true;
+	search->key.mark = respcache_hash(search->cache, search->key.text);
+	search->ask->mark = respcache_mark_hash(search->key.mark, search->authorized);
+}
 
 /*
  * Returns a usable entry for the request, or NULL, perhaps with an outdated one; *like: any entry of
@@ -170,9 +181,11 @@ static enum respcache_verdict give_locked(struct search *search, struct respcach
 static enum respcache_verdict miss_locked(struct search *search, const struct respcache_entry *like)
 {
 	struct respcache_ask *ask = search->ask;
-	enum respcache_mark mark = respcache_mark_of(search->cache, ask->mark, search->now_ns);
 	struct respcache_flight *flight;
+	enum respcache_mark mark;
 
+	find_mark(search);
+	mark = respcache_mark_of(search->cache, ask->mark, search->now_ns);
 	/*
 	 * Responses to HEAD or Range requests are not stored.  A conditional
 	 * request fetches only if the URL is known to be cacheable, because the
@@ -252,6 +265,7 @@ static bool prepare(struct search *search, enum respcache_verdict wanted)
 {
 	struct respcache_copy *copy = respcache_copy_new(search->request);
 
+	find_mark(search);
 	if (wanted == RESPCACHE_AGAIN)
 		search->copy = copy;
 	else if (copy)
@@ -306,14 +320,14 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 		key, cachekey_write(request, &ask->place, key, &search.key.url_length)};
 	if (!search.key.text.length)
 		return RESPCACHE_PASS;
-	search.key.mark = respcache_hash(cache, search.key.text);
 	search.authorized = request_find(request, "Authorization");
-	ask->mark = respcache_mark_hash(search.key.mark, search.authorized);
 	/* Most paths never store anything: for those, this is the whole cost. */
-	if (rule.mode == CACHEABLE_MARKED &&
-	    respcache_mark_of(cache, ask->mark, now_ns) != MARK_KEPT) {
-		respcache_count(respcache_shard(cache, ask->mark), COUNT_PASSED);
-		return RESPCACHE_PASS;
+	if (rule.mode == CACHEABLE_MARKED) {
+		find_mark(&search);
+		if (respcache_mark_of(cache, ask->mark, now_ns) != MARK_KEPT) {
+			respcache_count(respcache_shard(cache, ask->mark), COUNT_PASSED);
+			return RESPCACHE_PASS;
+		}
 	}
 	search.key.hash = respcache_hash(cache, (struct slice){key, search.key.url_length});
 	search.shard = respcache_shard(cache, search.key.hash);

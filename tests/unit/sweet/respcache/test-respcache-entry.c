@@ -22,7 +22,7 @@ static struct respcache_entry *make(const char *key, const char *head, const cha
 					  .holds = holds,
 					  .range_count = count};
 	struct respcache_key whole = {
-		.text = {key, strlen(key)}, .url_length = strlen(key), .hash = HASH, .mark = 1};
+		.text = {key, strlen(key)}, .url_length = strlen(key), .hash = HASH};
 	struct request request = parse(head);
 	struct respcache_flight *flight =
 		respcache_flight_new(responses, respcache_copy_new(&request), &whole);
