@@ -71,7 +71,7 @@ static void complete(struct upstream_link *link, struct read_buffer *buffer,
 	struct upstream_call *own = upstream_call_of(link->user);
 
 	if (found->status == FCGI_COMPLETE || own->came) {
-		upstream_complete(link, buffer, left == 0);
+		upstream_complete(link, buffer, left == 0 && !own->message.last);
 		return;
 	}
 	read_buffer_free(buffer);

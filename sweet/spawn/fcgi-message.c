@@ -7,6 +7,8 @@
 
 #include "spawn/fcgi-message.h"
 
+#define READ_MAX 8192 /* bytes that libfcgi reads at a time */
+
 static size_t write_header(char out[UPSTREAM_FRAME_MAX], size_t length)
 {
 	fcgi_header(out, FCGI_STDIN, length);
@@ -28,7 +30,6 @@ int fcgi_message_make(struct upstream_message *message, struct slice block, stru
 	message->more = more;
 	if (!upstream_message_reserve(message, FCGI_BEGIN_SIZE + pairs + 8 * FCGI_HEADER_SIZE))
 		return -ENOMEM;
-	fcgi_begin(message->bytes, true);
 	message->length = FCGI_BEGIN_SIZE;
 	do {
 		ssize_t length;
@@ -43,6 +44,12 @@ int fcgi_message_make(struct upstream_message *message, struct slice block, stru
 	fcgi_header(message->bytes + message->length, FCGI_STDIN,
 		    body.length < UPSTREAM_PART_MAX ? body.length : UPSTREAM_PART_MAX);
 	message->length += FCGI_HEADER_SIZE;
+	/*
+	 * A program of libfcgi that does not read up to the end of its input takes what is left for
+	 * the next request, and closes the connection.
+	 */
+	message->last = body.length || more || message->length > READ_MAX;
+	fcgi_begin(message->bytes, !message->last);
 	return 0;
 }
 

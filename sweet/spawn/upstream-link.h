@@ -52,6 +52,7 @@ struct upstream_message {
 	size_t length, room;
 	struct NC_range body; /* of length 0: none */
 	bool more;	      /* body is only its first part */
+	bool last;	      /* the application is asked to close the connection after it */
 };
 
 struct upstream_link {

@@ -70,6 +70,30 @@ def test_not_kept(one):
     assert app.requests == 50
 
 
+def test_last_request_of_a_connection(one):
+    """Programs of libfcgi take what they left of a request for the next one, some time later, and
+    close the connection: such a connection must not have another request."""
+    long = 4500  # there is also REQUEST_URI
+    flags = []
+
+    def leaving(asked):
+        flags.append(asked.flags)
+        asked.body()
+        asked.answer(b"left")
+        if not asked.variables.get("CONTENT_LENGTH") and len(asked.variables["QUERY_STRING"]) < long:
+            return True
+        # Until the server closes it, or has sent another request.
+        asked.connection.socket.recv(1, socket.MSG_PEEK)
+        return False
+
+    app = one(leaving)
+    for method, query, body in (("POST", "", b"body"), ("POST", "", b"body"), ("GET", "", None),
+                                ("POST", "", b"body"), ("GET", "q" * long, None)):
+        answer = ask(app.server.port, f"/app?{query}", method, body)
+        assert (answer.status, answer.data) == (200, b"left")
+    assert flags == [0, 0, 1, 0, 0]
+
+
 def test_closed_when_used_again(one):
     """A kept connection that closes at the next request: idempotent requests are repeated."""
     seen, methods = set(), []

@@ -99,15 +99,15 @@ static inline void take_record(int peer, enum fcgi_type type, size_t length, voi
 	read_exactly(peer, content, length);
 }
 
-/* Reads everything before the body. */
-static inline void take_beginning(int peer)
+/* Reads everything before the body. keep: the connection may have another request. */
+static inline void take_beginning(int peer, bool keep)
 {
 	char begin[FCGI_BEGIN_SIZE], wanted[FCGI_BEGIN_SIZE], content[512];
 	struct slice rest = block();
 	char params[512];
 	ssize_t length = fcgi_params(&rest, params, sizeof(params));
 
-	fcgi_begin(wanted, true);
+	fcgi_begin(wanted, keep);
 	read_exactly(peer, begin, sizeof(begin));
 	ck_assert_mem_eq(begin, wanted, sizeof(begin));
 	take_record(peer, FCGI_PARAMS, (size_t)length - FCGI_HEADER_SIZE, content);
@@ -224,7 +224,7 @@ static inline void begin_asked(struct client *client, int kind)
 	begin(client, kind);
 	connect_to(client);
 	ask(client, (struct NC_range){0}, false);
-	take_beginning(client->peer);
+	take_beginning(client->peer, true);
 	take_end(client->peer);
 	settle(&runner);
 }
