@@ -87,10 +87,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/coding/compress-rule.c sweet/coding/compress-rule.h \
 	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
 	sweet/base/address.c sweet/base/address.h \
-	sweet/spawn/endpoint.c sweet/spawn/endpoint.h \
+	sweet/process/endpoint.c sweet/process/endpoint.h \
 	sweet/core/socket-options.c sweet/core/socket-options.h \
-	sweet/spawn/supervisor.c sweet/spawn/supervisor.h \
-	sweet/spawn/privileges.c sweet/spawn/privileges.h \
+	sweet/process/supervisor.c sweet/process/supervisor.h \
+	sweet/process/privileges.c sweet/process/privileges.h \
 	sweet/spawn/spawner-wire.h \
 	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
 	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
@@ -106,8 +106,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
 	sweet/backend/cgi.c \
 	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
-	sweet/spawn/readonly.c sweet/spawn/readonly.h \
-	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
+	sweet/process/readonly.c sweet/process/readonly.h \
+	sweet/process/syscall-filter.c sweet/process/syscall-filter.h \
 	sweet/core/auth.c sweet/core/auth.h \
 	sweet/core/auth-internal.h sweet/core/auth-file.c sweet/core/auth-cache.c \
 	sweet/core/auth-queue.c \
@@ -207,10 +207,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/worker-channel-slot.c \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
-	sweet/spawn/permits.c sweet/spawn/permits.h \
-	sweet/spawn/upstream-link.c sweet/spawn/upstream-link.h \
-	sweet/spawn/fcgi-message.c sweet/spawn/fcgi-message.h \
-	sweet/spawn/http-message.c sweet/spawn/http-message.h \
+	sweet/upstream/permits.c sweet/upstream/permits.h \
+	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
+	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
+	sweet/upstream/http-message.c sweet/upstream/http-message.h \
 	sweet/backend/upstream-pool.c sweet/backend/upstream-internal.h \
 	sweet/backend/upstream-request.c sweet/backend/upstream-response.c \
 	sweet/backend/fastcgi-spawn.c \
@@ -251,16 +251,16 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
 	sweet/conn/connection-time.c \
 	sweet/conn/listener.c sweet/conn/listener.h \
-	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \
-	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
+	sweet/process/pidfile.c sweet/process/pidfile.h \
+	sweet/process/endpoints.c sweet/process/endpoints.h \
 	sweet/config/config-startup.c sweet/config/config-startup.h \
 	sweet/config/config-webdav.c sweet/config/config-webdav.h \
-	sweet/spawn/sandbox.c sweet/spawn/sandbox.h \
+	sweet/process/sandbox.c sweet/process/sandbox.h \
 	sweet/server/thread.c sweet/server/thread.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
-	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
-	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
+	sweet/process/reload-call.c sweet/process/reload-call.h \
+	sweet/process/memory-limit.c sweet/process/memory-limit.h
 if HAVE_ZSTD
 sweet_libsweet_a_SOURCES += sweet/coding/encoder-zstd.c
 endif

@@ -139,9 +139,9 @@ SWEET_UNITS = \
 	tests/unit/sweet/program/test-upstream-head \
 	tests/unit/sweet/program/test-upstream-reply \
 	tests/unit/sweet/program/test-upstream-request \
-	tests/unit/sweet/spawn/test-http-message \
-	tests/unit/sweet/spawn/test-upstream-link \
-	tests/unit/sweet/spawn/test-permits \
+	tests/unit/sweet/upstream/test-http-message \
+	tests/unit/sweet/upstream/test-upstream-link \
+	tests/unit/sweet/upstream/test-permits \
 	tests/unit/sweet/spawn/test-key-opener \
 	tests/unit/sweet/core/test-page-memory \
 	tests/unit/sweet/base/test-balancer \
@@ -162,7 +162,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-forwarded \
 	tests/unit/sweet/files/test-docroot-open \
-	tests/unit/sweet/spawn/test-upstream-link-http \
+	tests/unit/sweet/upstream/test-upstream-link-http \
 	tests/unit/sweet/http/test-header-lines \
 	tests/unit/sweet/rules/test-path-pattern \
 	tests/unit/sweet/rules/test-template \
@@ -216,7 +216,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/log/test-template-line \
 	tests/unit/sweet/http/test-proxy-protocol \
 	tests/unit/sweet/base/test-address \
-	tests/unit/sweet/spawn/test-endpoint \
+	tests/unit/sweet/process/test-endpoint \
 	tests/unit/sweet/core/test-socket-options \
 	tests/unit/sweet/base/test-peer-addresses \
 	tests/unit/sweet/conn/test-listener \
@@ -229,20 +229,20 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-body-queue \
 	tests/unit/sweet/backend/test-backend-call \
 	tests/unit/sweet/backend/test-response-queue \
-	tests/unit/sweet/spawn/test-supervisor \
-	tests/unit/sweet/spawn/test-memory-limit \
-	tests/unit/sweet/spawn/test-privileges \
+	tests/unit/sweet/process/test-supervisor \
+	tests/unit/sweet/process/test-memory-limit \
+	tests/unit/sweet/process/test-privileges \
 	tests/unit/sweet/spawn/test-spawner-program \
 	tests/unit/sweet/spawn/test-spawner-process \
 	tests/unit/sweet/spawn/test-spawner \
 	tests/unit/sweet/spawn/test-spawner-death \
 	tests/unit/sweet/spawn/test-spawn-child \
 	tests/unit/sweet/spawn/test-spawn-table \
-	tests/unit/sweet/spawn/test-readonly \
-	tests/unit/sweet/spawn/test-syscall-filter \
-	tests/unit/sweet/spawn/test-endpoints \
+	tests/unit/sweet/process/test-readonly \
+	tests/unit/sweet/process/test-syscall-filter \
+	tests/unit/sweet/process/test-endpoints \
 	tests/unit/sweet/config/test-config-startup \
-	tests/unit/sweet/spawn/test-pidfile \
+	tests/unit/sweet/process/test-pidfile \
 	tests/unit/sweet/config/test-pool-config \
 	tests/unit/sweet/files/test-file-cache \
 	tests/unit/sweet/files/test-file-cache-read \
@@ -472,9 +472,9 @@ tests_unit_sweet_program_test_upstream_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_program_test_upstream_request_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_program_test_upstream_request_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_http_message_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_http_message_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_http_message_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_http_message_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_http_message_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_http_message_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_program_test_upstream_head_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_program_test_upstream_head_CFLAGS = $(sweet_unit_cflags)
@@ -492,13 +492,13 @@ tests_unit_sweet_program_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_program_test_fcgi_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_program_test_fcgi_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_upstream_link_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_upstream_link_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_upstream_link_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_upstream_link_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_upstream_link_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_upstream_link_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_permits_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_permits_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_permits_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_permits_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
@@ -582,9 +582,9 @@ tests_unit_sweet_files_test_docroot_open_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_docroot_open_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_docroot_open_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_upstream_link_http_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_upstream_link_http_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_upstream_link_http_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_upstream_link_http_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_upstream_link_http_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_upstream_link_http_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_escape_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_escape_CFLAGS = $(sweet_unit_cflags)
@@ -779,25 +779,25 @@ tests_unit_sweet_base_test_address_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_address_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_address_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_endpoint_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_endpoint_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_endpoint_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_endpoint_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_core_test_socket_options_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_socket_options_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_socket_options_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_memory_limit_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_memory_limit_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_memory_limit_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_memory_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_memory_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_memory_limit_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_supervisor_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_supervisor_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_supervisor_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_supervisor_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_privileges_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_privileges_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_privileges_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_privileges_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_spawner_program_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawner_program_CFLAGS = $(sweet_unit_cflags)
@@ -823,29 +823,29 @@ tests_unit_sweet_spawn_test_spawn_table_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawn_table_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_spawn_table_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_syscall_filter_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_syscall_filter_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_readonly_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_readonly_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_readonly_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_readonly_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_base_test_peer_addresses_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_peer_addresses_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_peer_addresses_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_endpoints_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_endpoints_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_endpoints_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_endpoints_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_config_test_config_startup_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_config_startup_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_config_startup_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_pidfile_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_pidfile_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_process_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_process_test_pidfile_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_process_test_pidfile_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_conn_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_listener_CFLAGS = $(sweet_unit_cflags)
@@ -1294,7 +1294,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/libnabc/os/queue-fixture.h \
 	tests/unit/libnabc/send/route-fixture.h \
 	tests/unit/sweet/config/config-fixture.h \
-	tests/unit/sweet/spawn/upstream-link-fixture.h \
+	tests/unit/sweet/upstream/upstream-link-fixture.h \
 	tests/unit/sweet/event/loop-pause-fixture.h \
 	tests/unit/sweet/event/loop-send-fixture.h \
 	tests/unit/libnabc/membership/collector-fixture.h \

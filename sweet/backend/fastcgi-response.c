@@ -9,7 +9,7 @@
 #include "backend/upstream-internal.h"
 #include "base/escape.h"
 #include "program/meta.h"
-#include "spawn/fcgi-message.h"
+#include "upstream/fcgi-message.h"
 
 #define ERRORS_MAX 16384u   /* bytes of error output that are logged for one request */
 #define ERROR_LINE_MAX 1000 /* bytes in one line of it */

@@ -7,7 +7,7 @@
 
 #include "backend/upstream-internal.h"
 #include "program/upstream-request.h"
-#include "spawn/http-message.h"
+#include "upstream/http-message.h"
 
 static_assert(HTTP_MESSAGE_UNKNOWN == TRANSACTION_UNKNOWN, "one value for an unknown length");
 

@@ -21,8 +21,8 @@
 #include "backend/response-stream.h"
 #include "base/address.h"
 #include "event/sender.h"
-#include "spawn/upstream-link.h"
-#include "spawn/permits.h"
+#include "upstream/upstream-link.h"
+#include "upstream/permits.h"
 
 struct upstream_local;
 struct fastcgi_spawn;

@@ -12,7 +12,7 @@
 #include "config/configuration.h"
 #include "files/spool.h"
 #include "server/check-config.h"
-#include "spawn/privileges.h"
+#include "process/privileges.h"
 
 struct checker {
 	const struct config *config;

@@ -12,8 +12,8 @@
 #include "server/check-config.h"
 #include "server/prefork.h"
 #include "server/server-main.h"
-#include "spawn/privileges.h"
-#include "spawn/reload-call.h"
+#include "process/privileges.h"
+#include "process/reload-call.h"
 
 int main(int argc, char **argv)
 {

@@ -10,7 +10,7 @@
 #define SWEET_PREFORK_H
 
 #include "config/configuration.h"
-#include "spawn/supervisor.h"
+#include "process/supervisor.h"
 
 /*
  * Call it after server_main_open().  Returns when all processes have ended: in the parent, and in

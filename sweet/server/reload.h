@@ -11,8 +11,8 @@
 
 #include "event/thread-pool.h"
 #include "server/thread.h"
-#include "spawn/endpoints.h"
-#include "spawn/reload-call.h"
+#include "process/endpoints.h"
+#include "process/reload-call.h"
 
 struct reload {
 	/* Given at the start, changed by a reload: */

@@ -21,7 +21,7 @@
 #include "files/spool.h"
 #include "server/server-main-internal.h"
 #include "spawn/key-opener.h"
-#include "spawn/pidfile.h"
+#include "process/pidfile.h"
 #include "spawn/spawn-table.h"
 
 #define LIMIT_ENTRIES (1u << 16) /* of 16 bytes each, when used */

@@ -16,9 +16,9 @@
 #include "core/site.h"
 #include "files/spool.h"
 #include "server/server-main-internal.h"
-#include "spawn/sandbox.h"
-#include "spawn/memory-limit.h"
-#include "spawn/pidfile.h"
+#include "process/sandbox.h"
+#include "process/memory-limit.h"
+#include "process/pidfile.h"
 #include "spawn/spawn-table.h"
 #include "tls/tls-kernel.h"
 

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "config/configuration.h"
-#include "spawn/supervisor.h"
+#include "process/supervisor.h"
 
 /*
  * Opens the logs and the addresses and writes the pid-file.  Takes over the configuration; the

@@ -14,7 +14,7 @@
 #include "backend/worker.h"
 #include "conn/listener.h"
 #include "core/server.h"
-#include "spawn/endpoint.h"
+#include "process/endpoint.h"
 
 struct server_thread;
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "spawn/helper-process.h"
-#include "spawn/privileges.h"
+#include "process/privileges.h"
 #include "spawn/spawner-wire.h"
 
 #define LEFT_OPEN 4 /* 0, 1, 2, and 3, which is reserved */

@@ -9,7 +9,7 @@
 #include <glib.h>
 
 #include "spawn/spawn-table.h"
-#include "spawn/syscall-filter.h"
+#include "process/syscall-filter.h"
 
 struct spawn_table {
 	struct spawner *spawner;

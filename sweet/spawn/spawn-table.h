@@ -7,7 +7,7 @@
 #define SWEET_SPAWN_TABLE_H
 
 #include "config/configuration.h"
-#include "spawn/privileges.h"
+#include "process/privileges.h"
 #include "spawn/spawner.h"
 
 struct spawn_table;

@@ -6,7 +6,7 @@
  */
 #include "conn/connection.h"
 #include "conn/listener.h"
-#include "spawn/endpoint.h"
+#include "process/endpoint.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 
 #include "core/socket-options.h"
-#include "spawn/endpoint.h"
+#include "process/endpoint.h"
 
 #include "suite.h"
 

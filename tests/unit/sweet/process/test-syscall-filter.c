@@ -15,7 +15,7 @@
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 
-#include "spawn/syscall-filter.h"
+#include "process/syscall-filter.h"
 
 #include "process-fixture.h"
 

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "log/log.h"
-#include "spawn/reload-call.h"
+#include "process/reload-call.h"
 
 #define ANSWER_MAX 4096	     /* bytes */
 #define WAIT_NS 80000000000u /* for the response; systemd gives up after 90 s */

@@ -11,7 +11,7 @@
 
 #include <glib.h>
 
-#include "spawn/privileges.h"
+#include "process/privileges.h"
 
 #include "process-fixture.h"
 

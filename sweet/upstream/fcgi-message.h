@@ -5,7 +5,7 @@
 #ifndef SWEET_FCGI_MESSAGE_H
 #define SWEET_FCGI_MESSAGE_H
 
-#include "spawn/upstream-link.h"
+#include "upstream/upstream-link.h"
 
 /*
  * Makes the records for a request's variables ("NAME=value", each ended by a NUL)

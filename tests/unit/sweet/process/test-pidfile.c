@@ -4,7 +4,7 @@
  */
 #include <sys/stat.h>
 
-#include "spawn/pidfile.h"
+#include "process/pidfile.h"
 
 #include "suite.h"
 

@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "spawn/syscall-filter.h"
+#include "process/syscall-filter.h"
 
 #if defined(__x86_64__)
 #define MACHINE AUDIT_ARCH_X86_64

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "spawn/supervisor.h"
+#include "process/supervisor.h"
 
 #define FIRST_FD 3
 

@@ -5,7 +5,7 @@
 #ifndef SWEET_HTTP_MESSAGE_H
 #define SWEET_HTTP_MESSAGE_H
 
-#include "spawn/upstream-link.h"
+#include "upstream/upstream-link.h"
 
 #define HTTP_MESSAGE_UNKNOWN UINT64_MAX /* bytes of a body: it is sent in chunks */
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "spawn/http-message.h"
+#include "upstream/http-message.h"
 
 #include "suite.h"
 

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "spawn/readonly.h"
+#include "process/readonly.h"
 
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "spawn/endpoints.h"
+#include "process/endpoints.h"
 
 static void close_one(gpointer endpoint)
 {

@@ -16,7 +16,7 @@
 
 #include <glib.h>
 
-#include "spawn/privileges.h"
+#include "process/privileges.h"
 
 #define ID_MAX ((guint64)(uid_t)-1 - 1) /* -1 means "unchanged" in the system calls */
 

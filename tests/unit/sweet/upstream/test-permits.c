@@ -4,7 +4,7 @@
  * asked to return one, and that none is lost or duplicated.  The test sets the clock;
  * in all tests but the last one the loops do not run, and the test runs their tasks.
  */
-#include "spawn/permits.h"
+#include "upstream/permits.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 
 #include <glib.h>
 
-#include "spawn/endpoint.h"
+#include "process/endpoint.h"
 
 struct endpoints {
 	unsigned threads;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "spawn/pidfile.h"
+#include "process/pidfile.h"
 
 int pidfile_write(const char *path)
 {

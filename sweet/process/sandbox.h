@@ -7,8 +7,8 @@
 #define SWEET_SANDBOX_H
 
 #include "config/configuration.h"
-#include "spawn/endpoints.h"
-#include "spawn/privileges.h"
+#include "process/endpoints.h"
+#include "process/privileges.h"
 
 /*
  * Gives the files that config names to the user of privileges, and becomes that

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spawn/memory-limit.h"
+#include "process/memory-limit.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define CACHE_LEAST MIB /* minimum of the library */

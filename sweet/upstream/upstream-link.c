@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "spawn/endpoint.h"
-#include "spawn/upstream-link.h"
+#include "process/endpoint.h"
+#include "upstream/upstream-link.h"
 
 /* --- the message ---------------------------------------------------------------------- */
 

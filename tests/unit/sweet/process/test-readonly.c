@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "spawn/readonly.h"
+#include "process/readonly.h"
 
 #include "process-fixture.h"
 

@@ -6,7 +6,7 @@
  */
 #include <sys/stat.h>
 
-#include "spawn/endpoints.h"
+#include "process/endpoints.h"
 
 #include "suite.h"
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "log/log.h"
-#include "spawn/sandbox.h"
-#include "spawn/readonly.h"
+#include "process/sandbox.h"
+#include "process/readonly.h"
 
 /* Gives the new user a file that the server opens again later.  Follows no symbolic link. */
 static void give_file(const struct privileges *privileges, const char *path)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "spawn/endpoint.h"
+#include "process/endpoint.h"
 
 #define BACKLOG 4096
 

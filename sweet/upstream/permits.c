@@ -18,7 +18,7 @@
 
 #include <glib.h>
 
-#include "spawn/permits.h"
+#include "upstream/permits.h"
 
 void permits_init(struct permits *permits, unsigned users, unsigned places, unsigned total)
 {

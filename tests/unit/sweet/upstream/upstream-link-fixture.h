@@ -8,8 +8,8 @@
 
 #include <sys/un.h>
 
-#include "spawn/fcgi-message.h"
-#include "spawn/http-message.h"
+#include "upstream/fcgi-message.h"
+#include "upstream/http-message.h"
 
 #include "loop-fixture.h"
 

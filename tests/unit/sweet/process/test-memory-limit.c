@@ -3,7 +3,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-#include "spawn/memory-limit.h"
+#include "process/memory-limit.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "spawn/endpoint.h"
+#include "process/endpoint.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spawn/http-message.h"
+#include "upstream/http-message.h"
 
 #define FRAMING_MOST 128 /* bytes of the lines that http_message_make() adds */
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "spawn/fcgi-message.h"
+#include "upstream/fcgi-message.h"
 
 #define READ_MAX 8192 /* bytes that libfcgi reads at a time */
 

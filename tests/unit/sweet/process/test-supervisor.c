@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "spawn/supervisor.h"
+#include "process/supervisor.h"
 
 #include "process-fixture.h"
 
