@@ -75,6 +75,11 @@ static void choose_tried(struct config_tree *tree, const struct config *config, 
 {
 	struct try_file *last = scope->try_count ? &scope->tries[scope->try_count - 1] : NULL;
 
+	/* A nearer pool answers all requests itself. */
+	if (last && scope->pool && chain_index(chain, "pool") < chain_index(chain, "try-files")) {
+		scope_free_tries(scope);
+		return;
+	}
 	if (!last || last->kind != TRY_POOL)
 		return;
 	last->pool = config_pool(config, last->text);

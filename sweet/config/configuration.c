@@ -15,6 +15,15 @@
 #include "rules/template.h"
 #include "log/log-format.h"
 
+void scope_free_tries(struct scope *scope)
+{
+	for (unsigned i = 0; i < scope->try_count; i++)
+		g_free(scope->tries[i].text);
+	g_free(scope->tries);
+	scope->tries = NULL;
+	scope->try_count = 0;
+}
+
 static void free_rules(struct scope *scope)
 {
 	for (unsigned i = 0; i < scope->cache_rule_count; i++) {
@@ -22,9 +31,7 @@ static void free_rules(struct scope *scope)
 			g_pattern_spec_free(scope->cache_rules[i].pattern);
 		g_free(scope->cache_rules[i].value);
 	}
-	for (unsigned i = 0; i < scope->try_count; i++)
-		g_free(scope->tries[i].text);
-	g_free(scope->tries);
+	scope_free_tries(scope);
 	for (unsigned i = 0; i < scope->header_rule_count; i++)
 		header_rule_free(&scope->header_rules[i]);
 	g_free(scope->header_rules);

@@ -347,6 +347,9 @@ const struct mount *config_mount(const struct config *config, const char *path);
  */
 const struct scope *host_scope(const struct host *host, const char *path);
 
+/* The scope has no try-files any more. */
+void scope_free_tries(struct scope *scope);
+
 /*
  * One thread's reference to a configuration: a transaction ends with the configuration that
  * it began with, while new ones use the next.  It belongs to one thread, so the counter needs

@@ -33,6 +33,12 @@ alias={top}/other
 [path /echo]
 pool=echo
 try-files=file;pool:echo
+[path /below]
+pool=echo
+[path /below/deep]
+listing=on
+[path /below/file]
+try-files=file
 [pool echo]
 protocol=cgi
 folder={top}/programs
@@ -45,7 +51,8 @@ def server(tmp_path_factory):
     root = top / "root"
     for name, content in [("index.html", PAGE), ("a.css", b"style\n"), ("gone.html", b"gone\n"),
                           ("folder/index.html", b"folder\n"), ("files/a.txt", b"a\n"),
-                          (".secret", b"secret\n"), ("only/a.txt", b"only\n"),
+                          (".secret", b"secret\n"), ("below/file", b"a file\n"), ("below/deep/file", b"a file\n"),
+                          ("only/a.txt", b"only\n"),
                           ("private/page.html", b"private\n"), ("echo/file", b"a file\n"),
                           ("off/a.txt", b"off\n")]:
         write(root / name, content)
@@ -129,6 +136,12 @@ def test_alias(server):
 def test_pool(server):
     assert ask(server, "/echo/file").body == b"a file\n"
     assert ask(server, "/echo/name/x").body == b"/echo/name /x\n"
+
+
+def test_pool_does_not_inherit(server):
+    assert ask(server, "/below/name/x").body == b"/below/name /x"
+    assert ask(server, "/below/deep/file").status == 404
+    assert ask(server, "/below/file").body == b"a file\n"
 
 
 @pytest.mark.parametrize(("value", "message"), [
