@@ -81,6 +81,13 @@ endif
 EXTRA_DIST += bench/lib/checksum.py
 bench_checksum_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 
+# Ways to fill a unit from a file.
+if SWEET
+noinst_PROGRAMS += bench/read-ways
+endif
+EXTRA_DIST += bench/lib/reads.py bench/sections/reads.md
+bench_read_ways_LDADD = $(URING_LIBS)
+
 # What was found, and the text that it is woven into.
 EXTRA_DIST += bench/RESULTS.md bench/results
 EXTRA_DIST += bench/sections/checksum.md bench/sections/dynamic.md bench/sections/fixed.md \

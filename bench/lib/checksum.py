@@ -3,38 +3,22 @@
 counts its instructions with Valgrind, and prints a line for each size.
 """
 
-import os
 import re
 import shutil
-import subprocess
 
 from . import report
-from .process import Failure
+from .process import Failure, output_of
 from .servers import find_built
 
 SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
 WORKS = ("copy", "checksum", "crc32c")
 COUNTED_BYTES = 4 << 20
-LIMIT_SECONDS = 300
-
-
-def run(argv, cpu):
-    """Returns what a program writes to both streams."""
-    try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False,
-                              text=True, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{argv[0]} does not end") from None
-    if done.returncode:
-        raise Failure(f"{argv[0]}: status {done.returncode}\n{done.stdout}")
-    return done.stdout
 
 
 def instructions(program, work, size, cpu):
     """Returns instructions per byte, only of the loop and the functions that it calls."""
     count = max(1, COUNTED_BYTES // size)
-    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+    said = output_of(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                 "--toggle-collect=run_*", program, "--once", work, str(size), str(count)], cpu)
     found = re.search(r"Collected : (\d+)", said)
     if not found:
@@ -46,7 +30,7 @@ def measure(context, sizes):
     program = find_built(context.build, "bench", "checksum")
     counts = bool(shutil.which("valgrind"))
     rows = []
-    for line in run([program, *map(str, sizes)], context.server_cpu).splitlines()[1:]:
+    for line in output_of([program, *map(str, sizes)], context.server_cpu).splitlines()[1:]:
         size, *figures = line.split()
         row = {"size": int(size)}
         for work, rate in zip(WORKS, figures):

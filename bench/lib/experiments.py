@@ -9,9 +9,9 @@ import shutil
 import sys
 
 from . import (architectures, breakdown, checksum, compress, dynamic, fixed, idle, kernel, large,
-               latency, library, load, nic, packets, pipe, plot, process, proxy, reload,
-               replacement, report, rules, scaling, sendfile, slow, specweb, surge, tls, tracereplay,
-               tux)
+               latency, library, load, nic, packets, pipe, plot, process, proxy, reads,
+               reload, replacement, report, rules, scaling, sendfile, slow, specweb, surge, tls,
+               tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -280,6 +280,11 @@ def library_alone(context):
 @experiment("checksum", None, "the library's checksums beside memcpy(), in the CPU's caches")
 def checksums(context):
     checksum.measure(context, context.sizes or checksum.SIZES)
+
+
+@experiment("reads", None, "a file read into a unit's memory: pread(), READ, READ_FIXED")
+def reads_of_a_file(context):
+    reads.measure(context, context.sizes or reads.SIZES)
 
 
 @experiment("packets", None, "packets of one exchange of 1 KB: 9, and 8 to 5 with options of TCP",

@@ -17,6 +17,7 @@ PR_SET_CHILD_SUBREAPER = 36
 LIBC = ctypes.CDLL(None, use_errno=True)
 TICK = os.sysconf("SC_CLK_TCK")
 START_SECONDS = 15
+RUN_SECONDS = 300
 END_SECONDS = 5
 
 
@@ -43,6 +44,19 @@ def start(argv, cpu, output, before=None):
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
                             stderr=subprocess.STDOUT, start_new_session=True,
                             preexec_fn=prepare)
+
+
+def output_of(argv, cpu):
+    """Runs argv on one CPU, and returns what it writes to both streams."""
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=RUN_SECONDS, check=False,
+                              text=True, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{argv[0]} does not end") from None
+    if done.returncode:
+        raise Failure(f"{argv[0]}: status {done.returncode}\n{done.stdout}")
+    return done.stdout
 
 
 def await_ready(popen, log, ready):
