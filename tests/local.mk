@@ -223,6 +223,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-connection-body \
 	tests/unit/sweet/conn/test-session-frames \
 	tests/unit/sweet/conn/test-session \
+	tests/unit/sweet/conn/test-session-body \
+	tests/unit/sweet/conn/test-session-end \
 	tests/unit/sweet/conn/test-session-message \
 	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
@@ -886,6 +888,14 @@ tests_unit_sweet_conn_test_session_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_conn_test_session_body_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_body_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_body_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_conn_test_session_end_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_end_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_end_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_conn_test_session_frames_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_frames_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_frames_LDADD = $(sweet_unit_ldadd)
@@ -1294,6 +1304,8 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/libnabc/os/queue-fixture.h \
 	tests/unit/libnabc/send/route-fixture.h \
 	tests/unit/sweet/config/config-fixture.h \
+	tests/unit/sweet/conn/session-fixture.h \
+	tests/unit/sweet/conn/session-responder.h \
 	tests/unit/sweet/upstream/upstream-link-fixture.h \
 	tests/unit/sweet/event/loop-pause-fixture.h \
 	tests/unit/sweet/event/loop-send-fixture.h \

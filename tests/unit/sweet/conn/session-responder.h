@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session-responder.h - what answers the requests of the tests of sessions, on the loop's thread;
+ * and the objects that it shares with the client, session-fixture.h.
+ */
+#ifndef SESSION_RESPONDER_H
+#define SESSION_RESPONDER_H
+
+#include <glib.h>
+
+#include "conn/session-internal.h"
+#include "handler/route.h"
+
+#include "loop-fixture.h"
+
+#define LARGE ((size_t)1 << 20) /* bytes of a response: more than sockets and windows have */
+#define PIECE ((size_t)30000)
+#define PIECES 5u
+#define WINDOW ((size_t)64 << 10) /* of a request's body */
+#define STREAMS_MAX 64
+#define FRAME_MOST 16384u
+#define UNCUT UINT32_MAX
+#define INPUT_PAUSE 32768u /* of connection-body.c */
+
+/* What the responder has of a stream, and what happened to it. */
+static struct exchange {
+	struct transaction *transaction;
+	char kind;
+	char *memory; /* of the response, or of its piece */
+	bool holds;
+	unsigned pieces;
+	size_t taken; /* of the request's body */
+	bool over;    /* all of it */
+	bool has;     /* a piece that was not answered yet */
+	bool started, finished, gone, wrong;
+} exchanges[STREAMS_MAX];
+
+/* What the client has heard of a stream. */
+static struct {
+	unsigned heads;
+	size_t content;
+	bool ended;
+	uint32_t reset;	 /* the code, or UNCUT */
+	uint64_t credit; /* given by the server */
+} heard[STREAMS_MAX];
+
+static bool goes_away, ponged;
+static struct runner runner;
+static struct thread thread;
+static struct server server;
+static struct config config;
+static struct config_ref generation;
+static NC_cache *cache;
+static size_t unit;
+static int client;
+static GByteArray *gathered; /* what the client says at once, later; or NULL */
+
+/* --- the responder: everything on the loop's thread --------------------------------------- */
+
+static inline struct exchange *exchange_of(const struct transaction *transaction)
+{
+	struct exchange *const *kept = (struct exchange *const *)(const void *)transaction->scratch;
+
+	return *kept;
+}
+
+/* Its memory is of no use afterwards. */
+static inline void forget_memory(struct exchange *exchange)
+{
+	if (exchange->memory)
+		memset(exchange->memory, 0, exchange->kind == 'l' ? LARGE : PIECE);
+	free(exchange->memory);
+	exchange->memory = NULL;
+}
+
+static inline void on_finish(struct transaction *transaction)
+{
+	struct exchange *exchange = exchange_of(transaction);
+
+	forget_memory(exchange);
+	if (exchange->holds)
+		(void)NC_release(&transaction->hold);
+	EVENT(exchange->wrong |= exchange->finished; exchange->finished = true);
+}
+
+static inline void on_gone(struct transaction *transaction)
+{
+	EVENT(exchange_of(transaction)->gone = true);
+}
+
+static inline void set_memory(struct transaction *transaction, size_t at, size_t length)
+{
+	struct exchange *exchange = exchange_of(transaction);
+
+	forget_memory(exchange);
+	exchange->memory = must_alloc(length);
+	pattern_fill(exchange->memory, 1, at, length);
+	transaction->data = exchange->memory;
+	transaction->data_length = length;
+}
+
+static inline enum respond next_piece(struct transaction *transaction)
+{
+	struct exchange *exchange = exchange_of(transaction);
+
+	if (exchange->kind != 'p' && exchange->pieces == 2) {
+		transaction->status = 0;
+		transaction->reset = exchange->kind == 'r';
+	} else if (exchange->pieces < PIECES) {
+		set_memory(transaction, PIECE * exchange->pieces, PIECE);
+	} else {
+		forget_memory(exchange);
+		transaction->data = NULL;
+		transaction->data_length = 0;
+	}
+	exchange->pieces++;
+	return RESPOND_NOW;
+}
+
+static inline enum respond answer(struct transaction *transaction)
+{
+	struct exchange *exchange = exchange_of(transaction);
+	char *head = transaction->head_buffer;
+
+	transaction->status = 200;
+	transaction->head = head;
+	transaction->length = LARGE;
+	if (exchange->kind == 'l') {
+		set_memory(transaction, 0, LARGE);
+	} else if (exchange->kind == 'u') {
+		exchange->holds = NC_hold(NULL, unit, &transaction->hold) == 0;
+		transaction->body = (struct NC_range){.id = unit, .length = LARGE};
+	} else if (strchr("pcr", exchange->kind)) {
+		transaction->length = TRANSACTION_UNKNOWN;
+		transaction->next = next_piece;
+		return next_piece(transaction);
+	} else {
+		set_memory(transaction, 0, PIECE);
+		transaction->length = PIECE;
+	}
+	transaction->head_length =
+		(size_t)sprintf(head, "Content-Length: %zu\r\n", (size_t)transaction->length);
+	return RESPOND_NOW;
+}
+
+static inline void take_piece(struct transaction *transaction)
+{
+	static char bytes[2 * WINDOW];
+	struct exchange *exchange = exchange_of(transaction);
+	size_t length = (size_t)transaction->upload_length - exchange->taken;
+
+	exchange->has = true;
+	exchange->over = !transaction->upload_more;
+	exchange->wrong |= length > WINDOW ||
+			   (length && NC_pread(NULL, transaction->upload, bytes, WINDOW, 0) !=
+					      (ssize_t)length) ||
+			   pattern_match(bytes, 1, exchange->taken, length) != length;
+	exchange->taken += length;
+}
+
+static inline enum respond on_received(struct transaction *transaction)
+{
+	EVENT(take_piece(transaction));
+	return transaction->upload_more ? RESPOND_LATER : answer(transaction);
+}
+
+static inline enum respond ask(struct transaction *transaction, void *context)
+{
+	(void)context;
+	transaction->received = on_received;
+	transaction->receive_piece(transaction, UINT64_MAX, WINDOW);
+	return RESPOND_LATER;
+}
+
+enum respond route(struct transaction *transaction)
+{
+	const struct stream *stream = transaction->connection;
+	struct exchange *exchange = &exchanges[stream->id];
+
+	EVENT(exchange->wrong |= exchange->started; exchange->started = true;
+	      exchange->transaction = transaction;
+	      exchange->kind = transaction->request->path.at[1]);
+	*(struct exchange **)(void *)transaction->scratch = exchange;
+	transaction->finish = on_finish;
+	transaction->gone = on_gone;
+	if (exchange->kind == 'b')
+		return ask(transaction, NULL);
+	return exchange->kind == 'w' ? RESPOND_LATER : answer(transaction);
+}
+
+static inline void ask_again(void *argument)
+{
+	struct exchange *exchange = argument;
+
+	exchange->has = false;
+	ask(exchange->transaction, NULL);
+}
+
+static inline void be_done(void *argument)
+{
+	const struct exchange *exchange = argument;
+
+	(void)answer(exchange->transaction);
+	exchange->transaction->done(exchange->transaction);
+}
+
+static inline enum respond answer_now(struct transaction *transaction, void *context)
+{
+	EVENT(*(bool *)context = true);
+	return answer(transaction);
+}
+
+static bool resumed;
+
+static inline void resume_with_answer(void *argument)
+{
+	struct transaction *transaction = ((struct exchange *)argument)->transaction;
+
+	transaction->resume(transaction, answer_now, &resumed);
+}
+
+static inline void resume_with_body(void *argument)
+{
+	struct transaction *transaction = ((struct exchange *)argument)->transaction;
+
+	transaction->resume(transaction, ask, NULL);
+}
+
+#endif
