@@ -215,6 +215,8 @@ void server_main_close(void)
 	reload_clear(&program.reload);
 	cache_lookup_close(server);
 	spools_close(server->spools);
+	/* The logs' configuration is the last one: its files leave the cache with it. */
+	logs_close(server);
 	if (server->cache && NC_cache_close(server->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
 	endpoints_clear(&program.endpoints);
@@ -227,7 +229,6 @@ void server_main_close(void)
 		close(program.signal_fd);
 	if (program.news_fd >= 0)
 		close(program.news_fd);
-	logs_close(server);
 	log_close();
 	server_threads_free(program.runners);
 }
