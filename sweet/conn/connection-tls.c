@@ -139,23 +139,25 @@ static bool is_late(const struct thread *thread)
 	return clock_monotonic_ns() - loop_now_ns(thread->loop) > HANDSHAKES_NS;
 }
 
-/* The before_sleep() of the thread's hook: one handshake at least, however late it is. */
+/*
+ * The before_sleep() of the thread's hook: one handshake at least, however late it is.  Requests
+ * may have followed one, which are work for other hooks: then all are called again.
+ */
 static bool shake_next(struct loop_hook *hook)
 {
 	struct thread *thread =
 		(struct thread *)((char *)hook - offsetof(struct thread, handshake_hook));
+	bool work = thread->handshakes.length > 0;
 
-	do {
-		GList *link = g_queue_pop_head_link(&thread->handshakes);
-		struct connection_tls *tls;
+	while (thread->handshakes.length > 0) {
+		struct connection_tls *tls = g_queue_pop_head_link(&thread->handshakes)->data;
 
-		if (!link)
-			return false;
-		tls = link->data;
 		tls->waits = false;
 		connection_consume_input(tls->connection, shake);
-	} while (!is_late(thread));
-	return thread->handshakes.length > 0;
+		if (is_late(thread))
+			break;
+	}
+	return work;
 }
 
 /* Browsers, and people, get words that they can read (RFC 9110, section 15.5.1). */

@@ -122,9 +122,9 @@ struct loop_notice {
 };
 
 /*
- * Called before every sleep.  Returns true if there is work, so that the loop does
- * not sleep.  The loop calls all hooks again until all of them return false in one
- * round.
+ * Called before every sleep.  Returns true if there is work, also for another hook, so that the
+ * loop does not sleep.  The loop calls all hooks again until all of them return false in one round,
+ * those that were added last first.
  */
 struct loop_hook {
 	bool (*before_sleep)(struct loop_hook *hook);

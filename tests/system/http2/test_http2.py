@@ -4,16 +4,22 @@
 That everything above works as with HTTP/1.1 is tested by the other tests, with SWEET_OVER=h2.
 """
 
+import contextlib
 import itertools
+import os
 import signal
+import socket
+import ssl
 
 import pytest
 
 import tls
 from client import Client, exchange
 from files import MB, pattern, write
-from server import running
-from streams import DATA, Answer, Reset, Streams, frame, h2, needs_h2
+from server import TIMEOUT, running
+from stopped import stop
+from streams import (DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, Answer, Reset, Streams,
+                     block, frame, h2, needs_h2)
 
 pytestmark = [pytest.mark.clear("these choose what is below"), needs_h2]
 
@@ -299,6 +305,52 @@ def test_reload(kind, root, tmp_path):
             server.errors.wait("has taken")
             assert session.get("/1.bin").status == 200
             assert session.end()[1] == h2.errors.ErrorCodes.NO_ERROR
+
+
+class Held:
+    """A client of TLS whose bytes leave when the test sends them."""
+
+    def __init__(self, port):
+        self.out, self.come = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.secure = tls.context(protocols=["h2"]).wrap_bio(self.come, self.out,
+                                                            server_hostname="test")
+        self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.secure.do_handshake()
+
+    def send(self):
+        self.socket.sendall(self.out.read())
+
+    def run(self, what, *arguments):
+        while True:
+            try:
+                return what(*arguments)
+            except ssl.SSLWantReadError:
+                data = self.socket.recv(1 << 16)
+                assert data, "the server has closed"
+                self.come.write(data)
+
+
+def test_request_behind_a_handshake_that_waits(kind, root):
+    """So many clients begin a handshake that the last ones have to wait for another turn of the
+    loop.  Behind one of them comes a request, and then nothing happens that wakes the loop."""
+    with (serve(kind, root, *tls.options("ec"), "--threads", "1", listen="127.0.0.1:0,tls") as server,
+          contextlib.ExitStack() as ends):
+        held = [Held(server.port) for _ in range(151)]
+        for client in held:
+            ends.enter_context(client.socket)
+        last = held[-1]
+        last.send()
+        last.run(last.secure.do_handshake)
+        last.secure.write(PREFACE + frame(SETTINGS) + frame(HEADERS, block("/2048.bin"),
+                                                            END_HEADERS | END_STREAM, 1))
+        stop(server.pid)
+        for client in held:
+            client.send()
+        os.kill(server.pid, signal.SIGCONT)
+        came = b""
+        while pattern(2048, seed=2048) not in came:
+            came += last.run(last.secure.read, 1 << 16)
 
 
 def test_off(kind, root):
