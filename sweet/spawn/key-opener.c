@@ -104,7 +104,7 @@ static _Noreturn void serve(int socket, int argc, char **argv)
 			continue;
 		/* A message of no bytes looks like the end: requests have one at least. */
 		if (length <= 0)
-			_exit(EXIT_SUCCESS);
+			break;
 		if (length == 1) {
 			config_release(config);
 			config = read_config(argc, argv);
@@ -115,6 +115,8 @@ static _Noreturn void serve(int socket, int argc, char **argv)
 			answer_file(socket, config, path);
 		}
 	}
+	config_release(config);
+	_exit(EXIT_SUCCESS);
 }
 
 /* --- the server's side ----------------------------------------------------------------- */

@@ -409,7 +409,8 @@ SUITES = [
           script("tests/check-dist.sh", rank=90), deadline=1500),
     Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
           system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=0.66,
-                 SWEET_UNDER="valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full"),
+                 SWEET_UNDER="valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full "
+                 f"--suppressions={TESTS}/valgrind.supp"),
           "valgrind", deadline=1500),
     Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
     Suite("large", (ALL,), "bodies of 10 GB from and to an HTTP server behind", large,

@@ -345,10 +345,11 @@ static void check_abuse(enum abuse abuse)
 	const size_t size = 256 * KIB;
 	int theirs[2], ours[2];
 	size_t bytes, response, unit, own;
-	char *member, *got = must_alloc(size);
+	char *member, *got;
 
 	if (!open_registering(16 * MIB, NC_CACHE_NO_HUGE))
 		return;
+	got = must_alloc(size);
 	member = admit(&bytes);
 	tcp_pair_between(theirs, "127.0.0.1", "127.0.0.2", 1 << 20, 4096);
 	tcp_pair_between(ours, "127.0.0.1", "127.0.0.2", 1 << 20, 4096);

@@ -104,10 +104,12 @@ START_TEST(test_copy_links)
 	ck_assert_int_eq(mkfifoat(folder, "s/pipe", 0644), 0);
 	open_tree("s");
 	ck_assert_int_eq(copy("s", true, "t"), 1);
-	expect_text("t/inside", "b");
+	/* Without openat2(), as under Valgrind, no link is followed. */
+	if (has_openat2())
+		expect_text("t/inside", "b");
 	expect_text("t/f/b", "b");
 	ck_assert(!exists("t/outside") && !exists("t/folder") && !exists("t/pipe"));
-	ck_assert_uint_eq(tree.failed, 3);
+	ck_assert_uint_eq(tree.failed, has_openat2() ? 3 : 4);
 	ck_assert_ptr_nonnull(strstr(tree.failures->str, "/dav/s/outside"));
 	ck_assert_ptr_nonnull(strstr(tree.failures->str, "/dav/s/folder"));
 	ck_assert_ptr_nonnull(strstr(tree.failures->str, "/dav/s/pipe"));

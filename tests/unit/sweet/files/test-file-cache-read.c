@@ -191,6 +191,7 @@ END_TEST
 static bool open_uncached(struct reading *reading)
 {
 	const char *folder = disk_folder();
+	bool uncached;
 	int fd;
 
 	if (!folder)
@@ -201,9 +202,16 @@ static bool open_uncached(struct reading *reading)
 	ck_assert_int_eq(reading_open(reading, root, "/file", true), 0);
 	ck_assert_int_eq(reading_rest(reading, MAX, true), 0);
 	fd = openat(root.fd, "file", O_RDONLY | O_CLOEXEC);
-	ck_assert(uncache(fd, SIZE));
+	uncached = uncache(fd, SIZE);
 	close(fd);
-	return true;
+	if (uncached)
+		return true;
+	/* Valgrind has no openat2(), and reads files that are mapped, as to count their pages. */
+	ck_assert(!has_openat2());
+	printf("skipped: Valgrind reads the file, and its pages cannot be counted\n");
+	reading_end(reading);
+	close_all();
+	return false;
 }
 
 /* The page cache never gets a copy; where that is refused, the bytes come through it. */

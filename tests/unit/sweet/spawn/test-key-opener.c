@@ -170,16 +170,17 @@ START_TEST(signals_do_not_end_it)
 }
 END_TEST
 
-/* Returns how many descriptors a process has; it must be able to look at itself. */
+/* Returns how many descriptors the process has, without those of Valgrind, which are large. */
 static unsigned count_descriptors(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
 	unsigned count = 0;
 
-	while (folder && readdir(folder))
-		count++;
+	while (folder && (entry = readdir(folder)))
+		count += entry->d_name[0] != '.' && atoi(entry->d_name) < 100;
 	closedir(folder);
-	return count - 3; /* ".", "..", and that of the folder */
+	return count - 1; /* that of the folder */
 }
 
 START_TEST(helper_keeps_its_channels_only)
