@@ -173,6 +173,20 @@ def seeds(name):
             "libhttp-parser-dev"]
 
 
+VALGRIND = ("valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full "
+            f"--suppressions={TESTS}/valgrind.supp")
+
+
+def valgrind_main(context, suite):
+    """Servers from their start to their end."""
+    yield context.job(suite, suite.name,
+                      in_tree(context, "build", context.script("tests", "check-system.sh"),
+                              "--backends=epoll", "--thin",
+                              context.script("tests", "system", "static", "test_static.py")),
+                      after=built("build"),
+                      environment={**system_environment(context, "build"), "SWEET_UNDER": VALGRIND})
+
+
 def valgrind_units(context, suite):
     for name in unit_names():
         yield context.job(suite, name, [context.script("tests", "check-valgrind.sh"), name],
@@ -372,6 +386,8 @@ SUITES = [
     Suite("asan", (QUICK, ALL), "units and seeds with the address and undefined-behaviour sanitizers",
           units("build-asan"), trees=("build-asan",)),
 
+    Suite("valgrind-main", (MORE,), "servers under Valgrind, from their start to their end",
+          valgrind_main, "valgrind", deadline=600),
     Suite("kernel-main", (MORE,), "a guest of QEMU boots, and runs the module's main tests",
           script("tests/kernel/check-kernel.sh", "test-send", "test-library", rank=500, KERNELS="6.1"),
           QEMU, deadline=600),
@@ -409,8 +425,7 @@ SUITES = [
           script("tests/check-dist.sh", rank=90), deadline=1500),
     Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
           system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=0.66,
-                 SWEET_UNDER="valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full "
-                 f"--suppressions={TESTS}/valgrind.supp"),
+                 SWEET_UNDER=VALGRIND),
           "valgrind", deadline=1500),
     Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
     Suite("large", (ALL,), "bodies of 10 GB from and to an HTTP server behind", large,

@@ -46,7 +46,8 @@ def test_jobs_wait_for_builds_that_are_made(context):
 @pytest.mark.parametrize("tier", (suites.QUICK, suites.MORE, suites.ALL))
 def test_all_has_what_the_others_have(tier):
     """Except those that are a part of another suite."""
-    parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring", "tsan-system": "tsan-epoll"}
+    parts = {"kernel-main": "kernel", "valgrind-main": "valgrind-system",
+             "asan-pairs": "asan-uring", "tsan-system": "tsan-epoll"}
     every = {suite.name for suite in suites.SUITES if suites.ALL in suite.tiers}
     assert {parts.get(suite.name, suite.name) for suite in suites.SUITES if tier in suite.tiers} <= every
 
