@@ -332,7 +332,7 @@ class Held:
 
 
 def test_request_behind_a_handshake_that_waits(kind, root):
-    """So many clients begin a handshake that the last ones have to wait for another turn of the
+    """Many clients begin a handshake at once, and the last ones have to wait for another turn of the
     loop.  Behind one of them comes a request, and then nothing happens that wakes the loop."""
     with (serve(kind, root, *tls.options("ec"), "--threads", "1", listen="127.0.0.1:0,tls") as server,
           contextlib.ExitStack() as ends):
