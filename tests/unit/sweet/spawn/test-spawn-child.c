@@ -211,10 +211,14 @@ END_TEST
 START_TEST(test_close)
 {
 	struct job jobs[3];
+	char line[5];
 
 	begin();
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++) {
 		job_start(&jobs[i], DEFIANT);
+		/* From now on it ignores the signal. */
+		read_exactly(jobs[i].output, line, sizeof(line));
+	}
 	call(&runner, ask_to_end, &jobs[1]);
 	for (unsigned i = 0; i < 3; i++)
 		call(&runner, close_child, &jobs[(i + 1) % 3]);
