@@ -19,7 +19,7 @@ def instructions(program, work, size, cpu):
     """Returns instructions per byte, only of the loop and the functions that it calls."""
     count = max(1, COUNTED_BYTES // size)
     said = output_of(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                "--toggle-collect=run_*", program, "--once", work, str(size), str(count)], cpu)
+                      "--toggle-collect=run_*", program, "--once", work, str(size), str(count)], cpu)
     found = re.search(r"Collected : (\d+)", said)
     if not found:
         raise Failure(f"Valgrind counted nothing:\n{said}")

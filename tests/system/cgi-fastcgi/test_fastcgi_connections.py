@@ -80,7 +80,8 @@ def test_last_request_of_a_connection(one):
         flags.append(asked.flags)
         asked.body()
         asked.answer(b"left")
-        if not asked.variables.get("CONTENT_LENGTH") and len(asked.variables["QUERY_STRING"]) < long:
+        variables = asked.variables
+        if not variables.get("CONTENT_LENGTH") and len(variables["QUERY_STRING"]) < long:
             return True
         # Until the server closes it, or has sent another request.
         asked.connection.socket.recv(1, socket.MSG_PEEK)

@@ -9,7 +9,6 @@ import itertools
 import os
 import signal
 import socket
-import ssl
 
 import pytest
 
@@ -307,38 +306,16 @@ def test_reload(kind, root, tmp_path):
             assert session.end()[1] == h2.errors.ErrorCodes.NO_ERROR
 
 
-class Held:
-    """A client of TLS whose bytes leave when the test sends them."""
-
-    def __init__(self, port):
-        self.out, self.come = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.secure = tls.context(protocols=["h2"]).wrap_bio(self.come, self.out,
-                                                            server_hostname="test")
-        self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT)
-        with contextlib.suppress(ssl.SSLWantReadError):
-            self.secure.do_handshake()
-
-    def send(self):
-        self.socket.sendall(self.out.read())
-
-    def run(self, what, *arguments):
-        while True:
-            try:
-                return what(*arguments)
-            except ssl.SSLWantReadError:
-                data = self.socket.recv(1 << 16)
-                assert data, "the server has closed"
-                self.come.write(data)
-
-
 def test_request_behind_a_handshake_that_waits(kind, root):
     """Many clients begin a handshake at once, and the last ones have to wait for another turn of the
     loop.  Behind one of them comes a request, and then nothing happens that wakes the loop."""
     with (serve(kind, root, *tls.options("ec"), "--threads", "1", listen="127.0.0.1:0,tls") as server,
           contextlib.ExitStack() as ends):
-        held = [Held(server.port) for _ in range(151)]
-        for client in held:
-            ends.enter_context(client.socket)
+        held = []
+        for _ in range(151):
+            plain = socket.create_connection(("127.0.0.1", server.port), TIMEOUT)
+            held.append(tls.Held(ends.enter_context(plain), tls.usual("h2")))
+            held[-1].begin()
         last = held[-1]
         last.send()
         last.run(last.secure.do_handshake)

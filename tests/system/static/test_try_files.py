@@ -51,8 +51,8 @@ def server(tmp_path_factory):
     root = top / "root"
     for name, content in [("index.html", PAGE), ("a.css", b"style\n"), ("gone.html", b"gone\n"),
                           ("folder/index.html", b"folder\n"), ("files/a.txt", b"a\n"),
-                          (".secret", b"secret\n"), ("below/file", b"a file\n"), ("below/deep/file", b"a file\n"),
-                          ("only/a.txt", b"only\n"),
+                          (".secret", b"secret\n"), ("only/a.txt", b"only\n"),
+                          ("below/file", b"a file\n"), ("below/deep/file", b"a file\n"),
                           ("private/page.html", b"private\n"), ("echo/file", b"a file\n"),
                           ("off/a.txt", b"off\n")]:
         write(root / name, content)

@@ -6,6 +6,7 @@ of client.py use it there: the same tests run over both. With SWEET_OVER=h2 they
 over TLS (http2.py).
 """
 
+import contextlib
 import functools
 import os
 import select
@@ -119,6 +120,33 @@ def wrap(plain, **how):
     made = handshake(plain, **how)
     made.share()
     return made
+
+
+class Held:
+    """A client on a connected socket, whose bytes stay in memory until they are sent."""
+
+    def __init__(self, plain, settings=None):
+        self.plain = plain
+        self.out, self.come = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.secure = (settings or usual()).wrap_bio(self.come, self.out, server_hostname="test")
+
+    def begin(self):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.secure.do_handshake()
+
+    def send(self):
+        self.plain.sendall(self.out.read())
+
+    def run(self, what, *arguments, send=lambda: None):
+        """Returns what(*arguments); send() is called whenever that needs bytes of the server."""
+        while True:
+            try:
+                return what(*arguments)
+            except ssl.SSLWantReadError:
+                send()
+                data = self.plain.recv(1 << 16)
+                assert data, "the server has closed"
+                self.come.write(data)
 
 
 def over(plain, small=False):

@@ -304,31 +304,25 @@ def test_not_a_handshake(kind, root, data):
 
 def test_handshake_in_pieces(server):
     """A byte at a time, through memory."""
-    near, far = ssl.MemoryBIO(), ssl.MemoryBIO()
-    secure = tls.context().wrap_bio(far, near, server_hostname="test")
     with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as plain:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        held = tls.Held(plain)
 
         def send():
-            data = near.read()
+            data = held.out.read()
             for at in range(len(data)):
                 plain.sendall(data[at:at + 1])
 
         def run(what, *arguments):
-            while True:
-                try:
-                    result = what(*arguments)
-                    send()
-                    return result
-                except ssl.SSLWantReadError:
-                    send()
-                    far.write(plain.recv(4096))
+            result = held.run(what, *arguments, send=send)
+            send()
+            return result
 
-        run(secure.do_handshake)
-        run(secure.write, request("/1.bin"))
+        run(held.secure.do_handshake)
+        run(held.secure.write, request("/1.bin"))
         answer = b""
         while not answer.endswith(pattern(1, seed=1)):
-            answer += run(secure.read, 4096)
+            answer += run(held.secure.read, 4096)
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
