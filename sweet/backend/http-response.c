@@ -153,4 +153,5 @@ const struct upstream_wire http_wire = {
 	.ended = ended,
 	.clear = clear,
 	.careful = true,
+	.announces = true,
 };

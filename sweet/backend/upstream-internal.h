@@ -44,6 +44,8 @@ struct upstream_wire {
 	 * an idle link is always checked for bytes, which would be taken for the response.
 	 */
 	bool careful;
+	/* An application that closes the link after a response has said so in it. */
+	bool announces;
 };
 
 /* One address, as one thread sees it; stored in upstream.own. */
@@ -51,6 +53,7 @@ struct upstream_place {
 	struct upstream_local *local;
 	struct upstream_link *resting; /* idle links, the last used first */
 	unsigned permits;	       /* taken for links that will be opened */
+	bool keeps; /* a link was used twice, and the application has closed none since */
 };
 
 struct upstream_local {

@@ -186,12 +186,14 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 {
 	const struct upstream_pool *all = local->pool->own;
 	struct upstream_place *place = upstream->own;
+	/* Some FastCGI libraries close after each response, a moment later, whatever was asked. */
+	bool may_stay = repeatable || all->wire->announces || place->keeps;
 	struct upstream_link *link;
 
 	while ((link = place->resting)) {
 		upstream_forget(link);
 		/* The peer may be closing it.  Only a repeatable request takes that risk. */
-		if ((repeatable && !all->wire->careful) || upstream_link_is_alive(link))
+		if ((repeatable && !all->wire->careful) || (may_stay && upstream_link_is_alive(link)))
 			return link;
 		keep_permit(link);
 		upstream_close_link(link);
@@ -383,6 +385,8 @@ void upstream_ended(struct upstream_link *link, int error)
 	const char *wrong = upstream_wire_of(link)->ended(link);
 	char fault[128];
 
+	if (stale)
+		upstream_place_of(link)->keeps = false;
 	if (!error && !wrong) {
 		upstream_complete(link, NULL, false);
 		return;

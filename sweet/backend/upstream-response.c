@@ -39,6 +39,8 @@ void upstream_complete(struct upstream_link *link, struct read_buffer *buffer, b
 
 	keep = keep && link->sent && !link->sending &&
 	       loop_now_ms(link->loop) - link->opened_ms < upstream_place_of(link)->local->keep_ms;
+	if (link->requests > 1)
+		upstream_place_of(link)->keeps = true;
 	served(call->pool, upstream_local_of(call));
 	/* From here on the link is free, even if the call fails. */
 	own->last = link;
@@ -121,6 +123,7 @@ void upstream_readable(struct upstream_link *link)
 		(void)read_on(link);
 	} else if (!upstream_link_is_alive(link)) {
 		/* On an idle link only its end can come; the event may be outdated, though. */
+		upstream_place_of(link)->keeps = false;
 		upstream_forget(link);
 		upstream_close_link(link);
 	}
