@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	doc/recipes/flask.md \
 	doc/recipes/git.md \
 	doc/recipes/gitweb.md \
+	doc/recipes/languages.md \
 	doc/recipes/mapserver.md \
 	doc/recipes/node.md \
 	doc/recipes/rails.md \

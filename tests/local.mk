@@ -1264,6 +1264,7 @@ EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/reposi
 	tests/recipes/test_flask.py \
 	tests/recipes/test_git.py \
 	tests/recipes/test_gitweb.py \
+	tests/recipes/test_languages.py \
 	tests/recipes/test_mapserver.py \
 	tests/recipes/test_node.py \
 	tests/recipes/test_rails.py \
