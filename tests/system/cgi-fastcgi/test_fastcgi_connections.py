@@ -115,7 +115,7 @@ def test_closed_when_used_again(one):
 
 def test_closed_a_moment_later(one):
     """An application that closes each connection after its response, whatever the server asked for:
-    it may do so while the next request is on its way, and some requests must not be repeated."""
+    it may do so while the next request is pending, and some requests must not be repeated."""
     methods = []
 
     def once(asked):
