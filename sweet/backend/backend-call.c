@@ -17,6 +17,7 @@
 #include "backend/cache-store.h"
 #include "backend/backpressure.h"
 #include "backend/request-spool.h"
+#include "backend/response-stream.h"
 #include "base/date.h"
 #include "base/decimal.h"
 
@@ -211,7 +212,10 @@ static enum respond received(struct transaction *transaction)
 		return status ? refuse(transaction, status, NULL) : RESPOND_LATER;
 	}
 	if (call->state != CALL_PENDING) {
-		backend_call_start_timer(call);
+		if (call->state == CALL_IN_FLIGHT)
+			backend_call_start_timer(call);
+		else if (call->stream)
+			response_stream_limit(call->stream);
 		if (!call->pool->protocol->body(call)) {
 			timer_stop(&call->timer);
 			return refuse(transaction, 502, "The worker ended while it was at work.");

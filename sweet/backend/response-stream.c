@@ -143,6 +143,12 @@ static void cut(struct response_stream *stream, const char *fault)
 	cache_store_drop(stream->call->transaction, RESPCACHE_LOST);
 }
 
+void response_stream_limit(const struct response_stream *stream)
+{
+	if (stream->awaited && stream->source->awaited)
+		stream->source->awaited(stream->call);
+}
+
 enum respond response_stream_next(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
@@ -179,6 +185,7 @@ enum respond response_stream_next(struct transaction *transaction)
 	adjust_flow(stream);
 	if (!stream->ended) {
 		stream->awaited = true;
+		response_stream_limit(stream);
 		return RESPOND_LATER;
 	}
 	/* An empty piece ends a response of unknown length.  A known length ends before it. */
@@ -193,6 +200,7 @@ static void satisfy(struct response_stream *stream)
 	if (!stream->awaited || !(stream->first || stream->ended || stream->failed))
 		return;
 	stream->awaited = false;
+	timer_stop(&stream->call->timer);
 	if (response_stream_next(transaction) == RESPOND_NOW)
 		transaction->done(transaction);
 }

@@ -37,6 +37,8 @@ struct response_stream_source {
 	const char *(*refusal)(struct backend_call *call, size_t id);
 	/* The client has sent bytes of another protocol; length 0: its end.  NULL: never. */
 	void (*from_client)(struct transaction *transaction, const char *data, size_t length);
+	/* The client waits for more of the response: limits how long.  NULL: the source always does. */
+	void (*awaited)(struct backend_call *call);
 	/* Writes a name for the log, as "script /cgi-bin/x (pid 12)". */
 	const char *(*name)(struct backend_call *call, char *out, size_t size);
 };
@@ -84,6 +86,9 @@ static inline void response_stream_keep_back(struct response_stream *stream)
 
 /* One turn's buffers were read: resume() comes in the next turn. */
 void response_stream_read_later(struct response_stream *stream);
+
+/* If the client waits for more of the response: the time limit starts again. */
+void response_stream_limit(const struct response_stream *stream);
 
 /* Whether another buffer may be read; if not, resume() is called later. */
 bool response_stream_takes_more(struct response_stream *stream);

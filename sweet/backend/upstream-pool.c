@@ -15,11 +15,25 @@ static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
 
 /* --- a call's life ---------------------------------------------------------------------------- */
 
+static void silent(struct backend_call *call)
+{
+	struct upstream_call *own = upstream_call_of(call);
+
+	if (own->link)
+		upstream_drop(own->link);
+	response_stream_end(&own->stream, "stopped writing in the middle of its response");
+}
+
 static void too_late(struct backend_call *call)
 {
 	struct upstream_call *own = upstream_call_of(call);
 	struct upstream_local *local = upstream_local_of(call);
 
+	if (call->state == CALL_ANSWERED) {
+		silent(call);
+		call_queue_room(local->pool, local->thread);
+		return;
+	}
 	if (own->link) {
 		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
 			    own->link->upstream->address.text);

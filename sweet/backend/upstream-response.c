@@ -220,6 +220,13 @@ void upstream_switched(struct upstream_link *link)
 			 silent);
 }
 
+/* A tunnel has a time limit of its own, in both directions. */
+static void awaited(struct backend_call *call)
+{
+	if (!upstream_call_of(call)->switched)
+		backend_call_start_timer(call);
+}
+
 static void from_client(struct transaction *transaction, const char *data, size_t length)
 {
 	struct upstream_link *link = upstream_call_of(backend_call_of(transaction))->link;
@@ -234,4 +241,9 @@ static void from_client(struct transaction *transaction, const char *data, size_
 }
 
 const struct response_stream_source upstream_source = {
-	.resume = resume, .refusal = refusal, .from_client = from_client, .name = upstream_name};
+	.resume = resume,
+	.refusal = refusal,
+	.from_client = from_client,
+	.awaited = awaited,
+	.name = upstream_name,
+};

@@ -239,8 +239,8 @@ static void next_piece(struct connection *connection)
 
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
-	/* Its responder limits silence. */
-	if (transaction->tunnel)
+	/* The responder limits its own silence. */
+	if (transaction->tunnel || body_is_over(&connection->body))
 		timer_stop(&connection->timer);
 	if (transaction->next(transaction) == RESPOND_NOW)
 		connection_done(transaction);

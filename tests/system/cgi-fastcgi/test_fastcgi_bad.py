@@ -163,6 +163,16 @@ def test_client_goes(one, begun):
                               lambda asked: asked.aborted())
 
 
+def test_silence_in_the_middle(one):
+    behind_checks.silence_in_the_middle(one, is_good, record(responder.STDOUT, HEAD + b"\r\nbegun"),
+                                        lambda asked: asked.aborted())
+
+
+def test_pause(one):
+    behind_checks.pause(one, record(responder.STDOUT, HEAD + b"\r\nbegun"),
+                        record(responder.STDOUT, b"ended") + record(responder.STDOUT) + end())
+
+
 def test_end_of_the_server(kind, tmp_path):
     """With pending requests and kept connections."""
     at_work = threading.Event()

@@ -5,11 +5,15 @@ leave.  begin: the fixture one or behind."""
 import socket
 import struct
 import threading
+import time
+
+import pytest
 
 from client import request
-from server import TIMEOUT
+from server import SOON, TIMEOUT
 from test_fastcgi import Client, ask, fetch
 
+PAUSE = 3  # seconds, the least send-timeout is one
 AWAY = "nobody.sock: cannot be reached: Connection refused"
 
 
@@ -45,6 +49,44 @@ def all_are_away(begin, folder, plain, application):
     assert fetch(app.server.port, "/app").body == b"plain"
     assert app.server.errors.wait("app.sock: answers again")
     again.close()
+
+
+# The client finds an end that is no end of a response.
+CUT_OFF = (AssertionError, ConnectionError)
+
+
+def silence_in_the_middle(begin, is_good, beginning, left):
+    """The response is cut off, and the application gets the end of its connection."""
+    heard = threading.Event()
+
+    def stopping(asked):
+        if is_good(asked):
+            return True
+        asked.send(beginning)
+        if left(asked):
+            heard.set()
+        return False
+
+    app = begin(stopping, pool=f"timeout={SOON}s\n")
+    with pytest.raises(CUT_OFF, match="closed|reset"):
+        fetch(app.server.port, "/app")
+    assert heard.wait(TIMEOUT)
+    assert app.server.errors.wait("stopped writing in the middle of its response")
+    assert fetch(app.server.port, "/app?good").body == b"plain"
+
+
+def pause(begin, beginning, rest):
+    """A program may be silent for longer than a client may."""
+    def pausing(asked):
+        asked.body()
+        asked.send(beginning)
+        # Not an event: the server must do nothing in this time.
+        time.sleep(PAUSE)
+        asked.send(rest)
+        return False
+
+    app = begin(pausing, "--send-timeout", "1s")
+    assert fetch(app.server.port, "/app").body == b"begunended"
 
 
 def client_goes(begin, is_good, beginning, left):

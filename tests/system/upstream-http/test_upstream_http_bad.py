@@ -187,6 +187,17 @@ def test_too_late(behind):
     assert fetch(app.server.port, "/app?good").body == b"plain"
 
 
+@pytest.mark.parametrize("framing", [b"Content-Length: 100\r\n\r\nbegun",
+                                     CHUNKED + b"\r\n5\r\nbegun\r\n",
+                                     b"Connection: close\r\n\r\nbegun"])
+def test_silence_in_the_middle(behind, framing):
+    behind_checks.silence_in_the_middle(behind, good, OK + framing, lambda asked: asked.closed())
+
+
+def test_pause(behind):
+    behind_checks.pause(behind, OK + b"Content-Length: 10\r\n\r\nbegun", b"ended")
+
+
 @pytest.mark.parametrize("begun", [True, False])
 def test_client_goes(behind, begun):
     behind_checks.client_goes(behind, good,
