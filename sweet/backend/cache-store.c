@@ -24,6 +24,9 @@ struct cache_store {
 	bool begun; /* the head is known */
 	char *head; /* as the program wrote it; NULL: no lines */
 	size_t head_length;
+	/* What is sent without the lines of the program that has led here; NULL: none has. */
+	char *own_lines;
+	size_t own_length;
 	int status;
 	bool http;	   /* head is of an HTTP response */
 	time_t came, date; /* when the head came; its Date field, or the same */
@@ -54,6 +57,7 @@ static void free_keep(struct transaction *transaction)
 	if (store->body)
 		g_byte_array_unref(store->body);
 	g_free(store->head);
+	g_free(store->own_lines);
 	g_free((char *)(uintptr_t)store->url.at);
 	g_free(store);
 }
@@ -64,6 +68,9 @@ void cache_store_flight(struct transaction *transaction, struct respcache_flight
 
 	store->flight = flight;
 	store->rule = transaction->scope->response_cache;
+	/* What a program leads to is stored only if it states a lifetime itself. */
+	if (transaction->accel_lines && store->rule.mode == CACHEABLE_TIME)
+		store->rule.mode = CACHEABLE_RESPONSE;
 	transaction->store = store;
 }
 
@@ -139,6 +146,10 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 	store->head = g_memdup2(said->head->lines.at, store->head_length);
 	store->status = said->head->status;
 	store->http = said->head->http;
+	if (transaction->accel_lines) {
+		store->own_length = transaction->head_length;
+		store->own_lines = g_memdup2(transaction->head, store->own_length);
+	}
 	store->begun = true;
 }
 
@@ -213,6 +224,8 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 	struct cacheable said;
 	struct cgihead head;
 
+	if (store->own_lines)
+		answer.lines = (struct slice){store->own_lines, store->own_length};
 	/* It was parsed successfully before. */
 	if (store->http)
 		(void)cgihead_read_http(&head, store->status, lines);

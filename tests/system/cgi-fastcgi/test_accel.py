@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """internal paths, and programs that let the server send a file: X-Accel-Redirect, X-Sendfile."""
 
+import http.client
 import os
 import re
 
@@ -20,6 +21,10 @@ internal=on
 pool=leads
 [path /inside/open]
 internal=off
+[path /inside/timed]
+internal=on
+pool=leads
+cache=1h
 [path /led]
 pool=leads
 [path /plain]
@@ -44,6 +49,16 @@ echo ETag: mine
 echo
 echo the program itself
 """
+# Its head is sent before its body ends.
+SLOW = b"""#!/bin/sh
+read -r lines < {top}/lines
+echo "Content-Type: text/plain"
+echo "$lines"
+echo
+echo begun
+read -r end < {top}/end
+echo "$$"
+"""
 FILE = pattern(3 * MB + 7)
 
 
@@ -53,6 +68,9 @@ def top(tmp_path_factory):
     for name in ["a.txt", "open/a.txt", "sorry.html"]:
         write(top / "root/inside" / name, name.encode())
     write(top / "programs/p", PROGRAM).chmod(0o755)
+    write(top / "programs/slow", SLOW.replace(b"{top}", bytes(top))).chmod(0o755)
+    for name in ["lines", "end"]:
+        os.mkfifo(top / name)
     write(top / "files/big", FILE)
     write(top / "files/deep/.hidden", b"hidden")
     write(top / "outside", b"secret")
@@ -146,6 +164,32 @@ def test_file_elsewhere(server, top, file, status):
     answer = ask(server, "/led/p", [f"X-Sendfile: {file.replace('{top}', str(top))}"])
     assert answer.status in (status, 404) and answer.status >= 400
     assert b"secret" not in answer.body and "Set-Cookie" not in answer
+
+
+@pytest.mark.parametrize("path, lines, kept", [
+    ("/inside/app/slow?1", "Cache-Control: max-age=60", True),
+    ("/inside/app/slow?2", "Cache-Control: private, max-age=60", False),
+    ("/inside/app/slow?3", "X-None: a", False),
+    ("/inside/timed/slow?4", "Cache-Control: max-age=60", True),
+    ("/inside/timed/slow?5", "X-None: a", False)])
+def test_kept(server, top, path, lines, kept):
+    """What a program leads to is kept with explicit freshness alone, and without the program's
+    fields, which are for one client."""
+    def led(user, runs):
+        client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=servers.TIMEOUT)
+        client.request("GET", "/led/p", headers={"Fields": f"X-Accel-Redirect: {path}|X-User: {user}"})
+        if runs:
+            (top / "lines").write_text(f"{lines}\n")
+        answer = client.getresponse()
+        if runs:
+            (top / "end").write_text("\n")
+        body = answer.read()
+        client.close()
+        assert (answer.status, answer.headers.get_all("X-User")) == (200, [user])
+        assert body.startswith(b"begun\n")
+        return body
+
+    assert (led("ann", True) == led("bob", not kept)) == kept
 
 
 def test_two(server, top):
