@@ -151,9 +151,21 @@ static void choose_texts(struct config_tree *tree, struct config *config, struct
 				     used);
 }
 
+/* Replaces {host} in the name of a folder by the name of the host's section. */
+static void name_folder(char **folder, const struct host *host)
+{
+	char **parts = g_strsplit(*folder ? *folder : "", "{host}", -1);
+
+	if (parts[0] && parts[1]) {
+		g_free(*folder);
+		*folder = g_strjoinv(*host->name ? host->name : "default", parts);
+	}
+	g_strfreev(parts);
+}
+
 /* Fills a scope of that prefix with what the chain's first section says or inherits. */
-static void fill(struct config_tree *tree, struct config *config, struct scope *scope,
-		 unsigned levels, const struct section *const *chain)
+static void fill(struct config_tree *tree, struct config *config, const struct host *host,
+		 struct scope *scope, unsigned levels, const struct section *const *chain)
 {
 	/* A pattern stands before what it is added to. */
 	const struct section *of = chain[0]->pattern && chain[1] ? chain[1] : chain[0];
@@ -162,6 +174,8 @@ static void fill(struct config_tree *tree, struct config *config, struct scope *
 	scope->prefix = g_strdup(prefix);
 	scope->prefix_length = strlen(prefix);
 	chain_resolve(tree, levels, chain, scope);
+	name_folder(&scope->root, host);
+	name_folder(&scope->alias, host);
 	finish_scope(scope, chain);
 	if (choose_files(scope, chain))
 		config_tree_complain(tree, chain[0]->place, "alias and rewrite exclude each other");
@@ -198,7 +212,7 @@ void scope_add(struct config_tree *tree, struct config *config, struct host *hos
 	for (at = 0; at < host->scope_count; at++)
 		if (strlen(section->prefix) >= host->scopes[at].prefix_length)
 			break;
-	fill(tree, config, insert(host, at), KEY_SCOPE | (section->levels & KEY_PATH), chain);
+	fill(tree, config, host, insert(host, at), KEY_SCOPE | (section->levels & KEY_PATH), chain);
 }
 
 /* Call it when all prefixes have their scopes. */
@@ -210,7 +224,7 @@ static void add_exact(struct config_tree *tree, struct config *config, struct ho
 				     "alias: not for an exact path; rewrite leads to another file");
 	if (!host->exact)
 		host->exact = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	fill(tree, config, insert(host, host->scope_count), KEY_SCOPE | KEY_PATH, chain);
+	fill(tree, config, host, insert(host, host->scope_count), KEY_SCOPE | KEY_PATH, chain);
 	g_hash_table_insert(host->exact, g_strdup(section->prefix),
 			    GUINT_TO_POINTER(host->scope_count));
 }
@@ -332,7 +346,7 @@ static void add_patterns(struct config_tree *tree, struct config *config, struct
 
 		chain->pdata[0] = patterns->pdata[i];
 		scope->rule = host->rules[i];
-		fill(tree, config, scope, KEY_SCOPE | KEY_PATH | KEY_PATTERN, sections_of(chain));
+		fill(tree, config, host, scope, KEY_SCOPE | KEY_PATH | KEY_PATTERN, sections_of(chain));
 	}
 	g_ptr_array_unref(chain);
 }
@@ -393,7 +407,7 @@ void scope_add_folders(struct config_tree *tree, struct config *config)
 			if (**folder != '/')
 				continue;
 			scope = insert(&config->hosts[0], config->hosts[0].scope_count);
-			fill(tree, config, scope, KEY_SCOPE, chain);
+			fill(tree, config, &config->hosts[0], scope, KEY_SCOPE, chain);
 			g_free(scope->alias);
 			g_free(scope->root_place);
 			scope->alias = g_strdup(*folder);

@@ -26,6 +26,12 @@ def site(tmp_path):
     return tmp_path
 
 
+def fetch(port, target, host):
+    with Client(port) as client:
+        client.send(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        return client.response().body
+
+
 def test_sites(site):
     rules = write(site / "sweet.conf", b"[sweet]\ninclude=sites.d/*.conf;empty/*.conf\n")
     with servers.running("epoll", site / "one", "--config", rules) as server:
@@ -38,6 +44,24 @@ def test_sites(site):
         for name in ["one", "two"]:
             assert get("/", name).body == f"{name}\n".encode()
             assert get("/old", name)["Location"] == "/new"
+
+
+def test_folders_of_hosts(site):
+    """One line names the folders of all sites."""
+    write(site / "default/index.html", b"default\n")
+    write(site / "files/one.example/a", b"one's own\n")
+    for name in ["one", "two"]:
+        (site / name).rename(site / f"{name}.example")
+        write(site / "sites.d" / f"{name}.conf", f"[host {name}.example]\nnames={name}.example;{name}.other\n"
+              f"[path {name}.example/files]\nalias={site}/files/{{host}}\n".encode())
+    write(site / "files/two.example/a", b"two's own\n")
+    rules = write(site / "sweet.conf",
+                  f"[sweet]\ninclude=sites.d/*.conf\nroot={site}/{{host}}\n".encode())
+    with servers.running("epoll", None, "--config", rules) as server:
+        for host, body in [("one.example", "one"), ("two.other", "two"), ("none", "default")]:
+            assert fetch(server.port, "/", host) == f"{body}\n".encode()
+        for name in ["one", "two"]:
+            assert fetch(server.port, "/files/a", f"{name}.example") == f"{name}'s own\n".encode()
 
 
 @pytest.mark.parametrize(("files", "message"), [
