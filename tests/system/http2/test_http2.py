@@ -301,7 +301,7 @@ def test_reload(kind, root, tmp_path):
         with Streams(server.port) as session:
             assert session.get("/1.bin").status == 200
             server.send_signal(signal.SIGHUP)
-            server.errors.wait("has taken")
+            assert server.errors.wait("reloaded ")
             assert session.get("/1.bin").status == 200
             assert session.end()[1] == h2.errors.ErrorCodes.NO_ERROR
 

@@ -256,15 +256,21 @@ class Server:
 
     def kill(self):
         """Kills it without a request to end: for tests of that, and if all else failed."""
+        self.forget_port()
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(TIMEOUT)
+
+    def forget_port(self):
+        """Its port may become that of another program, without TLS."""
+        tls.ports.discard(self.port)
 
     def send_signal(self, number):
         self.process.send_signal(number)
 
     def finished(self):
         """Waits for the end; asserts that it was good and that no worker is left."""
+        self.forget_port()
         try:
             status = self.process.wait(TIMEOUT)
             for process in self.known.values():

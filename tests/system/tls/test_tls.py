@@ -328,11 +328,12 @@ def test_handshake_in_pieces(server):
 
 def test_handshake_takes_too_long(kind, root, clock):
     with running(kind, root, *tls.options(), "--log-level", "info", "--threads", "1",
-                 listen="127.0.0.1:0,tls", clock=clock) as server:
+                 "--header-timeout", f"{clock.limit}s", listen="127.0.0.1:0,tls",
+                 clock=clock) as server:
         with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as plain:
             plain.sendall(b"\x16\x03\x01\x02\0\x01\0\x01\xfc")
             server.wait_status(lambda status: status["connections"]["open"] == 2)
-            server.forward(31)
+            server.forward(clock.limit + 1)
             assert server.errors.wait("no TLS handshake in time: closing")
             assert plain.recv(100) == b""
 
