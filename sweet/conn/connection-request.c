@@ -12,6 +12,7 @@
 #include "http/forwarded.h"
 #include "http/request-escape.h"
 
+#define WRONG_LOGGED_MAX 100 /* bytes of a wrong entry of a proxy */
 #define CLEAR_TEXT "This address expects TLS: use https."
 
 /* The reason, which the client gets as well. */
@@ -73,6 +74,13 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 	if (ip_acl_allows(config->proxies, transaction->remote))
 		forwarded_read(&forwarded, request, (enum forwarded_fields)config->forwarded,
 			       trusts, config->proxies);
+	if (forwarded.wrong.length)
+		log_info("%s: this proxy's %s has no address in \"%.*s\": the proxy that "
+			 "wrote it counts as the client",
+			 transaction->remote_addr,
+			 config->forwarded == FORWARDED_X ? "X-Forwarded-For" : "Forwarded",
+			 (int)MIN(forwarded.wrong.length, (size_t)WRONG_LOGGED_MAX),
+			 forwarded.wrong.at);
 	if (forwarded.client.ss_family != AF_UNSPEC) {
 		peer_addresses_set(&transaction->client, &forwarded.client, NULL);
 		transaction->remote = &transaction->client.address.any;

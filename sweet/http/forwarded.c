@@ -44,7 +44,7 @@ static struct slice unquote(struct slice value)
 	return (struct slice){value.at + 1, value.length - 2};
 }
 
-/* Returns the value of a parameter of an element of Forwarded, or an empty one. */
+/* Returns the value of a parameter of an element of Forwarded; at is NULL if there is none. */
 static struct slice parameter(struct slice element, const char *name)
 {
 	struct slice part;
@@ -100,6 +100,15 @@ static bool read_address(struct sockaddr_storage *address, struct slice node)
 	return address->ss_family != AF_UNSPEC;
 }
 
+/* Whether a proxy says that it does not name the client (RFC 7239, section 6). */
+static bool is_unnamed(struct slice element, struct slice node)
+{
+	if (!node.at)
+		return memchr(element.at, '=', element.length);
+	node = without_port(node);
+	return slice_is(node, "unknown") || (node.length > 1 && node.at[0] == '_');
+}
+
 /* Sets the client; returns the number of its hop, from the right, or -1 if there is none. */
 static int find_client(struct forwarded *forwarded, const struct hops *hops,
 		       enum forwarded_fields fields, forwarded_trusts *trusts, const void *context)
@@ -108,11 +117,14 @@ static int find_client(struct forwarded *forwarded, const struct hops *hops,
 
 	for (unsigned i = 0; i < hops->count; i++) {
 		struct slice element = hops->at[hops->count - 1 - i];
+		struct slice node = fields == FORWARDED_X ? element : parameter(element, "for");
 		struct sockaddr_storage address;
 
-		if (!read_address(&address,
-				  fields == FORWARDED_X ? element : parameter(element, "for")))
+		if (!read_address(&address, node)) {
+			if (!is_unnamed(element, node))
+				forwarded->wrong = element;
 			break;
+		}
 		forwarded->client = address;
 		found = (int)i;
 		if (!trusts((const struct sockaddr *)&address, context))
@@ -155,6 +167,9 @@ void forwarded_read(struct forwarded *forwarded, const struct request *request,
 	*forwarded = (struct forwarded){.client.ss_family = AF_UNSPEC};
 	collect(&hops, request, fields == FORWARDED_X ? "X-Forwarded-For" : "Forwarded");
 	found = find_client(forwarded, &hops, fields, trusts, context);
+	/* What stands beside nonsense is not taken, either. */
+	if (found < 0 && forwarded->wrong.length)
+		return;
 	hop = found < 0 ? 0 : (unsigned)found;
 	if (fields == FORWARDED_X) {
 		take_scheme(forwarded, element_of(request, "X-Forwarded-Proto", hops.count, hop));

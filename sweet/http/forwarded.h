@@ -20,6 +20,7 @@ struct forwarded {
 	struct sockaddr_storage client; /* AF_UNSPEC: they do not say */
 	struct slice host;   /* the client's Host, with any port; empty: they do not say */
 	struct slice scheme; /* "http" or "https", or empty */
+	struct slice wrong; /* the entry that ended the list, as no address can be read; or empty */
 };
 
 typedef bool forwarded_trusts(const struct sockaddr *address, const void *context);
@@ -27,7 +28,8 @@ typedef bool forwarded_trusts(const struct sockaddr *address, const void *contex
 /*
  * Reads the fields of a request that a trusted proxy sent, from right to left: each address was
  * added by the proxy to its right, so the first one that is not trusted is the client's.  Scheme
- * and host are those of the same hop, if there are as many of them, else the last ones.
+ * and host are those of the same hop, if there are as many of them, else the last ones; there are
+ * none if the last hop is wrong.
  */
 void forwarded_read(struct forwarded *forwarded, const struct request *request,
 		    enum forwarded_fields fields, forwarded_trusts *trusts, const void *context);

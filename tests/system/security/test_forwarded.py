@@ -2,6 +2,8 @@
 """trusted-proxies: clients that proxies name in fields of requests; what others say of themselves
 counts nothing."""
 
+import re
+
 import pytest
 
 import server as servers
@@ -12,6 +14,7 @@ from responder import Application
 RULES = """[sweet]
 trusted-proxies=127.0.0.2;192.0.2.0/24
 hsts=max-age=60
+log-level=info
 access-log={top}/log
 log-format=common
 [path /inside]
@@ -120,6 +123,45 @@ def test_hosts_and_schemes(server):
     assert "Strict-Transport-Security" not in answer
     answer = ask(server, "/tls/x", FOR + "X-Forwarded-Proto: https\r\n")
     assert answer.status == 404 and answer["Strict-Transport-Security"] == "max-age=60"
+
+
+@pytest.mark.clear("the scheme of the connection counts")
+def test_wrong_hops(server):
+    """They end the list, and nothing that stands beside them is taken; the log has each once."""
+    more = "X-Forwarded-Proto: https\r\nX-Forwarded-Host: third.example\r\n"
+    for number, entry in enumerate(("garbage", "198.51.100.700", "[2001:db8::7", "a b")):
+        got = variables(server, f"X-Forwarded-For: 198.51.100.7, {entry}\r\n" + more)
+        assert got["REMOTE_ADDR"] == PROXY and "HTTPS" not in got and got["HTTP_HOST"] == "a"
+        assert server.errors.wait("this proxy's X-Forwarded-For has no address in ", number + 1)
+        assert server.errors.wait(f'{PROXY}: .*"{re.escape(entry)}": the proxy that wrote it')
+    got = variables(server, "X-Forwarded-For: wrong, 192.0.2.1\r\n" + more)
+    assert got["REMOTE_ADDR"] == "192.0.2.1" and got["HTTPS"] == "on"
+    assert server.errors.wait(f'{PROXY}: .*"wrong"')
+    # Neither a proxy that does not know, nor what the client says itself.
+    for fields in ("X-Forwarded-For: unknown\r\n", "X-Forwarded-For: other, 198.51.100.7\r\n"):
+        assert variables(server, fields + more)["HTTPS"] == "on"
+    variables(server, "X-Forwarded-For: garbage\r\n", source="127.0.0.1")
+    assert ask(server, "/a.txt", "X-Forwarded-For: last\r\n").status == 200
+    assert server.errors.wait('"last"')
+    assert server.errors.count("has no address") == 6
+
+
+@pytest.mark.clear("the scheme of the connection counts")
+def test_lists_of_other_lengths(server):
+    """The last ones of the shorter or longer list count."""
+    hops = "X-Forwarded-For: 203.0.113.1, 198.51.100.7, 192.0.2.1\r\n"
+    for schemes, https in (("https, http", False), ("http, https", True),
+                           ("http, https, http", True), ("https, https, https, http", False)):
+        got = variables(server, f"{hops}X-Forwarded-Proto: {schemes}\r\n")
+        assert got["REMOTE_ADDR"] == "198.51.100.7" and ("HTTPS" in got) == https, schemes
+
+
+def test_many_hops(server):
+    """The last 32 entries are read."""
+    for number, client in ((31, "198.51.100.7"), (32, "192.0.2.9"), (100, "192.0.2.9")):
+        proxies = ", 192.0.2.9" * number
+        got = variables(server, f"X-Forwarded-For: 198.51.100.7{proxies}\r\n")
+        assert got["REMOTE_ADDR"] == client, number
 
 
 def test_log(server, top):

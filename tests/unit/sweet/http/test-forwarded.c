@@ -35,7 +35,7 @@ static bool is_proxy(const struct sockaddr *address, const void *context)
 	return strncmp(text.remote, "192.0.2.", 8) == 0 || strcmp(text.remote, "2001:db8::1") == 0;
 }
 
-/* What they say, as "client scheme host"; "-": nothing. */
+/* What they say, as "client scheme host", and what is wrong, if it is; "-": nothing. */
 static const char *says(enum forwarded_fields fields, const char *text)
 {
 	static char said[512];
@@ -46,11 +46,13 @@ static const char *says(enum forwarded_fields fields, const char *text)
 	forwarded_read(&forwarded, &request, fields, is_proxy, NULL);
 	if (forwarded.client.ss_family != AF_UNSPEC)
 		peer_addresses_set(&client, &forwarded.client, NULL);
-	snprintf(said, sizeof(said), "%s %.*s %.*s", client.remote,
+	snprintf(said, sizeof(said), "%s %.*s %.*s%s%.*s", client.remote,
 		 forwarded.scheme.length ? (int)forwarded.scheme.length : 1,
 		 forwarded.scheme.length ? forwarded.scheme.at : "-",
 		 forwarded.host.length ? (int)forwarded.host.length : 1,
-		 forwarded.host.length ? forwarded.host.at : "-");
+		 forwarded.host.length ? forwarded.host.at : "-",
+		 forwarded.wrong.length ? " wrong: " : "", (int)forwarded.wrong.length,
+		 forwarded.wrong.length ? forwarded.wrong.at : "");
 	return said;
 }
 
@@ -72,10 +74,11 @@ START_TEST(test_x)
 	/* What is no address ends the list. */
 	ck_x("X-Forwarded-For: 198.51.100.7, unknown\r\n", "- - -");
 	ck_x("X-Forwarded-For: 198.51.100.7, unknown, 192.0.2.1\r\n", "192.0.2.1 - -");
-	ck_x("X-Forwarded-For: 198.51.100.700\r\n", "- - -");
-	ck_x("X-Forwarded-For: [2001:db8::7\r\n", "- - -");
-	ck_x("X-Forwarded-For: [2001:db8::7]x\r\n", "- - -");
-	ck_x("X-Forwarded-For: 11111111111111111111111111111111111111111111111111111\r\n", "- - -");
+	ck_x("X-Forwarded-For: 198.51.100.700\r\n", "- - - wrong: 198.51.100.700");
+	ck_x("X-Forwarded-For: [2001:db8::7\r\n", "- - - wrong: [2001:db8::7");
+	ck_x("X-Forwarded-For: [2001:db8::7]x\r\n", "- - - wrong: [2001:db8::7]x");
+	ck_x("X-Forwarded-For: 11111111111111111111111111111111111111111111111111111\r\n",
+	     "- - - wrong: 11111111111111111111111111111111111111111111111111111");
 	ck_x("X-Forwarded-For: 198.51.100.7\r\nX-Forwarded-Proto: HTTPS\r\n"
 	     "X-Forwarded-Host: a.example:8080\r\n",
 	     "198.51.100.7 HTTPS a.example:8080");
@@ -85,6 +88,27 @@ START_TEST(test_x)
 	ck_x("X-Forwarded-Proto: gopher\r\nX-Forwarded-Host: a/b\r\n", "- - -");
 	/* The other family counts nothing. */
 	ck_x("Forwarded: for=1.1.1.1;proto=https\r\n", "- - -");
+}
+END_TEST
+
+START_TEST(test_wrong_x)
+{
+	/* Neither is what else the last hop says. */
+	ck_x("X-Forwarded-For: 198.51.100.7, garbage\r\nX-Forwarded-Proto: https\r\n"
+	     "X-Forwarded-Host: a.example\r\n",
+	     "- - - wrong: garbage");
+	ck_x("X-Forwarded-For: garbage, 192.0.2.1\r\nX-Forwarded-Proto: http, https\r\n"
+	     "X-Forwarded-Host: a, b\r\n",
+	     "192.0.2.1 https b wrong: garbage");
+	/* The client's own is not read. */
+	ck_x("X-Forwarded-For: garbage, 198.51.100.7\r\nX-Forwarded-Proto: https\r\n",
+	     "198.51.100.7 https -");
+	/* A proxy may hide its client. */
+	ck_x("X-Forwarded-For: unknown\r\nX-Forwarded-Proto: https\r\n", "- https -");
+	/* Lists of different lengths: the last ones count. */
+	ck_x("X-Forwarded-For: 9.9.9.9, 8.8.8.8, 192.0.2.1\r\nX-Forwarded-Proto: https, http\r\n"
+	     "X-Forwarded-Host: a, b, c, d\r\n",
+	     "8.8.8.8 http d");
 }
 END_TEST
 
@@ -101,9 +125,21 @@ START_TEST(test_standard)
 	ck_standard("Forwarded: for=_hidden;proto=https\r\n", "- https -");
 	ck_standard("Forwarded: for=unknown, for=192.0.2.1\r\n", "192.0.2.1 - -");
 	ck_standard("Forwarded: proto=https\r\n", "- https -");
-	ck_standard("Forwarded: for=\"1.1.1.1\r\n", "- - -");
-	ck_standard("Forwarded: for\r\n", "- - -");
 	ck_standard("X-Forwarded-For: 1.1.1.1\r\n", "- - -");
+}
+END_TEST
+
+START_TEST(test_wrong_standard)
+{
+	ck_standard("Forwarded: for=garbage;proto=https;host=a\r\n",
+		    "- - - wrong: for=garbage;proto=https;host=a");
+	ck_standard("Forwarded: for=\"\";proto=https\r\n", "- - - wrong: for=\"\";proto=https");
+	ck_standard("Forwarded: for=garbage;proto=http, for=192.0.2.1;proto=https\r\n",
+		    "192.0.2.1 https - wrong: for=garbage;proto=http");
+	ck_standard("Forwarded: for=\"1.1.1.1\r\n", "- - - wrong: for=\"1.1.1.1");
+	ck_standard("Forwarded: for\r\n", "- - - wrong: for");
+	ck_standard("Forwarded: for=_\r\n", "- - - wrong: for=_");
+	ck_standard("Forwarded: for=\"Unknown:80\";proto=https\r\n", "- https -");
 }
 END_TEST
 
@@ -154,7 +190,9 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_x);
+	tcase_add_test(tcase, test_wrong_x);
 	tcase_add_test(tcase, test_standard);
+	tcase_add_test(tcase, test_wrong_standard);
 	tcase_add_test(tcase, test_many_hops);
 	tcase_add_test(tcase, test_rewrite);
 }
