@@ -182,12 +182,16 @@ void forwarded_read(struct forwarded *forwarded, const struct request *request,
 	}
 }
 
+/* Any field by which proxies name a client or its request: a program could believe it. */
 static bool is_of_family(struct slice name)
 {
+	static const struct slice names[] = {SLICE_OF("Forwarded"), SLICE_OF("X-Forwarded"),
+					     SLICE_OF("X-Real-IP")};
 	static const char x[] = "X-Forwarded-";
 
-	return slice_is(name, "Forwarded") || (name.length >= sizeof(x) - 1 &&
-					       slice_is((struct slice){name.at, sizeof(x) - 1}, x));
+	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0])) ||
+	       (name.length >= sizeof(x) - 1 &&
+		slice_is((struct slice){name.at, sizeof(x) - 1}, x));
 }
 
 static bool has_family(const struct request *request)

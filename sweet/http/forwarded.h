@@ -35,8 +35,9 @@ void forwarded_read(struct forwarded *forwarded, const struct request *request,
 		    enum forwarded_fields fields, forwarded_trusts *trusts, const void *context);
 
 /*
- * Returns the head of the request (g_string_free()) without the fields of both families, and with
- * the host that forwarded says, if it does; parse it again.  NULL: the same as the request's.
+ * Returns the head of the request (g_string_free()) without the fields of both families and
+ * X-Real-IP, and with the host that forwarded says, if it does; parse it again.  NULL: the same as
+ * the request's.
  */
 GString *forwarded_rewrite(const struct request *request, const struct forwarded *forwarded);
 

@@ -97,16 +97,17 @@ def test_access(server):
 @pytest.mark.clear("the scheme of the connection counts")
 def test_programs(server):
     all_of_them = (FOR + "X-Forwarded-Proto: https\r\nX-Forwarded-Host: third.example\r\n"
-                   "X-Forwarded-Port: 443\r\nForwarded: for=1.2.3.4\r\n")
+                   "X-Forwarded-Port: 443\r\nForwarded: for=1.2.3.4\r\nX-Forwarded: 1.2.3.4\r\n"
+                   "X-Real-IP: 1.2.3.4\r\n")
     got = variables(server, all_of_them)
     assert got["REMOTE_ADDR"] == "198.51.100.7" and got["REMOTE_PORT"] == "0"
     assert (got["HTTPS"], got["REQUEST_SCHEME"]) == ("on", "https")
     assert (got["HTTP_HOST"], got["SERVER_NAME"]) == ("third.example", "third.example")
-    assert not [name for name in got if "FORWARDED" in name]
+    assert not [name for name in got if "FORWARDED" in name or "REAL" in name]
     got = variables(server, all_of_them, source="127.0.0.1")
     assert got["REMOTE_ADDR"] == "127.0.0.1" and "HTTPS" not in got
     assert got["HTTP_HOST"] == "a"
-    assert not [name for name in got if "FORWARDED" in name]
+    assert not [name for name in got if "FORWARDED" in name or "REAL" in name]
     # A program sends the request to another path: it is the same client's.
     got = variables(server, all_of_them, "/from/on")
     assert (got["REMOTE_ADDR"], got["HTTPS"]) == ("198.51.100.7", "on")

@@ -173,12 +173,15 @@ START_TEST(test_rewrite)
 	struct forwarded forwarded = {.host = {"b", 1}};
 	GString *text;
 
-	rewrites("",
-		 "A: b\r\nX-Forwarded-For: 1.1.1.1\r\nforwarded: for=x\r\nX-Forwarded: y\r\n"
-		 "X-FORWARDED-server: z\r\n",
-		 "GET /a?b HTTP/1.1\r\nHost: here\r\nA: b\r\nX-Forwarded: y\r\n\r\n");
+	rewrites(
+		"",
+		"A: b\r\nX-Forwarded-For: 1.1.1.1\r\nforwarded: for=x\r\nX-Forwarded: y\r\n"
+		"X-FORWARDED-server: z\r\nx-real-ip: 1.1.1.1\r\nX-Forward: y\r\nX-Real-IPs: z\r\n",
+		"GET /a?b HTTP/1.1\r\nHost: here\r\nA: b\r\nX-Forward: y\r\nX-Real-IPs: z\r\n\r\n");
 	rewrites("b:1", "A: b\r\n", "GET /a?b HTTP/1.1\r\nHost: b:1\r\nA: b\r\n\r\n");
-	parse("A: b\r\nX-Forwarded: y\r\n");
+	rewrites("", "X-Forwarded: y\r\n", "GET /a?b HTTP/1.1\r\nHost: here\r\n\r\n");
+	rewrites("", "X-Real-IP: y\r\n", "GET /a?b HTTP/1.1\r\nHost: here\r\n\r\n");
+	parse("A: b\r\nX-Forward: y\r\n");
 	ck_assert_ptr_null(forwarded_rewrite(&request, &(struct forwarded){0}));
 	ck_assert_int_eq(request_parse(&request, absolute, strlen(absolute)), 0);
 	text = forwarded_rewrite(&request, &forwarded);
