@@ -19,6 +19,9 @@ access-log={top}/log
 log-format=common
 [path /inside]
 allow=198.51.100.0/24
+[path /limited]
+request-rate=1
+request-burst=1
 [path /tls]
 redirect=301 tls
 [path /app]
@@ -124,6 +127,22 @@ def test_hosts_and_schemes(server):
     assert "Strict-Transport-Security" not in answer
     answer = ask(server, "/tls/x", FOR + "X-Forwarded-Proto: https\r\n")
     assert answer.status == 404 and answer["Strict-Transport-Security"] == "max-age=60"
+
+
+def is_limited(server, client, source=PROXY):
+    """Returns True if the next request of the client exceeds its rate."""
+    answer = ask(server, "/limited/x", f"X-Forwarded-For: {client}\r\n", source)
+    assert answer.status in (404, 429)
+    return answer.status == 429
+
+
+def test_rate(server):
+    """Each client behind a proxy has a limit of its own; another one cannot say who it is."""
+    # The first request beyond the limit may come only after some that are slow.
+    assert any(is_limited(server, "198.51.100.1") for _ in range(200))
+    assert not is_limited(server, "198.51.100.2")
+    assert any(is_limited(server, f"203.0.113.{number}", "127.0.0.1") for number in range(200))
+    assert not is_limited(server, "203.0.113.1")
 
 
 @pytest.mark.clear("the scheme of the connection counts")
