@@ -111,6 +111,7 @@ static bool feed(struct upstream_link *link, struct read_buffer *buffer,
 static bool take(struct upstream_link *link, struct read_buffer *buffer)
 {
 	struct upstream_call *own = upstream_call_of(link->user);
+	char who[256];
 	size_t at = 0;
 
 	upstream_came(link);
@@ -131,6 +132,9 @@ static bool take(struct upstream_link *link, struct read_buffer *buffer)
 			return link->user != NULL;
 		}
 	}
+	if (at < buffer->length)
+		log_info("%s: %zu bytes after the end of the response: closing the connection",
+			 upstream_name(link->user, who, sizeof(who)), buffer->length - at);
 	upstream_complete(link, buffer, at == buffer->length && link->reply.keep_alive);
 	return false;
 }

@@ -155,6 +155,8 @@ void upstream_drop(struct upstream_link *link);
 void upstream_rest(struct upstream_link *link);
 /* Removes the link from the idle links. */
 void upstream_forget(struct upstream_link *link);
+/* Logs it if the application has sent anything on an idle link, which must be closed then. */
+void upstream_log_bytes(const struct upstream_link *link);
 void upstream_idled(struct upstream_link *link);
 
 /* The application of the link responds. */

@@ -68,6 +68,14 @@ void upstream_forget(struct upstream_link *link)
 	permit_idles_no_more(upstream_place_of(link)->local->user);
 }
 
+void upstream_log_bytes(const struct upstream_link *link)
+{
+	if (upstream_link_has_bytes(link))
+		log_info("pool %s: %s: bytes on an idle connection: closing it",
+			 upstream_place_of(link)->local->pool->settings->name,
+			 link->upstream->address.text);
+}
+
 void upstream_idled(struct upstream_link *link)
 {
 	upstream_forget(link);
@@ -195,6 +203,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 		/* The peer may be closing it.  Only a repeatable request takes that risk. */
 		if ((repeatable && !all->wire->careful) || (may_stay && upstream_link_is_alive(link)))
 			return link;
+		upstream_log_bytes(link);
 		keep_permit(link);
 		upstream_close_link(link);
 	}

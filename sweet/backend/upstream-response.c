@@ -122,7 +122,8 @@ void upstream_readable(struct upstream_link *link)
 	if (link->user) {
 		(void)read_on(link);
 	} else if (!upstream_link_is_alive(link)) {
-		/* On an idle link only its end can come; the event may be outdated, though. */
+		/* On an idle link only its end should come; the event may be outdated, though. */
+		upstream_log_bytes(link);
 		upstream_place_of(link)->keeps = false;
 		upstream_forget(link);
 		upstream_close_link(link);

@@ -281,6 +281,13 @@ bool upstream_link_is_alive(const struct upstream_link *link)
 	return recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
+bool upstream_link_has_bytes(const struct upstream_link *link)
+{
+	char byte;
+
+	return recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 bool upstream_link_is_unsent(const struct upstream_link *link)
 {
 	/* What leaves with others may be with the system before the loop reports it. */

@@ -124,6 +124,9 @@ void upstream_link_rest(struct upstream_link *link, unsigned ms);
  */
 bool upstream_link_is_alive(const struct upstream_link *link);
 
+/* Returns true if the application has sent something that was not read yet. */
+bool upstream_link_has_bytes(const struct upstream_link *link);
+
 /* Returns true if the system has not yet accepted any byte of the request. */
 bool upstream_link_is_unsent(const struct upstream_link *link);
 

@@ -141,12 +141,14 @@ def test_bytes_after_the_end(behind, how):
         asked.send(answers[how] + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         return asked.closed() and False
 
-    app = behind(more, pool="keep-connection=1h\n")
+    app = behind(more, "--log-level", "info", pool="keep-connection=1h\n")
     with Client(app.server.port) as client:
         for _ in range(5):
             got = client.get("/app")
             assert got.body in (b"abc", b"") and got.status == (204 if "204" in how else 200)
     assert app.connections == 5
+    assert app.server.errors.wait(
+        r"pool app: .*app\.sock: 42 bytes after the end of the response: closing", 5)
 
 
 def test_bytes_while_idle(behind):
@@ -160,7 +162,7 @@ def test_bytes_while_idle(behind):
         asked.send(OK + b"Content-Length: 4\r\n\r\nevil")
         return asked.closed() and False
 
-    app = behind(more, pool="keep-connection=1h\n")
+    app = behind(more, "--log-level", "info", pool="keep-connection=1h\n")
     with Client(app.server.port) as client:
         for _ in range(3):
             later.clear()
@@ -168,6 +170,7 @@ def test_bytes_while_idle(behind):
             later.set()
             assert app.ended.acquire(timeout=TIMEOUT)
     assert app.connections == 3
+    assert app.server.errors.wait(r"pool app: .*app\.sock: bytes on an idle connection", 3)
 
 
 def test_too_late(behind):
