@@ -64,6 +64,9 @@ static void written(struct spool_op *op, int result)
 	struct request_spool *upload = ((struct piece *)op)->upload;
 
 	upload->writes--;
+	/* The client gets an error already. */
+	if (upload->call->refused)
+		return;
 	if (result < 0) {
 		log_failure(upload, result);
 		backend_call_body_lost(upload->call);
@@ -191,6 +194,9 @@ static void was_read(struct spool_op *op, int result)
 	struct request_spool *upload = part->user;
 	struct backend_call *call = upload->call;
 
+	/* As above; or the program failed after it had asked for more. */
+	if (call->refused)
+		return;
 	if (!result)
 		result = hand_part(upload, part);
 	if (result < 0) {

@@ -10,8 +10,8 @@ import pytest
 
 import behind_checks
 from client import Closed, request
-from files import KB, pattern
-from server import SOON, TIMEOUT
+from files import KB, MB, pattern
+from server import SCALE, SOON, TIMEOUT
 from test_fastcgi import Client, ask, fetch
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -149,6 +149,26 @@ def test_bytes_after_the_end(behind, how):
     assert app.connections == 5
     assert app.server.errors.wait(
         r"pool app: .*app\.sock: 42 bytes after the end of the response: closing", 5)
+
+
+def test_failure_while_a_part_is_read(behind):
+    """The next part of a stored body comes from disk when the client gets its error already."""
+    app = behind(lambda asked: False, pool="request-buffering=on\n")
+    body = request("/app", "POST", f"Content-Length: {2 * MB}\r\n") + pattern(2 * MB)
+    seen = []
+
+    def post():
+        for _ in range(20 // SCALE):
+            with Client(app.server.port) as client:
+                client.send(body)
+                seen.append(client.response().status)
+
+    threads = [threading.Thread(target=post) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [502] * (8 * (20 // SCALE))
 
 
 def test_bytes_while_idle(behind):
