@@ -299,3 +299,59 @@ def test_many_uploads_that_stop(server):
         for stream in streams:
             assert session.answer(stream).status == 405
     serves(server)
+
+
+class Bodies:
+    """An HTTP server that records the bodies of the requests that came to their end."""
+
+    def __init__(self):
+        self.lengths = []
+
+    def __call__(self, asked):
+        self.lengths.append(len(asked.body()))
+        asked.answer(b"seen")
+
+
+def content(data, end=END_STREAM):
+    """The frames of a body."""
+    pieces = [data[at:at + 16384] for at in range(0, len(data), 16384)]
+    return [frame(DATA, piece, 0 if piece is not pieces[-1] else end, 1) for piece in pieces]
+
+
+def code_of_reset(client):
+    client.until(RESET, 1)
+    return next(struct.unpack(">I", payload)[0] for kind, _, stream, payload in client.frames
+                if (kind, stream) == (RESET, 1))
+
+
+@pytest.mark.parametrize("buffering", ["on", "off"])
+@pytest.mark.parametrize("announced, sent", [(5, 0), (5, 4), (5, 6), (60_000, 59_999),
+                                             (60_000, 60_001), (60_000, 65_000)])
+def test_length_of_a_body(behind, buffering, announced, sent):
+    """The stream is reset, and no complete request reaches the program."""
+    bodies = Bodies()
+    app = behind(bodies, "--http2", "clear", pool=f"request-buffering={buffering}\n")
+    head = block("/app", "POST", **{"content-length": str(announced)})
+    with Raw(app.server.port) as client:
+        client.send(frame(HEADERS, head, END_HEADERS | (0 if sent else END_STREAM), 1),
+                    *content(bytes(sent)))
+        assert code_of_reset(client) == PROTOCOL
+        assert not [one for one in client.frames if one[0] == HEADERS]
+    with Streams(app.server.port) as session:
+        assert session.get("/app").body == b"seen"
+    assert bodies.lengths == [0]
+
+
+def test_content_after_its_length(behind):
+    """A request is complete with its length; what follows resets the stream and goes nowhere."""
+    bodies = Bodies()
+    app = behind(bodies, "--http2", "clear")
+    with Raw(app.server.port) as client:
+        client.send(frame(HEADERS, block("/app", "POST", **{"content-length": "5"}), END_HEADERS, 1),
+                    *content(b"12345", 0))
+        client.until(HEADERS, 1)
+        client.send(*content(b"GET /app HTTP/1.1\r\nHost: a\r\n\r\n"))
+        assert code_of_reset(client) == PROTOCOL
+    with Streams(app.server.port) as session:
+        assert session.get("/app").body == b"seen"
+    assert bodies.lengths == [5, 0]

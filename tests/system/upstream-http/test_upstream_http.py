@@ -138,6 +138,27 @@ def test_bodies_of_unknown_length(behind, seen, size, buffering):
     assert chunked == (buffering == "off" and size > MB)
 
 
+@pytest.mark.parametrize("size", [5, 3 * MB])
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_trailer_of_a_request(behind, seen, buffering, size):
+    """It is not forwarded, and the body has one framing, the server's own."""
+    app = behind(seen, pool=f"request-buffering={buffering}\nkeep-connection=1h\n")
+    framing = (("Transfer-Encoding", "chunked") if buffering == "off" and size > MB
+               else ("Content-Length", str(size)))
+    with Client(app.server.port) as client:
+        for _ in range(3):
+            client.send(request("/app", "POST", "Transfer-Encoding: chunked\r\nTrailer: X-Late\r\n")
+                        + b"%x;a=b\r\n%s\r\n" % (size, pattern(size))
+                        + b"0\r\nX-Late: 1\r\nContent-Length: 3\r\n\r\n")
+            assert client.response().body == b"seen"
+            # The program's own reader refuses a trailer behind the last chunk.
+            assert seen.body == pattern(size) and not seen.asked.data
+            assert not {"trailer", "x-late"} & set(seen.names())
+            assert [line for line in seen.asked.lines if line[0].lower() in (
+                "content-length", "transfer-encoding")] == [framing]
+    assert app.connections == 1
+
+
 @pytest.mark.http1("HTTP/2 has no 100-continue of this kind in the translator")
 def test_expect(behind, seen):
     app = behind(seen)
