@@ -17,7 +17,7 @@
 
 #define WAITING_MAX 256u
 #define PIECE ((size_t)64 << 10) /* bytes; always the same: they decide what is written */
-#define NICE 10
+#define NICE 10 /* added to the value of the server */
 
 struct compressor {
 	pthread_mutex_t lock;
@@ -197,7 +197,7 @@ static void *run(void *argument)
 	struct compressor *compressor = argument;
 
 	/* Of this thread alone, as Linux does it. */
-	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICE);
 	pthread_mutex_lock(&compressor->lock);
 	while (!compressor->closing) {
 		struct compress_job *job = take_locked(compressor);

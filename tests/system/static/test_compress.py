@@ -9,7 +9,7 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
-from server import check_config, once, running
+from server import check_config, inside, once, running
 from test_reload import reload
 
 TEXT = b"".join(b"<p>Paragraph %d of a page that can be compressed.</p>\n" % i for i in range(400))
@@ -87,6 +87,20 @@ def test_each_coding(kind, root, coding):
         counts = server.status()["compress"]
         assert counts["made"] == 1 and counts["failed"] == counts["refused"] == 0
         assert (counts["bytes_in"], counts["bytes_out"]) == (len(TEXT), len(second.body))
+
+
+def test_low_priority(root):
+    """The thread that compresses files gives way to those that serve."""
+    with running("epoll", root, "--threads", 2, *compressed("gzip")) as server:
+        made(server, "/page.html")
+        folder, levels = inside(server.pid, "task"), []
+        for name in os.listdir(folder):
+            with open(f"{folder}/{name}/stat") as stat:
+                # Behind the name, which is in parentheses: from the third field on.
+                levels.append(int(stat.read().rpartition(")")[2].split()[16]))
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert len(levels) > 2
+        assert sorted(levels) == [own] * (len(levels) - 1) + [min(own + 10, 19)]
 
 
 @pytest.mark.needs("zstd")
