@@ -193,6 +193,23 @@ def test_purged_by_tag(site):
     assert gzip.decompress(made_again(site, target).body) == got.body
 
 
+def test_soft_purge(site):
+    """Makes the variant stale with its source: each is sent until a new response has come."""
+    target = f"/w/a?{PAGE}&X-NABC-Tag:news"
+    plain, got = made(site, target)
+    assert site.purge("--soft", "news") == 1
+    stale = site.counters()["stale"]
+    again = packed(site, target)
+    assert again.body in (got.body, plain.body) and site.counters()["stale"] == stale + 1
+    site.server.wait_status(lambda status: status["answers"]["stored"] == 2)
+    new = site.get(target)
+    assert new.body != plain.body and "Content-Encoding" not in new
+    # Nothing of the old one is left.
+    assert packed(site, target).body == new.body
+    site.server.wait_status(lambda status: status["compress"]["made"] == 2)
+    assert gzip.decompress(packed(site, target).body) == new.body
+
+
 def test_invalidated_and_destroyed(site):
     """By a change at the URL, and by the end of the program's own unit."""
     target = f"/w/a?{PAGE}"

@@ -2,8 +2,10 @@
 """HTTP servers behind this one: the requests that they receive, and the results of their
 responses."""
 
+import contextlib
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -346,6 +348,35 @@ def test_cache(behind):
         assert (got.status, got.body, got["Content-Type"]) == (200, b"1", "a/b")
         assert "X-NABC-Tag" not in got
     assert fetch(app.server.port, "/app/b").body == b"2"
+
+
+@pytest.mark.parametrize("size", [5, 300 * KB])
+def test_misses_at_once(behind, size):
+    """They are one request; a hit is sent by its cache id from the unit that is kept."""
+    all_wait = threading.Event()
+
+    def answer(asked):
+        all_wait.wait(TIMEOUT)
+        asked.answer(pattern(size), b"Cache-Control: max-age=60\r\n")
+
+    app = behind(answer, path=CACHE)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(app.server.port)) for _ in range(8)]
+        for client in clients:
+            client.send(request("/app/a"))
+        app.server.wait_status(lambda status: status["answers"]["waited"] == 7)
+        all_wait.set()
+        assert [client.response().body for client in clients] == [pattern(size)] * 8
+    assert app.requests == 1
+    before = app.server.wait_status(lambda status: status["answers"]["stored"] == 1)
+    for _ in range(3):
+        assert fetch(app.server.port, "/app/a").body == pattern(size)
+    after = app.server.status()
+    assert after["answers"]["hits"] == before["answers"]["hits"] + 3
+    assert after["answers"]["misses"] == before["answers"]["misses"] == 1
+    assert after["bodies"]["by_cache_id"] >= before["bodies"]["by_cache_id"] + 3
+    assert after["bodies"]["bytes"] >= before["bodies"]["bytes"] + 3 * size
+    assert after["cache"]["units"] == before["cache"]["units"] and app.requests == 1
 
 
 def test_cache_tags(behind):
