@@ -232,12 +232,14 @@ class Echo:
         self.socket.shutdown(1)
 
 
+OPENING = ("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+
+
 def converse(port, data, fields, chop):
     """Sends the frames, in pieces of that size; returns all that comes."""
     with Client(port) as client:
-        client.send(request("/app", fields=(
-            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + fields)))
+        client.send(request("/app", fields=OPENING + fields))
         head = client.head()
         assert head.startswith(b"HTTP/1.1 101 "), head
 
@@ -293,12 +295,12 @@ def test_chopped(behind, chop):
     assert compare(app, echo, data, chop=chop).endswith(b"end")
 
 
-def deflated(messages, size, takeover):
+def deflated(messages, size, takeover, window=15):
     """The frames of compressed messages."""
     result, compressor = b"", None
     for message in messages:
         if not compressor or not takeover:
-            compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+            compressor = zlib.compressobj(9, zlib.DEFLATED, -window)
         data = compressor.compress(message) + compressor.flush(zlib.Z_SYNC_FLUSH)
         result += fragments(TEXT, data[:-4], size, bits=RSV1)
     return result + close()
@@ -316,3 +318,36 @@ def test_compression(behind, size, takeover):
     for piece in (1 << 30, 200):
         got = compare(app, echo, deflated(messages, piece, takeover), fields)
         assert got[:1] == bytes([FIN | RSV1 | TEXT])
+
+
+# What the client offers, and what the server behind agrees to.
+PARAMETERS = [
+    ("client_max_window_bits", "client_max_window_bits=15"),
+    ("client_max_window_bits=9", "client_max_window_bits=9"),
+    ("server_max_window_bits=10", "server_max_window_bits=10"),
+    ("server_no_context_takeover", "server_no_context_takeover"),
+    ("client_no_context_takeover", "client_no_context_takeover"),
+    ("server_no_context_takeover; client_no_context_takeover; server_max_window_bits=9; "
+     "client_max_window_bits=9", "client_no_context_takeover; server_no_context_takeover; "
+     "client_max_window_bits=9; server_max_window_bits=9"),
+]
+
+
+@pytest.mark.parametrize(("offered", "agreed"), PARAMETERS)
+def test_parameters_of_compression(behind, offered, agreed):
+    """Both ends agree on them through the server, and use them."""
+    echo = Echo(True)
+    app = behind(echo, pool=POOL, tcp=True)
+    fields = f"Sec-WebSocket-Extensions: permessage-deflate; {offered}\r\n"
+    with Client(app.server.port) as client:
+        client.send(request("/app", fields=OPENING + fields))
+        said = [line.partition(": ")[2] for line in client.head().decode().split("\r\n")
+                if line.lower().startswith("sec-websocket-extensions:")]
+    assert echo.ended.acquire(timeout=TIMEOUT)
+    assert len(said) == 1 and sorted(said[0].split("; ")) == sorted(
+        ["permessage-deflate", *agreed.split("; ")])
+    window = 9 if "client_max_window_bits=9" in agreed else 15
+    messages = [letters(size) for size in (10, 5000, 70000)] * 3
+    for piece in (1 << 30, 200):
+        data = deflated(messages, piece, "client_no_context" not in offered, window)
+        assert compare(app, echo, data, fields)[:1] == bytes([FIN | RSV1 | TEXT])
