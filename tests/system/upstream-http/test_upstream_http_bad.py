@@ -13,6 +13,7 @@ from client import Closed, request
 from files import KB, MB, pattern
 from server import SCALE, SOON, TIMEOUT
 from test_fastcgi import Client, ask, fetch
+from upstream import Upstream
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LENGTH = b"Content-Length: 3\r\n"
@@ -219,6 +220,20 @@ def test_silence_in_the_middle(behind, framing):
 
 def test_pause(behind):
     behind_checks.pause(behind, OK + b"Content-Length: 10\r\n\r\nbegun", b"ended")
+
+
+def test_too_late_at_one_address(behind, tmp_path):
+    """It is not used for a while: the other address gets the requests."""
+    silent = Upstream(lambda asked: asked.closed() and False, tmp_path / "silent.sock")
+    app = behind(good, others=[silent.address], pool=f"timeout={SOON}s\n")
+    statuses = [fetch(app.server.port, "/app?good").status for _ in range(2)]
+    assert sorted(statuses) == [200, 504]
+    assert app.server.errors.wait(r"pool app: .*silent\.sock: took too long to answer")
+    # If the machine is slow, the time may be over, and is twice as long after that.
+    statuses = [fetch(app.server.port, "/app?good").status for _ in range(20)]
+    assert statuses.count(200) >= 17 and set(statuses) <= {200, 504}
+    assert silent.requests == 1 + statuses.count(504)
+    silent.close()
 
 
 @pytest.mark.parametrize("begun", [True, False])
