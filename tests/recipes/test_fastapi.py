@@ -2,6 +2,7 @@
 """FastAPI with uvicorn by doc/recipes/fastapi.md: tokens, uploads, streams, WebSocket."""
 
 import asyncio
+import hashlib
 import json
 import textwrap
 
@@ -20,7 +21,7 @@ APPLICATION = """
     import asyncio
     import hashlib
     from fastapi import Depends, FastAPI, Request, UploadFile, WebSocket, WebSocketDisconnect
-    from fastapi.responses import StreamingResponse
+    from fastapi.responses import FileResponse, StreamingResponse
     from fastapi.security import HTTPBearer
     from pydantic import BaseModel
 
@@ -42,10 +43,21 @@ APPLICATION = """
 
     @app.post("/raw")
     async def raw(request: Request):
-        size = 0
+        size, made = 0, hashlib.sha256()
         async for piece in request.stream():
             size += len(piece)
-        return {"size": size}
+            made.update(piece)
+        return {"size": size, "sum": made.hexdigest()}
+
+    @app.get("/download/{count}")
+    def download(count: int):
+        return StreamingResponse((b"%08d" % number * 1000 for number in range(count)),
+                                 media_type="application/octet-stream",
+                                 headers={"Content-Disposition": 'attachment; filename="numbers"'})
+
+    @app.get("/file")
+    def file():
+        return FileResponse("/srv/fastapi/file")
 
     @app.get("/seen")
     def seen(request: Request):
@@ -85,6 +97,7 @@ APPLICATION = """
 def site(recipe):
     applications.folders(recipe, "/srv/fastapi")
     applications.write("/srv/fastapi/application.py", textwrap.dedent(APPLICATION))
+    applications.write("/srv/fastapi/file", pattern(10 * MB))
     applications.serve(recipe, ["uvicorn", "--uds", "/run/fastapi/uvicorn.sock", "--proxy-headers",
                                 "--forwarded-allow-ips", "*", "--app-dir", "/srv/fastapi",
                                 "application:app"], "/run/fastapi/uvicorn.sock")
@@ -122,12 +135,20 @@ def test_token(visitor):
 def test_uploads(visitor):
     data = pattern(10 * MB)
     got = visitor.post("/upload", files={"file": ("a.bin", "application/octet-stream", data)}).json()
-    assert got["size"] == len(data)
+    assert got["size"] == len(data) and got["sum"] == hashlib.sha256(data).hexdigest()
     # A body of unknown length is sent in chunks.
     pieces = (data[begin:begin + MB] for begin in range(0, len(data), MB))
     got = visitor.request("POST", "/raw", pieces, headers={"Content-Type": "x/y",
                                                            "Transfer-Encoding": "chunked"})
-    assert got.json() == {"size": len(data)}, got
+    assert got.json() == {"size": len(data), "sum": hashlib.sha256(data).hexdigest()}, got
+
+
+def test_downloads(visitor):
+    got = visitor.get("/download/2000")
+    assert got.body == b"".join(b"%08d" % number * 1000 for number in range(2000))
+    assert got.headers["Content-Disposition"] == 'attachment; filename="numbers"'
+    got = visitor.get("/file")
+    assert got.body == pattern(10 * MB) and got.headers["Content-Length"] == str(10 * MB)
 
 
 def test_what_the_application_sees(site, visitor):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Flask with gunicorn by doc/recipes/flask.md: a login, an upload, a download, streams."""
 
+import hashlib
 import textwrap
 
 import pytest
@@ -98,6 +99,7 @@ def test_upload(site, ann):
     data = pattern(10 * MB)
     got = ann.post("/upload", files={"file": ("ä.bin", "application/octet-stream", data)}).json()
     assert got["size"] == len(data) and got["name"] == "ä.bin"
+    assert got["sum"] == hashlib.sha256(data).hexdigest()
     nobody = site.visitor(HOST).post("/upload", files={"file": ("a", "text/plain", data)})
     assert nobody.status == 401
     large = ann.post("/upload", files={"file": ("a", "text/plain", bytes(33 * MB))})

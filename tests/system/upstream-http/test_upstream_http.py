@@ -443,6 +443,35 @@ with Server(sys.argv[1], Handler) as server:
 """
 
 
+JAVA = """
+import com.sun.net.httpserver.HttpServer;
+import java.io.ByteArrayInputStream;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executors;
+
+public class Program {
+    public static void main(String[] arguments) throws Exception {
+        HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        server.createContext("/app", exchange -> {
+            byte[] body = exchange.getRequestBody().readAllBytes();
+            exchange.getResponseHeaders().set("X-Seen", exchange.getRequestMethod() + " "
+                + exchange.getRequestURI() + " " + exchange.getRequestHeaders().getFirst("Host")
+                + " " + exchange.getRequestHeaders().getFirst("X-Forwarded-For") + " "
+                + body.length);
+            // Without a length: chunks.
+            exchange.sendResponseHeaders(200, exchange.getRequestURI().getPath().endsWith("chunks")
+                ? 0 : body.length == 0 ? -1 : body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        server.setExecutor(Executors.newCachedThreadPool());
+        server.start();
+        System.out.println(server.getAddress().getPort());
+    }
+}
+"""
+
+
 def program(*command, cwd):
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd)
     assert started.stdout.readline() == b"ready\n"
@@ -464,6 +493,33 @@ def test_node(kind, tmp_path):
             assert got.data == b"first last" and got.getheader("X-Seen").endswith(f" {3 * MB}")
         finally:
             node.kill()
+
+
+@pytest.mark.needs("java")
+def test_java(kind, tmp_path):
+    write(tmp_path / "Program.java", JAVA.encode())
+    java = subprocess.Popen(["java", "Program.java"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, cwd=tmp_path)
+    try:
+        port = java.stdout.readline()
+        if not port:
+            pytest.skip("java has no compiler; on Debian: apt-get install default-jdk-headless")
+        file = config(tmp_path, [f"127.0.0.1:{int(port)}"])
+        with (running(kind, tmp_path, "--config", file) as server,
+              Client(server.port) as client):
+            for _ in range(10):
+                got = client.get("/app/x?y")
+                assert (got.status, got.body) == (200, b"")
+                assert got["X-Seen"] == "GET /app/x?y test 127.0.0.1 0"
+            for size in SIZES:
+                for target in ("/app/length", "/app/chunks"):
+                    got = ask(server.port, target, "POST", pattern(size))
+                    assert got.data == pattern(size), (size, target)
+                    assert got.getheader("X-Seen") == (
+                        f"POST {target} 127.0.0.1:{server.port} 127.0.0.1 {size}")
+    finally:
+        java.kill()
+        java.communicate()
 
 
 @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
