@@ -26,6 +26,32 @@ FILES = {
           get "/seen", to: "files#seen"
           get "/outside", to: "files#outside"
           get "/stream", to: "files#stream"
+          get "/login", to: "sessions#new"
+          post "/login", to: "sessions#create"
+          get "/private", to: "sessions#show"
+        end
+        """,
+    "app/controllers/sessions_controller.rb": """
+        class SessionsController < ApplicationController
+          def new
+            render inline: <<~PAGE
+              <%= form_with url: "/login" do |form| %>
+                <%= form.text_field :user %> <%= form.password_field :password %> <%= form.submit %>
+              <% end %>
+            PAGE
+          end
+
+          def create
+            good = ActiveSupport::SecurityUtils.secure_compare(params[:password], "secret word")
+            return head :forbidden unless good
+            reset_session
+            session[:user] = params[:user]
+            redirect_to "/private"
+          end
+
+          def show
+            session[:user] ? render(plain: session[:user]) : head(:unauthorized)
+          end
         end
         """,
     "app/controllers/files_controller.rb": """
@@ -113,6 +139,18 @@ def test_forms(visitor):
     assert "other" in visitor.get("/").text
     assert visitor.post("/notes", {"note[title]": "forged"}).status == 422
     assert "forged" not in visitor.get("/").text
+
+
+def test_login(site, visitor):
+    assert visitor.get("/private").status == 401
+    page = visitor.submit(visitor.get("/login"), "password", {"user": "ann", "password": "wrong"})
+    assert page.status == 403 and visitor.get("/private").status == 401, page
+    assert visitor.post("/login", {"user": "ann", "password": "secret word"}).status == 422
+    page = visitor.submit(visitor.get("/login"), "password",
+                          {"user": "ann", "password": "secret word"})
+    assert page.url == f"http://{HOST}/private" and page.text == "ann", page
+    assert visitor.get("/private").text == "ann"
+    assert site.visitor(HOST).get("/private").status == 401
 
 
 def test_files(site, visitor):
