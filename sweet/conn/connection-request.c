@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "auth/ip-acl.h"
+#include "base/escape.h"
 #include "conn/session.h"
 #include "handler/route.h"
 #include "http/forwarded.h"
@@ -58,6 +59,20 @@ static bool trusts(const struct sockaddr *address, const void *list)
 	return ip_acl_allows(list, address);
 }
 
+static void log_wrong(const struct transaction *transaction, struct slice entry)
+{
+	char text[WRONG_LOGGED_MAX * ESCAPE_MOST + 1];
+
+	entry.length = MIN(entry.length, (size_t)WRONG_LOGGED_MAX);
+	*escape_message(text, entry) = '\0';
+	log_info("%s: this proxy's %s has no address in \"%s\": the proxy that wrote it counts as "
+		 "the client",
+		 transaction->remote_addr,
+		 transaction->config_ref->config->forwarded == FORWARDED_X ? "X-Forwarded-For"
+									   : "Forwarded",
+		 text);
+}
+
 /*
  * With trusted proxies: takes from a request of one what it says about its client, and from all
  * requests the fields in which proxies say this.  Returns the head that the request consists of
@@ -75,12 +90,7 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 		forwarded_read(&forwarded, request, (enum forwarded_fields)config->forwarded,
 			       trusts, config->proxies);
 	if (forwarded.wrong.length)
-		log_info("%s: this proxy's %s has no address in \"%.*s\": the proxy that "
-			 "wrote it counts as the client",
-			 transaction->remote_addr,
-			 config->forwarded == FORWARDED_X ? "X-Forwarded-For" : "Forwarded",
-			 (int)MIN(forwarded.wrong.length, (size_t)WRONG_LOGGED_MAX),
-			 forwarded.wrong.at);
+		log_wrong(transaction, forwarded.wrong);
 	if (forwarded.client.ss_family != AF_UNSPEC) {
 		peer_addresses_set(&transaction->client, &forwarded.client, NULL);
 		transaction->remote = &transaction->client.address.any;
