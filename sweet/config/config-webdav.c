@@ -11,10 +11,10 @@
 #include "config/arch.h"
 #include "config/config-webdav.h"
 
-/* The folder that a scope's paths lead to, without links where it exists. */
-static char *folder_of(const struct scope *scope)
+/* The folder that one of the scope's paths leads to, without links where it exists. */
+static char *folder_of(const struct scope *scope, const char *path)
 {
-	const char *rest = scope->prefix + (scope->alias ? scope->alias_skip : 0);
+	const char *rest = path + (scope->alias ? scope->alias_skip : 0);
 	char *joined = g_strconcat(scope->alias ? scope->alias : scope->root, rest, NULL);
 	char *whole = g_canonicalize_filename(joined, NULL), *real = realpath(whole, NULL);
 
@@ -58,18 +58,12 @@ static bool overlap(const char *one, const char *other)
 	return path_lies_in(one, other) || path_lies_in(other, one);
 }
 
-/* A scope whose pool may run what is in the folder of that scope. */
-static bool runs_files(const struct scope *scope)
-{
-	return scope->pool && scope->pool->protocol == POOL_FASTCGI;
-}
-
 /* The programs of a CGI folder, and those that a command names. */
 static void check_programs(const struct checking *checking, const struct pool_config *pool,
 			   const char *folder)
 {
-	struct scope programs = {.prefix = (char *)(uintptr_t) "", .root = pool->folder};
-	char *other = pool->folder ? folder_of(&programs) : NULL;
+	struct scope programs = {.root = pool->folder};
+	char *other = pool->folder ? folder_of(&programs, "") : NULL;
 
 	if (other && overlap(folder, other))
 		complain_of(checking, "%s runs the programs of that folder", pool->label);
@@ -81,6 +75,28 @@ static void check_programs(const struct checking *checking, const struct pool_co
 				    pool->label);
 		g_free(other);
 	}
+}
+
+/* A FastCGI application may run what is in the folders of the paths that lead to it. */
+static void check_scripts(const struct checking *checking, const struct pool_config *pool,
+			  const char *folder)
+{
+	const struct config *config = checking->config;
+
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			const struct host *host = &config->hosts[i];
+			const struct scope *scope = &host->scopes[k];
+			const char *path = scope_leads(config, host, scope, pool);
+			char *other = path ? folder_of(scope, path) : NULL;
+
+			if (other && overlap(folder, other))
+				complain_of(checking,
+					    "%s may run scripts of that folder: give it another "
+					    "root or alias",
+					    pool->label);
+			g_free(other);
+		}
 }
 
 static void check_pools(const struct checking *checking, const char *folder)
@@ -96,25 +112,9 @@ static void check_pools(const struct checking *checking, const char *folder)
 				    "with it cannot let clients write",
 				    pool->label);
 		check_programs(checking, pool, folder);
+		if (pool->protocol == POOL_FASTCGI)
+			check_scripts(checking, pool, folder);
 	}
-}
-
-static void check_scripts(const struct checking *checking, const char *folder)
-{
-	const struct config *config = checking->config;
-
-	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			const struct scope *scope = &config->hosts[i].scopes[k];
-			char *other = runs_files(scope) ? folder_of(scope) : NULL;
-
-			if (other && overlap(folder, other))
-				complain_of(checking,
-					    "%s may run scripts of that folder: give it another "
-					    "root or alias",
-					    scope->pool->label);
-			g_free(other);
-		}
 }
 
 /* What a client must not change, as it decides what the server does. */
@@ -144,7 +144,7 @@ static void check_users(const struct checking *checking, const char *folder)
 static void check(const struct checking *checking)
 {
 	const struct scope *scope = checking->scope;
-	char *folder = folder_of(scope);
+	char *folder = folder_of(scope, scope->prefix);
 
 	check_users(checking, folder);
 	if (checking->config->read_only)
@@ -159,7 +159,6 @@ static void check(const struct checking *checking)
 	if (scope->try_count)
 		complain(checking, "excludes try-files (try-files=off for this path)");
 	check_pools(checking, folder);
-	check_scripts(checking, folder);
 	g_free(folder);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "auth/ip-acl.h"
+#include "base/path-prefix.h"
 #include "config/config-map.h"
 #include "config/configuration.h"
 #include "event/client-limit.h"
@@ -292,6 +293,30 @@ const struct mount *config_mount(const struct config *config, const char *path)
 			best = mount;
 	}
 	return best;
+}
+
+const char *scope_leads(const struct config *config, const struct host *host,
+			const struct scope *scope, const struct pool_config *pool)
+{
+	if (scope->accel_pool)
+		return NULL;
+	if (scope->pool == pool)
+		return scope->prefix;
+	for (unsigned i = 0; i < scope->try_count; i++)
+		if (scope->tries[i].pool == pool)
+			return scope->prefix;
+	for (unsigned i = 0; i < config->mount_count; i++) {
+		const char *prefix = config->mounts[i].prefix;
+
+		if (config->mounts[i].pool != pool)
+			continue;
+		if (path_lies_in(scope->prefix, prefix))
+			return scope->prefix;
+		/* The scope of its prefix, or of a pattern for that. */
+		if (strcmp(scope->prefix, host_scope(host, prefix)->prefix) == 0)
+			return prefix;
+	}
+	return NULL;
 }
 
 struct pool_config *config_script(const struct config *config, const char *path, size_t *length)

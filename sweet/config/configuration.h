@@ -347,6 +347,13 @@ const struct mount *config_mount(const struct config *config, const char *path);
  */
 const struct scope *host_scope(const struct host *host, const char *path);
 
+/*
+ * Returns the path from which on requests of the scope, which is one of the host's, may get to the
+ * pool, whatever other scopes and try-files do; NULL: none does.
+ */
+const char *scope_leads(const struct config *config, const struct host *host,
+			const struct scope *scope, const struct pool_config *pool);
+
 /* The scope has no try-files any more. */
 void scope_free_tries(struct scope *scope);
 

@@ -64,18 +64,6 @@ static void add_variables(GPtrArray *list, const struct variables *variables)
 	}
 }
 
-static bool may_lead(const struct config *config, const struct scope *scope,
-		     const struct pool_config *pool)
-{
-	for (unsigned i = 0; i < config->mount_count; i++)
-		if (config->mounts[i].pool == pool)
-			return true;
-	for (unsigned i = 0; i < scope->try_count; i++)
-		if (scope->tries[i].pool == pool)
-			return true;
-	return scope->pool == pool;
-}
-
 /* Lists the variables that the operator sets for requests to a CGI pool. */
 static char **list_variables(const struct config *config, const struct pool_config *pool)
 {
@@ -84,9 +72,12 @@ static char **list_variables(const struct config *config, const struct pool_conf
 	if (pool->protocol == POOL_CGI) {
 		add_variables(list, &pool->variables);
 		for (unsigned i = 0; i < config->host_count; i++)
-			for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
-				if (may_lead(config, &config->hosts[i].scopes[k], pool))
-					add_variables(list, &config->hosts[i].scopes[k].variables);
+			for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+				const struct scope *scope = &config->hosts[i].scopes[k];
+
+				if (scope_leads(config, &config->hosts[i], scope, pool))
+					add_variables(list, &scope->variables);
+			}
 	}
 	g_ptr_array_add(list, NULL);
 	return (char **)g_ptr_array_free(list, FALSE);

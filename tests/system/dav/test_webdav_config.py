@@ -10,6 +10,8 @@ from files import write
 AUTH = "auth-realm=x\nauth-file={top}/users\n"
 DAV = "[path /dav]\nwebdav=on\n" + AUTH
 CLOSED = "needs auth-realm and auth-file"
+OPTION = "[sweet]\nroot={top}/root\nfastcgi=/app=127.0.0.1:1\n" + DAV
+RUNS = "fastcgi \"/app=127.0.0.1:1\" may run scripts of that folder"
 
 REFUSED = [
     ("[path /dav]\nwebdav=on\n", "webdav for /dav: " + CLOSED),
@@ -35,6 +37,15 @@ REFUSED = [
      "folder={top}/root/dav/cgi\n", "webdav for /dav: pool \"c\" runs the programs of that folder"),
     (DAV + "[path /app]\nalias={top}/root/dav\npool=f\n[pool f]\nprotocol=fastcgi\n"
      "upstream=127.0.0.1:1\n", "webdav for /dav: pool \"f\" may run scripts of that folder"),
+    # The same by try-files, and by the option, also below its prefix and of a pattern.
+    (DAV + "[path /app]\nalias={top}/root/dav\ntry-files=file;pool:f\n[pool f]\nprotocol=fastcgi\n"
+     "upstream=127.0.0.1:1\n", "webdav for /dav: pool \"f\" may run scripts of that folder"),
+    (OPTION + "[path /app]\nalias={top}/root/dav\n", "webdav for /dav: " + RUNS),
+    (OPTION + "alias={top}/root/app\n", "webdav for /dav: " + RUNS),
+    (OPTION + "[path /app/a]\nalias={top}/root/dav/a\n", "webdav for /dav: " + RUNS),
+    (OPTION + "alias={top}/other/app\n[pattern p]\nmatch=x\nroot={top}/other\n",
+     "webdav for /dav: " + RUNS),
+    (OPTION + "alias={top}/other/app\n[host a]\nroot={top}/other\n", "webdav for /dav: " + RUNS),
     (DAV + "[path /w]\npool=w\n[pool w]\ncommand={top}/root/dav/run me\n",
      "the command of pool \"w\" names a file in that folder"),
     ("[path /dav]\nwebdav=on\nauth-realm=x\nauth-file={top}/root/dav/users\n",
@@ -60,6 +71,10 @@ GOOD = [
     DAV + "[path /cgi]\npool=c\n[pool c]\nprotocol=cgi\nfolder={top}/cgi\n",
     DAV + "[path /app]\nroot={top}/cgi\npool=f\n[pool f]\nprotocol=fastcgi\n"
     "upstream=127.0.0.1:1\n",
+    OPTION,
+    OPTION + "[path /app]\nalias={top}/cgi\n[path /other]\nalias={top}/root/dav\nwebdav=off\n",
+    DAV + "try-files=off\n[path /app]\nalias={top}/cgi\ntry-files=file;pool:f\n[pool f]\n"
+    "protocol=fastcgi\nupstream=127.0.0.1:1\n",
 ]
 
 
@@ -68,6 +83,8 @@ def test_good(tmp_path, text):
     for path in ["root/dav/a", "cgi/a", "users"]:
         write(tmp_path / path, dav.USERS.encode())
     path = tmp_path / "good.conf"
-    path.write_text(("[sweet]\nroot={top}/root\n" + text).format(top=tmp_path))
+    if not text.startswith("[sweet]"):
+        text = "[sweet]\nroot={top}/root\n" + text
+    path.write_text(text.format(top=tmp_path))
     status, said = servers.check_config(path)
     assert status == 0, said

@@ -106,7 +106,7 @@ START_TEST(test_variables)
 	static char *of_pool[] = {"OWN=1", "HTTP_A=1", NULL}, *of_path[] = {"PATHS=2", NULL};
 	static char *more[] = {"PATHS=2", "HTTP_B=3", NULL}, *other[] = {"PATHS=3", NULL};
 	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL)};
-	struct scope scope = {.pool = pools[0], .variables.list = of_path};
+	struct scope scope = {.prefix = "", .pool = pools[0], .variables.list = of_path};
 	struct host host = {.scopes = &scope, .scope_count = 1};
 	struct config config = {
 		.threads = 1, .pools = pools, .pool_count = 1, .hosts = &host, .host_count = 1};
