@@ -3,7 +3,8 @@
  * path-pattern.c - see path-pattern.h.
  *
  * PCRE2 translates an expression to machine code if the process may have memory that is writable
- * and executable, else it interprets it; the results are the same.
+ * and executable, else it interprets it.  Paths for which the stack of the machine code, 32 KB, is
+ * too small are interpreted, too: a path that matches without it matches with it.
  *
  * Most expressions begin with '^' and some text: paths without that text need no call of PCRE2,
  * which costs ten times as much as the comparison.
@@ -162,6 +163,13 @@ void path_pattern_memory_free(struct path_pattern_memory *memory)
 	g_free(memory);
 }
 
+static int match(const struct path_pattern *pattern, const struct path_pattern_memory *memory,
+		 struct slice path, uint32_t options)
+{
+	return pcre2_match(pattern->code, (PCRE2_SPTR)path.at, path.length, 0,
+			   PCRE2_NO_UTF_CHECK | options, memory->data, pattern->limits);
+}
+
 enum path_match path_pattern_match(const struct path_pattern *pattern,
 				   struct path_pattern_memory *memory, struct slice path,
 				   struct path_captures *captures)
@@ -172,8 +180,9 @@ enum path_match path_pattern_match(const struct path_pattern *pattern,
 	if (path.length < pattern->begin_length ||
 	    memcmp(path.at, pattern->begin, pattern->begin_length) != 0)
 		return PATH_DIFFERS;
-	count = pcre2_match(pattern->code, (PCRE2_SPTR)path.at, path.length, 0, PCRE2_NO_UTF_CHECK,
-			    memory->data, pattern->limits);
+	count = match(pattern, memory, path, 0);
+	if (count == PCRE2_ERROR_JIT_STACKLIMIT)
+		count = match(pattern, memory, path, PCRE2_NO_JIT);
 	if (count == PCRE2_ERROR_NOMATCH)
 		return PATH_DIFFERS;
 	if (count < 0)

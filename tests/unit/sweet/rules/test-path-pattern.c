@@ -164,6 +164,34 @@ START_TEST(test_too_hard)
 }
 END_TEST
 
+/* With and without machine code, whose stack is smaller, the results are the same. */
+START_TEST(test_long)
+{
+	static const char *const expressions[] = {"^/(a|b)*$", "^/(?:a|b)*$", "^/((a)|b)*$",
+						  "^(/a|a)*$"};
+	char path[8192];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(expressions); i++)
+		for (size_t length = 512; length < sizeof(path); length += 512) {
+			char *other = g_strconcat("(*NO_JIT)", expressions[i], NULL);
+			enum path_match result;
+			unsigned end;
+
+			memset(path, 'a', length);
+			path[0] = '/';
+			path[length] = '\0';
+			result = match(expressions[i], path);
+			end = captures.to[1];
+			ck_assert_msg(result == match(other, path), "%s: %zu", expressions[i],
+				      length);
+			ck_assert_uint_eq(end, captures.to[1]);
+			if (i == 0 && length == 2048)
+				ck_assert_int_eq(result, PATH_MATCHES);
+			g_free(other);
+		}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -172,6 +200,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_begin);
 	tcase_add_test(tcase, test_invalid);
 	tcase_add_test(tcase, test_too_hard);
+	tcase_add_test(tcase, test_long);
 }
 
 RUN_SUITE("path-pattern", fill)
