@@ -142,7 +142,7 @@ static void take_keys(struct config_tree *tree, const struct config_file *file, 
 	g_strfreev(names);
 }
 
-/* Splits "[HOST]/prefix" or "[HOST]=/path". */
+/* Splits "[HOST]/prefix", which is "" for "/", or "[HOST]=/path". */
 static void split_path(struct config_tree *tree, struct section *section, const char *text)
 {
 	const char *slash = strchr(text, '/'), *end = slash;
@@ -151,13 +151,12 @@ static void split_path(struct config_tree *tree, struct section *section, const 
 	section->exact = slash && slash != text && slash[-1] == '=';
 	if (section->exact)
 		end--;
-	if (must || (!slash[1] && !section->exact)) {
-		config_tree_complain(tree, section->place, "path \"%s\": %s", text,
-				     must ? must : "is the host itself: put its keys there");
+	if (must) {
+		config_tree_complain(tree, section->place, "path \"%s\": %s", text, must);
 		slash = NULL;
 	}
 	g_free(section->prefix);
-	section->prefix = g_strdup(slash ? slash : "/?");
+	section->prefix = g_strdup(!slash ? "/?" : slash[1] || section->exact ? slash : "");
 	if (slash && end != text)
 		section->host = g_strndup(text, (gsize)(end - text));
 }

@@ -188,7 +188,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		chain_resolve(tree, KEY_SITE, chain, host);
 		read_tls(tree, config, host, chain);
 		config_log_add(config, host, given_place(chain, "access-log"));
-		scope_add(tree, config, host, section, chain);
+		scope_add_host(tree, config, host, section);
 	}
 	for (unsigned exact = 0; exact < 2; exact++)
 		for (unsigned i = 1; i < sections->len; i++) {

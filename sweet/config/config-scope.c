@@ -49,8 +49,10 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 	rule_compress_finish(scope);
 	if (scope->request_rate && of) {
 		/* One limit for all paths that inherit it. */
-		char *name = g_strconcat(of->host ? of->host : "", of->exact ? "=" : "", of->prefix,
-					 of->pattern ? "~" : "", of->pattern, NULL);
+		bool whole = of->levels & KEY_PATH && !*of->prefix;
+		char *name = g_strconcat(of->host ? of->host : "", of->exact ? "=" : "",
+					 whole ? "/" : of->prefix, of->pattern ? "~" : "",
+					 of->pattern, NULL);
 
 		scope->rate = rate_new(name, scope->request_rate, scope->request_burst + 1);
 		g_free(name);
@@ -204,15 +206,16 @@ static struct scope *insert(struct host *host, unsigned at)
 	return &host->scopes[at];
 }
 
-void scope_add(struct config_tree *tree, struct config *config, struct host *host,
-	       struct section *section, const struct section *const *chain)
+/* Adds the scope of a prefix. */
+static void add(struct config_tree *tree, struct config *config, struct host *host,
+		struct section *section, const struct section *const *chain)
 {
 	unsigned at;
 
 	for (at = 0; at < host->scope_count; at++)
 		if (strlen(section->prefix) >= host->scopes[at].prefix_length)
 			break;
-	fill(tree, config, host, insert(host, at), KEY_SCOPE | (section->levels & KEY_PATH), chain);
+	fill(tree, config, host, insert(host, at), KEY_SCOPE | KEY_PATH, chain);
 }
 
 /* Call it when all prefixes have their scopes. */
@@ -270,13 +273,13 @@ static struct host *host_of(const struct config *config, const struct section *o
 	return &config->hosts[0];
 }
 
-/* Returns the chain of a path, or of a host. */
+/* Returns the chain of a path, or of a host, which begins with its [path /]. */
 static GPtrArray *make_chain(const struct config_tree *tree, const struct section *section,
 			     const struct section *of)
 {
 	GPtrArray *chain = g_ptr_array_new();
 
-	for (unsigned i = 1; section != of && i < tree->sections->len; i++)
+	for (unsigned i = 1; i < tree->sections->len; i++)
 		if (lies_in(section, tree->sections->pdata[i]))
 			g_ptr_array_add(chain, tree->sections->pdata[i]);
 	g_ptr_array_sort(chain, compare_nearness);
@@ -294,16 +297,26 @@ static const struct section *const *sections_of(const GPtrArray *chain)
 	return (const struct section *const *)(void *)chain->pdata;
 }
 
+void scope_add_host(struct config_tree *tree, struct config *config, struct host *host,
+		    struct section *section)
+{
+	GPtrArray *chain = make_chain(tree, section, section);
+
+	add(tree, config, host, section, sections_of(chain));
+	g_ptr_array_unref(chain);
+}
+
 void scope_resolve_path(struct config_tree *tree, struct config *config, struct section *section)
 {
 	const struct section *of = host_section(tree, section);
 	GPtrArray *chain;
 
-	if (!of)
+	/* Its host has the scope of [path /]. */
+	if (!of || !*section->prefix)
 		return;
 	chain = make_chain(tree, section, of);
-	(section->exact ? add_exact : scope_add)(tree, config, host_of(config, of), section,
-						 sections_of(chain));
+	(section->exact ? add_exact : add)(tree, config, host_of(config, of), section,
+					   sections_of(chain));
 	g_ptr_array_unref(chain);
 }
 
@@ -373,8 +386,9 @@ static void resolve_host(struct config_tree *tree, struct config *config, const 
 		for (unsigned i = 0; i < tree->sections->len; i++) {
 			const struct section *section = tree->sections->pdata[i];
 
-			if (section == of || (section->levels & KEY_PATH && !section->exact &&
-					      g_strcmp0(section->host, of->host) == 0))
+			if (section == of ||
+			    (section->levels & KEY_PATH && !section->exact && *section->prefix &&
+			     g_strcmp0(section->host, of->host) == 0))
 				add_patterns(tree, config, host, patterns, section, of);
 		}
 	g_ptr_array_unref(patterns);
@@ -395,7 +409,8 @@ void scope_resolve_patterns(struct config_tree *tree, struct config *config)
 /* They are opened as all folders are, but no path leads to them. */
 void scope_add_folders(struct config_tree *tree, struct config *config)
 {
-	const struct section *chain[] = {tree->sections->pdata[0], NULL};
+	const struct section *of = tree->sections->pdata[0];
+	GPtrArray *chain = make_chain(tree, of, of);
 
 	config->first_folder = config->hosts[0].scope_count;
 	for (unsigned i = 0; i < config->pool_count; i++) {
@@ -407,7 +422,7 @@ void scope_add_folders(struct config_tree *tree, struct config *config)
 			if (**folder != '/')
 				continue;
 			scope = insert(&config->hosts[0], config->hosts[0].scope_count);
-			fill(tree, config, &config->hosts[0], scope, KEY_SCOPE, chain);
+			fill(tree, config, &config->hosts[0], scope, KEY_SCOPE, sections_of(chain));
 			g_free(scope->alias);
 			g_free(scope->root_place);
 			scope->alias = g_strdup(*folder);
@@ -416,4 +431,5 @@ void scope_add_folders(struct config_tree *tree, struct config *config)
 			scope->hidden = true;
 		}
 	}
+	g_ptr_array_unref(chain);
 }

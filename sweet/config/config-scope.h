@@ -8,9 +8,9 @@
 #include "config/config-tree.h"
 #include "config/configuration.h"
 
-/* Adds the scope of a section with that chain to a host. */
-void scope_add(struct config_tree *tree, struct config *config, struct host *host,
-	       struct section *section, const struct section *const *chain);
+/* Adds the scope of all paths of a host: the section is its own, to which [path /] is added. */
+void scope_add_host(struct config_tree *tree, struct config *config, struct host *host,
+		    struct section *section);
 
 /* Adds the scope of a path; call it after the scopes of all hosts, for exact paths last. */
 void scope_resolve_path(struct config_tree *tree, struct config *config, struct section *section);

@@ -56,6 +56,18 @@ names=other.example
 [pattern other/all]
 match=^/(.*)$
 redirect={scheme}://b.example/{1}
+[path whole/]
+alias={top}/root/sub
+header=X-Whole: yes
+[path whole/plain]
+alias={top}/root
+[pattern whole/html]
+match=html$
+header=X-Text: yes
+[host whole]
+names=whole.example
+root={top}
+header=X-Host: yes
 """
 
 
@@ -78,7 +90,8 @@ def rules(top):
     for name in ["a", "b", "private/a", "private/open/a", "sub/a"]:
         write(top / f"root/{name}.txt", name.encode())
     write(top / "root/private/a.html", b"html")
-    config = RULES.replace("{address}", app.address).replace("\\\\\\\\", "\\\\")
+    config = RULES.replace("{address}", app.address).replace("{top}", str(top)).replace(
+        "\\\\\\\\", "\\\\")
     yield write(top / "sweet.conf", config.encode())
     app.close()
     assert not app.faults
@@ -108,6 +121,16 @@ def test_exact(server):
     assert ask(server, "/health").body == b"a"
     assert ask(server, "/health/").status == 404
     assert ask(server, "/private")["X-Exact"] == "yes"
+
+
+def test_whole(server):
+    """[path /] of a host: its keys come before those of the host."""
+    answer = ask(server, "/a.txt", "whole.example")
+    assert (answer.body, answer["X-Whole"]) == (b"sub/a", "yes") and "X-Host" not in answer
+    answer = ask(server, "/plain/b.txt", "whole.example")
+    assert (answer.body, answer["X-Whole"]) == (b"b", "yes")
+    answer = ask(server, "/plain/private/a.html", "whole.example")
+    assert (answer.body, answer["X-Text"]) == (b"html", "yes")
 
 
 def test_access(server):

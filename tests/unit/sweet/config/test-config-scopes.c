@@ -296,6 +296,58 @@ START_TEST(test_inheritance)
 }
 END_TEST
 
+/* [path /] is of all paths of its host, wherever it stands, and of no other host. */
+START_TEST(test_whole)
+{
+	struct config *config = must_read_file("[path /a]\n"
+					       "listing=on\n"
+					       "[pattern p]\n"
+					       "match=^/p\n"
+					       "listing=on\n"
+					       "[path /]\n"
+					       "index=whole.html\n"
+					       "header=A: 1\n"
+					       "alias=/whole\n"
+					       "[path example.org/]\n"
+					       "root=/own\n"
+					       "request-rate=7\n"
+					       "[sweet]\n"
+					       "root=/all\n"
+					       "index=all.html\n"
+					       "redirect=/top\n"
+					       "request-rate=9\n"
+					       "[host example.org]\n"
+					       "[host other]\n");
+	const struct scope *scope = scope_of(config, "", "/"), *inner = scope_of(config, "", "/a");
+
+	ck_assert_uint_eq(config->hosts[0].scope_count, 4);
+	ck_assert_uint_eq(scope->pattern_count, 1);
+	for (unsigned i = 0; i < config->hosts[0].scope_count; i++) {
+		const struct scope *one = &config->hosts[0].scopes[i];
+
+		ck_assert_str_eq(one->alias, "/whole");
+		ck_assert_uint_eq(one->alias_skip, 0);
+		ck_assert_str_eq(one->index[0], "whole.html");
+		ck_assert_str_eq(one->redirect_to, "/top");
+		ck_assert_uint_eq(one->header_rule_count, 1);
+		ck_assert_uint_eq(one->request_rate, 9);
+		ck_assert(one->listing == (one != scope));
+	}
+	ck_assert_str_eq(inner->prefix, "/a");
+	ck_assert_str_eq(scope->prefix, "");
+	scope = scope_of(config, "example.org", "/a");
+	ck_assert_uint_eq(config->hosts[1].scope_count, 1);
+	ck_assert_str_eq(scope->root, "/own");
+	ck_assert_str_eq(scope->index[0], "all.html");
+	ck_assert_uint_eq(scope->request_rate, 7);
+	ck_assert_ptr_null(scope->redirect_to);
+	scope = scope_of(config, "other", "/a");
+	ck_assert_str_eq(scope->root, "/all");
+	ck_assert_ptr_null(scope->alias);
+	config_release(config);
+}
+END_TEST
+
 START_TEST(test_places)
 {
 	static const struct {
@@ -327,7 +379,9 @@ START_TEST(test_places)
 		{"[host a]\nlisten=:1\n", ":1: listen \":1\": must be one of", 1},
 		{"[path a/b]\n", ":1: there is no [host a]", 1},
 		{"[path b]\n", ":1: path \"b\": must begin", 1},
-		{"[path /]\n", ":1: path \"/\": is the host", 1},
+		{"[path /]\n[path /]\n", ":2: [path /] is given twice", 1},
+		{"[path b/]\n", ":1: there is no [host b]", 1},
+		{"[path /]\nthreads=1\n", ":2: key \"threads\" does not belong into [path /]", 1},
 		{"[path /a/../b]\n", ":1: path \"/a/../b\": must be", 1},
 		{"[path /a]\nalias=/x\nrewrite=/y\n", ":1: alias and rewrite", 1},
 		{"[path /a]\nauth-realm=x\n", ":2: auth-realm needs", 1},
@@ -384,6 +438,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_nesting);
 	tcase_add_test(tcase, test_bad_rules);
 	tcase_add_test(tcase, test_inheritance);
+	tcase_add_test(tcase, test_whole);
 	tcase_add_test(tcase, test_places);
 	tcase_add_test(tcase, test_cache);
 }
