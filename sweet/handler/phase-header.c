@@ -3,21 +3,39 @@
  * phase-header.c - the key header, if its values have variables: what stands for them is known only
  * as long as the request is.
  */
+#include "core/request-value.h"
 #include "core/server.h"
 #include "handler/phase.h"
-#include "core/request-value.h"
+
+/* Returns false if the fields become too long: then there are none of them. */
+static bool expand(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	bool fits = true;
+
+	g_clear_pointer(&transaction->header_lines, g_free);
+	if (scope->header_variables)
+		transaction->header_lines =
+			header_rules_expand(scope->header_rules, scope->header_rule_count,
+					    request_value, transaction, &fits);
+	return fits;
+}
 
 enum phase phase_header(struct transaction *transaction)
 {
-	const struct scope *scope = transaction->scope;
-	bool fits;
-
-	g_clear_pointer(&transaction->header_lines, g_free);
-	if (!scope->header_variables)
+	if (expand(transaction))
 		return PHASE_NEXT;
-	transaction->header_lines = header_rules_expand(
-		scope->header_rules, scope->header_rule_count, request_value, transaction, &fits);
-	return fits ? PHASE_NEXT
-		    : phase_responds(transaction_refuse(
-			      transaction, 414, "a request that makes a field of header too long"));
+	return phase_responds(transaction_refuse(
+		transaction, 414, "a request that makes a field of header too long"));
+}
+
+enum phase phase_responds_early(struct transaction *transaction, enum respond respond)
+{
+	if (!transaction->host)
+		transaction->host = config_host(transaction->config_ref->config,
+						transaction->request->host, transaction->local);
+	if (!transaction->scope)
+		transaction->scope = host_scope(transaction->host, "/");
+	(void)expand(transaction);
+	return phase_responds(respond);
 }

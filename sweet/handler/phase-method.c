@@ -15,11 +15,14 @@ enum phase phase_method(struct transaction *transaction)
 	const struct config *config = transaction->config_ref->config;
 
 	if (request->method == METHOD_OTHER && !config->methods && !config->webdav)
-		return phase_responds(transaction_refuse(transaction, 501, "an unknown method"));
+		return phase_responds_early(
+			transaction, transaction_refuse(transaction, 501, "an unknown method"));
 	if (request->path.at[0] == '*')
-		return phase_responds(short_response_options(transaction, ALLOW_ANY));
+		return phase_responds_early(transaction,
+					    short_response_options(transaction, ALLOW_ANY));
 	if (request->method == METHOD_TRACE)
-		return phase_responds(short_response_method(transaction, ALLOW_ANY));
+		return phase_responds_early(transaction,
+					    short_response_method(transaction, ALLOW_ANY));
 	return PHASE_NEXT;
 }
 

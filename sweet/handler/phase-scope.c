@@ -9,14 +9,16 @@
 static enum phase refuse(struct transaction *transaction, struct path_rule *rule)
 {
 	if (!rule)
-		return phase_responds(transaction_refuse(transaction, 503, "no memory"));
+		return phase_responds_early(transaction,
+					    transaction_refuse(transaction, 503, "no memory"));
 	if (!atomic_exchange_explicit(&rule->reported, true, memory_order_relaxed))
 		log_error("[pattern %s]: the expression backtracks too much for \"%.200s\": such "
 			  "requests are answered with 500",
 			  rule->name, transaction->path);
 	/* The rules of the path are not known: those of its prefix have the error page. */
 	transaction->scope = host_scope(transaction->host, transaction->path);
-	return phase_responds(
+	return phase_responds_early(
+		transaction,
 		transaction_refuse(transaction, 500, "a pattern that backtracks too much"));
 }
 

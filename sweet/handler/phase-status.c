@@ -13,5 +13,5 @@ enum phase phase_status(struct transaction *transaction)
 		return PHASE_NEXT;
 	/* Its errors use the error pages of the scope. */
 	transaction->scope = host_scope(transaction->host, transaction->path);
-	return phase_responds(status_respond(transaction));
+	return phase_responds_early(transaction, status_respond(transaction));
 }

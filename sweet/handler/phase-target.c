@@ -30,15 +30,19 @@ enum phase phase_target(struct transaction *transaction)
 				 transaction->path, sizeof(transaction->path));
 	if (length < 0) {
 		transaction->path[0] = '\0';
-		return phase_responds(transaction_refuse(
-			transaction, -length,
-			length == -414 ? "a path that is too long"
-				       : "a path with a bad escape, an escaped slash or a control "
-					 "character, or above the root"));
+		return phase_responds_early(
+			transaction,
+			transaction_refuse(
+				transaction, -length,
+				length == -414
+					? "a path that is too long"
+					: "a path with a bad escape, an escaped slash or a control "
+					  "character, or above the root"));
 	}
 	g_clear_pointer(&transaction->rewrite_query, g_free);
 	if (!keeps_policy(transaction))
-		return phase_responds(
+		return phase_responds_early(
+			transaction,
 			transaction_refuse(transaction, 421,
 					   "a host whose rules for clients' certificates the "
 					   "connection has not kept"));

@@ -33,11 +33,11 @@ enum phase phase_target(struct transaction *transaction);
 /* phase-scope.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 
-/* phase-internal.c: paths that only the server itself leads to. */
-enum phase phase_internal(struct transaction *transaction);
-
 /* phase-header.c: makes the fields of header that have variables. */
 enum phase phase_header(struct transaction *transaction);
+
+/* phase-internal.c: paths that only the server itself leads to. */
+enum phase phase_internal(struct transaction *transaction);
 
 /* phase-status.c: responds with the status page. */
 enum phase phase_status(struct transaction *transaction);
@@ -84,5 +84,11 @@ static inline enum phase phase_responds(enum respond respond)
 {
 	return respond == RESPOND_NOW ? PHASE_NOW : PHASE_LATER;
 }
+
+/*
+ * Of phase-header.c: the same for a response before that phase, which gets the fields and the error
+ * page of the scope, or, if that is not known, of all paths of the host.
+ */
+enum phase phase_responds_early(struct transaction *transaction, enum respond respond);
 
 #endif

@@ -20,8 +20,8 @@ static const struct {
 	{phase_target, false},	 /* path and host */
 	{phase_status, false},	 /* the status page, which no rule can hide */
 	{phase_scope, true},	 /* sets the scope, whose rules follow */
-	{phase_internal, true},	 /* internal */
 	{phase_header, true},	 /* header */
+	{phase_internal, true},	 /* internal */
 	{phase_rate, true},	 /* request-rate */
 	{phase_address, true},	 /* allow, deny */
 	{phase_password, true},	 /* auth */

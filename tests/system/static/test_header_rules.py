@@ -9,8 +9,8 @@ from files import write
 
 RULES = r"""[sweet]
 request-id=on
-header=X-Frame-Options: DENY;always Strict: a\; b;+Vary: Origin;-ETag
-error-page=404=/missing.html
+header=X-Frame-Options: DENY;always Strict: a\; b;+Vary: Origin;-ETag;always X-Method: {method}
+error-page=404=/missing.html;501=/a.txt
 [path /plain]
 header=off
 [path /cached]
@@ -29,9 +29,34 @@ rewrite=/variables/a.txt
 [pattern group]
 match=^/variables/(.)\\.txt$
 header=+Y: {1};-X
+[path /to-slow]
+rewrite=/slow/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!
+[path /slow]
+header=always X-Method: {method};always X-Path: {path}
+[pattern slow]
+match=^/slow/(a+)+$
+[path /internal]
+internal=on
+[path /denied]
+deny=all
+[path /password]
+auth-realm=x
+auth-file={top}/users
+[path /rate]
+request-rate=1
+request-burst=0
+[path /gone]
+pool=gone
+[path /busy]
+try-files==503
 [pool programs]
 protocol=cgi
 folder={top}/programs
+[pool gone]
+protocol=http
+upstream=127.0.0.1:1
+[host other]
+header=always X-Host: {host}
 """
 PROGRAM = b"""#!/bin/sh
 echo Status: ${QUERY_STRING:-200}
@@ -50,14 +75,15 @@ def server(tmp_path_factory):
     for name in ["a.txt", "variables/a.txt", "variables/a.html", "plain/a.txt", "cached/a.txt", "missing.html"]:
         write(top / "root" / name, b"a file\n")
     write(top / "programs/p", PROGRAM).chmod(0o755)
+    write(top / "users", b"a:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
     rules = write(top / "sweet.conf", RULES.replace("{top}", str(top)).encode())
     with servers.running("epoll", top / "root", "--config", rules) as server:
         yield server
 
 
-def ask(server, target, fields=""):
+def ask(server, target, fields="", method="GET", host="a"):
     with Client(server.port) as client:
-        client.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode())
+        client.send(f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode())
         return client.response()
 
 
@@ -86,8 +112,49 @@ def test_statuses(server):
     assert answer["Strict"] == "a; b" and "X-Frame-Options" not in answer
     answer = ask(server, "/elsewhere")
     assert answer.status == 302 and answer["X-Frame-Options"] == "DENY"
-    # A request that is refused before its path is known.
-    assert ask(server, "/%zz").status == 400
+
+
+@pytest.mark.parametrize(("status", "method", "target", "fields"), [
+    (204, "OPTIONS", "*", ""),
+    # Before the path is known.
+    (400, "GET", "/%zz", ""),
+    (405, "TRACE", "/a.txt", ""),
+    (501, "BREW", "/a.txt", ""),
+    # Before its other rules are.
+    (200, "GET", "/.sweet/ready", ""),
+    (404, "GET", "/internal", ""),
+    (401, "GET", "/password", ""),
+    (403, "GET", "/denied", ""),
+    (404, "GET", "/none", ""),
+    (405, "POST", "/a.txt", ""),
+    (413, "POST", "/programs/p", "Content-Length: 2000000\r\n"),
+    (416, "GET", "/a.txt", "Range: bytes=100-\r\n"),
+    (502, "GET", "/gone", ""),
+    (503, "GET", "/busy", ""),
+])
+def test_always(server, status, method, target, fields):
+    answer = ask(server, target, fields, method)
+    assert answer.status == status
+    if target.startswith("/programs"):
+        assert answer["X"] == "1"
+    else:
+        assert (answer["Strict"], answer["X-Method"]) == ("a; b", method)
+    assert ("X-Frame-Options" in answer) == (status < 300)
+
+
+def test_early(server):
+    """The host is known, and what a head shows that cannot be read is not."""
+    assert [ask(server, "/rate").status for _ in range(3)][1:] == [429, 429]
+    assert ask(server, "/rate")["X-Method"] == "GET"
+    answer = ask(server, "/%zz", host="other")
+    assert answer["X-Host"] == "other" and "Strict" not in answer
+    answer = ask(server, "/%zz" + "x" * 3000, method="BREW")
+    assert (answer.status, answer.body) == (501, b"a file\n")
+    assert "Strict" not in ask(server, "/a.txt", "Expect: nothing\r\n")
+    # The fields are those of the path that a rewrite leads to.
+    answer = ask(server, "/to-slow")
+    assert (answer.status, answer["X-Method"]) == (500, "GET")
+    assert answer["X-Path"] == "/slow/" + "a" * 60 + "!" and "Strict" not in answer
 
 
 def test_programs(server):
