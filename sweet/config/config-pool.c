@@ -141,3 +141,26 @@ void config_pools(struct config_tree *tree, struct config *config, resolver *res
 	for (unsigned i = 0; config->fastcgi && config->fastcgi[i]; i++)
 		mount(tree, config, "fastcgi", POOL_FASTCGI, config->fastcgi[i], resolve);
 }
+
+static void check_scope(struct config_tree *tree, const struct config *config,
+			const struct host *host, const struct scope *scope)
+{
+	for (unsigned i = 0; scope->variables.list && i < config->pool_count; i++) {
+		const struct pool_config *pool = config->pools[i];
+		const char *wrong = pool_config_withholds(pool, &scope->variables);
+
+		if (wrong && scope_leads(config, host, scope, pool))
+			config_tree_complain(tree, scope->variable_place,
+					     "variable \"%s\": %s gets the server's, which finds "
+					     "the programs of its folder (variable= in the path of "
+					     "the pool inherits none)",
+					     wrong, pool->label);
+	}
+}
+
+void config_pools_check(struct config_tree *tree, const struct config *config)
+{
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			check_scope(tree, config, &config->hosts[i], &config->hosts[i].scopes[k]);
+}

@@ -14,6 +14,9 @@ void config_pools(struct config_tree *tree, struct config *config,
 		  void (*resolve)(struct config_tree *tree, const struct section *section,
 				  struct pool_config *pool));
 
+/* Complains of variables of paths that their programs do not get; call it when all scopes are there. */
+void config_pools_check(struct config_tree *tree, const struct config *config);
+
 /* Returns the pool of that name, or NULL. */
 struct pool_config *config_pool(const struct config *config, const char *name);
 

@@ -199,6 +199,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		}
 	scope_resolve_patterns(tree, config);
 	scope_add_folders(tree, config);
+	config_pools_check(tree, config);
 	config_webdav_check(tree, config);
 	config_log_add_slow(config);
 	if (!config_log_number_fields(config))

@@ -187,6 +187,7 @@ static void fill(struct config_tree *tree, struct config *config, const struct h
 	scope->root_place = g_strdup(chain_place(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(chain_place(chain, "auth-file"));
 	scope->webdav_place = g_strdup(chain_place(chain, "webdav"));
+	scope->variable_place = g_strdup(chain_place(chain, "variable"));
 	if (scope->auth_realm && !scope->auth_file) {
 		const char *place = chain_place(chain, "auth-realm");
 

@@ -61,6 +61,7 @@ static void free_scope(struct scope *scope)
 	g_free(scope->root_place);
 	g_free(scope->auth_place);
 	g_free(scope->webdav_place);
+	g_free(scope->variable_place);
 	g_free(scope->root);
 	g_free(scope->alias);
 	g_free(scope->folder);

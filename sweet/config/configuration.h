@@ -83,8 +83,8 @@ struct scope {
 	 */
 	unsigned first_pattern, pattern_count;
 	struct path_rule *rule; /* the host owns it */
-	/* "FILE:LINE" of its folder, of its users, of webdav, for messages; NULL: the command line. */
-	char *root_place, *auth_place, *webdav_place;
+	/* "FILE:LINE" of its folder, users, webdav and variables, for messages; NULL: the command line. */
+	char *root_place, *auth_place, *webdav_place, *variable_place;
 
 	char *root;
 	/*

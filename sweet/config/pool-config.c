@@ -56,6 +56,20 @@ void pool_config_unref(struct pool_config *pool)
 	g_free(pool);
 }
 
+const char *pool_config_withholds(const struct pool_config *pool, const struct variables *variables)
+{
+	static const char *const names[] = {
+		"PATH_INFO=", "PATH_TRANSLATED=", "SCRIPT_FILENAME=", "SCRIPT_NAME="};
+
+	if (pool->protocol != POOL_CGI || !pool->folder || !variables->list)
+		return NULL;
+	for (char **entry = variables->list; *entry; entry++)
+		for (unsigned i = 0; i < G_N_ELEMENTS(names); i++)
+			if (g_str_has_prefix(*entry, names[i]))
+				return *entry;
+	return NULL;
+}
+
 bool pool_config_takes(const struct pool_config *pool, struct slice method)
 {
 	for (char **name = pool->methods; name && *name; name++)
@@ -109,6 +123,9 @@ static const char *missing(const struct pool_config *pool)
 		return "has accel, which is for other programs than workers";
 	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)
 		return "has upgrade, which is for HTTP servers";
+	if (pool_config_withholds(pool, &pool->variables))
+		return "has a variable SCRIPT_NAME, SCRIPT_FILENAME, PATH_INFO or "
+		       "PATH_TRANSLATED, which the server sets for the programs of a folder";
 	if (pool->symlinks && (pool->protocol != POOL_CGI || pool->command))
 		return "has symlinks, which is for the folder of CGI programs";
 	if (pool->trust_cache_ids && !has_upstream)

@@ -77,6 +77,13 @@ bool pool_config_finish(struct pool_config *pool, char **why);
 /* Checks that its files exist; returns the same. */
 bool pool_config_check(const struct pool_config *pool, char **why);
 
+/*
+ * Returns the first of these variables that its programs do not get, since the server, which finds
+ * them in a folder, sets it; NULL: they get all.
+ */
+const char *pool_config_withholds(const struct pool_config *pool,
+				  const struct variables *variables);
+
 /* Returns true if its programs know that method, which the server does not. */
 bool pool_config_takes(const struct pool_config *pool, struct slice method);
 

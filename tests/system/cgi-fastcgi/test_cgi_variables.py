@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+import server as servers
 from files import write
 from test_cgi import TEXT, ask
 
@@ -69,3 +70,22 @@ def test_reload(server, top):
         assert server.errors.wait(f'pool "{pool}": variable "{new}": a reload cannot add or change '
                                   "it for CGI programs: restart the server")
     assert got(server, "/one/else") == "of the path||us"
+
+
+OWN = 'pool "two" gets the server\'s'
+
+
+@pytest.mark.parametrize("name", ["SCRIPT_NAME", "SCRIPT_FILENAME", "PATH_INFO", "PATH_TRANSLATED"])
+def test_of_the_server(top, name):
+    """The server sets those that say which program of a folder runs."""
+    text = (top / "sweet.conf").read_text()
+    servers.refuses(top, text.replace("OTHER=of the folder", f"{name}=x"),
+                    'pool "two" has a variable SCRIPT_NAME')
+    set_above = text.replace("root=", f"variable={name}=x\nroot=")
+    servers.refuses(top, set_above, f'refused.conf:3: variable "{name}=x": {OWN}')
+    tried = set_above.replace("[path /two]\npool=two", "[path /two]\ntry-files=file;pool:two")
+    servers.refuses(top, tried, OWN)
+    good = set_above.replace("pool=two", "variable=\npool=two")
+    (top / "sweet.conf").write_text(good)
+    status, said = servers.check_config(top / "sweet.conf")
+    assert status == 0, said
