@@ -35,7 +35,8 @@ static enum phase conclude(struct transaction *transaction, const struct auth_ch
 	switch (check->answer) {
 	case AUTH_YES:
 		memcpy(transaction->remote_user, check->user, sizeof(check->user));
-		return PHASE_NEXT;
+		/* Its fields may name the user. */
+		return phase_header(transaction);
 	case AUTH_WAIT:
 		return phase_responds(short_response_retry(transaction, 429, check->wait_s,
 							   "too many wrong passwords"));

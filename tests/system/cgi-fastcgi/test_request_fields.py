@@ -20,6 +20,9 @@ request-header=X-User: {user};-Cookie;X-Query: <{query}>;Authorization: Bearer a
 variable=OF_PATH={scheme}://{host}{path};SERVER_NAME={map:names}
 [path /cgi/none]
 request-header=off
+[path /cgi/user]
+auth-realm=x
+auth-file={top}/users
 [pattern item]
 match=^/items/([a-z]+)$
 rewrite=/cgi/item
@@ -47,7 +50,8 @@ def server(tmp_path_factory):
     top = tmp_path_factory.mktemp("fields")
     (top / "root").mkdir()
     write(top / "programs/env", PROGRAM).chmod(0o755)
-    for name in ["none", "item"]:
+    write(top / "users", b"a:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
+    for name in ["none", "item", "user"]:
         write(top / "programs" / name, PROGRAM).chmod(0o755)
     rules = write(top / "sweet.conf", RULES.replace("{top}", str(top)).encode())
     with servers.running("epoll", top / "root", "--config", rules) as server:
@@ -70,6 +74,13 @@ def test_fields_of_cgi(server):
     seen, _ = environment(server, "/cgi/none", fields="X-User: mine\r\nCookie: a=b\r\n")
     assert (seen["HTTP_X_USER"], seen["HTTP_COOKIE"]) == ("mine", "a=b")
     assert "HTTP_AUTHORIZATION" not in seen
+
+
+def test_user_of_cgi(server):
+    fields = "X-User: evil\r\nAuthorization: Basic YTpzZWNyZXQ=\r\n"
+    for _ in range(2):
+        assert environment(server, "/cgi/user", fields)[0]["HTTP_X_USER"] == "a"
+    assert fetch(server.port, "/cgi/user", fields="X-User: a\r\n").status == 401
 
 
 def test_variables_of_cgi(server):

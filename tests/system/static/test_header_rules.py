@@ -42,6 +42,11 @@ deny=all
 [path /password]
 auth-realm=x
 auth-file={top}/users
+header=always X-User: [{user}]
+[path /cors]
+header=Access-Control-Allow-Origin: https://app.example;Access-Control-Allow-Methods: GET, PUT;Content-Security-Policy: default-src 'self'\; img-src *
+[path /cors/pool]
+pool=programs
 [path /rate]
 request-rate=1
 request-burst=0
@@ -72,7 +77,7 @@ echo x
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     top = tmp_path_factory.mktemp("headers")
-    for name in ["a.txt", "variables/a.txt", "variables/a.html", "plain/a.txt", "cached/a.txt", "missing.html"]:
+    for name in ["a.txt", "variables/a.txt", "variables/a.html", "plain/a.txt", "cached/a.txt", "missing.html", "cors/a.txt", "password/a.txt"]:
         write(top / "root" / name, b"a file\n")
     write(top / "programs/p", PROGRAM).chmod(0o755)
     write(top / "users", b"a:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
@@ -123,7 +128,6 @@ def test_statuses(server):
     # Before its other rules are.
     (200, "GET", "/.sweet/ready", ""),
     (404, "GET", "/internal", ""),
-    (401, "GET", "/password", ""),
     (403, "GET", "/denied", ""),
     (404, "GET", "/none", ""),
     (405, "POST", "/a.txt", ""),
@@ -140,6 +144,29 @@ def test_always(server, status, method, target, fields):
     else:
         assert (answer["Strict"], answer["X-Method"]) == ("a; b", method)
     assert ("X-Frame-Options" in answer) == (status < 300)
+
+
+def test_user(server):
+    """The name is known only when the password is."""
+    answer = ask(server, "/password/a.txt")
+    assert (answer.status, answer["X-User"]) == (401, "[]") and "Strict" not in answer
+    for _ in range(2):
+        answer = ask(server, "/password/a.txt", "Authorization: Basic YTpzZWNyZXQ=\r\n")
+        assert (answer.status, answer["X-User"]) == (200, "[a]")
+
+
+PREFLIGHT = "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n"
+
+
+@pytest.mark.parametrize(("method", "target", "status"), [
+    ("OPTIONS", "/cors/a.txt", 204), ("OPTIONS", "/cors/pool/p?204", 204),
+    ("GET", "/cors/a.txt", 200), ("GET", "/cors/pool/p", 200)])
+def test_cors(server, method, target, status):
+    answer = ask(server, target, PREFLIGHT, method)
+    assert answer.status == status
+    assert answer["Access-Control-Allow-Origin"] == "https://app.example"
+    assert answer["Access-Control-Allow-Methods"] == "GET, PUT"
+    assert answer["Content-Security-Policy"] == "default-src 'self'; img-src *"
 
 
 def test_early(server):
