@@ -48,8 +48,8 @@
 #include "wire/channel.h"
 
 static const char garbage[] = "This is no header line\r\n\r\n<p>smuggled</p>";
-static const char header[] =
-	"X-Obeyed: yes\r\nContent-Type: text/x-obeyed\r\nContent-Length: 7\r\n";
+static const char header[] = "X-Obeyed: yes\r\nX-Sendfile: /\r\nX-Accel-Redirect: /\r\n"
+			     "Content-Type: text/x-obeyed\r\nContent-Length: 7\r\n";
 
 static struct NC_range unit_of_bytes(const char *bytes, size_t length)
 {

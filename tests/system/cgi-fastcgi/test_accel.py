@@ -10,6 +10,7 @@ import pytest
 import server as servers
 from client import Client
 from files import MB, pattern, write
+from responder import Application
 
 RULES = """[sweet]
 cache=response
@@ -29,6 +30,10 @@ cache=1h
 pool=leads
 [path /plain]
 pool=plain
+[path /fast]
+pool=fast
+[path /fast-plain]
+pool=fast-plain
 [path /rewritten]
 rewrite=/inside
 [path /tried]
@@ -40,6 +45,13 @@ accel=internal;{top}/files;{top}/files/deep
 [pool plain]
 protocol=cgi
 folder={top}/programs
+[pool fast]
+protocol=fastcgi
+upstream={address}
+accel=internal;{top}/files;{top}/files/deep
+[pool fast-plain]
+protocol=fastcgi
+upstream={address}
 """
 PROGRAM = b"""#!/bin/sh
 echo "$HTTP_FIELDS" | tr '|' '\\n'
@@ -58,6 +70,11 @@ echo begun
 mkdir "{top}/once-$QUERY_STRING" && read -r end < {top}/end
 echo "$$"
 """
+ERROR = b"""#!/bin/sh
+echo Status: 503
+test $QUERY_STRING = bare && echo Content-Length: 0 || echo Content-Type: text/plain
+echo
+"""
 FILE = pattern(3 * MB + 7)
 
 
@@ -69,6 +86,7 @@ def top(tmp_path_factory):
     write(top / "programs/p", PROGRAM).chmod(0o755)
     write(top / "programs/slow", SLOW.replace(b"{top}", bytes(top))).chmod(0o755)
     os.mkfifo(top / "end")
+    write(top / "programs/error", ERROR).chmod(0o755)
     write(top / "files/big", FILE)
     write(top / "files/deep/.hidden", b"hidden")
     write(top / "outside", b"secret")
@@ -76,11 +94,24 @@ def top(tmp_path_factory):
     return top
 
 
+def answer(request):
+    """As the program."""
+    request.body()
+    fields = request.variables.get("HTTP_FIELDS", "").replace("|", "\r\n")
+    request.answer(b"the program itself\n", (
+        f"{fields}{fields and chr(13) + chr(10)}Content-Type: text/x-own\r\n"
+        "Content-Length: 19\r\nSet-Cookie: a=b\r\nETag: mine\r\n").encode())
+
+
 @pytest.fixture(scope="module")
 def server(top):
-    rules = write(top / "sweet.conf", RULES.replace("{top}", str(top)).encode())
-    with servers.running("epoll", top / "root", "--config", rules) as server:
+    app = Application(answer, top / "app.sock")
+    rules = RULES.replace("{top}", str(top)).replace("{address}", app.address)
+    with servers.running("epoll", top / "root", "--config",
+                         write(top / "sweet.conf", rules.encode())) as server:
         yield server
+    app.close()
+    assert not app.faults
 
 
 def ask(server, target, fields=(), method="GET", more=""):
@@ -103,16 +134,17 @@ def test_internal(server):
         assert b" 302 " in client.head().splitlines()[0]
 
 
-def test_redirect(server):
+@pytest.mark.parametrize("path", ["/led/p", "/fast/p"])
+def test_redirect(server, path):
     for _ in range(3):
-        answer = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt", "Cache-Control: private"])
+        answer = ask(server, path, ["X-Accel-Redirect: /inside/a.txt", "Cache-Control: private"])
         assert (answer.status, answer.body) == (200, b"a.txt")
         assert answer["Content-Type"] == "text/x-own" and answer["Set-Cookie"] == "a=b"
         assert answer["Cache-Control"] == "private" and answer["ETag"] != "mine"
         assert "X-Accel-Redirect" not in answer
-    answer = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt"], "HEAD")
+    answer = ask(server, path, ["X-Accel-Redirect: /inside/a.txt"], "HEAD")
     assert (answer.status, answer["Content-Length"]) == (200, "5")
-    again = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt"],
+    again = ask(server, path, ["X-Accel-Redirect: /inside/a.txt"],
                 more=f"If-None-Match: {answer['ETag']}\r\n")
     assert again.status == 304 and again["Set-Cookie"] == "a=b"
 
@@ -133,23 +165,35 @@ def test_redirect_elsewhere(server, target, status):
 
 
 def test_error_page(server):
+    """The path of an error page may be internal."""
+    answer = ask(server, "/plain/error?bare")
+    assert (answer.status, answer.body) == (503, b"sorry.html")
+    assert answer["Content-Type"].startswith("text/html")
+    with Client(server.port) as client:
+        client.send(b"GET /plain/error?typed HTTP/1.1\r\nHost: a\r\n\r\n")
+        head = client.head()
+    assert b" 503 " in head.splitlines()[0] and b"text/plain" in head
+
+
+def test_error_of_a_program_that_leads(server):
     answer = ask(server, "/led/p", ["Status: 503", "X-Accel-Redirect: /inside/a.txt"])
     assert (answer.status, answer.body) == (200, b"a.txt")
 
 
-def test_file(server, top):
+@pytest.mark.parametrize("path", ["/led/p", "/fast/p"])
+def test_file(server, top, path):
     for _ in range(2):
-        answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/big"])
+        answer = ask(server, path, [f"X-Sendfile: {top}/files/big"])
         assert (answer.status, answer["Content-Type"]) == (200, "text/x-own")
         assert answer.body == FILE
         assert "X-Sendfile" not in answer and answer["Set-Cookie"] == "a=b"
-    answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/big"], more="Range: bytes=5-9\r\n")
+    answer = ask(server, path, [f"X-Sendfile: {top}/files/big"], more="Range: bytes=5-9\r\n")
     assert (answer.status, answer.body) == (206, FILE[5:10])
-    answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/big"],
+    answer = ask(server, path, [f"X-Sendfile: {top}/files/big"],
                  more="Range: bytes=0-0,7-8\r\n")
     assert answer.status == 206
     assert re.match("multipart/byteranges; boundary=", answer["Content-Type"])
-    answer = ask(server, "/led/p", [f"X-Sendfile: {top}/files/deep/.hidden"])
+    answer = ask(server, path, [f"X-Sendfile: {top}/files/deep/.hidden"])
     assert answer.body == b"hidden"
 
 
@@ -190,6 +234,13 @@ def test_kept(server, top, path, lines, kept):
     assert (led("X-Ann", first=True) == led("X-Bob")) == kept
 
 
+def test_fastcgi_elsewhere(server, top):
+    for field, status in [(f"X-Sendfile: {top}/outside", 502), ("X-Accel-Redirect: /led/p", 502),
+                          (f"X-Sendfile: {top}/files/none", 404)]:
+        answer = ask(server, "/fast/p", [field])
+        assert answer.status == status and "Set-Cookie" not in answer
+
+
 def test_two(server, top):
     answer = ask(server, "/led/p", ["X-Accel-Redirect: /inside/a.txt",
                                     "X-Accel-Redirect: /inside/b.txt"])
@@ -206,6 +257,9 @@ def test_not_asked_for(server, top):
                 client.more()
         assert b" 200 " in head.splitlines()[0]
         assert b"x-accel" not in head and b"x-sendfile" not in head
+        answer = ask(server, "/fast-plain/p", [field])
+        assert answer.body == b"the program itself\n" and answer["Set-Cookie"] == "a=b"
+        assert "X-Accel-Redirect" not in answer and "X-Sendfile" not in answer
 
 
 @pytest.mark.parametrize("text, message", [

@@ -8,6 +8,7 @@ import server as servers
 from client import Client
 from files import write
 from responder import Application
+from upstream import Upstream
 
 SOURCE = b"<?php secret();\n"
 RULES = """[sweet]
@@ -31,10 +32,47 @@ pool=php
 alias={top}/own
 [path /moved]
 rewrite=/sub
+[path /any]
+pool=any
+[path /cgi]
+pool=cgi
+[path /cgi-any]
+pool=cgi-any
+[path /leads]
+pool=leads
+[path /inside]
+internal=on
+[path /http]
+try-files=file;pool:http
+[path /files]
+pool=http
+[path /files/off]
+pool=off
+hidden=on
 [pool php]
 protocol=fastcgi
 upstream={address}
 suffix=.php
+[pool any]
+protocol=fastcgi
+upstream={address}
+script-suffix=
+methods=any
+[pool cgi]
+protocol=cgi
+folder={top}/programs
+methods=REPORT
+[pool cgi-any]
+protocol=cgi
+folder={top}/programs
+methods=any
+[pool leads]
+protocol=cgi
+folder={top}/programs
+accel=internal;{top}/root
+[pool http]
+protocol=http
+upstream={http}
 [pool app]
 protocol=fastcgi
 upstream={address}
@@ -42,6 +80,13 @@ script-suffix=
 pass-authorization=on
 methods=PROPFIND;M-SEARCH
 variable=CONFIG=/etc/app;DOCUMENT_ROOT=/srv/app
+"""
+PROGRAM = b"""#!/bin/sh
+test -z "$HTTP_LEAD" || echo "$HTTP_LEAD"
+echo Content-Type: text/plain
+echo Content-Length: ${#REQUEST_METHOD}
+echo
+echo -n $REQUEST_METHOD
 """
 NAMES = ["SCRIPT_NAME", "PATH_INFO", "QUERY_STRING", "REQUEST_METHOD"]
 
@@ -71,28 +116,33 @@ def top(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(top):
     app = Application(answer, top / "app.sock")
+    http = Upstream(lambda asked: asked.answer(b"http " + asked.target.encode()), top / "http.sock")
     for name in ["root/index.php", "root/sub/a.php", "root/sub/index.php", "root/both/index.php",
                  "root/error.php", "root/.hidden.php", "root/closed/a.php", "other/a.php",
                  "root/x.php5", "root/a.php.txt", "root/folder.php/b.php", "root/folder.php/c.txt",
-                 "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php"]:
+                 "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php", "root/inside/a.php",
+                 "root/http/a.php", "root/files/off/a.php", "root/files/off/.b.php"]:
         write(top / name, SOURCE)
     write(top / "own/sub/index.php", SOURCE)
     (top / "own/bare").mkdir()
     write(top / "root/both/index.html", b"html\n")
     write(top / "root/page.txt", b"text\n")
+    write(top / "root/http/page.txt", b"text\n")
+    write(top / "programs/p", PROGRAM).chmod(0o755)
     write(top / "root/sub/a.php.gz", SOURCE)
     write(top / "blog/style.css", b"style\n")
     write(top / "blog/wp-admin/index.php", SOURCE)
-    rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address).encode())
+    rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address, http=http.address).encode())
     with servers.running("epoll", top / "root", "--config", rules, "--precompressed",
                          "on") as server:
         yield server
-    app.close()
-    assert not app.faults
+    for one in [app, http]:
+        one.close()
+        assert not one.faults
 
 
-def ask(server, target, host="a", method="GET", body=b""):
-    fields = f"Content-Length: {len(body)}\r\n" if body else ""
+def ask(server, target, host="a", method="GET", body=b"", fields=""):
+    fields += f"Content-Length: {len(body)}\r\n" if body else ""
     with Client(server.port) as client:
         client.send(f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode() + body)
         return client.response(method)
@@ -187,6 +237,46 @@ def test_methods(server):
                            ("/sub/a.php", "PROPFIND"), ("/none", "PROPFIND"), ("/", "M-SEARCH")]:
         assert ask(server, target, method=method).status == 501
     assert ask(server, "/app/x", method="TRACE").status == 405
+
+
+@pytest.mark.parametrize("body", [b"", b"abc"])
+def test_methods_of_pools(server, body):
+    for target, method in [("/any/x", "PROPFIND"), ("/any/x", "x-own"), ("/any/x", "PATCH")]:
+        assert ask(server, target, method=method, body=body).body.split(b"\n")[3] == method.encode()
+    for target, method in [("/cgi/p", "REPORT"), ("/cgi/p", "PATCH"), ("/cgi-any/p", "REPORT"),
+                           ("/cgi-any/p", "x-own")]:
+        assert ask(server, target, method=method, body=body).body == method.encode()
+    for target, method in [("/cgi/p", "PROPFIND"), ("/cgi/p", "report"), ("/http/x", "REPORT")]:
+        assert ask(server, target, method=method, body=body).status == 501
+    for target in ["/any/x", "/cgi-any/p"]:
+        assert ask(server, target, method="TRACE").status == 405
+
+
+def test_source_of_programs(server, top):
+    """A program can let a script run, and cannot send its source."""
+    got = ask(server, "/leads/p", fields=f"Lead: X-Sendfile: {top}/root/sub/a.php\r\n")
+    assert got.status == 404 and SOURCE not in got.body
+    got = ask(server, "/leads/p", fields=f"Lead: X-Sendfile: {top}/root/page.txt\r\n")
+    assert (got.status, got.body) == (200, b"text\n")
+    got = ask(server, "/leads/p", fields="Lead: X-Accel-Redirect: /inside/a.php/b?c=d\r\n")
+    assert got.status == 200
+    assert got.body.split(b"\n")[:5] == [b"/inside/a.php", b"/b", b"c=d", b"GET",
+                                         f"{top}/root/inside/a.php".encode()]
+    assert ask(server, "/inside/a.php").status == 404
+
+
+def test_source_beside_pools(server, top):
+    """Neither a pool of the path, nor that it has none, makes a script a file."""
+    assert ask(server, "/http/page.txt").body == b"text\n"
+    assert ask(server, "/http/none.php").body == b"http /http/none.php"
+    assert run(server, "/http/a.php")[3] == f"{top}/root/http/a.php"
+    assert ask(server, "/files/a.php").body == b"http /files/a.php"
+    assert run(server, "/files/off/a.php")[3] == f"{top}/root/files/off/a.php"
+    assert run(server, "/files/off/.b.php")[3] == f"{top}/root/files/off/.b.php"
+    assert run(server, "/sub/a.php/")[:2] == ("/sub/a.php", "/")
+    for target in ["/.hidden.php", "/a.php/", "/closed/a.php/"]:
+        got = ask(server, target)
+        assert got.status in (403, 404) and SOURCE not in got.body
 
 
 def test_front_controller(server, top):

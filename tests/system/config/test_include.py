@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """include: a configuration of several files."""
 
+import signal
+
 import pytest
 
 import server as servers
@@ -26,24 +28,38 @@ def site(tmp_path):
     return tmp_path
 
 
-def fetch(port, target, host):
-    with Client(port) as client:
+def get(server, target, host):
+    with Client(server.port) as client:
         client.send(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        return client.response().body
+        return client.response()
 
 
 def test_sites(site):
     rules = write(site / "sweet.conf", b"[sweet]\ninclude=sites.d/*.conf;empty/*.conf\n")
     with servers.running("epoll", site / "one", "--config", rules) as server:
-
-        def get(target, name):
-            with Client(server.port) as client:
-                client.send(f"GET {target} HTTP/1.1\r\nHost: {name}.example\r\n\r\n".encode())
-                return client.response()
-
         for name in ["one", "two"]:
-            assert get("/", name).body == f"{name}\n".encode()
-            assert get("/old", name)["Location"] == "/new"
+            assert get(server, "/", f"{name}.example").body == f"{name}\n".encode()
+            assert get(server, "/old", f"{name}.example")["Location"] == "/new"
+
+
+def test_reload(site):
+    """It reads files that have come since, and not those that are gone."""
+    rules = write(site / "sweet.conf", b"[sweet]\ninclude=sites.d/*.conf;empty/*.conf\n")
+    with servers.running("epoll", site / "one", "--config", rules) as server:
+        assert get(server, "/", "three.example").body == b"one\n"
+        write(site / "three/index.html", b"three\n")
+        write(site / "empty/three.conf", SITES.format(name="three", top=site).encode())
+        (site / "sites.d/two.conf").unlink()
+        server.send_signal(signal.SIGHUP)
+        server.wait_status(lambda status: status["config"]["generation"] == 2)
+        assert get(server, "/", "three.example").body == b"three\n"
+        assert get(server, "/old", "three.example")["Location"] == "/new"
+        assert get(server, "/", "two.example").body == b"one\n"
+        # A file with an error changes nothing.
+        write(site / "empty/four.conf", b"[host four.example]\nindx=a\n")
+        server.send_signal(signal.SIGHUP)
+        assert server.errors.wait('empty/four.conf:2: unknown key "indx"')
+        assert get(server, "/", "three.example").body == b"three\n"
 
 
 def test_folders_of_hosts(site):
@@ -59,9 +75,9 @@ def test_folders_of_hosts(site):
                   f"[sweet]\ninclude=sites.d/*.conf\nroot={site}/{{host}}\n".encode())
     with servers.running("epoll", None, "--config", rules) as server:
         for host, body in [("one.example", "one"), ("two.other", "two"), ("none", "default")]:
-            assert fetch(server.port, "/", host) == f"{body}\n".encode()
+            assert get(server, "/", host).body == f"{body}\n".encode()
         for name in ["one", "two"]:
-            assert fetch(server.port, "/files/a", f"{name}.example") == f"{name}'s own\n".encode()
+            assert get(server, "/files/a", f"{name}.example").body == f"{name}'s own\n".encode()
 
 
 @pytest.mark.parametrize(("files", "message"), [

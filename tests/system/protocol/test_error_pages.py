@@ -5,6 +5,7 @@ import pytest
 
 from client import Client, fetch
 from files import MB, pattern, write
+from responder import Application
 from server import OBEY, SCALE, running
 
 MISSING = b"<p>our own page for what is missing</p>\n" * 200
@@ -210,10 +211,25 @@ intercept-errors=on
 pool=programs
 [path /off]
 pool=programs
+[path /fast]
+intercept-errors=on
+pool=fast
 [pool programs]
 protocol=cgi
 folder={top}/programs
+[pool fast]
+protocol=fastcgi
+upstream={address}
 """
+
+
+def answer(request):
+    """As the program."""
+    request.body()
+    length = b"Content-Length: 8\r\n" if "HTTP_LENGTH" in request.variables else b""
+    request.answer(b"program\n" + (b"" if length else bytes(100000)), (
+        f"Status: {request.variables['QUERY_STRING']}\r\nSet-Cookie: a=b\r\nRetry-After: 7\r\n"
+        "Content-Type: text/plain\r\nCache-Control: max-age=60\r\n").encode() + length)
 
 
 @pytest.fixture(scope="module")
@@ -222,9 +238,12 @@ def programs(kind, tmp_path_factory):
     write(top / "programs/p", PROGRAM).chmod(0o755)
     write(top / "root/page.html", b"page")
     write(top / "root/page=404.html", b"equals")
-    rules = write(top / "sweet.conf", RULES.format(top=top).encode())
+    app = Application(answer, top / "app.sock")
+    rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address).encode())
     with running(kind, top / "root", "--config", rules) as server:
         yield server
+    app.close()
+    assert not app.faults
 
 
 def test_status_of_a_page(programs):
@@ -234,14 +253,15 @@ def test_status_of_a_page(programs):
             200, b"page", "text/html; charset=utf-8")
 
 
+@pytest.mark.parametrize("path", ["/on", "/fast"])
 @pytest.mark.parametrize("length", [True, False])
 @pytest.mark.parametrize("status, sent, body", [
     (404, 200, b"page"), (410, 404, b"page"), (503, 503, b"page"), (500, 500, b"equals"),
     (401, 401, None), (200, 200, None)])
-def test_intercept(programs, length, status, sent, body):
+def test_intercept(programs, path, length, status, sent, body):
     with Client(programs.port) as client:
         for _ in range(3):
-            client.send(f"GET /on/p?{status} HTTP/1.1\r\nHost: a\r\n"
+            client.send(f"GET {path}/p?{status} HTTP/1.1\r\nHost: a\r\n"
                         f"{'Length: 1' if length or not body else 'Other: 1'}\r\n\r\n".encode())
             got = client.response()
             assert got.status == sent
@@ -257,7 +277,7 @@ def test_intercept(programs, length, status, sent, body):
         assert got.status == status and got.body == b"program\n"
     # Without its page, the program's answer is lost, as the server's own page says.
     with Client(programs.port) as client:
-        got = client.get("/on/p?502")
+        got = client.get(f"{path}/p?502")
         assert got.status == 502 and b"program" not in got.body
 
 

@@ -17,6 +17,9 @@ max-body=0
 deny=all
 [path /open/closed]
 deny=all
+[path /secret]
+auth-realm=x
+auth-file={top}/users
 [path /cgi]
 pool=programs
 [path /old]
@@ -47,9 +50,10 @@ echo -n "$text"
 @pytest.fixture(scope="module")
 def top(tmp_path_factory):
     top = tmp_path_factory.mktemp("escapes")
-    for name in ["open/a", "open/closed/a", "closed/a", "\u00e4/\u20ac.txt", "open/b%2Fc"]:
+    for name in ["open/a", "open/closed/a", "closed/a", "\u00e4/\u20ac.txt", "open/b%2Fc", "secret/a"]:
         write(top / "root" / name, name.encode())
     write(top / "programs/p", PROGRAM).chmod(0o755)
+    write(top / "users", b"a:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
     return top
 
 
@@ -75,6 +79,9 @@ def ask(server, target, host="test", pieces=False):
     ("test", b"/closed%2Fa", 403, None),
     ("test", b"/open%2Fclosed%2fa", 403, None),
     ("test", b"/open/%2e%2e%2Fclosed/a", 403, None),
+    ("test", b"/secret%2Fa", 401, None),
+    ("test", b"/open/..%2Fsecret/a", 401, None),
+    ("test", b"/%2fsecret/a", 401, None),
     ("test", b"/open%2F..%2F..%2Fa", 400, None),
     ("test", b"/open/b%252Fc", 200, b"open/b%2Fc"),
     ("test", b"/cgi%2Fp%2Fx?%2F", 200, b"/x %2F /cgi%2Fp%2Fx?%2F"),

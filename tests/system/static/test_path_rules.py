@@ -29,6 +29,13 @@ redirect=308 https://{host}/a{path}?from={client}&{query}
 rewrite=/a.txt
 [path =/private]
 header=always X-Exact: yes
+[path /one]
+rewrite=/two
+[path /two]
+rewrite=/one
+[pattern self]
+match=^/self/(.*)$
+rewrite=/self/x{1}
 [pattern users]
 match=^/users/([^/]+)(/.*)?$
 rewrite=/app{2}?id={1}
@@ -90,6 +97,8 @@ def rules(top):
     for name in ["a", "b", "private/a", "private/open/a", "sub/a"]:
         write(top / f"root/{name}.txt", name.encode())
     write(top / "root/private/a.html", b"html")
+    for name in ["one/a.html", "two/a.html", "self/xa.html"]:
+        write(top / "root" / name, name.encode())
     config = RULES.replace("{address}", app.address).replace("{top}", str(top)).replace(
         "\\\\\\\\", "\\\\")
     yield write(top / "sweet.conf", config.encode())
@@ -182,6 +191,15 @@ def test_redirect_with_variables(server):
     over = os.environ.get("SWEET_OVER")
     assert ask(server, "/x/y", "other.example")["Location"] == (
         "https://b.example/x/y" if over else "http://b.example/x/y")
+
+
+def test_loops(server):
+    """A request is rewritten once, also where that leads to a rule that would apply again."""
+    assert ask(server, "/one/a.html").body == b"two/a.html"
+    assert ask(server, "/two/a.html").body == b"one/a.html"
+    assert ask(server, "/self/a.html").body == b"self/xa.html"
+    assert ask(server, "/self/xa.html").status == 404
+    assert ask(server, "/one/none").status == 404
 
 
 def test_dots(server):

@@ -273,6 +273,16 @@ def test_variables(folder, kind):
     assert b"on https off\n" in answer
 
 
+def test_subject_in_a_field(folder, kind):
+    rules = CLIENTS + "root=@.\nheader=always X-Subject: [{subject}]\n"
+    with running(kind, None, "--config", config(folder, rules), listen=None) as server:
+        for client, subject in [("client", "[CN=Alice,O=Clients]"), (None, "[]")]:
+            how = {"name": "maybe.example", "settings": tls.context(client)}
+            with Client(server.port, secure=how) as one:
+                one.send(b"GET / HTTP/1.1\r\nHost: maybe.example\r\n\r\n")
+                assert one.response()["X-Subject"] == subject
+
+
 def test_variables_of_a_clients_certificate(folder, kind):
     script = write(folder / "cgi" / "show.sh",
                    b'#!/bin/sh\nprintf "Content-Type: text/plain\\n\\n"\n'

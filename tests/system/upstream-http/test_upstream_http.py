@@ -110,6 +110,20 @@ def test_paths(behind, seen):
         assert seen.asked.target == sent
 
 
+@pytest.mark.parametrize("methods, known, unknown", [
+    ("", "PATCH", "REPORT"), ("methods=REPORT;X-OWN\n", "X-OWN", "PROPFIND"),
+    ("methods=any\n", "PROPFIND", None)])
+def test_methods(behind, seen, methods, known, unknown):
+    app = behind(seen, pool=methods)
+    for body in (None, b"abc"):
+        assert ask(app.server.port, "/app", known, body).data == b"seen"
+        assert (seen.asked.method, seen.body) == (known, body or b"")
+        if unknown:
+            assert ask(app.server.port, "/app", unknown, body).status == 501
+    assert ask(app.server.port, "/app", "TRACE").status == 405
+    assert ask(app.server.port, "/file", known, b"abc").status in (405, 501)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("buffering", ["on", "off"])
 def test_bodies(behind, seen, size, buffering):

@@ -72,6 +72,8 @@ def test_variables(server):
 def test_header_lines(server):
     got = fetch(server.port, "/obey/header")
     assert (got["X-Obeyed"], got["Content-Type"], got.body) == ("yes", "text/x-obeyed", b"obeyed\n")
+    # They are for the server, and workers cannot use them.
+    assert "X-Sendfile" not in got and "X-Accel-Redirect" not in got
 
 
 def test_kept_unit(server):
