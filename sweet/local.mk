@@ -233,7 +233,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-password.c \
 	sweet/handler/phase-redirect.c \
 	sweet/handler/phase-rewrite.c \
-	sweet/handler/phase-handler.c sweet/handler/phase-header.c sweet/handler/phase-internal.c \
+	sweet/handler/phase-folder.c sweet/handler/phase-handler.c \
+	sweet/handler/phase-header.c sweet/handler/phase-internal.c \
 	sweet/handler/phase-pool.c \
 	sweet/handler/phase-scope.c \
 	sweet/handler/phase-script.c \

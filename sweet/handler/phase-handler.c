@@ -8,17 +8,6 @@
 #include "dav/dav.h"
 #include "handler/phase.h"
 #include "handler/static.h"
-#include "http/redirect.h"
-
-/* The path of a directory without its slash: its files are below the slash. */
-static enum respond redirect_to_folder(struct transaction *transaction)
-{
-	size_t length =
-		redirect_write_folder(transaction->path, transaction_query(transaction),
-				      transaction->head_buffer, sizeof(transaction->head_buffer));
-
-	return short_response_head(transaction, 301, length, 414);
-}
 
 /* Other methods than GET and HEAD, where clients may write. */
 static enum respond write_files(struct transaction *transaction)
@@ -40,8 +29,6 @@ enum phase phase_handler(struct transaction *transaction)
 
 	if (mount)
 		return phase_pool(transaction, mount->pool, mount->length);
-	if (scope->pool && !transaction->found && script_folder(transaction))
-		return phase_responds(redirect_to_folder(transaction));
 	if (scope->pool && !transaction->found)
 		return phase_pool(transaction, scope->pool, scope->pool_skip);
 	if (scope->webdav && !request_is_reading(transaction->request))
@@ -53,6 +40,6 @@ enum phase phase_handler(struct transaction *transaction)
 	if (!request_is_reading(transaction->request))
 		return phase_responds(short_response_method(transaction, ALLOW_FILE));
 	if (scope->alias && transaction->path[scope->alias_skip] == '\0')
-		return phase_responds(redirect_to_folder(transaction));
+		return phase_folder(transaction);
 	return phase_responds(static_respond(transaction));
 }

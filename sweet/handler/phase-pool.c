@@ -42,6 +42,8 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 
 	if (request->method == METHOD_OTHER && !pool_config_takes(pool, request->method_name))
 		return phase_no_pool(transaction);
+	if (phase_is_folder(transaction, pool, skip))
+		return phase_folder(transaction);
 	transaction->pool_name = pool->name;
 	if (transaction->scope->request_rule_count)
 		return phase_responds(look_up_changed(transaction, pool, skip));

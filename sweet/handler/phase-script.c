@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "backend/cgi-env.h"
 #include "core/server.h"
 #include "handler/phase.h"
 #include "handler/static.h"
@@ -47,40 +46,6 @@ static struct pool_config *find_index(struct transaction *transaction)
 	}
 	*end = '\0';
 	return NULL;
-}
-
-/* Whether the path, without its slash, is a folder whose index is a script of the pool. */
-static bool is_folder_of(struct transaction *transaction, const struct pool_config *pool)
-{
-	const char *suffix = pool->script_suffix;
-	char *path = transaction->path;
-	size_t length = strlen(path);
-	bool found = false;
-
-	if (path[length - 1] == '/' || !static_finds(transaction, true))
-		return false;
-	for (char **name = transaction->scope->index; name && *name && !found; name++) {
-		if (!g_str_has_suffix(*name, suffix) ||
-		    length + 1 + strlen(*name) >= sizeof(transaction->path))
-			continue;
-		path[length] = '/';
-		strcpy(path + length + 1, *name);
-		found = static_finds(transaction, false);
-	}
-	path[length] = '\0';
-	return found;
-}
-
-bool script_folder(struct transaction *transaction)
-{
-	const struct scope *scope = transaction->scope;
-	const struct pool_config *pool = scope->pool;
-
-	return pool->protocol == POOL_FASTCGI && *pool->script_suffix &&
-	       request_is_reading(transaction->request) &&
-	       cgi_env_script_length(transaction->path, scope->pool_skip, pool->script_suffix) ==
-		       scope->pool_skip &&
-	       is_folder_of(transaction, pool);
 }
 
 enum phase phase_script(struct transaction *transaction)

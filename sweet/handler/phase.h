@@ -60,12 +60,6 @@ enum phase phase_rewrite(struct transaction *transaction);
 /* phase-script.c: the pool of a script's suffix responds. */
 enum phase phase_script(struct transaction *transaction);
 
-/*
- * Of phase-script.c: whether the path names a folder with an index for the scope's pool, without
- * the slash at its end that the index needs.
- */
-bool script_folder(struct transaction *transaction);
-
 /* phase-try.c: try-files; may change the path. */
 enum phase phase_try(struct transaction *transaction);
 
@@ -78,6 +72,13 @@ enum phase phase_handler(struct transaction *transaction);
  */
 enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip);
 enum phase phase_no_pool(struct transaction *transaction);
+
+/*
+ * What these call, of phase-folder.c: whether the path names a folder with an index for the pool,
+ * without the slash at its end that the index needs; and the redirect to the path with it.
+ */
+bool phase_is_folder(struct transaction *transaction, const struct pool_config *pool, size_t skip);
+enum phase phase_folder(struct transaction *transaction);
 
 /* Converts what a responder returned. */
 static inline enum phase phase_responds(enum respond respond)

@@ -12,6 +12,7 @@ from upstream import Upstream
 
 SOURCE = b"<?php secret();\n"
 RULES = """[sweet]
+fastcgi=/mounted={address}
 index=index.html;index.php
 listing=on
 error-page=404=/error.php
@@ -29,6 +30,11 @@ pool=app
 variable=CONFIG=other;HTTP_ACCEPT=a
 [path /own]
 pool=php
+alias={top}/own
+[path /tried]
+try-files=file;pool:own
+alias={top}/own
+[path /mounted]
 alias={top}/own
 [path /moved]
 rewrite=/sub
@@ -53,6 +59,9 @@ hidden=on
 protocol=fastcgi
 upstream={address}
 suffix=.php
+[pool own]
+protocol=fastcgi
+upstream={address}
 [pool any]
 protocol=fastcgi
 upstream={address}
@@ -200,13 +209,15 @@ def test_rules(server):
     assert run(server, "/app/b.php")[:2] == ("/app", "/b.php")
 
 
-def test_folders_of_a_pool(server, top):
-    answer = ask(server, "/own/sub?a=b")
-    assert (answer.status, answer["Location"]) == (301, "/own/sub/?a=b")
-    assert run(server, "/own/sub/")[3] == f"{top}/own/sub/index.php"
-    for target in ["/own/bare", "/own/none", "/own/sub/index.php/x"]:
-        assert ask(server, target).status == 200
-    assert ask(server, "/own/sub", method="POST", body=b"a").status == 200
+@pytest.mark.parametrize("prefix", ["/own", "/tried", "/mounted"])
+def test_folders_of_a_pool(server, top, prefix):
+    """Also of one that try-files or the option leads to."""
+    answer = ask(server, f"{prefix}/sub?a=b")
+    assert (answer.status, answer["Location"]) == (301, f"{prefix}/sub/?a=b")
+    assert run(server, f"{prefix}/sub/")[3] == f"{top}/own/sub/index.php"
+    for target in ["/bare", "/none", "/sub/index.php/x"]:
+        assert ask(server, prefix + target).status == 200
+    assert ask(server, f"{prefix}/sub", method="POST", body=b"a").status == 200
 
 
 def everything(server, target, fields=""):
