@@ -201,7 +201,8 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 	while ((link = place->resting)) {
 		upstream_forget(link);
 		/* The peer may be closing it.  Only a repeatable request takes that risk. */
-		if ((repeatable && !all->wire->careful) || (may_stay && upstream_link_is_alive(link)))
+		if ((repeatable && !all->wire->careful) ||
+		    (may_stay && upstream_link_is_alive(link)))
 			return link;
 		upstream_log_bytes(link);
 		keep_permit(link);

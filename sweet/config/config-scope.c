@@ -360,7 +360,8 @@ static void add_patterns(struct config_tree *tree, struct config *config, struct
 
 		chain->pdata[0] = patterns->pdata[i];
 		scope->rule = host->rules[i];
-		fill(tree, config, host, scope, KEY_SCOPE | KEY_PATH | KEY_PATTERN, sections_of(chain));
+		fill(tree, config, host, scope, KEY_SCOPE | KEY_PATH | KEY_PATTERN,
+		     sections_of(chain));
 	}
 	g_ptr_array_unref(chain);
 }

@@ -17,7 +17,7 @@
 
 #define WAITING_MAX 256u
 #define PIECE ((size_t)64 << 10) /* bytes; always the same: they decide what is written */
-#define NICE 10 /* added to the value of the server */
+#define NICE 10			 /* added to the value of the server */
 
 struct compressor {
 	pthread_mutex_t lock;
