@@ -207,6 +207,9 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 		upstream_log_bytes(link);
 		keep_permit(link);
 		upstream_close_link(link);
+		/* Its process is free for the new one. */
+		if (!may_stay)
+			break;
 	}
 	link = upstream_link_open(local->thread->loop, upstream, &all->wire->owner, error);
 	if (!link)

@@ -143,6 +143,30 @@ def test_kept_for_every_method(one):
     assert app.connections == 2
 
 
+def test_others_are_kept(one):
+    """A request that opens its own connection closes one, not all that are kept."""
+    barrier = threading.Barrier(3)
+
+    def together(asked):
+        if asked.variables["QUERY_STRING"] == "together":
+            barrier.wait(TIMEOUT)
+        plain(asked)
+
+    def three():
+        clients = [threading.Thread(target=fetch, args=(app.server.port, "/app?together"))
+                   for _ in range(3)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+
+    app = one(together, pool="keep-connection=1h\n")
+    three()
+    assert ask(app.server.port, "/app", "POST", None).data == b"plain"
+    three()
+    assert app.connections == 4
+
+
 def test_one_of_two_is_away(one, tmp_path):
     behind_checks.one_of_two_is_away(one, tmp_path, plain)
 
