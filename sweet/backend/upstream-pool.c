@@ -15,13 +15,17 @@ static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
 
 /* --- a call's life ---------------------------------------------------------------------------- */
 
-static void silent(struct backend_call *call)
+static void break_off(struct backend_call *call, const char *fault)
 {
 	struct upstream_call *own = upstream_call_of(call);
+	struct upstream_local *local = upstream_local_of(call);
 
-	if (own->link)
-		upstream_drop(own->link);
-	response_stream_end(&own->stream, "stopped writing in the middle of its response");
+	/* Without a link the response is complete, and nobody reads the body. */
+	if (!own->link)
+		return;
+	upstream_drop(own->link);
+	response_stream_end(&own->stream, fault);
+	call_queue_room(local->pool, local->thread);
 }
 
 static void too_late(struct backend_call *call)
@@ -30,8 +34,7 @@ static void too_late(struct backend_call *call)
 	struct upstream_local *local = upstream_local_of(call);
 
 	if (call->state == CALL_ANSWERED) {
-		silent(call);
-		call_queue_room(local->pool, local->thread);
+		break_off(call, "stopped writing in the middle of its response");
 		return;
 	}
 	if (own->link) {
@@ -46,15 +49,7 @@ static void too_late(struct backend_call *call)
 
 static void body_lost(struct backend_call *call)
 {
-	struct upstream_call *own = upstream_call_of(call);
-	struct upstream_local *local = upstream_local_of(call);
-
-	/* Without a link the response is complete, and nobody reads the body. */
-	if (!own->link)
-		return;
-	upstream_drop(own->link);
-	response_stream_end(&own->stream, "the request body cannot be read back from disk");
-	call_queue_room(local->pool, local->thread);
+	break_off(call, "the request body cannot be read back from disk");
 }
 
 static void gone(struct backend_call *call)

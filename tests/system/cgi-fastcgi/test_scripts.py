@@ -129,8 +129,9 @@ def server(top):
     for name in ["root/index.php", "root/sub/a.php", "root/sub/index.php", "root/both/index.php",
                  "root/error.php", "root/.hidden.php", "root/closed/a.php", "other/a.php",
                  "root/x.php5", "root/a.php.txt", "root/folder.php/b.php", "root/folder.php/c.txt",
-                 "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php", "root/inside/a.php",
-                 "root/http/a.php", "root/files/off/a.php", "root/files/off/.b.php"]:
+                 "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php",
+                 "root/inside/a.php", "root/http/a.php", "root/files/off/a.php",
+                 "root/files/off/.b.php"]:
         write(top / name, SOURCE)
     write(top / "own/sub/index.php", SOURCE)
     (top / "own/bare").mkdir()
@@ -141,7 +142,8 @@ def server(top):
     write(top / "root/sub/a.php.gz", SOURCE)
     write(top / "blog/style.css", b"style\n")
     write(top / "blog/wp-admin/index.php", SOURCE)
-    rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address, http=http.address).encode())
+    text = RULES.format(top=top, address=app.address, http=http.address)
+    rules = write(top / "sweet.conf", text.encode())
     with servers.running("epoll", top / "root", "--config", rules, "--precompressed",
                          "on") as server:
         yield server
