@@ -47,8 +47,8 @@ for name in "$@"; do
 	fi
 	# A program with a libtool wrapper is run without the wrapper.
 	timeout -k 5 300 "$builddir/libtool" --silent --mode=execute "$valgrind" --quiet --error-exitcode=99 \
-		--fair-sched=yes --leak-check=full --child-silent-after-fork=no \
-		--suppressions="$tests/../valgrind.supp" \
+		--read-inline-info=no --fair-sched=yes --leak-check=full \
+		--child-silent-after-fork=no --suppressions="$tests/../valgrind.supp" \
 		"$program" >"$output" 2>&1
 	status=$?
 	# Check takes a child's 99 for its failure; any message of Valgrind counts too.

@@ -27,7 +27,7 @@ TIERS = {
 BUNDLE = 8  # target seconds of system tests for one process of pytest
 SLICE = 20  # seconds above which a file is divided
 # Tests wait more than they compute.
-SYSTEM_WEIGHT, UNIT_WEIGHT = 0.4, 0.5
+SYSTEM_WEIGHT, UNIT_WEIGHT = 0.33, 0.5
 HARDLY_ANY = 65536  # bytes of memory that may be locked
 USUAL = 8 << 20
 
@@ -173,7 +173,7 @@ def seeds(name):
             "libhttp-parser-dev"]
 
 
-VALGRIND = ("valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full "
+VALGRIND = ("valgrind --quiet --vgdb=no --read-inline-info=no --error-exitcode=99 --leak-check=full "
             f"--suppressions={TESTS}/valgrind.supp")
 
 
@@ -441,14 +441,14 @@ SUITES = [
           trees=("build-tsan",)),
     Suite("tsan-no-uring", (ALL,), "the same where io_uring is refused",
           system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), trees=("build-tsan",)),
-    Suite("fuzz", (ALL,), "each fuzz target for a minute, with the same numbers for chance each time",
+    Suite("fuzz", (ALL,), "each fuzz target for half a minute, by the same numbers for chance",
           make("fuzz", 2, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside", FUZZ_OPTIONS="-seed=1 -reload=0"),
           "clang libclang-rt-14-dev", deadline=3000),
     Suite("tls-proofs", (ALL,), "TLS as testssl.sh, sslyze and tlsfuzzer see it", tls_proofs,
           "nginx-light openssl python3-venv testssl.sh", deadline=900),
     Suite("bench", (ALL,), "whether each experiment runs, not how fast",
           script("tests/check-bench.sh", weight=2), PEERS, deadline=2000),
-    Suite("torture", (ALL,), "faults, hostile input and load, for ten minutes",
+    Suite("torture", (ALL,), "faults, hostile input and load, for five minutes",
           make("torture", 2, TORTURE_SECONDS="torture"), deadline=2000),
 
     Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,

@@ -61,7 +61,7 @@ def reload(server, expected=GOOD):
 def listens(port, host="127.0.0.1"):
     try:
         socket.create_connection((host, port), TIMEOUT).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # reset: closed during the handshake
         return False
     return True
 
