@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 
 #include "tls/tls-tickets.h"
 
@@ -18,6 +18,7 @@ struct tls_tickets {
 	pthread_mutex_t lock;
 	uint64_t hour;		    /* of the seed */
 	unsigned char seed[SEED];   /* of that hour */
+	bool made;		    /* `now` was derived from the seed */
 	struct tls_ticket_key now;  /* of that hour */
 	struct tls_ticket_key last; /* of the hour before */
 };
@@ -34,25 +35,34 @@ static void derive(const unsigned char seed[SEED], const char *purpose, unsigned
 	OPENSSL_cleanse(digest, sizeof(digest));
 }
 
+/* When it is needed: a server without TLS does not start the cryptographic library. */
 static void make_key(struct tls_tickets *tickets)
 {
+	if (tickets->made)
+		return;
 	derive(tickets->seed, "name", tickets->now.name, sizeof(tickets->now.name));
 	derive(tickets->seed, "cipher", tickets->now.cipher, sizeof(tickets->now.cipher));
 	derive(tickets->seed, "mac", tickets->now.mac, sizeof(tickets->now.mac));
+	tickets->made = true;
+}
+
+static bool fill_random(void *bytes, size_t length)
+{
+	/* Up to 256 bytes are never cut short. */
+	return getrandom(bytes, length, 0) == (ssize_t)length;
 }
 
 struct tls_tickets *tls_tickets_open(uint64_t now)
 {
 	struct tls_tickets *tickets = calloc(1, sizeof(*tickets));
 
-	if (!tickets || RAND_priv_bytes(tickets->seed, SEED) != 1 ||
-	    RAND_priv_bytes((unsigned char *)&tickets->last, sizeof(tickets->last)) != 1) {
+	if (!tickets || !fill_random(tickets->seed, SEED) ||
+	    !fill_random(&tickets->last, sizeof(tickets->last))) {
 		free(tickets);
 		return NULL;
 	}
 	pthread_mutex_init(&tickets->lock, NULL);
 	tickets->hour = now / TLS_TICKET_LIFETIME;
-	make_key(tickets);
 	return tickets;
 }
 
@@ -70,9 +80,10 @@ static void advance(struct tls_tickets *tickets, uint64_t now)
 {
 	/* A clock that goes back keeps the keys. */
 	for (; tickets->hour < now / TLS_TICKET_LIFETIME; tickets->hour++) {
+		make_key(tickets);
 		tickets->last = tickets->now;
 		derive(tickets->seed, "seed", tickets->seed, SEED);
-		make_key(tickets);
+		tickets->made = false;
 	}
 }
 
@@ -87,6 +98,7 @@ void tls_tickets_current(struct tls_tickets *tickets, uint64_t now, struct tls_t
 {
 	pthread_mutex_lock(&tickets->lock);
 	advance(tickets, now);
+	make_key(tickets);
 	*key = tickets->now;
 	pthread_mutex_unlock(&tickets->lock);
 }
@@ -99,6 +111,7 @@ bool tls_tickets_find(struct tls_tickets *tickets, uint64_t now,
 
 	pthread_mutex_lock(&tickets->lock);
 	advance(tickets, now);
+	make_key(tickets);
 	for (unsigned i = 0; i < 2 && !found; i++) {
 		found = CRYPTO_memcmp(keys[i]->name, name, TLS_TICKET_NAME) == 0;
 		if (found)
