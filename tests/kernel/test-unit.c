@@ -401,8 +401,8 @@ static void test_32_bits(void)
 }
 
 /*
- * A user without privileges, so that RLIMIT_MEMLOCK applies.  No other test uses this
- * one: memory of earlier processes in sockets would count as well.
+ * A user without privileges, so that RLIMIT_MEMLOCK applies.  No other test opens the device
+ * as this one: memory that earlier processes left in sockets would count as well.
  */
 enum { USER = 64000 };
 
@@ -414,6 +414,8 @@ static int locked_memory(void *context)
 
 	(void)context;
 	must(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	/* The real user is charged, the effective one may open the device. */
+	must(setresuid(USER, 0, 0) == 0);
 	device_open(&own);
 	/* Without the capability. */
 	must(setresuid(USER, USER, USER) == 0);
