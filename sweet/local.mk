@@ -272,7 +272,8 @@ if HAVE_ZLIB
 sweet_libsweet_a_SOURCES += sweet/coding/encoder-gzip.c
 endif
 if HAVE_CURL
-sweet_libsweet_a_SOURCES += sweet/log/span-send.c
+sweet_libsweet_a_SOURCES += sweet/log/span-send.c \
+	sweet/log/curl-library.c sweet/log/curl-library.h
 else
 sweet_libsweet_a_SOURCES += sweet/log/span-send-none.c
 endif
@@ -303,7 +304,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
 	$(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
+	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

@@ -179,6 +179,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/coding/test-coded-head \
 	tests/unit/sweet/handler/test-coded-response \
 	tests/unit/sweet/log/test-span-json \
+	tests/unit/sweet/log/test-curl-library \
 	tests/unit/sweet/http/test-traceparent \
 	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
@@ -362,7 +363,7 @@ sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS) $(OPENSSL_CFLAGS
 	$(PCRE2_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.a libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) $(CRYPT_LIBS) $(OPENSSL_LIBS) $(NGHTTP2_LIBS) \
-	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) $(CURL_LIBS) -lpthread
+	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) -lpthread
 
 tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
@@ -757,6 +758,9 @@ tests_unit_sweet_handler_test_coded_response_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_record_ring_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_record_ring_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_record_ring_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_log_test_curl_library_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_curl_library_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_curl_library_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_log_test_span_json_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_span_json_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_span_json_LDADD = $(sweet_unit_ldadd)

@@ -30,7 +30,7 @@ static bool is_collector(const char *url)
 
 const char *store_collector(const struct key *key, char **values, void *base, const char **wrong)
 {
-	const char *missing = span_send_missing();
+	const char *missing;
 
 	*wrong = values[0];
 	if (strcmp(values[0], "off") == 0)
@@ -38,6 +38,7 @@ const char *store_collector(const struct key *key, char **values, void *base, co
 	if (!is_collector(values[0]))
 		return "must be a URL like http://127.0.0.1:4318/v1/traces, without a password, or "
 		       "off";
+	missing = span_send_missing();
 	return missing ? missing : store_text(key, values, base, wrong);
 }
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <curl/curl.h>
 #include <glib.h>
 
 #include "base/clock.h"
+#include "log/curl-library.h"
 #include "log/span-send.h"
 
 #define CONNECT_MS 5000L
@@ -22,6 +22,7 @@
 #define SERVER_NAME "SWEET/" PACKAGE_VERSION
 
 struct span_sender {
+	const struct curl_library *curl;
 	CURLM *multi;
 	CURL *easy;
 	_Atomic uint64_t until_ns;
@@ -32,25 +33,29 @@ struct span_sender {
 
 const char *span_send_missing(void)
 {
-	return NULL;
+	return curl_library_load() ? NULL
+				   : "must be off: " CURL_LIBRARY_FILE
+				     " cannot be loaded (on Debian: apt-get install libcurl4)";
 }
 
 struct span_sender *span_sender_open(void)
 {
+	const struct curl_library *curl = curl_library_load();
 	struct span_sender *sender;
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+	if (!curl || curl->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return NULL;
 	sender = calloc(1, sizeof(*sender));
 	if (sender) {
-		sender->multi = curl_multi_init();
-		sender->easy = curl_easy_init();
+		sender->curl = curl;
+		sender->multi = curl->multi_init();
+		sender->easy = curl->easy_init();
 	}
 	if (sender && sender->multi && sender->easy)
 		return sender;
 	span_sender_close(sender);
 	if (!sender)
-		curl_global_cleanup();
+		curl->global_cleanup();
 	return NULL;
 }
 
@@ -58,10 +63,10 @@ void span_sender_close(struct span_sender *sender)
 {
 	if (!sender)
 		return;
-	curl_easy_cleanup(sender->easy);
-	(void)curl_multi_cleanup(sender->multi);
+	sender->curl->easy_cleanup(sender->easy);
+	(void)sender->curl->multi_cleanup(sender->multi);
+	sender->curl->global_cleanup();
 	free(sender);
-	curl_global_cleanup();
 }
 
 /* --- one request --------------------------------------------------------------------- */
@@ -76,15 +81,16 @@ static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
 	return length;
 }
 
-static struct curl_slist *fields_of(const struct span_target *target)
+static struct curl_slist *fields_of(const struct curl_library *curl,
+				    const struct span_target *target)
 {
 	struct curl_slist *fields = NULL;
 
-	fields = curl_slist_append(fields, "Content-Type: application/json");
+	fields = curl->slist_append(fields, "Content-Type: application/json");
 	/* Else a large request waits for an interim response. */
-	fields = curl_slist_append(fields, "Expect:");
+	fields = curl->slist_append(fields, "Expect:");
 	for (unsigned i = 0; target->headers && target->headers[i]; i++)
-		fields = curl_slist_append(fields, target->headers[i]);
+		fields = curl->slist_append(fields, target->headers[i]);
 	return fields;
 }
 
@@ -92,33 +98,34 @@ static struct curl_slist *fields_of(const struct span_target *target)
 static void set_up(struct span_sender *sender, const struct span_target *target, const char *text,
 		   size_t length, struct curl_slist *fields)
 {
+	const struct curl_library *curl = sender->curl;
 	CURL *easy = sender->easy;
 
-	curl_easy_reset(easy);
-	curl_easy_setopt(easy, CURLOPT_URL, target->url);
+	curl->easy_reset(easy);
+	curl->easy_setopt(easy, CURLOPT_URL, target->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+	curl->easy_setopt(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* Does not wait for a name server at the end. */
-	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+	curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	/* The configuration says where spans go, not the environment. */
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, POST_MS);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, SERVER_NAME);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, text);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, sender);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, sender->error);
+	curl->easy_setopt(easy, CURLOPT_PROXY, "");
+	curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	curl->easy_setopt(easy, CURLOPT_TIMEOUT_MS, POST_MS);
+	curl->easy_setopt(easy, CURLOPT_USERAGENT, SERVER_NAME);
+	curl->easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+	curl->easy_setopt(easy, CURLOPT_POSTFIELDS, text);
+	curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+	curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
+	curl->easy_setopt(easy, CURLOPT_WRITEDATA, sender);
+	curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, sender->error);
 	if (target->ca)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, target->ca);
+		curl->easy_setopt(easy, CURLOPT_CAINFO, target->ca);
 	sender->error[0] = '\0';
 	sender->answer_length = 0;
 }
@@ -136,22 +143,23 @@ static int step_ms(struct span_sender *sender)
 /* Returns false if the time limit stopped it. */
 static bool transfer(struct span_sender *sender, CURLcode *result)
 {
+	const struct curl_library *curl = sender->curl;
 	int running = 0, left, step = STEP_MS;
 	CURLMsg *message;
 
 	*result = CURLE_OUT_OF_MEMORY;
-	if (curl_multi_add_handle(sender->multi, sender->easy) != CURLM_OK)
+	if (curl->multi_add_handle(sender->multi, sender->easy) != CURLM_OK)
 		return true;
-	while (curl_multi_perform(sender->multi, &running) == CURLM_OK && running) {
+	while (curl->multi_perform(sender->multi, &running) == CURLM_OK && running) {
 		step = step_ms(sender);
 		if (!step)
 			break;
-		(void)curl_multi_poll(sender->multi, NULL, 0, step, NULL);
+		(void)curl->multi_poll(sender->multi, NULL, 0, step, NULL);
 	}
-	while ((message = curl_multi_info_read(sender->multi, &left)))
+	while ((message = curl->multi_info_read(sender->multi, &left)))
 		if (message->msg == CURLMSG_DONE)
 			*result = message->data.result;
-	(void)curl_multi_remove_handle(sender->multi, sender->easy);
+	(void)curl->multi_remove_handle(sender->multi, sender->easy);
 	return step > 0;
 }
 
@@ -170,6 +178,7 @@ static uint64_t rejected(struct span_sender *sender)
 
 static void judge(struct span_sender *sender, CURLcode result, struct span_answer *answer)
 {
+	const struct curl_library *curl = sender->curl;
 	curl_off_t after = 0;
 	long status = 0;
 
@@ -177,10 +186,10 @@ static void judge(struct span_sender *sender, CURLcode result, struct span_answe
 		answer->outcome = SPAN_RETRY;
 		answer->code = (unsigned)result;
 		snprintf(answer->why, sizeof(answer->why), "%s",
-			 *sender->error ? sender->error : curl_easy_strerror(result));
+			 *sender->error ? sender->error : curl->easy_strerror(result));
 		return;
 	}
-	(void)curl_easy_getinfo(sender->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl->easy_getinfo(sender->easy, CURLINFO_RESPONSE_CODE, &status);
 	answer->code = 1000 + (unsigned)status;
 	if (status >= 200 && status < 300) {
 		answer->outcome = SPAN_ACCEPTED;
@@ -193,14 +202,14 @@ static void judge(struct span_sender *sender, CURLcode result, struct span_answe
 	if (status != 429 && status != 502 && status != 503 && status != 504)
 		return;
 	answer->outcome = SPAN_RETRY;
-	(void)curl_easy_getinfo(sender->easy, CURLINFO_RETRY_AFTER, &after);
+	(void)curl->easy_getinfo(sender->easy, CURLINFO_RETRY_AFTER, &after);
 	answer->retry_after_s = after > UINT16_MAX ? UINT16_MAX : (unsigned)after;
 }
 
 void span_sender_post(struct span_sender *sender, const struct span_target *target,
 		      const char *text, size_t length, struct span_answer *answer)
 {
-	struct curl_slist *fields = fields_of(target);
+	struct curl_slist *fields = fields_of(sender->curl, target);
 	CURLcode result;
 
 	*answer = (struct span_answer){.outcome = SPAN_STOPPED};
@@ -209,19 +218,19 @@ void span_sender_post(struct span_sender *sender, const struct span_target *targ
 		judge(sender, result, answer);
 	else
 		snprintf(answer->why, sizeof(answer->why), "it did not answer in time");
-	curl_slist_free_all(fields);
+	sender->curl->slist_free_all(fields);
 }
 
 /* --- waiting --------------------------------------------------------------------------- */
 
 void span_sender_wait(struct span_sender *sender, unsigned ms)
 {
-	(void)curl_multi_poll(sender->multi, NULL, 0, (int)ms, NULL);
+	(void)sender->curl->multi_poll(sender->multi, NULL, 0, (int)ms, NULL);
 }
 
 void span_sender_wake(struct span_sender *sender)
 {
-	(void)curl_multi_wakeup(sender->multi);
+	(void)sender->curl->multi_wakeup(sender->multi);
 }
 
 void span_sender_limit(struct span_sender *sender, uint64_t until_ns)

@@ -36,10 +36,10 @@ struct span_answer {
 	char why[256];		/* unless it is accepted */
 };
 
-/* Returns NULL, or what is missing in this build, for a message. */
+/* Returns NULL, or what is missing in this build or on this machine, for a message. */
 const char *span_send_missing(void);
 
-/* Returns NULL without memory.  Main thread, both. */
+/* Returns NULL without memory or libcurl.  Main thread, both. */
 struct span_sender *span_sender_open(void);
 void span_sender_close(struct span_sender *sender); /* may be NULL */
 
