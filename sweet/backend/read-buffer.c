@@ -56,6 +56,11 @@ struct read_buffer *read_buffer_stored(uint64_t offset)
 	return buffer;
 }
 
+static int make_unit(NC_handle *handle, size_t size)
+{
+	return NC_unit_alloc(NULL, handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED);
+}
+
 /* By a copy, which costs less than asking the system how much there is. */
 static ssize_t read_little(int fd, NC_handle *handle)
 {
@@ -67,20 +72,40 @@ static ssize_t read_little(int fd, NC_handle *handle)
 	} while (got < 0 && errno == EINTR);
 	if (got <= 0)
 		return got;
-	if (NC_unit_alloc(NULL, handle, (size_t)got, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0)
+	if (make_unit(handle, (size_t)got) < 0)
 		return -1;
 	return NC_write(handle, bytes, (size_t)got, 0);
 }
 
-static ssize_t read_available(int fd, NC_handle *handle)
+/* Copies the first `length` bytes into a unit of that size: the cache may keep it for long. */
+static bool fit(NC_handle *fitting, NC_handle *handle, size_t length)
 {
-	int there = 0;
+	size_t at = 0, part;
+
+	if (make_unit(fitting, length) < 0)
+		return false;
+	for (size_t i = 0; at < length; i++, at += part) {
+		const void *bytes = NC_fragment(handle, i, &part);
+
+		part = MIN(part, length - at);
+		if (NC_write(fitting, bytes, part, at) != (ssize_t)part) {
+			(void)NC_free(fitting);
+			return false;
+		}
+	}
+	return true;
+}
+
+static ssize_t read_available(int fd, NC_handle *handle, size_t expected)
+{
+	int there = (int)MIN(expected, READ_BUFFER_MAX);
 	size_t size;
 
 	/* As large as the available data, so that many small responses take little memory. */
-	(void)ioctl(fd, FIONREAD, &there);
+	if (!there)
+		(void)ioctl(fd, FIONREAD, &there);
 	size = (size_t)CLAMP(there, (int)READ_BUFFER_MIN, (int)READ_BUFFER_MAX);
-	if (NC_unit_alloc(NULL, handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0)
+	if (make_unit(handle, size) < 0)
 		return -1;
 	/* No more than the available data: a longer request would cause a second read. */
 	return NC_read(fd, handle, 0, there > 0 && (size_t)there < size ? (size_t)there : size);
@@ -88,16 +113,19 @@ static ssize_t read_available(int fd, NC_handle *handle)
 
 struct read_buffer *read_buffer_read(int fd, size_t expected, int *error)
 {
-	NC_handle handle = {0};
-	ssize_t got = expected && expected <= READ_BUFFER_MIN ? read_little(fd, &handle)
-							      : read_available(fd, &handle);
+	NC_handle handle = {0}, fitting = {0};
+	bool little = expected && expected <= READ_BUFFER_MIN;
+	ssize_t got = little ? read_little(fd, &handle) : read_available(fd, &handle, expected);
 
 	if (got <= 0) {
 		*error = got < 0 ? -errno : 0;
 		(void)NC_free(&handle);
 		return NULL;
 	}
-	return read_buffer_of(&handle, (size_t)got, error);
+	if (little || (size_t)got >= expected / 2 || !fit(&fitting, &handle, (size_t)got))
+		return read_buffer_of(&handle, (size_t)got, error);
+	(void)NC_free(&handle);
+	return read_buffer_of(&fitting, (size_t)got, error);
 }
 
 void read_buffer_free(struct read_buffer *buffer)

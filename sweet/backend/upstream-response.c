@@ -76,6 +76,17 @@ static void note_sender(struct upstream_link *link)
 }
 
 /*
+ * What a turn begins with: as much as the last one got, if that was one read.  Otherwise 0, and the
+ * system is asked, which costs a call.
+ */
+static size_t expected(const struct upstream_link *link, unsigned buffers)
+{
+	bool known = buffers == 1 && !link->last_of_many;
+
+	return known || link->last_read <= READ_BUFFER_MIN ? link->last_read : 0;
+}
+
+/*
  * Reads while there is data and room for it, for one turn at most.  Returns false if the call has
  * left the link; then the link may be freed.
  */
@@ -97,9 +108,10 @@ static bool read_on(struct upstream_link *link)
 			break;
 		}
 		note_sender(link);
-		buffer = read_buffer_read(link->fd, link->last_read, &error);
+		buffer = read_buffer_read(link->fd, expected(link, buffers), &error);
 		if (buffer) {
 			link->last_read = buffer->length;
+			link->last_of_many = buffers > 1;
 			more = upstream_wire_of(link)->take(link, buffer);
 		} else if (error == -EAGAIN) {
 			break;

@@ -69,7 +69,8 @@ struct upstream_link {
 	}; /* the response */
 	void *user;
 	struct upstream_link *next;
-	size_t last_read; /* bytes; 0: none yet */
+	size_t last_read;  /* bytes; 0: none yet */
+	bool last_of_many; /* reads of one turn */
 	bool reading, closed;
 	bool permit;   /* it holds a permit, see permits.h */
 	bool given_up; /* closed for another loop */

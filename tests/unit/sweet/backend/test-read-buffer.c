@@ -143,6 +143,31 @@ START_TEST(test_little)
 }
 END_TEST
 
+/* Where much is expected and less comes, the unit takes the memory of that: all fit into the cache. */
+START_TEST(test_less)
+{
+	enum { COUNT = 100, EXPECTED = 100000 };
+	struct read_buffer *buffers[COUNT];
+	char bytes[5000];
+
+	begin();
+	pattern_fill(bytes, 4, 0, sizeof(bytes));
+	for (unsigned i = 0; i < COUNT; i++) {
+		size_t length = i ? sizeof(bytes) : 1;
+		int error;
+
+		say(bytes, length);
+		buffers[i] = read_buffer_read(ends[0], EXPECTED, &error);
+		ck_assert_ptr_nonnull(buffers[i]);
+		ck_assert_uint_eq(buffers[i]->length, length);
+		ck_assert_mem_eq(buffers[i]->data, bytes, length);
+	}
+	for (unsigned i = 0; i < COUNT; i++)
+		read_buffer_free(buffers[i]);
+	end();
+}
+END_TEST
+
 /* More ranges than fit into the buffer itself. */
 START_TEST(test_ranges)
 {
@@ -209,6 +234,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_read);
 	tcase_add_test(tcase, test_much);
 	tcase_add_test(tcase, test_little);
+	tcase_add_test(tcase, test_less);
 	tcase_add_loop_test(tcase, test_ranges, 0, 2);
 	tcase_add_test(tcase, test_of_unit);
 	tcase_add_test(tcase, test_stored);
