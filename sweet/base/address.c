@@ -68,6 +68,11 @@ static bool parse_mode(const char *text, mode_t *mode)
 	return *end == '\0' && value <= 0777;
 }
 
+static bool ends_with_tls(const char *text, size_t length)
+{
+	return length >= strlen(TLS) && memcmp(text + length - strlen(TLS), TLS, strlen(TLS)) == 0;
+}
+
 static bool parse_unix(const char *text, struct listen_address *address)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&address->address;
@@ -82,6 +87,13 @@ static bool parse_unix(const char *text, struct listen_address *address)
 		length = (size_t)(mode - text);
 		if (!parse_mode(mode + strlen(MODE), &address->mode))
 			return false;
+	}
+	/* In either order; a name that ends like that would hide that the address is in clear text. */
+	if (ends_with_tls(text, length)) {
+		if (address->tls)
+			return false;
+		address->tls = true;
+		length -= strlen(TLS);
 	}
 	if (length == 0 || length >= sizeof(un->sun_path) || (length == 1 && *text == '@'))
 		return false;
@@ -137,7 +149,7 @@ bool address_parse(const char *text, struct listen_address *address)
 	bool good;
 
 	memset(address, 0, sizeof(*address));
-	if (length > strlen(TLS) && strcmp(text + length - strlen(TLS), TLS) == 0) {
+	if (ends_with_tls(text, length)) {
 		address->tls = true;
 		length -= strlen(TLS);
 	}

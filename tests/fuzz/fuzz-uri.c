@@ -92,7 +92,8 @@ static size_t without_slashes(const uint8_t *raw, size_t length, enum uri_slash 
 		bool escaped = raw[i] == '%' && length - i >= 3 && raw[i + 1] == '2' &&
 			       (raw[i + 2] == 'f' || raw[i + 2] == 'F');
 
-		if (escaped && slash == URI_SLASH_DECODE) {
+		/* The first one is a slash in any case. */
+		if (escaped && slash == URI_SLASH_DECODE && i > 0) {
 			out[count++] = '/';
 			i += 2;
 		} else if (escaped && slash == URI_SLASH_KEEP) {

@@ -56,6 +56,8 @@ static const struct {
 	{"unix:/a,mode=1000", NULL},
 	{"unix:/a,mode=-1", NULL},
 	{"unix:/a,mode=600x", NULL},
+	{"unix:/a,tls,tls", NULL},
+	{"unix:/a,tls,mode=600,tls", NULL},
 	{"unix:/a,mode=07777777777777777777777777777600", NULL},
 	{"unix:" LONGEST "x", NULL},
 	{"unix:@" LONGEST_NAME "x", NULL},
@@ -203,6 +205,7 @@ START_TEST(test_tls)
 		{"[::1]:8443,tls", "[::1]:8443", true, 8443},
 		{"unix:/a,tls", "unix:/a", true, 0},
 		{"unix:/a,mode=660,tls", "unix:/a", true, 0},
+		{"unix:/a,tls,mode=660", "unix:/a", true, 0},
 		{"unix:/a,tlsx", "unix:/a,tlsx", false, 0},
 		{"8443", "127.0.0.1:8443", false, 8443},
 	};
