@@ -17,7 +17,7 @@ SIZES = (54 * MB, 1024 * MB)
 QUICK_SIZES = (54 * MB,)
 CONNECTIONS = (1, 16)
 CACHE_MIB = 64  # a quarter of it is less than each file
-SECONDS = 3  # at least: a file takes half a second
+SECONDS, QUICK_SECONDS = 3, 1  # at least: a file takes half a second
 
 BEST_PEER = 1.0  # CPU time of both ends for a megabyte, the best peer's by SWEET's
 COPY = 1.0  # the strict way costs more
@@ -58,7 +58,8 @@ def start(context, sizes, counts):
 def measure(context):
     find_program("wrk")
     sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
-    counts = context.connections or CONNECTIONS
+    counts = context.pick(context.connections, CONNECTIONS, CONNECTIONS[-1:])
+    seconds = context.pick(None, SECONDS, QUICK_SECONDS)
     files = start(context, sizes, counts)
     for size in sizes:
         # All of it is in the page cache, for all servers.
@@ -69,7 +70,7 @@ def measure(context):
             client = Megabytes(context.client_cpu, connections, size, path(size))
             context.turns({"size": size, "connections": connections},
                           [Row(server.name, server, client) for server in context.servers],
-                          seconds=max(SECONDS, context.seconds))
+                          seconds=max(seconds, context.seconds))
 
 
 def verdicts(cases):
