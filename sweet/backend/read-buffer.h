@@ -38,8 +38,8 @@ struct read_buffer {
 
 /*
  * Reads available data from fd into a new buffer, with at most one read.  Returns NULL with *error:
- * -EAGAIN if there is none; 0 at the end of the file; or another error.  expected: bytes, of which a
- * long response is not read further; 0: unknown.
+ * -EAGAIN if there is none; 0 at the end of the file; or another error.  expected: the bytes that are
+ * probably there, of which more than READ_BUFFER_MIN are also the most that are read; 0: unknown.
  */
 struct read_buffer *read_buffer_read(int fd, size_t expected, int *error);
 
