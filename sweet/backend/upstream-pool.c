@@ -20,7 +20,7 @@ static void break_off(struct backend_call *call, const char *fault)
 	struct upstream_call *own = upstream_call_of(call);
 	struct upstream_local *local = upstream_local_of(call);
 
-	/* Without a link the response is complete, and nobody reads the body. */
+	/* Without a link the response is complete, and the body is not read any more. */
 	if (!own->link)
 		return;
 	upstream_drop(own->link);
