@@ -330,13 +330,13 @@ def script(*words, weight=1, rank=0, **environment):
     return make
 
 
-def make(target, weight, **settings):
-    """A target of the build's Makefile."""
+def make(target, spare=0, **settings):
+    """A target of the build's Makefile, by all processors but as many as are to spare."""
     def jobs(context, suite):
         values = [f"{name}={context.seconds.get(value, value)}" for name, value in settings.items()]
         yield context.job(suite, suite.name,
                           ["make", "-C", "build", f"-j{context.processors}", target, *values],
-                          weight=weight, after=built("build"))
+                          weight=max(1, context.processors - spare), after=built("build"))
     return jobs
 
 
@@ -442,14 +442,15 @@ SUITES = [
     Suite("tsan-no-uring", (ALL,), "the same where io_uring is refused",
           system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), trees=("build-tsan",)),
     Suite("fuzz", (ALL,), "each fuzz target for half a minute, by the same numbers for chance",
-          make("fuzz", 2, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside", FUZZ_OPTIONS="-seed=1 -reload=0"),
+          make("fuzz", spare=1, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside",
+               FUZZ_OPTIONS="-seed=1 -reload=0"),
           "clang libclang-rt-14-dev", deadline=3000),
     Suite("tls-proofs", (ALL,), "TLS as testssl.sh, sslyze and tlsfuzzer see it", tls_proofs,
           "nginx-light openssl python3-venv testssl.sh", deadline=900),
     Suite("bench", (ALL,), "whether each experiment runs, not how fast",
-          script("tests/check-bench.sh", weight=2), PEERS, deadline=2000),
+          script("tests/check-bench.sh"), PEERS, deadline=2000),
     Suite("torture", (ALL,), "faults, hostile input and load, for five minutes",
-          make("torture", 2, TORTURE_SECONDS="torture"), deadline=2000),
+          make("torture", TORTURE_SECONDS="torture"), deadline=2000),
 
     Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,
           packages_of_recipes(), deadline=900),

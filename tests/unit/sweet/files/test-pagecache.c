@@ -4,33 +4,32 @@
  * waiting, for any start and end; a file that is shorter.
  */
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "files/pagecache.h"
 
+#include "page-cache-fixture.h"
 #include "suite.h"
 
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
 #define SIZE (2 * PAGECACHE_WINDOW + 1234)
+/* The kernel may take back a page at any moment: then all is loaded again. */
+#define ATTEMPTS 1000
 
 static int file;
 
 static void setup(void)
 {
-	char folder[64], path[80];
-	char *data = must_alloc(SIZE);
+	const char *folder = disk_folder();
 
-	memset(data, 'x', SIZE);
-	make_directory(folder);
-	snprintf(path, sizeof(path), "%s/file", folder);
-	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	ck_assert_int_ge(file, 0);
-	ck_assert_int_eq(write(file, data, SIZE), (ssize_t)SIZE);
+	file = open_pattern(folder ? folder : "/tmp", SIZE);
 	/* Dirty pages cannot be dropped. */
 	ck_assert_int_eq(fsync(file), 0);
-	free(data);
-	unlink(path);
-	rmdir(folder);
 }
 
 static void teardown(void)
@@ -47,6 +46,25 @@ static bool there(size_t offset)
 	return preadv2(file, &iov, 1, (off_t)offset, RWF_NOWAIT) == 1;
 }
 
+static bool range_there(size_t from, size_t length)
+{
+	for (size_t at = 0; at < length; at += 4096)
+		if (!there(from + at))
+			return false;
+	return !length || there(from + length - 1);
+}
+
+static bool load_succeeds(size_t from, size_t length)
+{
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		ck_assert_int_eq(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+		ck_assert_int_eq(pagecache_load(file, from, length), 0);
+		if (range_there(from, length))
+			return true;
+	}
+	return false;
+}
+
 START_TEST(test_load)
 {
 	static const size_t ranges[][2] = {
@@ -59,36 +77,60 @@ START_TEST(test_load)
 		{77, 0},
 	};
 
-	for (unsigned i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-		size_t from = ranges[i][0], length = ranges[i][1];
-
-		ck_assert_int_eq(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
-		ck_assert_int_eq(pagecache_load(file, from, length), 0);
-		for (size_t at = 0; at < length; at += 4096)
-			ck_assert(there(from + at));
-		ck_assert(!length || there(from + length - 1));
-	}
+	if (!disk_folder())
+		return;
+	for (unsigned i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		ck_assert(load_succeeds(ranges[i][0], ranges[i][1]));
 	/* The file position belongs to another user. */
-	ck_assert_int_eq(lseek(file, 0, SEEK_CUR), (off_t)SIZE);
+	ck_assert_int_eq(lseek(file, 0, SEEK_CUR), 0);
 }
 END_TEST
 
+static bool has_all(void)
+{
+	return pagecache_has(file, 0, SIZE, PAGECACHE_READ) &&
+	       pagecache_has(file, 0, SIZE, PAGECACHE_WINDOW) &&
+	       pagecache_has(file, SIZE - 1, 1, PAGECACHE_WINDOW);
+}
+
+static bool seen_after_load(void)
+{
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		ck_assert_int_eq(pagecache_load(file, 0, SIZE), 0);
+		if (has_all())
+			return true;
+	}
+	return false;
+}
+
+/* Only whole folios can be dropped, up to the size of a window; some systems drop none. */
+static bool gap_is_seen(size_t step)
+{
+	bool dropped = false;
+
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		ck_assert_int_eq(pagecache_load(file, 0, SIZE), 0);
+		ck_assert_int_eq(posix_fadvise(file, PAGECACHE_WINDOW, 0, POSIX_FADV_DONTNEED), 0);
+		if (!pagecache_has(file, 0, SIZE, step) && pagecache_has(file, 0, 4096, step))
+			return true;
+		dropped = dropped || !there(SIZE - 1);
+	}
+	return !dropped;
+}
+
 START_TEST(test_has)
 {
-	/* cachestat(2) needs Linux 6.5 and a file that the caller may write. */
-	ck_assert_int_eq(pagecache_load(file, 0, SIZE), 0);
-	if (!pagecache_has(file, 0, SIZE, PAGECACHE_READ))
+	struct pages_count {
+		uint64_t of[5];
+	} count;
+	uint64_t range[2] = {0, SIZE};
+
+	/* It needs cachestat(2): Linux 6.5, and a file that the caller may write. */
+	if (!disk_folder() || syscall(SYS_cachestat, file, range, &count, 0) < 0)
 		return;
-	ck_assert(pagecache_has(file, 0, SIZE, PAGECACHE_WINDOW));
-	ck_assert(pagecache_has(file, SIZE - 1, 1, PAGECACHE_WINDOW));
-	/* One page is missing: the coarse check detects it, too. */
-	ck_assert_int_eq(fdatasync(file), 0);
-	ck_assert_int_eq(posix_fadvise(file, 40960, 4096, POSIX_FADV_DONTNEED), 0);
-	if (there(40960))
-		return;
-	ck_assert(!pagecache_has(file, 0, SIZE, PAGECACHE_READ));
-	ck_assert(!pagecache_has(file, 0, SIZE, PAGECACHE_WINDOW));
-	ck_assert(pagecache_has(file, 0, 4096, PAGECACHE_WINDOW));
+	ck_assert(seen_after_load());
+	ck_assert(gap_is_seen(PAGECACHE_READ));
+	ck_assert(gap_is_seen(PAGECACHE_WINDOW));
 }
 END_TEST
 
