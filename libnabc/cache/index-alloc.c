@@ -42,20 +42,24 @@ static bool suits_kernel(const struct nc_index *index, const struct nc_layout *l
 		!atomic_load_explicit(&index->other_routes, memory_order_relaxed));
 }
 
+static void report_no_module_memory(struct nc_index *index)
+{
+	nc_index_count_one(&nc_index_counters(index)->kernel_memory, 1);
+	nc_diagnostics_report(
+		&index->diagnostics, NC_DIAGNOSTIC_DEVICE_MEMORY,
+		"the kernel module nabc has no more memory for this process, so its "
+		"units fall back to ordinary memory; raise RLIMIT_MEMLOCK (ulimit -l, "
+		"LimitMEMLOCK=) or the module's memory_limit");
+}
+
 /* -ENOSPC: the caller falls back to other memory. */
 static int alloc_in_kernel(struct nc_index *index, const struct nc_layout *layout,
 			   struct nc_unit **unit)
 {
 	int error = nc_member_alloc(&index->own, layout, NC_KIND_KERNEL, unit);
 
-	if (error == -ENOSPC) {
-		nc_index_count_one(&nc_index_counters(index)->kernel_memory, 1);
-		nc_diagnostics_report(
-			&index->diagnostics, NC_DIAGNOSTIC_DEVICE_MEMORY,
-			"the kernel module nabc has no more memory for this process, so its "
-			"units fall back to ordinary memory; raise RLIMIT_MEMLOCK (ulimit -l, "
-			"LimitMEMLOCK=) or the module's memory_limit");
-	}
+	if (error == -ENOSPC)
+		report_no_module_memory(index);
 	return error;
 }
 
@@ -105,10 +109,35 @@ void nc_index_abandon(struct nc_index *index, struct nc_unit *unit)
 		nc_member_abandon(&index->own, unit);
 }
 
+/* Continues where the module had no memory for a unit in a buffer. */
+static int keep(struct nc_index *index, struct nc_unit *unit, size_t filled, int error)
+{
+	if (error != -ENOSPC)
+		return error;
+	report_no_module_memory(index);
+	return nc_store_keep(unit->store, filled, index->own.pin);
+}
+
+int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t filled)
+{
+	if (!unit->store->buffered)
+		return 0;
+	return keep(index, unit, filled, nc_store_use_arena(unit->store, filled));
+}
+
 int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id)
 {
+	int error;
+
 	if (is_import(index, unit))
 		return nc_imports_insert(&index->imports, unit, id);
+	if (unit->store->buffered) {
+		size_t size = unit->layout.size;
+
+		error = keep(index, unit, size, nc_store_put(unit->store, size));
+		if (error)
+			return error;
+	}
 	*id = nc_id(index->own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	return nc_member_insert(&index->own, unit);
 }

@@ -112,6 +112,13 @@ uint32_t nc_index_filling(struct nc_index *index);
 int nc_index_alloc(struct nc_index *index, const struct nc_layout *layout, enum NC_kind kind,
 		   struct nc_unit **unit);
 void nc_index_abandon(struct nc_index *index, struct nc_unit *unit);
+
+/*
+ * To be called before a pointer to bytes of the unit, or its memory as the place of a
+ * read, is given away: small units of the module are filled in buffers that are used
+ * again.  filled: bytes to preserve.  Returns 0 or -errno; does nothing for others.
+ */
+int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t filled);
 int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id);
 
 /*

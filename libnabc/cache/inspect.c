@@ -20,7 +20,11 @@ static void describe(const struct nc_layout *layout, enum NC_kind kind, size_t i
 
 static void describe_held(const struct nc_unit *unit, size_t id, struct NC_stat *stat)
 {
-	describe(&unit->layout, unit->store->kind, id, stat);
+	const struct nc_store *store = unit->store;
+	/* The module had no memory when the unit left its buffer. */
+	bool outside = store->kind == NC_KIND_KERNEL && !store->device;
+
+	describe(&unit->layout, outside ? NC_KIND_RECYCLED : store->kind, id, stat);
 	/* Do not count the hold of this function. */
 	stat->holds = nc_word_holds(nc_unit_word(unit)) - 1;
 }

@@ -207,7 +207,7 @@ static ssize_t read_some(const struct nc_handle *in, int fd, size_t offset, size
 	unsigned count;
 	ssize_t got;
 
-	if (store->kind == NC_KIND_KERNEL && !nc_unit_checksum_kept(unit)) {
+	if (nc_store_in_arena(store) && !nc_unit_checksum_kept(unit)) {
 		got = nc_device_read(store->device, store->name, unit->at + offset, length, fd);
 		if (got != -EINVAL)
 			return got;
@@ -228,6 +228,10 @@ ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
 		return error;
 	if (length > SSIZE_MAX)
 		length = SSIZE_MAX;
+	if (!in->filled && !nc_unit_checksum_kept(in->unit))
+		error = nc_index_leave_buffer(in->index, in->unit, 0);
+	if (error)
+		return error;
 	clear_to(in, offset);
 	while (done < length) {
 		size_t run = prepare_read(in, offset + done, length - done);
@@ -293,6 +297,9 @@ ssize_t nc_handle_fragment(NC_handle *handle, size_t index, void **bytes)
 	layout = &in->unit->layout;
 	if (index >= layout->fragments)
 		return -ERANGE;
+	error = nc_index_leave_buffer(in->index, in->unit, in->filled);
+	if (error)
+		return error;
 	end = index + 1 < layout->fragments ? (index + 1) * layout->fraglen : layout->size;
 	/*
 	 * Clear first: the pointer must not show bytes of an earlier unit, nor may

@@ -23,6 +23,7 @@ static_assert(sizeof(struct nc_device_range) == sizeof(struct nabc_range) &&
 			      offsetof(struct nabc_range, length),
 	      "the module reads them as they are");
 static_assert(NC_RANGES_MAX <= NABC_RANGES_MAX, "the module takes whole messages");
+static_assert(NC_DEVICE_BUFFERS == 64, "one bit of buffers_free for each");
 static_assert(NC_SEND_MORE == NABC_SEND_MORE && NC_SEND_CLOSE == NABC_SEND_CLOSE &&
 		      NC_SEND_DONTWAIT == NABC_SEND_DONTWAIT && NC_DEVICE_SUMS == NABC_SEND_SUMS,
 	      "the module knows them by the same bits");
@@ -87,6 +88,22 @@ static int call_again(const struct nc_device_system *system, int fd, unsigned lo
 	return error;
 }
 
+/* Without the buffers, all units are filled in the arena. */
+static void map_buffers(struct nc_device *device, const struct nabc_info *info)
+{
+	char *base;
+
+	if (!(info->features & NABC_FEATURE_PUT))
+		return;
+	base = mmap(NULL, NC_DEVICE_BUFFERS * NC_DEVICE_BUFFER, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return;
+	device->buffers = base;
+	device->put_max = info->chunk_size < NC_DEVICE_BUFFER ? info->chunk_size : NC_DEVICE_BUFFER;
+	device->buffers_free = UINT64_MAX;
+}
+
 static int set_up(struct nc_device *device, const struct nc_device_system *system, int fd)
 {
 	struct nabc_info info = {0};
@@ -112,6 +129,7 @@ static int set_up(struct nc_device *device, const struct nc_device_system *syste
 				     .sums = info.features & NABC_FEATURE_SUMS,
 				     .refused = SIZE_MAX,
 				     .why = "used"};
+	map_buffers(device, &info);
 	return 0;
 }
 
@@ -131,6 +149,8 @@ void nc_device_close(struct nc_device *device)
 {
 	if (!device->system)
 		return;
+	if (device->buffers)
+		munmap(device->buffers, NC_DEVICE_BUFFERS * NC_DEVICE_BUFFER);
 	device->system->unmap(device->arena, device->arena_size);
 	device->system->close(device->fd);
 	nc_device_init(device, "closed");
@@ -162,22 +182,26 @@ static bool skips(struct nc_device *device, size_t size)
 	       atomic_fetch_add_explicit(&device->passed, 1, memory_order_relaxed) % RETRY != 0;
 }
 
+/*
+ * Over RLIMIT_MEMLOCK, over the module's limit, or too large for a unit: all the same
+ * here.
+ */
+static int without_memory(struct nc_device *device, size_t size, int error)
+{
+	if (error != -ENOMEM && error != -EFBIG && error != -ENOSPC)
+		return error;
+	if (size < atomic_load_explicit(&device->refused, memory_order_relaxed))
+		atomic_store_explicit(&device->refused, size, memory_order_relaxed);
+	return -ENOSPC;
+}
+
 int nc_device_alloc(struct nc_device *device, size_t size, uint64_t *id, char **base)
 {
 	struct nabc_alloc alloc = {.size = size};
 	int error = skips(device, size) ? -ENOSPC : call(device, NABC_IOC_ALLOC, &alloc);
 
-	/*
-	 * Over RLIMIT_MEMLOCK, over the module's limit, or too large for a unit:
-	 * all the same here.
-	 */
-	if (error == -ENOMEM || error == -EFBIG || error == -ENOSPC) {
-		if (size < atomic_load_explicit(&device->refused, memory_order_relaxed))
-			atomic_store_explicit(&device->refused, size, memory_order_relaxed);
-		return -ENOSPC;
-	}
 	if (error)
-		return error;
+		return without_memory(device, size, error);
 	if (alloc.arena_offset > device->arena_size ||
 	    size > device->arena_size - alloc.arena_offset) {
 		(void)nc_device_destroy(device, alloc.id);
@@ -195,6 +219,41 @@ ssize_t nc_device_read(struct nc_device *device, uint64_t id, size_t offset, siz
 	int error = call(device, NABC_IOC_READ, &read);
 
 	return error ? error : (ssize_t)read.done;
+}
+
+char *nc_device_buffer(struct nc_device *device, size_t size)
+{
+	uint64_t free = atomic_load_explicit(&device->buffers_free, memory_order_relaxed);
+
+	if (size > device->put_max ||
+	    size >= atomic_load_explicit(&device->refused, memory_order_relaxed))
+		return NULL;
+	/* The lowest: its bytes are the likeliest to be in the processor's cache. */
+	while (free)
+		if (atomic_compare_exchange_weak_explicit(&device->buffers_free, &free,
+							  free & (free - 1), memory_order_acquire,
+							  memory_order_relaxed))
+			return device->buffers + (size_t)__builtin_ctzll(free) * NC_DEVICE_BUFFER;
+	return NULL;
+}
+
+void nc_device_buffer_return(struct nc_device *device, const char *buffer)
+{
+	size_t number = (size_t)(buffer - device->buffers) / NC_DEVICE_BUFFER;
+
+	atomic_fetch_or_explicit(&device->buffers_free, UINT64_C(1) << number,
+				 memory_order_release);
+}
+
+int nc_device_put(struct nc_device *device, const void *bytes, size_t size, uint64_t *id)
+{
+	struct nabc_put put = {.size = size, .data = (uintptr_t)bytes};
+	int error = call(device, NABC_IOC_PUT, &put);
+
+	if (error)
+		return without_memory(device, size, error);
+	*id = put.id;
+	return 0;
 }
 
 int nc_device_insert(struct nc_device *device, uint64_t id, size_t size)

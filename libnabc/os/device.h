@@ -3,8 +3,10 @@
  * device.h - /dev/nabc for one cache: units in the memory of the kernel module, and
  * the module's calls for them (nabc-uapi.h).
  *
- * A unit is filled in the arena, which is mapped once, and inserted.  From then on
- * only the kernel has it: it is identified by the module's id and mapped nowhere.
+ * A unit is filled in the arena, which is mapped once, and inserted.  A small one is
+ * filled in a buffer of this process, from which one call makes it: that costs less
+ * than to map and unmap its pages.  From then on only the kernel has it: it is
+ * identified by the module's id and mapped nowhere.
  * The file serves this process, not its children.  Any thread; all calls return
  * -errno on failure, and restart when a signal interrupts them.
  */
@@ -35,6 +37,9 @@ struct nc_device {
 	size_t arena_size; /* bytes */
 	size_t header_max; /* maximum bytes of a message's header */
 	bool sums;	   /* it can send with checksums that it keeps */
+	size_t put_max;	   /* maximum bytes of a unit made from a buffer; 0: none is */
+	char *buffers;	   /* NC_DEVICE_BUFFERS of NC_DEVICE_BUFFER bytes, if put_max is not 0 */
+	_Atomic uint64_t buffers_free; /* one bit for each */
 	/* The smallest size that was refused since the last unit was freed; SIZE_MAX: none. */
 	_Atomic size_t refused;
 	_Atomic unsigned passed; /* allocations skipped because of it */
@@ -51,6 +56,9 @@ struct nc_device_range {
  * the units and uses them again.
  */
 #define NC_DEVICE_SUMS 0x8u
+
+#define NC_DEVICE_BUFFER ((size_t)32 << 10) /* bytes, in whole pages */
+#define NC_DEVICE_BUFFERS 64u
 
 /* Header and ranges of one message; one of the two may be empty. */
 struct nc_device_send {
@@ -92,6 +100,17 @@ int nc_device_alloc(struct nc_device *device, size_t size, uint64_t *id, char **
 
 /* As read(2), directly into the unit; also returns -EINVAL for files that only read(2) can read. */
 ssize_t nc_device_read(struct nc_device *device, uint64_t id, size_t offset, size_t length, int fd);
+
+/*
+ * Takes a buffer in which a unit of size bytes can be filled; its bytes are undefined.
+ * NULL: the unit is too large, the module cannot do it or has no memory for it, or no
+ * buffer is free; then there is nc_device_alloc().
+ */
+char *nc_device_buffer(struct nc_device *device, size_t size);
+void nc_device_buffer_return(struct nc_device *device, const char *buffer);
+
+/* Makes and inserts a unit of size bytes of this process.  -ENOSPC: as nc_device_alloc(). */
+int nc_device_put(struct nc_device *device, const void *bytes, size_t size, uint64_t *id);
 
 /* Inserts the unit with size bytes; its memory in the arena is gone. */
 int nc_device_insert(struct nc_device *device, uint64_t id, size_t size);

@@ -116,8 +116,13 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 	int error;
 
 	nc_pool_unlock(member);
-	*where = kind == NC_KIND_KERNEL ? nc_store_create_kernel(member->device, extent, &error)
-					: nc_store_create(kind, extent, huge, true, &error);
+	/*
+	 * The owner of the cache cannot see a buffer, so a member's unit needs the
+	 * module's memory from the start.
+	 */
+	*where = kind == NC_KIND_KERNEL
+			 ? nc_store_create_kernel(member->device, extent, !member->shared, &error)
+			 : nc_store_create(kind, extent, huge, true, &error);
 	/* Memory of the module cannot be swapped out. */
 	if (*where && kind != NC_KIND_KERNEL)
 		nc_segment_pin(&(*where)->segment, member->pin, false);

@@ -68,24 +68,86 @@ struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *err
 	return store;
 }
 
-struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, int *error)
+struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, bool buffered,
+					int *error)
 {
-	struct nc_segment arena = {.fd = -1, .size = size};
+	struct nc_segment memory = {.fd = -1, .size = size};
 	struct nc_store *store;
-	uint64_t name;
+	uint64_t name = 0;
 
-	*error = nc_device_alloc(device, size, &name, &arena.base);
+	memory.base = buffered ? nc_device_buffer(device, size) : NULL;
+	buffered = memory.base;
+	*error = buffered ? 0 : nc_device_alloc(device, size, &name, &memory.base);
 	if (*error)
 		return NULL;
-	store = store_over(&arena, NC_KIND_KERNEL, 0, true, error);
+	store = store_over(&memory, NC_KIND_KERNEL, 0, true, error);
 	if (!store) {
-		(void)nc_device_destroy(device, name);
+		if (buffered)
+			nc_device_buffer_return(device, memory.base);
+		else
+			(void)nc_device_destroy(device, name);
 		return NULL;
 	}
 	store->device = device;
 	store->name = name;
+	store->buffered = buffered;
 	atomic_init(&store->present, false);
 	return store;
+}
+
+/* Returns the buffer; the unit is elsewhere now, or nowhere. */
+static void leave_buffer(struct nc_store *store)
+{
+	nc_device_buffer_return(store->device, store->segment.base);
+	store->segment.base = NULL;
+	store->buffered = false;
+}
+
+int nc_store_use_arena(struct nc_store *store, size_t filled)
+{
+	uint64_t name;
+	char *base;
+	int error = nc_device_alloc(store->device, store->segment.size, &name, &base);
+
+	if (error)
+		return error;
+	memcpy(base, store->segment.base, filled);
+	leave_buffer(store);
+	store->segment.base = base;
+	store->name = name;
+	return 0;
+}
+
+int nc_store_put(struct nc_store *store, size_t size)
+{
+	int error = nc_device_put(store->device, store->segment.base, size, &store->name);
+
+	if (!error)
+		leave_buffer(store);
+	return error;
+}
+
+/* Its memory is private from now on.  The store already has the size. */
+static void use_private(struct nc_store *store, const struct nc_segment *memory)
+{
+	store->segment.base = memory->base;
+	store->segment.pin = memory->pin;
+	store->segment.locked = memory->locked;
+}
+
+int nc_store_keep(struct nc_store *store, size_t filled, struct nc_pin *pin)
+{
+	struct nc_segment memory;
+	int error = nc_segment_create_private(&memory, store->segment.size);
+
+	if (error)
+		return error;
+	nc_segment_pin(&memory, pin, false);
+	memcpy(memory.base, store->segment.base, filled);
+	leave_buffer(store);
+	use_private(store, &memory);
+	store->device = NULL;
+	return 0;
 }
 
 /* Copies the unit instead of holding it in the module. */
@@ -138,10 +200,7 @@ int nc_store_fetch(struct nc_store *store, size_t size, struct nc_pin *pin)
 		nc_segment_close(&copy);
 		return error;
 	}
-	/* The store already has the size, and the copy has no descriptor. */
-	store->segment.base = copy.base;
-	store->segment.pin = copy.pin;
-	store->segment.locked = copy.locked;
+	use_private(store, &copy);
 	atomic_store_explicit(&store->present, true, memory_order_release);
 	return 0;
 }
@@ -149,7 +208,9 @@ int nc_store_fetch(struct nc_store *store, size_t size, struct nc_pin *pin)
 /* Releases or destroys the module's unit.  The arena's mapping does not belong to the store. */
 static void leave_module(struct nc_store *store)
 {
-	if (store->imported)
+	if (store->buffered)
+		leave_buffer(store);
+	else if (store->imported)
 		(void)nc_device_release(store->device, store->name);
 	else
 		(void)nc_device_destroy(store->device, store->name);
@@ -262,6 +323,20 @@ void nc_store_prepare_last(const struct nc_unit *unit)
 		(void)nc_segment_collapse(segment, block);
 }
 
+static int protect_kernel(struct nc_store *store, const struct nc_unit *unit)
+{
+	int error = 0;
+
+	if (!store->device) {
+		error = nc_segment_protect(&store->segment, 0, store->segment.size);
+		atomic_store_explicit(&store->present, !error, memory_order_release);
+	} else if (store->segment.base) { /* in the arena */
+		error = nc_device_insert(store->device, store->name, unit->layout.size);
+	}
+	/* Else nc_store_put() has inserted it. */
+	return error;
+}
+
 int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool protect)
 {
 	if (store->kind == NC_KIND_SEALED) {
@@ -271,7 +346,7 @@ int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool pr
 		return error;
 	}
 	if (store->kind == NC_KIND_KERNEL)
-		return nc_device_insert(store->device, store->name, unit->layout.size);
+		return protect_kernel(store, unit);
 	if (store->kind == NC_KIND_APPENDED || protect)
 		return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
 	return 0;

@@ -4,9 +4,9 @@
  *
  * recycled: runs of pages are taken and returned in place.  appended: units are
  * laid one behind the other and never overwritten; the store is freed as a whole.
- * sealed: one unit, frozen at insert.  kernel: one unit, in the module's arena
- * until insert, afterwards only in the module; code that needs its bytes in memory
- * makes a private copy, which lives as long as the unit.
+ * sealed: one unit, frozen at insert.  kernel: one unit, in the module's arena or in
+ * a buffer of the device until insert, afterwards only in the module; code that needs
+ * its bytes in memory makes a private copy, which lives as long as the unit.
  *
  * All functions are called with the lock of the member that owns the store, unless
  * their comment says otherwise.
@@ -44,6 +44,7 @@ struct nc_store {
 	unsigned pass;		  /* number of the last search that could not reclaim it */
 	struct nc_device *device; /* kernel: the device with the unit; otherwise NULL */
 	uint64_t name;		  /* of the unit in the device */
+	bool buffered;		  /* kernel: filled in a buffer of the device, not in the arena */
 	/* kernel: belongs to another process, and is held in the module */
 	bool imported;
 	size_t copied;	      /* kernel: bytes of the private copy that are charged */
@@ -64,8 +65,30 @@ struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, i
 /* Creates a sealed store over a frozen segment and takes ownership of it. */
 struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *error);
 
-/* Creates a kernel store of that size, in whole pages.  -ENOSPC: the module has no memory. */
-struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, int *error);
+/*
+ * Creates a kernel store of that size, in whole pages.  buffered: in a buffer of the
+ * device, if it has one.  -ENOSPC: the module has no memory.
+ */
+struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, bool buffered,
+					int *error);
+
+/*
+ * A buffer is used again after the insert, so a unit must leave it before a pointer to
+ * its bytes is given away; it also leaves it so that the module can read into the unit.
+ * Its first filled bytes go with it: to the arena, or, if the module has no memory
+ * (-ENOSPC), to private memory with nc_store_keep().  pin: for that memory; may be NULL.
+ */
+int nc_store_use_arena(struct nc_store *store, size_t filled);
+int nc_store_keep(struct nc_store *store, size_t filled, struct nc_pin *pin);
+
+/* Whether the unit, which is being filled, is in the module's arena. */
+static inline bool nc_store_in_arena(const struct nc_store *store)
+{
+	return store->device && !store->buffered;
+}
+
+/* Makes the module's unit of size bytes from the buffer.  -ENOSPC: as above. */
+int nc_store_put(struct nc_store *store, size_t size);
 
 /*
  * Creates a kernel store over an inserted unit of another process that this process

@@ -66,6 +66,7 @@ static struct {
 	int full;	 /* errno beyond that */
 	int open_error;	 /* errno of opening */
 	pid_t pid;	 /* of files opened from now on; 0: this process */
+	bool no_put;	 /* all units are filled in the arena */
 	bool no_sockets; /* no socket is plain TCP */
 	bool sums;	 /* it can send with kept checksums; asked: how often it was to do so */
 	unsigned asked;
@@ -206,6 +207,27 @@ static inline int model_insert(struct model_file *file, struct model_unit *unit,
 		model.used -= unit->size - call->length;
 		unit->size = call->length;
 	}
+	return 0;
+}
+
+static inline int model_put(struct model_file *file, struct nabc_put *put)
+{
+	struct model_unit *unit = &model.units[model.last + 1];
+
+	if (!put->size || put->flags || put->principal)
+		return -EINVAL;
+	if (model.used + put->size > model.memory || model.last + 2 == MODEL_UNITS)
+		return -model.full;
+	*unit = (struct model_unit){.maker = file,
+				    .pid = file->pid,
+				    .state = NABC_STATE_CACHED,
+				    .size = put->size,
+				    .bytes = malloc(put->size)};
+	if (!unit->bytes)
+		abort();
+	memcpy(unit->bytes, (const void *)(uintptr_t)put->data, put->size);
+	model.used += put->size;
+	put->id = ++model.last;
 	return 0;
 }
 
@@ -369,11 +391,14 @@ static inline int model_do(struct model_file *file, unsigned long request, void 
 			.chunk_size = MODEL_CHUNK,
 			.ranges_max = NABC_RANGES_MAX,
 			.header_max = NABC_HEADER_MAX,
-			.features = model.sums ? NABC_FEATURE_SUMS : 0,
+			.features = (model.sums ? NABC_FEATURE_SUMS : 0) |
+				    (model.no_put ? 0 : NABC_FEATURE_PUT),
 		};
 		return 0;
 	case NABC_IOC_ALLOC:
 		return model_alloc(file, argument);
+	case NABC_IOC_PUT:
+		return model_put(file, argument);
 	case NABC_IOC_READ:
 		return model_read(file, unit, argument);
 	case NABC_IOC_INSERT:

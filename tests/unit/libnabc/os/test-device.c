@@ -144,6 +144,41 @@ START_TEST(test_full)
 }
 END_TEST
 
+/* Buffers are counted, and one call makes a unit of one. */
+START_TEST(test_put)
+{
+	char *buffers[NC_DEVICE_BUFFERS], got[NC_DEVICE_BUFFER];
+	uint64_t id;
+
+	open_model();
+	ck_assert_ptr_null(nc_device_buffer(&device, NC_DEVICE_BUFFER + 1));
+	for (unsigned i = 0; i < NC_DEVICE_BUFFERS; i++) {
+		buffers[i] = nc_device_buffer(&device, NC_DEVICE_BUFFER);
+		ck_assert_ptr_nonnull(buffers[i]);
+		pattern_fill(buffers[i], i, 0, NC_DEVICE_BUFFER);
+	}
+	ck_assert_ptr_null(nc_device_buffer(&device, 1));
+	for (unsigned i = 0; i < NC_DEVICE_BUFFERS; i++) {
+		ck_assert_int_eq(nc_device_put(&device, buffers[i], sizeof(got), &id), 0);
+		ck_assert_int_eq(nc_device_copy(&device, id, 0, got, sizeof(got)), 0);
+		ck_assert_uint_eq(pattern_match(got, i, 0, sizeof(got)), sizeof(got));
+		nc_device_buffer_return(&device, buffers[i]);
+		/* The one that was just used is in the processor's cache. */
+		ck_assert_ptr_eq(nc_device_buffer(&device, 1), buffers[i]);
+	}
+	nc_device_buffer_return(&device, buffers[0]);
+	model.memory = model.used + 1000;
+	ck_assert_int_eq(nc_device_put(&device, buffers[1], 1001, &id), -ENOSPC);
+	ck_assert_ptr_null(nc_device_buffer(&device, 1001));
+	ck_assert_ptr_eq(nc_device_buffer(&device, 1000), buffers[0]);
+	nc_device_close(&device);
+	model.no_put = true;
+	open_model();
+	ck_assert_ptr_null(nc_device_buffer(&device, 1));
+	nc_device_close(&device);
+}
+END_TEST
+
 START_TEST(test_read)
 {
 	char bytes[3000], got[3000];
@@ -300,6 +335,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_life);
 	tcase_add_test(tcase, test_full);
 	tcase_add_test(tcase, test_refusals);
+	tcase_add_test(tcase, test_put);
 	tcase_add_test(tcase, test_read);
 	tcase_add_test(tcase, test_send);
 	tcase_add_test(tcase, test_rights);
