@@ -1226,6 +1226,7 @@ EXTRA_DIST += \
 	tests/system/tls/test_tls.py \
 	tests/system/tls/test_tls_alpn.py \
 	tests/system/tls/test_tls_config.py \
+	tests/system/tls/test_tls_segments.py \
 	tests/system/workers/test_behind.py \
 	tests/system/workers/test_generate.py \
 	tests/system/workers/test_pools.py \

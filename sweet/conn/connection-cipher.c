@@ -26,7 +26,7 @@
 
 /* --- messages ------------------------------------------------------------------------------ */
 
-int connection_tls_flush(struct connection_tls *tls)
+static int flush(struct connection_tls *tls, int flags)
 {
 	for (;;) {
 		size_t length;
@@ -35,7 +35,8 @@ int connection_tls_flush(struct connection_tls *tls)
 
 		if (length == 0)
 			return 1;
-		sent = send(tls->connection->fd, output, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = send(tls->connection->fd, output, length,
+			    MSG_NOSIGNAL | MSG_DONTWAIT | flags);
 		if (sent > 0)
 			tls_library->sent(tls->channel, (size_t)sent);
 		else if (errno == EAGAIN)
@@ -43,6 +44,11 @@ int connection_tls_flush(struct connection_tls *tls)
 		else if (errno != EINTR)
 			return -errno;
 	}
+}
+
+int connection_tls_flush(struct connection_tls *tls)
+{
+	return flush(tls, 0);
 }
 
 /* Encrypts at most `most` bytes of the message from `at` on as one record; returns them, or -1. */
@@ -81,17 +87,20 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 	struct connection_tls *tls =
 		(struct connection_tls *)((char *)cipher - offsetof(struct connection_tls, cipher));
 	size_t total = loop_send_length(op), at = op->message.skip, end = MIN(total, at + most);
-	size_t burst = 0;
-	int flushed;
+	size_t burst;
+	int flushed = cipher->pending ? connection_tls_flush(tls) : 1;
 
-	for (;;) {
+	/* What there is already, as a ticket after a handshake, is sent with the first records. */
+	(void)tls_library->output(tls->channel, &burst);
+	while (flushed == 1) {
 		ssize_t took;
 
-		flushed = at == end || burst >= BURST || burst == 0 ? connection_tls_flush(tls) : 1;
+		if (at == end || burst >= BURST) {
+			flushed = connection_tls_flush(tls);
+			burst = 0;
+		}
 		if (flushed != 1 || at == end)
 			break;
-		if (burst >= BURST)
-			burst = 0;
 		took = encrypt(tls, op, at, MIN(end - at, record_size(tls, total)));
 		if (took < 0) {
 			flushed = -errno;
@@ -152,8 +161,9 @@ static bool say_end(struct connection_tls *tls)
 
 	if (!tls->said_end)
 		tls->said_end = tls_library->end(tls->channel);
+	/* The end of the stream follows, in the same packet. */
 	if (!tls->kernel)
-		return connection_tls_flush(tls) != 0;
+		return flush(tls, MSG_MORE) != 0;
 	return tls->said_end && poll(&event, 1, 0) != 0;
 }
 

@@ -110,15 +110,12 @@ static void shake(struct connection *connection, const char *data, size_t length
 
 	tls_library->feed(tls->channel, data, length);
 	result = tls_library->handshake(tls->channel);
-	if (result == TLS_MORE || result == 0) {
-		int flushed = connection_tls_flush(tls);
-
-		/* Its first bytes always fit into a socket. */
-		if (flushed != 1) {
-			connection_close(connection);
-			return;
-		}
+	/* Its first bytes always fit into a socket. */
+	if (result == TLS_MORE && connection_tls_flush(tls) != 1) {
+		connection_close(connection);
+		return;
 	}
+	/* Its last ones, the tickets, are sent with the first response if that is ready now. */
 	if (result == 0) {
 		struct tls_agreed agreed;
 
