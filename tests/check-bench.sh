@@ -11,6 +11,6 @@ builddir=$(cd "${builddir:-$srcdir/build}" && pwd) || exit 1
 cd "$srcdir" || exit 1
 results=$builddir/bench/results
 rm -rf "$results"
-bench/bench all --quick --build "$builddir" --results "$results"
+bench/bench all --quick --runs 1 --build "$builddir" --results "$results"
 status=$?
 bench/bench sanity --results "$results" && exit $status

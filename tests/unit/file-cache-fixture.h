@@ -157,7 +157,7 @@ static inline bool uniform(const struct file_cache_view *view, char letter)
 	struct NC_send message = NC_SEND_INIT(.ranges = &range, .holds = &view->hold,
 					      .range_count = 1, .hold_count = 1);
 	char *got = must_alloc(size);
-	bool same = true;
+	bool same;
 	int pair[2];
 
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
@@ -175,8 +175,7 @@ static inline bool uniform(const struct file_cache_view *view, char letter)
 		have += (size_t)sent;
 	}
 	close_pair(pair);
-	for (size_t i = 0; i < size; i++)
-		same &= got[i] == (letter ? letter : got[0]);
+	same = consists_of(got, size, letter ? letter : got[0]);
 	free(got);
 	return same;
 }

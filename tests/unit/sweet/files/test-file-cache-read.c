@@ -73,8 +73,7 @@ static void check_unit(size_t id, char letter, size_t size)
 	char *data = must_alloc(size);
 
 	ck_assert_int_eq(NC_pread(NULL, id, data, size, 0), (ssize_t)size);
-	for (size_t i = 0; i < size; i++)
-		ck_assert_int_eq(data[i], letter);
+	ck_assert(consists_of(data, size, letter));
 	free(data);
 	ck_assert_int_eq(NC_verify(NULL, id), 0);
 	ck_assert_int_eq(release_id(NULL, id), 0);
