@@ -126,6 +126,11 @@ END_TEST
 
 /* --- fixed ------------------------------------------------------------------------- */
 
+/*
+ * Each case has a process of its own: the end of a ring, some time after it was closed, interrupts
+ * the next sendfile().
+ */
+#define FIXED 10
 START_TEST(test_fixed)
 {
 	static const struct {
@@ -145,46 +150,41 @@ START_TEST(test_fixed)
 		{NC_KIND_SEALED, NC_METHOD_SPLICE, 100, NC_METHOD_SPLICE},
 		{NC_KIND_SEALED, NC_ROUTE_LEARN, 100 * KIB, NC_METHOD_SPLICE},
 	};
+	static_assert(sizeof(cases) / sizeof(cases[0]) == FIXED, "each is tested");
+	struct NC_cache_stat stat;
+	size_t id;
+	int pair[2];
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct NC_cache_stat stat;
-		size_t id;
-		int pair[2];
-
-		open_cache(8 * MIB, 0);
-		if (cases[i].method == NC_METHOD_ZEROCOPY && !transmit.zerocopy.ring.usable) {
-			ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY),
-					 -EOPNOTSUPP);
-			close_cache();
-			continue;
-		}
-		ck_assert_int_eq(nc_transmit_route_set(&transmit, i % 2 ? "*" : "127.0.0.1",
-						       cases[i].method),
-				 0);
-		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
-		id = insert(i, cases[i].size, 0, cases[i].kind);
-		deliver(pair, id, i, cases[i].size, 0);
-		stat = all_statistics();
-		for (unsigned method = 0; method < 4; method++)
-			ck_assert_msg(BY_METHOD(stat, method).sends == (method == cases[i].used),
-				      "case %u: %lu by %u", i, BY_METHOD(stat, method).sends,
-				      method);
-		/* The table shows the same method for any size. */
-		if (cases[i].method != NC_ROUTE_LEARN || cases[i].size > 32 * KIB) {
-			struct NC_route list[2];
-			int count = nc_transmit_routes(&transmit, list, 2);
-
-			ck_assert_int_ge(count, 1);
-			ck_assert_uint_eq(BY_METHOD(list[count - 1], cases[i].used).sends, 1);
-			ck_assert_uint_eq(BY_METHOD(list[count - 1], cases[i].used).bytes,
-					  cases[i].size);
-			ck_assert_int_eq(list[count - 1].method, cases[i].method);
-		}
-		settle();
-		ck_assert_uint_eq(holds_of(id), 0);
-		close_pair(pair);
+	open_cache(8 * MIB, 0);
+	if (cases[_i].method == NC_METHOD_ZEROCOPY && !transmit.zerocopy.ring.usable) {
+		ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY),
+				 -EOPNOTSUPP);
 		close_cache();
+		return;
 	}
+	ck_assert_int_eq(
+		nc_transmit_route_set(&transmit, _i % 2 ? "*" : "127.0.0.1", cases[_i].method), 0);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	id = insert((uint64_t)_i, cases[_i].size, 0, cases[_i].kind);
+	deliver(pair, id, (uint64_t)_i, cases[_i].size, 0);
+	stat = all_statistics();
+	for (unsigned method = 0; method < 4; method++)
+		ck_assert_msg(BY_METHOD(stat, method).sends == (method == cases[_i].used),
+			      "case %d: %lu by %u", _i, BY_METHOD(stat, method).sends, method);
+	/* The table shows the same method for any size. */
+	if (cases[_i].method != NC_ROUTE_LEARN || cases[_i].size > 32 * KIB) {
+		struct NC_route list[2];
+		int count = nc_transmit_routes(&transmit, list, 2);
+
+		ck_assert_int_ge(count, 1);
+		ck_assert_uint_eq(BY_METHOD(list[count - 1], cases[_i].used).sends, 1);
+		ck_assert_uint_eq(BY_METHOD(list[count - 1], cases[_i].used).bytes, cases[_i].size);
+		ck_assert_int_eq(list[count - 1].method, cases[_i].method);
+	}
+	settle();
+	ck_assert_uint_eq(holds_of(id), 0);
+	close_pair(pair);
+	close_cache();
 }
 END_TEST
 
@@ -424,7 +424,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_families, 0, 3);
 	tcase_add_test(tcase, test_signals);
-	tcase_add_test(tcase, test_fixed);
+	tcase_add_loop_test(tcase, test_fixed, 0, FIXED);
 	tcase_add_test(tcase, test_fixed_refused);
 	tcase_add_test(tcase, test_sample);
 	tcase_add_test(tcase, test_copied);
