@@ -111,7 +111,8 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 		tls->warm += (size_t)took;
 	}
 	cipher->pending = flushed == 0;
-	if (at > op->message.skip)
+	/* A connection that is broken has no room again: the loop must know now. */
+	if (flushed >= 0 && at > op->message.skip)
 		return (ssize_t)(at - op->message.skip);
 	if (flushed == 1)
 		return 0;
