@@ -44,6 +44,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/os/test-process \
 	tests/unit/libnabc/os/test-device \
 	tests/unit/libnabc/send/test-kernel \
+	tests/unit/libnabc/send/test-kernel-buffer \
 	tests/unit/libnabc/send/test-kernel-unit \
 	tests/unit/libnabc/send/test-kernel-worker \
 	tests/unit/libnabc/os/test-queue \
@@ -317,6 +318,7 @@ tests_unit_worker_fixture_SOURCES = tests/unit/worker-fixture.c tests/unit/worke
 # The kernel module's calls, for its model.
 tests_unit_libnabc_os_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
 tests_unit_libnabc_send_test_kernel_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
+tests_unit_libnabc_send_test_kernel_buffer_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
 tests_unit_libnabc_send_test_kernel_unit_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
 tests_unit_libnabc_send_test_kernel_worker_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
 
