@@ -127,8 +127,7 @@ class Run:
 
     def plan(self):
         context = suites.Context(TOP, self.logs, self.times, self.processors, {
-            "fuzz": self.given.fuzz_seconds, "beside": 2 * max(1, self.processors - 1),
-            "torture": self.given.torture_seconds})
+            "fuzz": self.given.fuzz_seconds, "torture": self.given.torture_seconds})
         trees = sorted({tree for suite in self.to_run for tree in suite.trees},
                        key=list(suites.TREES).index)
         jobs = list(suites.builds(context, trees)) if trees else []

@@ -333,10 +333,12 @@ def script(*words, weight=1, rank=0, **environment):
 def make(target, spare=0, **settings):
     """A target of the build's Makefile, by all processors but as many as are to spare."""
     def jobs(context, suite):
-        values = [f"{name}={context.seconds.get(value, value)}" for name, value in settings.items()]
+        weight = max(1, context.processors - spare)
+        known = {**context.seconds, "beside": 2 * weight}
+        values = [f"{name}={known.get(value, value)}" for name, value in settings.items()]
         yield context.job(suite, suite.name,
                           ["make", "-C", "build", f"-j{context.processors}", target, *values],
-                          weight=max(1, context.processors - spare), after=built("build"))
+                          weight=weight, after=built("build"))
     return jobs
 
 
