@@ -8,23 +8,35 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from client import fetch
 from files import write
 from server import TIMEOUT, running
-from test_fastcgi_units import PUT, SECRET, SPAWNED, surroundings
+from test_fastcgi_units import SECRET, SPAWNED, surroundings
 from test_nabc_py import python
 
 LAST = "/proc/sys/kernel/ns_last_pid"  # the next process gets the number after it
-TRIES = 20  # the server's own processes use pids as well
 
-# Names the unit in its query, and prints its own pid.
+# The server and the kernel's threads of io_uring take numbers at any moment: so many processes make
+# units, one after the other, that a program started later gets the number of one of them.
+MAKERS = 40
+MAKE = """
+secret = sys.argv[1].encode()
+for _ in range(int(sys.argv[2])):
+    if not os.fork():
+        os.setsid()
+        print(nabc.put(secret, lifetime=60), os.getpid(), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+# Names the unit that a process of its own number has made.
 CGI = """#!/bin/sh
 echo $$ >{told}
-printf 'Content-Type: text/plain\\r\\nX-NABC-Cache-Id: %s\\r\\n\\r\\n' $QUERY_STRING
+read unit <{units}/$$
+printf 'Content-Type: text/plain\\r\\nX-NABC-Cache-Id: %s\\r\\n\\r\\n' $unit
 """
 
 OWN = "NABC_TEST_OWN_PIDS"  # in the environment: these are the only processes
@@ -51,9 +63,10 @@ def own_pids(function):
     return again
 
 
-def give_next(pid):
+def reuse(units):
+    """From now on, processes get the numbers of those that made units."""
     with open(LAST, "w") as file:
-        file.write(str(pid - 1))
+        file.write(str(min(units) - 1))
 
 
 @pytest.fixture
@@ -71,37 +84,37 @@ def serve(kind, tmp_path):
 
 
 def made(tmp_path):
-    """(id, pid): a unit, and the process that made it and has exited, in a session of its own."""
-    unit, pid = python(PUT + "print(unit, os.getpid())\n", SECRET.decode(),
-                       NABC_CACHE=tmp_path / "cache").split()
-    return int(unit), int(pid)
+    """{pid: id}: units, and the processes that made them and have exited, each in its own session."""
+    lines = python(MAKE, SECRET.decode(), MAKERS, NABC_CACHE=tmp_path / "cache").splitlines()
+    units = {int(pid): int(unit) for unit, pid in map(str.split, lines)}
+    assert len(units) == MAKERS
+    return units
 
 
 @own_pids
 def test_cgi(serve, tmp_path):
     told = tmp_path / "told"
-    write(tmp_path / "cgi" / "name", CGI.format(told=told).encode()).chmod(0o755)
+    write(tmp_path / "cgi" / "name",
+          CGI.format(units=tmp_path / "units", told=told).encode()).chmod(0o755)
     server = serve(f"protocol=cgi\nfolder={tmp_path}/cgi\n")
-    unit, pid = made(tmp_path)
-    for _ in range(TRIES):
-        give_next(pid)
-        got = fetch(server.port, f"/app/name?{unit}")
-        assert got.status == 502 and SECRET not in got.body
-        if int(told.read_text()) == pid:
-            break
-    else:
-        pytest.fail("the number was not given again")
+    units = made(tmp_path)
+    for pid, unit in units.items():
+        write(tmp_path / "units" / str(pid), b"%d\n" % unit)
+    reuse(units)
+    got = fetch(server.port, "/app/name")
+    assert int(told.read_text()) in units, "the number was not given again"
+    assert got.status == 502 and SECRET not in got.body
     assert server.errors.wait("neither the program nor a process of its session made it")
 
 
 def follow(port, before):
     """Returns the pid of the process that follows another one, when it exists."""
-    deadline = time.monotonic() + TIMEOUT / 4
+    deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         got = fetch(port, "/app/pid/")
         if got.status == 200 and got.body != before:
             return int(got.body)
-    return 0
+    return pytest.fail("no process followed the one that was killed")
 
 
 @own_pids
@@ -112,18 +125,12 @@ def test_spawned(serve, tmp_path):
                    f"environment={environment}\nprocesses=1\n")
     # Its own unit, to show that a refusal has no other reason.
     assert fetch(server.port, "/app/").body == b"own page\n"
-    unit, pid = made(tmp_path)
-    for _ in range(3):
-        before = fetch(server.port, "/app/pid/").body
-        os.kill(int(before), signal.SIGKILL)
-        with ThreadPoolExecutor() as pool:
-            restarted = pool.submit(follow, server.port, before)
-            while not restarted.done():
-                give_next(pid)
-        if restarted.result() == pid:
-            break
-    else:
-        pytest.fail("the number was not given again")
-    got = fetch(server.port, f"/app/name/{unit}/")
+    units = made(tmp_path)
+    before = fetch(server.port, "/app/pid/").body
+    reuse(units)
+    os.kill(int(before), signal.SIGKILL)
+    pid = follow(server.port, before)
+    assert pid in units, "the number was not given again"
+    got = fetch(server.port, f"/app/name/{units[pid]}/")
     assert got.status == 502 and SECRET not in got.body
     assert fetch(server.port, "/app/").body == b"own page\n"
