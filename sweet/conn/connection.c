@@ -31,8 +31,7 @@
 #include "conn/session.h"
 #include "config/path-rules.h"
 
-#define HANDSHAKE_RECORD 0x16 /* its first byte (RFC 8446, section 5.1) */
-#define FRESH_PART 5	      /* part of the server's remaining time, to wait for a first byte */
+#define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 
 /* --- the connection's own life ----------------------------------------------- */
 
@@ -132,8 +131,6 @@ static int check_begin(const char *data, size_t length, size_t seen, const char 
 	int error = request_check_begin(&request, data, length, seen);
 
 	*wrong = error ? request.wrong : NULL;
-	if (error && data[0] == HANDSHAKE_RECORD)
-		*wrong = "TLS on an address that expects HTTP in clear text";
 	return error;
 }
 

@@ -149,12 +149,13 @@ static int parse_target(struct request *request, struct request_framing *framing
 }
 
 #define LINE_WRONG "a malformed request line"
+#define HANDSHAKE_RECORD 0x16 /* its first byte (RFC 8446, section 5.1) */
 
 /* Describes a line that begins at start and is not HTTP from at on. */
 static const char *not_http(const char *start, const char *at)
 {
-	if (*start == '\x16')
-		return "TLS instead of HTTP";
+	if (*start == HANDSHAKE_RECORD)
+		return "TLS on an address that expects HTTP in clear text";
 	if (at - start >= 4 && memcmp(start, "SSH-", 4) == 0)
 		return "SSH instead of HTTP";
 	return LINE_WRONG;

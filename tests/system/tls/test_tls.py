@@ -283,6 +283,15 @@ def test_tls_on_a_clear_address(kind, root):
         assert server.errors.wait("400: TLS on an address that expects HTTP in clear text")
 
 
+def test_line_ends_in_a_hello(kind, root):
+    """Its random bytes may be what ends the head of a request."""
+    with running(kind, root, "--log-level", "info") as server:
+        with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as client:
+            client.sendall(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + b"\r\n" * 16)
+            assert client.recv(4096).startswith(b"HTTP/1.1 400 ")
+        assert server.errors.wait("400: TLS on an address that expects HTTP in clear text")
+
+
 @pytest.mark.parametrize("data", [
     b"\x16", b"\x16\x03\x01\x40\x01" + bytes(20), b"\x80\x2e\x01\0\x02\0\x15\0\0\0\x10" + bytes(36),
     b"\0" * 100, b"\x15\x03\x01\0\x02\x02\x28", b"\x16\x03\x01\xff\xff" + b"x" * 70000, b"get /",
