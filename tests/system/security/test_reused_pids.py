@@ -19,7 +19,7 @@ from test_nabc_py import python
 
 LAST = "/proc/sys/kernel/ns_last_pid"  # the next process gets the number after it
 
-# The server and the kernel's threads of io_uring take numbers at any moment: so many processes make
+# The server and the kernel's threads of io_uring take numbers at any moment: many processes make
 # units, one after the other, that a program started later gets the number of one of them.
 MAKERS = 40
 MAKE = """
