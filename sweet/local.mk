@@ -9,6 +9,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/base/slice.h sweet/base/clock.h \
 	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
 	sweet/tls/tls-openssl-client.c sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
+	sweet/tls/tls-openssl-memory.c \
 	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
 	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \

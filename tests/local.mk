@@ -119,6 +119,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-sums-bad
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
+	tests/unit/sweet/tls/test-tls-openssl-memory \
 	tests/unit/sweet/tls/test-tls-tickets \
 	tests/unit/sweet/tls/test-tls-openssl \
 	tests/unit/sweet/tls/test-tls-openssl-file \
@@ -371,6 +372,9 @@ tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_key_opener_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_tls_test_tls_openssl_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_memory_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_tickets_LDADD = $(sweet_unit_ldadd)

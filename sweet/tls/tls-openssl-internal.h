@@ -5,6 +5,7 @@
  *   tls-openssl-file.c     reads certificates and keys
  *   tls-openssl-client.c   what programs get to know of a client
  *   tls-openssl-channel.c  the server's end of a connection
+ *   tls-openssl-memory.c   where OpenSSL gets its memory
  *   tls-openssl.c          identities: certificates and rules; the table
  */
 #ifndef SWEET_TLS_OPENSSL_INTERNAL_H
@@ -52,6 +53,11 @@ bool openssl_use_client_ca(SSL_CTX *context, const struct tls_file *file, EVP_MD
 
 /* Returns the variables of tls_library.variables() (free()), and their bytes. */
 char *openssl_variables(SSL *ssl, size_t *length);
+
+/* --- tls-openssl-memory.c --- */
+
+/* Call it once, before any other function of OpenSSL. */
+void openssl_memory_init(void);
 
 /* --- tls-openssl-channel.c --- */
 

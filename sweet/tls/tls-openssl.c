@@ -55,6 +55,7 @@ static int slot = -1;
 
 static void make_slot(void)
 {
+	openssl_memory_init();
 	slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_identity);
 }
 
