@@ -3,8 +3,9 @@
  * connection-cipher.c - what is sent to a client, encrypted if it uses TLS; and the end of it.
  *
  * Messages are the loop's, with a cipher: it takes ranges of units straight from their memory, a
- * record at a time, and sends several records with one call.  If the kernel encrypts, there is no
- * cipher: messages are sent as on a connection without TLS.
+ * record at a time, and sends several records with one call.  One record alone goes to the socket
+ * from where it was encrypted.  If the kernel encrypts, there is no cipher: messages are sent as on
+ * a connection without TLS.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,6 +47,19 @@ static int flush(struct connection_tls *tls, int flags)
 	}
 }
 
+static size_t take_record(struct tls_sink *sink, const char *data, size_t length)
+{
+	struct connection_tls *tls =
+		(struct connection_tls *)((char *)sink - offsetof(struct connection_tls, sink));
+	ssize_t sent;
+
+	do {
+		sent = send(tls->connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	/* Output is left, and to flush it finds the same error. */
+	return sent < 0 ? 0 : (size_t)sent;
+}
+
 int connection_tls_flush(struct connection_tls *tls)
 {
 	return flush(tls, 0);
@@ -53,7 +67,7 @@ int connection_tls_flush(struct connection_tls *tls)
 
 /* Encrypts at most `most` bytes of the message from `at` on as one record; returns them, or -1. */
 static ssize_t encrypt(struct connection_tls *tls, const struct loop_send *op, size_t at,
-		       size_t most)
+		       size_t most, struct tls_sink *sink)
 {
 	char copy[TLS_RECORD_MAX];
 	size_t length = 0;
@@ -64,7 +78,7 @@ static ssize_t encrypt(struct connection_tls *tls, const struct loop_send *op, s
 		got = loop_send_copy(op, at, copy, most);
 		data = copy;
 	}
-	if (got > 0 && !tls_library->write(tls->channel, data, (size_t)got)) {
+	if (got > 0 && !tls_library->write(tls->channel, data, (size_t)got, sink)) {
 		errno = EPROTO;
 		return -1;
 	}
@@ -87,28 +101,23 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 	struct connection_tls *tls =
 		(struct connection_tls *)((char *)cipher - offsetof(struct connection_tls, cipher));
 	size_t total = loop_send_length(op), at = op->message.skip, end = MIN(total, at + most);
-	size_t burst;
 	int flushed = cipher->pending ? connection_tls_flush(tls) : 1;
 
-	/* What there is already, as a ticket after a handshake, is sent with the first records. */
-	(void)tls_library->output(tls->channel, &burst);
-	while (flushed == 1) {
-		ssize_t took;
+	while (flushed == 1 && at < end) {
+		size_t record = MIN(end - at, record_size(tls, total)), waiting;
+		bool last = at + record == end;
+		ssize_t took = encrypt(tls, op, at, record, last ? &tls->sink : NULL);
 
-		if (at == end || burst >= BURST) {
-			flushed = connection_tls_flush(tls);
-			burst = 0;
-		}
-		if (flushed != 1 || at == end)
-			break;
-		took = encrypt(tls, op, at, MIN(end - at, record_size(tls, total)));
 		if (took < 0) {
 			flushed = -errno;
 			break;
 		}
 		at += (size_t)took;
-		burst += (size_t)took;
 		tls->warm += (size_t)took;
+		/* Also what was there before, as a ticket after a handshake. */
+		(void)tls_library->output(tls->channel, &waiting);
+		if (waiting >= BURST || (waiting && last))
+			flushed = connection_tls_flush(tls);
 	}
 	cipher->pending = flushed == 0;
 	/* A connection that is broken has no room again: the loop must know now. */
@@ -123,6 +132,7 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 void connection_tls_set_cipher(struct connection_tls *tls)
 {
 	tls->cipher.send = send_encrypted;
+	tls->sink.take = take_record;
 }
 
 struct loop_cipher *connection_cipher(struct connection *connection)
@@ -140,7 +150,7 @@ ssize_t connection_write(struct connection *connection, const char *data, size_t
 	ssize_t sent;
 
 	if (tls && !tls->kernel) {
-		if (!tls_library->write(tls->channel, data, length))
+		if (!tls_library->write(tls->channel, data, length, &tls->sink))
 			return -EPIPE;
 		/* What the socket does not take is sent before the next message. */
 		sent = connection_tls_flush(tls);

@@ -11,6 +11,7 @@
 struct connection_tls {
 	struct tls_chooser chooser;
 	struct loop_cipher cipher;
+	struct tls_sink sink; /* the socket */
 	struct connection *connection;
 	struct tls_channel *channel;
 	uint64_t policy;  /* of the identity, when the handshake is over */

@@ -38,6 +38,7 @@ struct tls_channel {
 	uint64_t policy; /* of the chosen identity, which may not exist any more */
 	const char *input;
 	size_t input_length;
+	struct tls_sink *sink; /* of the present call, or NULL */
 	char *output;
 	size_t output_from, output_to, output_room;
 	unsigned long error; /* of OpenSSL; 0: none */
@@ -96,9 +97,16 @@ static bool make_room(struct tls_channel *channel, size_t more)
 static int add_output(BIO *bio, const char *data, int length)
 {
 	struct tls_channel *channel = BIO_get_data(bio);
-	size_t bytes = (size_t)length;
+	size_t bytes = (size_t)length, taken;
 
 	BIO_clear_retry_flags(bio);
+	if (channel->sink && channel->output_from == channel->output_to) {
+		taken = channel->sink->take(channel->sink, data, bytes);
+		data += taken;
+		bytes -= taken;
+		if (bytes == 0)
+			return length;
+	}
 	if (channel->output_room - channel->output_to < bytes && !make_room(channel, bytes))
 		return -1;
 	memcpy(channel->output + channel->output_to, data, bytes);
@@ -363,13 +371,16 @@ ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room)
 	return done ? (ssize_t)got : result_of(channel, done);
 }
 
-bool openssl_write(struct tls_channel *channel, const char *data, size_t length)
+bool openssl_write(struct tls_channel *channel, const char *data, size_t length,
+		   struct tls_sink *sink)
 {
 	size_t written;
 	int done;
 
 	forget_errors();
+	channel->sink = sink;
 	done = SSL_write_ex(channel->ssl, data, length, &written);
+	channel->sink = NULL;
 	if (done != 1)
 		(void)result_of(channel, done);
 	return done == 1;

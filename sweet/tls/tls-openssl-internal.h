@@ -66,7 +66,8 @@ void openssl_channel_close(struct tls_channel *channel);
 void openssl_feed(struct tls_channel *channel, const char *data, size_t length);
 int openssl_handshake(struct tls_channel *channel);
 ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room);
-bool openssl_write(struct tls_channel *channel, const char *data, size_t length);
+bool openssl_write(struct tls_channel *channel, const char *data, size_t length,
+		   struct tls_sink *sink);
 bool openssl_end(struct tls_channel *channel);
 const char *openssl_output(const struct tls_channel *channel, size_t *length);
 void openssl_sent(struct tls_channel *channel, size_t length);

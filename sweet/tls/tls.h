@@ -87,6 +87,12 @@ struct tls_agreed {
 	uint64_t policy; /* of the identity that was chosen */
 };
 
+/* Where records go without a copy. */
+struct tls_sink {
+	/* Returns how many of the bytes it takes. */
+	size_t (*take)(struct tls_sink *sink, const char *data, size_t length);
+};
+
 struct tls_library {
 	/* Name and version, for people. */
 	const char *(*name)(void);
@@ -118,10 +124,12 @@ struct tls_library {
 	ssize_t (*read)(struct tls_channel *channel, char *data, size_t room);
 
 	/*
-	 * Adds one record with the bytes, 1 to TLS_RECORD_MAX, to the output.  Returns false on
-	 * failure.
+	 * Makes one record of the bytes, 1 to TLS_RECORD_MAX.  The sink gets it if there is no
+	 * output; what it does not take, or all without a sink (NULL), is added to the output.
+	 * Returns false on failure.
 	 */
-	bool (*write)(struct tls_channel *channel, const char *data, size_t length);
+	bool (*write)(struct tls_channel *channel, const char *data, size_t length,
+		      struct tls_sink *sink);
 
 	/*
 	 * Says that the server sends nothing more.  Returns false if the kernel encrypts and the

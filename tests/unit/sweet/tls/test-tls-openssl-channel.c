@@ -62,7 +62,7 @@ START_TEST(data_both_ways)
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (char)(i * 7);
 	for (size_t length = 1; length <= TLS_RECORD_MAX; length *= 2) {
-		ck_assert(tls_library->write(ends.channel, sent, length));
+		ck_assert(tls_library->write(ends.channel, sent, length, NULL));
 		carry_to_client(&ends);
 		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), (int)length);
 		ck_assert_mem_eq(got, sent, length);
@@ -85,7 +85,7 @@ START_TEST(output_in_parts)
 
 	ck_assert_int_eq(shake(&ends, 4096), 0);
 	for (unsigned i = 0; i < 200; i++) {
-		ck_assert(tls_library->write(ends.channel, text, sizeof(text) - 1));
+		ck_assert(tls_library->write(ends.channel, text, sizeof(text) - 1, NULL));
 		output = tls_library->output(ends.channel, &length);
 		ck_assert_int_eq(BIO_write(ends.to_client, output, 9), 9);
 		tls_library->sent(ends.channel, 9);
@@ -97,6 +97,48 @@ START_TEST(output_in_parts)
 	}
 	output = tls_library->output(ends.channel, &length);
 	ck_assert(length == 0);
+}
+END_TEST
+
+/* Takes at most `most` bytes of a record. */
+struct part {
+	struct tls_sink sink; /* must be first */
+	size_t most, calls;
+};
+
+static size_t take_part(struct tls_sink *sink, const char *data, size_t length)
+{
+	struct part *part = (struct part *)sink;
+	size_t taken = length < part->most ? length : part->most;
+
+	part->calls++;
+	if (taken)
+		ck_assert_int_eq(BIO_write(ends.to_client, data, (int)taken), (int)taken);
+	return taken;
+}
+
+START_TEST(records_to_a_sink)
+{
+	static const size_t most[] = {0, 5, 40, TLS_RECORD_MAX * 2};
+	struct part part = {.sink.take = take_part, .most = most[_i]};
+	static char sent[TLS_RECORD_MAX], got[TLS_RECORD_MAX];
+	size_t length;
+
+	ck_assert_int_eq(shake(&ends, 4096), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		memset(sent, 'a' + (int)i, sizeof(sent));
+		ck_assert(tls_library->write(ends.channel, sent, sizeof(sent), &part.sink));
+		(void)tls_library->output(ends.channel, &length);
+		ck_assert(part.most > sizeof(sent) ? length == 0 : length > sizeof(sent) - 40);
+		/* What it did not take comes first. */
+		ck_assert(tls_library->write(ends.channel, "z", 1, length ? &part.sink : NULL));
+		ck_assert_uint_eq(part.calls, i + 1);
+		carry_to_client(&ends);
+		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), (int)sizeof(sent));
+		ck_assert_mem_eq(got, sent, sizeof(sent));
+		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), 1);
+		ck_assert_int_eq(got[0], 'z');
+	}
 }
 END_TEST
 
@@ -161,7 +203,7 @@ START_TEST(broken_record)
 	/* The client gets an alert. */
 	tls_library->output(ends.channel, &length);
 	ck_assert(length > 0);
-	ck_assert(!tls_library->write(ends.channel, "x", 1));
+	ck_assert(!tls_library->write(ends.channel, "x", 1, NULL));
 }
 END_TEST
 
@@ -207,6 +249,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, handshake_in_pieces, 0, 3);
 	tcase_add_test(tcase, data_both_ways);
 	tcase_add_test(tcase, output_in_parts);
+	tcase_add_loop_test(tcase, records_to_a_sink, 0, 4);
 	tcase_add_test(tcase, identity_by_name);
 	tcase_add_test(tcase, version_by_name);
 	tcase_add_test(tcase, rubbish);
