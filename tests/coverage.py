@@ -49,7 +49,9 @@ def counted(build):
     raw = sorted(map(str, (build / "counts").glob("*.profraw")))
     if not raw:
         sys.exit(f"coverage: nothing has counted in {build}/counts")
-    subprocess.run(["llvm-profdata", "merge", "--sparse", "-o", merged, *raw], check=True)
+    # A file that a killed process has begun is broken; without others, nothing has counted.
+    subprocess.run(["llvm-profdata", "merge", "--sparse", "--failure-mode=all", "-o", merged, *raw],
+                   check=True)
     first, *more = programs(build)
     command = ["llvm-cov", "export", "--format=lcov", "--skip-functions",
                f"--instr-profile={merged}", str(first)]
