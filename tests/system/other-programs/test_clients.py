@@ -73,6 +73,8 @@ def test_curl_http10(server, files, tmp_path):
 
 # --- load generators ----------------------------------------------------------------
 
+SLOW = "reads too slowly: resetting"
+
 
 @each_kind
 @not_under_valgrind
@@ -81,9 +83,12 @@ def test_wrk(server, site, files, tmp_path):
     lines = (f"{file.url}\t{site.path(file)}\n" for file in files)
     write(tmp_path / "list", os.fsencode("".join(lines)))
     for seconds in (1, 4, 15, 60):  # it takes all of them, as early as it may have all files
+        before = server.errors.count(SLOW)
         said = run("wrk", "-t1", "-c16", f"-d{seconds}s", "--timeout", f"{TIMEOUT}s", "-s",
                    website.LUA, server.url, tmp_path / "list")
-        assert "site wrong=0 " in said and " errors=0\n" in said
+        assert "site wrong=0 " in said
+        # On a busy machine, wrk may leave a connection alone for as long as a slow client.
+        assert " errors=0\n" in said or server.errors.count(SLOW) > before
         if " missing=0 " in said:
             return
     assert not said
