@@ -8,6 +8,7 @@ import time
 import load
 import suites
 from conftest import TOP
+from files import write
 
 AGAIN = os.path.join(TOP, "tests", "again")
 
@@ -35,6 +36,29 @@ def used(pid):
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12]) > 0
+
+
+def test_stopped(tmp_path):
+    """It ends its jobs and says what it has found."""
+    write(tmp_path / "tests" / "unit" / "test-endless.c", b"")
+    for name in ("again", "runner", "system", "recipes", "in-build.sh", "times.txt"):
+        (tmp_path / "tests" / name).symlink_to(os.path.join(TOP, "tests", name))
+    # A tree with one unit, which does not end.
+    number = tmp_path / "number"
+    write(tmp_path / "build" / "Makefile", b"")
+    write(tmp_path / "build" / "config.h", b"#define HAVE_CHECK 1\n")
+    write(tmp_path / "build" / "tests" / "unit" / "test-endless",
+          f"#!/bin/sh\necho $$ >{number}\nexec sleep 1000\n".encode()).chmod(0o755)
+    with subprocess.Popen([tmp_path / "tests" / "again", "-n", "1", "test-endless"],
+                          stdout=subprocess.PIPE, text=True) as run:
+        while not (number.exists() and number.read_text().endswith("\n")):
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.terminate()
+        assert run.communicate(timeout=60)[0] == "again: 0 tests, 0 runs, 0 failed\n"
+    assert run.returncode == 1
+    while os.path.exists(f"/proc/{int(number.read_text())}"):
+        time.sleep(0.01)
 
 
 def test_no_build():
