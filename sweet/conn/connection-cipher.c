@@ -27,6 +27,18 @@
 
 /* --- messages ------------------------------------------------------------------------------ */
 
+/* Sends what the socket has room for; returns bytes, or -errno. */
+static ssize_t send_some(const struct connection *connection, const char *data, size_t length,
+			 int flags)
+{
+	ssize_t sent;
+
+	do {
+		sent = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : sent;
+}
+
 static int flush(struct connection_tls *tls, int flags)
 {
 	for (;;) {
@@ -36,14 +48,12 @@ static int flush(struct connection_tls *tls, int flags)
 
 		if (length == 0)
 			return 1;
-		sent = send(tls->connection->fd, output, length,
-			    MSG_NOSIGNAL | MSG_DONTWAIT | flags);
-		if (sent > 0)
-			tls_library->sent(tls->channel, (size_t)sent);
-		else if (errno == EAGAIN)
+		sent = send_some(tls->connection, output, length, flags);
+		if (sent == -EAGAIN)
 			return 0;
-		else if (errno != EINTR)
-			return -errno;
+		if (sent < 0)
+			return (int)sent;
+		tls_library->sent(tls->channel, (size_t)sent);
 	}
 }
 
@@ -51,12 +61,9 @@ static size_t take_record(struct tls_sink *sink, const char *data, size_t length
 {
 	struct connection_tls *tls =
 		(struct connection_tls *)((char *)sink - offsetof(struct connection_tls, sink));
-	ssize_t sent;
+	ssize_t sent = send_some(tls->connection, data, length, 0);
 
-	do {
-		sent = send(tls->connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} while (sent < 0 && errno == EINTR);
-	/* Output is left, and to flush it finds the same error. */
+	/* Output is left, and to flush it finds the error again. */
 	return sent < 0 ? 0 : (size_t)sent;
 }
 
@@ -156,10 +163,7 @@ ssize_t connection_write(struct connection *connection, const char *data, size_t
 		sent = connection_tls_flush(tls);
 		return sent < 0 ? sent : (ssize_t)length;
 	}
-	do {
-		sent = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : sent;
+	return send_some(connection, data, length, 0);
 }
 
 /*

@@ -29,7 +29,6 @@ struct kept {
 
 static _Thread_local struct kept kept;
 static pthread_key_t key;
-static bool has_key;
 
 static void free_kept(void *of_thread)
 {
@@ -44,7 +43,7 @@ static void free_kept(void *of_thread)
 static bool keep(void *buffer)
 {
 	if (!kept.ends_with_thread)
-		kept.ends_with_thread = has_key && pthread_setspecific(key, &kept) == 0;
+		kept.ends_with_thread = pthread_setspecific(key, &kept) == 0;
 	if (!kept.ends_with_thread || kept.count == KEPT_MAX)
 		return false;
 	kept.buffers[kept.count++] = buffer;
@@ -74,6 +73,7 @@ static void give_back(void *memory, const char *file, int line)
 	(void)line;
 	if (!memory)
 		return;
+	/* malloc() may have rounded a length up. */
 	room = malloc_usable_size(memory);
 	if (room < BUFFER_ROOM || room > BUFFER_ROOM + 64 || !keep(memory))
 		free(memory);
@@ -90,7 +90,7 @@ static void *change(void *memory, size_t length, const char *file, int line)
 
 void openssl_memory_init(void)
 {
-	has_key = pthread_key_create(&key, free_kept) == 0;
-	/* It refuses once memory has been taken: then malloc() does everything. */
-	(void)CRYPTO_set_mem_functions(take, change, give_back);
+	/* Refused once memory has been taken: then malloc() does everything. */
+	if (pthread_key_create(&key, free_kept) == 0)
+		(void)CRYPTO_set_mem_functions(take, change, give_back);
 }
