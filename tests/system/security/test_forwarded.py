@@ -52,7 +52,12 @@ def answer(request):
 
 @pytest.fixture(scope="module")
 def top(tmp_path_factory):
-    return tmp_path_factory.mktemp("forwarded")
+    top = tmp_path_factory.mktemp("forwarded")
+    write(top / "root/inside/a.txt", b"inside\n")
+    write(top / "root/a.txt", b"here\n")
+    write(top / "other/a.txt", b"other\n")
+    write(top / "programs/on", b"#!/bin/sh\nprintf 'Location: /app/x\\n\\n'\n").chmod(0o755)
+    return top
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +70,6 @@ def app(top):
 
 @pytest.fixture(scope="module")
 def server(top, app):
-    write(top / "root/inside/a.txt", b"inside\n")
-    write(top / "root/a.txt", b"here\n")
-    write(top / "other/a.txt", b"other\n")
-    write(top / "programs/on", b"#!/bin/sh\nprintf 'Location: /app/x\\n\\n'\n").chmod(0o755)
     rules = write(top / "sweet.conf", RULES.format(top=top, address=app.address).encode())
     with servers.running("epoll", top / "root", "--config", rules) as server:
         yield server
@@ -184,11 +185,13 @@ def test_many_hops(server):
         assert got["REMOTE_ADDR"] == client, number
 
 
-def test_log(server, top):
-    assert ask(server, "/a.txt?logged", FOR).status == 200
-    assert ask(server, "/a.txt?itself").status == 200
-    server.stop()
-    lines = (top / "log").read_text().splitlines()
+def test_log(top, app):
+    rules = write(top / "log.conf", RULES.format(top=top, address=app.address).replace(
+        "/log\n", "/own.log\n").encode())
+    with servers.running("epoll", top / "root", "--config", rules) as server:
+        assert ask(server, "/a.txt?logged", FOR).status == 200
+        assert ask(server, "/a.txt?itself").status == 200
+    lines = (top / "own.log").read_text().splitlines()
     assert [line.split()[0] for line in lines if "logged" in line] == ["198.51.100.7"]
     assert [line.split()[0] for line in lines if "itself" in line] == [PROXY]
 
