@@ -10,6 +10,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
 	sweet/tls/tls-openssl-client.c sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
 	sweet/tls/tls-openssl-memory.c \
+	sweet/tls/tls-openssl-record.c sweet/tls/tls-openssl-record.h \
+	sweet/tls/tls-openssl-output.c sweet/tls/tls-openssl-output.h \
+	sweet/tls/tls-openssl-secrets.c sweet/tls/tls-openssl-secrets.h \
+	sweet/tls/tls-openssl-stream.c sweet/tls/tls-openssl-stream.h \
 	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
 	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \

@@ -120,6 +120,10 @@ NABC_UNITS = \
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
 	tests/unit/sweet/tls/test-tls-openssl-memory \
+	tests/unit/sweet/tls/test-tls-openssl-record \
+	tests/unit/sweet/tls/test-tls-openssl-output \
+	tests/unit/sweet/tls/test-tls-openssl-secrets \
+	tests/unit/sweet/tls/test-tls-openssl-stream \
 	tests/unit/sweet/tls/test-tls-tickets \
 	tests/unit/sweet/tls/test-tls-openssl \
 	tests/unit/sweet/tls/test-tls-openssl-file \
@@ -375,6 +379,18 @@ tests_unit_sweet_spawn_test_key_opener_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_openssl_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_openssl_memory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_openssl_memory_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_tls_openssl_record_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_record_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_record_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_tls_openssl_output_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_output_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_output_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_tls_openssl_secrets_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_secrets_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_secrets_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_tls_openssl_stream_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_openssl_stream_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_openssl_stream_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_tickets_LDADD = $(sweet_unit_ldadd)

@@ -3,9 +3,8 @@
  * connection-cipher.c - what is sent to a client, encrypted if it uses TLS; and the end of it.
  *
  * Messages are the loop's, with a cipher: it takes ranges of units straight from their memory, a
- * record at a time, and sends several records with one call.  One record alone goes to the socket
- * from where it was encrypted.  If the kernel encrypts, there is no cipher: messages are sent as on
- * a connection without TLS.
+ * record at a time, and sends several records with one call.  If the kernel encrypts, there is no
+ * cipher: messages are sent as on a connection without TLS.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,6 +15,7 @@
 
 #include "conn/connection-tls-internal.h"
 
+#define PIECES_MAX 4u		    /* of a record; what is in more is short, and is copied */
 #define BURST (4u * TLS_RECORD_MAX) /* bytes of data that are encrypted before they are sent */
 /*
  * A client can use a record when all of it has come: until its window has opened, records of a
@@ -57,35 +57,47 @@ static int flush(struct connection_tls *tls, int flags)
 	}
 }
 
-static size_t take_record(struct tls_sink *sink, const char *data, size_t length)
-{
-	struct connection_tls *tls =
-		(struct connection_tls *)((char *)sink - offsetof(struct connection_tls, sink));
-	ssize_t sent = send_some(tls->connection, data, length, 0);
-
-	/* Output is left, and to flush it finds the error again. */
-	return sent < 0 ? 0 : (size_t)sent;
-}
-
 int connection_tls_flush(struct connection_tls *tls)
 {
 	return flush(tls, 0);
 }
 
+/* Finds `most` bytes in memory; returns how many pieces they are, or 0: they must be copied. */
+static unsigned find_pieces(const struct loop_send *op, size_t at, size_t most,
+			    struct iovec pieces[PIECES_MAX])
+{
+	for (unsigned count = 0; count < PIECES_MAX; count++) {
+		size_t run;
+		const char *data = loop_send_run(op, at, &run);
+
+		if (!data)
+			return 0;
+		run = MIN(run, most);
+		pieces[count] = (struct iovec){(void *)(uintptr_t)data, run};
+		at += run;
+		most -= run;
+		if (most == 0)
+			return count + 1;
+	}
+	return 0;
+}
+
 /* Encrypts at most `most` bytes of the message from `at` on as one record; returns them, or -1. */
 static ssize_t encrypt(struct connection_tls *tls, const struct loop_send *op, size_t at,
-		       size_t most, struct tls_sink *sink)
+		       size_t most)
 {
 	char copy[TLS_RECORD_MAX];
-	size_t length = 0;
-	const char *data = loop_send_run(op, at, &length);
+	struct iovec pieces[PIECES_MAX];
+	unsigned count = find_pieces(op, at, most, pieces);
 	ssize_t got = (ssize_t)most;
 
-	if (!data || length < most) {
+	if (count == 0) {
 		got = loop_send_copy(op, at, copy, most);
-		data = copy;
+		if (got <= 0)
+			return got;
+		pieces[count++] = (struct iovec){copy, (size_t)got};
 	}
-	if (got > 0 && !tls_library->write(tls->channel, data, (size_t)got, sink)) {
+	if (!tls_library->write(tls->channel, pieces, count)) {
 		errno = EPROTO;
 		return -1;
 	}
@@ -112,8 +124,7 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 
 	while (flushed == 1 && at < end) {
 		size_t record = MIN(end - at, record_size(tls, total)), waiting;
-		bool last = at + record == end;
-		ssize_t took = encrypt(tls, op, at, record, last ? &tls->sink : NULL);
+		ssize_t took = encrypt(tls, op, at, record);
 
 		if (took < 0) {
 			flushed = -errno;
@@ -123,7 +134,7 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 		tls->warm += (size_t)took;
 		/* Also what was there before, as a ticket after a handshake. */
 		(void)tls_library->output(tls->channel, &waiting);
-		if (waiting >= BURST || (waiting && last))
+		if (waiting >= BURST || at == end)
 			flushed = connection_tls_flush(tls);
 	}
 	cipher->pending = flushed == 0;
@@ -139,7 +150,6 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 void connection_tls_set_cipher(struct connection_tls *tls)
 {
 	tls->cipher.send = send_encrypted;
-	tls->sink.take = take_record;
 }
 
 struct loop_cipher *connection_cipher(struct connection *connection)
@@ -157,7 +167,8 @@ ssize_t connection_write(struct connection *connection, const char *data, size_t
 	ssize_t sent;
 
 	if (tls && !tls->kernel) {
-		if (!tls_library->write(tls->channel, data, length, &tls->sink))
+		if (!tls_library->write(tls->channel,
+					&(struct iovec){(void *)(uintptr_t)data, length}, 1))
 			return -EPIPE;
 		/* What the socket does not take is sent before the next message. */
 		sent = connection_tls_flush(tls);

@@ -11,7 +11,6 @@
 struct connection_tls {
 	struct tls_chooser chooser;
 	struct loop_cipher cipher;
-	struct tls_sink sink; /* the socket */
 	struct connection *connection;
 	struct tls_channel *channel;
 	uint64_t policy;  /* of the identity, when the handshake is over */

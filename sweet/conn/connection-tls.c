@@ -50,9 +50,9 @@ static void read_records(struct connection_tls *tls)
 	ssize_t got;
 
 	for (;;) {
-		char data[TLS_RECORD_MAX];
+		char data[TLS_READ_ROOM];
 
-		got = tls_library->read(tls->channel, data, sizeof(data));
+		got = tls_library->read(tls->channel, data);
 		if (got < 0)
 			break;
 		thread->tls_reader = tls;

@@ -3,6 +3,10 @@
  * tls-openssl-channel.c - a channel by OpenSSL, whose BIO is the memory that the caller feeds and
  * the output that the caller sends.
  *
+ * After a handshake of TLS 1.3 OpenSSL has nothing to do any more but to encrypt and decrypt: the
+ * channel keeps the secrets, does that itself (tls-openssl-stream.c), and frees the rest of the
+ * handshake's memory.
+ *
  * OpenSSL gives the kernel the sending key while it writes to a socket.  Where the kernel can
  * encrypt, the handshake is therefore written to the socket by OpenSSL; if the kernel did not take
  * the key (it may not know the cipher), the memory takes the socket's place.
@@ -22,25 +26,21 @@
 
 #include "tls/tls-kernel.h"
 #include "tls/tls-openssl-internal.h"
-
-/* Of records that wait to be sent: the answers to messages of a client that does not read them. */
-#define OUTPUT_MAX (16u * TLS_RECORD_MAX)
-#define OUTPUT_LEAST 2048u
-/* Of the records that are usually sent together: they make the memory grow once. */
-#define OUTPUT_USUAL (4u * (TLS_RECORD_MAX + 64u))
+#include "tls/tls-openssl-output.h"
+#include "tls/tls-openssl-secrets.h"
+#include "tls/tls-openssl-stream.h"
 
 struct tls_channel {
-	SSL *ssl;
+	SSL *ssl;		   /* NULL: the handshake is over, and the stream has the rest */
+	struct tls_stream *stream; /* NULL: OpenSSL, or the kernel, makes the records */
 	const struct tls_chooser *chooser;
 	int socket;	 /* -1: the kernel never encrypts */
+	bool kernel;	 /* the kernel encrypts */
 	bool key_wanted; /* by the client, where the kernel cannot change it */
-	bool challenge;	 /* the client gets the answer to one */
-	uint64_t policy; /* of the chosen identity, which may not exist any more */
+	struct tls_agreed agreed;
 	const char *input;
 	size_t input_length;
-	struct tls_sink *sink; /* of the present call, or NULL */
-	char *output;
-	size_t output_from, output_to, output_room;
+	struct tls_output output;
 	unsigned long error; /* of OpenSSL; 0: none */
 	char *variables;     /* for programs; NULL: not made yet */
 	size_t variables_length;
@@ -68,49 +68,16 @@ static int take_input(BIO *bio, char *data, int room)
 	return (int)length;
 }
 
-static bool make_room(struct tls_channel *channel, size_t more)
-{
-	size_t need = channel->output_to - channel->output_from + more;
-	size_t room = channel->output_room ? channel->output_room : OUTPUT_LEAST;
-	char *output;
-
-	if (need > OUTPUT_MAX)
-		return false;
-	if (need > more)
-		memmove(channel->output, channel->output + channel->output_from, need - more);
-	channel->output_to -= channel->output_from;
-	channel->output_from = 0;
-	if (need <= channel->output_room)
-		return true;
-	while (room < need)
-		room = room < OUTPUT_USUAL ? OUTPUT_USUAL : room * 2;
-	if (room > OUTPUT_MAX)
-		room = OUTPUT_MAX;
-	output = realloc(channel->output, room);
-	if (!output)
-		return false;
-	channel->output = output;
-	channel->output_room = room;
-	return true;
-}
-
 static int add_output(BIO *bio, const char *data, int length)
 {
 	struct tls_channel *channel = BIO_get_data(bio);
-	size_t bytes = (size_t)length, taken;
+	unsigned char *room = tls_output_room(&channel->output, (size_t)length);
 
 	BIO_clear_retry_flags(bio);
-	if (channel->sink && channel->output_from == channel->output_to) {
-		taken = channel->sink->take(channel->sink, data, bytes);
-		data += taken;
-		bytes -= taken;
-		if (bytes == 0)
-			return length;
-	}
-	if (channel->output_room - channel->output_to < bytes && !make_room(channel, bytes))
+	if (!room)
 		return -1;
-	memcpy(channel->output + channel->output_to, data, bytes);
-	channel->output_to += bytes;
+	memcpy(room, data, (size_t)length);
+	channel->output.to += (size_t)length;
 	return length;
 }
 
@@ -196,7 +163,7 @@ static bool use_identity(SSL *ssl, const struct tls_identity *identity)
 		SSL_set_options(ssl, SSL_OP_NO_TICKET);
 		(void)SSL_set_num_tickets(ssl, 0);
 	}
-	channel->policy = identity->policy;
+	channel->agreed.policy = identity->policy;
 	return true;
 }
 
@@ -210,10 +177,10 @@ static bool use_answer(SSL *ssl, const char *name, size_t length)
 		identity = channel->chooser->answer(channel->chooser, name, length);
 	if (!identity)
 		return false;
-	channel->challenge = use_identity(ssl, identity);
+	channel->agreed.challenge = use_identity(ssl, identity);
 	/* The handshake holds the context. */
 	tls_library->identity_close(identity);
-	return channel->challenge;
+	return channel->agreed.challenge;
 }
 
 int openssl_choose(SSL *ssl, int *alert, void *context)
@@ -267,7 +234,7 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 	identity = chooser->choose(chooser, NULL, 0);
 	/* A reload may have taken TLS from the address that the client connected to. */
 	if (identity) {
-		channel->policy = identity->policy;
+		channel->agreed.policy = identity->policy;
 		channel->ssl = SSL_new(identity->context);
 	}
 	if (!channel->ssl || !SSL_set_app_data(channel->ssl, channel) ||
@@ -282,15 +249,22 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 void openssl_channel_close(struct tls_channel *channel)
 {
 	SSL_free(channel->ssl);
-	free(channel->output);
+	if (channel->stream)
+		tls_stream_close(channel->stream);
+	free(channel->stream);
+	tls_output_free(&channel->output);
 	free(channel->variables);
 	free(channel);
 }
 
-/* --- the handshake, and what follows it -------------------------------------------------------- */
+/* --- the handshake ----------------------------------------------------------------------------- */
 
 void openssl_feed(struct tls_channel *channel, const char *data, size_t length)
 {
+	if (channel->stream) {
+		tls_stream_feed(channel->stream, data, length);
+		return;
+	}
 	channel->input = data;
 	channel->input_length = length;
 }
@@ -335,6 +309,51 @@ static void watch_keys(int written, int version, int type, const void *data, siz
 	tls_kernel_alert(channel->socket, SSL_AD_INTERNAL_ERROR);
 }
 
+static void note_agreed(struct tls_channel *channel)
+{
+	struct tls_agreed *agreed = &channel->agreed;
+	const unsigned char *protocol;
+	unsigned length;
+
+	agreed->version = SSL_get_version(channel->ssl);
+	agreed->cipher = SSL_get_cipher_name(channel->ssl);
+	SSL_get0_alpn_selected(channel->ssl, &protocol, &length);
+	agreed->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
+	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
+}
+
+/* What only the handshake knows; returns false without memory. */
+static bool keep_client(struct tls_channel *channel)
+{
+	size_t length;
+
+	return SSL_get_verify_mode(channel->ssl) == SSL_VERIFY_NONE ||
+	       openssl_channel_variables(channel, &length);
+}
+
+/* If it cannot, OpenSSL makes and reads the records. */
+static void hand_over(struct tls_channel *channel)
+{
+	const struct tls_secrets *secrets = openssl_secrets(channel->ssl);
+	struct tls_stream *stream;
+
+	if (!secrets || SSL_has_pending(channel->ssl) || !keep_client(channel))
+		return;
+	stream = malloc(sizeof(*stream));
+	if (!stream)
+		return;
+	if (!tls_stream_open(stream,
+			     SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(channel->ssl)),
+			     secrets, &channel->output)) {
+		free(stream);
+		return;
+	}
+	tls_stream_feed(stream, channel->input, channel->input_length);
+	channel->stream = stream;
+	SSL_free(channel->ssl);
+	channel->ssl = NULL;
+}
+
 int openssl_handshake(struct tls_channel *channel)
 {
 	BIO *memory = SSL_get_rbio(channel->ssl);
@@ -344,26 +363,55 @@ int openssl_handshake(struct tls_channel *channel)
 	done = SSL_do_handshake(channel->ssl);
 	if (done != 1)
 		return result_of(channel, done);
-	if (openssl_kernel_sends(channel)) {
+	note_agreed(channel);
+	channel->kernel = BIO_get_ktls_send(SSL_get_wbio(channel->ssl)) != 0;
+	if (channel->kernel) {
 		SSL_set_msg_callback(channel->ssl, watch_keys);
 		SSL_set_msg_callback_arg(channel->ssl, channel);
-	} else if (SSL_get_wbio(channel->ssl) != memory) {
+		return 0;
+	}
+	if (SSL_get_wbio(channel->ssl) != memory) {
 		BIO_up_ref(memory);
 		SSL_set0_wbio(channel->ssl, memory);
 	}
+	if (SSL_version(channel->ssl) == TLS1_3_VERSION)
+		hand_over(channel);
 	return 0;
 }
 
-ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room)
+void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed)
+{
+	*agreed = channel->agreed;
+}
+
+bool openssl_kernel_sends(const struct tls_channel *channel)
+{
+	return channel->kernel;
+}
+
+const char *openssl_channel_variables(struct tls_channel *channel, size_t *length)
+{
+	if (!channel->variables)
+		channel->variables = openssl_variables(&channel->agreed, channel->ssl,
+						       &channel->variables_length);
+	*length = channel->variables_length;
+	return channel->variables;
+}
+
+/* --- data ------------------------------------------------------------------------------------ */
+
+ssize_t openssl_read(struct tls_channel *channel, char *data)
 {
 	size_t got = 0;
 	int done;
 
+	if (channel->stream)
+		return tls_stream_read(channel->stream, data);
 	/* Saves a call that finds nothing. */
 	if (channel->input_length == 0 && !SSL_has_pending(channel->ssl))
 		return TLS_MORE;
 	forget_errors();
-	done = SSL_read_ex(channel->ssl, data, room, &got);
+	done = SSL_read_ex(channel->ssl, data, TLS_RECORD_MAX, &got);
 	if (channel->key_wanted) {
 		ERR_clear_error();
 		return TLS_FAILED;
@@ -371,19 +419,34 @@ ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room)
 	return done ? (ssize_t)got : result_of(channel, done);
 }
 
-bool openssl_write(struct tls_channel *channel, const char *data, size_t length,
-		   struct tls_sink *sink)
+/* OpenSSL takes one piece for a record. */
+static bool write_together(struct tls_channel *channel, const struct iovec *pieces, unsigned count)
 {
-	size_t written;
+	char copy[TLS_RECORD_MAX];
+	const char *data = copy;
+	size_t length = 0, written;
 	int done;
 
+	if (count == 1) {
+		data = pieces->iov_base;
+		length = pieces->iov_len;
+	}
+	for (unsigned i = 0; count > 1 && i < count; i++) {
+		memcpy(copy + length, pieces[i].iov_base, pieces[i].iov_len);
+		length += pieces[i].iov_len;
+	}
 	forget_errors();
-	channel->sink = sink;
 	done = SSL_write_ex(channel->ssl, data, length, &written);
-	channel->sink = NULL;
 	if (done != 1)
 		(void)result_of(channel, done);
 	return done == 1;
+}
+
+bool openssl_write(struct tls_channel *channel, const struct iovec *pieces, unsigned count)
+{
+	if (channel->stream)
+		return tls_stream_write(channel->stream, pieces, count);
+	return write_together(channel, pieces, count);
 }
 
 bool openssl_end(struct tls_channel *channel)
@@ -391,6 +454,10 @@ bool openssl_end(struct tls_channel *channel)
 	bool full;
 	int done;
 
+	if (channel->stream) {
+		tls_stream_end(channel->stream);
+		return true;
+	}
 	forget_errors();
 	done = SSL_shutdown(channel->ssl);
 	full = done < 0 && SSL_get_error(channel->ssl, done) == SSL_ERROR_WANT_WRITE;
@@ -400,52 +467,25 @@ bool openssl_end(struct tls_channel *channel)
 
 const char *openssl_output(const struct tls_channel *channel, size_t *length)
 {
-	*length = channel->output_to - channel->output_from;
-	return *length ? channel->output + channel->output_from : NULL;
+	const struct tls_output *output = &channel->output;
+
+	*length = output->to - output->from;
+	return *length ? (const char *)output->bytes + output->from : NULL;
 }
 
 void openssl_sent(struct tls_channel *channel, size_t length)
 {
-	channel->output_from += length;
-	if (channel->output_from < channel->output_to)
-		return;
-	/* A channel that waits has no memory for output. */
-	free(channel->output);
-	channel->output = NULL;
-	channel->output_from = channel->output_to = channel->output_room = 0;
-}
-
-bool openssl_kernel_sends(const struct tls_channel *channel)
-{
-	return BIO_get_ktls_send(SSL_get_wbio(channel->ssl)) != 0;
-}
-
-void openssl_agreed(struct tls_channel *channel, struct tls_agreed *agreed)
-{
-	const unsigned char *protocol;
-	unsigned length;
-
-	agreed->version = SSL_get_version(channel->ssl);
-	agreed->cipher = SSL_get_cipher_name(channel->ssl);
-	SSL_get0_alpn_selected(channel->ssl, &protocol, &length);
-	agreed->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
-	agreed->resumed = SSL_session_reused(channel->ssl) != 0;
-	agreed->challenge = channel->challenge;
-	agreed->policy = channel->policy;
-}
-
-const char *openssl_channel_variables(struct tls_channel *channel, size_t *length)
-{
-	if (!channel->variables)
-		channel->variables = openssl_variables(channel->ssl, &channel->variables_length);
-	*length = channel->variables_length;
-	return channel->variables;
+	tls_output_sent(&channel->output, length);
 }
 
 void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX])
 {
 	const char *reason = channel->error ? ERR_reason_error_string(channel->error) : NULL;
 
+	if (channel->stream) {
+		tls_stream_why(channel->stream, text);
+		return;
+	}
 	if (channel->key_wanted)
 		reason = "the client wants a new key, which the kernel does not take";
 	snprintf(text, TLS_WHY_MAX, "%s", reason ? reason : "the connection is broken");

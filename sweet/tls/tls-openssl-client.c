@@ -91,16 +91,16 @@ static void add_certificate(struct variables *variables, const X509 *certificate
 	add_fingerprint(variables, certificate);
 }
 
-char *openssl_variables(SSL *ssl, size_t *length)
+char *openssl_variables(const struct tls_agreed *agreed, const SSL *ssl, size_t *length)
 {
-	const X509 *certificate = SSL_get0_peer_certificate(ssl);
+	const X509 *certificate = ssl ? SSL_get0_peer_certificate(ssl) : NULL;
 	struct variables variables = {0};
 	BIO *memory = certificate ? BIO_new(BIO_s_mem()) : NULL;
 
-	add_text(&variables, "SSL_PROTOCOL", SSL_get_version(ssl));
-	add_text(&variables, "SSL_CIPHER", SSL_get_cipher_name(ssl));
+	add_text(&variables, "SSL_PROTOCOL", agreed->version);
+	add_text(&variables, "SSL_CIPHER", agreed->cipher);
 	/* A certificate that is no good has ended the handshake. */
-	if (SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE)
+	if (ssl && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE)
 		add_text(&variables, "SSL_CLIENT_VERIFY", certificate ? "SUCCESS" : "NONE");
 	if (memory)
 		add_certificate(&variables, certificate, memory);

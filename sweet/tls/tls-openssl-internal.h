@@ -2,10 +2,14 @@
 /*
  * tls-openssl-internal.h - identities and channels by OpenSSL 3.0; private to tls-openssl*.c.
  *
+ *   tls-openssl-memory.c   where OpenSSL gets its memory
  *   tls-openssl-file.c     reads certificates and keys
  *   tls-openssl-client.c   what programs get to know of a client
+ *   tls-openssl-record.c   records of TLS 1.3, by OpenSSL's ciphers
+ *   tls-openssl-output.c   records that wait to be sent
+ *   tls-openssl-secrets.c  the secrets that a handshake of TLS 1.3 has agreed
+ *   tls-openssl-stream.c   what TLS 1.3 sends after the handshake
  *   tls-openssl-channel.c  the server's end of a connection
- *   tls-openssl-memory.c   where OpenSSL gets its memory
  *   tls-openssl.c          identities: certificates and rules; the table
  */
 #ifndef SWEET_TLS_OPENSSL_INTERNAL_H
@@ -51,8 +55,11 @@ bool openssl_use_client_ca(SSL_CTX *context, const struct tls_file *file, EVP_MD
 
 /* --- tls-openssl-client.c --- */
 
-/* Returns the variables of tls_library.variables() (free()), and their bytes. */
-char *openssl_variables(SSL *ssl, size_t *length);
+/*
+ * Returns the variables of tls_library.variables() (free()), and their bytes.  ssl: NULL if the
+ * server wants no certificate of the client.
+ */
+char *openssl_variables(const struct tls_agreed *agreed, const SSL *ssl, size_t *length);
 
 /* --- tls-openssl-memory.c --- */
 
@@ -65,9 +72,8 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 void openssl_channel_close(struct tls_channel *channel);
 void openssl_feed(struct tls_channel *channel, const char *data, size_t length);
 int openssl_handshake(struct tls_channel *channel);
-ssize_t openssl_read(struct tls_channel *channel, char *data, size_t room);
-bool openssl_write(struct tls_channel *channel, const char *data, size_t length,
-		   struct tls_sink *sink);
+ssize_t openssl_read(struct tls_channel *channel, char *data);
+bool openssl_write(struct tls_channel *channel, const struct iovec *pieces, unsigned count);
 bool openssl_end(struct tls_channel *channel);
 const char *openssl_output(const struct tls_channel *channel, size_t *length);
 void openssl_sent(struct tls_channel *channel, size_t length);

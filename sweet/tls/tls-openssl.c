@@ -18,6 +18,7 @@
 #include <openssl/rand.h>
 
 #include "tls/tls-openssl-internal.h"
+#include "tls/tls-openssl-secrets.h"
 #include "tls/tls-tickets.h"
 
 #define INTERMEDIATE                                                                               \
@@ -184,6 +185,7 @@ static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 	SSL_CTX_set_tlsext_servername_callback(context, confirm_name);
 	SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
 	SSL_CTX_set_tlsext_status_cb(context, add_staple);
+	openssl_secrets_keep(context);
 	return SSL_CTX_set_min_proto_version(context, profile == TLS_MODERN ? TLS1_3_VERSION
 									    : TLS1_2_VERSION) &&
 	       SSL_CTX_set_cipher_list(context, INTERMEDIATE) &&

@@ -21,9 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
-#define TLS_RECORD_MAX 16384u /* bytes of data in a record (RFC 8446, section 5.1) */
-#define TLS_WHY_MAX 160u      /* bytes of a reason for the log */
+#define TLS_RECORD_MAX 16384u		    /* bytes of data in a record (RFC 8446, section 5.1) */
+#define TLS_READ_ROOM (TLS_RECORD_MAX + 1u) /* bytes that a record may need to be decrypted */
+#define TLS_WHY_MAX 160u		    /* bytes of a reason for the log */
 
 struct tls_identity;
 struct tls_channel;
@@ -87,12 +89,6 @@ struct tls_agreed {
 	uint64_t policy; /* of the identity that was chosen */
 };
 
-/* Where records go without a copy. */
-struct tls_sink {
-	/* Returns how many of the bytes it takes. */
-	size_t (*take)(struct tls_sink *sink, const char *data, size_t length);
-};
-
 struct tls_library {
 	/* Name and version, for people. */
 	const char *(*name)(void);
@@ -120,16 +116,14 @@ struct tls_library {
 	/* Returns 0 when the handshake is over, or a tls_result. */
 	int (*handshake)(struct tls_channel *channel);
 
-	/* Returns bytes, or a tls_result. */
-	ssize_t (*read)(struct tls_channel *channel, char *data, size_t room);
+	/* Returns bytes, at most TLS_RECORD_MAX, or a tls_result.  data: TLS_READ_ROOM bytes. */
+	ssize_t (*read)(struct tls_channel *channel, char *data);
 
 	/*
-	 * Makes one record of the bytes, 1 to TLS_RECORD_MAX.  The sink gets it if there is no
-	 * output; what it does not take, or all without a sink (NULL), is added to the output.
-	 * Returns false on failure.
+	 * Makes one record of the pieces, together 1 to TLS_RECORD_MAX bytes, and adds it to the
+	 * output.  Returns false on failure.
 	 */
-	bool (*write)(struct tls_channel *channel, const char *data, size_t length,
-		      struct tls_sink *sink);
+	bool (*write)(struct tls_channel *channel, const struct iovec *pieces, unsigned count);
 
 	/*
 	 * Says that the server sends nothing more.  Returns false if the kernel encrypts and the

@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tls_library->why(channel, why);
 	MUST(memchr(why, '\0', sizeof(why)));
 	if (result == TLS_FAILED)
-		MUST(!tls_library->write(channel, "x", 1, NULL));
+		MUST(!tls_library->write(channel, &(struct iovec){(char[]){"x"}, 1}, 1));
 	tls_library->close(channel);
 	return 0;
 }

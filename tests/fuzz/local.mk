@@ -36,6 +36,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-mime \
 	tests/fuzz/fuzz-spawner \
 	tests/fuzz/fuzz-tls \
+	tests/fuzz/fuzz-tls-stream \
 	tests/fuzz/fuzz-certificate \
 	tests/fuzz/fuzz-stream-head \
 	tests/fuzz/fuzz-session
@@ -109,6 +110,11 @@ tests_fuzz_fuzz_responder_SOURCES = tests/fuzz/fuzz-responder.c $(fuzz_main)
 tests_fuzz_fuzz_responder_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_responder_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_responder_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_tls_stream_SOURCES = tests/fuzz/fuzz-tls-stream.c $(fuzz_main)
+tests_fuzz_fuzz_tls_stream_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_tls_stream_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_tls_stream_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_tls_stream_LDADD = $(fuzz_sweet_ldadd)
 tests_fuzz_fuzz_tls_SOURCES = tests/fuzz/fuzz-tls.c $(fuzz_main)
 tests_fuzz_fuzz_tls_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_tls_CFLAGS = $(fuzz_cflags)

@@ -56,22 +56,21 @@ END_TEST
 
 START_TEST(data_both_ways)
 {
-	static char sent[TLS_RECORD_MAX], got[TLS_RECORD_MAX];
+	static char sent[TLS_RECORD_MAX], got[TLS_READ_ROOM];
 
 	ck_assert_int_eq(shake(&ends, 4096), 0);
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (char)(i * 7);
 	for (size_t length = 1; length <= TLS_RECORD_MAX; length *= 2) {
-		ck_assert(tls_library->write(ends.channel, sent, length, NULL));
+		ck_assert(write_one(ends.channel, sent, length));
 		carry_to_client(&ends);
 		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), (int)length);
 		ck_assert_mem_eq(got, sent, length);
 		ck_assert_int_eq(SSL_write(ends.client, sent, (int)length), (int)length);
 		feed_all();
-		ck_assert_int_eq(tls_library->read(ends.channel, got, sizeof(got)),
-				 (ssize_t)length);
+		ck_assert_int_eq(tls_library->read(ends.channel, got), (ssize_t)length);
 		ck_assert_mem_eq(got, sent, length);
-		ck_assert_int_eq(tls_library->read(ends.channel, got, sizeof(got)), TLS_MORE);
+		ck_assert_int_eq(tls_library->read(ends.channel, got), TLS_MORE);
 	}
 }
 END_TEST
@@ -85,7 +84,7 @@ START_TEST(output_in_parts)
 
 	ck_assert_int_eq(shake(&ends, 4096), 0);
 	for (unsigned i = 0; i < 200; i++) {
-		ck_assert(tls_library->write(ends.channel, text, sizeof(text) - 1, NULL));
+		ck_assert(write_one(ends.channel, text, sizeof(text) - 1));
 		output = tls_library->output(ends.channel, &length);
 		ck_assert_int_eq(BIO_write(ends.to_client, output, 9), 9);
 		tls_library->sent(ends.channel, 9);
@@ -100,44 +99,28 @@ START_TEST(output_in_parts)
 }
 END_TEST
 
-/* Takes at most `most` bytes of a record. */
-struct part {
-	struct tls_sink sink; /* must be first */
-	size_t most, calls;
-};
-
-static size_t take_part(struct tls_sink *sink, const char *data, size_t length)
+/* A record of several pieces, short ones and long ones. */
+START_TEST(pieces_of_a_record)
 {
-	struct part *part = (struct part *)sink;
-	size_t taken = length < part->most ? length : part->most;
-
-	part->calls++;
-	if (taken)
-		ck_assert_int_eq(BIO_write(ends.to_client, data, (int)taken), (int)taken);
-	return taken;
-}
-
-START_TEST(records_to_a_sink)
-{
-	static const size_t most[] = {0, 5, 40, TLS_RECORD_MAX * 2};
-	struct part part = {.sink.take = take_part, .most = most[_i]};
+	static const size_t lengths[][3] = {
+		{1, 1, 1}, {200, 0, 1000}, {300, 10000, 9}, {1, 16382, 1}};
+	const size_t *length = lengths[_i];
 	static char sent[TLS_RECORD_MAX], got[TLS_RECORD_MAX];
-	size_t length;
+	struct iovec pieces[3];
+	size_t total = 0;
 
 	ck_assert_int_eq(shake(&ends, 4096), 0);
+	for (size_t i = 0; i < sizeof(sent); i++)
+		sent[i] = (char)(i * 11);
 	for (unsigned i = 0; i < 3; i++) {
-		memset(sent, 'a' + (int)i, sizeof(sent));
-		ck_assert(tls_library->write(ends.channel, sent, sizeof(sent), &part.sink));
-		(void)tls_library->output(ends.channel, &length);
-		ck_assert(part.most > sizeof(sent) ? length == 0 : length > sizeof(sent) - 40);
-		/* What it did not take comes first. */
-		ck_assert(tls_library->write(ends.channel, "z", 1, length ? &part.sink : NULL));
-		ck_assert_uint_eq(part.calls, i + 1);
+		pieces[i] = (struct iovec){sent + total, length[i]};
+		total += length[i];
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(tls_library->write(ends.channel, pieces, 3));
 		carry_to_client(&ends);
-		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), (int)sizeof(sent));
-		ck_assert_mem_eq(got, sent, sizeof(sent));
-		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), 1);
-		ck_assert_int_eq(got[0], 'z');
+		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), (int)total);
+		ck_assert_mem_eq(got, sent, total);
 	}
 }
 END_TEST
@@ -190,7 +173,8 @@ END_TEST
 
 START_TEST(broken_record)
 {
-	char data[256], got[64];
+	static char got[TLS_READ_ROOM];
+	char data[256];
 	size_t length;
 
 	ck_assert_int_eq(shake(&ends, 4096), 0);
@@ -198,18 +182,18 @@ START_TEST(broken_record)
 	length = take_from_client(&ends, data, sizeof(data));
 	data[length - 1] ^= 1;
 	tls_library->feed(ends.channel, data, length);
-	ck_assert_int_eq(tls_library->read(ends.channel, got, sizeof(got)), TLS_FAILED);
+	ck_assert_int_eq(tls_library->read(ends.channel, got), TLS_FAILED);
 	must_fail("bad record mac");
 	/* The client gets an alert. */
 	tls_library->output(ends.channel, &length);
 	ck_assert(length > 0);
-	ck_assert(!tls_library->write(ends.channel, "x", 1, NULL));
+	ck_assert(!write_one(ends.channel, "x", 1));
 }
 END_TEST
 
 START_TEST(ends_are_announced)
 {
-	char got[16];
+	static char got[TLS_READ_ROOM];
 
 	ck_assert_int_eq(shake(&ends, 4096), 0);
 	tls_library->end(ends.channel);
@@ -218,14 +202,14 @@ START_TEST(ends_are_announced)
 	ck_assert_int_eq(SSL_get_error(ends.client, 0), SSL_ERROR_ZERO_RETURN);
 	(void)SSL_shutdown(ends.client);
 	feed_all();
-	ck_assert_int_eq(tls_library->read(ends.channel, got, sizeof(got)), TLS_ENDED);
+	ck_assert_int_eq(tls_library->read(ends.channel, got), TLS_ENDED);
 }
 END_TEST
 
 /* A client that wants new keys, again and again, and reads none of the answers. */
 START_TEST(output_is_bounded)
 {
-	char got[16];
+	static char got[TLS_READ_ROOM];
 	size_t length;
 	ssize_t result = TLS_MORE;
 	unsigned count;
@@ -235,7 +219,7 @@ START_TEST(output_is_bounded)
 		ck_assert_int_eq(SSL_key_update(ends.client, SSL_KEY_UPDATE_REQUESTED), 1);
 		ck_assert_int_eq(SSL_do_handshake(ends.client), 1);
 		feed_all();
-		result = tls_library->read(ends.channel, got, sizeof(got));
+		result = tls_library->read(ends.channel, got);
 	}
 	ck_assert_int_eq(result, TLS_FAILED);
 	tls_library->output(ends.channel, &length);
@@ -249,7 +233,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, handshake_in_pieces, 0, 3);
 	tcase_add_test(tcase, data_both_ways);
 	tcase_add_test(tcase, output_in_parts);
-	tcase_add_loop_test(tcase, records_to_a_sink, 0, 4);
+	tcase_add_loop_test(tcase, pieces_of_a_record, 0, 4);
 	tcase_add_test(tcase, identity_by_name);
 	tcase_add_test(tcase, version_by_name);
 	tcase_add_test(tcase, rubbish);

@@ -158,6 +158,13 @@ static inline void close_ends(struct ends *ends)
 	tls_library->close(ends->channel);
 }
 
+static inline bool write_one(struct tls_channel *channel, const void *data, size_t length)
+{
+	const struct iovec piece = {(void *)(uintptr_t)data, length};
+
+	return tls_library->write(channel, &piece, 1);
+}
+
 /* Carries the server's output to the client. */
 static inline void carry_to_client(struct ends *ends)
 {

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tls-openssl-record.h - records of TLS 1.3 (RFC 8446, section 5.2), made or read with one key.
+ *
+ * The ciphers are OpenSSL's.  It would also make and read the records, but copies what they contain
+ * into memory of its own first; here they are encrypted from where the caller has them, into the
+ * output, and decrypted from the input into the caller's memory.
+ */
+#ifndef SWEET_TLS_OPENSSL_RECORD_H
+#define SWEET_TLS_OPENSSL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <openssl/evp.h>
+
+#define TLS_SECRET_MAX 48u   /* bytes */
+#define TLS_RECORD_HEADER 5u /* bytes of a record before what is encrypted */
+#define TLS_RECORD_MORE 22u  /* bytes that a record has more than its content: with type and tag */
+#define TLS_RECORD_WIRE_MAX (TLS_RECORD_HEADER + 16384u + 256u)
+
+enum tls_content { TLS_CHANGE_CIPHER = 20, TLS_ALERT = 21, TLS_HANDSHAKE = 22, TLS_DATA = 23 };
+
+/* For one direction of a connection. */
+struct tls_key {
+	const struct tls_suite *suite;
+	EVP_CIPHER_CTX *cipher;
+	uint64_t number; /* of the next record */
+	unsigned char iv[12], secret[TLS_SECRET_MAX];
+};
+
+/*
+ * Opens the key that follows from a traffic secret of the suite (its number, RFC 8446, appendix
+ * B.4).  seals: it makes records, else it reads them.  Returns false without memory, or if the
+ * suite is unknown.
+ */
+bool tls_key_open(struct tls_key *key, uint16_t suite, const unsigned char *secret, size_t length,
+		  bool seals);
+void tls_key_close(struct tls_key *key);
+
+/* Uses the next key (section 7.2); returns false without memory: close it. */
+bool tls_key_renew(struct tls_key *key);
+
+/* Whether it has made as many records as it may (section 5.5): renew it. */
+bool tls_key_is_worn(const struct tls_key *key);
+
+/*
+ * Makes a record of the pieces, together at most 16,384 bytes, at *record, which has room for them
+ * and TLS_RECORD_MORE.  Returns its length, or 0 on failure.
+ */
+size_t tls_record_seal(struct tls_key *key, enum tls_content type, const struct iovec *pieces,
+		       unsigned count, unsigned char *record);
+
+/* Returns the length of a record with that header, or minus the alert that it deserves. */
+ssize_t tls_record_length(const unsigned char header[TLS_RECORD_HEADER]);
+
+/*
+ * Decrypts a record of that length to *content, which has room for 16,385 bytes.  Returns the
+ * bytes of the content and its *type, or minus the alert that the record deserves.
+ */
+ssize_t tls_record_open(struct tls_key *key, const unsigned char *record, size_t length,
+			unsigned char *content, unsigned char *type);
+
+#endif
