@@ -81,6 +81,8 @@ static void give_back(void *memory, const char *file, int line)
 
 static void *change(void *memory, size_t length, const char *file, int line)
 {
+	if (!memory)
+		return take(length, file, line);
 	if (length == 0) {
 		give_back(memory, file, line);
 		return NULL;

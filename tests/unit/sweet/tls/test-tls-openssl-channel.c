@@ -99,12 +99,30 @@ START_TEST(output_in_parts)
 }
 END_TEST
 
+/* The client's first request comes together with the end of its handshake. */
+START_TEST(data_with_the_handshake)
+{
+	static char got[TLS_READ_ROOM];
+
+	(void)SSL_do_handshake(ends.client);
+	feed_all();
+	ck_assert_int_eq(tls_library->handshake(ends.channel), TLS_MORE);
+	carry_to_client(&ends);
+	ck_assert_int_eq(SSL_do_handshake(ends.client), 1);
+	ck_assert_int_eq(SSL_write(ends.client, "first", 5), 5);
+	feed_all();
+	ck_assert_int_eq(tls_library->handshake(ends.channel), 0);
+	ck_assert_int_eq(tls_library->read(ends.channel, got), 5);
+	ck_assert_mem_eq(got, "first", 5);
+}
+END_TEST
+
 /* A record of several pieces, short ones and long ones. */
-START_TEST(pieces_of_a_record)
+static void send_pieces(unsigned number)
 {
 	static const size_t lengths[][3] = {
 		{1, 1, 1}, {200, 0, 1000}, {300, 10000, 9}, {1, 16382, 1}};
-	const size_t *length = lengths[_i];
+	const size_t *length = lengths[number];
 	static char sent[TLS_RECORD_MAX], got[TLS_RECORD_MAX];
 	struct iovec pieces[3];
 	size_t total = 0;
@@ -122,6 +140,33 @@ START_TEST(pieces_of_a_record)
 		ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), (int)total);
 		ck_assert_mem_eq(got, sent, total);
 	}
+}
+
+START_TEST(pieces_of_a_record)
+{
+	send_pieces((unsigned)_i);
+}
+END_TEST
+
+/* Records of TLS 1.2 are made by OpenSSL. */
+START_TEST(tls_1_2)
+{
+	static char got[TLS_READ_ROOM];
+	struct tls_agreed agreed;
+
+	SSL_set_max_proto_version(ends.client, TLS1_2_VERSION);
+	send_pieces((unsigned)_i);
+	tls_library->agreed(ends.channel, &agreed);
+	ck_assert_str_eq(agreed.version, "TLSv1.2");
+	ck_assert_int_eq(SSL_write(ends.client, "request", 7), 7);
+	feed_all();
+	ck_assert_int_eq(tls_library->read(ends.channel, got), 7);
+	ck_assert_mem_eq(got, "request", 7);
+	ck_assert_int_eq(tls_library->read(ends.channel, got), TLS_MORE);
+	ck_assert(tls_library->end(ends.channel));
+	carry_to_client(&ends);
+	ck_assert_int_eq(SSL_read(ends.client, got, sizeof(got)), 0);
+	ck_assert_int_eq(SSL_get_error(ends.client, 0), SSL_ERROR_ZERO_RETURN);
 }
 END_TEST
 
@@ -233,7 +278,9 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, handshake_in_pieces, 0, 3);
 	tcase_add_test(tcase, data_both_ways);
 	tcase_add_test(tcase, output_in_parts);
+	tcase_add_test(tcase, data_with_the_handshake);
 	tcase_add_loop_test(tcase, pieces_of_a_record, 0, 4);
+	tcase_add_loop_test(tcase, tls_1_2, 0, 4);
 	tcase_add_test(tcase, identity_by_name);
 	tcase_add_test(tcase, version_by_name);
 	tcase_add_test(tcase, rubbish);
