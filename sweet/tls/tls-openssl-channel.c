@@ -38,6 +38,7 @@ struct tls_channel {
 	bool kernel;	 /* the kernel encrypts */
 	bool key_wanted; /* by the client, where the kernel cannot change it */
 	struct tls_agreed agreed;
+	struct tls_secrets *secrets; /* of the handshake; NULL: it is over, or there is no memory */
 	const char *input;
 	size_t input_length;
 	struct tls_output output;
@@ -204,6 +205,14 @@ int openssl_choose(SSL *ssl, int *alert, void *context)
 
 /* --- opening and closing --------------------------------------------------------------------- */
 
+static void drop_secrets(struct tls_channel *channel)
+{
+	if (channel->secrets)
+		OPENSSL_cleanse(channel->secrets, sizeof(*channel->secrets));
+	free(channel->secrets);
+	channel->secrets = NULL;
+}
+
 static bool connect_bios(struct tls_channel *channel, int socket)
 {
 	BIO *memory = memory_of(channel);
@@ -231,6 +240,7 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 		return NULL;
 	channel->chooser = chooser;
 	channel->socket = socket;
+	channel->secrets = calloc(1, sizeof(*channel->secrets));
 	identity = chooser->choose(chooser, NULL, 0);
 	/* A reload may have taken TLS from the address that the client connected to. */
 	if (identity) {
@@ -249,6 +259,7 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 void openssl_channel_close(struct tls_channel *channel)
 {
 	SSL_free(channel->ssl);
+	drop_secrets(channel);
 	if (channel->stream)
 		tls_stream_close(channel->stream);
 	free(channel->stream);
@@ -334,17 +345,16 @@ static bool keep_client(struct tls_channel *channel)
 /* If it cannot, OpenSSL makes and reads the records. */
 static void hand_over(struct tls_channel *channel)
 {
-	const struct tls_secrets *secrets = openssl_secrets(channel->ssl);
 	struct tls_stream *stream;
 
-	if (!secrets || SSL_has_pending(channel->ssl) || !keep_client(channel))
+	if (!channel->secrets || SSL_has_pending(channel->ssl) || !keep_client(channel))
 		return;
 	stream = malloc(sizeof(*stream));
 	if (!stream)
 		return;
 	if (!tls_stream_open(stream,
 			     SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(channel->ssl)),
-			     secrets, &channel->output)) {
+			     channel->secrets, &channel->output)) {
 		free(stream);
 		return;
 	}
@@ -360,7 +370,9 @@ int openssl_handshake(struct tls_channel *channel)
 	int done;
 
 	forget_errors();
+	openssl_secrets_note(channel->secrets);
 	done = SSL_do_handshake(channel->ssl);
+	openssl_secrets_note(NULL);
 	if (done != 1)
 		return result_of(channel, done);
 	note_agreed(channel);
@@ -368,6 +380,7 @@ int openssl_handshake(struct tls_channel *channel)
 	if (channel->kernel) {
 		SSL_set_msg_callback(channel->ssl, watch_keys);
 		SSL_set_msg_callback_arg(channel->ssl, channel);
+		drop_secrets(channel);
 		return 0;
 	}
 	if (SSL_get_wbio(channel->ssl) != memory) {
@@ -376,6 +389,7 @@ int openssl_handshake(struct tls_channel *channel)
 	}
 	if (SSL_version(channel->ssl) == TLS1_3_VERSION)
 		hand_over(channel);
+	drop_secrets(channel);
 	return 0;
 }
 

@@ -70,28 +70,36 @@ static const struct tls_suite *find_suite(uint16_t number)
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
+/* Begins HMAC with the key's secret; returns NULL without memory. */
+static EVP_MAC_CTX *begin_mac(const struct tls_key *key)
+{
+	EVP_MAC_CTX *mac = EVP_MAC_CTX_dup(key->suite->mac);
+
+	if (mac && EVP_MAC_init(mac, key->secret, key->suite->secret_length, NULL) == 1)
+		return mac;
+	EVP_MAC_CTX_free(mac);
+	return NULL;
+}
+
 /*
  * HKDF-Expand-Label (section 7.1) without a context, for a length that one block of HKDF has (RFC
  * 5869, section 2.3).
  */
-static bool expand(const struct tls_key *key, const char *label, unsigned char *out, size_t length)
+static bool expand(EVP_MAC_CTX *mac, const char *label, unsigned char *out, size_t length)
 {
 	unsigned char info[32] = {0, (unsigned char)length}, block[EVP_MAX_MD_SIZE];
 	size_t label_length = strlen(label), end = 3 + label_length, made;
-	EVP_MAC_CTX *mac = EVP_MAC_CTX_dup(key->suite->mac);
 	bool good;
 
 	info[2] = (unsigned char)label_length;
 	memcpy(info + 3, label, label_length);
 	info[end++] = 0; /* bytes of the context */
 	info[end++] = 1; /* the number of the block */
-	good = mac && EVP_MAC_init(mac, key->secret, key->suite->secret_length, NULL) == 1 &&
-	       EVP_MAC_update(mac, info, end) == 1 &&
+	good = EVP_MAC_update(mac, info, end) == 1 &&
 	       EVP_MAC_final(mac, block, &made, sizeof(block)) == 1 && length <= made;
 	if (good)
 		memcpy(out, block, length);
 	OPENSSL_cleanse(block, sizeof(block));
-	EVP_MAC_CTX_free(mac);
 	return good;
 }
 
@@ -99,12 +107,15 @@ static bool expand(const struct tls_key *key, const char *label, unsigned char *
 static bool take_key(struct tls_key *key, int seals)
 {
 	unsigned char bytes[EVP_MAX_KEY_LENGTH];
-	bool good = expand(key, "tls13 key", bytes, key->suite->key_length) &&
-		    expand(key, "tls13 iv", key->iv, sizeof(key->iv)) &&
+	EVP_MAC_CTX *mac = begin_mac(key);
+	bool good = mac && expand(mac, "tls13 key", bytes, key->suite->key_length) &&
+		    EVP_MAC_init(mac, NULL, 0, NULL) == 1 && /* once more, with the same secret */
+		    expand(mac, "tls13 iv", key->iv, sizeof(key->iv)) &&
 		    EVP_CipherInit_ex2(key->cipher, key->suite->cipher, bytes, key->iv, seals,
 				       NULL) == 1;
 
 	OPENSSL_cleanse(bytes, sizeof(bytes));
+	EVP_MAC_CTX_free(mac);
 	key->number = 0;
 	return good;
 }
@@ -131,12 +142,10 @@ void tls_key_close(struct tls_key *key)
 
 bool tls_key_renew(struct tls_key *key)
 {
-	unsigned char next[TLS_SECRET_MAX];
-	bool good = expand(key, "tls13 traffic upd", next, key->suite->secret_length);
+	EVP_MAC_CTX *mac = begin_mac(key);
+	bool good = mac && expand(mac, "tls13 traffic upd", key->secret, key->suite->secret_length);
 
-	if (good)
-		memcpy(key->secret, next, key->suite->secret_length);
-	OPENSSL_cleanse(next, sizeof(next));
+	EVP_MAC_CTX_free(mac);
 	return good && take_key(key, -1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-secrets.h - the secrets of TLS 1.3 from which the keys of both ends follow, as OpenSSL
- * reports them while it performs a handshake.
+ * tls-openssl-secrets.h - the secrets of TLS 1.3 from which the keys of both ends follow, noted while
+ * OpenSSL performs a handshake.
  */
 #ifndef SWEET_TLS_OPENSSL_SECRETS_H
 #define SWEET_TLS_OPENSSL_SECRETS_H
@@ -10,16 +10,17 @@
 
 #include "tls/tls-openssl-record.h"
 
+/* All zero: none yet. */
 struct tls_secrets {
 	unsigned char client[TLS_SECRET_MAX], server[TLS_SECRET_MAX];
 	size_t client_length, server_length;
 	uint64_t sealed; /* records that were made with the server's */
 };
 
-/* Call it once for each context: its connections keep their secrets. */
-void openssl_secrets_keep(SSL_CTX *context);
+/* Returns a context whose connections' secrets can be noted, or NULL without memory. */
+SSL_CTX *openssl_secrets_context(const SSL_METHOD *method);
 
-/* Returns NULL if the handshake is not over, without memory, or before TLS 1.3. */
-const struct tls_secrets *openssl_secrets(const SSL *ssl);
+/* Until the next call, what this thread does for handshakes is noted there; NULL: nowhere. */
+void openssl_secrets_note(struct tls_secrets *secrets);
 
 #endif

@@ -185,7 +185,6 @@ static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 	SSL_CTX_set_tlsext_servername_callback(context, confirm_name);
 	SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
 	SSL_CTX_set_tlsext_status_cb(context, add_staple);
-	openssl_secrets_keep(context);
 	return SSL_CTX_set_min_proto_version(context, profile == TLS_MODERN ? TLS1_3_VERSION
 									    : TLS1_2_VERSION) &&
 	       SSL_CTX_set_cipher_list(context, INTERMEDIATE) &&
@@ -280,7 +279,7 @@ static struct tls_identity *identity_new(void)
 
 	pthread_once(&once, make_slot);
 	if (identity)
-		identity->context = SSL_CTX_new(TLS_server_method());
+		identity->context = openssl_secrets_context(TLS_server_method());
 	if (identity && identity->context &&
 	    SSL_CTX_set_ex_data(identity->context, slot, identity) == 1)
 		return identity;
