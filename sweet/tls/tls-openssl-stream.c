@@ -159,7 +159,7 @@ static void drop_partial(struct tls_stream *stream)
 static ssize_t take_alert(struct tls_stream *stream, const unsigned char *content, size_t length)
 {
 	if (length != 2)
-		return fail(stream, SSL_AD_DECODE_ERROR);
+		return fail(stream, length ? SSL_AD_DECODE_ERROR : SSL_AD_UNEXPECTED_MESSAGE);
 	if (content[1] == SSL_AD_CLOSE_NOTIFY) {
 		stream->ended = true;
 		return TLS_ENDED;
