@@ -9,7 +9,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/base/slice.h sweet/base/clock.h \
 	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
 	sweet/tls/tls-openssl-client.c sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
-	sweet/tls/tls-openssl-memory.c \
+	sweet/tls/tls-openssl-memory.c sweet/tls/tls-openssl-hello.c \
 	sweet/tls/tls-openssl-record.c sweet/tls/tls-openssl-record.h \
 	sweet/tls/tls-openssl-output.c sweet/tls/tls-openssl-output.h \
 	sweet/tls/tls-openssl-secrets.c sweet/tls/tls-openssl-secrets.h \

@@ -125,32 +125,6 @@ static BIO *memory_of(struct tls_channel *channel)
 
 /* --- the name that the client wants ---------------------------------------------------------- */
 
-/* Reads the extension (RFC 6066, section 3); returns false if there is no name in it. */
-static bool wanted_name(SSL *ssl, const char **name, size_t *length)
-{
-	const unsigned char *at;
-	size_t left, list;
-
-	if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &at, &left) || left < 5)
-		return false;
-	list = (size_t)at[0] << 8 | at[1];
-	*length = (size_t)at[3] << 8 | at[4];
-	*name = (const char *)at + 5;
-	return list == left - 2 && at[2] == TLSEXT_NAMETYPE_host_name && *length <= left - 5;
-}
-
-/* Whether the client speaks nothing but acme-tls/1 (RFC 8737, section 3; RFC 7301, section 3.1). */
-static bool wants_answer(SSL *ssl)
-{
-	static const unsigned char only[] = "\0\x0b\x0a" TLS_CHALLENGE_PROTOCOL;
-	const unsigned char *at;
-	size_t length;
-
-	return SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation,
-					 &at, &length) &&
-	       length == sizeof(only) - 1 && memcmp(at, only, length) == 0;
-}
-
 static bool use_identity(SSL *ssl, const struct tls_identity *identity)
 {
 	struct tls_channel *channel = SSL_get_app_data(ssl);
@@ -192,9 +166,9 @@ int openssl_choose(SSL *ssl, int *alert, void *context)
 	size_t length = 0;
 
 	(void)context;
-	if (!wanted_name(ssl, &name, &length))
+	if (!openssl_hello_name(ssl, &name, &length))
 		return SSL_CLIENT_HELLO_SUCCESS;
-	if (wants_answer(ssl) && use_answer(ssl, name, length))
+	if (openssl_hello_wants_answer(ssl) && use_answer(ssl, name, length))
 		return SSL_CLIENT_HELLO_SUCCESS;
 	identity = channel->chooser->choose(channel->chooser, name, length);
 	if (identity && use_identity(ssl, identity))
@@ -342,6 +316,17 @@ static bool keep_client(struct tls_channel *channel)
 	       openssl_channel_variables(channel, &length);
 }
 
+/* The kernel did not take the key of the socket that the handshake was written to. */
+static void use_memory(struct tls_channel *channel)
+{
+	BIO *memory = SSL_get_rbio(channel->ssl);
+
+	if (SSL_get_wbio(channel->ssl) == memory)
+		return;
+	BIO_up_ref(memory);
+	SSL_set0_wbio(channel->ssl, memory);
+}
+
 /* If it cannot, OpenSSL makes and reads the records. */
 static void hand_over(struct tls_channel *channel)
 {
@@ -366,7 +351,6 @@ static void hand_over(struct tls_channel *channel)
 
 int openssl_handshake(struct tls_channel *channel)
 {
-	BIO *memory = SSL_get_rbio(channel->ssl);
 	int done;
 
 	forget_errors();
@@ -380,15 +364,11 @@ int openssl_handshake(struct tls_channel *channel)
 	if (channel->kernel) {
 		SSL_set_msg_callback(channel->ssl, watch_keys);
 		SSL_set_msg_callback_arg(channel->ssl, channel);
-		drop_secrets(channel);
-		return 0;
+	} else {
+		use_memory(channel);
+		if (SSL_version(channel->ssl) == TLS1_3_VERSION)
+			hand_over(channel);
 	}
-	if (SSL_get_wbio(channel->ssl) != memory) {
-		BIO_up_ref(memory);
-		SSL_set0_wbio(channel->ssl, memory);
-	}
-	if (SSL_version(channel->ssl) == TLS1_3_VERSION)
-		hand_over(channel);
 	drop_secrets(channel);
 	return 0;
 }
@@ -438,16 +418,14 @@ static bool write_together(struct tls_channel *channel, const struct iovec *piec
 {
 	char copy[TLS_RECORD_MAX];
 	const char *data = copy;
-	size_t length = 0, written;
+	size_t length, written;
 	int done;
 
 	if (count == 1) {
 		data = pieces->iov_base;
 		length = pieces->iov_len;
-	}
-	for (unsigned i = 0; count > 1 && i < count; i++) {
-		memcpy(copy + length, pieces[i].iov_base, pieces[i].iov_len);
-		length += pieces[i].iov_len;
+	} else {
+		length = tls_record_gather(pieces, count, copy);
 	}
 	forget_errors();
 	done = SSL_write_ex(channel->ssl, data, length, &written);

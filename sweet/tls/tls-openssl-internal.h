@@ -9,6 +9,7 @@
  *   tls-openssl-output.c   records that wait to be sent
  *   tls-openssl-secrets.c  the secrets that a handshake of TLS 1.3 has agreed
  *   tls-openssl-stream.c   what TLS 1.3 sends after the handshake
+ *   tls-openssl-hello.c    what a client wants
  *   tls-openssl-channel.c  the server's end of a connection
  *   tls-openssl.c          identities: certificates and rules; the table
  */
@@ -65,6 +66,14 @@ char *openssl_variables(const struct tls_agreed *agreed, const SSL *ssl, size_t 
 
 /* Call it once, before any other function of OpenSSL. */
 void openssl_memory_init(void);
+
+/* --- tls-openssl-hello.c --- */
+
+/* Reads the name of the host (RFC 6066, section 3); returns false if there is none. */
+bool openssl_hello_name(SSL *ssl, const char **name, size_t *length);
+
+/* Whether the client speaks nothing but acme-tls/1 (RFC 8737, section 3; RFC 7301, section 3.1). */
+bool openssl_hello_wants_answer(SSL *ssl);
 
 /* --- tls-openssl-channel.c --- */
 

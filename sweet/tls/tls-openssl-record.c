@@ -10,11 +10,9 @@
 #include <openssl/ssl.h>
 
 #include "tls/tls-openssl-record.h"
-#include "tls/tls.h"
 
 #define TAG 16u
-#define INNER_MAX (TLS_RECORD_MAX + 1u) /* content, its type, and padding */
-#define WORN (UINT64_C(1) << 24)	/* of 24 million records that AES-GCM may encrypt */
+#define WORN (UINT64_C(1) << 24) /* of 24 million records that AES-GCM may encrypt */
 /* To copy a short piece, so that it is encrypted with its neighbours, costs less than a call. */
 #define TOGETHER_MAX 4096u
 
@@ -170,6 +168,17 @@ static bool next_record(struct tls_key *key)
 
 /* --- making records ---------------------------------------------------------------------------- */
 
+size_t tls_record_gather(const struct iovec *pieces, unsigned count, void *to)
+{
+	size_t length = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		memcpy((char *)to + length, pieces[i].iov_base, pieces[i].iov_len);
+		length += pieces[i].iov_len;
+	}
+	return length;
+}
+
 static bool encrypt(EVP_CIPHER_CTX *cipher, unsigned char *out, const void *data, size_t length)
 {
 	int made;
@@ -191,12 +200,8 @@ static bool encrypt_pieces(EVP_CIPHER_CTX *cipher, const struct iovec *pieces, u
 static bool encrypt_together(EVP_CIPHER_CTX *cipher, const struct iovec *pieces, unsigned count,
 			     unsigned char type, unsigned char *out)
 {
-	size_t length = 0;
+	size_t length = tls_record_gather(pieces, count, out);
 
-	for (unsigned i = 0; i < count; i++) {
-		memcpy(out + length, pieces[i].iov_base, pieces[i].iov_len);
-		length += pieces[i].iov_len;
-	}
 	out[length++] = type;
 	return encrypt(cipher, out, out, length);
 }
@@ -214,7 +219,7 @@ size_t tls_record_seal(struct tls_key *key, enum tls_content type, const struct 
 	record[1] = record[2] = 3;
 	record[3] = (unsigned char)((length + TAG) >> 8);
 	record[4] = (unsigned char)(length + TAG);
-	if (length > INNER_MAX || !next_record(key) ||
+	if (length > TLS_READ_ROOM || !next_record(key) ||
 	    EVP_EncryptUpdate(key->cipher, NULL, &made, record, TLS_RECORD_HEADER) != 1)
 		return 0;
 	if (!(length <= TOGETHER_MAX ? encrypt_together : encrypt_pieces)(
@@ -234,7 +239,7 @@ ssize_t tls_record_length(const unsigned char header[TLS_RECORD_HEADER])
 	/* What is not encrypted has no place here (section 5).  The version is ignored (5.1). */
 	if (header[0] != TLS_DATA)
 		return -SSL_AD_UNEXPECTED_MESSAGE;
-	if (length > INNER_MAX + TAG)
+	if (length > TLS_READ_ROOM + TAG)
 		return -SSL_AD_RECORD_OVERFLOW;
 	if (length < TAG)
 		return -SSL_AD_BAD_RECORD_MAC;

@@ -17,10 +17,12 @@
 
 #include <openssl/evp.h>
 
+#include "tls/tls.h"
+
 #define TLS_SECRET_MAX 48u   /* bytes */
 #define TLS_RECORD_HEADER 5u /* bytes of a record before what is encrypted */
 #define TLS_RECORD_MORE 22u  /* bytes that a record has more than its content: with type and tag */
-#define TLS_RECORD_WIRE_MAX (TLS_RECORD_HEADER + 16384u + 256u)
+#define TLS_RECORD_WIRE_MAX (TLS_RECORD_MAX + TLS_RECORD_MORE)
 
 enum tls_content { TLS_CHANGE_CIPHER = 20, TLS_ALERT = 21, TLS_HANDSHAKE = 22, TLS_DATA = 23 };
 
@@ -46,6 +48,9 @@ bool tls_key_renew(struct tls_key *key);
 
 /* Whether it has made as many records as it may (section 5.5): renew it. */
 bool tls_key_is_worn(const struct tls_key *key);
+
+/* Copies the pieces, one after the other; returns their bytes. */
+size_t tls_record_gather(const struct iovec *pieces, unsigned count, void *to);
 
 /*
  * Makes a record of the pieces, together at most 16,384 bytes, at *record, which has room for them

@@ -16,10 +16,9 @@
 #include "tls/tls-openssl-stream.h"
 
 #define IDLE_MAX 32u /* key updates, warnings and empty records, one after the other */
-#define USER_CANCELED 90u
 #define KEY_UPDATE_LENGTH 5u
 
-static const unsigned char key_update[KEY_UPDATE_LENGTH - 1] = {24, 0, 0, 1};
+static const unsigned char key_update[KEY_UPDATE_LENGTH - 1] = {SSL3_MT_KEY_UPDATE, 0, 0, 1};
 
 /* --- sending --------------------------------------------------------------------------------- */
 
@@ -106,15 +105,23 @@ static bool fill(struct tls_stream *stream, size_t length)
 	return stream->partial_length >= length;
 }
 
+/* Returns the length of a record with that header, or TLS_FAILED. */
+static ssize_t length_of(struct tls_stream *stream, const unsigned char *header)
+{
+	ssize_t length = tls_record_length(header);
+
+	return length < 0 ? fail(stream, (unsigned char)-length) : length;
+}
+
 static ssize_t find_partial(struct tls_stream *stream, const unsigned char **record)
 {
 	ssize_t length;
 
 	if (!fill(stream, TLS_RECORD_HEADER))
 		return TLS_MORE;
-	length = tls_record_length(stream->partial);
+	length = length_of(stream, stream->partial);
 	if (length < 0)
-		return fail(stream, (unsigned char)-length);
+		return length;
 	if (!fill(stream, (size_t)length))
 		return TLS_MORE;
 	*record = stream->partial;
@@ -131,9 +138,9 @@ static ssize_t find_record(struct tls_stream *stream, const unsigned char **reco
 	if (stream->input_length == 0)
 		return TLS_MORE;
 	if (stream->input_length >= TLS_RECORD_HEADER) {
-		length = tls_record_length(stream->input);
+		length = length_of(stream, stream->input);
 		if (length < 0)
-			return fail(stream, (unsigned char)-length);
+			return length;
 		if (stream->input_length >= (size_t)length) {
 			*record = stream->input;
 			stream->input += length;
@@ -164,7 +171,7 @@ static ssize_t take_alert(struct tls_stream *stream, const unsigned char *conten
 		stream->ended = true;
 		return TLS_ENDED;
 	}
-	if (content[1] == USER_CANCELED)
+	if (content[1] == SSL_AD_USER_CANCELLED)
 		return 0;
 	stream->failed = stream->theirs = true;
 	stream->alert = content[1];
