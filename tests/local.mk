@@ -236,6 +236,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
 	tests/unit/sweet/base/test-body-queue \
+	tests/unit/sweet/base/test-spare-memory \
 	tests/unit/sweet/backend/test-backend-call \
 	tests/unit/sweet/backend/test-response-queue \
 	tests/unit/sweet/process/test-supervisor \
@@ -894,6 +895,9 @@ tests_unit_sweet_event_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_data_path_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_data_path_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_base_test_spare_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_spare_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_spare_memory_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_body_queue_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_body_queue_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_body_queue_LDADD = $(sweet_unit_ldadd)

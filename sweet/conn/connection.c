@@ -454,7 +454,7 @@ void connection_close_all(struct thread *thread)
 	while (thread->connections)
 		close_now(thread->connections);
 	output_free_spare(thread);
-	session_free_spare(thread);
+	session_free_memory(thread);
 	connection_held_close(thread);
 	path_memory_free(thread->paths);
 	thread->paths = NULL;

@@ -23,6 +23,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/spare-memory.h"
 #include "conn/session.h"
 #include "conn/stream-head.h"
 
@@ -50,6 +51,7 @@ struct stream {
 };
 
 struct session_message {
+	struct spare_memory *memory;  /* the thread's */
 	struct session_block *blocks; /* memory of its own; the first has room */
 	struct iovec *pieces;
 	struct stream **owners; /* of the memory that a piece refers to; NULL: a block */
@@ -78,6 +80,7 @@ struct session {
 	struct session_message message;
 	struct stream *streams;
 	unsigned stream_count;
+	struct stream *found;	 /* the last one that a callback was for; or NULL */
 	struct stream *current;	 /* whose bytes are being processed; NULL: it has been closed */
 	struct stream *opening;	 /* whose head has not come as a whole */
 	struct stream_head head; /* that of `opening` */
@@ -161,11 +164,8 @@ void stream_sent(struct stream *stream);
 /* Returns a stream of the session, without a request; NULL without memory. */
 struct stream *stream_open(struct session *session, int32_t id);
 
-/* Frees the memory that the thread keeps for further streams. */
-void stream_free_spare(struct thread *thread);
-
 /* Returns the stream with that number, if it still has a connection. */
-struct stream *stream_find(const struct session *session, int32_t id);
+struct stream *stream_find(struct session *session, int32_t id);
 
 /*
  * The client may send as many bytes as the stream has processed; those that it has saved count only

@@ -14,7 +14,7 @@
  */
 #define BYTES_MAX (112u << 10)
 #define PIECES_MAX 60u
-#define BLOCK_ROOM 8000u /* bytes */
+#define BLOCK_ROOM (8192u - sizeof(struct session_block)) /* bytes */
 
 struct session_block {
 	struct session_block *next;
@@ -27,10 +27,15 @@ bool session_message_is_full(const struct session_message *message)
 	return message->bytes >= BYTES_MAX || message->count >= PIECES_MAX;
 }
 
-static void add_block(struct session_message *message, struct session_block *block, size_t room)
+static struct session_block *add_block(struct session_message *message, size_t room)
 {
+	struct session_block *block = spare_memory_take(message->memory, sizeof(*block) + room);
+
+	if (!block)
+		return NULL;
 	*block = (struct session_block){.next = message->blocks, .room = room};
 	message->blocks = block;
+	return block;
 }
 
 char *session_message_reserve(struct session_message *message, size_t length)
@@ -38,10 +43,9 @@ char *session_message_reserve(struct session_message *message, size_t length)
 	struct session_block *block = message->blocks;
 
 	if (!block || length > block->room - block->used) {
-		block = g_try_malloc(sizeof(*block) + MAX(length, BLOCK_ROOM));
+		block = add_block(message, MAX(length, BLOCK_ROOM));
 		if (!block)
 			return NULL;
-		add_block(message, block, MAX(length, BLOCK_ROOM));
 	}
 	return block->data + block->used;
 }
@@ -125,8 +129,9 @@ void session_message_release(struct session_message *message, struct stream *str
 	for (unsigned i = 0; i < message->count; i++)
 		if (message->owners[i] == stream)
 			bytes += message->pieces[i].iov_len;
-	block = g_malloc(sizeof(*block) + bytes);
-	add_block(message, block, bytes);
+	block = add_block(message, bytes);
+	if (!block)
+		g_error("no memory");
 	block->used = bytes;
 	at = block->data;
 	for (unsigned i = 0; i < message->count; i++) {
@@ -145,13 +150,13 @@ void session_message_release(struct session_message *message, struct stream *str
 	stream->in_message = stream->referred = false;
 }
 
-static void free_blocks(struct session_message *message, struct session_block *until)
+static void free_blocks(struct session_message *message)
 {
-	while (message->blocks != until) {
+	while (message->blocks) {
 		struct session_block *block = message->blocks;
 
 		message->blocks = block->next;
-		g_free(block);
+		spare_memory_give_back(message->memory, block);
 	}
 }
 
@@ -184,11 +189,7 @@ bool session_message_copied(struct session_message *message, void (*sent)(struct
 
 void session_message_done(struct session_message *message, void (*sent)(struct stream *stream))
 {
-	if (message->blocks) {
-		free_blocks(message, message->blocks->next ? NULL : message->blocks);
-		if (message->blocks)
-			message->blocks->used = 0;
-	}
+	free_blocks(message);
 	message->count = 0;
 	message->bytes = 0;
 	(void)complete(message, true, sent);
@@ -196,7 +197,7 @@ void session_message_done(struct session_message *message, void (*sent)(struct s
 
 void session_message_free(struct session_message *message)
 {
-	free_blocks(message, NULL);
+	free_blocks(message);
 	free(message->pieces);
 	free(message->owners);
 	free(message->streams);

@@ -55,7 +55,7 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
 	stream = stream_open(session, frame->hd.stream_id);
 	if (!stream)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	session->opening = stream;
+	session->opening = session->found = stream;
 	stream_head_reset(&session->head, connection_limits(session->connection)->max_header);
 	return nghttp2_session_set_stream_user_data(http2, frame->hd.stream_id, stream);
 }

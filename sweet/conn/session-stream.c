@@ -13,11 +13,6 @@
 #include "conn/session-internal.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
-#ifdef __SANITIZE_ADDRESS__
-#define SPARE_MAX 0 /* not kept, as in output.c */
-#else
-#define SPARE_MAX 32u /* streams whose memory is kept: more than are started together */
-#endif
 
 /* The stream's end is to be sent, but its connection has ended already. */
 static char ends_alone;
@@ -27,11 +22,18 @@ static struct stream *stream_of(const struct connection *connection)
 	return (struct stream *)(uintptr_t)connection;
 }
 
-struct stream *stream_find(const struct session *session, int32_t id)
+struct stream *stream_find(struct session *session, int32_t id)
 {
-	void *found = nghttp2_session_get_stream_user_data(session->http2, id);
+	void *found;
 
-	return found == &ends_alone ? NULL : found;
+	/* The callbacks for a frame follow each other. */
+	if (session->found && session->found->id == id)
+		return session->found;
+	found = nghttp2_session_get_stream_user_data(session->http2, id);
+	if (!found || found == &ends_alone)
+		return NULL;
+	session->found = found;
+	return found;
 }
 
 void session_wake(struct session *session)
@@ -46,7 +48,7 @@ void session_wake(struct session *session)
 ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
 		    nghttp2_data_source *source, void *context)
 {
-	const struct session *session = context;
+	struct session *session = context;
 	const struct stream *stream;
 	size_t left;
 
@@ -55,10 +57,10 @@ ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t mo
 	if (session_message_is_full(&session->message))
 		return NGHTTP2_ERR_PAUSE;
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-	stream = nghttp2_session_get_stream_user_data(http2, id);
-	if (!stream)
+	stream = stream_find(session, id);
+	if (!stream && nghttp2_session_get_stream_user_data(http2, id) != &ends_alone)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-	if (stream == (const void *)&ends_alone || stream->ends) {
+	if (!stream || stream->ends) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		return 0;
 	}
@@ -268,6 +270,8 @@ static void unlink_stream(struct stream *stream)
 	if (stream->next)
 		stream->next->link = stream->link;
 	session->stream_count--;
+	if (session->found == stream)
+		session->found = NULL;
 	if (session->current == stream)
 		session->current = NULL;
 	if (session->opening == stream)
@@ -299,35 +303,7 @@ static void close_stream(struct connection *connection)
 
 static void free_stream(struct connection *connection)
 {
-	struct stream *stream = stream_of(connection);
-	struct thread *thread = connection->thread;
-
-	if (thread->spare_stream_count == SPARE_MAX) {
-		free(stream);
-		return;
-	}
-	stream->next = thread->spare_streams;
-	thread->spare_streams = stream;
-	thread->spare_stream_count++;
-}
-
-static struct stream *take_spare(struct thread *thread)
-{
-	struct stream *stream = thread->spare_streams;
-
-	if (stream) {
-		thread->spare_streams = stream->next;
-		thread->spare_stream_count--;
-	}
-	return stream;
-}
-
-void stream_free_spare(struct thread *thread)
-{
-	struct stream *stream;
-
-	while ((stream = take_spare(thread)))
-		free(stream);
+	spare_memory_give_back(connection->thread->session_memory, stream_of(connection));
 }
 
 static const struct connection_transport transport = {
@@ -347,13 +323,11 @@ static const struct connection_transport transport = {
 struct stream *stream_open(struct session *session, int32_t id)
 {
 	struct connection *carrier = session->connection;
-	struct stream *stream = take_spare(carrier->thread);
+	struct stream *stream =
+		spare_memory_take_zeroed(carrier->thread->session_memory, 1, sizeof(*stream));
 
 	if (!stream)
-		stream = malloc(sizeof(*stream));
-	if (!stream)
 		return NULL;
-	memset(stream, 0, sizeof(*stream));
 	stream->connection.transport = &transport;
 	stream->connection.handlers = carrier->handlers;
 	stream->connection.carrier = carrier;

@@ -75,10 +75,43 @@ void session_init(struct thread *thread)
 	loop_hook_add(thread->loop, &thread->session_hook);
 }
 
-void session_free_spare(struct thread *thread)
+/* Returns NULL without any. */
+static struct spare_memory *memory_of(struct thread *thread)
 {
-	stream_free_spare(thread);
+	if (!thread->session_memory)
+		thread->session_memory = spare_memory_new();
+	return thread->session_memory;
 }
+
+void session_free_memory(struct thread *thread)
+{
+	spare_memory_free(thread->session_memory);
+	thread->session_memory = NULL;
+}
+
+/* --- where libnghttp2 gets its memory ------------------------------------------------------------ */
+
+static void *take(size_t length, void *of_thread)
+{
+	return spare_memory_take(of_thread, length);
+}
+
+static void *take_zeroed(size_t count, size_t length, void *of_thread)
+{
+	return spare_memory_take_zeroed(of_thread, count, length);
+}
+
+static void *change(void *memory, size_t length, void *of_thread)
+{
+	return spare_memory_change(of_thread, memory, length);
+}
+
+static void give_back(void *memory, void *of_thread)
+{
+	spare_memory_give_back(of_thread, memory);
+}
+
+/* --- its life ------------------------------------------------------------------------------------ */
 
 bool session_open(struct connection *connection)
 {
@@ -90,15 +123,18 @@ bool session_open(struct connection *connection)
 		 (uint32_t)limits->max_header + 32 * limits->max_fields},
 		{NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
 	};
-	struct session *session = calloc(1, sizeof(*session));
+	struct spare_memory *memory = memory_of(connection->thread);
+	nghttp2_mem calls = {memory, take, give_back, take_zeroed, change};
+	struct session *session = memory ? calloc(1, sizeof(*session)) : NULL;
 
 	if (!session)
 		return false;
+	session->message.memory = memory;
 	session->connection = connection;
 	session->waking.data = session;
 	session->frames.preface = strlen(SESSION_PREFACE);
 	session->begun_with = connection->thread->config_ref;
-	if (nghttp2_session_server_new2(&session->http2, callbacks, session, options) ||
+	if (nghttp2_session_server_new3(&session->http2, callbacks, session, options, &calls) ||
 	    nghttp2_submit_settings(session->http2, NGHTTP2_FLAG_NONE, settings,
 				    G_N_ELEMENTS(settings)) ||
 	    nghttp2_session_set_local_window_size(session->http2, NGHTTP2_FLAG_NONE, 0,

@@ -12,8 +12,8 @@
 /* For the thread, before its loop runs. */
 void session_init(struct thread *thread);
 
-/* Frees memory that the thread keeps; it has no sessions any more. */
-void session_free_spare(struct thread *thread);
+/* Frees the memory of the thread's sessions, of which none is left. */
+void session_free_memory(struct thread *thread);
 
 /* The connection becomes a session.  Returns false without memory. */
 bool session_open(struct connection *connection);

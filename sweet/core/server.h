@@ -152,8 +152,7 @@ struct thread {
 	struct loop_hook handshake_hook;
 	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
 	GQueue sessions;
-	struct stream *spare_streams; /* of session-stream.c, with the next field */
-	unsigned spare_stream_count;
+	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct path_memory *paths;	   /* of phase-scope.c; NULL until it is needed */

@@ -7,9 +7,21 @@
 
 #include "suite.h"
 
+static struct spare_memory *memory;
 static struct session_message message;
 static struct stream streams[3];
 static char text[4096];
+
+static void begin(void)
+{
+	memory = message.memory = spare_memory_new();
+	ck_assert_ptr_nonnull(memory);
+}
+
+static void end(void)
+{
+	spare_memory_free(memory);
+}
 
 static void check_bytes(const char *wanted)
 {
@@ -146,6 +158,7 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
+	tcase_add_checked_fixture(tcase, begin, end);
 	tcase_add_test(tcase, test_bytes);
 	tcase_add_test(tcase, test_release);
 	tcase_add_test(tcase, test_end_at_completion);

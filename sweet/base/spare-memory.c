@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spare-memory.c - see spare-memory.h: a list for each class of lengths.
+ *
+ * Before each piece is its class, for its end.  Longer pieces than those of the last class have
+ * their lengths there, and are not kept.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spare-memory.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define MOST 0 /* so that its use after its end is found */
+#else
+#define MOST SPARE_MEMORY_MOST
+#endif
+
+/* Up to SMALL_MOST bytes a class has multiples of SMALL_STEP, then of LARGE_STEP. */
+#define SMALL_STEP 64u
+#define SMALL_MOST 1024u
+#define LARGE_STEP 1024u
+#define LARGE_MOST 8192u
+#define SMALL_CLASSES (SMALL_MOST / SMALL_STEP)
+#define CLASSES (SMALL_CLASSES + LARGE_MOST / LARGE_STEP - 1)
+
+struct piece {
+	struct piece *next; /* while it is kept */
+	size_t room;	    /* bytes that follow */
+	max_align_t content[];
+};
+
+struct spare_memory {
+	struct piece *kept[CLASSES];
+	size_t bytes; /* of those */
+};
+
+/* For 1 to LARGE_MOST bytes. */
+static unsigned class_of(size_t length)
+{
+	return length <= SMALL_MOST ? (unsigned)(length - 1) / SMALL_STEP
+				    : SMALL_CLASSES - 1 + (unsigned)(length - 1) / LARGE_STEP;
+}
+
+static size_t room_of(size_t length)
+{
+	size_t step = length <= SMALL_MOST ? SMALL_STEP : LARGE_STEP;
+
+	return length <= LARGE_MOST ? (length + step - 1) / step * step : length;
+}
+
+static struct piece *piece_of(void *memory)
+{
+	return (struct piece *)((char *)memory - offsetof(struct piece, content));
+}
+
+struct spare_memory *spare_memory_new(void)
+{
+	return calloc(1, sizeof(struct spare_memory));
+}
+
+void spare_memory_free(struct spare_memory *spare)
+{
+	struct piece *piece;
+
+	for (unsigned i = 0; spare && i < CLASSES; i++) {
+		while ((piece = spare->kept[i])) {
+			spare->kept[i] = piece->next;
+			free(piece);
+		}
+	}
+	free(spare);
+}
+
+void *spare_memory_take(struct spare_memory *spare, size_t length)
+{
+	struct piece *piece, **kept;
+
+	if (length == 0)
+		length = 1;
+	if (length <= LARGE_MOST) {
+		kept = &spare->kept[class_of(length)];
+		piece = *kept;
+		if (piece) {
+			*kept = piece->next;
+			spare->bytes -= piece->room;
+			return piece->content;
+		}
+	}
+	length = room_of(length);
+	if (length > PTRDIFF_MAX - sizeof(*piece))
+		return NULL;
+	piece = malloc(sizeof(*piece) + length);
+	if (!piece)
+		return NULL;
+	piece->room = length;
+	return piece->content;
+}
+
+void *spare_memory_take_zeroed(struct spare_memory *spare, size_t count, size_t length)
+{
+	size_t bytes;
+	void *memory;
+
+	if (__builtin_mul_overflow(count, length, &bytes))
+		return NULL;
+	memory = spare_memory_take(spare, bytes);
+	return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+void *spare_memory_change(struct spare_memory *spare, void *memory, size_t length)
+{
+	size_t room = memory ? piece_of(memory)->room : 0;
+	void *changed;
+
+	if (memory && length == 0) {
+		spare_memory_give_back(spare, memory);
+		return NULL;
+	}
+	if (memory && room == room_of(length))
+		return memory;
+	changed = spare_memory_take(spare, length);
+	if (changed && memory) {
+		memcpy(changed, memory, length < room ? length : room);
+		spare_memory_give_back(spare, memory);
+	}
+	return changed;
+}
+
+void spare_memory_give_back(struct spare_memory *spare, void *memory)
+{
+	struct piece *piece, **kept;
+
+	if (!memory)
+		return;
+	piece = piece_of(memory);
+	if (piece->room > LARGE_MOST || spare->bytes + piece->room > MOST) {
+		free(piece);
+		return;
+	}
+	kept = &spare->kept[class_of(piece->room)];
+	piece->next = *kept;
+	*kept = piece;
+	spare->bytes += piece->room;
+}
