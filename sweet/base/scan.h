@@ -65,6 +65,12 @@ static inline scan_bytes scan_not_name(scan_bytes bytes)
 	return (scan_bytes)((bytes | 0x20) - 'a' > 'z' - 'a') & (scan_bytes)(bytes != '-');
 }
 
+/* What no line of a head has. */
+static inline scan_bytes scan_ends_line(scan_bytes bytes)
+{
+	return (scan_bytes)(bytes == '\r') | (scan_bytes)(bytes == '\n') | (scan_bytes)(bytes == 0);
+}
+
 static inline const char *scan_end(const char *at, const char *end, unsigned syntax_class,
 				   scan_bytes (*is_not)(scan_bytes bytes))
 {

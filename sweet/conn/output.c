@@ -319,12 +319,15 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	output->chunked = unknown && !http10 && !transaction->head_only && !transaction->tunnel;
 	if (transaction->tunnel)
 		at = APPEND(at, "Connection: Upgrade\r\n");
+	else if (transaction->http2)
+		; /* these fields are HTTP/1.1's (RFC 9113, section 8.2.2), as alignment is */
 	else if (!keep_alive)
 		at = APPEND(at, "Connection: close\r\n");
 	else if (http10)
 		at = APPEND(at, "Connection: keep-alive\r\n");
 	at = APPEND(at, "\r\n");
-	at = pad(output, lead, at);
+	if (!transaction->http2)
+		at = pad(output, lead, at);
 	output->head_length = (size_t)(at - output_bytes(output));
 	if (text_length && !transaction->head_only) {
 		at = append(at, text, text_length);

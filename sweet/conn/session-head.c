@@ -26,38 +26,40 @@ static bool is_framing(struct slice name)
 }
 
 /*
- * Returns a usual name, which the server writes in that case, as HTTP/2 has it: that one is not
- * copied.  Other names: no bytes.
+ * Finds a usual name, which the server writes in that case, at the start of a line.  Returns it as
+ * HTTP/2 has it: that one is not copied.  Other names: no bytes.
  */
-static struct slice find_usual(struct slice name)
+static struct slice find_usual(const char *line, size_t left)
 {
 #define TRY(written, lower)                                                                        \
-	if (memcmp(name.at, written, sizeof(written) - 1) == 0)                                    \
+	if (left > sizeof(written) && memcmp(line, written ":", sizeof(written)) == 0)             \
 	return SLICE(lower)
 	/* The compiler compares texts of a known length as numbers. */
-	switch (name.length) {
-	case 4:
-		TRY("Date", "date");
-		TRY("ETag", "etag");
-		TRY("Vary", "vary");
-		break;
-	case 6:
-		TRY("Server", "server");
-		break;
-	case 12:
-		TRY("Content-Type", "content-type");
-		break;
-	case 13:
+	switch (line[0]) {
+	case 'A':
 		TRY("Accept-Ranges", "accept-ranges");
+		break;
+	case 'C':
+		TRY("Content-Length", "content-length");
+		TRY("Content-Type", "content-type");
 		TRY("Cache-Control", "cache-control");
-		TRY("Last-Modified", "last-modified");
+		TRY("Content-Encoding", "content-encoding");
 		TRY("Content-Range", "content-range");
 		break;
-	case 14:
-		TRY("Content-Length", "content-length");
+	case 'D':
+		TRY("Date", "date");
 		break;
-	case 16:
-		TRY("Content-Encoding", "content-encoding");
+	case 'E':
+		TRY("ETag", "etag");
+		break;
+	case 'L':
+		TRY("Last-Modified", "last-modified");
+		break;
+	case 'S':
+		TRY("Server", "server");
+		break;
+	case 'V':
+		TRY("Vary", "vary");
 		break;
 	}
 #undef TRY
@@ -70,26 +72,28 @@ struct fields {
 	size_t count, room;
 };
 
-static bool add_field(struct fields *fields, struct slice name, struct slice value)
+static bool grow(struct fields *fields)
 {
-	struct slice lower;
+	size_t room = 2 * fields->room;
+	nghttp2_nv *at = g_try_renew(nghttp2_nv, fields->allocated, room);
 
-	if (fields->count == fields->room) {
-		size_t room = 2 * fields->room;
-		nghttp2_nv *at = g_try_renew(nghttp2_nv, fields->allocated, room);
+	if (!at)
+		return false;
+	if (!fields->allocated)
+		memcpy(at, fields->at, fields->count * sizeof(*at));
+	fields->at = fields->allocated = at;
+	fields->room = room;
+	return true;
+}
 
-		if (!at)
-			return false;
-		if (!fields->allocated)
-			memcpy(at, fields->at, fields->count * sizeof(*at));
-		fields->at = fields->allocated = at;
-		fields->room = room;
-	}
-	lower = find_usual(name);
+static inline bool add_field(struct fields *fields, struct slice name, uint8_t flags,
+			     struct slice value)
+{
+	if (fields->count == fields->room && !grow(fields))
+		return false;
 	fields->at[fields->count++] =
-		(nghttp2_nv){(uint8_t *)(uintptr_t)(lower.length ? lower.at : name.at),
-			     (uint8_t *)(uintptr_t)value.at, name.length, value.length,
-			     lower.length ? NGHTTP2_NV_FLAG_NO_COPY_NAME : NGHTTP2_NV_FLAG_NONE};
+		(nghttp2_nv){(uint8_t *)(uintptr_t)name.at, (uint8_t *)(uintptr_t)value.at,
+			     name.length, value.length, flags};
 	return true;
 }
 
@@ -100,19 +104,25 @@ static bool add_field(struct fields *fields, struct slice name, struct slice val
 static size_t list_fields(const char *head, size_t length, struct fields *fields)
 {
 	const char *end = head + length, *at = memchr(head, '\n', length);
-	bool added =
-		add_field(fields, SLICE(":status"), (struct slice){head + strlen("HTTP/1.1 "), 3});
+	bool added = add_field(fields, SLICE(":status"), NGHTTP2_NV_FLAG_NO_COPY_NAME,
+			       (struct slice){head + strlen("HTTP/1.1 "), 3});
 
 	for (at++; *at != '\r' && added;) {
-		const char *colon = at, *line_end;
+		struct slice name = find_usual(at, (size_t)(end - at)), value;
+		uint8_t flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;
+		const char *line_end;
 
-		while (*colon != ':')
-			colon++;
-		line_end = memchr(colon, '\r', (size_t)(end - colon));
-		if (!is_framing((struct slice){at, (size_t)(colon - at)}))
-			added = add_field(fields, (struct slice){at, (size_t)(colon - at)},
-					  field_trim((struct slice){
-						  colon + 1, (size_t)(line_end - colon) - 1}));
+		if (!name.length) {
+			name.at = at;
+			while (at[name.length] != ':')
+				name.length++;
+			flags = NGHTTP2_NV_FLAG_NONE;
+		}
+		value.at = at + name.length + 1;
+		line_end = memchr(value.at, '\r', (size_t)(end - value.at));
+		value.length = (size_t)(line_end - value.at);
+		if (name.at != at || !is_framing(name))
+			added = add_field(fields, name, flags, field_trim(value));
 		at = line_end + strlen("\r\n");
 	}
 	return added ? (size_t)(at + strlen("\r\n") - head) : 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scan.h"
 #include "http/request.h"
 #include "conn/stream-head.h"
 
@@ -45,15 +46,7 @@ static inline bool make_room(struct stream_head *head, size_t length)
 	return head->used + length <= head->room || grow(head, length);
 }
 
-static void put(struct stream_head *head, struct slice part)
-{
-	if (!part.length || !make_room(head, part.length))
-		return;
-	memcpy(head->text + head->used, part.at, part.length);
-	head->used += part.length;
-}
-
-static char *append(char *at, struct slice part)
+static inline char *append(char *at, struct slice part)
 {
 	if (part.length)
 		memcpy(at, part.at, part.length);
@@ -71,33 +64,34 @@ static void put_line(struct stream_head *head, struct slice name, struct slice v
 	head->used = (size_t)(at - head->text);
 }
 
-/* Copies a value that was put before the line. */
-static void put_pseudo(struct stream_head *head, enum stream_head_pseudo which)
+/* A value that was put before the lines; to be found again once there is room. */
+static struct slice pseudo(const struct stream_head *head, enum stream_head_pseudo which)
 {
-	size_t length = head->pseudo[which].length;
-
-	if (!length || !make_room(head, length))
-		return;
-	memcpy(head->text + head->used, head->text + head->pseudo[which].at, length);
-	head->used += length;
+	return (struct slice){head->text + head->pseudo[which].at, head->pseudo[which].length};
 }
 
 static void begin(struct stream_head *head)
 {
+	size_t authority = head->pseudo[HEAD_AUTHORITY].length;
 	bool tunnel = head->pseudo[HEAD_PATH].length == 0;
+	char *at;
 
 	if (head->start)
 		return;
 	head->start = head->used;
-	put_pseudo(head, HEAD_METHOD);
-	put(head, SLICE(" "));
-	put_pseudo(head, tunnel ? HEAD_AUTHORITY : HEAD_PATH);
-	put(head, SLICE(" HTTP/1.1\r\n"));
-	if (head->pseudo[HEAD_AUTHORITY].length) {
-		put(head, SLICE("Host: "));
-		put_pseudo(head, HEAD_AUTHORITY);
-		put(head, SLICE("\r\n"));
+	if (!make_room(head, head->pseudo[HEAD_METHOD].length + head->pseudo[HEAD_PATH].length +
+				     2 * authority + strlen("  HTTP/1.1\r\nHost: \r\n")))
+		return;
+	at = append(head->text + head->used, pseudo(head, HEAD_METHOD));
+	at = append(at, SLICE(" "));
+	at = append(at, pseudo(head, tunnel ? HEAD_AUTHORITY : HEAD_PATH));
+	at = append(at, SLICE(" HTTP/1.1\r\n"));
+	if (authority) {
+		at = append(at, SLICE("Host: "));
+		at = append(at, pseudo(head, HEAD_AUTHORITY));
+		at = append(at, SLICE("\r\n"));
 	}
+	head->used = (size_t)(at - head->text);
 }
 
 /* Neither may end a line, or a word of the request line. */
@@ -111,7 +105,12 @@ static bool is_word(struct slice value)
 
 static bool is_line(struct slice value)
 {
-	for (size_t i = 0; i < value.length; i++)
+	size_t i = 0;
+
+	for (; value.length - i >= SCAN_WIDTH; i += SCAN_WIDTH)
+		if (scan_first(scan_ends_line(scan_load(value.at + i))) < SCAN_WIDTH)
+			return false;
+	for (; i < value.length; i++)
 		if (value.at[i] == '\r' || value.at[i] == '\n' || value.at[i] == '\0')
 			return false;
 	return true;
@@ -144,7 +143,10 @@ static void add_pseudo(struct stream_head *head, struct slice name, struct slice
 		return;
 	head->pseudo[which].at = head->used;
 	head->pseudo[which].length = value.length;
-	put(head, value);
+	if (make_room(head, value.length)) {
+		append(head->text + head->used, value);
+		head->used += value.length;
+	}
 }
 
 static void add_cookie(struct stream_head *head, struct slice value)
@@ -168,8 +170,7 @@ static void add_cookie(struct stream_head *head, struct slice value)
 /* A Host field must not differ from the pseudo-field (RFC 9113, section 8.3.1). */
 static bool is_host_again(struct stream_head *head, struct slice value)
 {
-	struct slice host = {head->text + head->pseudo[HEAD_AUTHORITY].at,
-			     head->pseudo[HEAD_AUTHORITY].length};
+	struct slice host = pseudo(head, HEAD_AUTHORITY);
 
 	if (host.length == 0)
 		return false;
@@ -211,7 +212,8 @@ struct slice stream_head_end(struct stream_head *head, bool body)
 		put_line(head, SLICE("cookie"), (struct slice){head->cookies, head->cookies_used});
 	if (body && !head->length)
 		put_line(head, SLICE("transfer-encoding"), SLICE("chunked"));
-	put(head, SLICE("\r\n"));
+	if (make_room(head, strlen("\r\n")))
+		head->used = (size_t)(append(head->text + head->used, SLICE("\r\n")) - head->text);
 	return (struct slice){head->text + head->start, head->used - head->start};
 }
 
