@@ -124,8 +124,10 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 
 	while (flushed == 1 && at < end) {
 		size_t record = MIN(end - at, record_size(tls, total)), waiting;
-		ssize_t took = encrypt(tls, op, at, record);
+		ssize_t took;
 
+		tls_library->expect(tls->channel, MIN(end - at, BURST));
+		took = encrypt(tls, op, at, record);
 		if (took < 0) {
 			flushed = -errno;
 			break;

@@ -413,6 +413,11 @@ ssize_t openssl_read(struct tls_channel *channel, char *data)
 	return done ? (ssize_t)got : result_of(channel, done);
 }
 
+void openssl_expect(struct tls_channel *channel, size_t length)
+{
+	tls_output_expect(&channel->output, length);
+}
+
 /* OpenSSL takes one piece for a record. */
 static bool write_together(struct tls_channel *channel, const struct iovec *pieces, unsigned count)
 {

@@ -82,6 +82,7 @@ void openssl_channel_close(struct tls_channel *channel);
 void openssl_feed(struct tls_channel *channel, const char *data, size_t length);
 int openssl_handshake(struct tls_channel *channel);
 ssize_t openssl_read(struct tls_channel *channel, char *data);
+void openssl_expect(struct tls_channel *channel, size_t length);
 bool openssl_write(struct tls_channel *channel, const struct iovec *pieces, unsigned count);
 bool openssl_end(struct tls_channel *channel);
 const char *openssl_output(const struct tls_channel *channel, size_t *length);

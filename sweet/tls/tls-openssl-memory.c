@@ -1,29 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-memory.c - the buffers of records, which OpenSSL takes for each record and gives back,
- * so that a connection that waits has none.
+ * tls-openssl-memory.c - the buffers of records, which are taken for each record, or for those that
+ * are sent together, and given back, so that a connection that waits has none.
  *
- * They are too long for the lists of small blocks that malloc() has for each thread, and cost some
- * hundred instructions each.  Each thread therefore keeps the few that were used last, which are
- * still in the processor's cache, too.  Everything else comes from malloc().
+ * They are too long for the lists of small blocks that malloc() has for each thread; and the kernel
+ * gets them back from the end of the heap, and clears them again.  Each thread therefore keeps the
+ * few that were used last, which are still in the processor's cache, too.  Everything else comes
+ * from malloc().
  */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 
 #include "tls/tls-openssl-internal.h"
 
-/* A record of at most 16 KiB with its header, padding and code, and what OpenSSL adds to align it. */
-#define BUFFER_LEAST (16u << 10)
-#define BUFFER_ROOM (18u << 10)
-#define KEPT_MAX 4u /* of a connection: one to read, one to write */
+#define KEPT_MAX 4u
+/* By which most memory that is given back is seen to be none of them, without asking malloc(). */
+#define ALIGNMENT 1024u
+
+/* A buffer has the room of its class, which is for lengths above `least`. */
+static const struct class
+{
+	size_t least, room;
+	unsigned kept_max;
+} classes[] = {
+	/* A record with its header, padding and code, and what OpenSSL adds to align it; of a
+	 * connection: one to read, one to write. */
+	{16u << 10, 18u << 10, KEPT_MAX},
+	/* What tls-openssl-output.c has for records that are sent together. */
+	{64u << 10, 66u << 10, 1},
+};
+#define CLASSES (sizeof(classes) / sizeof(classes[0]))
 
 struct kept {
-	void *buffers[KEPT_MAX];
-	unsigned count;
+	void *buffers[CLASSES][KEPT_MAX];
+	unsigned count[CLASSES];
 	bool ends_with_thread;
 };
 
@@ -34,60 +50,96 @@ static void free_kept(void *of_thread)
 {
 	struct kept *these = of_thread;
 
-	while (these->count)
-		free(these->buffers[--these->count]);
+	for (unsigned i = 0; i < CLASSES; i++)
+		while (these->count[i])
+			free(these->buffers[i][--these->count[i]]);
 	/* Another key's destructor may give back one more. */
 	these->ends_with_thread = false;
 }
 
-static bool keep(void *buffer)
+/* Returns CLASSES for a length that no class has. */
+static unsigned class_of(size_t length)
+{
+	unsigned i;
+
+	for (i = 0; i < CLASSES; i++)
+		if (length > classes[i].least && length <= classes[i].room)
+			break;
+	return i;
+}
+
+/* The same for memory, whose room malloc() may have rounded up. */
+static unsigned class_of_memory(void *memory)
+{
+	unsigned i = CLASSES;
+	size_t room;
+
+	if ((uintptr_t)memory % ALIGNMENT == 0) {
+		room = malloc_usable_size(memory);
+		for (i = 0; i < CLASSES; i++)
+			if (room >= classes[i].room && room <= classes[i].room + 64)
+				break;
+	}
+	return i;
+}
+
+static bool keep(void *buffer, unsigned class)
 {
 	if (!kept.ends_with_thread)
 		kept.ends_with_thread = pthread_setspecific(key, &kept) == 0;
-	if (!kept.ends_with_thread || kept.count == KEPT_MAX)
+	if (!kept.ends_with_thread || kept.count[class] == classes[class].kept_max)
 		return false;
-	kept.buffers[kept.count++] = buffer;
+	kept.buffers[class][kept.count[class]++] = buffer;
 	return true;
-}
-
-static bool is_buffer(size_t room)
-{
-	return room > BUFFER_LEAST && room <= BUFFER_ROOM;
 }
 
 /* For a length of 0, OpenSSL expects NULL. */
 static void *take(size_t length, const char *file, int line)
 {
+	unsigned class = class_of(length);
+
 	(void)file;
 	(void)line;
-	if (!is_buffer(length))
+	if (class == CLASSES)
 		return length ? malloc(length) : NULL;
-	return kept.count ? kept.buffers[--kept.count] : malloc(BUFFER_ROOM);
+	return kept.count[class] ? kept.buffers[class][--kept.count[class]]
+				 : aligned_alloc(ALIGNMENT, classes[class].room);
 }
 
 static void give_back(void *memory, const char *file, int line)
 {
-	size_t room;
+	unsigned class;
 
 	(void)file;
 	(void)line;
 	if (!memory)
 		return;
-	/* malloc() may have rounded a length up. */
-	room = malloc_usable_size(memory);
-	if (room < BUFFER_ROOM || room > BUFFER_ROOM + 64 || !keep(memory))
+	class = class_of_memory(memory);
+	if (class == CLASSES || !keep(memory, class))
 		free(memory);
 }
 
+/* A buffer of a class is exchanged for another one, which may have been kept. */
 static void *change(void *memory, size_t length, const char *file, int line)
 {
+	void *changed;
+	size_t room;
+
 	if (!memory)
 		return take(length, file, line);
 	if (length == 0) {
 		give_back(memory, file, line);
 		return NULL;
 	}
-	return realloc(memory, length);
+	if (class_of(length) == CLASSES && class_of_memory(memory) == CLASSES)
+		return realloc(memory, length);
+	room = malloc_usable_size(memory);
+	changed = take(length, file, line);
+	if (changed) {
+		memcpy(changed, memory, length < room ? length : room);
+		give_back(memory, file, line);
+	}
+	return changed;
 }
 
 void openssl_memory_init(void)

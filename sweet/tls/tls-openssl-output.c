@@ -2,8 +2,8 @@
 /*
  * tls-openssl-output.c - see tls-openssl-output.h.
  *
- * The memory is that of a record at first, which the thread keeps (tls-openssl-memory.c), and grows
- * once for the records that are usually sent together.
+ * The memory is that of a record, or of the records that are usually sent together; the thread
+ * keeps both (tls-openssl-memory.c).
  */
 #include <stdbool.h>
 #include <string.h>
@@ -51,6 +51,12 @@ unsigned char *tls_output_room(struct tls_output *output, size_t more)
 			return NULL;
 	}
 	return output->bytes + output->to;
+}
+
+void tls_output_expect(struct tls_output *output, size_t length)
+{
+	if (output->room == 0 && length > TLS_RECORD_MAX)
+		(void)grow(output, OUTPUT_USUAL);
 }
 
 void tls_output_sent(struct tls_output *output, size_t length)

@@ -19,6 +19,9 @@ struct tls_output {
  */
 unsigned char *tls_output_room(struct tls_output *output, size_t more);
 
+/* Records of that many bytes of data follow: if it is empty, takes memory for them, or does nothing. */
+void tls_output_expect(struct tls_output *output, size_t length);
+
 /* The first bytes were sent; without any left it has no memory. */
 void tls_output_sent(struct tls_output *output, size_t length);
 

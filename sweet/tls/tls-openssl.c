@@ -329,6 +329,7 @@ static const struct tls_library openssl = {
 	.feed = openssl_feed,
 	.handshake = openssl_handshake,
 	.read = openssl_read,
+	.expect = openssl_expect,
 	.write = openssl_write,
 	.end = openssl_end,
 	.output = openssl_output,

@@ -120,6 +120,12 @@ struct tls_library {
 	ssize_t (*read)(struct tls_channel *channel, char *data);
 
 	/*
+	 * That many bytes of data are written before the output is sent: its memory is taken at
+	 * once.  Without this, or without memory, it grows with the records.
+	 */
+	void (*expect)(struct tls_channel *channel, size_t length);
+
+	/*
 	 * Makes one record of the pieces, together 1 to TLS_RECORD_MAX bytes, and adds it to the
 	 * output.  Returns false on failure.
 	 */

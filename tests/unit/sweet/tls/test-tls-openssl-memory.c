@@ -13,6 +13,7 @@
 #include "suite.h"
 
 #define RECORD (16384u + 400u) /* a record, and what OpenSSL adds */
+#define BURST 65792u	       /* records that are sent together */
 #define KEPT 4u
 
 static void *buffers[2 * KEPT];
@@ -60,6 +61,37 @@ START_TEST(used_again)
 }
 END_TEST
 
+/* A buffer of records that are sent together takes the place of one of a record, and has its bytes. */
+static void *grow(void *unused)
+{
+	char *record = OPENSSL_malloc(RECORD), *burst, *again;
+
+	memset(record, 'r', RECORD);
+	burst = OPENSSL_realloc(record, BURST);
+	ck_assert_ptr_nonnull(burst);
+	for (unsigned i = 0; i < RECORD; i++)
+		ck_assert_int_eq(burst[i], 'r');
+	memset(burst, 'b', BURST);
+	again = OPENSSL_malloc(RECORD);
+	ck_assert_ptr_eq(again, record);
+	OPENSSL_free(burst);
+	again = OPENSSL_realloc(again, BURST + 100);
+	ck_assert_ptr_eq(again, burst);
+	memset(again, 'c', BURST + 100);
+	OPENSSL_free(again);
+	/* And back. */
+	record = OPENSSL_realloc(OPENSSL_malloc(BURST), RECORD);
+	ck_assert_ptr_nonnull(record);
+	OPENSSL_free(record);
+	return unused;
+}
+
+START_TEST(grown)
+{
+	in_a_thread(grow);
+}
+END_TEST
+
 /* Under Valgrind and ASan, nothing is lost. */
 START_TEST(freed_with_the_thread)
 {
@@ -70,7 +102,7 @@ END_TEST
 
 static void *use_others(void *unused)
 {
-	static const size_t lengths[] = {1, 100, 16384, 18433, 65536};
+	static const size_t lengths[] = {1, 100, 16384, 18433, 65536, 67585};
 	char *grown = NULL;
 
 	(void)give_back_all(NULL);
@@ -102,6 +134,7 @@ static void fill(TCase *tcase)
 {
 	openssl_memory_init();
 	tcase_add_test(tcase, used_again);
+	tcase_add_test(tcase, grown);
 	tcase_add_test(tcase, freed_with_the_thread);
 	tcase_add_test(tcase, other_lengths);
 }

@@ -61,10 +61,31 @@ START_TEST(bound)
 }
 END_TEST
 
+/* Memory for what is expected does not grow meanwhile; for one record it is as without. */
+START_TEST(expected)
+{
+	const unsigned char *bytes;
+
+	tls_output_expect(&output, 16384);
+	ck_assert_ptr_null(output.bytes);
+	tls_output_expect(&output, 65536);
+	bytes = output.bytes;
+	ck_assert_ptr_nonnull(bytes);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert(add(16384 + 22, 'a'));
+		tls_output_expect(&output, 65536);
+		ck_assert_ptr_eq(output.bytes, bytes);
+	}
+	tls_output_sent(&output, output.to);
+	ck_assert_ptr_null(output.bytes);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, order);
 	tcase_add_test(tcase, bound);
+	tcase_add_test(tcase, expected);
 }
 
 RUN_SUITE("tls-openssl-output", fill)
