@@ -101,32 +101,46 @@ static bool expand(EVP_MAC_CTX *mac, const char *label, unsigned char *out, size
 	return good;
 }
 
-/* Takes the key that follows from the secret.  seals: 1, 0, or -1: as before. */
-static bool take_key(struct tls_key *key, int seals)
+/* seals: 1, 0, or -1: as before. */
+static bool use(struct tls_key *key, const unsigned char *bytes, int seals)
 {
-	unsigned char bytes[EVP_MAX_KEY_LENGTH];
+	key->number = 0;
+	return EVP_CipherInit_ex2(key->cipher, key->suite->cipher, bytes, key->iv, seals, NULL) ==
+	       1;
+}
+
+/* Uses what follows from the secret. */
+static bool derive(struct tls_key *key, int seals)
+{
+	unsigned char bytes[TLS_KEY_MAX];
 	EVP_MAC_CTX *mac = begin_mac(key);
 	bool good = mac && expand(mac, "tls13 key", bytes, key->suite->key_length) &&
 		    EVP_MAC_init(mac, NULL, 0, NULL) == 1 && /* once more, with the same secret */
-		    expand(mac, "tls13 iv", key->iv, sizeof(key->iv)) &&
-		    EVP_CipherInit_ex2(key->cipher, key->suite->cipher, bytes, key->iv, seals,
-				       NULL) == 1;
+		    expand(mac, "tls13 iv", key->iv, sizeof(key->iv)) && use(key, bytes, seals);
 
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 	EVP_MAC_CTX_free(mac);
-	key->number = 0;
 	return good;
 }
 
-bool tls_key_open(struct tls_key *key, uint16_t suite, const unsigned char *secret, size_t length,
+/* Uses what is known. */
+static bool take(struct tls_key *key, const struct tls_traffic *traffic, bool seals)
+{
+	if (traffic->key_length != key->suite->key_length || traffic->iv_length != sizeof(key->iv))
+		return derive(key, seals);
+	memcpy(key->iv, traffic->iv, sizeof(key->iv));
+	return use(key, traffic->key, seals);
+}
+
+bool tls_key_open(struct tls_key *key, uint16_t suite, const struct tls_traffic *traffic,
 		  bool seals)
 {
 	*key = (struct tls_key){.suite = find_suite(suite)};
-	if (!key->suite || length != key->suite->secret_length)
+	if (!key->suite || traffic->length != key->suite->secret_length)
 		return false;
-	memcpy(key->secret, secret, length);
+	memcpy(key->secret, traffic->secret, traffic->length);
 	key->cipher = EVP_CIPHER_CTX_new();
-	if (key->cipher && take_key(key, seals))
+	if (key->cipher && take(key, traffic, seals))
 		return true;
 	tls_key_close(key);
 	return false;
@@ -144,7 +158,7 @@ bool tls_key_renew(struct tls_key *key)
 	bool good = mac && expand(mac, "tls13 traffic upd", key->secret, key->suite->secret_length);
 
 	EVP_MAC_CTX_free(mac);
-	return good && take_key(key, -1);
+	return good && derive(key, -1);
 }
 
 bool tls_key_is_worn(const struct tls_key *key)

@@ -19,27 +19,34 @@
 
 #include "tls/tls.h"
 
-#define TLS_SECRET_MAX 48u   /* bytes */
+#define TLS_SECRET_MAX 48u /* bytes */
+#define TLS_KEY_MAX 32u
+#define TLS_IV 12u
 #define TLS_RECORD_HEADER 5u /* bytes of a record before what is encrypted */
 #define TLS_RECORD_MORE 22u  /* bytes that a record has more than its content: with type and tag */
 #define TLS_RECORD_WIRE_MAX (TLS_RECORD_MAX + TLS_RECORD_MORE)
 
 enum tls_content { TLS_CHANGE_CIPHER = 20, TLS_ALERT = 21, TLS_HANDSHAKE = 22, TLS_DATA = 23 };
 
-/* For one direction of a connection. */
+/* A traffic secret, for one direction of a connection; and what follows from it, if that is known. */
+struct tls_traffic {
+	unsigned char secret[TLS_SECRET_MAX], key[TLS_KEY_MAX], iv[TLS_IV];
+	size_t length, key_length, iv_length; /* of key and iv: 0 if they are not known */
+};
+
+/* What makes or reads the records of that direction. */
 struct tls_key {
 	const struct tls_suite *suite;
 	EVP_CIPHER_CTX *cipher;
 	uint64_t number; /* of the next record */
-	unsigned char iv[12], secret[TLS_SECRET_MAX];
+	unsigned char iv[TLS_IV], secret[TLS_SECRET_MAX];
 };
 
 /*
- * Opens the key that follows from a traffic secret of the suite (its number, RFC 8446, appendix
- * B.4).  seals: it makes records, else it reads them.  Returns false without memory, or if the
- * suite is unknown.
+ * Opens the key of a suite (its number, RFC 8446, appendix B.4).  seals: it makes records, else it
+ * reads them.  Returns false without memory, or if the suite is unknown.
  */
-bool tls_key_open(struct tls_key *key, uint16_t suite, const unsigned char *secret, size_t length,
+bool tls_key_open(struct tls_key *key, uint16_t suite, const struct tls_traffic *traffic,
 		  bool seals);
 void tls_key_close(struct tls_key *key);
 

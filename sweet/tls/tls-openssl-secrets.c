@@ -12,6 +12,7 @@
 
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/provider.h>
@@ -26,20 +27,58 @@ static _Thread_local struct tls_secrets *noted;
 
 /* --- the algorithm ----------------------------------------------------------------------------- */
 
-/* Notes the result if it was derived for that label (RFC 8446, section 7.1). */
-static void note(const OSSL_PARAM *label, const unsigned char *secret, size_t length)
+static bool is(const OSSL_PARAM *label, const char *text)
 {
-	static const char client[] = "c ap traffic", server[] = "s ap traffic";
+	return label->data_size == strlen(text) && memcmp(label->data, text, label->data_size) == 0;
+}
 
-	if (!label || label->data_size != sizeof(client) - 1 || length > TLS_SECRET_MAX)
+/* Returns what the secret, from which something is derived, belongs to; or NULL. */
+static struct tls_traffic *find_traffic(const OSSL_PARAM *secret)
+{
+	struct tls_traffic *both[] = {&noted->server, &noted->client};
+
+	for (unsigned i = 0; secret && i < 2; i++)
+		if (both[i]->length && both[i]->length == secret->data_size &&
+		    CRYPTO_memcmp(both[i]->secret, secret->data, secret->data_size) == 0)
+			return both[i];
+	return NULL;
+}
+
+static void note_secret(struct tls_traffic *traffic, const unsigned char *bytes, size_t length)
+{
+	if (length > sizeof(traffic->secret))
 		return;
-	if (memcmp(label->data, client, sizeof(client) - 1) == 0) {
-		memcpy(noted->client, secret, length);
-		noted->client_length = length;
-	} else if (memcmp(label->data, server, sizeof(server) - 1) == 0) {
-		memcpy(noted->server, secret, length);
-		noted->server_length = length;
+	memcpy(traffic->secret, bytes, length);
+	traffic->length = length;
+	traffic->key_length = traffic->iv_length = 0;
+	if (traffic == &noted->server)
 		noted->sealed = 0;
+}
+
+/* Notes the result if it was derived for one of these labels (RFC 8446, sections 7.1 and 7.3). */
+static void note(const OSSL_PARAM *label, const OSSL_PARAM *secret, const unsigned char *bytes,
+		 size_t length)
+{
+	struct tls_traffic *traffic;
+
+	if (!label)
+		return;
+	if (is(label, "c ap traffic")) {
+		note_secret(&noted->client, bytes, length);
+	} else if (is(label, "s ap traffic")) {
+		note_secret(&noted->server, bytes, length);
+	} else if (is(label, "key") && length <= TLS_KEY_MAX) {
+		traffic = find_traffic(secret);
+		if (!traffic)
+			return;
+		memcpy(traffic->key, bytes, length);
+		traffic->key_length = length;
+	} else if (is(label, "iv") && length == TLS_IV) {
+		traffic = find_traffic(secret);
+		if (!traffic)
+			return;
+		memcpy(traffic->iv, bytes, length);
+		traffic->iv_length = length;
 	}
 }
 
@@ -76,7 +115,8 @@ static int derive(void *context, unsigned char *key, size_t length, const OSSL_P
 	int good = EVP_KDF_derive(context, key, length, parameters);
 
 	if (good == 1 && noted)
-		note(OSSL_PARAM_locate_const(parameters, OSSL_KDF_PARAM_LABEL), key, length);
+		note(OSSL_PARAM_locate_const(parameters, OSSL_KDF_PARAM_LABEL),
+		     OSSL_PARAM_locate_const(parameters, OSSL_KDF_PARAM_KEY), key, length);
 	return good;
 }
 

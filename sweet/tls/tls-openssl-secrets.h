@@ -12,8 +12,7 @@
 
 /* All zero: none yet. */
 struct tls_secrets {
-	unsigned char client[TLS_SECRET_MAX], server[TLS_SECRET_MAX];
-	size_t client_length, server_length;
+	struct tls_traffic client, server;
 	uint64_t sealed; /* records that were made with the server's */
 };
 

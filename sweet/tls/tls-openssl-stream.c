@@ -271,9 +271,9 @@ bool tls_stream_open(struct tls_stream *stream, uint16_t suite, const struct tls
 		     struct tls_output *output)
 {
 	*stream = (struct tls_stream){.output = output};
-	if (!tls_key_open(&stream->in, suite, secrets->client, secrets->client_length, false))
+	if (!tls_key_open(&stream->in, suite, &secrets->client, false))
 		return false;
-	if (!tls_key_open(&stream->out, suite, secrets->server, secrets->server_length, true)) {
+	if (!tls_key_open(&stream->out, suite, &secrets->server, true)) {
 		tls_key_close(&stream->in);
 		return false;
 	}

@@ -17,7 +17,8 @@
 #define SUITE 0x1301
 #define OUTPUT_MAX (256u << 10)
 
-static const struct tls_secrets secrets = {"client", "server", 32, 32, 0};
+static const struct tls_secrets secrets = {.client = {"client", .length = 32},
+					   .server = {"server", .length = 32}};
 
 static unsigned char wire[1 << 18];
 
@@ -27,7 +28,7 @@ static size_t make_wire(struct input *input, size_t *data_length)
 	struct tls_key key;
 	size_t length = 0;
 
-	MUST(tls_key_open(&key, SUITE, secrets.client, 32, true));
+	MUST(tls_key_open(&key, SUITE, &secrets.client, true));
 	*data_length = 0;
 	while (input->left) {
 		unsigned type = (unsigned)input_number(input, 1);

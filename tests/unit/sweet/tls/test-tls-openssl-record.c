@@ -42,21 +42,20 @@ static size_t bytes_of(const char *digits, unsigned char *bytes, size_t room)
 
 static struct tls_key key_of(const char *digits, bool seals)
 {
-	unsigned char secret[TLS_SECRET_MAX];
-	size_t length = bytes_of(digits, secret, sizeof(secret));
+	struct tls_traffic traffic = {0};
 	struct tls_key key;
 
-	ck_assert(tls_key_open(&key, AES_128, secret, length, seals));
+	traffic.length = bytes_of(digits, traffic.secret, sizeof(traffic.secret));
+	ck_assert(tls_key_open(&key, AES_128, &traffic, seals));
 	return key;
 }
 
 static void open_both(uint16_t suite)
 {
-	static const unsigned char secret[TLS_SECRET_MAX] = "any secret";
-	size_t length = suite == AES_256 ? 48 : 32;
+	const struct tls_traffic traffic = {"any secret", .length = suite == AES_256 ? 48 : 32};
 
-	ck_assert(tls_key_open(&sealing, suite, secret, length, true));
-	ck_assert(tls_key_open(&opening, suite, secret, length, false));
+	ck_assert(tls_key_open(&sealing, suite, &traffic, true));
+	ck_assert(tls_key_open(&opening, suite, &traffic, false));
 }
 
 static void close_both(void)
@@ -196,13 +195,14 @@ END_TEST
 /* An empty record, without even a type. */
 START_TEST(nothing_encrypted)
 {
-	static const unsigned char secret[32] = "any secret", header[] = {23, 3, 3, 0, 16};
+	static const struct tls_traffic traffic = {"any secret", .length = 32};
+	static const unsigned char header[] = {23, 3, 3, 0, 16};
 	unsigned char type;
 	int made;
 
-	ck_assert(tls_key_open(&sealing, AES_128, secret, sizeof(secret), true));
+	ck_assert(tls_key_open(&sealing, AES_128, &traffic, true));
 	opening = (struct tls_key){0};
-	ck_assert(tls_key_open(&opening, AES_128, secret, sizeof(secret), false));
+	ck_assert(tls_key_open(&opening, AES_128, &traffic, false));
 	memcpy(record, header, sizeof(header));
 	ck_assert_int_eq(EVP_EncryptInit_ex2(sealing.cipher, NULL, NULL, sealing.iv, NULL), 1);
 	ck_assert_int_eq(EVP_EncryptUpdate(sealing.cipher, NULL, &made, header, 5), 1);
@@ -235,11 +235,11 @@ END_TEST
 
 START_TEST(refused_keys)
 {
-	static const unsigned char secret[TLS_SECRET_MAX];
+	static const struct tls_traffic shorter = {.length = 32}, longer = {.length = 48};
 
-	ck_assert(!tls_key_open(&sealing, 0x1304, secret, 32, true));
-	ck_assert(!tls_key_open(&sealing, AES_128, secret, 48, true));
-	ck_assert(!tls_key_open(&sealing, AES_256, secret, 32, true));
+	ck_assert(!tls_key_open(&sealing, 0x1304, &shorter, true));
+	ck_assert(!tls_key_open(&sealing, AES_128, &longer, true));
+	ck_assert(!tls_key_open(&sealing, AES_256, &shorter, true));
 }
 END_TEST
 

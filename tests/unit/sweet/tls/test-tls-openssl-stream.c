@@ -24,12 +24,13 @@ static char got[TLS_READ_ROOM];
 
 static void set_up(void)
 {
-	static const struct tls_secrets secrets = {
-		.client = "the client's", .server = "the server's", 32, 32, .sealed = 2};
+	static const struct tls_secrets secrets = {.client = {"the client's", .length = 32},
+						   .server = {"the server's", .length = 32},
+						   .sealed = 2};
 
 	ck_assert(tls_stream_open(&stream, SUITE, &secrets, &output));
-	ck_assert(tls_key_open(&sealing, SUITE, secrets.client, 32, true));
-	ck_assert(tls_key_open(&opening, SUITE, secrets.server, 32, false));
+	ck_assert(tls_key_open(&sealing, SUITE, &secrets.client, true));
+	ck_assert(tls_key_open(&opening, SUITE, &secrets.server, false));
 	opening.number = secrets.sealed;
 	wire_length = 0;
 }
@@ -340,7 +341,7 @@ END_TEST
 
 START_TEST(unknown_suite)
 {
-	static const struct tls_secrets secrets = {.client_length = 32, .server_length = 48};
+	static const struct tls_secrets secrets = {.client.length = 32, .server.length = 48};
 	struct tls_stream other;
 
 	ck_assert(!tls_stream_open(&other, 0x1305, &secrets, &output));
