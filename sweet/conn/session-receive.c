@@ -125,6 +125,7 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error, v
 	session_closed_note(session, id);
 	if (!stream)
 		return 0;
+	session->found = NULL; /* to the library it exists no more */
 	stream->closed = true;
 	/* What is in the message completes the response. */
 	if (!stream->ended)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A server that root has started, and the privileges that it keeps."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -42,20 +43,31 @@ def root(folder):
     return folder / "root"
 
 
+def find(status, field):
+    return re.search(rf"^{field}:\s*(.*)$", status, re.M)[1].split()
+
+
 def said(pid, field):
-    with open(f"/proc/{pid}/status") as file:
-        return re.search(rf"^{field}:\s*(.*)$", file.read(), re.M)[1].split()
+    return find(pathlib.Path(f"/proc/{pid}/status").read_text(), field)
+
+
+def threads(pid):
+    """Returns the status of each thread but those that end meanwhile, as io_uring's may."""
+    found = []
+    for path in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.append((path / "status").read_text())
+    return found
 
 
 def check_gone(pid, uid, gid):
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        where = f"{pid}/task/{thread}"
-        assert said(where, "Uid") == [str(uid)] * 4
-        assert said(where, "Gid") == [str(gid)] * 4
-        assert "0" not in said(where, "Groups")
+    for status in threads(pid):
+        assert find(status, "Uid") == [str(uid)] * 4
+        assert find(status, "Gid") == [str(gid)] * 4
+        assert "0" not in find(status, "Groups")
         for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
-            assert int(said(where, kind)[0], 16) == 0
-        assert said(where, "NoNewPrivs") == ["1"]
+            assert int(find(status, kind)[0], 16) == 0
+        assert find(status, "NoNewPrivs") == ["1"]
 
 
 def test_folder_that_must_not_be_read(start, root):
@@ -141,9 +153,9 @@ def test_what_root_keeps(start, root, folder):
     starter = [pid for child in children for pid in children_of(child)]
     assert len(children) >= 2 and len(starter) == 1
     for pid in [server.pid, *children, *starter]:
-        for thread in os.listdir(f"/proc/{pid}/task"):
+        for status in threads(pid):
             for kind in ("CapPrm", "CapEff", "CapBnd"):
-                kept = int(said(f"{pid}/task/{thread}", kind)[0], 16)
+                kept = int(find(status, kind)[0], 16)
                 assert kept & CAP_NET_BIND_SERVICE and not kept & ~KEPT
         assert said(pid, "NoNewPrivs") == ["1"]
     status = server.body("/cgi/status").decode()

@@ -161,7 +161,7 @@ def test_many(kind, root):
             after = descriptors(server.pid), descriptors(worker)
         assert after[0] <= before[0] + 2
         assert after[1] <= before[1] + 2
-        assert server.status()["cache"]["units"] == 0
+        server.wait_status(lambda status: status["cache"]["units"] == 0)
 
 
 def test_worker_that_ends(server):
