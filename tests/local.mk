@@ -1217,6 +1217,7 @@ EXTRA_DIST += \
 	tests/system/support/fastcgi.py \
 	tests/system/support/dav.py \
 	tests/system/support/files.py \
+	tests/system/support/go_program.py \
 	tests/system/support/http1_requests.py \
 	tests/system/support/http1_responses.py \
 	tests/system/support/http2.py \

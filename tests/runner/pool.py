@@ -41,11 +41,14 @@ class Job:
     done: bool = False  # none of its processes is left, or it will not run
 
     def own(self, folder):
-        """Creates its folder of temporary files; the job may run as another user."""
+        """Creates its folder of temporary files; the job may run as another user.  All jobs share
+        one for what compilers keep."""
         self.scratch = folder
-        os.mkdir(folder)
-        os.chmod(folder, 0o1777)
-        self.environment = {**self.environment, "TMPDIR": folder}
+        shared = os.path.join(os.path.dirname(folder), "shared")
+        for path in (folder, shared):
+            os.makedirs(path, exist_ok=True)
+            os.chmod(path, 0o1777)
+        self.environment = {**self.environment, "TMPDIR": folder, "NABC_SHARED": shared}
 
     @property
     def good(self):

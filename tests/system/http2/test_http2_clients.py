@@ -10,6 +10,7 @@ import pytest
 
 import tls
 from files import MB, pattern, write
+from go_program import build_go
 from server import TIMEOUT, VALGRIND, running
 from tools import find
 
@@ -158,11 +159,7 @@ def test_h2load(server, files):
 def test_go(server, files, tmp_path):
     write(tmp_path / "client.go", GO.encode())
     asked = "".join(f"{server.url}{path} {digest}\n" for path, digest in many(files))
-    built = subprocess.run([find("go"), "build", "-o", tmp_path / "client", tmp_path / "client.go"],
-                           capture_output=True, text=True,
-                           env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CGO_ENABLED": "0",
-                                "GOCACHE": str(tmp_path / "cache"), "GO111MODULE": "off"})
-    assert built.returncode == 0, built.stderr
+    build_go(tmp_path / "client.go", tmp_path / "client")
     assert run(tmp_path / "client", tls.file("authority.pem"), input=asked) == \
         f"{len(SIZES) * COUNT}\n"
 

@@ -10,8 +10,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 import threading
 
 import pytest
@@ -19,6 +17,7 @@ import pytest
 import website
 from client import http_connection
 from files import MB, write
+from go_program import build_go
 from programs import curl, not_under_valgrind, run
 from server import SCALE, TIMEOUT, running
 from tools import find
@@ -239,17 +238,10 @@ def test_python(server, files):
 
 @pytest.fixture(scope="session")
 def go_client(tmp_path_factory):
-    """fetch.go, compiled; nothing is fetched for that and nothing is left."""
-    folder = tmp_path_factory.mktemp("go")
-    environment = {**os.environ, "GOCACHE": f"{folder}/cache", "GOPATH": f"{folder}/path",
-                   "GO111MODULE": "off", "GOFLAGS": "-mod=mod", "GOPROXY": "off",
-                   "GOTOOLCHAIN": "local", "GOENV": "off"}
-    done = subprocess.run([find("go"), "build", "-o", folder / "fetch", f"{HERE}/fetch.go"],
-                          env=environment, cwd=folder, capture_output=True, text=True,
-                          timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    shutil.rmtree(folder / "cache", ignore_errors=True)
-    return folder / "fetch"
+    """fetch.go, compiled."""
+    program = tmp_path_factory.mktemp("go") / "fetch"
+    build_go(f"{HERE}/fetch.go", program)
+    return program
 
 
 @each_kind
