@@ -26,9 +26,8 @@
 #define CLASSES (SMALL_CLASSES + LARGE_MOST / LARGE_STEP - 1)
 
 struct piece {
-	struct piece *next; /* while it is kept */
-	size_t room;	    /* bytes that follow */
-	max_align_t content[];
+	_Alignas(max_align_t) struct piece *next; /* while it is kept */
+	size_t room;				  /* bytes that follow */
 };
 
 struct spare_memory {
@@ -52,7 +51,7 @@ static size_t room_of(size_t length)
 
 static struct piece *piece_of(void *memory)
 {
-	return (struct piece *)((char *)memory - offsetof(struct piece, content));
+	return (struct piece *)memory - 1;
 }
 
 struct spare_memory *spare_memory_new(void)
@@ -85,7 +84,7 @@ void *spare_memory_take(struct spare_memory *spare, size_t length)
 		if (piece) {
 			*kept = piece->next;
 			spare->bytes -= piece->room;
-			return piece->content;
+			return piece + 1;
 		}
 	}
 	length = room_of(length);
@@ -95,7 +94,7 @@ void *spare_memory_take(struct spare_memory *spare, size_t length)
 	if (!piece)
 		return NULL;
 	piece->room = length;
-	return piece->content;
+	return piece + 1;
 }
 
 void *spare_memory_take_zeroed(struct spare_memory *spare, size_t count, size_t length)
