@@ -24,8 +24,7 @@
 #define ALIGNMENT 1024u
 
 /* A buffer has the room of its class, which is for lengths above `least`. */
-static const struct class
-{
+static const struct buffer_class {
 	size_t least, room;
 	unsigned kept_max;
 } classes[] = {
