@@ -2,7 +2,7 @@
 /*
  * tls-openssl-secrets.c - see tls-openssl-secrets.h.
  *
- * OpenSSL derives the secrets by an algorithm that it looks for by name, with a query of the
+ * OpenSSL derives secrets and keys by an algorithm that it looks for by name, with a query of the
  * context.  It finds a provider of ours, which has that algorithm done by OpenSSL's, and notes the
  * result.  (It would also report secrets as lines for a log, but to write those costs 8 % of a
  * handshake.)  And it reports the header of each record that it makes.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-secrets.h - the secrets of TLS 1.3 from which the keys of both ends follow, noted while
- * OpenSSL performs a handshake.
+ * tls-openssl-secrets.h - the traffic secrets of TLS 1.3 and the keys of both ends, which follow from
+ * them, noted while OpenSSL performs a handshake.
  */
 #ifndef SWEET_TLS_OPENSSL_SECRETS_H
 #define SWEET_TLS_OPENSSL_SECRETS_H
