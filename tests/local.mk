@@ -1225,6 +1225,7 @@ EXTRA_DIST += \
 	tests/system/support/metrics.py \
 	tests/system/support/moved_clock.py \
 	tests/system/support/postmortem.py \
+	tests/system/support/ports.py \
 	tests/system/support/programs.py \
 	tests/system/support/responder.py \
 	tests/system/support/results.py \

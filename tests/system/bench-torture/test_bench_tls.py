@@ -16,6 +16,7 @@ import types
 import pytest
 
 from files import MB
+from ports import free_port
 from server import SCALE, TIMEOUT, UNDER
 
 BENCH = os.path.join(os.environ["srcdir"], "bench")
@@ -41,12 +42,6 @@ def made(tmp_path_factory):
 def tls(made):
     made.use("ecdsa")
     return made
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import pytest
 
 from examples import LACKS_LIBFCGI, LIBRARY, PROGRAMS, SOURCES, library_environment
 from files import write
-from programs import free_port
+from ports import free_port
 from server import SWEET, TIMEOUT, UNDER, VALGRIND
 from test_consumer import built_with
 

@@ -10,6 +10,7 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
+from ports import free_port
 from server import OBEY, SCALE, TIMEOUT, running
 
 LARGE = pattern(8 * MB)
@@ -175,10 +176,9 @@ def test_addresses_come_and_go(start, site):
 def test_address_in_use_changes_nothing(site):
     site.write()
     with site.running() as server:
-        with socket.socket() as holder:
-            holder.bind(("127.0.0.1", 0))
-            holder.listen(1)
-            taken = f"127.0.0.1:{holder.getsockname()[1]}"
+        port = free_port()
+        taken = f"127.0.0.1:{port}"
+        with socket.create_server(("127.0.0.1", port)):
             site.write(root="b", listen=f"127.0.0.5:0;{taken}")
             said = reload(server, BAD)
             assert f"cannot listen on {taken}" in said

@@ -14,6 +14,7 @@ import tls
 from client import Client, fetch
 from collector import INTERNAL, OK, Collector
 from files import write
+from ports import free_port
 from server import refuses, running
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -170,8 +171,7 @@ def test_batch(folder, collector):
 
 def test_gone(folder):
     """Nobody listens: the server serves, says so once, and its end is not delayed by retries."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        address = "127.0.0.1:%d" % unused.getsockname()[1]
+    address = f"127.0.0.1:{free_port()}"
     with serve("epoll", folder, f"http://{address}/") as server:
         ask(server)
         assert server.errors.wait(f"the collector http://{address}/ does not take spans")

@@ -8,7 +8,7 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
-from programs import free_port
+from ports import free_port
 from server import OBEY, TIMEOUT, UNDER, Server, running
 from test_workers import hanging
 

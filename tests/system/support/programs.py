@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from ports import free_port
 from server import TIMEOUT, VALGRIND
 
 # For load generators.
@@ -26,12 +27,6 @@ def run(*command, **more):
 
 def curl(*arguments):
     return run("curl", "--noproxy", "*", "-sS", "--max-time", 2 * TIMEOUT, *arguments)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Service:
@@ -81,14 +76,12 @@ class Service:
 class Daemon(Service):
     """A third-party server at a port, until the end of a with statement.
 
-    make(port): its command; another port is chosen if that one was taken meanwhile.
+    make(port): its command.
     """
 
     def __init__(self, make, folder):
-        for _ in range(5):
-            self.port = free_port()
-            super().__init__(make(self.port), self.port, folder / f"{self.port}.log")
-            if self.answers():
-                return
+        self.port = free_port()
+        super().__init__(make(self.port), self.port, folder / f"{self.port}.log")
+        if not self.answers():
             self.stop()
-        raise AssertionError(f"{self.process.args[0]} has not started: {self.said()}")
+            raise AssertionError(f"{self.process.args[0]} has not started: {self.said()}")

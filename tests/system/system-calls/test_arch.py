@@ -14,7 +14,7 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
-from programs import free_port
+from ports import free_port
 from server import GENERATE, SCALE, TIMEOUT, Process, Server, running, sanitized
 from stopped import stop
 
