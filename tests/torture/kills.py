@@ -22,6 +22,7 @@ import mixed
 import server as servers
 import tree
 from client import Client
+from ports import free_port
 from visitors import Connection, Visitors
 
 SHARE = 0.2
@@ -70,12 +71,6 @@ def usable(torture, kind):
             torture.say("without io_uring, which cannot be used here")
             return False
         raise
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Members:

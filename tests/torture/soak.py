@@ -17,7 +17,8 @@ import time
 import mixed
 import server as servers
 import tree
-from kills import free_port, usable
+from kills import usable
+from ports import free_port
 from visitors import Visitors
 
 SHARE = 0.4
