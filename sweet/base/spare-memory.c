@@ -2,8 +2,8 @@
 /*
  * spare-memory.c - see spare-memory.h: a list for each class of lengths.
  *
- * Before each piece is its class, for its end.  Longer pieces than those of the last class have
- * their lengths there, and are not kept.
+ * Before each piece is its room, from which its class follows.  Longer pieces than those of the
+ * last class are not kept.
  */
 #include <stdint.h>
 #include <stdlib.h>

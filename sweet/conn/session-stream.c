@@ -7,7 +7,6 @@
  * when the windows of the client have room and the stream is the most urgent one.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "conn/session-internal.h"
