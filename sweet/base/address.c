@@ -89,12 +89,12 @@ static bool parse_unix(const char *text, struct listen_address *address)
 			return false;
 	}
 	/* In either order; a name that ends like that would hide that the address is in clear text. */
-	if (ends_with_tls(text, length)) {
-		if (address->tls)
-			return false;
+	if (!address->tls && ends_with_tls(text, length)) {
 		address->tls = true;
 		length -= strlen(TLS);
 	}
+	if (ends_with_tls(text, length))
+		return false;
 	if (length == 0 || length >= sizeof(un->sun_path) || (length == 1 && *text == '@'))
 		return false;
 	un->sun_family = AF_UNIX;

@@ -57,6 +57,7 @@ static const struct {
 	{"unix:/a,mode=-1", NULL},
 	{"unix:/a,mode=600x", NULL},
 	{"unix:/a,tls,tls", NULL},
+	{"unix:/a,tls,tls,mode=660", NULL},
 	{"unix:/a,tls,mode=600,tls", NULL},
 	{"unix:/a,mode=07777777777777777777777777777600", NULL},
 	{"unix:" LONGEST "x", NULL},
