@@ -61,6 +61,21 @@ def made(server, target, accept="gzip"):
     return first, get(server, target, accept)
 
 
+def make(server, target):
+    """Makes the variant of a file that may be evicted before it is compressed: then the next
+    request begins again."""
+    count = server.status()["compress"]["made"]
+
+    def is_made(status):
+        if status["compress"]["made"] > count:
+            return True
+        if idle(status):
+            assert get(server, target).status == 200
+        return False
+
+    server.wait_status(is_made)
+
+
 @pytest.fixture
 def root(tmp_path):
     write(tmp_path / "root" / "page.html", TEXT)
@@ -345,7 +360,7 @@ def test_slow_clients(kind, root):
     with running(kind, root, *compressed("gzip"), "--cache-size", 16 * MB) as server:
         clients = []
         for i in range(count):
-            made(server, f"/{i}.txt")
+            make(server, f"/{i}.txt")
             clients.append(Client(server.port, 4096))
             clients[-1].send(request(f"/{i}.txt", fields="Accept-Encoding: gzip\r\n"))
         server.wait_status(lambda status: status["slow"]["to_spool"] > 0

@@ -33,6 +33,7 @@ VALGRIND = bool(UNDER) and "valgrind" in os.path.basename(UNDER[0])
 # Seconds until a wait fails; below 30, after which the server itself closes a client.
 TIMEOUT = 120 if UNDER else 20
 THREADS = os.environ.get("SWEET_THREADS")
+POLL = 0.01  # seconds between two looks at what nothing announces
 SOON = 5 if UNDER else 1  # seconds of a limit that must expire, but not for a good request
 SCALE = 8 if UNDER else 1  # divisor of loads
 
@@ -226,6 +227,7 @@ class Server:
         deadline = time.monotonic() + TIMEOUT
         while not good(status := self.status()):
             assert time.monotonic() < deadline, status
+            time.sleep(POLL)  # leaves the processor to what is awaited
         return status
 
     def forward(self, seconds):
