@@ -323,8 +323,8 @@ bool nc_registered_busy(struct nc_registered *table)
 }
 
 /*
- * The slot does not change before the put.  Reading from a file into a unit that is not
- * inserted yet will be the second operation that is accepted here.
+ * The slot does not change before the put.  Reads into registered memory are refused: they would
+ * save nothing where units are filled (bench reads).
  */
 int nc_registered_bind(const struct nc_registered_use *use, struct io_uring_sqe *sqe)
 {
