@@ -29,6 +29,8 @@ CONNECTIONS = 16
 REQUESTS = ((KB, 2000), (10 * KB, 1000), (100 * KB, 400), (MB, 150))
 QUICK_REQUESTS = ((10 * KB, 400), (MB, 60))
 WARM_UP, QUICK_WARM_UP = 400, 250
+# Sent before, so that memory that will be registered is (24 times 2 MiB).
+WARM_UP_BYTES = 64 * MB
 ROUNDS_MAX, QUICK_ROUNDS = 3, 2
 # The names, MTU, and whether cards make checksums and segments.
 NETWORKS = {"offload, MTU 1500": (1500, 1), "offload, MTU 9000": (9000, 1),
@@ -155,6 +157,11 @@ def requests_of(size, quick=False):
     return next((count for most, count in known if size <= most), known[-1][1])
 
 
+def warm_up_of(size, quick=False):
+    least = QUICK_WARM_UP if quick else WARM_UP
+    return max(least, WARM_UP_BYTES // size) if size >= PAGES_LEAST else least
+
+
 def idle_line(network):
     """Returns the line of a pause, to see that idle time does not count."""
     mtu, offload = NETWORKS[network]
@@ -168,8 +175,8 @@ def case_line(network, body, row, size, rounds, quick=False):
     _, huge = PAGES.get(row, USUAL_PAGES)
     path = f"/{size}" if body == STATIC else PAGE.format(size=size)
     fields = ("|".join((network, body, row, str(size))), mtu, offload, PORT, path, size,
-              int(row not in NULLS), QUICK_WARM_UP if quick else WARM_UP,
-              requests_of(size, quick), CONNECTIONS, rounds, huge, command(row, size))
+              int(row not in NULLS), warm_up_of(size, quick), requests_of(size, quick),
+              CONNECTIONS, rounds, huge, command(row, size))
     return "\t".join(map(str, fields)) + "\n"
 
 

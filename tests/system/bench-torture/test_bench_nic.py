@@ -134,6 +134,15 @@ def test_small_pages_are_for_large_bodies_in_one_network():
     assert all("--send-method zerocopy" in line[12] for line in fields)
 
 
+def test_memory_is_registered_in_the_warm_up():
+    """libnabc registers a block of 2 MiB after it has sent 24 times as much from it."""
+    for quick in (False, True):
+        for size in (100 * nic.KB, nic.MB):
+            assert nic.warm_up_of(size, quick) * size > 24 * 2 * nic.MB
+    assert nic.warm_up_of(10 * nic.KB) == nic.WARM_UP
+    assert nic.warm_up_of(10 * nic.KB, True) == nic.QUICK_WARM_UP
+
+
 def test_each_row_has_a_command_that_the_guest_reads():
     """nic/server.c reads at most 999 bytes of it."""
     for body, rows in nic.ROWS.items():
