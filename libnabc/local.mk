@@ -36,6 +36,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/process.c libnabc/os/process.h \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/channel.h \
 	libnabc/send/choice.c libnabc/send/choice.h \
+	libnabc/send/epoch.c libnabc/send/epoch.h \
 	libnabc/send/route.c libnabc/send/route.h \
 	libnabc/send/route-learn.c libnabc/send/route-stat.c libnabc/send/route-internal.h \
 	libnabc/store/unit.c libnabc/store/unit.h \

@@ -50,6 +50,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/os/test-queue \
 	tests/unit/libnabc/os/test-queue-threads \
 	tests/unit/libnabc/send/test-choice \
+	tests/unit/libnabc/send/test-epoch \
 	tests/unit/libnabc/send/test-route \
 	tests/unit/libnabc/send/test-route-table \
 	tests/unit/libnabc/policy/test-expiry \
@@ -81,6 +82,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-transmit-cork \
 	tests/unit/libnabc/send/test-transmit-room \
 	tests/unit/libnabc/send/test-transmit-learn \
+	tests/unit/libnabc/send/test-transmit-local \
 	tests/unit/libnabc/send/test-transmit-reasons \
 	tests/unit/libnabc/api/test-nabc-send \
 	tests/unit/libnabc/api/test-recorded \

@@ -24,6 +24,16 @@ void nc_socket_bound_unsent(int socket, size_t limit)
 	(void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, sizeof(value));
 }
 
+void nc_socket_unbound_unsent(int socket, size_t limit)
+{
+	unsigned value = 0, none = 0;
+	socklen_t length = sizeof(value);
+
+	if (getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length) == 0 &&
+	    value == limit)
+		(void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &none, sizeof(none));
+}
+
 bool nc_socket_waits(int socket)
 {
 	int mode = fcntl(socket, F_GETFL);

@@ -15,6 +15,9 @@
  */
 void nc_socket_bound_unsent(int socket, size_t limit);
 
+/* Removes that limit, if it is the socket's. */
+void nc_socket_unbound_unsent(int socket, size_t limit);
+
 /* Whether calls block until the socket is writable: it is not O_NONBLOCK. */
 bool nc_socket_waits(int socket);
 

@@ -322,12 +322,12 @@ int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct
 	return 0;
 }
 
-void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use)
+void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use, bool bounded)
 {
-	struct nc_route_use bounded = *use;
+	struct nc_route_use changed = *use;
 
-	bounded.unbounded = false;
-	remember(routes, &bounded);
+	changed.unbounded = !bounded;
+	remember(routes, &changed);
 }
 
 void nc_route_kernel_refused(struct nc_routes *routes, struct nc_route_use *use)

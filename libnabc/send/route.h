@@ -11,8 +11,7 @@
  *            skipped for a number of sends that doubles each time, and tried once:
  *            routes change.  Time plays no part;
  *   choices  for each class of sizes and kind of memory, which method costs the
- *            least CPU time for each byte (choice.h).  Not within this machine, where
- *            sizes decide (transmit-plan.c).
+ *            least CPU time for each byte (choice.h; within this machine: epoch.h).
  *
  * Sending looks a route up without a lock, by the socket's cookie (which, unlike
  * its number, is never reused).  It writes only to cache lines of its own CPU, or
@@ -99,7 +98,7 @@ struct nc_route_use {
 	unsigned number;
 	uint64_t cookie;
 	bool local;
-	bool unbounded;	     /* TCP, and nc_route_bounded() was not called for it */
+	bool unbounded;	     /* TCP, and its unsent bytes are not limited: nc_route_bounded() */
 	bool kernel_refused; /* nc_route_kernel_refused() was called for it */
 	/* Its segments are so large that looking checksums up costs less than computing them. */
 	bool large;
@@ -130,8 +129,8 @@ int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct
 uint32_t nc_route_note(const struct nc_routes *routes, const struct nc_route_use *use);
 bool nc_route_noted(struct nc_routes *routes, uint32_t note, struct nc_route_use *use);
 
-/* Remembers that the limit of unsent bytes was set for that socket. */
-void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use);
+/* Remembers whether the limit of unsent bytes is set for that socket. */
+void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use, bool bounded);
 
 /* Remembers that the kernel module does not send to that socket. */
 void nc_route_kernel_refused(struct nc_routes *routes, struct nc_route_use *use);

@@ -6,6 +6,7 @@
  * messages are small and are just copied.
  */
 #include "os/socket.h"
+#include "send/epoch.h"
 #include "send/transmit-internal.h"
 
 /* One in this many small messages is counted in its route, with the weight of all of them. */
@@ -36,6 +37,9 @@
 #define UNSENT_MIN ((size_t)128 << 10)
 
 static _Thread_local unsigned ticks;
+
+/* Of the calling thread: how it sends within this machine. */
+static _Thread_local struct nc_epoch epoch;
 
 /* Classes from which a method is tried first, before any is measured. */
 #define SPLICED_FROM (NC_ROUTE_ALL_CLASSES << 2)
@@ -125,21 +129,11 @@ static enum NC_method first_guess(const struct nc_transmit *transmit,
 	return NC_METHOD_COPY;
 }
 
-/*
- * Returns what is known about the methods for pieces of a class; NULL: the first guess decides.  On
- * this machine the calls do not say what a method costs: much of what a copy costs is done later,
- * when acknowledgements arrive (measured with 1 MB: 0.25 ms of 0.47).
- */
-static struct nc_choice *choice_of(const struct nc_route_use *route, bool lasting, unsigned class)
-{
-	return route->local ? NULL : nc_route_choice(route, lasting, class);
-}
-
 enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 				   const struct nc_route_use *route, bool lasting, unsigned class,
 				   unsigned candidates)
 {
-	const struct nc_choice *choice = choice_of(route, lasting, class);
+	const struct nc_choice *choice = nc_route_choice(route, lasting, class);
 	enum NC_method first = first_guess(transmit, route, class, candidates);
 
 	return choice ? nc_choice_best(choice, candidates, first) : first;
@@ -148,69 +142,101 @@ enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 bool nc_transmit_settled(const struct nc_route_use *route, bool lasting, unsigned class,
 			 enum NC_method method)
 {
-	struct nc_choice *choice = choice_of(route, lasting, class);
+	struct nc_choice *choice = nc_route_choice(route, lasting, class);
 	unsigned candidates = BIT(NC_METHOD_COPY) | BIT(NC_METHOD_ZEROCOPY);
 
 	if (lasting)
 		candidates |= BIT(NC_METHOD_SPLICE);
-	return choice && nc_choice_settled(choice, candidates, method);
+	return choice && !route->local && nc_choice_settled(choice, candidates, method);
 }
 
-/* Picks a method for each class of pieces in one kind of memory.  Returns those not picked. */
-static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *sending, bool lasting,
-		     unsigned classes, unsigned candidates)
+/* Pieces in one kind of memory, and how they may be sent. */
+struct offer {
+	bool lasting;
+	bool alone; /* the message has no other pieces: it says what such ones cost */
+	unsigned classes, candidates;
+};
+
+/*
+ * Picks a method for a class of pieces.  Within this machine, calls do not say what a method costs:
+ * of a copy of 1 MB, 0.25 ms of 0.47 are spent when acknowledgements arrive.
+ */
+static struct nc_pick pick_one(const struct nc_transmit *transmit, struct nc_sending *sending,
+			       const struct offer *offer, unsigned class)
 {
-	unsigned picked = 0;
+	struct nc_choice *choice = nc_route_choice(&sending->route, offer->lasting, class);
+	const unsigned candidates = offer->candidates;
+	enum NC_method first = first_guess(transmit, &sending->route, class, candidates);
+	unsigned way;
+
+	if (choice && !sending->route.local)
+		return nc_choice_pick(choice, candidates, first);
+	if (!choice || !(candidates & (candidates - 1)))
+		return (struct nc_pick){.way = first};
+	if (offer->alone)
+		way = nc_epoch_way(&epoch, choice, candidates, first,
+				   sending->message.total - sending->message.at, transmit->cpu_ns);
+	else
+		way = nc_choice_best(choice, candidates, first);
+	if (first == NC_METHOD_SPLICE && way != first)
+		nc_sending_count(sending, NC_SPLICE_LEARNT);
+	return (struct nc_pick){.way = way};
+}
+
+/* Picks a method for each class of pieces.  Returns those not picked. */
+static unsigned pick(const struct nc_transmit *transmit, struct nc_sending *sending,
+		     const struct offer *offer)
+{
+	unsigned picked = offer->classes ? 0 : offer->candidates;
 
 	for (unsigned class = 1; class < NC_ROUTE_CLASSES; class ++) {
-		struct nc_choice *choice = choice_of(&sending->route, lasting, class);
-		enum NC_method first;
 		struct nc_pick pick;
 
-		if (!(classes & BIT(class)))
+		if (!(offer->classes & BIT(class)))
 			continue;
-		first = first_guess(transmit, &sending->route, class, candidates);
-		pick = choice ? nc_choice_pick(choice, candidates, first)
-			      : (struct nc_pick){first, false};
+		pick = pick_one(transmit, sending, offer, class);
 		picked |= BIT(pick.way);
 		if (pick.way != NC_METHOD_COPY)
 			sending->classes[pick.way] |= (unsigned char)BIT(class);
 		sending->way = pick.way;
 		sending->class = class;
-		sending->measured = pick.measure ? choice : NULL;
+		sending->measured =
+			pick.measure && offer->alone
+				? nc_route_choice(&sending->route, offer->lasting, class)
+				: NULL;
 	}
-	return candidates & ~picked;
+	return offer->candidates & ~picked;
 }
 
 static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *sending,
 			 const struct survey *sizes, bool sampled)
 {
 	const unsigned classes = sizes->lasting | sizes->recycled;
-	unsigned candidates = BIT(NC_METHOD_COPY), unused = 0;
+	struct offer offer = {.candidates = BIT(NC_METHOD_COPY)};
+	unsigned unused = 0;
 
 	offer_kernel(sending, sizes);
 	if (!classes)
 		return;
 	if (sending->zerocopy->ring.usable && !sending->route.local) {
 		if (nc_route_tries_zerocopy(&sending->route, sampled))
-			candidates |= BIT(NC_METHOD_ZEROCOPY);
+			offer.candidates |= BIT(NC_METHOD_ZEROCOPY);
 		else if (sending->route.route)
 			nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
 	}
-	if (sizes->recycled)
-		unused = pick(transmit, sending, false, sizes->recycled, candidates);
+	offer.alone = !(classes & (classes - 1)) && !(sizes->lasting && sizes->recycled) &&
+		      !sizes->kernel && !sizes->small;
+	offer.classes = sizes->recycled;
+	unused = pick(transmit, sending, &offer);
 	if (sizes->lasting && may_splice(sending))
-		candidates |= BIT(NC_METHOD_SPLICE);
-	if (sizes->lasting)
-		unused |= pick(transmit, sending, true, sizes->lasting, candidates);
+		offer.candidates |= BIT(NC_METHOD_SPLICE);
+	offer.lasting = true;
+	offer.classes = sizes->lasting;
+	unused |= pick(transmit, sending, &offer);
 	if (unused & BIT(NC_METHOD_SPLICE) && !sending->route.local)
 		nc_sending_count(sending, NC_SPLICE_LEARNT);
 	if (unused & BIT(NC_METHOD_ZEROCOPY))
 		nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
-	/* Only a message of one kind of pieces says what that kind costs. */
-	if (classes & (classes - 1) || (sizes->lasting && sizes->recycled) || sizes->kernel ||
-	    sizes->small)
-		sending->measured = NULL;
 }
 
 static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, int method)
@@ -230,19 +256,36 @@ static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, 
  */
 #define UNSENT_WAITING ((size_t)128 << 10)
 
+static size_t unsent_limit(const struct nc_transmit *transmit, const struct nc_route_use *route)
+{
+	if (transmit->unsent_limit)
+		return transmit->unsent_limit;
+	return route->local ? UNSENT_NEAR : UNSENT_FAR;
+}
+
 void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 		       const struct nc_route_use *route)
 {
-	size_t limit = transmit->unsent_limit;
+	const size_t limit = unsent_limit(transmit, route);
 
 	if (!route->unbounded || limit == SIZE_MAX || left < UNSENT_MIN)
 		return;
-	if (!limit)
-		limit = route->local ? UNSENT_NEAR : UNSENT_FAR;
 	if (limit < UNSENT_WAITING && nc_socket_waits(socket))
 		return;
 	nc_socket_bound_unsent(socket, limit);
-	nc_route_bounded(&transmit->routes, route);
+	nc_route_bounded(&transmit->routes, route, true);
+}
+
+/* Lifts the limit that an earlier message has set. */
+static void unbound(struct nc_transmit *transmit, int socket, size_t left,
+		    const struct nc_route_use *route)
+{
+	const size_t limit = unsent_limit(transmit, route);
+
+	if (route->unbounded || limit == SIZE_MAX || left < UNSENT_MIN)
+		return;
+	nc_socket_unbound_unsent(socket, limit);
+	nc_route_bounded(&transmit->routes, route, false);
 }
 
 unsigned nc_transmit_route(struct nc_transmit *transmit, int socket,
@@ -294,6 +337,9 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 	    (sizes.kernel && sending->classes[NC_METHOD_KERNEL]))
 		nc_transmit_bound(transmit, sending->socket,
 				  sending->message.total - sending->message.at, &sending->route);
+	else if (sizes.lasting && sending->route.local && fixed == NC_ROUTE_LEARN)
+		unbound(transmit, sending->socket, sending->message.total - sending->message.at,
+			&sending->route);
 	for (unsigned i = 0; i < NC_METHODS; i++)
 		sending->any |= sending->classes[i] != 0;
 	return weight;
@@ -345,19 +391,18 @@ void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sendi
 			      memory_order_relaxed);
 }
 
-/* Continues to measure; all pieces are of one class. */
-static void resume_measuring(struct nc_sending *sending)
+/* Returns what the message says the cost of, if all its pieces are of one class. */
+static struct nc_choice *resume_choice(struct nc_sending *sending)
 {
 	const unsigned last = sending->message.spec->range_count - 1;
 	const size_t length = sending->message.spec->ranges[last].length;
 
 	sending->class = nc_route_class(length);
-	sending->measured =
-		nc_route_choice(&sending->route, nc_unit_spliceable(nc_sending_unit(sending, last)),
-				sending->class);
 	sending->way = nc_sending_may(sending, NC_METHOD_SPLICE, length)     ? NC_METHOD_SPLICE
 		       : nc_sending_may(sending, NC_METHOD_ZEROCOPY, length) ? NC_METHOD_ZEROCOPY
 									     : NC_METHOD_COPY;
+	return nc_route_choice(&sending->route, nc_unit_spliceable(nc_sending_unit(sending, last)),
+			       sending->class);
 }
 
 bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending)
@@ -374,7 +419,9 @@ bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending
 	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
 	sending->classes[NC_METHOD_ZEROCOPY] = kept >> RESUME_CLASSES & NC_ROUTE_ALL_CLASSES;
 	if (kept >> RESUME_MEASURED & 1)
-		resume_measuring(sending);
+		sending->measured = resume_choice(sending);
+	else if (sending->route.local)
+		nc_epoch_continues(&epoch, resume_choice(sending), sending->way);
 	sending->any = sending->classes[NC_METHOD_SPLICE] || sending->classes[NC_METHOD_ZEROCOPY];
 	return true;
 }

@@ -30,6 +30,10 @@ START_TEST(test_bound_unsent)
 	/* A value that the program has set stays. */
 	nc_socket_bound_unsent(pair[0], 5);
 	ck_assert_uint_eq(unsent_limit(pair[0]), 100000);
+	nc_socket_unbound_unsent(pair[0], 5);
+	ck_assert_uint_eq(unsent_limit(pair[0]), 100000);
+	nc_socket_unbound_unsent(pair[0], 100000);
+	ck_assert_uint_eq(unsent_limit(pair[0]), 0);
 	nc_socket_bound_unsent(pair[1], SIZE_MAX);
 	ck_assert_uint_eq(unsent_limit(pair[1]), INT_MAX);
 	close_pair(pair);
@@ -42,6 +46,7 @@ START_TEST(test_waits)
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	nc_socket_bound_unsent(pair[0], 1); /* not TCP: no effect */
+	nc_socket_unbound_unsent(pair[0], 1);
 	ck_assert(nc_socket_waits(pair[0]));
 	set_nonblocking(pair[0]);
 	ck_assert(!nc_socket_waits(pair[0]));

@@ -98,9 +98,14 @@ START_TEST(test_memo)
 	tcp_pair(pair);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert(use.unbounded);
-	nc_route_bounded(&routes, &use);
+	nc_route_bounded(&routes, &use, true);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert(!use.unbounded);
+	nc_route_bounded(&routes, &use, false);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
+	ck_assert(use.unbounded);
+	nc_route_bounded(&routes, &use, true);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &use), 0);
 	ck_assert_ptr_nonnull(use.route);
 	ck_assert(use.local);
 	copy = dup(pair[0]);
