@@ -47,6 +47,7 @@ def wait_slow(server, **least):
 
 
 def read_whole(client, body):
+    client.hurry()
     got = client.response()
     assert (got.status, got.body == body) == (200, True)
 
@@ -85,6 +86,7 @@ def test_ranges(kind, tmp_path, slow):
             for number in range(COUNT):
                 slow(server, f"/file{number}")
             wait_slow(server, to_files=1)
+            client.hurry()
             got = client.response()
             assert got.status == 206
             assert pattern(SIZE)[first:last - 99] in got.body

@@ -366,6 +366,7 @@ def test_slow_clients(kind, root):
         server.wait_status(lambda status: status["slow"]["to_spool"] > 0
                            and status["slow"]["held_bytes"] <= 8 * MB)
         for i, client in enumerate(clients):
+            client.hurry()
             got = client.response()
             packed = "Content-Encoding" in got  # not if it was evicted before the request
             assert (gzip.decompress(got.body) if packed else got.body) == b"%d %s" % (i, text)

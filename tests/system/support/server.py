@@ -19,6 +19,7 @@ import threading
 import time
 import unittest
 import urllib.request
+import weakref
 
 import tls
 
@@ -49,6 +50,8 @@ KINDS = {
 # (seconds, port, what, data).
 started = []
 exchanges = collections.deque(maxlen=12)
+# Connections of support/client.py, which running() closes before it stops its server.
+clients = weakref.WeakSet()
 
 
 def note(port, what, data):
@@ -307,6 +310,10 @@ def running(kind, root, *options, **how):
         server.try_status()
         server.kill()
         raise
+    # It would wait until they have read their responses.
+    for client in list(clients):
+        if client.port == server.port:
+            client.close()
     server.stop()
 
 
