@@ -279,28 +279,6 @@ END_TEST
 
 /* --- costs -------------------------------------------------------------------------- */
 
-/* Nanoseconds that a byte costs by each method, and a call by any of them. */
-static uint64_t prices[4], call_price;
-
-/* The CPU time, as if these were the costs. */
-static uint64_t priced_ns(void)
-{
-	struct NC_cache_stat stat = statistics();
-	uint64_t ns = 0;
-
-	for (unsigned method = 0; method < 4; method++)
-		ns += BY_METHOD(stat, method).bytes * prices[method] +
-		      BY_METHOD(stat, method).sends * call_price;
-	return ns;
-}
-
-static void price(uint64_t copy, uint64_t splice, uint64_t zerocopy)
-{
-	prices[NC_METHOD_COPY] = copy;
-	prices[NC_METHOD_SPLICE] = splice;
-	prices[NC_METHOD_ZEROCOPY] = zerocopy;
-}
-
 /* Delivers a unit many times; returns how many of them went by that method. */
 static uint64_t deliver_many(const int pair[2], size_t id, size_t size, unsigned times,
 			     enum NC_method method)

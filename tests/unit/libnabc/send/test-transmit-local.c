@@ -12,26 +12,12 @@
 #define BEGINNING (12 * (NC_EPOCH_SETTLE + NC_EPOCH_LEAST))
 #define NEAR (16 << 10) /* the limit of unsent bytes */
 
-/* Nanoseconds that a byte costs by each method, after the call that sends it. */
-static uint64_t prices[4];
-
-static uint64_t priced_ns(void)
-{
-	struct NC_cache_stat stat = statistics();
-	uint64_t ns = 0;
-
-	for (unsigned method = 0; method < 4; method++)
-		ns += BY_METHOD(stat, method).bytes * prices[method];
-	return ns;
-}
-
 static void open_priced(uint64_t copy, uint64_t splice)
 {
 	open_cache(8 * MIB, NC_CACHE_NO_URING);
 	transmit.cpu_ns = priced_ns;
 	transmit.local_splice = 64 * KIB;
-	prices[NC_METHOD_COPY] = copy;
-	prices[NC_METHOD_SPLICE] = splice;
+	price(copy, splice, 0);
 }
 
 /* Sends a whole unit over a socket that does not block, while the peer reads. */
@@ -63,15 +49,6 @@ static uint64_t send_many(const int pair[2], size_t id, size_t length, unsigned 
 	for (unsigned i = 0; i < times; i++)
 		send_whole(pair, id, length);
 	return (BY_METHOD(statistics(), method).bytes - before) / length;
-}
-
-static unsigned limit_of(int socket)
-{
-	unsigned value = 1;
-	socklen_t length = sizeof(value);
-
-	ck_assert_int_eq(getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length), 0);
-	return value;
 }
 
 /* Whichever costs less, for sizes of both first guesses, over TCP and Unix sockets. */
@@ -141,13 +118,13 @@ START_TEST(test_limit)
 	id = insert(1, length, 0, NC_KIND_APPENDED);
 	/* The first epoch splices, the second copies. */
 	send_whole(pair, id, length);
-	ck_assert_uint_eq(limit_of(pair[0]), own ? own : NEAR);
+	ck_assert_uint_eq(lowat(pair[0]), own ? own : NEAR);
 	ck_assert_uint_eq(BY_METHOD(statistics(), NC_METHOD_COPY).sends, 0);
 	for (unsigned i = 0; !BY_METHOD(statistics(), NC_METHOD_COPY).sends; i++) {
 		ck_assert_uint_lt(i, 2 * (NC_EPOCH_SETTLE + NC_EPOCH_LEAST));
 		send_whole(pair, id, length);
 	}
-	ck_assert_uint_eq(limit_of(pair[0]), own);
+	ck_assert_uint_eq(lowat(pair[0]), own);
 	close_pair(pair);
 	close_cache();
 }

@@ -194,15 +194,6 @@ END_TEST
 
 /* --- unsent bytes -------------------------------------------------------------------- */
 
-static unsigned lowat(int fd)
-{
-	unsigned value = 77;
-	socklen_t length = sizeof(value);
-
-	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length), 0);
-	return value;
-}
-
 static void open_limited(size_t limit)
 {
 	struct NC_cache_options options =

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* transmit-learn-fixture.h - pairs of sockets, and the statistics of a delivery. */
+/*
+ * transmit-learn-fixture.h - pairs of sockets, the statistics of a delivery, and CPU times that
+ * a test sets.
+ */
 #ifndef TRANSMIT_LEARN_FIXTURE_H
 #define TRANSMIT_LEARN_FIXTURE_H
 
@@ -83,6 +86,41 @@ static inline bool pair_of(int family, int pair[2])
 	ck_assert_int_ge(pair[1], 0);
 	close(listener);
 	return true;
+}
+
+/* --- costs -------------------------------------------------------------------------- */
+
+/* Nanoseconds that a byte costs by each method, and a call by any of them. */
+static uint64_t prices[4], call_price;
+
+/* The CPU time, as if these were the costs. */
+static inline uint64_t priced_ns(void)
+{
+	struct NC_cache_stat stat = statistics();
+	uint64_t ns = 0;
+
+	for (unsigned method = 0; method < 4; method++)
+		ns += BY_METHOD(stat, method).bytes * prices[method] +
+		      BY_METHOD(stat, method).sends * call_price;
+	return ns;
+}
+
+static inline void price(uint64_t copy, uint64_t splice, uint64_t zerocopy)
+{
+	prices[NC_METHOD_COPY] = copy;
+	prices[NC_METHOD_SPLICE] = splice;
+	prices[NC_METHOD_ZEROCOPY] = zerocopy;
+}
+
+/* --- unsent bytes -------------------------------------------------------------------- */
+
+static inline unsigned lowat(int fd)
+{
+	unsigned value = 77;
+	socklen_t length = sizeof(value);
+
+	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length), 0);
+	return value;
 }
 
 #endif
