@@ -68,8 +68,10 @@ build()
 	where=$1
 	shift
 	bootstrap || return
-	# Its compilers stand before others: what was compiled before is not compiled again.
+	# Its compilers stand before others: what was compiled before, in another clone, too, is not
+	# compiled again.
 	[ ! -d /usr/lib/ccache ] || PATH=/usr/lib/ccache:$PATH
+	export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 	if [ ! -f "$where/Makefile" ] ||
 		{ [ $# -gt 0 ] && [ "$(cat "$where/options" 2>/dev/null)" != "$*" ]; }; then
 		step "$where/configure.log" "configuring $where${*:+ $*}" \

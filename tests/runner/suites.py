@@ -24,8 +24,8 @@ TIERS = {
     ALL: ("everything but the recipes, within 90 minutes", 7200),
     RECIPES: ("the applications of doc/recipes/, which it installs, within 20 minutes", 2400),
 }
-BUNDLE = 8  # target seconds of system tests for one process of pytest
-SLICE = 20  # seconds above which a file is divided
+BUNDLE = 24  # target seconds of system tests for one process of pytest: half a second to begin
+SLICE = 30  # seconds above which a file is divided
 # Tests wait more than they compute.
 SYSTEM_WEIGHT, UNIT_WEIGHT = 0.33, 0.5
 HARDLY_ANY = 65536  # bytes of memory that may be locked
@@ -441,7 +441,7 @@ SUITES = [
     Suite("tsan-epoll", (ALL,), "the whole server with the thread sanitizer, by epoll",
           system("build-tsan", "epoll,none", marks=NOT_BENCH, choose="not takes_io_uring", factor=3),
           trees=("build-tsan",)),
-    Suite("fuzz", (ALL,), "each fuzz target for half a minute, by the same numbers for chance",
+    Suite("fuzz", (ALL,), "each fuzz target for a third of a minute, by the same numbers for chance",
           make("fuzz", spare=1, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside",
                FUZZ_OPTIONS="-seed=1 -reload=0"),
           "clang libclang-rt-14-dev", deadline=3000),
