@@ -93,7 +93,7 @@ struct transaction {
 	struct path_captures captures; /* of the scope's pattern, in the path */
 	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
 	const struct scope *rewritten_by;
-	unsigned phase;		   /* of route.c: the next row of its table */
+	unsigned phases;	   /* of route.c: the rows of its table that are left */
 	bool tried;		   /* phase-try.c has run */
 	bool found;		   /* and a file or folder answers, even if the scope has a pool */
 	bool accel;		   /* the next request of again() is to an internal path */

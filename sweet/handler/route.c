@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * route.c - from a request to its response: the table of phases, in their order.  A new rule for
- * requests is a function in its own file (phase.h) and a row here.
+ * requests is a function in its own file (phase.h), a row here, and a line of due().
  *
  * Everything runs on the transaction's thread.  A phase that has to wait for another thread returns
  * PHASE_LATER and calls proceed() when it knows that the request passes.
@@ -12,40 +12,81 @@
 #include "handler/route.h"
 #include "handler/static.h"
 
-static const struct {
-	enum phase (*run)(struct transaction *transaction);
-	bool again; /* runs again after a rewrite */
-} phases[] = {
-	{phase_method, false},	 /* refuses methods that no resource supports */
-	{phase_target, false},	 /* path and host */
-	{phase_status, false},	 /* the status page, which no rule can hide */
-	{phase_scope, true},	 /* sets the scope, whose rules follow */
-	{phase_header, true},	 /* header */
-	{phase_internal, true},	 /* internal */
-	{phase_rate, true},	 /* request-rate */
-	{phase_address, true},	 /* allow, deny */
-	{phase_password, true},	 /* auth */
-	{phase_redirect, false}, /* redirect */
-	{phase_rewrite, false},	 /* rewrite */
-	{phase_script, true},	 /* suffix */
-	{phase_try, true},	 /* try-files */
-	{phase_handler, true},	 /* a pool or a file; ends every request */
+enum row {
+	METHOD,	  /* refuses methods that no resource supports */
+	TARGET,	  /* path and host */
+	STATUS,	  /* the status page, which no rule can hide */
+	SCOPE,	  /* sets the scope, whose rules follow */
+	HEADER,	  /* header */
+	INTERNAL, /* internal */
+	RATE,	  /* request-rate */
+	ADDRESS,  /* allow, deny */
+	PASSWORD, /* auth */
+	REDIRECT, /* redirect */
+	REWRITE,  /* rewrite */
+	SCRIPT,	  /* suffix */
+	TRY,	  /* try-files */
+	HANDLER,  /* a pool or a file; ends every request */
+	ROWS
 };
 
-/* Runs the phases from transaction->phase on; the last one always ends the request. */
+static enum phase (*const phases[ROWS])(struct transaction *transaction) = {
+	[METHOD] = phase_method,     [TARGET] = phase_target,	[STATUS] = phase_status,
+	[SCOPE] = phase_scope,	     [HEADER] = phase_header,	[INTERNAL] = phase_internal,
+	[RATE] = phase_rate,	     [ADDRESS] = phase_address, [PASSWORD] = phase_password,
+	[REDIRECT] = phase_redirect, [REWRITE] = phase_rewrite, [SCRIPT] = phase_script,
+	[TRY] = phase_try,	     [HANDLER] = phase_handler,
+};
+
+#define BIT(row) (1u << (row))
+#define ALL (BIT(ROWS) - 1)
+/* Those that run again after a rewrite. */
+#define AGAIN                                                                                      \
+	(BIT(SCOPE) | BIT(HEADER) | BIT(INTERNAL) | BIT(RATE) | BIT(ADDRESS) | BIT(PASSWORD) |     \
+	 BIT(SCRIPT) | BIT(TRY) | BIT(HANDLER))
+
+/* Returns the phases after SCOPE that have something to do: most scopes have few rules. */
+static unsigned due(const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	unsigned rows = BIT(HANDLER);
+
+	if (scope->header_variables || transaction->header_lines)
+		rows |= BIT(HEADER);
+	if (scope->internal || transaction->internal)
+		rows |= BIT(INTERNAL);
+	if (scope->rate)
+		rows |= BIT(RATE);
+	if (scope->access)
+		rows |= BIT(ADDRESS);
+	if (scope->auth)
+		rows |= BIT(PASSWORD);
+	if (scope->redirect_tls || scope->redirect_to)
+		rows |= BIT(REDIRECT);
+	if (scope->rewrite_text || scope->rewrite)
+		rows |= BIT(REWRITE);
+	if (transaction->config_ref->config->scripts)
+		rows |= BIT(SCRIPT);
+	if (scope->try_count)
+		rows |= BIT(TRY);
+	return rows;
+}
+
+/* Runs the phases that are left, in their order; the last one always ends the request. */
 static enum respond proceed(struct transaction *transaction)
 {
 	for (;;) {
-		unsigned row = transaction->phase++;
+		unsigned row = (unsigned)__builtin_ctz(transaction->phases);
 		enum phase phase;
 
-		if (transaction->rewritten_by && !phases[row].again)
-			continue;
-		phase = phases[row].run(transaction);
+		transaction->phases &= ~BIT(row);
+		phase = phases[row](transaction);
 		if (phase == PHASE_NOW || phase == PHASE_LATER)
 			return (enum respond)phase;
 		if (phase == PHASE_REWRITTEN)
-			transaction->phase = 0;
+			transaction->phases = AGAIN;
+		else if (row == SCOPE)
+			transaction->phases &= due(transaction);
 	}
 }
 
@@ -96,7 +137,7 @@ enum respond route(struct transaction *transaction)
 	transaction->again = again;
 	transaction->send_file = send_file;
 	transaction->proceed = proceed;
-	transaction->phase = 0;
+	transaction->phases = ALL;
 	transaction->rewritten_by = NULL;
 	transaction->tried = transaction->found = false;
 	transaction->internal = transaction->accel;
