@@ -65,6 +65,8 @@ struct pool_process {
 	/* Of all threads, if the pool counts them: */
 	_Atomic unsigned load;	   /* requests in flight */
 	_Atomic uint64_t moved_ms; /* when a request ended, or the first began */
+	/* when one of streams ended */
+	_Atomic uint64_t streamed_ms;
 	struct loop_task gone, used_up, kill;
 	void *own; /* private to the protocol */
 	/* For the status. */

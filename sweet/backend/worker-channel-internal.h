@@ -51,8 +51,9 @@ void worker_channel_set_streams(struct worker_channel *channel, struct channel_s
 				bool streams);
 
 /*
- * Whether the worker has sent nothing for this call while it sends another response, of any thread.
- * The other response has its own limits, so this delay is not the worker's fault.
+ * Whether the worker has sent nothing for this call while it sends another response, of any thread,
+ * or has sent one until less than the timeout of an answer ago.  The other response has its own
+ * limits, so this delay is not the worker's fault.
  */
 bool worker_channel_is_behind_another(const struct worker_channel *channel,
 				      const struct channel_slot *pending);

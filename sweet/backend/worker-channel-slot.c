@@ -27,13 +27,19 @@ void worker_channel_reset(struct worker_channel *channel, NC_backend *backend)
 void worker_channel_set_streams(struct worker_channel *channel, struct channel_slot *pending,
 				bool streams)
 {
+	struct pool_process *process = channel->process;
+
 	if (pending->streams == streams)
 		return;
 	pending->streams = streams;
-	if (streams)
-		atomic_fetch_add_explicit(&channel->process->streams, 1, memory_order_relaxed);
-	else
-		atomic_fetch_sub_explicit(&channel->process->streams, 1, memory_order_relaxed);
+	if (streams) {
+		atomic_fetch_add_explicit(&process->streams, 1, memory_order_relaxed);
+		return;
+	}
+	atomic_store_explicit(&process->streamed_ms, loop_now_ms(channel->thread->loop),
+			      memory_order_relaxed);
+	/* Who sees that none is left sees when it ended. */
+	atomic_fetch_sub_explicit(&process->streams, 1, memory_order_release);
 }
 
 void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *pending)
@@ -72,8 +78,16 @@ void worker_channel_complain(const struct worker_channel *channel, const char *w
 bool worker_channel_is_behind_another(const struct worker_channel *channel,
 				      const struct channel_slot *pending)
 {
-	return !pending->heard &&
-	       atomic_load_explicit(&channel->process->streams, memory_order_relaxed) > 0;
+	const struct pool_process *process = channel->process;
+
+	if (pending->heard)
+		return false;
+	if (atomic_load_explicit(&process->streams, memory_order_acquire) > 0)
+		return true;
+	/* Another thread's clock may be ahead. */
+	return loop_now_ms(channel->thread->loop) <
+	       atomic_load_explicit(&process->streamed_ms, memory_order_relaxed) +
+		       process->pool->settings->answer_ms;
 }
 
 /* --- calls that nobody waits for ------------------------------------------------------ */

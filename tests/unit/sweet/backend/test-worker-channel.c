@@ -106,6 +106,8 @@ START_TEST(test_gone)
 }
 END_TEST
 
+#define JUST_NOW (UINT64_C(1) << 60) /* by the clock of a thread that is ahead */
+
 /* A worker that does not end such a call is killed, but not while another response is sent. */
 START_TEST(test_drain)
 {
@@ -123,6 +125,10 @@ START_TEST(test_drain)
 	expire(&channel.drain_timer);
 	ck_assert(!process.doomed);
 	process.streams = 0;
+	process.streamed_ms = JUST_NOW;
+	expire(&channel.drain_timer);
+	ck_assert(!process.doomed);
+	process.streamed_ms = 0;
 	expire(&channel.drain_timer);
 	ck_assert(process.doomed);
 	await_death();
@@ -134,24 +140,31 @@ END_TEST
 
 START_TEST(test_too_late)
 {
-	struct backend_call *first, *second;
+	struct backend_call *call;
 
 	begin_worker();
 	stop_worker();
-	first = send_call(0, "echo", NULL);
+	call = send_call(0, "echo", NULL);
 	process.streams = 1;
-	worker_channel_too_late(first);
+	worker_channel_too_late(call);
 	process.streams = 0;
 	ck_assert_int_eq(transactions[0].status, 503);
 	ck_assert(!process.doomed);
-	second = send_call(1, "echo", NULL);
-	worker_channel_too_late(second);
+	/* The other response has ended too late for this call. */
+	call = send_call(1, "echo", NULL);
+	process.streamed_ms = JUST_NOW;
+	worker_channel_too_late(call);
+	process.streamed_ms = 0;
+	ck_assert_int_eq(transactions[1].status, 503);
+	ck_assert(!process.doomed);
+	call = send_call(2, "echo", NULL);
+	worker_channel_too_late(call);
 	ck_assert(process.doomed);
-	ck_assert_uint_eq(seen.done, 1);
+	ck_assert_uint_eq(seen.done, 2);
 	await_death();
 	worker_channel_abandon(&channel);
-	ck_assert_uint_eq(seen.done, 2);
-	ck_assert_int_eq(transactions[1].status, 504);
+	ck_assert_uint_eq(seen.done, 3);
+	ck_assert_int_eq(transactions[2].status, 504);
 	ck_assert_uint_eq(channel.failures, 1);
 	end_worker();
 }
