@@ -127,11 +127,22 @@ def test_small_pages_are_for_large_bodies_in_one_network():
     lines = nic.case_lines([OFFLOAD, "offload, MTU 9000"], ["static"], [1024, nic.MB],
                            list(nic.PAGES), 3).splitlines()
     fields = [line.split("\t") for line in lines if "|idle|" not in line]
+    # Those of a pair start several times.
+    del fields[3:]
     assert [(line[0], line[11]) for line in fields] == [
         (f"{OFFLOAD}|static|{row}|{nic.MB}", huge)
         for row, huge in zip(nic.PAGES, ("1", "0", "0"))]
     assert ["--registered-memory off" in line[12] for line in fields] == [True, False, True]
     assert all("--send-method zerocopy" in line[12] for line in fields)
+
+
+def test_what_is_compared_starts_several_times():
+    names = ["sweet-zerocopy", "sweet-small", "sweet-small-unregistered"]
+    lines = nic.case_lines([OFFLOAD, "offload, MTU 9000"], ["static"], [nic.KB, nic.MB], names, 3)
+    starts = [line.split("|")[2] for line in lines.splitlines()
+              if line.startswith(f"{OFFLOAD}|static") and f"|{nic.MB}\t" in line]
+    assert starts == names + names[1:] * (nic.STARTS - 1)
+    assert lines.count(f"|sweet-zerocopy|{nic.KB}\t") == 2
 
 
 def test_memory_is_registered_in_the_warm_up():

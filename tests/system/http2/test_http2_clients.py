@@ -11,7 +11,7 @@ import pytest
 import tls
 from files import MB, pattern, write
 from go_program import build_go
-from server import TIMEOUT, VALGRIND, running
+from server import SCALE, TIMEOUT, VALGRIND, running
 from tools import find
 
 pytestmark = pytest.mark.clear("these choose what is below")
@@ -149,8 +149,8 @@ def test_nghttp(server, files):
 @pytest.mark.needs("h2load")
 def test_h2load(server, files):
     for size in SIZES:
-        said = run(find("h2load"), "-n", "2000" if size < MB else "200", "-c", "4", "-m", "50",
-                   f"{server.url}/{size}.bin")
+        said = run(find("h2load"), "-n", str((2000 if size < MB else 200) // SCALE), "-c", "4",
+                   "-m", "50", f"{server.url}/{size}.bin")
         assert "Application protocol: h2" in said
         assert re.search(r" (\d+) total, \1 started, \1 done, \1 succeeded, 0 failed", said), said
 

@@ -8,6 +8,7 @@ one per processor).
 
 import collections
 import contextlib
+import functools
 import json
 import os
 import re
@@ -146,10 +147,25 @@ def children_of(pid):
     """Returns the pids of the children of pid."""
     children = []
     for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as stat:
-            if int(stat.read().rpartition(")")[2].split()[1]) == pid:
+        # Not by open(), which takes several times longer.
+        with contextlib.suppress(OSError):
+            stat = os.open(f"/proc/{name}/stat", os.O_RDONLY)
+            try:
+                text = os.read(stat, 512)
+            finally:
+                os.close(stat)
+            if int(text.rpartition(b")")[2].split(None, 2)[1]) == pid:
                 children.append(int(name))
     return children
+
+
+@functools.cache
+def opener():
+    # Ignore a proxy in the environment: this is the loopback.
+    return urllib.request.build_opener(
+        urllib.request.ProxyHandler({}),
+        urllib.request.HTTPSHandler(context=tls.usual()),
+    )
 
 
 def command(kind, options, prefix=(), listen="127.0.0.1:0", clock=None):
@@ -200,12 +216,7 @@ class Server:
         self.url = f"{port[1] if port else 'http'}://127.0.0.1:{self.port}"
 
     def read(self, path, timeout):
-        # Ignore a proxy in the environment: this is the loopback.
-        opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}),
-            urllib.request.HTTPSHandler(context=tls.usual()),
-        )
-        with opener.open(self.url + path, timeout=timeout) as answer:
+        with opener().open(self.url + path, timeout=timeout) as answer:
             return answer.read()
 
     def body(self, path):
