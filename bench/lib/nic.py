@@ -90,10 +90,10 @@ NULL_SIZE, NULL_AT_MOST = 100 * KB, 1.1
 BEST_METHOD = 1.05  # sweet divided by the best of its fixed methods
 # Registered memory divided by the same without it: with huge pages, with small ones, and with
 # these at one size.
-# One start of a server differs from the next by more than its rounds do: these have several.
-STARTS = 3
 REGISTERED = {"sweet-zerocopy": "sweet-unregistered", "sweet-small": "sweet-small-unregistered"}
 REGISTERED_AT_MOST, SMALL_AT_MOST, SMALL_SIZE = 1.02, 0.9, 100 * KB
+# One start of a server differs from the next by more than its rounds do: these have several.
+STARTS = 3
 
 
 def names(known):
@@ -182,14 +182,18 @@ def case_line(network, body, row, size, rounds, quick=False):
     return "\t".join(map(str, fields)) + "\n"
 
 
+def compares_pages(network, size):
+    return network == QUICK_NETWORKS[0] and size >= PAGES_LEAST
+
+
 def has_case(network, row, size):
-    return row not in PAGES or (network == QUICK_NETWORKS[0] and size >= PAGES_LEAST)
+    return row not in PAGES or compares_pages(network, size)
 
 
 def starts_of(network, row, size, rows):
     """Returns how many servers of the row are measured."""
-    pairs = [pair for pair in REGISTERED.items() if row in pair and set(pair) <= set(rows)]
-    return STARTS if pairs and network == QUICK_NETWORKS[0] and size >= PAGES_LEAST else 1
+    compared = any(row in pair and set(pair) <= set(rows) for pair in REGISTERED.items())
+    return STARTS if compared and compares_pages(network, size) else 1
 
 
 def case_lines(networks, bodies, sizes, rows, rounds, quick=False):

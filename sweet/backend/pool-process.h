@@ -63,10 +63,9 @@ struct pool_process {
 	_Atomic unsigned served;  /* requests, if the pool counts them */
 	_Atomic unsigned streams; /* responses that block others, if the pool counts those */
 	/* Of all threads, if the pool counts them: */
-	_Atomic unsigned load;	   /* requests in flight */
-	_Atomic uint64_t moved_ms; /* when a request ended, or the first began */
-	/* when one of streams ended */
-	_Atomic uint64_t streamed_ms;
+	_Atomic unsigned load;	      /* requests in flight */
+	_Atomic uint64_t moved_ms;    /* when a request ended, or the first began */
+	_Atomic uint64_t streamed_ms; /* when one of streams ended */
 	struct loop_task gone, used_up, kill;
 	void *own; /* private to the protocol */
 	/* For the status. */

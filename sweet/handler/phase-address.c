@@ -8,9 +8,7 @@
 
 enum phase phase_address(struct transaction *transaction)
 {
-	const struct scope *scope = transaction->scope;
-
-	if (!scope->access || ip_acl_allows(scope->access, transaction->remote))
+	if (ip_acl_allows(transaction->scope->access, transaction->remote))
 		return PHASE_NEXT;
 	return phase_responds(
 		transaction_refuse(transaction, 403, "an address that allow and deny refuse"));

@@ -105,7 +105,7 @@ enum phase phase_password(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope, *before = transaction->rewritten_by;
 
-	if (!scope->auth || (before && before->auth == scope->auth))
+	if (before && before->auth == scope->auth)
 		return PHASE_NEXT;
 	return authenticate(transaction);
 }

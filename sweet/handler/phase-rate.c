@@ -17,8 +17,6 @@ enum phase phase_rate(struct transaction *transaction)
 	struct thread *thread = transaction->thread;
 	uint64_t wait_ns;
 
-	if (!rate)
-		return PHASE_NEXT;
 	/* Count a request once, even if it was rewritten. */
 	if (before && before->rate && before->rate->scope == rate->scope)
 		return PHASE_NEXT;

@@ -82,8 +82,6 @@ enum phase phase_rewrite(struct transaction *transaction)
 
 		if (phase != PHASE_REWRITTEN)
 			return phase;
-	} else if (!scope->rewrite) {
-		return PHASE_NEXT;
 	} else if (!rewrite(transaction)) {
 		return phase_responds(
 			transaction_refuse(transaction, 414, "a rewritten path that is too long"));

@@ -55,8 +55,7 @@ enum phase phase_script(struct transaction *transaction)
 	struct pool_config *pool;
 	size_t length;
 
-	if (!config->scripts || transaction->scope->pool || config_mount(config, path) ||
-	    static_hides(transaction))
+	if (transaction->scope->pool || config_mount(config, path) || static_hides(transaction))
 		return PHASE_NEXT;
 	pool = config_script(config, path, &length);
 	if (pool && !is_file(transaction, length))

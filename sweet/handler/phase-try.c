@@ -38,8 +38,7 @@ enum phase phase_try(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
-	if (!scope->try_count || transaction->tried ||
-	    config_mount(transaction->config_ref->config, transaction->path))
+	if (transaction->tried || config_mount(transaction->config_ref->config, transaction->path))
 		return PHASE_NEXT;
 	transaction->tried = true;
 	for (unsigned i = 0; i < scope->try_count; i++) {

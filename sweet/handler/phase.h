@@ -3,6 +3,8 @@
  * phase.h - what the server does to a request before it responds: one function for each phase, in
  * the file of its name. route.c has the table of them.
  *
+ * Those of rules are called only if the scope has the rule: see due() in route.c.
+ *
  * A phase reads the request and sets what later phases need (path, host, scope, user), or it ends
  * the request: it fills in the response, or calls a responder.  `transaction->request` is set only
  * while a phase runs.

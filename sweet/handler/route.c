@@ -40,12 +40,10 @@ static enum phase (*const phases[ROWS])(struct transaction *transaction) = {
 
 #define BIT(row) (1u << (row))
 #define ALL (BIT(ROWS) - 1)
-/* Those that run again after a rewrite. */
-#define AGAIN                                                                                      \
-	(BIT(SCOPE) | BIT(HEADER) | BIT(INTERNAL) | BIT(RATE) | BIT(ADDRESS) | BIT(PASSWORD) |     \
-	 BIT(SCRIPT) | BIT(TRY) | BIT(HANDLER))
+/* Those that do not run again after a rewrite. */
+#define ONCE (BIT(METHOD) | BIT(TARGET) | BIT(STATUS) | BIT(REDIRECT) | BIT(REWRITE))
 
-/* Returns the phases after SCOPE that have something to do: most scopes have few rules. */
+/* Returns the phases after SCOPE whose rules the scope has: most scopes have few. */
 static unsigned due(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -84,7 +82,7 @@ static enum respond proceed(struct transaction *transaction)
 		if (phase == PHASE_NOW || phase == PHASE_LATER)
 			return (enum respond)phase;
 		if (phase == PHASE_REWRITTEN)
-			transaction->phases = AGAIN;
+			transaction->phases = ALL & ~ONCE;
 		else if (row == SCOPE)
 			transaction->phases &= due(transaction);
 	}

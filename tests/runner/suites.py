@@ -24,7 +24,7 @@ TIERS = {
     ALL: ("everything but the recipes, within 90 minutes", 7200),
     RECIPES: ("the applications of doc/recipes/, which it installs, within 20 minutes", 2400),
 }
-BUNDLE = 24  # target seconds of system tests for one process of pytest: half a second to begin
+BUNDLE = 24  # target seconds of system tests for one process of pytest, which takes 0.5 s to begin
 SLICE = 30  # seconds above which a file is divided
 # Tests wait more than they compute.
 SYSTEM_WEIGHT, UNIT_WEIGHT = 0.33, 0.5

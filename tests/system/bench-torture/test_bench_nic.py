@@ -127,12 +127,10 @@ def test_small_pages_are_for_large_bodies_in_one_network():
     lines = nic.case_lines([OFFLOAD, "offload, MTU 9000"], ["static"], [1024, nic.MB],
                            list(nic.PAGES), 3).splitlines()
     fields = [line.split("\t") for line in lines if "|idle|" not in line]
-    # Those of a pair start several times.
-    del fields[3:]
-    assert [(line[0], line[11]) for line in fields] == [
-        (f"{OFFLOAD}|static|{row}|{nic.MB}", huge)
-        for row, huge in zip(nic.PAGES, ("1", "0", "0"))]
-    assert ["--registered-memory off" in line[12] for line in fields] == [True, False, True]
+    pair = [("sweet-small", "0", False), ("sweet-small-unregistered", "0", True)]
+    assert [(line[0], line[11], "--registered-memory off" in line[12]) for line in fields] == [
+        (f"{OFFLOAD}|static|{row}|{nic.MB}", huge, off)
+        for row, huge, off in [("sweet-unregistered", "1", True), *pair * nic.STARTS]]
     assert all("--send-method zerocopy" in line[12] for line in fields)
 
 
