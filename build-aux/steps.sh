@@ -60,6 +60,15 @@ bootstrap()
 		step build/bootstrap.log bootstrapping ./bootstrap
 }
 
+# use_ccache TOP: from now on ccache's compilers, if it is there, stand before others: what was
+# compiled before, in another clone, too, is not compiled again.
+use_ccache()
+{
+	[ ! -d /usr/lib/ccache ] || PATH=/usr/lib/ccache:$PATH
+	CCACHE_BASEDIR=$(cd "$1" && pwd) CCACHE_NOHASHDIR=1
+	export CCACHE_BASEDIR CCACHE_NOHASHDIR
+}
+
 # build WHERE OPTION...: bootstraps, configures and makes $goals (all by default), each only if it
 # is due.
 # Without options whatever WHERE was configured for is good.
@@ -68,10 +77,7 @@ build()
 	where=$1
 	shift
 	bootstrap || return
-	# Its compilers stand before others: what was compiled before, in another clone, too, is not
-	# compiled again.
-	[ ! -d /usr/lib/ccache ] || PATH=/usr/lib/ccache:$PATH
-	export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+	use_ccache "$PWD"
 	if [ ! -f "$where/Makefile" ] ||
 		{ [ $# -gt 0 ] && [ "$(cat "$where/options" 2>/dev/null)" != "$*" ]; }; then
 		step "$where/configure.log" "configuring $where${*:+ $*}" \

@@ -10,6 +10,8 @@
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 builddir=$(cd "${builddir:-$srcdir/build}" && pwd) || exit 1
 cd "$srcdir" || exit 1
+. build-aux/steps.sh
+use_ccache "$srcdir"
 
 # The system tests have suites of their own; here their files only must exist.  Other builds are for
 # debuggers and speed.

@@ -26,6 +26,9 @@ if [ "$1" = --build ]; then
 		[ -z "$NABC_NO_SKIP" ]
 		exit
 	fi
+	srcdir=$(cd "$srcdir" && pwd) || exit 1
+	. "$srcdir/build-aux/steps.sh"
+	use_ccache "$srcdir"
 	mkdir -p "$builddir/fuzzing" && cd "$builddir/fuzzing" || exit 1
 	[ -f Makefile ] ||
 		"$srcdir/configure" -q --enable-fuzzing --enable-werror CC=clang >configure.log ||

@@ -49,7 +49,7 @@ def parse(arguments):
     parser.add_argument("--from", dest="first", metavar="SUITE",
                         help="the tier from this suite on; the summary has the others as they were")
     parser.add_argument("--fuzz-seconds", type=int, default=20, help="for each fuzz target (20)")
-    parser.add_argument("--torture-seconds", type=int, default=300, help="300")
+    parser.add_argument("--torture-seconds", type=int, default=240, help="240")
     parser.add_argument("--write-times", action="store_true",
                         help="write tests/times.txt anew from what this run took")
     parser.add_argument("--packages", action="store_true",

@@ -27,7 +27,7 @@ TIERS = {
 BUNDLE = 24  # target seconds of system tests for one process of pytest, which takes 0.5 s to begin
 SLICE = 30  # seconds above which a file is divided
 # Tests wait more than they compute.
-SYSTEM_WEIGHT, UNIT_WEIGHT = 0.33, 0.5
+SYSTEM_WEIGHT, UNIT_WEIGHT, VALGRIND_WEIGHT = 0.33, 0.5, 0.66
 HARDLY_ANY = 65536  # bytes of memory that may be locked
 USUAL = 8 << 20
 
@@ -190,7 +190,8 @@ def valgrind_main(context, suite):
 def valgrind_units(context, suite):
     for name in sorted(set(unit_names()) - BENCH_UNITS):
         yield context.job(suite, name, [context.script("tests", "check-valgrind.sh"), name],
-                          after=built("build"), environment={"builddir": context.script("build")})
+                          weight=VALGRIND_WEIGHT, after=built("build"),
+                          environment={"builddir": context.script("build")})
 
 
 def nobody(memory):
@@ -426,7 +427,7 @@ SUITES = [
     Suite("distcheck", (ALL,), "the release, built and tested on its own",
           script("tests/check-dist.sh", rank=90), deadline=1500),
     Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
-          system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=0.66,
+          system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=VALGRIND_WEIGHT,
                  SWEET_UNDER=VALGRIND),
           "valgrind", deadline=1500),
     Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
@@ -451,7 +452,7 @@ SUITES = [
           "nginx-light openssl python3-venv testssl.sh", deadline=900),
     Suite("bench", (ALL,), "whether each experiment runs, not how fast",
           script("tests/check-bench.sh"), PEERS, deadline=2000),
-    Suite("torture", (ALL,), "faults, hostile input and load, for five minutes",
+    Suite("torture", (ALL,), "faults, hostile input and load, for four minutes",
           make("torture", TORTURE_SECONDS="torture"), deadline=2000),
 
     Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,
