@@ -7,7 +7,8 @@
  * block of a segment: NC_HUGE_PAGE bytes, or what is left of the segment.  A block of small
  * pages is registered when it is sent from often through that ring, and its slot is cleared
  * when its segment is closed, or when another block needs the slot or the locked memory.
- * The kernel pins the pages once for each ring.
+ * The kernel pins the pages once for each ring: it clones no buffers of a ring that belongs
+ * to another thread (IORING_REGISTER_CLONE_BUFFERS: EEXIST with IORING_SETUP_SINGLE_ISSUER).
  *
  * The kernel keeps a cleared buffer, and its pages, until the requests that use it have
  * ended, a zero-copy send with its notification: such a request counts as a user of the
