@@ -57,8 +57,8 @@ def waiting(status):
 
 def release(folder):
     """Lets one program respond, which has waited for a while: that time is measured."""
-    time.sleep(2 * LEAST)
-    with open(folder / "gate", "w", encoding="ascii") as gate:
+    with open(folder / "gate", "w", encoding="ascii") as gate:  # opened when the program runs
+        time.sleep(2 * LEAST)
         gate.write("x\n")
 
 
