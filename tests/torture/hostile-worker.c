@@ -203,8 +203,9 @@ int main(int argc, char **argv)
 	/* Errors of its own are expected, and so are reports of a sanitizer. */
 	if (dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO) < 0)
 		err(1, "/dev/null");
-	/* A different one at each start. */
-	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + ((uint64_t)getpid() << 20) + 1;
+	/* At each start others, the first one, too: for that all bits of the seed must differ. */
+	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + (uint64_t)getpid();
+	seed = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	while (NC_worker_accept(worker, &request, sizeof(request)) == 1)
 		answer(worker, &request);
 	NC_worker_close(worker);
