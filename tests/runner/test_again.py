@@ -38,18 +38,34 @@ def used(pid):
     return int(fields[11]) + int(fields[12]) > 0
 
 
+def tree_of_one_unit(path, script):
+    """Makes a tree whose unit test-one is a script."""
+    write(path / "tests" / "unit" / "test-one.c", b"")
+    for name in ("again", "runner", "system", "recipes", "in-build.sh", "times.txt"):
+        (path / "tests" / name).symlink_to(os.path.join(TOP, "tests", name))
+    write(path / "build" / "Makefile", b"")
+    write(path / "build" / "config.h", b"#define HAVE_CHECK 1\n")
+    write(path / "build" / "tests" / "unit" / "test-one",
+          f"#!/bin/sh\n{script}\n".encode()).chmod(0o755)
+
+
+def test_logs_are_kept(tmp_path):
+    """What failed can be read after a later run."""
+    tree_of_one_unit(tmp_path, f"echo so it was; exit $(cat {tmp_path}/status)")
+    for status in (1, 0, 0):
+        write(tmp_path / "status", f"{status}".encode())
+        done = subprocess.run([tmp_path / "tests" / "again", "-n", "1", "test-one"],
+                              stdout=subprocess.PIPE, text=True)
+        assert done.returncode == status
+    assert not os.listdir(tmp_path / "build" / "again")
+    assert "so it was" in (tmp_path / "build" / "again.old" / "1:test-one.log").read_text()
+
+
 def test_stopped(tmp_path):
     """It ends its jobs and says what it has found."""
-    write(tmp_path / "tests" / "unit" / "test-endless.c", b"")
-    for name in ("again", "runner", "system", "recipes", "in-build.sh", "times.txt"):
-        (tmp_path / "tests" / name).symlink_to(os.path.join(TOP, "tests", name))
-    # A tree with one unit, which does not end.
     number = tmp_path / "number"
-    write(tmp_path / "build" / "Makefile", b"")
-    write(tmp_path / "build" / "config.h", b"#define HAVE_CHECK 1\n")
-    write(tmp_path / "build" / "tests" / "unit" / "test-endless",
-          f"#!/bin/sh\necho $$ >{number}\nexec sleep 1000\n".encode()).chmod(0o755)
-    with subprocess.Popen([tmp_path / "tests" / "again", "-n", "1", "test-endless"],
+    tree_of_one_unit(tmp_path, f"echo $$ >{number}\nexec sleep 1000")
+    with subprocess.Popen([tmp_path / "tests" / "again", "-n", "1", "test-one"],
                           stdout=subprocess.PIPE, text=True) as run:
         while not (number.exists() and number.read_text().endswith("\n")):
             assert run.poll() is None
