@@ -5,7 +5,7 @@ import json
 import stat
 import time
 
-from client import fetch
+from client import Client, fetch
 from files import MB, pattern, write
 from server import TIMEOUT, Server, once, running
 from test_nabcctl import bad, ctl, folder, good, header_fields, ids, owner
@@ -76,7 +76,10 @@ def test_routes_of_the_server(kind, folder):
     write(folder / "root/page", body)
     path = folder / "socket"
     with running(kind, folder / "root", "--cache-socket", path) as server:
-        assert fetch(server.port, "/page").body == body
+        with Client(server.port) as client:
+            assert client.get("/page").body == body
+            # The whole of it is counted before the next request begins.
+            client.get("/page", "HEAD")
         # Of small messages, a route counts a sample.
         before = route_with(path, MB // 2)
         assert before["method"] == "learn" and before["local"] == 1 and before["why"]
