@@ -198,6 +198,8 @@ def test_large_cache_of_texts(root):
         before = server.status()
         for _ in range(400 // SCALE):
             assert len(client.get("/.sweet/status.html").body) > 4096
+        # The last text has left the cache before the next request begins.
+        assert client.get("/.sweet/ready").status == 200
         after = server.status()
         assert (after["cache"]["units"], after["cache"]["failures"]) == (0, 0)
         assert after["cache"]["used"] <= before["cache"]["size"]
