@@ -298,7 +298,8 @@ static void make_and_grant(NC_cache *cache, enum NC_kind kind)
 	}
 	if (kind == NC_KIND_SEALED) {
 		(void)OK(NC_set_priority(cache, id, NC_PRIORITY_LOW));
-		(void)OK(NC_set_lifetime(cache, id, 300));
+		/* It must not end before NC_destroy(), however busy the machine is. */
+		(void)OK(NC_set_lifetime(cache, id, 5000));
 	}
 	/* A unit that cannot be destroyed stays as long as this process lives. */
 	for (unsigned i = 0; i < 4 && !OK(NC_destroy(cache, id)); i++)
