@@ -73,8 +73,7 @@ static char buffer[256 << 10];
 
 static uint64_t draw(uint64_t below)
 {
-	random_state += UINT64_C(0x9e3779b97f4a7c15);
-	return content_scramble(random_state) % below;
+	return content_next(&random_state) % below;
 }
 
 static uint64_t now_ns(void)

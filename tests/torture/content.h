@@ -46,7 +46,16 @@ static inline uint64_t content_scramble(uint64_t word)
 	return word ^ word >> 31;
 }
 
-/* The factors are the inverses of those above, modulo 2^64. */
+/*
+ * Returns the next number of those that begin with a state (splitmix64).  Numbers from different
+ * states differ from the first one on, however near the states are.
+ */
+static inline uint64_t content_next(uint64_t *state)
+{
+	return content_scramble(*state += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* The factors are the inverses of those of content_scramble(), modulo 2^64. */
 static inline uint64_t content_unscramble(uint64_t word)
 {
 	word ^= word >> 31 ^ word >> 62;

@@ -65,8 +65,7 @@ int main(int argc, char **argv)
 	while (!over) {
 		struct timespec pause = {.tv_nsec = (long)(1e9 / rate)};
 
-		random += UINT64_C(0x9e3779b97f4a7c15);
-		if (!destroy_one(cache, &cursor, content_scramble(random), &done))
+		if (!destroy_one(cache, &cursor, content_next(&random), &done))
 			break;
 		nanosleep(&pause, NULL);
 	}

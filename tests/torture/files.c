@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (!over) {
 		struct timespec pause = {.tv_nsec = (long)(1e9 / rate)};
-		uint64_t drawn = content_scramble(random += UINT64_C(0x9e3779b97f4a7c15));
+		uint64_t drawn = content_next(&random);
 
 		change(drawn & 1 ? CONTENT_RENAMED : CONTENT_WRITTEN, content_draw(drawn >> 1),
 		       drawn >> 40);

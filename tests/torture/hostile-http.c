@@ -64,7 +64,8 @@ static size_t begin_nothing(char *to)
 
 static size_t begin_head(char *to)
 {
-	return (size_t)sprintf(to, "GET /%u HTTP/1.1\r\nHost: test\r\n", (unsigned)draw(&seed));
+	return (size_t)sprintf(to, "GET /%u HTTP/1.1\r\nHost: test\r\n",
+			       (unsigned)content_next(&seed));
 }
 
 static size_t begin_big(char *to)
@@ -87,7 +88,7 @@ static size_t begin_chunks(char *to)
 /* Names that collide in a hash without a key, each with the same value. */
 static size_t begin_flood(char *to)
 {
-	uint64_t number = draw(&seed);
+	uint64_t number = content_next(&seed);
 	size_t length = (size_t)sprintf(to, "GET /");
 
 	for (unsigned i = 0; i < 32; i++)
@@ -122,10 +123,10 @@ static size_t begin_pipeline(char *to)
 
 static size_t begin_garbage(char *to)
 {
-	size_t length = 16 + draw(&seed) % 4000;
+	size_t length = 16 + content_next(&seed) % 4000;
 
 	for (size_t i = 0; i < length; i++)
-		to[i] = (char)draw(&seed);
+		to[i] = (char)content_next(&seed);
 	return length;
 }
 
@@ -141,20 +142,20 @@ static size_t begin_hello(char *to)
 static size_t begin_half_hello(char *to)
 {
 	for (size_t i = begin_hello(to); i < 256; i++)
-		to[i] = (char)draw(&seed);
+		to[i] = (char)content_next(&seed);
 	return 256;
 }
 
 /* A record is longer than any may be (RFC 8446, 5.1), and comes whole. */
 static size_t begin_record(char *to)
 {
-	size_t length = 16385 + 256 + draw(&seed) % (65536 - 16385 - 256);
+	size_t length = 16385 + 256 + content_next(&seed) % (65536 - 16385 - 256);
 
 	memcpy(to, "\x16\x03\x01", 3);
 	to[3] = (char)(length >> 8);
 	to[4] = (char)length;
 	for (size_t i = 0; i < length; i++)
-		to[5 + i] = (char)draw(&seed);
+		to[5 + i] = (char)content_next(&seed);
 	return 5 + length;
 }
 
@@ -318,7 +319,7 @@ int main(int argc, char **argv)
 	hold = (unsigned)atoi(argv[3]);
 	addresses = (unsigned)atoi(argv[4]);
 	share = atof(argv[5]);
-	seed = strtoull(argv[6], NULL, 10) | 1;
+	seed = strtoull(argv[6], NULL, 10);
 	begin(argv[7]);
 	connections = calloc(hold, sizeof(*connections));
 	if (!connections)

@@ -73,8 +73,8 @@ static void spoil(int segment)
 	if (memory == MAP_FAILED)
 		return;
 	for (unsigned i = 0; i < 200; i++) {
-		uint64_t value = draw(&seed);
-		size_t at = draw(&seed) % (i % 2 ? 65536 : (size_t)stat.st_size);
+		uint64_t value = content_next(&seed);
+		size_t at = content_next(&seed) % (i % 2 ? 65536 : (size_t)stat.st_size);
 
 		if (at + sizeof(value) < (size_t)stat.st_size)
 			memcpy(memory + at, &value, i % 3 ? sizeof(value) : 1);
@@ -102,7 +102,7 @@ static bool join(int socket, uint32_t flags, struct nc_wire_welcome *welcome)
 	}
 	figures[REFUSED] += welcome->error != 0;
 	figures[OPERATOR] += welcome->error == 0 && (welcome->flags & NC_WIRE_OPERATOR);
-	if (count && draw(&seed) % 2)
+	if (count && content_next(&seed) % 2)
 		spoil(fds[0]);
 	nc_peer_close_fds(fds, count);
 	return welcome->error == 0;
@@ -110,10 +110,10 @@ static bool join(int socket, uint32_t flags, struct nc_wire_welcome *welcome)
 
 static uint64_t some_id(void)
 {
-	uint64_t id = id_count ? ids[draw(&seed) % id_count] : draw(&seed);
+	uint64_t id = id_count ? ids[content_next(&seed) % id_count] : content_next(&seed);
 
 	/* An existing one, or one beside it. */
-	return draw(&seed) % 2 ? id : id ^ UINT64_C(1) << draw(&seed) % 64;
+	return content_next(&seed) % 2 ? id : id ^ UINT64_C(1) << content_next(&seed) % 64;
 }
 
 static void call(int socket, unsigned times, bool reads)
@@ -121,25 +121,27 @@ static void call(int socket, unsigned times, bool reads)
 	unsigned char reply[NC_WIRE_BEHIND_MAX + sizeof(struct nc_wire_reply)];
 
 	for (unsigned i = 0; i < times && !ended; i++) {
-		struct nc_wire_call call = {.magic = NC_WIRE_MAGIC,
-					    .op = (uint32_t)(draw(&seed) % (NC_WIRE_OPS + 2)),
-					    .tag = draw(&seed),
-					    .id = some_id(),
-					    .size = draw(&seed) >> draw(&seed) % 64,
-					    .fraglen = draw(&seed) >> draw(&seed) % 64,
-					    .slot = (uint32_t)(draw(&seed) >> draw(&seed) % 64),
-					    .principal = (uint32_t)(draw(&seed) % 5),
-					    .who = (uint32_t)getuid(),
-					    .length = 0};
+		struct nc_wire_call call = {
+			.magic = NC_WIRE_MAGIC,
+			.op = (uint32_t)(content_next(&seed) % (NC_WIRE_OPS + 2)),
+			.tag = content_next(&seed),
+			.id = some_id(),
+			.size = content_next(&seed) >> content_next(&seed) % 64,
+			.fraglen = content_next(&seed) >> content_next(&seed) % 64,
+			.slot = (uint32_t)(content_next(&seed) >> content_next(&seed) % 64),
+			.principal = (uint32_t)(content_next(&seed) % 5),
+			.who = (uint32_t)getuid(),
+			.length = 0};
 		size_t length = sizeof(call);
 		int fds[NC_PEER_FDS_MAX];
 		unsigned count = NC_PEER_FDS_MAX;
 
-		if (draw(&seed) % 8 == 0)
-			length = draw(&seed) % sizeof(call);
-		if (draw(&seed) % 8 == 0)
-			call.length = (uint32_t)draw(&seed);
-		if (!say(socket, &call, length, draw(&seed) % 4 ? 0 : (unsigned)draw(&seed) % 4))
+		if (content_next(&seed) % 8 == 0)
+			length = content_next(&seed) % sizeof(call);
+		if (content_next(&seed) % 8 == 0)
+			call.length = (uint32_t)content_next(&seed);
+		if (!say(socket, &call, length,
+			 content_next(&seed) % 4 ? 0 : (unsigned)content_next(&seed) % 4))
 			return;
 		if (!reads)
 			continue;
@@ -156,23 +158,24 @@ static void call(int socket, unsigned times, bool reads)
 
 static void be_hostile(int socket)
 {
-	struct nc_wire_hello hello = {NC_WIRE_MAGIC, NC_WIRE_VERSION, (uint32_t)draw(&seed), 1};
+	struct nc_wire_hello hello = {NC_WIRE_MAGIC, NC_WIRE_VERSION, (uint32_t)content_next(&seed),
+				      1};
 	struct nc_wire_welcome welcome;
 	unsigned char noise[512];
 
 	for (size_t i = 0; i < sizeof(noise); i++)
-		noise[i] = (unsigned char)draw(&seed);
-	switch (draw(&seed) % 8) {
+		noise[i] = (unsigned char)content_next(&seed);
+	switch (content_next(&seed) % 8) {
 	case 0:
 		break; /* sends nothing */
 	case 1:
-		say(socket, noise, draw(&seed) % sizeof(noise), 0);
+		say(socket, noise, content_next(&seed) % sizeof(noise), 0);
 		break;
 	case 2:
-		say(socket, &hello, draw(&seed) % sizeof(hello), 0);
+		say(socket, &hello, content_next(&seed) % sizeof(hello), 0);
 		break;
 	case 3:
-		say(socket, &hello, sizeof(hello), 1 + (unsigned)draw(&seed) % 20);
+		say(socket, &hello, sizeof(hello), 1 + (unsigned)content_next(&seed) % 20);
 		break;
 	case 4:
 		(void)join(socket, NC_WIRE_OPERATOR, &welcome);
@@ -188,7 +191,8 @@ static void be_hostile(int socket)
 		break;
 	default:
 		if (join(socket, NC_WIRE_SEGMENT, &welcome))
-			say(socket, noise, draw(&seed) % sizeof(noise), (unsigned)draw(&seed) % 20);
+			say(socket, noise, content_next(&seed) % sizeof(noise),
+			    (unsigned)content_next(&seed) % 20);
 	}
 }
 
@@ -201,7 +205,7 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		errx(1, "usage: hostile-member SOCKET CPU SEED FIGURES [ID...]");
 	share = atof(argv[2]);
-	seed = strtoull(argv[3], NULL, 10) | 1;
+	seed = strtoull(argv[3], NULL, 10);
 	begin(argv[4]);
 	for (int i = 5; i < argc && id_count < IDS; i++)
 		ids[id_count++] = strtoull(argv[i], NULL, 10);

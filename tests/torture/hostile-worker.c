@@ -29,9 +29,9 @@ static uint64_t seed;
 /* Values for random or targeted writes. */
 static uint64_t some_value(uint64_t *state)
 {
-	uint64_t value = draw(state);
+	uint64_t value = content_next(state);
 
-	switch (draw(state) % 6) {
+	switch (content_next(state) % 6) {
 	case 0:
 		return 0;
 	case 1:
@@ -50,7 +50,7 @@ static uint64_t some_value(uint64_t *state)
 /* Writes to every shared writable mapping, for a moment. */
 static void *scribble(void *unused)
 {
-	uint64_t until = now_ns() + SCRIBBLE_NS, state = now_ns() | 1;
+	uint64_t until = now_ns() + SCRIBBLE_NS, state = now_ns();
 	FILE *maps = fopen("/proc/self/maps", "re");
 	unsigned long start, end_at;
 	struct {
@@ -74,13 +74,13 @@ static void *scribble(void *unused)
 		fclose(maps);
 	while (count && now_ns() < until) {
 		for (unsigned i = 0; i < 100; i++) {
-			unsigned which = (unsigned)(draw(&state) % count);
+			unsigned which = (unsigned)(content_next(&state) % count);
 			/* The heads of queues and tables are at the start of pages. */
-			size_t at = draw(&state) % shared[which].size & ~(size_t)7;
+			size_t at = content_next(&state) % shared[which].size & ~(size_t)7;
 			uint64_t value = some_value(&state);
 
 			if (i % 2)
-				at = (at & ~(size_t)4095) + draw(&state) % 512 / 8 * 8;
+				at = (at & ~(size_t)4095) + content_next(&state) % 512 / 8 * 8;
 			if (i % 4 == 3)
 				at %= 4096;
 			memcpy(shared[which].at + at, &value, sizeof(value));
@@ -99,10 +99,10 @@ static void abuse(int fd)
 				.cmsg_level = SOL_SOCKET,
 				.cmsg_type = SCM_RIGHTS}};
 	uint64_t words[64];
-	struct iovec iov = {.iov_base = words, .iov_len = 1 + draw(&seed) % sizeof(words)};
+	struct iovec iov = {.iov_base = words, .iov_len = 1 + content_next(&seed) % sizeof(words)};
 	struct msghdr message = {.msg_iov = &iov,
 				 .msg_iovlen = 1,
-				 .msg_control = draw(&seed) % 2 ? control.space : NULL,
+				 .msg_control = content_next(&seed) % 2 ? control.space : NULL,
 				 .msg_controllen = sizeof(control.space)};
 	struct stat stat;
 	int flags = fcntl(fd, F_GETFL);
@@ -117,15 +117,15 @@ static void abuse(int fd)
 	if (S_ISSOCK(stat.st_mode)) {
 		(void)sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else if (S_ISREG(stat.st_mode)) {
-		(void)!ftruncate(fd, (off_t)(draw(&seed) % 3 * 4096));
+		(void)!ftruncate(fd, (off_t)(content_next(&seed) % 3 * 4096));
 		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
 	} else {
 		/* The flag is shared by all holders of the descriptor. */
 		(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 		(void)!write(fd, words, 8);
-		if (draw(&seed) % 2)
+		if (content_next(&seed) % 2)
 			(void)!read(fd, words, 8);
-		(void)fcntl(fd, F_SETFL, draw(&seed) % 2 ? flags : flags & ~O_NONBLOCK);
+		(void)fcntl(fd, F_SETFL, content_next(&seed) % 2 ? flags : flags & ~O_NONBLOCK);
 	}
 }
 
@@ -144,16 +144,16 @@ static void answer(NC_worker *worker, struct NC_request *request)
 {
 	static size_t last;
 	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
-	unsigned what = (unsigned)(draw(&seed) % 32);
+	unsigned what = (unsigned)(content_next(&seed) % 32);
 	pthread_t thread;
 
 	response.body = (struct NC_range){.id = last = page(), .length = 15};
 	switch (what) {
 	case 0: /* possibly of another */
-		response.body.id = last ^ (size_t)1 << draw(&seed) % 64;
+		response.body.id = last ^ (size_t)1 << content_next(&seed) % 64;
 		break;
 	case 1:
-		response.body.id = (size_t)draw(&seed);
+		response.body.id = (size_t)content_next(&seed);
 		break;
 	case 2: /* more than exists */
 		response.body.length = (size_t)some_value(&seed);
@@ -203,9 +203,8 @@ int main(int argc, char **argv)
 	/* Errors of its own are expected, and so are reports of a sanitizer. */
 	if (dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO) < 0)
 		err(1, "/dev/null");
-	/* At each start others, the first one, too: for that all bits of the seed must differ. */
+	/* A different one at each start. */
 	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + (uint64_t)getpid();
-	seed = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	while (NC_worker_accept(worker, &request, sizeof(request)) == 1)
 		answer(worker, &request);
 	NC_worker_close(worker);

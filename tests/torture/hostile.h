@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "content.h"
+
 #define FIGURES 64
 
 static volatile uint64_t *figures;
@@ -76,15 +78,6 @@ static inline void keep_to(double share, uint64_t started_ns)
 
 	if (used > due && !ended)
 		nap((uint64_t)((used - due) / share));
-}
-
-/* xorshift64*: the same numbers for the same seed. */
-static inline uint64_t draw(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * UINT64_C(2685821657736338717);
 }
 
 #endif

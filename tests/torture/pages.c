@@ -27,7 +27,7 @@ static uint64_t state;
 
 static uint64_t draw(void)
 {
-	return content_scramble(state += UINT64_C(0x9e3779b97f4a7c15));
+	return content_next(&state);
 }
 
 struct page {
