@@ -391,7 +391,7 @@ void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sendi
 			      memory_order_relaxed);
 }
 
-/* Returns what the message says the cost of, if all its pieces are of one class. */
+/* Sets class and way, and returns what learns their cost, if all pieces are of one class. */
 static struct nc_choice *resume_choice(struct nc_sending *sending)
 {
 	const unsigned last = sending->message.spec->range_count - 1;
@@ -408,6 +408,7 @@ static struct nc_choice *resume_choice(struct nc_sending *sending)
 bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending)
 {
 	const struct nc_message *message = &sending->message;
+	struct nc_choice *choice;
 	uint64_t kept;
 
 	if (!message->at || !message->spec->range_count)
@@ -418,10 +419,11 @@ bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending
 		return false;
 	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
 	sending->classes[NC_METHOD_ZEROCOPY] = kept >> RESUME_CLASSES & NC_ROUTE_ALL_CLASSES;
+	choice = resume_choice(sending);
 	if (kept >> RESUME_MEASURED & 1)
-		sending->measured = resume_choice(sending);
+		sending->measured = choice;
 	else if (sending->route.local)
-		nc_epoch_continues(&epoch, resume_choice(sending), sending->way);
+		nc_epoch_continues(&epoch, choice, sending->way);
 	sending->any = sending->classes[NC_METHOD_SPLICE] || sending->classes[NC_METHOD_ZEROCOPY];
 	return true;
 }

@@ -72,6 +72,28 @@ START_TEST(test_cheapest)
 }
 END_TEST
 
+/* A message that its socket takes in parts counts as one of the method that began it. */
+START_TEST(test_partial)
+{
+	const enum NC_method used = _i & 1 ? NC_METHOD_SPLICE : NC_METHOD_COPY;
+	const size_t length = 256 * KIB;
+	uint64_t partial;
+	int pair[2];
+	size_t id;
+
+	open_priced(used == NC_METHOD_COPY ? 10 : 13, used == NC_METHOD_SPLICE ? 10 : 13);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 32 * KIB, 32 * KIB);
+	set_nonblocking(pair[0]);
+	id = insert(1, length, 0, NC_KIND_APPENDED);
+	(void)send_many(pair, id, length, 3 * BEGINNING, used);
+	partial = all_statistics().sends_partial;
+	ck_assert_uint_eq(send_many(pair, id, length, 100, used), 100);
+	ck_assert_uint_ge(all_statistics().sends_partial - partial, 100);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
 /* What is learned is reported. */
 START_TEST(test_report)
 {
@@ -133,6 +155,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_cheapest, 0, CASES);
+	tcase_add_loop_test(tcase, test_partial, 0, 2);
 	tcase_add_test(tcase, test_report);
 	tcase_add_loop_test(tcase, test_limit, 0, 2);
 }
