@@ -151,6 +151,22 @@ static inline void serve_until_alone(void)
 	}
 }
 
+/* Runs the owner's loop until only so many descriptors are open. */
+static inline void serve_until_open(unsigned descriptors)
+{
+	struct pollfd wait = {.fd = NC_cache_fd(cache), .events = POLLIN};
+	unsigned have;
+
+	while ((have = open_descriptors()) != descriptors) {
+		int ready = poll(&wait, 1, 60000);
+
+		ck_assert_msg(ready > 0 || (ready < 0 && errno == EINTR),
+			      "%u descriptors instead of %u, and nothing in a minute", have,
+			      descriptors);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+}
+
 /* Serves the member until it ends, which must be with success. */
 static inline void end_member(struct member *member)
 {
