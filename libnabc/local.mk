@@ -30,6 +30,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/registered-slots.c \
 	libnabc/os/ring.c libnabc/os/ring.h \
 	libnabc/os/socket.c libnabc/os/socket.h \
+	libnabc/os/interface.c libnabc/os/interface.h \
 	libnabc/os/cork.c libnabc/os/cork.h \
 	libnabc/os/peer.c libnabc/os/peer.h \
 	libnabc/os/pin.c libnabc/os/pin.h \

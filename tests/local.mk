@@ -113,6 +113,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/test-degradation-zerocopy \
 	tests/unit/libnabc/os/test-cork \
 	tests/unit/libnabc/os/test-socket \
+	tests/unit/libnabc/os/test-interface \
 	tests/unit/libnabc/send/test-transmit-registered \
 	tests/unit/libnabc/os/test-registered \
 	tests/unit/libnabc/os/test-registered-limits \

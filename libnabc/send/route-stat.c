@@ -68,7 +68,9 @@ static enum NC_method method_of(const struct nc_choice *choices, unsigned candid
 static void explain(const struct nc_route *route, struct NC_route *report, bool zerocopy)
 {
 	const uint32_t level = atomic_load_explicit(&route->copied.level, memory_order_relaxed);
-	const bool available = zerocopy && !level;
+	const bool reads =
+		atomic_load_explicit(&route->device, memory_order_relaxed) == NC_ROUTE_READS;
+	const bool available = zerocopy && !level && !reads;
 	unsigned candidates = 1u << NC_METHOD_COPY;
 	enum NC_method first = available && !route->local ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;
 	char *why = report->why;
@@ -88,14 +90,18 @@ static void explain(const struct nc_route *route, struct NC_route *report, bool 
 	if (available)
 		candidates |= 1u << NC_METHOD_ZEROCOPY;
 	report->recycled = method_of(route->choices->recycled, candidates, first);
-	candidates |= 1u << NC_METHOD_SPLICE;
-	if (first == NC_METHOD_COPY)
-		first = NC_METHOD_SPLICE;
+	if (!reads) {
+		candidates |= 1u << NC_METHOD_SPLICE;
+		if (first == NC_METHOD_COPY)
+			first = NC_METHOD_SPLICE;
+	}
 	report->lasting = method_of(route->choices->lasting, candidates, first);
 	length = say_costs(route, why, size);
 	why += length;
 	size -= (size_t)length;
-	if (!zerocopy)
+	if (reads)
+		snprintf(why, size, "the device does not offload checksums");
+	else if (!zerocopy)
 		snprintf(why, size, "no io_uring");
 	else if (route->local)
 		snprintf(why, size, "stays on this machine");

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
+#include "os/interface.h"
 #include "send/route-internal.h"
 
 /*
@@ -94,6 +95,7 @@ static void forget_choices(struct nc_choice *choices)
 void nc_route_forget_all(struct nc_route *route)
 {
 	forget(&route->copied);
+	atomic_store_explicit(&route->device, NC_ROUTE_UNKNOWN, memory_order_relaxed);
 	forget_choices(route->choices->recycled);
 	forget_choices(route->choices->lasting);
 	forget_choices(route->choices->registered);
@@ -295,6 +297,21 @@ static int cookie_of(int socket, uint64_t *known, uint64_t *cookie)
 	return 0;
 }
 
+/* Finds out what the device offloads, if that is not known. */
+static void ask_device(struct nc_route *route, int socket)
+{
+	int result;
+
+	if (atomic_load_explicit(&route->device, memory_order_relaxed) != NC_ROUTE_UNKNOWN)
+		return;
+	result = nc_interface_of(socket);
+	if (result > 0)
+		result = nc_interface_offloads(socket, result);
+	if (result >= 0)
+		atomic_store_explicit(&route->device, result ? NC_ROUTE_OFFLOADS : NC_ROUTE_READS,
+				      memory_order_relaxed);
+}
+
 int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct nc_route_use *use)
 {
 	struct nc_route_key key;
@@ -315,6 +332,8 @@ int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct
 	if (use->route)
 		use->number = atomic_load_explicit(&use->route->number, memory_order_relaxed);
 	pthread_mutex_unlock(&routes->lock);
+	if (use->route && !key.local)
+		ask_device(use->route, socket);
 	use->local = key.local;
 	use->unbounded = key.family != AF_UNIX;
 	use->large = routes->sums && has_large_segments(socket);

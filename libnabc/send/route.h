@@ -10,6 +10,10 @@
  *   copied   whether the kernel copies zero-copy sends after all.  Then these are
  *            skipped for a number of sends that doubles each time, and tried once:
  *            routes change.  Time plays no part;
+ *   reads    whether the kernel must read each byte that it sends, because the device
+ *            computes no checksums or does not gather pages.  Then all is copied: what
+ *            calls cost would not say, since the reading is done when acknowledgements
+ *            arrive.  Asked with sockets that are new here, until one of them says;
  *   choices  for each class of sizes and kind of memory, which method costs the
  *            least CPU time for each byte (choice.h; within this machine: epoch.h).
  *
@@ -53,6 +57,9 @@ struct nc_trial {
 	_Atomic uint32_t run;	/* at level 0: failures since the last success */
 };
 
+/* What is known about the device of a route. */
+enum nc_route_device { NC_ROUTE_UNKNOWN, NC_ROUTE_OFFLOADS, NC_ROUTE_READS };
+
 /* What a route has learned to choose, by class. */
 struct nc_route_choices {
 	/* The ways are NC_METHOD_COPY, _SPLICE, _ZEROCOPY: of memory that is written again; */
@@ -77,6 +84,7 @@ struct nc_route {
 	_Atomic unsigned number; /* of the route in this entry: 1, 2, ... */
 	_Atomic int fixed;	 /* NC_METHOD_* or NC_ROUTE_LEARN */
 	_Atomic uint64_t kept, copied_count;
+	_Atomic unsigned char device; /* enum nc_route_device */
 	struct nc_trial copied;
 	struct nc_route_choices *choices;
 	struct nc_route_counts *counts; /* array of shards */
@@ -117,7 +125,7 @@ void nc_routes_fini(struct nc_routes *routes);
 /*
  * Finds the route of a socket.  cookie: see struct NC_send; may be NULL.  Returns 0, also if it
  * has none, -EBADF or -ENOTSOCK.  Makes one system call, none with a cookie, and two more for a
- * socket that is new here.
+ * socket that is new here, and ten if its route is.
  */
 int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct nc_route_use *use);
 
@@ -143,6 +151,13 @@ static inline unsigned nc_route_class(size_t length)
 	     least <<= 1)
 		class ++;
 	return class;
+}
+
+/* Whether the kernel must read each byte that it sends on the route. */
+static inline bool nc_route_reads(const struct nc_route_use *use)
+{
+	return use->route &&
+	       atomic_load_explicit(&use->route->device, memory_order_relaxed) == NC_ROUTE_READS;
 }
 
 static inline int nc_route_fixed(const struct nc_route_use *use)

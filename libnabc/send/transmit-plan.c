@@ -136,6 +136,8 @@ enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 	const struct nc_choice *choice = nc_route_choice(route, lasting, class);
 	enum NC_method first = first_guess(transmit, route, class, candidates);
 
+	if (nc_route_reads(route))
+		return NC_METHOD_COPY;
 	return choice ? nc_choice_best(choice, candidates, first) : first;
 }
 
@@ -147,7 +149,8 @@ bool nc_transmit_settled(const struct nc_route_use *route, bool lasting, unsigne
 
 	if (lasting)
 		candidates |= BIT(NC_METHOD_SPLICE);
-	return choice && !route->local && nc_choice_settled(choice, candidates, method);
+	return choice && !route->local && !nc_route_reads(route) &&
+	       nc_choice_settled(choice, candidates, method);
 }
 
 /* Pieces in one kind of memory, and how they may be sent. */
@@ -212,14 +215,15 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 			 const struct survey *sizes, bool sampled)
 {
 	const unsigned classes = sizes->lasting | sizes->recycled;
+	const bool reads = nc_route_reads(&sending->route);
 	struct offer offer = {.candidates = BIT(NC_METHOD_COPY)};
-	unsigned unused = 0;
+	unsigned unused = reads && sizes->lasting ? BIT(NC_METHOD_SPLICE) : 0;
 
 	offer_kernel(sending, sizes);
 	if (!classes)
 		return;
 	if (sending->zerocopy->ring.usable && !sending->route.local) {
-		if (nc_route_tries_zerocopy(&sending->route, sampled))
+		if (!reads && nc_route_tries_zerocopy(&sending->route, sampled))
 			offer.candidates |= BIT(NC_METHOD_ZEROCOPY);
 		else if (sending->route.route)
 			nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
@@ -227,8 +231,8 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 	offer.alone = !(classes & (classes - 1)) && !(sizes->lasting && sizes->recycled) &&
 		      !sizes->kernel && !sizes->small;
 	offer.classes = sizes->recycled;
-	unused = pick(transmit, sending, &offer);
-	if (sizes->lasting && may_splice(sending))
+	unused |= pick(transmit, sending, &offer);
+	if (sizes->lasting && !reads && may_splice(sending))
 		offer.candidates |= BIT(NC_METHOD_SPLICE);
 	offer.lasting = true;
 	offer.classes = sizes->lasting;

@@ -151,7 +151,7 @@ static inline void serve_until_alone(void)
 	}
 }
 
-/* Runs the owner's loop until only so many descriptors are open. */
+/* Runs the owner's loop until it has that number of descriptors. */
 static inline void serve_until_open(unsigned descriptors)
 {
 	struct pollfd wait = {.fd = NC_cache_fd(cache), .events = POLLIN};

@@ -8,7 +8,7 @@ import shutil
 # The names in the mark "needs", and the Debian package that contains each.
 PACKAGES = {
     "ab": "apache2-utils", "brotli": "brotli", "certbot": "certbot", "chromium": "chromium",
-    "dehydrated": "dehydrated", "gnuplot": "gnuplot-nox",
+    "dehydrated": "dehydrated", "ethtool": "ethtool", "gnuplot": "gnuplot-nox",
     "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
     "htpasswd": "apache2-utils", "httperf": "httperf",
     "java": "default-jdk-headless", "lego": "lego", "litmus": "litmus",

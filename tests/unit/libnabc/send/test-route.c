@@ -34,6 +34,41 @@ START_TEST(test_keys)
 }
 END_TEST
 
+/* An accepted connection says what the device can do, others do not. */
+START_TEST(test_device)
+{
+	struct nc_route_use connected, accepted, local;
+	int pair[2];
+
+	open_routes();
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", 0, 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], NULL, &connected), 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[1], NULL, &accepted), 0);
+	ck_assert_int_eq(connected.route->device, NC_ROUTE_UNKNOWN);
+	ck_assert_int_eq(accepted.route->device, NC_ROUTE_OFFLOADS);
+	ck_assert(!nc_route_reads(&connected) && !nc_route_reads(&accepted));
+	accepted.route->device = NC_ROUTE_READS;
+	ck_assert(nc_route_reads(&accepted));
+	ck_assert_str_eq(route_stat("127.0.0.2", 0).why, "the device does not offload checksums");
+	ck_assert_int_eq(route_stat("127.0.0.2", 0).lasting, NC_METHOD_COPY);
+	ck_assert_int_eq(route_stat("127.0.0.1", 0).lasting, NC_METHOD_ZEROCOPY);
+	/* Asked again, by the next connection, after everything was forgotten. */
+	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.2", NC_ROUTE_LEARN), 0);
+	ck_assert_int_eq(accepted.route->device, NC_ROUTE_UNKNOWN);
+	close_pair(pair);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", 0, 0);
+	ck_assert_int_eq(nc_route_find(&routes, pair[1], NULL, &accepted), 0);
+	ck_assert_int_eq(accepted.route->device, NC_ROUTE_OFFLOADS);
+	close_pair(pair);
+	/* Within this machine no device matters. */
+	tcp_pair(pair);
+	ck_assert_int_eq(nc_route_find(&routes, pair[1], NULL, &local), 0);
+	ck_assert_int_eq(local.route->device, NC_ROUTE_UNKNOWN);
+	close_pair(pair);
+	close_routes();
+}
+END_TEST
+
 START_TEST(test_no_route)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), ends[2];
@@ -344,6 +379,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_keys);
+	tcase_add_test(tcase, test_device);
 	tcase_add_test(tcase, test_no_route);
 	tcase_add_test(tcase, test_cookie);
 	tcase_add_test(tcase, test_memo);

@@ -326,6 +326,39 @@ START_TEST(test_cheapest)
 }
 END_TEST
 
+/*
+ * If the kernel must read each byte for the device, all is copied, whatever calls cost; as before
+ * once it is known that it need not.
+ */
+START_TEST(test_reads)
+{
+	const size_t size = 100 * KIB;
+	int pair[2];
+	size_t id;
+
+	open_cache(8 * MIB, _i ? 0 : NC_CACHE_NO_URING);
+	transmit.cpu_ns = priced_ns;
+	price(12, 10, 11);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
+	id = insert(1, size, 0, NC_KIND_APPENDED);
+	(void)deliver_many(pair, id, size, 40, NC_METHOD_COPY);
+	for (unsigned i = 0; i < NC_ROUTES; i++)
+		transmit.routes.table[i].device = NC_ROUTE_READS;
+	ck_assert_uint_eq(deliver_many(pair, id, size, 200, NC_METHOD_COPY), 200);
+	ck_assert_int_eq(only_route().lasting, NC_METHOD_COPY);
+	ck_assert_int_eq(only_route().recycled, NC_METHOD_COPY);
+	ck_assert_ptr_nonnull(strstr(only_route().why, "the device does not offload checksums"));
+	ck_assert_uint_ge(all_statistics().splice_learnt, 200);
+	for (unsigned i = 0; i < NC_ROUTES; i++)
+		transmit.routes.table[i].device = NC_ROUTE_OFFLOADS;
+	ck_assert_uint_ge(deliver_many(pair, id, size, 200, NC_METHOD_SPLICE), 180);
+	settle();
+	ck_assert_int_eq(holds_of(id), 0);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
 /* Many short calls cost more than a few long ones: a client that reads little gets copies. */
 START_TEST(test_little)
 {
@@ -407,6 +440,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_sample);
 	tcase_add_test(tcase, test_copied);
 	tcase_add_loop_test(tcase, test_cheapest, 0, CHEAPEST);
+	tcase_add_loop_test(tcase, test_reads, 0, 2);
 	tcase_add_test(tcase, test_little);
 	tcase_add_test(tcase, test_zerocopy_cost);
 }
