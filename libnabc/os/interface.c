@@ -90,24 +90,23 @@ int nc_interface_of(int socket)
 	return index > 0 ? index : ask(socket, &version_4);
 }
 
-/* Asks for one of the interface's features; these commands need no privilege. */
-static int has_feature(int socket, struct ifreq *interface, uint32_t command)
+/* Asks for a feature of the interface with that name; these commands need no privilege. */
+static int has_feature(int socket, const char *name, uint32_t command)
 {
 	struct ethtool_value value = {.cmd = command};
+	struct ifreq request = {.ifr_data = (void *)&value};
 
-	interface->ifr_data = (void *)&value;
-	if (ioctl(socket, SIOCETHTOOL, interface) < 0)
-		return -errno;
-	return value.data != 0;
+	memcpy(request.ifr_name, name, sizeof(request.ifr_name));
+	return ioctl(socket, SIOCETHTOOL, &request) < 0 ? -errno : value.data != 0;
 }
 
 int nc_interface_offloads(int socket, int index)
 {
-	struct ifreq interface = {.ifr_ifindex = index};
+	struct ifreq named = {.ifr_ifindex = index};
 	int result;
 
-	if (ioctl(socket, SIOCGIFNAME, &interface) < 0)
+	if (ioctl(socket, SIOCGIFNAME, &named) < 0)
 		return -errno;
-	result = has_feature(socket, &interface, ETHTOOL_GTXCSUM);
-	return result > 0 ? has_feature(socket, &interface, ETHTOOL_GSG) : result;
+	result = has_feature(socket, named.ifr_name, ETHTOOL_GTXCSUM);
+	return result > 0 ? has_feature(socket, named.ifr_name, ETHTOOL_GSG) : result;
 }
