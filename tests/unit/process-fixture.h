@@ -73,7 +73,10 @@ static inline pid_t fork_as(pid_t pid)
 	return child;
 }
 
-/* Opens all descriptors that a soft limit of most permits, except leave of them. */
+/*
+ * Opens all descriptors that a soft limit of most permits, except leave of them.  The limit stays,
+ * and is also that of descriptors in flight, those of the user's other tests included.
+ */
 static int hogs[1024];
 static unsigned hog_count;
 

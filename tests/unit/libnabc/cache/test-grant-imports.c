@@ -217,7 +217,7 @@ START_TEST(test_no_descriptors)
 	ck_assert_int_eq(nc_grants_enter(&grants, 5, &subject, NULL, 100, 64), 0);
 	/* One descriptor is enough for the unit, not for the revocation map. */
 	for (unsigned spare = 0; spare < 3; spare++) {
-		hog_descriptors(200, spare);
+		hog_descriptors(1024, spare);
 		ck_assert_int_eq(export_unit(5, &subject, &slot), spare < 2 ? -EMFILE : 0);
 		free_descriptors();
 	}

@@ -271,7 +271,7 @@ START_TEST(test_no_descriptors)
 	fd = frozen_fd(1, 100);
 	open_all();
 	for (unsigned spare = 0; spare < 6; spare++) {
-		hog_descriptors(200, spare);
+		hog_descriptors(1024, spare);
 		error = call_with(&member, &seal, &fd, 1, &reply);
 		close_reply(&reply);
 		ck_assert_msg(error == 0 || error == -EMFILE, "%u spare: %s", spare,
@@ -287,7 +287,7 @@ START_TEST(test_no_descriptors)
 	ck_assert_int_eq(error, 0);
 	fetch.id = reply.head.id;
 	/* An export needs one descriptor for a moment. */
-	hog_descriptors(200, 0);
+	hog_descriptors(1024, 0);
 	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EMFILE);
 	free_descriptors();
 	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);

@@ -358,7 +358,7 @@ START_TEST(test_no_descriptors)
 		return;
 	open_session();
 	for (unsigned spare = 0; spare < 3; spare++) {
-		hog_descriptors(100, spare);
+		hog_descriptors(1024, spare);
 		/* One of two: none is kept. */
 		ck_assert_int_eq(call_op(&act, NC_WIRE_FETCH, &load, &reply),
 				 spare < 2 ? -EMFILE : 0);
