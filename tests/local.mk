@@ -1244,6 +1244,7 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_data_path.py \
 	tests/system/system-calls/test_fallback.py \
 	tests/system/system-calls/test_load.py \
+	tests/system/system-calls/test_offload.py \
 	tests/system/system-calls/test_packets.py \
 	tests/system/system-calls/test_socket_options.py \
 	tests/system/system-calls/test_unix.py \

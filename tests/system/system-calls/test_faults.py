@@ -158,7 +158,10 @@ def test_library(tmp_path, scenario):
     ("worker", "calloc"),  # a lost request: its server waited forever
 ])
 def test_library_found(tmp_path, scenario, kind):
-    assert walk_library(tmp_path, scenario, "-k", kind)[2]
+    rounds, possible, faults = walk_library(tmp_path, scenario, "-k", kind)
+    if kind == "ring_submit" and not possible:
+        pytest.skip("io_uring cannot be used by this scenario: it submits nothing")
+    assert faults
 
 
 def test_library_late(tmp_path):
