@@ -330,9 +330,11 @@ END_TEST
  * If the kernel must read each byte for the device, all is copied, whatever calls cost; as before
  * once it is known that it need not.
  */
+#define ALL_WAYS (1u << NC_METHOD_COPY | 1u << NC_METHOD_SPLICE | 1u << NC_METHOD_ZEROCOPY)
 START_TEST(test_reads)
 {
 	const size_t size = 100 * KIB;
+	struct nc_route_use use;
 	int pair[2];
 	size_t id;
 
@@ -349,8 +351,12 @@ START_TEST(test_reads)
 	ck_assert_int_eq(only_route().recycled, NC_METHOD_COPY);
 	ck_assert_ptr_nonnull(strstr(only_route().why, "the device does not offload checksums"));
 	ck_assert_uint_ge(all_statistics().splice_learnt, 200);
+	ck_assert_int_eq(nc_route_find(&transmit.routes, pair[0], NULL, &use), 0);
+	ck_assert_int_eq(nc_transmit_prefers(&transmit, &use, true, 3, ALL_WAYS), NC_METHOD_COPY);
+	ck_assert(!nc_transmit_settled(&use, true, 3, NC_METHOD_COPY));
 	for (unsigned i = 0; i < NC_ROUTES; i++)
 		transmit.routes.table[i].device = NC_ROUTE_OFFLOADS;
+	ck_assert_int_eq(nc_transmit_prefers(&transmit, &use, true, 3, ALL_WAYS), NC_METHOD_SPLICE);
 	ck_assert_uint_ge(deliver_many(pair, id, size, 200, NC_METHOD_SPLICE), 180);
 	settle();
 	ck_assert_int_eq(holds_of(id), 0);
