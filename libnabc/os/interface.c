@@ -20,10 +20,6 @@
 
 #include "os/interface.h"
 
-#ifndef IPV6_2292PKTOPTIONS
-#define IPV6_2292PKTOPTIONS 6
-#endif
-
 /* How a family of addresses is asked. */
 struct family {
 	int level, wanted, options, type;

@@ -39,6 +39,9 @@ bool nc_route_same_address(const struct nc_route *route, const struct nc_route_k
 /* Returns the entry of the key, creating it if necessary; NULL: all are fixed, or out of memory. */
 struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct nc_route_key *key);
 
+/* Finds out what the device of the socket's route offloads, if that is not known. */
+void nc_route_ask_device(const struct nc_route_use *use, int socket);
+
 /* Forgets what the route has learned. */
 void nc_route_forget_all(struct nc_route *route);
 

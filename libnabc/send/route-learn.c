@@ -3,6 +3,7 @@
  * route-learn.c - what a route learns from notifications: whether the kernel copies zero-copy
  * sends; see route.h.
  */
+#include "os/interface.h"
 #include "send/route-internal.h"
 
 #define LEVEL_MAX 13u
@@ -50,6 +51,21 @@ static bool still_there(const struct nc_route_use *use)
 {
 	return use->route &&
 	       atomic_load_explicit(&use->route->number, memory_order_relaxed) == use->number;
+}
+
+void nc_route_ask_device(const struct nc_route_use *use, int socket)
+{
+	_Atomic unsigned char *device = &use->route->device;
+	int result;
+
+	if (atomic_load_explicit(device, memory_order_relaxed) != NC_ROUTE_UNKNOWN)
+		return;
+	result = nc_interface_of(socket);
+	if (result > 0)
+		result = nc_interface_offloads(socket, result);
+	if (result >= 0 && still_there(use))
+		atomic_store_explicit(device, result ? NC_ROUTE_OFFLOADS : NC_ROUTE_READS,
+				      memory_order_relaxed);
 }
 
 void nc_route_notified(const struct nc_route_use *use, uint32_t level, bool copied)

@@ -68,8 +68,7 @@ static enum NC_method method_of(const struct nc_choice *choices, unsigned candid
 static void explain(const struct nc_route *route, struct NC_route *report, bool zerocopy)
 {
 	const uint32_t level = atomic_load_explicit(&route->copied.level, memory_order_relaxed);
-	const bool reads =
-		atomic_load_explicit(&route->device, memory_order_relaxed) == NC_ROUTE_READS;
+	const bool reads = nc_route_reads(route);
 	const bool available = zerocopy && !level && !reads;
 	unsigned candidates = 1u << NC_METHOD_COPY;
 	enum NC_method first = available && !route->local ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;

@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "os/interface.h"
 #include "send/route-internal.h"
 
 /*
@@ -297,21 +296,6 @@ static int cookie_of(int socket, uint64_t *known, uint64_t *cookie)
 	return 0;
 }
 
-/* Finds out what the device offloads, if that is not known. */
-static void ask_device(struct nc_route *route, int socket)
-{
-	int result;
-
-	if (atomic_load_explicit(&route->device, memory_order_relaxed) != NC_ROUTE_UNKNOWN)
-		return;
-	result = nc_interface_of(socket);
-	if (result > 0)
-		result = nc_interface_offloads(socket, result);
-	if (result >= 0)
-		atomic_store_explicit(&route->device, result ? NC_ROUTE_OFFLOADS : NC_ROUTE_READS,
-				      memory_order_relaxed);
-}
-
 int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct nc_route_use *use)
 {
 	struct nc_route_key key;
@@ -333,7 +317,7 @@ int nc_route_find(struct nc_routes *routes, int socket, uint64_t *cookie, struct
 		use->number = atomic_load_explicit(&use->route->number, memory_order_relaxed);
 	pthread_mutex_unlock(&routes->lock);
 	if (use->route && !key.local)
-		ask_device(use->route, socket);
+		nc_route_ask_device(use, socket);
 	use->local = key.local;
 	use->unbounded = key.family != AF_UNIX;
 	use->large = routes->sums && has_large_segments(socket);

@@ -154,10 +154,10 @@ static inline unsigned nc_route_class(size_t length)
 }
 
 /* Whether the kernel must read each byte that it sends on the route. */
-static inline bool nc_route_reads(const struct nc_route_use *use)
+static inline bool nc_route_reads(const struct nc_route *route)
 {
-	return use->route &&
-	       atomic_load_explicit(&use->route->device, memory_order_relaxed) == NC_ROUTE_READS;
+	return route &&
+	       atomic_load_explicit(&route->device, memory_order_relaxed) == NC_ROUTE_READS;
 }
 
 static inline int nc_route_fixed(const struct nc_route_use *use)

@@ -136,7 +136,7 @@ enum NC_method nc_transmit_prefers(const struct nc_transmit *transmit,
 	const struct nc_choice *choice = nc_route_choice(route, lasting, class);
 	enum NC_method first = first_guess(transmit, route, class, candidates);
 
-	if (nc_route_reads(route))
+	if (nc_route_reads(route->route))
 		return NC_METHOD_COPY;
 	return choice ? nc_choice_best(choice, candidates, first) : first;
 }
@@ -149,7 +149,7 @@ bool nc_transmit_settled(const struct nc_route_use *route, bool lasting, unsigne
 
 	if (lasting)
 		candidates |= BIT(NC_METHOD_SPLICE);
-	return choice && !route->local && !nc_route_reads(route) &&
+	return choice && !route->local && !nc_route_reads(route->route) &&
 	       nc_choice_settled(choice, candidates, method);
 }
 
@@ -215,7 +215,7 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 			 const struct survey *sizes, bool sampled)
 {
 	const unsigned classes = sizes->lasting | sizes->recycled;
-	const bool reads = nc_route_reads(&sending->route);
+	const bool reads = nc_route_reads(sending->route.route);
 	struct offer offer = {.candidates = BIT(NC_METHOD_COPY)};
 	unsigned unused = reads && sizes->lasting ? BIT(NC_METHOD_SPLICE) : 0;
 
@@ -414,6 +414,7 @@ bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending
 	const struct nc_message *message = &sending->message;
 	struct nc_choice *choice;
 	uint64_t kept;
+	bool measured;
 
 	if (!message->at || !message->spec->range_count)
 		return false;
@@ -423,10 +424,11 @@ bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending
 		return false;
 	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
 	sending->classes[NC_METHOD_ZEROCOPY] = kept >> RESUME_CLASSES & NC_ROUTE_ALL_CLASSES;
-	choice = resume_choice(sending);
-	if (kept >> RESUME_MEASURED & 1)
+	measured = kept >> RESUME_MEASURED & 1;
+	choice = measured || sending->route.local ? resume_choice(sending) : NULL;
+	if (measured)
 		sending->measured = choice;
-	else if (sending->route.local)
+	else if (choice)
 		nc_epoch_continues(&epoch, choice, sending->way);
 	sending->any = sending->classes[NC_METHOD_SPLICE] || sending->classes[NC_METHOD_ZEROCOPY];
 	return true;

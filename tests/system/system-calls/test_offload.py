@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from files import write
-from server import running
+from server import BUILD, running
 
 sys.path.insert(0, os.path.join(os.environ["srcdir"], "bench"))
 from lib import netns  # noqa: E402
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces"),
     pytest.mark.needs("ethtool"),
 ]
-NABCCTL = os.path.join(os.environ["builddir"], "nabcctl", "nabcctl")
+NABCCTL = os.path.join(BUILD, "nabcctl", "nabcctl")
 SIZES = (100 << 10, 1 << 20)
 
 

@@ -110,6 +110,7 @@ START_TEST(test_cgi)
 	ck_assert_uint_eq(after.used, before.used);
 	ck_assert_uint_eq(after.units, before.units);
 	serve_until_open(descriptors);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_loot();
 }
 END_TEST
@@ -332,6 +333,7 @@ START_TEST(test_crowded_door)
 	for (unsigned i = 0; i < 2; i++)
 		end_member(&crowd[i]);
 	serve_until_open(descriptors);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_loot();
 }
 END_TEST

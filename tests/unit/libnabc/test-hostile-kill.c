@@ -71,19 +71,12 @@ static void destroy_what_is_left(void)
 	} while (cursor);
 }
 
-/* The cache's thread closes descriptors of a member shortly after its end. */
-static void await_descriptors(void)
-{
-	for (unsigned i = 0; i < 10000 && open_descriptors() != before.descriptors; i++)
-		(void)poll(NULL, 0, 1);
-}
-
 static void check_all(const char *where, unsigned long k)
 {
 	struct NC_cache_stat stat;
 
 	destroy_what_is_left();
-	await_descriptors();
+	serve_until_open(before.descriptors);
 	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_msg(stat.members == 0 && stat.used == before.stat.used &&
 			      stat.units == before.stat.units && records() == before.records &&

@@ -46,9 +46,9 @@ START_TEST(test_device)
 	ck_assert_int_eq(nc_route_find(&routes, pair[1], NULL, &accepted), 0);
 	ck_assert_int_eq(connected.route->device, NC_ROUTE_UNKNOWN);
 	ck_assert_int_eq(accepted.route->device, NC_ROUTE_OFFLOADS);
-	ck_assert(!nc_route_reads(&connected) && !nc_route_reads(&accepted));
+	ck_assert(!nc_route_reads(connected.route) && !nc_route_reads(accepted.route));
 	accepted.route->device = NC_ROUTE_READS;
-	ck_assert(nc_route_reads(&accepted));
+	ck_assert(nc_route_reads(accepted.route));
 	ck_assert_str_eq(route_stat("127.0.0.2", 0).why, "the device does not offload checksums");
 	ck_assert_int_eq(route_stat("127.0.0.2", 0).lasting, NC_METHOD_COPY);
 	ck_assert_int_eq(route_stat("127.0.0.1", 0).lasting, NC_METHOD_ZEROCOPY);

@@ -276,12 +276,9 @@ static bool held_back(int fd)
 /* A busy kernel sends them a moment later; a timer ends a real hold, after 200 ms. */
 static bool stays_held_back(int fd)
 {
-	for (unsigned i = 0; i < 50; i++) {
-		if (!held_back(fd))
-			return false;
+	for (unsigned i = 0; i < 50 && held_back(fd); i++)
 		(void)poll(NULL, 0, 1);
-	}
-	return true;
+	return held_back(fd);
 }
 
 #define never_held_back(fd)                                                                        \
