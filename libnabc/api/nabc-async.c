@@ -25,7 +25,7 @@ NC_send_op *NC_send_op_open(NC_cache *cache, int sock_fd, const struct NC_send *
 		error = nc_api_message(&message, &known);
 	if (!error)
 		error = nc_send_op_open(&cache->operations, &cache->transmit, sock_fd, message,
-					flags, &op);
+					flags, false, &op);
 	if (op)
 		nc_send_op_consider_zerocopy(op);
 	nc_api_result(error);

@@ -127,6 +127,24 @@ void nc_index_return(struct nc_index *index, const struct nc_view *view)
 		(void)nc_index_release(index, view->id);
 }
 
+int nc_index_keep(struct nc_view *view)
+{
+	unsigned generation = nc_id_generation(view->id);
+	struct nc_unit *unit;
+	int error;
+
+	if (!view->borrowed)
+		return 0;
+	/* The use of the unit was noted when it was borrowed. */
+	if (view->remote)
+		error = nc_remote_member_hold(view->remote, nc_id_slot(view->id), generation, true,
+					      &unit);
+	else
+		error = nc_unit_hold(view->unit, generation, true);
+	view->borrowed = error != 0;
+	return error;
+}
+
 int nc_index_fetch(struct nc_index *index, const struct nc_view *view)
 {
 	struct nc_unit *unit = view->unit;

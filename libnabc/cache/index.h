@@ -141,6 +141,12 @@ int nc_index_hold_nowait(struct nc_index *index, size_t id, struct nc_view *view
 int nc_index_borrow(struct nc_index *index, size_t id, struct nc_unit *unit, struct nc_view *view);
 void nc_index_return(struct nc_index *index, const struct nc_view *view);
 
+/*
+ * Makes a borrowed unit one that is held until nc_index_return(), while the hold that it was
+ * borrowed from still exists.  Returns 0, or -ENOENT (too many holds).
+ */
+int nc_index_keep(struct nc_view *view);
+
 /* Returns 0, -EINVAL (not held), or errors of nc_index_hold(). */
 int nc_index_release(struct nc_index *index, size_t id);
 

@@ -246,7 +246,7 @@ int nc_async_send(struct NC_sender *sender, int socket, const struct NC_send *sp
 	struct NC_send_op *operation;
 	struct nc_send_queue *queue;
 	int error = nc_send_op_open(sender->all, sender->transmit, socket, spec,
-				    NC_SEND_OP_UNLINKED, &operation);
+				    NC_SEND_OP_UNLINKED, true, &operation);
 
 	if (error)
 		return error;

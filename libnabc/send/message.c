@@ -41,27 +41,16 @@ static const struct NC_hold *find_hold(const struct NC_send *spec, size_t id, un
 	return NULL;
 }
 
-static int hold_unit(struct nc_message *message, size_t id, struct nc_view *view, bool brief,
-		     unsigned *at)
+static int hold_unit(struct nc_message *message, size_t id, struct nc_view *view, unsigned *at)
 {
 	const struct NC_hold *hold = find_hold(message->spec, id, at);
-	struct nc_view borrowed;
-	int error;
 
-	if (!hold)
-		return nc_index_hold(message->index, id, false, view);
-	if (brief)
-		return nc_hold_borrow(hold, message->index, view);
-	error = nc_hold_borrow(hold, message->index, &borrowed);
-	if (error)
-		return error;
-	error = nc_index_hold(message->index, id, true, view);
-	nc_index_return(message->index, &borrowed);
-	return error;
+	return hold ? nc_hold_borrow(hold, message->index, view)
+		    : nc_index_hold(message->index, id, false, view);
 }
 
 int nc_message_open(struct nc_message *message, struct nc_index *index, const struct NC_send *spec,
-		    struct nc_view *views, bool brief)
+		    struct nc_view *views)
 {
 	unsigned at = 0;
 	int error;
@@ -74,7 +63,7 @@ int nc_message_open(struct nc_message *message, struct nc_index *index, const st
 		const struct NC_range *range = &spec->ranges[i];
 		unsigned held = i;
 
-		error = hold_unit(message, range->id, &views[i], brief, &at);
+		error = hold_unit(message, range->id, &views[i], &at);
 		if (!error) {
 			size_t size = views[i].unit->layout.size;
 
@@ -90,6 +79,22 @@ int nc_message_open(struct nc_message *message, struct nc_index *index, const st
 	}
 	nc_message_advance(message, spec->skip);
 	return 0;
+}
+
+int nc_message_keep(struct nc_message *message)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < message->spec->range_count && !error; i++)
+		error = nc_index_keep(&message->views[i]);
+	return error;
+}
+
+void nc_message_release_early(struct nc_message *message)
+{
+	release(message, message->spec->range_count);
+	for (unsigned i = 0; i < message->spec->range_count; i++)
+		message->views[i].borrowed = true;
 }
 
 void nc_message_close(struct nc_message *message)

@@ -30,13 +30,21 @@ struct nc_message {
 /*
  * Checks the message, holds its units and advances to spec->skip.  views has space
  * for range_count elements (at most NC_RANGES_MAX) and lives as long as the
- * message.  brief: the message is closed before the caller releases the spec's
- * holds, so that these suffice.  Returns 0, -EINVAL (a malformed spec, or a hold that was
+ * message.  The spec's holds suffice as long as the caller does not release them.  Returns 0, -EINVAL (a malformed spec, or a hold that was
  * released), -ERANGE (lengths that overflow, or a range past the end of its unit), or errors
  * of nc_index_hold().  Nothing is held on failure.
  */
 int nc_message_open(struct nc_message *message, struct nc_index *index, const struct NC_send *spec,
-		    struct nc_view *views, bool brief);
+		    struct nc_view *views);
+
+/*
+ * Holds the units as long as the message, whatever becomes of the spec's holds.  Returns 0, or
+ * errors of nc_index_keep(): then the message is to be closed.
+ */
+int nc_message_keep(struct nc_message *message);
+
+/* Releases the units before the message is closed: their bytes are not needed any more. */
+void nc_message_release_early(struct nc_message *message);
 
 /* Releases the units. */
 void nc_message_close(struct nc_message *message);

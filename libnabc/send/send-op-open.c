@@ -138,6 +138,8 @@ static unsigned largest_class(const struct nc_message *message)
 	const struct NC_send *spec = message->spec;
 	unsigned largest = 0;
 
+	if (message->total < NC_ROUTE_CLASS_MIN)
+		return 0;
 	for (unsigned i = 0; i < spec->range_count; i++) {
 		unsigned class = nc_route_class(spec->ranges[i].length);
 
@@ -226,6 +228,7 @@ struct beginning {
 	struct nc_message message;
 	int socket;
 	unsigned flags;
+	bool holds; /* the units, of a small message, too */
 	struct nc_route_use route;
 	unsigned weight; /* of the message in the route's counters */
 };
@@ -234,6 +237,7 @@ struct beginning {
 static int begin(struct NC_send_op *op, const struct plan *plan, const struct beginning *beginning)
 {
 	const unsigned flags = beginning->flags;
+	int error;
 
 	keep(op, plan, &beginning->message);
 	op->socket = beginning->socket;
@@ -241,6 +245,13 @@ static int begin(struct NC_send_op *op, const struct plan *plan, const struct be
 	op->route = beginning->route;
 	op->weight = beginning->weight;
 	op->zerocopy = flags & NC_SEND_OP_ZEROCOPY;
+	if (op->gathered && !beginning->holds) {
+		nc_message_release_early(&op->message);
+		return 0;
+	}
+	error = nc_message_keep(&op->message);
+	if (error)
+		return error;
 	op->kernel = flags & NC_SEND_OP_UNLINKED && may_ask_kernel(op);
 	/* Fetch now, since preparing a step must not fail. */
 	return op->kernel || op->gathered ? 0
@@ -259,7 +270,7 @@ static int open_message(struct nc_transmit *transmit, struct beginning *beginnin
 	    (flags & NC_SEND_OP_FIXED_FILE && spec &&
 	     (spec->flags & NC_SEND_CLOSE || flags & NC_SEND_OP_ZEROCOPY)))
 		return -EINVAL;
-	error = nc_message_open(&beginning->message, transmit->index, spec, views, false);
+	error = nc_message_open(&beginning->message, transmit->index, spec, views);
 	if (error)
 		return error;
 	if (!(flags & NC_SEND_OP_FIXED_FILE))
@@ -274,9 +285,9 @@ static int open_message(struct nc_transmit *transmit, struct beginning *beginnin
 }
 
 int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int socket,
-		    const struct NC_send *spec, unsigned flags, struct NC_send_op **op)
+		    const struct NC_send *spec, unsigned flags, bool holds, struct NC_send_op **op)
 {
-	struct beginning beginning = {.socket = socket, .flags = flags};
+	struct beginning beginning = {.socket = socket, .flags = flags, .holds = holds};
 	struct nc_view views[NC_RANGES_MAX];
 	struct NC_send_op *made;
 	struct plan plan;

@@ -330,7 +330,7 @@ void nc_send_op_abandon(struct NC_send_op *op)
 	 */
 	for (unsigned i = 0; i < op->spec.range_count && !op->in_flight; i++)
 		if (op->message.views[i].unit->store->kind != NC_KIND_RECYCLED)
-			(void)nc_index_release(op->transmit->index, op->message.views[i].id);
+			nc_index_return(op->transmit->index, &op->message.views[i]);
 	op->next = atomic_load_explicit(&all->abandoned, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&all->abandoned, &op->next, op,
 						      memory_order_release, memory_order_relaxed))

@@ -2,8 +2,8 @@
 /*
  * send-op.h - one message that is sent in steps which complete later.
  *
- * It keeps a copy of the message and holds its units until it is over.  A step is
- * one submission on the caller's io_uring: a send, or, for units in the kernel
+ * It keeps a copy of the message, and holds its units until it is over; a small message is copied
+ * with its units, which it does not hold then.  A step is one submission on the caller's io_uring: a send, or, for units in the kernel
  * module, a poll whether the socket is writable, since io_uring cannot call the
  * module; when the poll completes, the module sends without blocking.  Requests
  * linked to a poll would run before the bytes are sent, so the module is only used
@@ -70,9 +70,12 @@ struct NC_send_op {
 	size_t room; /* its bytes */
 };
 
-/* Returns 0, or errors of the message: see nc_transmit_send(). */
+/*
+ * holds: nc_transmit_send() may send the message instead, for which a small one needs its units,
+ * too.  Returns 0, or errors of the message: see nc_transmit_send().
+ */
 int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int socket,
-		    const struct NC_send *spec, unsigned flags, struct NC_send_op **op);
+		    const struct NC_send *spec, unsigned flags, bool holds, struct NC_send_op **op);
 
 /*
  * Opens the next message in the memory of an operation that is not busy.  Returns 0, -EBUSY, or

@@ -286,7 +286,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 				     .zerocopy = &transmit->zerocopy,
 				     .routes = &transmit->routes};
 	struct nc_message *message = &sending.message;
-	int result = nc_message_open(message, transmit->index, spec, views, true);
+	int result = nc_message_open(message, transmit->index, spec, views);
 	unsigned weight;
 
 	if (result)

@@ -56,7 +56,7 @@ int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		memcpy(responder->out + sizeof(*wire), ranges, list);
 	if (wire->headers_length)
 		memcpy(responder->out + sizeof(*wire) + list, headers, wire->headers_length);
-	error = nc_message_open(&message, responder->index, &spec, views, true);
+	error = nc_message_open(&message, responder->index, &spec, views);
 	if (error)
 		return error;
 	error = write_all(&message, responder->channel[channel].doorbell);

@@ -428,7 +428,7 @@ START_TEST(test_operation)
 	model.no_sockets = _i & 2;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 8192, 8192);
 	ck_assert_int_eq(nc_send_op_open(&all, &transmit, pair[0], &mix.message,
-					 _i & 4 ? 0 : NC_SEND_OP_UNLINKED, &operation),
+					 _i & 4 ? 0 : NC_SEND_OP_UNLINKED, false, &operation),
 			 0);
 	while (progress != NC_PROGRESS_DONE || have < mix.total) {
 		if (progress != NC_PROGRESS_DONE)

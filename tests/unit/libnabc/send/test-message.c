@@ -70,7 +70,7 @@ START_TEST(test_plans)
 		struct nc_message message;
 
 		spec.skip = i * 1999;
-		ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
+		ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), 0);
 		ck_assert_uint_eq(message.total, total);
 		ck_assert_uint_eq(all_holds(), 6);
 		while (message.at < total) {
@@ -108,7 +108,7 @@ START_TEST(test_parts)
 
 	open_units();
 	(void)write_message(NC_SEND_MORE);
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), 0);
 	ck_assert_uint_eq(nc_message_plan(&message, 0, iov, 64, &planned), 1);
 	ck_assert_uint_eq(planned, 300);
 	ck_assert_uint_eq(nc_message_plan(&message, 0, iov, 0, &planned), 0);
@@ -138,12 +138,12 @@ START_TEST(test_refused)
 	(void)write_message(0);
 #define REFUSED(error)                                                                             \
 	do {                                                                                       \
-		ck_assert_int_eq(nc_message_open(&message, &cache, &wrong, views, false),          \
+		ck_assert_int_eq(nc_message_open(&message, &cache, &wrong, views),          \
 				 (error));                                                         \
 		ck_assert_uint_eq(all_holds(), 0);                                                 \
 		wrong = spec;                                                                      \
 	} while (0)
-	ck_assert_int_eq(nc_message_open(&message, &cache, NULL, views, false), -EINVAL);
+	ck_assert_int_eq(nc_message_open(&message, &cache, NULL, views), -EINVAL);
 	wrong = spec;
 	wrong.range_count = NC_RANGES_MAX + 1;
 	REFUSED(-EINVAL);
@@ -193,29 +193,32 @@ START_TEST(test_borrowed)
 		nc_hold_write(&holds[i], &cache, views);
 	}
 	ck_assert_int_eq(nc_index_destroy(&cache, ids[1]), 0);
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), 0);
 	ck_assert_uint_eq(all_holds(), UNITS);
 	nc_message_close(&message);
 	ck_assert_uint_eq(all_holds(), UNITS);
-	/* A lasting message has holds of its own. */
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
+	/* A lasting message has holds of its own, until it does not need them. */
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), 0);
+	ck_assert_int_eq(nc_message_keep(&message), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 6);
+	nc_message_release_early(&message);
+	ck_assert_uint_eq(all_holds(), UNITS);
 	nc_message_close(&message);
+	ck_assert_uint_eq(all_holds(), UNITS);
 	/* A short one has, too, for units without a hold of the caller. */
 	spec.hold_count = 2;
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 2);
 	nc_message_close(&message);
 	ck_assert_uint_eq(all_holds(), UNITS);
 	/* A hold of another cache. */
 	spec.hold_count = UNITS;
 	cache.serial++;
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), -EINVAL);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), -EINVAL);
 	cache.serial--;
 	for (unsigned i = 0; i < UNITS; i++)
 		ck_assert_int_eq(nc_index_release(&cache, ids[i]), 0);
-	for (unsigned brief = 0; brief < 2; brief++)
-		ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, brief), -EINVAL);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views), -EINVAL);
 	ck_assert_uint_eq(all_holds(), 0);
 	close_cache();
 }
