@@ -163,6 +163,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-variant.c \
 	sweet/respcache/respcache-purge.c \
+	sweet/core/request-memory.c sweet/core/request-memory.h \
 	sweet/core/request-value.c sweet/core/request-value.h \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/core/server.h \

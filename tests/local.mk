@@ -218,6 +218,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/config/test-config-scopes \
 	tests/unit/sweet/config/test-config-log \
 	tests/unit/sweet/core/test-site \
+	tests/unit/sweet/core/test-request-memory \
 	tests/unit/sweet/core/test-access-log \
 	tests/unit/sweet/core/test-thread-logs \
 	tests/unit/sweet/base/test-escape \
@@ -739,6 +740,10 @@ tests_unit_sweet_log_test_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_log_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_core_test_request_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_request_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_request_memory_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_core_test_site_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_site_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_site_LDADD = $(sweet_unit_ldadd)
@@ -1169,6 +1174,7 @@ EXTRA_DIST += \
 	tests/system/protocol/test_conditions.py \
 	tests/system/protocol/test_error_pages.py \
 	tests/system/protocol/test_hosts.py \
+	tests/system/protocol/test_repeated_requests.py \
 	tests/system/protocol/test_limits.py \
 	tests/system/protocol/test_pipeline.py \
 	tests/system/protocol/test_protocol.py \

@@ -30,7 +30,7 @@ static bool is_condition(struct slice name)
 /* Makes the request unconditional and without ranges. */
 static void make_plain(struct request *plain, const struct request *request)
 {
-	*plain = *request;
+	request_copy(plain, request);
 	plain->header_count = 0;
 	for (unsigned i = 0; i < request->header_count; i++)
 		if (!is_condition(request->headers[i].name))

@@ -9,6 +9,7 @@
 #include "auth/ip-acl.h"
 #include "base/escape.h"
 #include "conn/session.h"
+#include "core/request-memory.h"
 #include "handler/route.h"
 #include "http/forwarded.h"
 #include "http/request-escape.h"
@@ -47,11 +48,6 @@ static void give_up(struct transaction *transaction)
 		connection_refuse_slow_body(connection);
 	else
 		connection_close(connection);
-}
-
-static void drop_text(GString *text)
-{
-	g_string_free(text, TRUE);
 }
 
 static bool trusts(const struct sockaddr *address, const void *list)
@@ -105,6 +101,36 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 	return text;
 }
 
+/* Returns what is known of a head; NULL: it is to be parsed. */
+static struct remembered *recall(struct thread *thread, const char *head, size_t length)
+{
+	/* What a trusted proxy says changes the request. */
+	if (thread->config_ref->config->proxies)
+		return NULL;
+	if (!thread->requests)
+		thread->requests = request_memory_new();
+	return thread->requests ? request_memory_find(thread->requests, head, length) : NULL;
+}
+
+/* Begins to remember a request, if it was seen before. */
+static struct remembered *note(struct thread *thread, const struct request *request)
+{
+	if (thread->config_ref->config->proxies || !thread->requests)
+		return NULL;
+	return request_memory_note(thread->requests, request);
+}
+
+/* The request does not exist any longer. */
+static void end_request(struct remembered *known, GString *forwarded, GString *escaped)
+{
+	if (known)
+		request_memory_put(known);
+	if (forwarded)
+		g_string_free(forwarded, TRUE);
+	if (escaped)
+		g_string_free(escaped, TRUE);
+}
+
 bool connection_start_request(struct connection *connection, const char *head, size_t length,
 			      int error, const char *wrong)
 {
@@ -113,7 +139,9 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	const struct config_limits *limits = connection_limits(connection);
 	struct output *output = output_open(thread);
 	struct transaction *transaction;
-	struct request request;
+	struct remembered *known = NULL;
+	const struct request *request;
+	struct request parsed;
 	GString *forwarded = NULL, *escaped = NULL;
 	bool may_continue, trusted;
 
@@ -145,27 +173,32 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		output_remember_line(output, head, length);
 	if (transaction->http2)
 		output_remember_http2(output);
-	if (!error) {
-		error = request_parse(&request, head, length);
+	if (!error)
+		known = recall(thread, head, length);
+	if (!error && !known) {
+		error = request_parse(&parsed, head, length);
 		if (error == -400 && limits->raw_utf8)
 			escaped = request_escape(head, length);
 		if (escaped)
-			error = request_parse(&request, escaped->str, escaped->len);
-		wrong = error ? request.wrong : NULL;
+			error = request_parse(&parsed, escaped->str, escaped->len);
+		wrong = error ? parsed.wrong : NULL;
+		if (!error && !escaped)
+			known = note(thread, &parsed);
 	}
+	request = known ? known->request : &parsed;
 	/* Without proxies that are known, the operator says that all clients may choose their id. */
 	trusted = !transaction->config_ref->config->proxies ||
 		  ip_acl_allows(transaction->config_ref->config->proxies, transaction->remote);
-	output_identify(output, error ? NULL : &request, trusted);
-	if (!error) {
-		forwarded = take_forwarded(transaction, &request, &error);
-		wrong = error ? request.wrong : wrong;
+	output_identify(output, error ? NULL : request, trusted);
+	if (!error && !known) {
+		forwarded = take_forwarded(transaction, &parsed, &error);
+		wrong = error ? parsed.wrong : wrong;
 	}
-	if (!error && request.header_count > limits->max_fields) {
+	if (!error && request->header_count > limits->max_fields) {
 		error = -431;
 		wrong = REQUEST_TOO_MANY;
 	}
-	if (!error && request.expect == EXPECT_OTHER) {
+	if (!error && request->expect == EXPECT_OTHER) {
 		error = -417;
 		wrong = "an unknown expectation";
 	}
@@ -175,28 +208,28 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		transaction->head_only = request_is_head(head, length);
 		connection_refuse_because(connection, -error, wrong,
 					  wrong == clear_text ? CLEAR_TEXT : NULL);
-		g_clear_pointer(&forwarded, drop_text);
-		g_clear_pointer(&escaped, drop_text);
+		end_request(known, forwarded, escaped);
 		return true;
 	}
 	if (thread->logs.wants & ~(unsigned)LOG_WANTS_LINE || transaction->exported)
-		output_remember_fields(output, &request);
+		output_remember_fields(output, request);
 	carrier->requests++;
 	may_continue =
 		!limits->keep_alive_requests || carrier->requests < limits->keep_alive_requests;
-	connection->keep_alive = request.keep_alive && may_continue && !transaction->http2;
+	connection->keep_alive = request->keep_alive && may_continue && !transaction->http2;
 	/* The end of a stream ends its response, too. */
-	connection->http10 = request.minor == 0 || transaction->http2;
-	body_begin(&connection->body, &request, CONNECTION_DROPPED_MAX);
+	connection->http10 = request->minor == 0 || transaction->http2;
+	body_begin(&connection->body, request, CONNECTION_DROPPED_MAX);
 	if (transaction->http2) {
 		body_open(&connection->body);
 		if (!may_continue)
 			session_leave(carrier);
 	}
 	transaction->has_upload = !body_is_over(&connection->body);
-	connection->expecting = transaction->has_upload && request.expect == EXPECT_CONTINUE;
-	transaction->request = &request;
-	transaction->head_only = request.method == METHOD_HEAD;
+	connection->expecting = transaction->has_upload && request->expect == EXPECT_CONTINUE;
+	transaction->request = request;
+	transaction->known = known;
+	transaction->head_only = request->method == METHOD_HEAD;
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
 	timer_stop(&connection->timer);
@@ -205,8 +238,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		connection_respond(connection);
 	connection->calling = false;
 	transaction->request = NULL;
-	g_clear_pointer(&forwarded, drop_text);
-	g_clear_pointer(&escaped, drop_text);
+	transaction->known = NULL;
+	end_request(known, forwarded, escaped);
 	return true;
 }
 

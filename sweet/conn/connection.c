@@ -30,6 +30,7 @@
 
 #include "conn/session.h"
 #include "config/path-rules.h"
+#include "core/request-memory.h"
 
 #define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 
@@ -458,4 +459,6 @@ void connection_close_all(struct thread *thread)
 	connection_held_close(thread);
 	path_memory_free(thread->paths);
 	thread->paths = NULL;
+	request_memory_free(thread->requests);
+	thread->requests = NULL;
 }

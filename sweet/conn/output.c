@@ -71,6 +71,7 @@ struct output *output_open(struct thread *thread)
 	transaction->tls = NULL;
 	transaction->scope = NULL;
 	transaction->request = NULL;
+	transaction->known = NULL;
 	transaction->head_only = false;
 	transaction->has_upload = false;
 	transaction->upload = 0;

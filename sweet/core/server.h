@@ -156,6 +156,7 @@ struct thread {
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct path_memory *paths;	   /* of phase-scope.c; NULL until it is needed */
+	struct request_memory *requests;   /* of connection-request.c; the same */
 	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count, spare_least; /* in this second */
 	struct worker_hook *workers;	   /* of worker.c */

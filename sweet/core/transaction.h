@@ -46,6 +46,7 @@ struct config_ref;
 struct cache_store;
 struct coded_response;
 struct host;
+struct remembered;
 struct scope;
 struct thread;
 struct tls_channel;
@@ -100,6 +101,7 @@ struct transaction {
 	bool internal;		   /* this one is */
 	const struct scope *files; /* whose folder has the file; NULL: the scope */
 	const struct request *request;
+	struct remembered *known; /* until its scope is known; NULL: nothing is remembered */
 	bool head_only;		    /* the method is HEAD */
 	bool has_upload;	    /* a body follows the head */
 	size_t upload;		    /* unit of the received body or piece; 0: empty */

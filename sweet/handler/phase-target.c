@@ -6,11 +6,7 @@
 #include "handler/phase.h"
 #include "http/uri.h"
 
-/*
- * Whether the client has shown what this host wants of its clients: the handshake was for the host
- * of another name, perhaps (RFC 9110, section 7.4).
- */
-static bool keeps_policy(const struct transaction *transaction)
+bool phase_target_keeps_policy(const struct transaction *transaction)
 {
 	const struct host *host = transaction->host;
 
@@ -40,7 +36,7 @@ enum phase phase_target(struct transaction *transaction)
 					  "character, or above the root"));
 	}
 	g_clear_pointer(&transaction->rewrite_query, g_free);
-	if (!keeps_policy(transaction))
+	if (!phase_target_keeps_policy(transaction))
 		return phase_responds_early(
 			transaction,
 			transaction_refuse(transaction, 421,

@@ -32,6 +32,12 @@ enum phase phase_method(struct transaction *transaction);
 /* phase-target.c: sets path and host. */
 enum phase phase_target(struct transaction *transaction);
 
+/*
+ * The same: whether the client has shown what this host wants of its clients: the handshake was for
+ * the host of another name, perhaps (RFC 9110, section 7.4).
+ */
+bool phase_target_keeps_policy(const struct transaction *transaction);
+
 /* phase-scope.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 

@@ -6,11 +6,15 @@
  * Everything runs on the transaction's thread.  A phase that has to wait for another thread returns
  * PHASE_LATER and calls proceed() when it knows that the request passes.
  */
+#include <string.h>
+
+#include "core/request-memory.h"
 #include "core/server.h"
 #include "handler/local-redirect.h"
 #include "handler/phase.h"
 #include "handler/route.h"
 #include "handler/static.h"
+#include "handler/status.h"
 
 enum row {
 	METHOD,	  /* refuses methods that no resource supports */
@@ -70,6 +74,43 @@ static unsigned due(const struct transaction *transaction)
 	return rows;
 }
 
+/*
+ * The phases up to SCOPE lead the same request to the same scope, but for the status page, which
+ * not all clients see.  Captures are of the transaction's own path.
+ */
+static void remember_scope(struct transaction *transaction)
+{
+	struct remembered *known = transaction->known;
+
+	transaction->known = NULL;
+	if (transaction->captures.count || status_has(transaction->path))
+		return;
+	known->path_length = strlen(transaction->path);
+	memcpy(known->path, transaction->path, known->path_length + 1);
+	known->host = transaction->host;
+	known->scope = transaction->scope;
+	known->config_number = transaction->config_ref->config->number;
+}
+
+/* Sets what the phases up to SCOPE would set, if that is known. */
+static bool recall_scope(struct transaction *transaction)
+{
+	const struct remembered *known = transaction->known;
+	const struct config *config = transaction->config_ref->config;
+
+	if (known->config_number != config->number)
+		return false;
+	/* It depends on the address, too, if several hosts have the name. */
+	transaction->host = config_host(config, known->request->host, transaction->local);
+	if (transaction->host != known->host || !phase_target_keeps_policy(transaction))
+		return false;
+	memcpy(transaction->path, known->path, known->path_length + 1);
+	transaction->captures.count = 0;
+	transaction->scope = known->scope;
+	transaction->known = NULL;
+	return true;
+}
+
 /* Runs the phases that are left, in their order; the last one always ends the request. */
 static enum respond proceed(struct transaction *transaction)
 {
@@ -85,6 +126,8 @@ static enum respond proceed(struct transaction *transaction)
 			transaction->phases = ALL & ~ONCE;
 		else if (row == SCOPE)
 			transaction->phases &= due(transaction);
+		if (row == SCOPE && transaction->known)
+			remember_scope(transaction);
 	}
 }
 
@@ -135,11 +178,12 @@ enum respond route(struct transaction *transaction)
 	transaction->again = again;
 	transaction->send_file = send_file;
 	transaction->proceed = proceed;
-	transaction->phases = ALL;
 	transaction->rewritten_by = NULL;
 	transaction->tried = transaction->found = false;
 	transaction->internal = transaction->accel;
 	transaction->accel = false;
 	transaction->files = NULL;
+	transaction->phases =
+		transaction->known && recall_scope(transaction) ? due(transaction) : ALL;
 	return proceed(transaction);
 }

@@ -46,6 +46,11 @@ static enum form find(const char *path)
 	return FORM_NONE;
 }
 
+bool status_has(const char *path)
+{
+	return find(path) != FORM_NONE;
+}
+
 /* --- who may see it ------------------------------------------------------------- */
 
 bool status_answers(const struct transaction *transaction)

@@ -13,6 +13,9 @@
 
 #include "core/transaction.h"
 
+/* Whether the path is one of these. */
+bool status_has(const char *path);
+
 /*
  * Whether the path is one of these and the client may see it; for other clients it is an ordinary
  * path.

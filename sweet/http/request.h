@@ -8,7 +8,9 @@
 #ifndef SWEET_REQUEST_H
 #define SWEET_REQUEST_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/slice.h"
@@ -92,6 +94,19 @@ bool request_is_head(const char *head, size_t length);
 static inline bool request_is_reading(const struct request *request)
 {
 	return request->method == METHOD_GET || request->method == METHOD_HEAD;
+}
+
+/* Returns the bytes of a request up to its last header. */
+static inline size_t request_size(const struct request *request)
+{
+	return offsetof(struct request, headers) +
+	       request->header_count * sizeof(request->headers[0]);
+}
+
+/* Copies a request; `to` has room for request_size() bytes at least. */
+static inline void request_copy(struct request *to, const struct request *request)
+{
+	memcpy(to, request, request_size(request));
 }
 
 /* Returns the first header of that name (ASCII case ignored), or NULL. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request-memory.c - see request-memory.h.
+ *
+ * A table with one place for each hash: a head that has the place of another one replaces it, so
+ * that clients cannot make the memory grow.  The hash need not resist clients, who gain nothing
+ * by replacing what others use: it costs time only, as much as if there were no memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/request-memory.h"
+
+#define SEEN 1024u	 /* heads that came once, by their hash; a power of 2 */
+#define HASHED_FIRST 64u /* bytes of a head that are hashed: its line, as a rule, */
+#define HASHED_LAST 16u	 /* and its end; all are compared */
+
+struct place {
+	struct remembered known; /* must be first */
+	size_t length;
+	/* Then the request with its fields, which point into the head, then head and path. */
+	char *head;
+};
+
+struct request_memory {
+	struct place *places[REQUEST_MEMORY_PLACES];
+	uint64_t hash; /* of the head that was looked for last */
+	uint32_t seen[SEEN];
+};
+
+static uint64_t mix(uint64_t hash, const char *at)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	hash = (hash ^ bytes) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+/* The head has at least HASHED_LAST bytes. */
+static uint64_t hash_of(const char *head, size_t length)
+{
+	size_t first = length < HASHED_FIRST ? length : HASHED_FIRST;
+	uint64_t hash = length;
+
+	for (size_t at = 0; at + 8 <= first; at += 8)
+		hash = mix(hash, head + at);
+	hash = mix(hash, head + length - 16);
+	return mix(hash, head + length - 8);
+}
+
+static struct place **place_of(struct request_memory *memory, uint64_t hash)
+{
+	return &memory->places[hash % REQUEST_MEMORY_PLACES];
+}
+
+struct request_memory *request_memory_new(void)
+{
+	return calloc(1, sizeof(struct request_memory));
+}
+
+void request_memory_free(struct request_memory *memory)
+{
+	for (unsigned i = 0; memory && i < REQUEST_MEMORY_PLACES; i++)
+		free(memory->places[i]);
+	free(memory);
+}
+
+static bool fits(size_t length)
+{
+	return length >= HASHED_LAST && length <= REQUEST_MEMORY_HEAD;
+}
+
+struct remembered *request_memory_find(struct request_memory *memory, const char *head,
+				       size_t length)
+{
+	struct place *place;
+
+	if (!fits(length))
+		return NULL;
+	memory->hash = hash_of(head, length);
+	place = *place_of(memory, memory->hash);
+	if (!place || place->length != length || memcmp(place->head, head, length) != 0)
+		return NULL;
+	place->known.users++;
+	return &place->known;
+}
+
+/* What is secret must not stay in memory longer than its request. */
+static bool has_secrets(const struct request *request)
+{
+	return request_find(request, "Cookie") || request_find(request, "Authorization") ||
+	       request_find(request, "Proxy-Authorization");
+}
+
+static bool is_plain(const struct request *request)
+{
+	return request_is_reading(request) && !request->content_length && !request->chunked &&
+	       request->expect == EXPECT_NOTHING && request->path.at[0] == '/' &&
+	       request->header_count <= REQUEST_MEMORY_FIELDS && !has_secrets(request);
+}
+
+static void move(struct slice *slice, ptrdiff_t by)
+{
+	slice->at += by;
+}
+
+/* Makes the request, a copy, point into a copy of its head. */
+static void move_slices(struct request *request, ptrdiff_t by)
+{
+	move(&request->head, by);
+	move(&request->method_name, by);
+	move(&request->target, by);
+	move(&request->path, by);
+	move(&request->query, by);
+	move(&request->host, by);
+	for (unsigned i = 0; i < request->header_count; i++) {
+		move(&request->headers[i].name, by);
+		move(&request->headers[i].value, by);
+	}
+}
+
+static struct place *make_place(const struct request *request)
+{
+	size_t fields = request_size(request), length = request->head.length;
+	struct place *place = malloc(sizeof(*place) + fields + length + request->target.length + 1);
+	struct request *copy;
+
+	if (!place)
+		return NULL;
+	copy = (struct request *)(place + 1);
+	request_copy(copy, request);
+	*place = (struct place){
+		.known = {.request = copy}, .length = length, .head = (char *)copy + fields};
+	place->known.path = place->head + length;
+	memcpy(place->head, request->head.at, length);
+	move_slices(copy, place->head - request->head.at);
+	return place;
+}
+
+struct remembered *request_memory_note(struct request_memory *memory, const struct request *request)
+{
+	struct place **at, *made;
+	const uint64_t hash = memory->hash;
+	uint32_t *seen, mark;
+
+	if (!fits(request->head.length))
+		return NULL;
+	seen = &memory->seen[hash / REQUEST_MEMORY_PLACES % SEEN];
+	mark = (uint32_t)(hash >> 32);
+	if (*seen != mark) {
+		*seen = mark;
+		return NULL;
+	}
+	at = place_of(memory, hash);
+	if (!is_plain(request) || (*at && (*at)->known.users))
+		return NULL;
+	made = make_place(request);
+	if (!made)
+		return NULL;
+	free(*at);
+	*at = made;
+	made->known.users = 1;
+	return &made->known;
+}
