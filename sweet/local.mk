@@ -20,6 +20,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/site-tls.c sweet/core/site-tls.h \
 	sweet/conn/connection-tls.c sweet/conn/connection-tls-internal.h \
 	sweet/conn/connection-cipher.c sweet/conn/connection-socket.c \
+	sweet/conn/ready.c sweet/conn/ready.h \
 	sweet/conn/session.c sweet/conn/session.h sweet/conn/session-internal.h \
 	sweet/conn/session-message.c sweet/conn/session-head.c sweet/conn/session-stream.c sweet/conn/session-flood.c \
 	sweet/conn/session-closed.c sweet/conn/session-frames.c \

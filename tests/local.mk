@@ -1174,6 +1174,7 @@ EXTRA_DIST += \
 	tests/system/protocol/test_conditions.py \
 	tests/system/protocol/test_error_pages.py \
 	tests/system/protocol/test_hosts.py \
+	tests/system/protocol/test_ready.py \
 	tests/system/protocol/test_repeated_requests.py \
 	tests/system/protocol/test_limits.py \
 	tests/system/protocol/test_pipeline.py \

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "conn/connection-internal.h"
+#include "conn/ready.h"
 #include "core/socket-options.h"
 #include "handler/coded-response.h"
 #include "handler/errorpage.h"
@@ -59,6 +60,28 @@ static bool closes_itself(const struct connection *connection)
 	       !socket_is_opening(connection->fd);
 }
 
+/* Sets the message to memory. */
+static void set_message(struct connection *connection, const char *bytes, size_t length)
+{
+	connection->send.message =
+		(struct NC_send)NC_SEND_INIT(.header = bytes, .header_length = length,
+					     .cookie = &connection->cookie);
+	connection->send.tail = (struct iovec){0};
+	connection->send.file = (struct loop_file){0};
+	connection->send.batch = true;
+}
+
+/* waits: called when the socket is full. */
+static void start_sending(struct connection *connection, void (*waits)(struct loop_send *op))
+{
+	connection->state = SENDING;
+	connection_count_as(connection, CONNECTION_SENDING);
+	connection->measured = false;
+	connection->send.sent = sent;
+	connection->send.waits = waits;
+	connection_send(connection);
+}
+
 static void send_piece(struct connection *connection, size_t head_length)
 {
 	struct output *output = connection->output;
@@ -66,12 +89,8 @@ static void send_piece(struct connection *connection, size_t head_length)
 	struct NC_send *message = &connection->send.message;
 	uint64_t piece = 0;
 
-	*message = (struct NC_send)NC_SEND_INIT(.header = output_bytes(output),
-						.header_length = head_length,
-						.cookie = &connection->cookie);
-	connection->send.tail = (struct iovec){0};
-	connection->send.file = (struct loop_file){0};
-	connection->send.batch = true;
+	set_message(connection, output_bytes(output), head_length);
+	connection->send.steady = false;
 	connection->send.cipher = connection_cipher(connection);
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
@@ -94,13 +113,44 @@ static void send_piece(struct connection *connection, size_t head_length)
 		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
 	else if (piece < MORE_MAX && !transaction->live)
 		message->flags |= NC_SEND_MORE;
-	connection->state = SENDING;
-	connection_count_as(connection, CONNECTION_SENDING);
-	connection->measured = false;
 	connection_time(connection, connection_limits(connection)->send_ms);
-	connection->send.sent = sent;
-	connection->send.waits = connection_waits;
-	connection_send(connection);
+	start_sending(connection, connection_waits);
+}
+
+/* A small message is sent at once, as a rule: it needs a timeout only if it is not. */
+static void ready_waits(struct loop_send *op)
+{
+	struct connection *connection =
+		(struct connection *)((char *)op - offsetof(struct connection, send));
+
+	if (!connection->timer.queue)
+		connection_time(connection, connection_limits(connection)->send_ms);
+	connection_waits(op);
+}
+
+/* Sends a response that was made before, after which the connection continues. */
+static void send_ready(struct connection *connection, struct ready *ready)
+{
+	struct output *output = connection->output;
+
+	output->ready = ready;
+	output->sent = ready->body_length;
+	counter_add(&connection->thread->counters.body_units, 1);
+	counter_add(&connection->thread->counters.body_ready, 1);
+	/* Its bytes are the same, so that the unit need not be. */
+	output->transaction.body = (struct NC_range){0};
+	set_message(connection, ready->bytes, ready->head_length + ready->body_length);
+	connection->send.steady = true;
+	connection->send.cipher = NULL;
+	connection->send.apart = false;
+	start_sending(connection, ready_waits);
+}
+
+/* Whether a response can be one that is ready, as far as the connection is concerned. */
+static bool may_be_ready(const struct connection *connection)
+{
+	return connection->keep_alive && !connection->http10 && !connection->tls &&
+	       !connection_is_stream(connection) && sockets_of(connection->output)->header_option;
 }
 
 /* Only the first reason; the access log has the rest. */
@@ -114,6 +164,9 @@ static void log_reason(struct transaction *transaction)
 
 void connection_respond(struct connection *connection)
 {
+	struct ready *ready;
+	size_t length;
+
 	log_reason(&connection->output->transaction);
 	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
 		/* If a request is refused for its body, no responder has got it. */
@@ -141,8 +194,15 @@ void connection_respond(struct connection *connection)
 	if (connection->output->transaction.tunnel)
 		connection_begin_tunnel(connection);
 	connection_pace(connection);
-	send_piece(connection,
-		   output_head(connection->output, connection->keep_alive, connection->http10));
+	ready = may_be_ready(connection) ? ready_find(connection->output) : NULL;
+	if (ready) {
+		send_ready(connection, ready);
+		return;
+	}
+	length = output_head(connection->output, connection->keep_alive, connection->http10);
+	if (may_be_ready(connection))
+		ready_keep(connection->output);
+	send_piece(connection, length);
 }
 
 void connection_done(struct transaction *transaction)

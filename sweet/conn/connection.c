@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "conn/ready.h"
 #include "conn/session.h"
 #include "config/path-rules.h"
 #include "core/request-memory.h"
@@ -459,6 +460,7 @@ void connection_close_all(struct thread *thread)
 	connection_held_close(thread);
 	path_memory_free(thread->paths);
 	thread->paths = NULL;
+	ready_free(thread);
 	request_memory_free(thread->requests);
 	thread->requests = NULL;
 }

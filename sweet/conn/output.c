@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "conn/output.h"
+#include "conn/ready.h"
 #include "http/response.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -62,6 +62,7 @@ struct output *output_open(struct thread *thread)
 	for (unsigned i = 0; i < thread->config_ref->config->log_field_count; i++)
 		output->log_fields[i] = (struct slice){0};
 	output->head_length = 0;
+	output->ready = NULL;
 	/* Set field by field, since the buffers behind the fields are large. */
 	transaction = &output->transaction;
 	transaction->thread = thread;
@@ -134,6 +135,8 @@ void output_close(struct output *output)
 {
 	struct thread *thread = output->transaction.thread;
 
+	if (output->ready)
+		ready_put(output->ready);
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
 	transaction_drop_room(&output->transaction);
@@ -183,6 +186,7 @@ void output_refresh_date(struct thread *thread)
 	/* Until the end of the second of the wall clock, so that all threads agree. */
 	thread->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
 	thread->date_config = config;
+	thread->dated = wall.tv_sec;
 	date_format(wall.tv_sec, thread->date);
 	thread->lead_length =
 		(size_t)snprintf(thread->lead, sizeof(thread->lead), "%s%s%sDate: %.*s\r\n",

@@ -27,6 +27,7 @@ struct output {
 	unsigned char chunk_end; /* bytes of the last chunk's end that are not sent */
 	bool ended;		 /* of a body of unknown length */
 	size_t head_length;	 /* bytes of the head that was made */
+	struct ready *ready;	 /* what is sent, if it was made before; or NULL */
 	/* What the client sent, in log_text, as the logs want it. */
 	struct slice log_request, log_referer, log_agent, log_host;
 	struct slice

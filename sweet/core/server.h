@@ -57,7 +57,7 @@ struct server {
 	const struct arch *arch;
 	_Atomic unsigned encoders; /* of responses that are compressed while they are sent */
 	_Atomic uint64_t encoded, encoders_refused; /* such responses; those beyond the limit */
-	_Atomic uint64_t held; /* bytes of units that waiting responses hold */
+	_Atomic uint64_t held;			    /* bytes of units that waiting responses hold */
 	uint64_t held_most;
 	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */
 	uint64_t unsent_most;
@@ -94,6 +94,7 @@ struct thread_counters {
 	_Atomic uint64_t responses[6]; /* by hundred: [2] is 2xx */
 	_Atomic uint64_t body_bytes;   /* sent or being sent */
 	_Atomic uint64_t body_units;   /* pieces of bodies that were sent by cache id */
+	_Atomic uint64_t body_ready;   /* of these, in responses that were ready (conn/ready.h) */
 	_Atomic uint64_t worker_requests;
 	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
 	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers sent by id */
@@ -127,6 +128,7 @@ struct thread {
 	/* Of output.c: the fields that all responses of a second share, and their date. */
 	uint64_t date_until_ms; /* loop's clock; 0: not made yet */
 	const struct config *date_config;
+	time_t dated; /* the second of the date */
 	size_t lead_length;
 	size_t lead_pad; /* offset in it where padding is inserted */
 	char lead[CONFIG_SERVER_HEADER_MAX + 64];
@@ -157,6 +159,7 @@ struct thread {
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct path_memory *paths;	   /* of phase-scope.c; NULL until it is needed */
 	struct request_memory *requests;   /* of connection-request.c; the same */
+	struct ready_memory *ready;	   /* of ready.c; the same */
 	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count, spare_least; /* in this second */
 	struct worker_hook *workers;	   /* of worker.c */

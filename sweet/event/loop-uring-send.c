@@ -34,6 +34,7 @@ struct uring_send {
 	struct uring_send *next;  /* in the list of pending, of lent, or of spare ones */
 	struct uring_send **link; /* pending or lent: what refers to it */
 	NC_send_op *op;		  /* NULL: none yet; kept for later messages */
+	bool steady;		  /* it is not used: the kernel reads the message's own header */
 	struct loop_send *send;	  /* NULL: its descriptor was closed */
 	unsigned number;	  /* of the first submission */
 	unsigned steps;		  /* submissions: 1, or 2 that are linked */
@@ -146,6 +147,27 @@ static void prepare(struct loop *loop, struct uring_send *pending, bool zerocopy
 
 /* --- sending ----------------------------------------------------------------------- */
 
+static bool is_steady(const struct loop_send *op)
+{
+	return op->steady && !op->message.range_count;
+}
+
+/* The rest of a message that is one piece of memory, and stays as it is. */
+static void prepare_steady(struct loop *loop, struct uring_send *pending,
+			   const struct loop_send *op)
+{
+	struct uring_state *state = loop->state;
+	struct io_uring_sqe *sqe = uring_get_sqe(state);
+
+	io_uring_prep_send(sqe, op->fd, (const char *)op->message.header + op->message.skip,
+			   op->message.header_length - op->message.skip,
+			   MSG_DONTWAIT | MSG_NOSIGNAL);
+	sqe->user_data = key_of(pending);
+	pending->steps = 1;
+	pending->closing = -1;
+	pending->number = uring_number(state);
+}
+
 bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags)
 {
 	struct uring_state *state = loop->state;
@@ -156,13 +178,17 @@ bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags)
 	pending = take(state);
 	if (!pending)
 		return false;
-	if (!open_message(pending, op, flags)) {
+	pending->steady = is_steady(op);
+	if (!pending->steady && !open_message(pending, op, flags)) {
 		/* The call that sends directly meets the same error, and reports it. */
 		spare(state, pending);
 		return false;
 	}
 	pending->send = op;
-	prepare(loop, pending, flags & NC_SEND_OP_ZEROCOPY);
+	if (pending->steady)
+		prepare_steady(loop, pending, op);
+	else
+		prepare(loop, pending, flags & NC_SEND_OP_ZEROCOPY);
 	enter(&state->sends, pending);
 	state->send_count++;
 	loop->fds[op->fd].submitted = pending;
@@ -201,6 +227,23 @@ static void close_after(struct uring_send *done)
 	done->closing = -1;
 }
 
+/* The kernel has read the memory, or does not want it. */
+static void steady_done(struct loop *loop, struct uring_send *done, int result)
+{
+	struct uring_state *state = loop->state;
+	struct loop_send *send = done->send;
+	size_t sent = result > 0 ? (size_t)result : 0;
+
+	state->send_count--;
+	done->send = NULL;
+	leave(done);
+	spare(state, done);
+	if (!send)
+		return;
+	loop->fds[send->fd].submitted = NULL;
+	loop_send_submitted(loop, send, sent, result < 0 && result != -EINTR ? result : 0);
+}
+
 void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned flags)
 {
 	const uint64_t mask = (UINT64_C(1) << URING_TYPE_SHIFT) - 1;
@@ -208,12 +251,20 @@ void uring_send_done(struct loop *loop, uint64_t user_data, int result, unsigned
 	struct uring_send *done = (struct uring_send *)(uintptr_t)(user_data & mask);
 	struct loop_send *send = done->send;
 	const bool first = !(flags & IORING_CQE_F_NOTIF);
-	/* A withdrawn message must not continue: its descriptor may be another socket now. */
-	const struct io_uring_cqe completion = {
-		.res = send || result > 0 || !first ? result : -ECANCELED, .flags = flags};
-	int progress = NC_send_op_complete(done->op, &completion), end = result_of(progress);
-	size_t sent = NC_send_op_sent(done->op);
+	struct io_uring_cqe completion = {.res = result, .flags = flags};
+	int progress, end;
+	size_t sent;
 
+	if (done->steady) {
+		steady_done(loop, done, result);
+		return;
+	}
+	/* A withdrawn message must not continue: its descriptor may be another socket now. */
+	if (!send && result <= 0 && first)
+		completion.res = -ECANCELED;
+	progress = NC_send_op_complete(done->op, &completion);
+	end = result_of(progress);
+	sent = NC_send_op_sent(done->op);
 	if (progress == NC_PROGRESS_NEXT)
 		return;
 	if (first) {
@@ -241,11 +292,14 @@ bool uring_forget_send(struct loop *loop, int fd, bool now)
 		pending->closing = fd;
 		return true;
 	}
-	/* If the kernel does not take it before the close, it must not take it later. */
-	if (now) {
+	/*
+	 * If the kernel does not take it before the close, it must not take it later.  Memory that
+	 * is steady may be used for something else after this.
+	 */
+	if (now)
 		(void)io_uring_submit(&state->uring);
+	if (now || pending->steady)
 		(void)uring_withdraw(state, pending->number, key_of(pending), key_of(pending));
-	}
 	return false;
 }
 

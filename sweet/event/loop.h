@@ -75,6 +75,8 @@ struct loop_send {
 	bool apart;		    /* sends the header with a call of its own */
 	bool pipe;		    /* fd is a pipe; the message has no flags */
 	bool batch;		    /* may leave together with others; fd is connected */
+	/* the header, which is the whole message, stays as it is until sent(), or the close */
+	bool steady;
 	struct loop_cipher *cipher; /* NULL: the bytes are sent as they are */
 	unsigned char
 		alone; /* the loop's: large messages to send before it asks the library again */

@@ -49,7 +49,7 @@ struct status_data {
 	uint64_t accepted, open, states[CONNECTION_STATES];
 	uint64_t sessions;
 	uint64_t tls_handshakes, tls_resumed, tls_kernel, tls_failed;
-	uint64_t requests, responses[6], bytes, pieces;
+	uint64_t requests, responses[6], bytes, pieces, ready;
 	uint64_t loop_waits, loop_sends, loop_batched;	  /* see struct loop_counts */
 	struct histogram_sum latency;			  /* us */
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */

@@ -46,6 +46,8 @@ const struct status_field status_fields[] = {
 	{"bodies", "bytes", "body_bytes_total", NULL, "Bytes of bodies sent.", false, AT(bytes)},
 	{"bodies", "by_cache_id", "body_units_total", NULL,
 	 "Pieces of bodies that were sent by cache id.", false, AT(pieces)},
+	{"bodies", "ready", "body_ready_total", NULL,
+	 "Of these, small ones in responses that were kept ready.", false, AT(ready)},
 	/* --- event loops --- */
 	{"loops", "waits", "loop_calls_total", "call=\"wait\"",
 	 "System calls of the event loops that wait for events or submit operations, and that "

@@ -89,6 +89,7 @@ static void add_thread(struct status_data *data, const struct thread *thread)
 	for (unsigned i = 0; i < G_N_ELEMENTS(data->responses); i++)
 		data->responses[i] += load(&counters->responses[i]);
 	data->pieces += load(&counters->body_units);
+	data->ready += load(&counters->body_ready);
 	data->loop_waits += load(&loop->waits);
 	data->loop_sends += load(&loop->sends);
 	data->loop_batched += load(&loop->batched);

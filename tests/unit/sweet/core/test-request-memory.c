@@ -82,7 +82,8 @@ static const char *const kept[] = {
 	"GET / HTTP/1.1\r\n" H E,
 	"GET /a?b HTTP/1.0\r\nConnection: keep-alive\r\n" E,
 	"HEAD http://x:80/a/%41 HTTP/1.1\r\n" H "Range: bytes=0-1\r\nConnection: close\r\n" E,
-	"\r\nGET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
+	"\r\nGET "
+	"/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
 	"HTTP/1.1\r\n" H "User-Agent: \r\nAccept: */*\r\nIf-None-Match: \"x\"\r\n" E,
 };
 

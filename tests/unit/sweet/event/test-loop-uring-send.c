@@ -44,6 +44,82 @@ START_TEST(test_together)
 }
 END_TEST
 
+/* One piece of memory that stays as it is leaves from where it is, and the rest follows. */
+START_TEST(test_steady)
+{
+	const size_t length = BATCHED_MAX;
+	struct loop_counts before, after;
+	char *bytes = must_alloc(length), *got = must_alloc(length);
+	struct outlet outlet;
+
+	pattern_fill(bytes, 7, 0, length);
+	start(0);
+	for (unsigned small = 0; small < 2; small++) {
+		outlet_open(&outlet, small ? 2048 : 0, small ? 2048 : 0);
+		outlet.send.message.header = bytes;
+		outlet.send.message.header_length = length;
+		outlet.send.message.flags = 0;
+		outlet.send.steady = true;
+		before = counts_now();
+		call(&runner, begin_burst, &(struct burst){&outlet, 1});
+		read_exactly(outlet.peer, got, length);
+		ck_assert_mem_eq(got, bytes, length);
+		AWAIT(outlet.calls == 1);
+		settle(&runner);
+		after = counts_now();
+		SEEN(outlet.calls == 1 && outlet.result == 0 && !outlet.early);
+		ck_assert_uint_eq(outlet.send.message.skip, length);
+		ck_assert_uint_eq(after.batched - before.batched, 1);
+		ck_assert(small ? after.sends > before.sends : after.sends == before.sends);
+		outlet_close(&outlet);
+	}
+	stop();
+	free(bytes);
+	free(got);
+}
+END_TEST
+
+static char steady[1000];
+
+/* Starts messages, closes their descriptors in the same turn, and uses the memory again. */
+static void begin_close_and_reuse(void *argument)
+{
+	const struct burst *burst = argument;
+
+	begin_burst(argument);
+	for (unsigned i = 0; i < burst->count; i++)
+		loop_close_fd(runner.loop, burst->outlets[i].inlet.fd);
+	memset(steady, 'x', sizeof(steady));
+}
+
+/* Of memory that is used again after the close, nothing is sent. */
+START_TEST(test_steady_close)
+{
+	char got[sizeof(steady)];
+
+	memset(steady, 's', sizeof(steady));
+	start(0);
+	for (unsigned i = 0; i < MANY; i++) {
+		outlet_open(&many[i], 0, 0);
+		many[i].send.message.header = steady;
+		many[i].send.message.header_length = sizeof(steady);
+		many[i].send.message.flags = 0;
+		many[i].send.steady = true;
+	}
+	call(&runner, begin_close_and_reuse, &(struct burst){many, MANY});
+	for (unsigned i = 0; i < MANY; i++) {
+		ssize_t length = recv(many[i].peer, got, sizeof(got), 0);
+
+		for (ssize_t at = 0; at < length; at++)
+			ck_assert_int_eq(got[at], 's');
+		SEEN(many[i].calls == 0);
+		free(many[i].inlet.got);
+		close(many[i].peer);
+	}
+	stop();
+}
+END_TEST
+
 /* A turn that starts more than may be pending: the others are sent by calls of their own. */
 START_TEST(test_burst)
 {
@@ -262,6 +338,8 @@ static void fill(TCase *tcase)
 	if (first_kind() != 0)
 		return;
 	tcase_add_test(tcase, test_together);
+	tcase_add_test(tcase, test_steady);
+	tcase_add_test(tcase, test_steady_close);
 	tcase_add_test(tcase, test_burst);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_full);

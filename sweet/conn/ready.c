@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ready.c - see ready.h.
+ *
+ * A table with one place for each hash of an id: a unit that has the place of another one replaces
+ * it, so the memory is bounded.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/ready.h"
+
+struct place {
+	size_t id;	     /* the unit that was sent last */
+	unsigned times;	     /* how often, up to READY_AFTER */
+	struct ready *ready; /* NULL: none, or of another unit */
+};
+
+struct ready_memory {
+	struct place places[READY_PLACES];
+};
+
+/* Ids of one member differ in their slots first. */
+static struct place *place_of(struct ready_memory *memory, size_t id)
+{
+	return &memory->places[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (READY_PLACES - 1)];
+}
+
+/* Whether the response is 200 with one unit as its body, and with no line of its own request. */
+static bool is_plain(const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+
+	return transaction->body.id && transaction->status == 200 && !transaction->head_only &&
+	       transaction->body.offset == 0 && transaction->length == transaction->body.length &&
+	       transaction->length <= READY_MAX && !transaction->range_count &&
+	       !transaction->pages && !transaction->text && !transaction->data &&
+	       !transaction->file.length && !transaction->next && !transaction->lead_length &&
+	       !transaction->date && !transaction->accel_lines && !transaction->tunnel &&
+	       !transaction->https && !transaction->http2 && !*transaction->request_id && scope &&
+	       !scope->header_rule_count && !scope->server_timing;
+}
+
+/* Renews the date, unless the old one is being sent. */
+static bool renew(struct ready *ready, const struct thread *thread)
+{
+	if (ready->dated == thread->dated)
+		return true;
+	if (ready->users)
+		return false;
+	memcpy(ready->bytes + ready->date_at, thread->date, DATE_LENGTH);
+	ready->dated = thread->dated;
+	return true;
+}
+
+static bool has_lines(const struct ready *ready, const struct transaction *transaction)
+{
+	return ready->lines_length == transaction->head_length &&
+	       memcmp(ready->bytes + ready->lines_at, transaction->head,
+		      transaction->head_length) == 0;
+}
+
+struct ready *ready_find(struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+	const struct config *config = transaction->config_ref->config;
+	struct thread *thread = transaction->thread;
+	struct ready *ready;
+
+	if (!is_plain(transaction))
+		return NULL;
+	if (!thread->ready)
+		thread->ready = calloc(1, sizeof(struct ready_memory));
+	if (!thread->ready)
+		return NULL;
+	ready = place_of(thread->ready, transaction->body.id)->ready;
+	if (!ready || ready->id != transaction->body.id || ready->config != config ||
+	    ready->config_number != config->number || !has_lines(ready, transaction))
+		return NULL;
+	output_refresh_date(thread);
+	if (!renew(ready, thread))
+		return NULL;
+	ready->users++;
+	output->responded_ns = loop_now_ns(thread->loop);
+	output->head_length = ready->head_length;
+	output->chunked = false;
+	return ready;
+}
+
+static struct ready *make(struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+	const struct thread *thread = transaction->thread;
+	const struct config *config = transaction->config_ref->config;
+	const char *head = output_bytes(output), *date, *lines, *body;
+	const size_t length = output->head_length;
+	struct ready *ready;
+	size_t run;
+
+	/* They are there once at least; a date may be in a line of the responder, behind this. */
+	date = memmem(head, length, thread->date, DATE_LENGTH);
+	lines = transaction->head_length
+			? memmem(head, length, transaction->head, transaction->head_length)
+			: head;
+	body = NC_data(&transaction->hold, &run, 0);
+	if (!date || !lines || !body || run < transaction->length ||
+	    length + transaction->length > READY_MAX)
+		return NULL;
+	ready = malloc(sizeof(*ready) + length + transaction->length);
+	if (!ready)
+		return NULL;
+	*ready = (struct ready){.id = transaction->body.id,
+				.config = config,
+				.config_number = config->number,
+				.dated = thread->dated,
+				.date_at = (size_t)(date - head),
+				.lines_at = (size_t)(lines - head),
+				.lines_length = transaction->head_length,
+				.head_length = length,
+				.body_length = transaction->length};
+	memcpy(ready->bytes, head, length);
+	memcpy(ready->bytes + length, body, transaction->length);
+	return ready;
+}
+
+void ready_keep(struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+	struct ready *made;
+	struct place *place;
+
+	if (!transaction->thread->ready || !is_plain(transaction))
+		return;
+	place = place_of(transaction->thread->ready, transaction->body.id);
+	if (place->id != transaction->body.id) {
+		place->id = transaction->body.id;
+		place->times = 0;
+	}
+	if (place->times < READY_AFTER) {
+		place->times++;
+		return;
+	}
+	if (place->ready && place->ready->users)
+		return;
+	made = make(output);
+	if (!made)
+		return;
+	free(place->ready);
+	place->ready = made;
+}
+
+void ready_free(struct thread *thread)
+{
+	for (unsigned i = 0; thread->ready && i < READY_PLACES; i++)
+		free(thread->ready->places[i].ready);
+	free(thread->ready);
+	thread->ready = NULL;
+}
