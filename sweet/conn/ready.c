@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conn/ready.h"
+#include "handler/file-response.h"
 
 struct place {
 	size_t id;	     /* the unit that was sent last */
@@ -26,19 +27,17 @@ static struct place *place_of(struct ready_memory *memory, size_t id)
 	return &memory->places[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (READY_PLACES - 1)];
 }
 
-/* Whether the response is 200 with one unit as its body, and with no line of its own request. */
+/* Whether the response is 200 with a file, which is one unit, and with no line of its request. */
 static bool is_plain(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
-	return transaction->body.id && transaction->status == 200 && !transaction->head_only &&
-	       transaction->body.offset == 0 && transaction->length == transaction->body.length &&
-	       transaction->length <= READY_MAX && !transaction->range_count &&
-	       !transaction->pages && !transaction->text && !transaction->data &&
-	       !transaction->file.length && !transaction->next && !transaction->lead_length &&
-	       !transaction->date && !transaction->accel_lines && !transaction->tunnel &&
+	return transaction->body.id && file_response_unit(transaction) &&
+	       transaction->status == 200 && !transaction->head_only && !transaction->next &&
+	       transaction->length <= READY_MAX && !transaction->accel_lines &&
 	       !transaction->https && !transaction->http2 && !*transaction->request_id && scope &&
-	       !scope->header_rule_count && !scope->server_timing;
+	       !scope->header_rule_count && !scope->server_timing &&
+	       transaction->config_ref->config->sockets.send_method == SEND_AUTO;
 }
 
 /* Renews the date, unless the old one is being sent. */
@@ -93,10 +92,14 @@ static struct ready *make(struct output *output)
 	const struct thread *thread = transaction->thread;
 	const struct config *config = transaction->config_ref->config;
 	const char *head = output_bytes(output), *date, *lines, *body;
+	struct NC_stat unit;
 	const size_t length = output->head_length;
 	struct ready *ready;
 	size_t run;
 
+	/* The module sends its units itself: they have no other memory. */
+	if (NC_stat(NULL, transaction->body.id, &unit, sizeof(unit)) || unit.kind == NC_KIND_KERNEL)
+		return NULL;
 	/* They are there once at least; a date may be in a line of the responder, behind this. */
 	date = memmem(head, length, thread->date, DATE_LENGTH);
 	lines = transaction->head_length

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ready.h - small responses that are sent often, kept ready: head and body in one piece of memory.
+ * ready.h - small files that are sent often, as responses that are ready: head and body in one
+ * piece of memory.
  *
  * Everything that decides about a response has run before, as for every other one: what is kept is
  * only the bytes that its status, its header lines and its unit amount to.  The bytes of a unit never
  * change for its id, and an id is never given to a second unit.  The date is renewed each second.
- * Only a response to a client of HTTP/1.1 without TLS can be ready, from the third time on that a
- * thread sends its unit.
+ * Only a response to a client of HTTP/1.1 without TLS can be ready, after READY_AFTER + 1 responses
+ * of a thread with that unit.
  */
 #ifndef SWEET_READY_H
 #define SWEET_READY_H
@@ -15,7 +16,7 @@
 
 #define READY_MAX ((size_t)12 << 10) /* bytes of head and body; the loop sends these in batches */
 #define READY_PLACES 128u	     /* of each thread; a power of 2 */
-#define READY_AFTER 2u		     /* responses of the unit */
+#define READY_AFTER 2u		     /* responses of the unit; the next one is kept */
 
 struct ready {
 	size_t id;		     /* of the body's unit */
