@@ -93,7 +93,10 @@ def test_workers_by_process(server):
     path = "/a%22b"
     with Client(server.port) as one, Client(server.port) as hanging:
         assert int(one.get(path + "/pid").body) in [each["pid"] for each in processes()]
+        hung = server.errors.count("worker-obey: hangs")
         hanging.send(request(path + "/hang"))
+        # Another worker gets a request that the first one has not taken when it ends.
+        assert server.errors.wait("worker-obey: hangs", hung + 1)
         server.wait_status(lambda status: sum(each["in_flight"] for each in processes(status)) == 1)
         (busy,) = [each for each in processes() if each["in_flight"]]
         assert busy["up"] and busy["requests"] >= 1

@@ -225,10 +225,10 @@ def test_many(kind, tmp_path):
         assert 0 < ready(server) < (TIMES - 3) * len(bodies)
 
 
-def test_slow(tmp_path, clock):
+def test_slow(kind, tmp_path, clock):
     """The timeout of responses counts for one that is ready, when its socket is full."""
     write(tmp_path / "file", pattern(11 * KB))
-    with running("uring", tmp_path, "--threads", 1, "--send-timeout=20s", clock=clock) as server, \
+    with running(kind, tmp_path, "--threads", 1, "--send-timeout=20s", clock=clock) as server, \
             Client(server.port) as client, Client(server.port, buffer=4096) as slow:
         answers(client, TIMES, "/file")
         slow.send(head_of("/file") * 1000)

@@ -48,7 +48,7 @@ def top(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(top):
-    with servers.running("uring", top / "a", "--config",
+    with servers.running("epoll", top / "a", "--config",
                          write(top / "sweet.conf", CONFIG.format(top=top).encode())) as server:
         yield server
 
@@ -117,7 +117,7 @@ def test_hosts(server):
         assert ask(server, "/name", "h.example")[1] == b"a name"
 
 
-def test_hosts_by_address(tmp_path):
+def test_hosts_by_address(kind, tmp_path):
     """One name leads to another host at another address."""
     for site in "ab":
         write(tmp_path / site / "name", site.encode())
@@ -129,7 +129,7 @@ root={tmp_path / "a"}
 listen=127.0.0.2:0
 root={tmp_path / "b"}
 """.encode())
-    with servers.running("uring", None, "--config", config, listen=None) as server:
+    with servers.running(kind, None, "--config", config, listen=None) as server:
         assert server.errors.wait("listening on ", 2)
         ports = dict(re.findall(r"http://([\d.]+):(\d+)", server.errors.text()))
         for _ in range(TIMES):
@@ -172,8 +172,7 @@ def test_file(server, top):
         assert ask(server, "/changes")[0] == 404
 
 
-@pytest.mark.parametrize("kind", ["epoll", "uring"])
-def test_reloaded(tmp_path, kind):
+def test_reloaded(kind, tmp_path):
     """The configuration counts each time: root, rules, limits, and whether proxies are known."""
     path = tmp_path / "sweet.conf"
     for name in "ab":
@@ -208,7 +207,7 @@ def test_reloaded(tmp_path, kind):
         assert get() == [(200, b"a")] * TIMES
 
 
-def test_certificates(tmp_path):
+def test_certificates(kind, tmp_path):
     """The rules for clients' certificates count for each connection."""
     write(tmp_path / "root/name", b"name")
     config = write(tmp_path / "sweet.conf", f"""[sweet]
@@ -230,7 +229,7 @@ client-certificate=required
             client.send(b"GET /name HTTP/1.1\r\nHost: inner.example\r\n\r\n")
             return client.response().status
 
-    with servers.running("uring", None, "--config", config, listen=None) as server:
+    with servers.running(kind, None, "--config", config, listen=None) as server:
         for _ in range(TIMES):
             assert get("inner.example", "client") == 200
             assert get("plain.example", "client") == 421
