@@ -13,6 +13,8 @@ from files import KB, pattern, write
 from server import TIMEOUT, running
 from test_reload import reload
 
+pytestmark = pytest.mark.clear("records and frames are made for each response")
+
 READY_MAX = 12 * KB
 TIMES = 6  # the third response of a unit is kept, the fourth is ready
 
