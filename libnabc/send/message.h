@@ -30,9 +30,10 @@ struct nc_message {
 /*
  * Checks the message, holds its units and advances to spec->skip.  views has space
  * for range_count elements (at most NC_RANGES_MAX) and lives as long as the
- * message.  The spec's holds suffice as long as the caller does not release them.  Returns 0, -EINVAL (a malformed spec, or a hold that was
- * released), -ERANGE (lengths that overflow, or a range past the end of its unit), or errors
- * of nc_index_hold().  Nothing is held on failure.
+ * message.  The spec's holds suffice as long as the caller does not release them.
+ * Returns 0, -EINVAL (a malformed spec, or a hold that was released), -ERANGE (lengths
+ * that overflow, or a range past the end of its unit), or errors of nc_index_hold().
+ * Nothing is held on failure.
  */
 int nc_message_open(struct nc_message *message, struct nc_index *index, const struct NC_send *spec,
 		    struct nc_view *views);

@@ -101,23 +101,15 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 	return text;
 }
 
-/* Returns what is known of a head; NULL: it is to be parsed. */
-static struct remembered *recall(struct thread *thread, const char *head, size_t length)
+/* Returns the thread's memory of heads; NULL: they are to be parsed. */
+static struct request_memory *memory_of(struct thread *thread)
 {
 	/* What a trusted proxy says changes the request. */
 	if (thread->config_ref->config->proxies)
 		return NULL;
 	if (!thread->requests)
 		thread->requests = request_memory_new();
-	return thread->requests ? request_memory_find(thread->requests, head, length) : NULL;
-}
-
-/* Begins to remember a request, if it was seen before. */
-static struct remembered *note(struct thread *thread, const struct request *request)
-{
-	if (thread->config_ref->config->proxies || !thread->requests)
-		return NULL;
-	return request_memory_note(thread->requests, request);
+	return thread->requests;
 }
 
 /* The request does not exist any longer. */
@@ -139,6 +131,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	const struct config_limits *limits = connection_limits(connection);
 	struct output *output = output_open(thread);
 	struct transaction *transaction;
+	struct request_memory *memory;
 	struct remembered *known = NULL;
 	const struct request *request;
 	struct request parsed;
@@ -173,8 +166,9 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		output_remember_line(output, head, length);
 	if (transaction->http2)
 		output_remember_http2(output);
-	if (!error)
-		known = recall(thread, head, length);
+	memory = error ? NULL : memory_of(thread);
+	if (memory)
+		known = request_memory_find(memory, head, length);
 	if (!error && !known) {
 		error = request_parse(&parsed, head, length);
 		if (error == -400 && limits->raw_utf8)
@@ -182,8 +176,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		if (escaped)
 			error = request_parse(&parsed, escaped->str, escaped->len);
 		wrong = error ? parsed.wrong : NULL;
-		if (!error && !escaped)
-			known = note(thread, &parsed);
+		if (memory && !error && !escaped)
+			known = request_memory_note(memory, &parsed);
 	}
 	request = known ? known->request : &parsed;
 	/* Without proxies that are known, the operator says that all clients may choose their id. */

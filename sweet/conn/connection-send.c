@@ -166,6 +166,7 @@ void connection_respond(struct connection *connection)
 {
 	struct ready *ready;
 	size_t length;
+	bool may;
 
 	log_reason(&connection->output->transaction);
 	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
@@ -194,13 +195,14 @@ void connection_respond(struct connection *connection)
 	if (connection->output->transaction.tunnel)
 		connection_begin_tunnel(connection);
 	connection_pace(connection);
-	ready = may_be_ready(connection) ? ready_find(connection->output) : NULL;
+	may = may_be_ready(connection);
+	ready = may ? ready_find(connection->output) : NULL;
 	if (ready) {
 		send_ready(connection, ready);
 		return;
 	}
 	length = output_head(connection->output, connection->keep_alive, connection->http10);
-	if (may_be_ready(connection))
+	if (may)
 		ready_keep(connection->output);
 	send_piece(connection, length);
 }

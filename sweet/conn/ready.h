@@ -14,9 +14,9 @@
 
 #include "conn/output.h"
 
-#define READY_MAX ((size_t)12 << 10) /* bytes of head and body; the loop sends these in batches */
-#define READY_PLACES 128u	     /* of each thread; a power of 2 */
-#define READY_AFTER 2u		     /* responses of the unit; the next one is kept */
+#define READY_MAX LOOP_BATCHED_MAX /* bytes of head and body */
+#define READY_PLACES 128u	   /* of each thread; a power of 2 */
+#define READY_AFTER 2u		   /* responses of the unit; the next one is kept */
 
 struct ready {
 	size_t id;		     /* of the body's unit */

@@ -45,8 +45,8 @@ static uint64_t hash_of(const char *head, size_t length)
 
 	for (size_t at = 0; at + 8 <= first; at += 8)
 		hash = mix(hash, head + at);
-	hash = mix(hash, head + length - 16);
-	return mix(hash, head + length - 8);
+	hash = mix(hash, head + length - HASHED_LAST);
+	return mix(hash, head + length - HASHED_LAST / 2);
 }
 
 static struct place **place_of(struct request_memory *memory, uint64_t hash)

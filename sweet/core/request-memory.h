@@ -48,9 +48,9 @@ struct remembered *request_memory_find(struct request_memory *memory, const char
 				       size_t length);
 
 /*
- * Notes the head that request_memory_find() was called for last, and did not find, and that was
- * parsed meanwhile.  Returns what is
- * remembered of it from now on, for request_memory_put(); NULL: nothing.
+ * Notes the head that request_memory_find() was called for last and did not find, and that was
+ * parsed meanwhile.  Returns what is remembered of it from now on, for request_memory_put(); NULL:
+ * nothing.
  */
 struct remembered *request_memory_note(struct request_memory *memory,
 				       const struct request *request);

@@ -57,7 +57,7 @@ struct server {
 	const struct arch *arch;
 	_Atomic unsigned encoders; /* of responses that are compressed while they are sent */
 	_Atomic uint64_t encoded, encoders_refused; /* such responses; those beyond the limit */
-	_Atomic uint64_t held;			    /* bytes of units that waiting responses hold */
+	_Atomic uint64_t held; /* bytes of units that waiting responses hold */
 	uint64_t held_most;
 	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */
 	uint64_t unsent_most;

@@ -23,12 +23,6 @@
 #define TURN_MAX ((size_t)2 << 20)
 
 /*
- * Maximum bytes of a message that is submitted with others, which saves its system call.  Larger
- * ones are submitted if they are sent without a copy.
- */
-#define BATCHED_MAX ((size_t)12 << 10)
-
-/*
  * After two large messages in a row that were not: how many more of the connection are not tried.
  * A single one may be refused to be measured.
  */
@@ -212,7 +206,7 @@ static bool submit(struct loop *loop, struct loop_send *op)
 	if (!can_submit(loop, op))
 		return false;
 	length = loop_send_length(op);
-	if (length <= BATCHED_MAX)
+	if (length <= LOOP_BATCHED_MAX)
 		return loop->backend->send(loop, op, 0);
 	if (length > TURN_MAX || op->message.flags & NC_SEND_COPY)
 		return false;

@@ -60,6 +60,12 @@ struct loop_cipher {
 };
 
 /*
+ * Maximum bytes of a message that is submitted with others, which saves its system call.  Larger
+ * ones are submitted if they are sent without a copy.
+ */
+#define LOOP_BATCHED_MAX ((size_t)12 << 10)
+
+/*
  * Sends a message to a socket: a header, ranges of units or a range of a file, and
  * memory.  Completes once: with result 0 when everything was handed over, or with
  * -errno; -ERANGE: the file is shorter. message.skip is the progress.  The caller
@@ -72,9 +78,9 @@ struct loop_send {
 	struct iovec tail;	    /* memory after the ranges */
 	const struct iovec *pieces; /* memory instead of all of these; or NULL */
 	unsigned piece_count;
-	bool apart;		    /* sends the header with a call of its own */
-	bool pipe;		    /* fd is a pipe; the message has no flags */
-	bool batch;		    /* may leave together with others; fd is connected */
+	bool apart; /* sends the header with a call of its own */
+	bool pipe;  /* fd is a pipe; the message has no flags */
+	bool batch; /* may leave together with others; fd is connected */
 	/* the header, which is the whole message, stays as it is until sent(), or the close */
 	bool steady;
 	struct loop_cipher *cipher; /* NULL: the bytes are sent as they are */

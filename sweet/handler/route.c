@@ -124,9 +124,10 @@ static enum respond proceed(struct transaction *transaction)
 			return (enum respond)phase;
 		if (phase == PHASE_REWRITTEN)
 			transaction->phases = ALL & ~ONCE;
-		else if (row == SCOPE)
-			transaction->phases &= due(transaction);
-		if (row == SCOPE && transaction->known)
+		if (row != SCOPE)
+			continue;
+		transaction->phases &= due(transaction);
+		if (transaction->known)
 			remember_scope(transaction);
 	}
 }

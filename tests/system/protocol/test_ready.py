@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from client import Client
+from client import Client, request
 from files import KB, pattern, write
 from server import TIMEOUT, running
 from test_reload import reload
@@ -23,15 +23,11 @@ def ready(server):
     return server.status()["bodies"]["ready"]
 
 
-def head_of(target, host="h", fields="", method="GET"):
-    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode()
-
-
 def answers(client, count, target, **how):
     """Returns the heads without their dates, and the bodies, of that many requests."""
     got = []
     for _ in range(count):
-        client.send(head_of(target, **how))
+        client.send(request(target, **how))
         response = client.response(how.get("method", "GET"))
         head = response.head.replace(response["Date"].encode(), b"@", 1)
         got.append((head, response.body))
@@ -67,7 +63,7 @@ def test_others(kind, tmp_path):
             assert head.startswith(b"HTTP/1.1 304 ")
             assert ready(server) == before
             with Client(server.port) as other:
-                other.send(head_of("/file", fields="Connection: close\r\n"))
+                other.send(request("/file", fields="Connection: close\r\n"))
                 assert other.response()["Connection"] == "close"
             with Client(server.port) as other:
                 other.send(b"GET /file HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -80,11 +76,11 @@ def test_date(kind, tmp_path):
     write(tmp_path / "file", pattern(11 * KB))
     with running(kind, tmp_path, "--threads", 1) as server, Client(server.port) as client, \
             Client(server.port, buffer=4096) as slow:
-        slow.send(head_of("/file") * 1000)
+        slow.send(request("/file") * 1000)
         seen, deadline = [], time.monotonic() + TIMEOUT
         while len(set(seen)) < 3:
             before = int(time.time())
-            client.send(head_of("/file"))
+            client.send(request("/file"))
             date = client.response()["Date"]
             when = email.utils.parsedate_to_datetime(date).timestamp()
             assert before - 1 <= when <= time.time()
@@ -196,7 +192,7 @@ def test_clients_leave(kind, tmp_path):
             with Client(server.port) as client:
                 for turn in range(300):
                     name = f"/{(number + turn) % 11}"
-                    client.send(head_of(name))
+                    client.send(request(name))
                     assert client.response().body == files[name]
         except AssertionError as fault:
             faults.append(fault)
@@ -207,7 +203,7 @@ def test_clients_leave(kind, tmp_path):
             thread.start()
         while any(thread.is_alive() for thread in threads):
             with Client(server.port, buffer=4096) as client:
-                client.send(b"".join(head_of(name) for name in files) * 20)
+                client.send(b"".join(request(name) for name in files) * 20)
         for thread in threads:
             thread.join(TIMEOUT)
         assert not faults, faults
@@ -221,7 +217,7 @@ def test_many(kind, tmp_path):
         write(tmp_path / name[1:], body)
     with running(kind, tmp_path, "--threads", 1) as server, Client(server.port) as client:
         for turn in range(TIMES):
-            client.send(b"".join(head_of(name) for name in bodies))
+            client.send(b"".join(request(name) for name in bodies))
             for name, body in bodies.items():
                 assert client.response().body == body, (turn, name)
         assert 0 < ready(server) < (TIMES - 3) * len(bodies)
@@ -233,7 +229,7 @@ def test_slow(kind, tmp_path, clock):
     with running(kind, tmp_path, "--threads", 1, "--send-timeout=20s", clock=clock) as server, \
             Client(server.port) as client, Client(server.port, buffer=4096) as slow:
         answers(client, TIMES, "/file")
-        slow.send(head_of("/file") * 1000)
+        slow.send(request("/file") * 1000)
         server.wait_status(lambda now: now["connections"]["sending"] == 1)
         kept = ready(server)
         # The first period in which nothing moves only measures.

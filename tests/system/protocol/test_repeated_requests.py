@@ -8,7 +8,7 @@ import pytest
 
 import server as servers
 import tls
-from client import Client
+from client import Client, request
 from files import write
 from test_reload import reload
 
@@ -56,7 +56,7 @@ def server(top):
 def ask(server, target, host="h", source=None, fields="", method="GET"):
     """Returns status, body and the fields that do not differ by time."""
     with Client(server.port, source=source) as client:
-        client.send(f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode())
+        client.send(request(target, method, fields, host))
         response = client.response(method)
     fields = {name: value for name, value in response.fields.items()
               if name not in ("date", "x-request-id")}

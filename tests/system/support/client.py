@@ -171,8 +171,8 @@ class Client:
             return False
 
 
-def request(target, method="GET", fields=""):
-    return f"{method} {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n".encode("latin-1")
+def request(target, method="GET", fields="", host="test"):
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode("latin-1")
 
 
 def fetch(port, target, method="GET", fields=""):

@@ -7,8 +7,7 @@
 #include "loop-uring-fixture.h"
 
 #define MANY 40u
-#define PENDING_MAX 64u		       /* of loop-uring-send.c */
-#define BATCHED_MAX ((size_t)12 << 10) /* of loop-send.c */
+#define PENDING_MAX 64u /* of loop-uring-send.c */
 
 static struct outlet many[MANY];
 
@@ -47,7 +46,7 @@ END_TEST
 /* One piece of memory that stays as it is leaves from where it is, and the rest follows. */
 START_TEST(test_steady)
 {
-	const size_t length = BATCHED_MAX;
+	const size_t length = LOOP_BATCHED_MAX;
 	struct loop_counts before, after;
 	char *bytes = must_alloc(length), *got = must_alloc(length);
 	struct outlet outlet;
@@ -156,11 +155,11 @@ END_TEST
 START_TEST(test_others)
 {
 	struct outlet outlet;
-	size_t id, length[] = {BATCHED_MAX - 4, BATCHED_MAX - 3, 100, 100};
+	size_t id, length[] = {LOOP_BATCHED_MAX - 4, LOOP_BATCHED_MAX - 3, 100, 100};
 
 	start(0);
 	outlet_open(&outlet, 0, 0);
-	id = insert_held(7, BATCHED_MAX, 0, NC_KIND_RECYCLED);
+	id = insert_held(7, LOOP_BATCHED_MAX, 0, NC_KIND_RECYCLED);
 	for (unsigned i = 0; i < 4; i++) {
 		struct loop_counts before = counts_now(), after;
 
