@@ -187,6 +187,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-record-ring \
 	tests/unit/sweet/coding/test-coded-head \
 	tests/unit/sweet/handler/test-coded-response \
+	tests/unit/sweet/log/test-span-export \
 	tests/unit/sweet/log/test-span-json \
 	tests/unit/sweet/log/test-curl-library \
 	tests/unit/sweet/http/test-traceparent \
@@ -792,6 +793,9 @@ tests_unit_sweet_base_test_record_ring_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_log_test_curl_library_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_curl_library_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_curl_library_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_log_test_span_export_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_span_export_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_span_export_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_log_test_span_json_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_span_json_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_log_test_span_json_LDADD = $(sweet_unit_ldadd)

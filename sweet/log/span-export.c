@@ -250,21 +250,24 @@ static void *run(void *argument)
 	struct span_export *export = argument;
 
 	for (;;) {
+		/* Once: what came before a change that begins later is for the target of now. */
 		bool closing = atomic_load(&export->closing);
+		bool changed = atomic_load(&export->changed);
 
 		/* Without a target so far, what waits is for the next one. */
-		if (export->target.url || !atomic_load(&export->changed))
-			send_due(export, is_ending(export));
+		if (export->target.url || !changed)
+			send_due(export, closing || changed);
 		if (closing)
 			return NULL;
-		if (atomic_load(&export->changed))
+		if (changed)
 			take_target(export);
 		if (!is_ending(export))
 			span_sender_wait(export->sender, export->target.url ? PERIOD_MS : IDLE_MS);
 	}
 }
 
-static int start(struct span_export *export)
+/* The thread has its target from the beginning: the next one may come before it runs. */
+static int start(struct span_export *export, const struct span_target *target)
 {
 	struct span_sender *sender = span_sender_open();
 	sigset_t all, before;
@@ -273,6 +276,8 @@ static int start(struct span_export *export)
 	if (!sender)
 		return -ENOMEM;
 	atomic_store(&export->sender, sender);
+	export->next = target_copy(target);
+	export->target = target_copy(target);
 	/* The main loop handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -282,6 +287,8 @@ static int start(struct span_export *export)
 		return 0;
 	atomic_store(&export->sender, NULL);
 	span_sender_close(sender);
+	target_clear(&export->next);
+	target_clear(&export->target);
 	return -error;
 }
 
@@ -322,7 +329,7 @@ int span_export_use(struct span_export *export, const struct span_target *target
 	int error = 0;
 
 	if (!export->sender && target->url)
-		error = start(export);
+		error = start(export, target);
 	if (error || !export->sender)
 		return error;
 	pthread_mutex_lock(&export->lock);

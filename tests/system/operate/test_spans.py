@@ -273,6 +273,9 @@ def test_reload(folder, collector):
     with contextlib.closing(Collector()) as other, \
             serve("epoll", folder, collector.url) as server:
         ask(server)
+        # A client may have its response before the request has ended, and then has its span.
+        server.wait_status(lambda status: status["spans"]["waiting"] or
+                           status["spans"]["accepted"])
         configure(folder, f"trace-export={other.url}\n{NONE}trace-service=two\n")
         server.send_signal(signal.SIGHUP)
         assert server.errors.wait("reloaded")
