@@ -5,6 +5,9 @@
  * A queue is made when its thread has its first span.  A request to the collector has all spans that
  * wait, up to BATCH_MAX, as soon as a queue has BATCH or the last request was PERIOD ago.  One that
  * fails is sent again, with growing delays: meanwhile the queues fill.
+ *
+ * Targets are numbered, and a span has the number of the one at its time: so it gets there even if
+ * other targets follow at once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -48,14 +51,16 @@ struct span_export {
 	_Atomic(struct span_sender *) sender; /* set before there is a target */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct span_target next; /* with the lock; the latest */
-	_Atomic bool changed, closing;
+	GQueue targets;		 /* with the lock: the one in use, and those that follow */
+	_Atomic uint64_t newest; /* number of the last one */
+	_Atomic bool closing;
 	_Atomic uint64_t accepted, rejected, lost;
 	/* The thread's own: */
-	struct span_target target;
-	bool bad;	/* the collector's last answer was */
-	unsigned code;	/* of that */
-	unsigned first; /* slot to begin with */
+	const struct span_target *target; /* the first in the queue */
+	uint64_t number;		  /* of that */
+	bool bad;			  /* the collector's last answer was */
+	unsigned code;			  /* of that */
+	unsigned first;			  /* slot to begin with */
 	uint64_t last_ns;
 	struct random_id ids;
 	struct slot slots[];
@@ -84,6 +89,7 @@ void span_export_put(struct span_export *export, unsigned number, const struct s
 		return;
 	}
 	span_copy(record, span);
+	((struct span *)record)->target = load(&export->newest);
 	record_ring_commit(ring);
 	if (record_ring_count(ring) == BATCH && atomic_load(&export->sender))
 		span_sender_wake(atomic_load(&export->sender));
@@ -110,6 +116,15 @@ static uint64_t waiting(const struct span_export *export, uint64_t *longest)
 	return sum;
 }
 
+/* Returns the first span of a queue, unless it is for a later target; or NULL. */
+static const struct span *first_of(const struct span_export *export, unsigned i)
+{
+	struct record_ring *ring = ring_of(export, i);
+	const struct span *span = ring ? record_ring_first(ring) : NULL;
+
+	return span && span->target <= export->number ? span : NULL;
+}
+
 /* Moves spans into a request; each queue has its turn.  Returns their number. */
 static unsigned take_spans(struct span_export *export, struct json *json)
 {
@@ -119,14 +134,12 @@ static unsigned take_spans(struct span_export *export, struct json *json)
 
 	for (; count < BATCH_MAX && json->text->len < BATCH_BYTES && empty < export->threads;
 	     export->first++) {
-		struct record_ring *ring = ring_of(export, export->first);
-
-		span = ring ? record_ring_first(ring) : NULL;
+		span = first_of(export, export->first);
 		empty = span ? 0 : empty + 1;
 		if (!span)
 			continue;
 		span_json_add(json, span, ahead_ns, &export->ids);
-		record_ring_drop(ring);
+		record_ring_drop(ring_of(export, export->first));
 		count++;
 	}
 	return count;
@@ -136,7 +149,7 @@ static unsigned take_spans(struct span_export *export, struct json *json)
 
 static bool is_ending(const struct span_export *export)
 {
-	return atomic_load(&export->closing) || atomic_load(&export->changed);
+	return atomic_load(&export->closing) || atomic_load(&export->newest) != export->number;
 }
 
 /* Once for each reason, and when it works again. */
@@ -146,9 +159,9 @@ static void report(struct span_export *export, const struct span_answer *answer)
 
 	if (bad && !(export->bad && export->code == answer->code))
 		log_warning("trace-export: the collector %s does not take spans: %s",
-			    export->target.url, answer->why);
+			    export->target->url, answer->why);
 	if (!bad && export->bad)
-		log_notice("trace-export: the collector %s takes spans again", export->target.url);
+		log_notice("trace-export: the collector %s takes spans again", export->target->url);
 	export->bad = bad;
 	export->code = answer->code;
 }
@@ -178,8 +191,8 @@ static void post(struct span_export *export, const GString *text, unsigned count
 	uint64_t began = clock_monotonic_ns();
 	struct span_answer answer = {.outcome = SPAN_STOPPED};
 
-	for (unsigned attempt = 0; export->target.url; attempt++) {
-		span_sender_post(export->sender, &export->target, text->str, text->len, &answer);
+	for (unsigned attempt = 0; export->target->url; attempt++) {
+		span_sender_post(export->sender, export->target, text->str, text->len, &answer);
 		report(export, &answer);
 		if (answer.outcome != SPAN_RETRY || is_ending(export) ||
 		    clock_monotonic_ns() - began > GIVE_UP_MS * NS_OF_MS)
@@ -195,52 +208,59 @@ static void post(struct span_export *export, const GString *text, unsigned count
 	}
 }
 
-/* Sends what is due; all: what there is now. */
+/* Sends what is due; all: all of the target. */
 static void send_due(struct span_export *export, bool all)
 {
-	uint64_t longest, sum = waiting(export, &longest), left = all ? sum : 0;
+	uint64_t longest;
 
-	for (; sum && (left || longest >= BATCH ||
-		       clock_monotonic_ns() - export->last_ns >= PERIOD_MS * NS_OF_MS);
-	     sum = waiting(export, &longest)) {
+	while (waiting(export, &longest) &&
+	       (all || longest >= BATCH ||
+		clock_monotonic_ns() - export->last_ns >= PERIOD_MS * NS_OF_MS)) {
 		struct json json;
 		unsigned count;
 
-		span_json_begin(&json, export->target.service);
+		span_json_begin(&json, export->target->service);
 		count = take_spans(export, &json);
 		span_json_end(&json);
-		post(export, json.text, count);
+		if (count)
+			post(export, json.text, count);
 		g_string_free(json.text, TRUE);
-		left -= MIN(left, count);
+		if (!count)
+			return;
 		export->last_ns = clock_monotonic_ns();
 	}
 }
 
 /* --- the thread -------------------------------------------------------------------------- */
 
-static void target_clear(struct span_target *target)
+static void target_free(void *data)
 {
+	struct span_target *target = data;
+
 	g_free(target->url);
 	g_free(target->service);
 	g_free(target->ca);
 	g_strfreev(target->headers);
-	*target = (struct span_target){0};
+	g_free(target);
 }
 
-static struct span_target target_copy(const struct span_target *target)
+static struct span_target *target_copy(const struct span_target *target)
 {
-	return (struct span_target){g_strdup(target->url), g_strdup(target->service),
-				    g_strdup(target->ca), g_strdupv(target->headers)};
+	struct span_target *copy = g_new(struct span_target, 1);
+
+	*copy = (struct span_target){g_strdup(target->url), g_strdup(target->service),
+				     g_strdup(target->ca), g_strdupv(target->headers)};
+	return copy;
 }
 
-static void take_target(struct span_export *export)
+static void take_next_target(struct span_export *export)
 {
 	pthread_mutex_lock(&export->lock);
-	target_clear(&export->target);
-	export->target = target_copy(&export->next);
+	target_free(g_queue_pop_head(&export->targets));
+	export->target = g_queue_peek_head(&export->targets);
+	export->number++;
 	export->bad = false;
-	atomic_store(&export->changed, false);
-	if (!atomic_load(&export->closing))
+	if (!is_ending(export))
 		span_sender_limit(export->sender, 0);
 	pthread_mutex_unlock(&export->lock);
 }
@@ -252,17 +272,17 @@ static void *run(void *argument)
 	for (;;) {
 		/* Once: what came before a change that begins later is for the target of now. */
 		bool closing = atomic_load(&export->closing);
-		bool changed = atomic_load(&export->changed);
+		bool changed = atomic_load(&export->newest) != export->number;
 
-		/* Without a target so far, what waits is for the next one. */
-		if (export->target.url || !changed)
+		/* Without a target, what waits is for the next one. */
+		if (export->target->url || !changed)
 			send_due(export, closing || changed);
-		if (closing)
-			return NULL;
 		if (changed)
-			take_target(export);
+			take_next_target(export);
+		else if (closing)
+			return NULL;
 		if (!is_ending(export))
-			span_sender_wait(export->sender, export->target.url ? PERIOD_MS : IDLE_MS);
+			span_sender_wait(export->sender, export->target->url ? PERIOD_MS : IDLE_MS);
 	}
 }
 
@@ -276,8 +296,8 @@ static int start(struct span_export *export, const struct span_target *target)
 	if (!sender)
 		return -ENOMEM;
 	atomic_store(&export->sender, sender);
-	export->next = target_copy(target);
-	export->target = target_copy(target);
+	g_queue_push_tail(&export->targets, target_copy(target));
+	export->target = g_queue_peek_head(&export->targets);
 	/* The main loop handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -287,8 +307,7 @@ static int start(struct span_export *export, const struct span_target *target)
 		return 0;
 	atomic_store(&export->sender, NULL);
 	span_sender_close(sender);
-	target_clear(&export->next);
-	target_clear(&export->target);
+	g_queue_clear_full(&export->targets, target_free);
 	return -error;
 }
 
@@ -304,6 +323,7 @@ struct span_export *span_export_open(unsigned threads)
 	memset(export, 0, size);
 	export->threads = threads;
 	pthread_mutex_init(&export->lock, NULL);
+	g_queue_init(&export->targets);
 	return export;
 }
 
@@ -333,11 +353,10 @@ int span_export_use(struct span_export *export, const struct span_target *target
 	if (error || !export->sender)
 		return error;
 	pthread_mutex_lock(&export->lock);
-	if (!is_same(&export->next, target)) {
-		target_clear(&export->next);
-		export->next = target_copy(target);
+	if (!is_same(g_queue_peek_tail(&export->targets), target)) {
+		g_queue_push_tail(&export->targets, target_copy(target));
 		hurry_locked(export);
-		atomic_store(&export->changed, true);
+		atomic_fetch_add(&export->newest, 1);
 		span_sender_wake(export->sender);
 	}
 	pthread_mutex_unlock(&export->lock);
@@ -364,8 +383,7 @@ void span_export_close(struct span_export *export)
 	for (unsigned i = 0; i < export->threads; i++)
 		record_ring_close(ring_of(export, i));
 	span_sender_close(export->sender);
-	target_clear(&export->next);
-	target_clear(&export->target);
+	g_queue_clear_full(&export->targets, target_free);
 	pthread_mutex_destroy(&export->lock);
 	free(export);
 }

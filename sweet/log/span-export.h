@@ -21,9 +21,9 @@ struct span_export *span_export_open(unsigned threads);
 void span_export_close(struct span_export *export);
 
 /*
- * Uses a target from now on, which is copied; spans that wait go to the one before, for at most a few
- * seconds.  Does not wait for that.  Returns 0 or -errno, if the thread cannot be started.  Main
- * thread.
+ * Uses a target from now on, which is copied; spans that were put before this go to the one before, for
+ * at most a few seconds.  Does not wait for that.  Returns 0 or -errno, if the thread cannot be started.
+ * Main thread.
  */
 int span_export_use(struct span_export *export, const struct span_target *target);
 

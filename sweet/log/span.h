@@ -27,7 +27,8 @@ struct span {
 	char parent[SPAN_ID_DIGITS + 1]; /* "": it begins the trace */
 	bool https;
 	uint16_t client_port;
-	int status; /* 0: the response was cut off */
+	int status;	 /* 0: the response was cut off */
+	uint64_t target; /* number of the collector's; the exporter sets it */
 	uint64_t began_ns, ended_ns;
 	/* For the parts of the time, on the same clock; 0: it did not happen. */
 	uint64_t ready_ns, submitted_ns, answered_ns, responded_ns;

@@ -19,8 +19,9 @@
 /* --- the sender ----------------------------------------------------------------------- */
 
 struct span_sender {
-	_Atomic unsigned posts[2]; /* to each collector */
-	_Atomic unsigned changes;  /* that are over: its thread has the new collector */
+	_Atomic unsigned spans[2]; /* of each collector */
+	_Atomic bool posts;	   /* now */
+	_Atomic bool shut;	   /* requests get no answer */
 };
 
 static struct span_sender noted;
@@ -32,9 +33,6 @@ const char *span_send_missing(void)
 
 struct span_sender *span_sender_open(void)
 {
-	atomic_store(&noted.posts[0], 0);
-	atomic_store(&noted.posts[1], 0);
-	atomic_store(&noted.changes, 0);
 	return &noted;
 }
 
@@ -46,8 +44,14 @@ void span_sender_close(struct span_sender *sender)
 void span_sender_post(struct span_sender *sender, const struct span_target *target,
 		      const char *text, size_t length, struct span_answer *answer)
 {
-	(void)text, (void)length;
-	atomic_fetch_add(&sender->posts[strcmp(target->url, "http://a/") != 0], 1);
+	const bool other = strcmp(target->url, "http://a/") != 0;
+
+	(void)length;
+	atomic_store(&sender->posts, true);
+	while (atomic_load(&sender->shut))
+		sched_yield();
+	for (const char *at = text; (at = strstr(at, "\"traceId\"")); at++)
+		atomic_fetch_add(&sender->spans[other], 1);
 	answer->outcome = SPAN_ACCEPTED;
 }
 
@@ -65,8 +69,7 @@ void span_sender_wake(struct span_sender *sender)
 
 void span_sender_limit(struct span_sender *sender, uint64_t until_ns)
 {
-	if (!until_ns)
-		atomic_fetch_add(&sender->changes, 1);
+	(void)sender, (void)until_ns;
 }
 
 /* --- the tests ------------------------------------------------------------------------- */
@@ -75,6 +78,7 @@ static struct span_export *begun;
 
 static void setup(void)
 {
+	memset(&noted, 0, sizeof(noted));
 	begun = span_export_open(1);
 	ck_assert_ptr_nonnull(begun);
 }
@@ -113,31 +117,74 @@ static void wait_accepted(unsigned count)
 	} while (stat.accepted < count);
 }
 
-/* The thread of the exporter may not have run before the second. */
+static void check(unsigned a, unsigned b)
+{
+	wait_accepted(a + b);
+	ck_assert_uint_eq(atomic_load(&noted.spans[0]), a);
+	ck_assert_uint_eq(atomic_load(&noted.spans[1]), b);
+}
+
+/* Its thread may not have run before the second. */
 START_TEST(test_change_at_once)
 {
 	use(0);
 	put();
 	use(1);
-	wait_accepted(1);
-	ck_assert_uint_eq(atomic_load(&noted.posts[0]), 1);
-	ck_assert_uint_eq(atomic_load(&noted.posts[1]), 0);
+	check(1, 0);
 }
 END_TEST
 
-/* A change hurries what waits, and that is for the collector before the change. */
+/* A span from after the change, while the collector from before has not answered yet. */
+START_TEST(test_change_while_sending)
+{
+	atomic_store(&noted.shut, true);
+	use(0);
+	put();
+	while (!atomic_load(&noted.posts))
+		sched_yield();
+	put();
+	use(1);
+	put();
+	atomic_store(&noted.shut, false);
+	check(2, 1);
+}
+END_TEST
+
 START_TEST(test_changes)
+{
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		use(i & 1);
+		put();
+	}
+	check(ROUNDS / 2, ROUNDS / 2);
+}
+END_TEST
+
+/* Some of them while a request is sent. */
+START_TEST(test_changes_one_by_one)
 {
 	use(0);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		put();
 		use(~i & 1);
-		wait_accepted(i + 1);
-		while (atomic_load(&noted.changes) <= i)
-			sched_yield();
-		ck_assert_uint_eq(atomic_load(&noted.posts[0]), i / 2 + 1);
-		ck_assert_uint_eq(atomic_load(&noted.posts[1]), (i + 1) / 2);
+		check(i / 2 + 1, (i + 1) / 2);
 	}
+}
+END_TEST
+
+/* Its end is for all of them. */
+START_TEST(test_close)
+{
+	atomic_store(&noted.shut, true);
+	for (unsigned i = 0; i < 4; i++) {
+		use(i & 1);
+		put();
+	}
+	atomic_store(&noted.shut, false);
+	span_export_close(begun);
+	ck_assert_uint_eq(atomic_load(&noted.spans[0]), 2);
+	ck_assert_uint_eq(atomic_load(&noted.spans[1]), 2);
+	begun = NULL;
 }
 END_TEST
 
@@ -149,8 +196,7 @@ START_TEST(test_none_before)
 	ck_assert_int_eq(span_export_use(begun, &none), 0);
 	put();
 	use(1);
-	wait_accepted(1);
-	ck_assert_uint_eq(atomic_load(&noted.posts[1]), 1);
+	check(0, 1);
 }
 END_TEST
 
@@ -158,7 +204,10 @@ static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_change_at_once);
+	tcase_add_test(tcase, test_change_while_sending);
 	tcase_add_test(tcase, test_changes);
+	tcase_add_test(tcase, test_changes_one_by_one);
+	tcase_add_test(tcase, test_close);
 	tcase_add_test(tcase, test_none_before);
 }
 
