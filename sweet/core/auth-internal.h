@@ -97,6 +97,20 @@ void auth_remember(struct authenticator *authenticator, const char *hash,
 struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
 					    const struct client_address *address);
 
+/*
+ * Returns the check, without a result so far, of the same credentials for the same client and file;
+ * or NULL.
+ */
+struct auth_check *auth_find_same_locked(const struct authenticator *authenticator,
+					 const struct auth_check *check);
+
+/* Enters the check into the list of checks. */
+void auth_list_locked(struct authenticator *authenticator, struct auth_check *check);
+
+/* Gives the followers of a check its answer, and lists them.  Returns the first; see `later`. */
+struct auth_check *auth_end_followers_locked(struct authenticator *authenticator,
+					     struct auth_check *check);
+
 void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
 			     struct auth_check *check);
 

@@ -40,6 +40,44 @@ void auth_remove_check_locked(struct authenticator *authenticator, struct auth_c
 	authenticator->clients[authenticator->client_count] = client;
 }
 
+struct auth_check *auth_find_same_locked(const struct authenticator *authenticator,
+					 const struct auth_check *check)
+{
+	const size_t length = strlen(check->password);
+	struct auth_check *other;
+
+	/* Those with a result, which has not been reported, are of no client any more. */
+	for (other = authenticator->checks; other; other = other->next)
+		if (other->of && other->auth == check->auth &&
+		    memcmp(&other->client, &check->client, sizeof(check->client)) == 0 &&
+		    strcmp(other->user, check->user) == 0 && strlen(other->password) == length &&
+		    htpasswd_equal(other->password, check->password, length))
+			break;
+	return other;
+}
+
+void auth_list_locked(struct authenticator *authenticator, struct auth_check *check)
+{
+	check->next = authenticator->checks;
+	check->link = &authenticator->checks;
+	if (check->next)
+		check->next->link = &check->next;
+	authenticator->checks = check;
+}
+
+struct auth_check *auth_end_followers_locked(struct authenticator *authenticator,
+					     struct auth_check *check)
+{
+	struct auth_check *first = check->followers;
+
+	check->followers = NULL;
+	for (struct auth_check *one = first; one; one = one->later) {
+		one->answer = check->answer;
+		auth_list_locked(authenticator, one);
+	}
+	return first;
+}
+
 static void add_turn_locked(struct authenticator *authenticator, struct auth_client *client)
 {
 	client->turn.data = client;

@@ -62,6 +62,7 @@ void authenticator_close(struct authenticator *authenticator)
 	while (authenticator->checks) {
 		struct auth_check *check = authenticator->checks;
 
+		(void)auth_end_followers_locked(authenticator, check); /* no thread is left */
 		leave(check);
 		check->answer = AUTH_BUSY;
 		check->answered(check);
@@ -86,18 +87,58 @@ bool auth_open_threads(struct authenticator *authenticator)
 
 /* --- checking ------------------------------------------------------------------------ */
 
+/* The result, on the thread of the check's loop. */
+static void done(struct job *job)
+{
+	struct auth_check *check =
+		(struct auth_check *)((char *)job - offsetof(struct auth_check, job));
+	struct authenticator *authenticator = check->auth->authenticator;
+
+	/* A check that was not carried out does not count as a failure. */
+	if (check->answer != AUTH_NO && check->taken)
+		client_limits_put_back(authenticator->limits, authenticator->failures,
+				       &check->client);
+	leave(check);
+	check->answered(check);
+}
+
+static void ended(struct loop_task *task)
+{
+	struct auth_check *check =
+		(struct auth_check *)((char *)task - offsetof(struct auth_check, job.task));
+
+	done(&check->job);
+}
+
+/* Reports the result of a check that has no thread. */
+static void end(struct auth_check *check)
+{
+	check->job.task.run = ended;
+	loop_post(check->loop, &check->job.task);
+}
+
+static void end_all(struct auth_check *first)
+{
+	for (struct auth_check *next; first; first = next) {
+		next = first->later;
+		end(first);
+	}
+}
+
 /* Starts the next check on the thread of a check that is done. */
 static void pass_on(struct authenticator *authenticator, struct auth_check *check)
 {
-	struct auth_check *next;
+	struct auth_check *next, *followers;
 
 	pthread_mutex_lock(&authenticator->lock);
 	auth_remove_check_locked(authenticator, check);
+	followers = auth_end_followers_locked(authenticator, check);
 	authenticator->working--;
 	next = auth_next_locked(authenticator);
 	pthread_mutex_unlock(&authenticator->lock);
 	if (next)
 		thread_pool_submit(authenticator->thread_pool, &next->job);
+	end_all(followers);
 }
 
 static void work(struct job *job)
@@ -124,20 +165,6 @@ static void work(struct job *job)
 	}
 	htpasswd_release(users);
 	pass_on(auth->authenticator, check);
-}
-
-static void done(struct job *job)
-{
-	struct auth_check *check =
-		(struct auth_check *)((char *)job - offsetof(struct auth_check, job));
-	struct authenticator *authenticator = check->auth->authenticator;
-
-	/* A check that was not carried out does not count as a failure. */
-	if (check->answer != AUTH_NO && check->taken)
-		client_limits_put_back(authenticator->limits, authenticator->failures,
-				       &check->client);
-	leave(check);
-	check->answered(check);
 }
 
 /* --- asking --------------------------------------------------------------------------- */
@@ -185,109 +212,131 @@ static bool read_field(struct slice field, struct auth_check *check)
 	return true;
 }
 
-static void dropped(struct loop_task *task)
+/* A check that is dropped, with those that follow it. */
+static void drop(struct auth_check *check, struct auth_check *followers)
 {
-	struct auth_check *check =
-		(struct auth_check *)((char *)task - offsetof(struct auth_check, job.task));
-
-	done(&check->job);
-}
-
-/* A check that is dropped is reported on its own thread. */
-static void drop(struct auth_check *check)
-{
-	check->answer = AUTH_BUSY;
 	if (check->refresh)
 		atomic_store(&check->auth->looked_ns, 0);
-	check->job.task.run = dropped;
-	loop_post(check->loop, &check->job.task);
+	end(check);
+	end_all(followers);
 }
 
-/* Returns false if the queue is full, and no client has a larger share than this one. */
-static bool enter(struct authenticator *authenticator, struct auth_check *check)
+/* Returns AUTH_BUSY if the queue is full, and no client has a larger share than this one. */
+static enum auth_answer enter_locked(struct authenticator *authenticator, struct auth_check *check,
+				     struct auth_check **victim)
 {
-	struct auth_check *victim = NULL, *next = NULL;
-	struct auth_client *client;
-	bool room;
+	struct auth_client *client = auth_find_client_locked(authenticator, &check->client);
 
-	pthread_mutex_lock(&authenticator->lock);
-	client = auth_find_client_locked(authenticator, &check->client);
 	if (client && authenticator->check_count == AUTH_CHECKS_MAX)
-		victim = auth_make_place_locked(authenticator, client->checks);
+		*victim = auth_make_place_locked(authenticator, client->checks);
 	/* There are as many clients as checks: if no client is free, no check is free. */
-	room = client && authenticator->check_count < AUTH_CHECKS_MAX;
-	if (room) {
+	if (client && authenticator->check_count < AUTH_CHECKS_MAX) {
 		auth_add_waiting_locked(authenticator, client, check);
-		next = auth_next_locked(authenticator);
-		check->next = authenticator->checks;
-		check->link = &authenticator->checks;
-		if (check->next)
-			check->next->link = &check->next;
-		authenticator->checks = check;
-	} else if (client && client->checks == 0) {
-		authenticator->client_count--; /* the newest is the last */
+		auth_list_locked(authenticator, check);
+		return AUTH_LATER;
 	}
-	pthread_mutex_unlock(&authenticator->lock);
-	if (victim)
-		drop(victim);
-	if (next)
-		thread_pool_submit(authenticator->thread_pool, &next->job);
-	return room;
+	if (client && client->checks == 0)
+		authenticator->client_count--; /* the newest is the last */
+	return AUTH_BUSY;
 }
 
-/* Returns the result if no thread is needed; else AUTH_LATER. */
-static enum auth_answer ask_here(struct auth *auth, struct auth_check *check,
-				 const struct sockaddr *client)
+/* Counted before the result is known; else many checks at once would pass the limit. */
+static enum auth_answer count(struct auth_check *check, const struct sockaddr *client, uint64_t now)
 {
-	struct authenticator *authenticator = auth->authenticator;
-	uint64_t now = clock_monotonic_ns(), wait;
-	struct htpasswd *users = auth_hold_users(auth);
-	const char *hash = htpasswd_find(users, check->user);
-	bool remembered = hash && auth_is_remembered(authenticator, hash, check, now);
+	const struct authenticator *authenticator = check->auth->authenticator;
+	uint64_t wait =
+		client_limits_take(authenticator->limits, authenticator->failures, client, now);
 
-	htpasswd_release(users);
-	if (remembered) {
-		check->refresh = auth_is_due(auth, now);
-		return check->refresh ? AUTH_LATER : AUTH_YES;
-	}
-	/* Counted before the result is known; else many checks at once would pass the limit. */
-	wait = client_limits_take(authenticator->limits, authenticator->failures, client, now);
 	check->wait_s = (unsigned)((wait + AUTH_SECOND_NS - 1) / AUTH_SECOND_NS);
 	check->taken = wait == 0;
 	/* A client that is refused must not use up the check of the file. */
-	check->refresh = check->taken && auth_is_due(auth, now);
+	check->refresh = check->taken && auth_is_due(check->auth, now);
 	return wait ? AUTH_WAIT : AUTH_LATER;
+}
+
+/* Queues the check; the result may arrive as soon as that is done. */
+static enum auth_answer submit(struct auth_check *check, const struct sockaddr *client,
+			       bool remembered, uint64_t now)
+{
+	struct authenticator *authenticator = check->auth->authenticator;
+	struct auth_check *same = NULL, *victim = NULL, *followers = NULL, *next = NULL;
+	enum auth_answer answer = AUTH_LATER;
+
+	pthread_mutex_lock(&authenticator->lock);
+	if (!remembered)
+		same = auth_find_same_locked(authenticator, check);
+	if (same) {
+		check->later = same->followers;
+		same->followers = check;
+	} else {
+		if (!remembered)
+			answer = count(check, client, now);
+		if (answer == AUTH_LATER)
+			answer = enter_locked(authenticator, check, &victim);
+		if (answer == AUTH_LATER)
+			next = auth_next_locked(authenticator);
+	}
+	if (victim) {
+		victim->answer = AUTH_BUSY;
+		followers = auth_end_followers_locked(authenticator, victim);
+	}
+	pthread_mutex_unlock(&authenticator->lock);
+	if (victim)
+		drop(victim, followers);
+	if (next)
+		thread_pool_submit(authenticator->thread_pool, &next->job);
+	return answer;
+}
+
+static bool is_remembered(struct auth *auth, const struct auth_check *check, uint64_t now)
+{
+	struct htpasswd *users = auth_hold_users(auth);
+	const char *hash = htpasswd_find(users, check->user);
+	bool remembered = hash && auth_is_remembered(auth->authenticator, hash, check, now);
+
+	htpasswd_release(users);
+	return remembered;
+}
+
+/* The result is known, or there is none. */
+static enum auth_answer answer_now(struct auth_check *check, enum auth_answer answer)
+{
+	explicit_bzero(check->password, sizeof(check->password));
+	return check->answer = answer;
 }
 
 enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 			  const struct sockaddr *client, struct slice field)
 {
+	uint64_t now = clock_monotonic_ns();
+	enum auth_answer answer;
+	bool remembered;
+
 	check->user[0] = '\0';
 	check->wait_s = 0;
 	check->taken = false;
 	check->answer = AUTH_NO;
 	if (!read_field(field, check))
 		return AUTH_NO;
-	check->answer = ask_here(auth, check, client);
-	if (check->answer != AUTH_LATER) {
-		explicit_bzero(check->password, sizeof(check->password));
-		return check->answer;
-	}
+	remembered = is_remembered(auth, check, now);
+	check->refresh = remembered && auth_is_due(auth, now);
+	if (remembered && !check->refresh)
+		return answer_now(check, AUTH_YES);
 	check->auth = auth_hold(auth);
+	check->of = NULL;
+	check->followers = NULL;
 	check->client = client_address(client);
 	check->job = (struct job){.work = work, .done = done, .loop = check->loop};
-	/* The result may arrive as soon as the check is queued. */
-	if (enter(auth->authenticator, check))
+	answer = submit(check, client, remembered, now);
+	if (answer == AUTH_LATER)
 		return AUTH_LATER;
-	check->answer = AUTH_BUSY;
-	if (check->refresh)
+	if (answer == AUTH_BUSY && check->refresh)
 		atomic_store(&auth->looked_ns, 0);
-	if (check->taken)
+	if (answer == AUTH_BUSY && check->taken)
 		client_limits_put_back(auth->authenticator->limits, auth->authenticator->failures,
 				       &check->client);
-	explicit_bzero(check->password, sizeof(check->password));
 	auth_release(auth);
-	return AUTH_BUSY;
+	return answer_now(check, answer);
 }
 
 size_t auth_challenge(const char *realm, char *out, size_t out_size)

@@ -8,7 +8,9 @@
  *
  * Clients (client-limit.h) take turns with the threads, one check each, and share the queue: if it
  * is full, a client with few checks in it replaces a check of the client that has the most.  So a
- * client that guesses passwords delays others by at most one check each.
+ * client that guesses passwords delays others by at most one check each.  Requests of a client with
+ * the same credentials, while these are checked, are one check, and count as one attempt: a page
+ * with many parts is requested many times before the first answer.
  *
  * With a check, at most once a second, the server looks whether the file has changed.  If the file
  * cannot be read or has an invalid line, this is logged and the previous users stay.
@@ -47,7 +49,8 @@ struct auth_check {
 	struct job job;
 	struct auth *auth;
 	struct auth_check *next, **link; /* list of checks without a result */
-	struct auth_check *later;	 /* next queued check of the same client */
+	struct auth_check *later;     /* next queued check of the same client, or next follower */
+	struct auth_check *followers; /* with the same credentials: they get the same answer */
 	struct auth_client *of;
 	struct client_address client;
 	bool refresh, taken;

@@ -182,14 +182,33 @@ def test_half_closed_while_checking(start, top, framing, body, whole):
     assert ask(server.port, "/obey/pid", basic("anna")).status == 200
 
 
+def add_slow(top):
+    """A user whose check takes time."""
+    slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
+                          text=True, check=True).stdout
+    write(top / "users", slow.encode())
+
+
+@pytest.mark.needs("htpasswd")
+@pytest.mark.parametrize("password, status", [("geheim", 200), ("falsch", 401)])
+def test_parts_of_a_page(start, top, password, status):
+    """More requests than a client may have wrong passwords, before the first answer."""
+    add_slow(top)
+    server = start_it(start, top)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.port)) for _ in range(40)]
+        for client in clients:
+            client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow', password)}\r\n"
+                        .encode())
+        assert [client.response().status for client in clients] == [status] * len(clients)
+
+
 @pytest.mark.needs("htpasswd")
 def test_gone_client(start, top):
     """A client that disconnects during the check of a password affects nothing else."""
     server = start_it(start, top)
-    slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
-                          text=True, check=True).stdout
     server.stop()
-    write(top / "users", slow.encode())
+    add_slow(top)
     server = start_it(start, top)
     before = server.status()["requests"]
     for _ in range(8):
@@ -203,9 +222,7 @@ def test_gone_client(start, top):
 
 @pytest.mark.needs("htpasswd")
 def test_stop_while_checking(start, top):
-    slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
-                          text=True, check=True).stdout
-    write(top / "users", slow.encode())
+    add_slow(top)
     server = start_it(start, top)
     clients = [Client(server.port) for _ in range(12)]
     for client in clients:

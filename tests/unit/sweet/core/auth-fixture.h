@@ -48,9 +48,9 @@ static inline void set_up(void)
 	runner_start(&runner, any_kind());
 }
 
-static inline void tear_down(void)
+/* The loop has ended, or is about to. */
+static inline void close_all(void)
 {
-	call(&runner, runner_end, &runner);
 	pthread_join(runner.thread, NULL);
 	/* Its threads may still be about to wake the loop. */
 	authenticator_close(authenticator);
@@ -59,6 +59,12 @@ static inline void tear_down(void)
 	client_limits_close(limits);
 	unlink(path);
 	rmdir(directory);
+}
+
+static inline void tear_down(void)
+{
+	call(&runner, runner_end, &runner);
+	close_all();
 }
 
 static inline void write_file(const char *text)
@@ -110,17 +116,25 @@ static inline enum auth_answer put(struct auth *auth, struct ask *ask, const cha
 	return ask->answer;
 }
 
-/* Returns the final answer for user and password in plain text. */
-static inline enum auth_answer answer(struct auth *auth, const char *plain)
+/* The same for user and password in plain text. */
+static inline enum auth_answer put_plain(struct auth *auth, struct ask *ask, const char *plain)
 {
 	char *encoded = g_base64_encode((const guchar *)plain, strlen(plain));
 	char *field = g_strconcat("Basic ", encoded, NULL);
-	struct ask *ask = &asks[0];
+	enum auth_answer answer = put(auth, ask, field);
 
-	if (put(auth, ask, field) == AUTH_LATER)
-		AWAIT(ask->answered == 1);
 	g_free(encoded);
 	g_free(field);
+	return answer;
+}
+
+/* Returns the final answer. */
+static inline enum auth_answer answer(struct auth *auth, const char *plain)
+{
+	struct ask *ask = &asks[0];
+
+	if (put_plain(auth, ask, plain) == AUTH_LATER)
+		AWAIT(ask->answered == 1);
 	return ask->check.answer;
 }
 

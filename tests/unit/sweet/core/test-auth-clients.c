@@ -5,6 +5,8 @@
  */
 #include "auth-fixture.h"
 
+#define SAME 40u /* more than a client may have wrong */
+
 /* A client that guesses must wait, others need not, and right passwords cost nothing. */
 START_TEST(test_guessing)
 {
@@ -141,9 +143,12 @@ static void check_shares(bool six)
 
 	plug();
 	for (unsigned i = 0; i < guessers * guesses; i++) {
+		char plain[32];
+
 		set_client(&asks[i], six, i / guesses, i);
+		snprintf(plain, sizeof(plain), "anna:%u", i);
 		/* Only the last ones are too many. */
-		busy += put(auth, &asks[i], "Basic YW5uYTpmYWxzY2g=") == AUTH_BUSY;
+		busy += put_plain(auth, &asks[i], plain) == AUTH_BUSY;
 		ck_assert(asks[i].answer == AUTH_BUSY || asks[i].answer == AUTH_LATER);
 	}
 	ck_assert_uint_le(busy, guessers * guesses + THREADS - 256);
@@ -178,6 +183,119 @@ START_TEST(test_shares_of_networks)
 }
 END_TEST
 
+static void release_plugs(void)
+{
+	unplug(0, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		AWAIT(asks[CHECKS + 1 + i].answered == 1);
+		auth_release(plugs[i]);
+	}
+}
+
+/* The parts of a page: all are requested before the first answer. */
+START_TEST(test_same_at_once)
+{
+	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
+
+	plug();
+	for (unsigned i = 0; i < SAME; i++)
+		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:geheim"), AUTH_LATER);
+	/* Others, in the middle. */
+	ck_assert_int_eq(put_plain(auth, &asks[SAME], "anna:geheim "), AUTH_LATER);
+	ck_assert_int_eq(put_plain(auth, &asks[SAME + 1], "anna:"), AUTH_LATER);
+	ck_assert_int_eq(put_plain(auth, &asks[SAME + 2], "bert:geheim"), AUTH_LATER);
+	ck_assert_uint_eq(all_answers(), 0);
+	release_plugs();
+	AWAIT(all_answers() == SAME + 3);
+	for (unsigned i = 0; i < SAME; i++) {
+		ck_assert_int_eq(asks[i].check.answer, AUTH_YES);
+		ck_assert(asks[i].home && asks[i].answered == 1);
+	}
+	ck_assert_int_eq(asks[SAME].check.answer, AUTH_NO);
+	ck_assert_int_eq(asks[SAME + 1].check.answer, AUTH_NO);
+	ck_assert_int_eq(asks[SAME + 2].check.answer, AUTH_YES);
+	auth_release(auth);
+}
+END_TEST
+
+/* One attempt, however often; the next one is another. */
+START_TEST(test_same_wrong_at_once)
+{
+	struct auth *auth = open_file("anna:" SHA "\n");
+
+	plug();
+	for (unsigned i = 0; i < SAME; i++)
+		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:falsch"), AUTH_LATER);
+	release_plugs();
+	AWAIT(all_answers() == SAME);
+	for (unsigned i = 0; i < SAME; i++)
+		ck_assert_int_eq(asks[i].check.answer, AUTH_NO);
+	for (unsigned i = 0; i < 19; i++)
+		ck_assert_int_eq(answer(auth, "anna:falsch"), AUTH_NO);
+	for (unsigned i = 0; answer(auth, "anna:falsch") == AUTH_NO; i++)
+		ck_assert_uint_lt(i, 30);
+	ck_assert_int_eq(asks[0].answer, AUTH_WAIT);
+	auth_release(auth);
+}
+END_TEST
+
+/* A check that is dropped in favour of another client takes with it what waits for it. */
+START_TEST(test_same_dropped)
+{
+	static const unsigned guessers = 15, guesses = 17;
+	const unsigned all = guessers * guesses;
+	struct auth *auth = open_file("anna:" SHA "\n");
+	unsigned busy = 0;
+	char plain[32];
+
+	plug();
+	/* With those that have a thread, one is too many. */
+	for (unsigned i = 0; i < all; i++) {
+		set_client(&asks[i], false, i / guesses, i);
+		snprintf(plain, sizeof(plain), "anna:%u", i);
+		if (put_plain(auth, &asks[i], plain) == AUTH_BUSY)
+			busy++;
+	}
+	ck_assert_uint_le(busy, 1);
+	/* The newest one of the first client, again. */
+	set_client(&asks[all], false, 0, 0);
+	snprintf(plain, sizeof(plain), "anna:%u", guesses - 1);
+	ck_assert_int_eq(put_plain(auth, &asks[all], plain), AUTH_LATER);
+	set_client(&asks[all + 1], false, 200, 0);
+	ck_assert_int_eq(put_plain(auth, &asks[all + 1], "anna:geheim"), AUTH_LATER);
+	AWAIT(asks[guesses - 1].answered == 1);
+	AWAIT(asks[all].answered == 1);
+	ck_assert_int_eq(asks[guesses - 1].check.answer, AUTH_BUSY);
+	ck_assert_int_eq(asks[all].check.answer, AUTH_BUSY);
+	release_plugs();
+	AWAIT(all_answers() == all + 2 - busy);
+	ck_assert_int_eq(asks[all + 1].check.answer, AUTH_YES);
+	auth_release(auth);
+}
+END_TEST
+
+/* Closed before their result: each gets an answer, once. */
+START_TEST(test_same_at_close)
+{
+	struct auth *auth = open_file("anna:" SHA "\n");
+
+	plug();
+	for (unsigned i = 0; i < SAME; i++)
+		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:geheim"), AUTH_LATER);
+	call(&runner, runner_end, &runner);
+	unplug(0, THREADS);
+	for (unsigned i = 0; i < THREADS; i++)
+		auth_release(plugs[i]);
+	auth_release(auth);
+	close_all();
+	for (unsigned i = 0; i < SAME; i++) {
+		ck_assert_uint_eq(asks[i].answered, 1);
+		ck_assert_int_eq(asks[i].check.answer, AUTH_BUSY);
+	}
+	set_up();
+}
+END_TEST
+
 /* Many people behind one address: each is checked, and none has to wait. */
 START_TEST(test_many_users)
 {
@@ -204,6 +322,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_busy);
 	tcase_add_test(tcase, test_shares);
 	tcase_add_test(tcase, test_shares_of_networks);
+	tcase_add_test(tcase, test_same_at_once);
+	tcase_add_test(tcase, test_same_wrong_at_once);
+	tcase_add_test(tcase, test_same_dropped);
+	tcase_add_test(tcase, test_same_at_close);
 	tcase_add_test(tcase, test_many_users);
 }
 
