@@ -11,7 +11,7 @@ import time
 import pytest
 
 import server as servers
-from client import Client
+from client import Client, request
 from files import write
 from server import OBEY
 
@@ -71,7 +71,7 @@ def basic(user, password="geheim"):
 
 def ask(port, target, fields="", source=None, method="GET", body=b""):
     with Client(port, source=source) as client:
-        client.send(f"{method} {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode() + body)
+        client.send(request(target, method, fields) + body)
         return client.response(method)
 
 
@@ -128,8 +128,7 @@ def test_in_order_on_one_connection(start, top):
              ("/closed/a.txt", basic("carl", "x"), 401), ("/closed/a.txt", basic("emil"), 200),
              ("/", "", 200)]
     with Client(server.port) as client:
-        client.send(b"".join(f"GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode()
-                             for target, fields, _ in lines))
+        client.send(b"".join(request(target, fields=fields) for target, fields, _ in lines))
         assert [client.response().status for _ in lines] == [status for *_, status in lines]
 
 
@@ -198,8 +197,7 @@ def test_parts_of_a_page(start, top, password, status):
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(server.port)) for _ in range(40)]
         for client in clients:
-            client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow', password)}\r\n"
-                        .encode())
+            client.send(request("/closed/a.txt", fields=basic("slow", password)))
         assert [client.response().status for client in clients] == [status] * len(clients)
 
 
@@ -213,7 +211,7 @@ def test_gone_client(start, top):
     before = server.status()["requests"]
     for _ in range(8):
         client = Client(server.port)
-        client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow')}\r\n".encode())
+        client.send(request("/closed/a.txt", fields=basic("slow")))
         client.close()
     # The last response is sent after those of the others.
     assert ask(server.port, "/closed/a.txt", basic("slow")).status == 200
@@ -226,7 +224,7 @@ def test_stop_while_checking(start, top):
     server = start_it(start, top)
     clients = [Client(server.port) for _ in range(12)]
     for client in clients:
-        client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow')}\r\n".encode())
+        client.send(request("/closed/a.txt", fields=basic("slow")))
     server.wait_status(lambda status: status["requests"] >= 12)
     server.stop()
     for client in clients:

@@ -97,6 +97,16 @@ static void unplug(unsigned first, unsigned end)
 	}
 }
 
+/* The same for the rest, and ends them all. */
+static void release_plugs(unsigned first)
+{
+	unplug(first, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		AWAIT(asks[CHECKS + 1 + i].answered == 1);
+		auth_release(plugs[i]);
+	}
+}
+
 /* An address of the n-th network, a different one each time. */
 static void set_client(struct ask *ask, bool six, unsigned n, unsigned host)
 {
@@ -161,12 +171,8 @@ static void check_shares(bool six)
 	ck_assert_int_eq(honest->check.answer, AUTH_YES);
 	/* Its turn is in the first round: behind at most one check of each guesser. */
 	ck_assert_uint_le(honest->before, guessers);
-	unplug(1, THREADS);
+	release_plugs(1);
 	AWAIT(all_answers() == guessers * guesses - busy);
-	for (unsigned i = 0; i < THREADS; i++) {
-		AWAIT(asks[CHECKS + 1 + i].answered == 1);
-		auth_release(plugs[i]);
-	}
 	auth_release(auth);
 }
 
@@ -183,13 +189,11 @@ START_TEST(test_shares_of_networks)
 }
 END_TEST
 
-static void release_plugs(void)
+/* Starts checks of the same credentials. */
+static void put_same(struct auth *auth, const char *plain)
 {
-	unplug(0, THREADS);
-	for (unsigned i = 0; i < THREADS; i++) {
-		AWAIT(asks[CHECKS + 1 + i].answered == 1);
-		auth_release(plugs[i]);
-	}
+	for (unsigned i = 0; i < SAME; i++)
+		ck_assert_int_eq(put_plain(auth, &asks[i], plain), AUTH_LATER);
 }
 
 /* The parts of a page: all are requested before the first answer. */
@@ -198,14 +202,13 @@ START_TEST(test_same_at_once)
 	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
 
 	plug();
-	for (unsigned i = 0; i < SAME; i++)
-		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:geheim"), AUTH_LATER);
+	put_same(auth, "anna:geheim");
 	/* Others, in the middle. */
 	ck_assert_int_eq(put_plain(auth, &asks[SAME], "anna:geheim "), AUTH_LATER);
 	ck_assert_int_eq(put_plain(auth, &asks[SAME + 1], "anna:"), AUTH_LATER);
 	ck_assert_int_eq(put_plain(auth, &asks[SAME + 2], "bert:geheim"), AUTH_LATER);
 	ck_assert_uint_eq(all_answers(), 0);
-	release_plugs();
+	release_plugs(0);
 	AWAIT(all_answers() == SAME + 3);
 	for (unsigned i = 0; i < SAME; i++) {
 		ck_assert_int_eq(asks[i].check.answer, AUTH_YES);
@@ -224,9 +227,8 @@ START_TEST(test_same_wrong_at_once)
 	struct auth *auth = open_file("anna:" SHA "\n");
 
 	plug();
-	for (unsigned i = 0; i < SAME; i++)
-		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:falsch"), AUTH_LATER);
-	release_plugs();
+	put_same(auth, "anna:falsch");
+	release_plugs(0);
 	AWAIT(all_answers() == SAME);
 	for (unsigned i = 0; i < SAME; i++)
 		ck_assert_int_eq(asks[i].check.answer, AUTH_NO);
@@ -253,8 +255,7 @@ START_TEST(test_same_dropped)
 	for (unsigned i = 0; i < all; i++) {
 		set_client(&asks[i], false, i / guesses, i);
 		snprintf(plain, sizeof(plain), "anna:%u", i);
-		if (put_plain(auth, &asks[i], plain) == AUTH_BUSY)
-			busy++;
+		busy += put_plain(auth, &asks[i], plain) == AUTH_BUSY;
 	}
 	ck_assert_uint_le(busy, 1);
 	/* The newest one of the first client, again. */
@@ -267,7 +268,7 @@ START_TEST(test_same_dropped)
 	AWAIT(asks[all].answered == 1);
 	ck_assert_int_eq(asks[guesses - 1].check.answer, AUTH_BUSY);
 	ck_assert_int_eq(asks[all].check.answer, AUTH_BUSY);
-	release_plugs();
+	release_plugs(0);
 	AWAIT(all_answers() == all + 2 - busy);
 	ck_assert_int_eq(asks[all + 1].check.answer, AUTH_YES);
 	auth_release(auth);
@@ -280,8 +281,7 @@ START_TEST(test_same_at_close)
 	struct auth *auth = open_file("anna:" SHA "\n");
 
 	plug();
-	for (unsigned i = 0; i < SAME; i++)
-		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:geheim"), AUTH_LATER);
+	put_same(auth, "anna:geheim");
 	call(&runner, runner_end, &runner);
 	unplug(0, THREADS);
 	for (unsigned i = 0; i < THREADS; i++)
