@@ -5,8 +5,10 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "requests.h"
 #include "simulate.h"
 
 /* --- Belady: a heap, the farthest next request first --------------------- */

@@ -6,7 +6,9 @@
  * plain array of equal stride show the time of memory itself when the table no longer
  * fits into the CPU's caches.  The units have one byte, in a page of its own.
  */
+#include <nabc.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,13 +6,16 @@
  * context switches are the waits for locks. send() of the same bytes is measured for
  * comparison.
  */
+#include <nabc.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "library.h"

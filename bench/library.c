@@ -12,6 +12,7 @@
  * checksum, to measure its CPU time alone.
  */
 #include <errno.h>
+#include <nabc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * both directions, edge-triggered.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -10,6 +10,8 @@
  *
  * Usage: null-h2 PORT SIZE COUNT PEM, as of null-tls
  */
+#include <openssl/ssl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

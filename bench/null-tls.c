@@ -11,6 +11,8 @@
  *          of a server's files
  *   PEM    file with certificate and key
  */
+#include <openssl/ssl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,15 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <nabc.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/replacement.h"
 
+#include "requests.h"
 #include "simulate.h"
 
 #define LIST_MAX 32

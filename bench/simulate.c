@@ -5,6 +5,8 @@
  * makes and frees it.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "policy/cleaning.h"

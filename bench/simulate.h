@@ -4,6 +4,7 @@
 #define SIMULATE_H
 
 #include <nabc.h>
+#include <stdint.h>
 
 #include "requests.h"
 

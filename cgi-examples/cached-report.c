@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 /* The page made from one state of the file; id 0: none. */
 struct report {

@@ -30,6 +30,7 @@
 #include <sys/socket.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #define LINE "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 #define PLAIN_MAX (1 << 30)    /* limit of bytes sent through a pipe */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #define MIDDLE_MAX 4096 /* bytes */
 #define TEXT_MAX 1500	/* bytes of a client's text, escaped */

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 /* Inserts a unit with the response's text; returns its id, or 0 with errno. */
 static size_t describe(size_t length, uint32_t sum, size_t *text_length)

@@ -8,9 +8,16 @@
  * 	cc -o epoll-server epoll-server.c $(pkg-config --cflags --libs nabc)
  */
 #define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
 #include "example.h"
 

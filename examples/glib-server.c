@@ -6,9 +6,18 @@
  * 	cc -o glib-server glib-server.c $(pkg-config --cflags --libs nabc-glib)
  */
 #define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
 #include <glib-unix.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <nabc-async.h>
 #include <nabc-glib.h>
+#include <nabc.h>
 
 #include "example.h"
 

@@ -9,11 +9,18 @@
  * 	cc -o uring-server uring-server.c $(pkg-config --cflags --libs nabc liburing)
  */
 #define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
 #include <poll.h>
 
 #include <liburing.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
 #include "example.h"
 

@@ -5,6 +5,9 @@
  * It uses only the public calls.  A source runs in the thread of the context that
  * it is attached to.
  */
+
+#include <stddef.h>
+
 #include "nabc-glib.h"
 
 /* Completions handled at once, before the loop's other sources get their turn. */

@@ -12,6 +12,7 @@
 #include <glib.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
 G_BEGIN_DECLS
 

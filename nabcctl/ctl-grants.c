@@ -5,13 +5,17 @@
  * Users and groups have names here; a process has none, because its pid is as the owner
  * of the cache sees it.
  */
+#include <base/json.h>
 #include <errno.h>
+#include <glib.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <nabc.h>
 #include <pwd.h>
 #include <stdio.h>
 
 #include "ctl-show.h"
+#include "ctl.h"
 
 #define MANY 4096u /* more than any unit has */
 

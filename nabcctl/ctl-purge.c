@@ -4,6 +4,9 @@
  * under names; see ctl.h.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <base/json.h>

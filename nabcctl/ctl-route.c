@@ -3,14 +3,20 @@
  * ctl-route.c - the command routes: shows what the owner of a cache has learned
  * about its routes, and fixes their methods; see ctl.h.
  */
+#include <base/json.h>
 #include <errno.h>
+#include <glib.h>
 #include <inttypes.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "ctl-counter.h"
 #include "ctl-show.h"
+#include "ctl.h"
 
 #define MANY 1024u /* more than any cache has */
 

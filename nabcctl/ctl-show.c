@@ -6,7 +6,9 @@
  * may run as root.
  */
 #include <errno.h>
+#include <glib.h>
 #include <inttypes.h>
+#include <nabc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 
 #include "ctl-counter.h"
 #include "ctl-show.h"
+#include "ctl.h"
 
 char *ctl_printable(const char *text)
 {

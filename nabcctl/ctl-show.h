@@ -5,7 +5,8 @@
 
 #include <base/json.h>
 
-#include "ctl.h"
+struct NC_cache_stat;
+struct json;
 
 /* Adds every field of the statistics to the open object. */
 void ctl_counters_json(struct json *json, const struct NC_cache_stat *stat);

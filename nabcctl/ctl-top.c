@@ -3,11 +3,16 @@
  * ctl-top.c - the command top: prints the cache's activity, one block per interval;
  * see ctl.h.  On a terminal each block replaces the previous one.
  */
+#include <base/json.h>
 #include <errno.h>
+#include <glib.h>
 #include <inttypes.h>
 #include <math.h>
+#include <nabc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
 #include <termios.h>
@@ -16,6 +21,7 @@
 
 #include "ctl-counter.h"
 #include "ctl-show.h"
+#include "ctl.h"
 
 #define INTERVAL_LEAST 0.01
 #define INTERVAL_MOST 86400.0

@@ -2,7 +2,10 @@
 /* ctl-unit.c - the commands for single units: put, get, grant, revoke, keep, destroy; see ctl.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <inttypes.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

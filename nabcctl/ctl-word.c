@@ -4,8 +4,12 @@
  * priority; see ctl.h.
  */
 #include <errno.h>
+#include <glib.h>
 #include <grp.h>
+#include <nabc.h>
 #include <pwd.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "ctl.h"

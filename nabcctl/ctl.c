@@ -3,6 +3,7 @@
  * ctl.c - messages, options, and the cache; see ctl.h.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* nabcctl.c - nabcctl(1): finds the command among the words and runs it. */
+#include <glib.h>
 #include <locale.h>
+#include <nabc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1319,6 +1319,7 @@ EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/reposi
 	tests/recipes/test_rails.py \
 	tests/recipes/test_single_page_application.py
 # Minutes, and of one version of the tools; no part of make check.
+EXTRA_DIST += tests/check-includes.py tests/includes.imp
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
 analyze:
 	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
@@ -1336,7 +1337,7 @@ EXTRA_DIST += \
 	tests/runner/pool.py \
 	tests/runner/report.py \
 	tests/runner/suites.py \
-	tests/runner/test_again.py \
+	tests/runner/test_again.py tests/runner/test_includes.py \
 	tests/runner/test_pool.py \
 	tests/runner/test_recipes.py \
 	tests/runner/test_report.py \

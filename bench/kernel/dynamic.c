@@ -6,10 +6,17 @@
  * requested document, and writes 8 bytes to another pipe for each one that is
  * complete, or the document itself.
  */
+#include <nabc-uapi.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "device.h"
+#include "guest.h"
 #include "kernel.h"
 
 /* The size of a server's read from a pipe. */

@@ -8,10 +8,18 @@
  * instructions for a document.
  */
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <unistd.h>
 
+#include "count.h"
+#include "guest.h"
 #include "kernel.h"
 
 #define HUGE ((size_t)2 << 20)

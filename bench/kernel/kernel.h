@@ -8,6 +8,9 @@
 #ifndef NC_BENCH_KERNEL_H
 #define NC_BENCH_KERNEL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "count.h"
 #include "device.h"
 

@@ -9,9 +9,15 @@
 #include <endian.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
+#include "guest.h"
 #include "kernel.h"
 
 #define RECEIVE_MOST ((size_t)1 << 20)

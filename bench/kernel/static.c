@@ -3,9 +3,15 @@
  * static.c - ways to send an existing document: from memory, a file in memory, a
  * registered buffer, and a unit of nabc.ko.
  */
+#include <nabc-uapi.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <unistd.h>
 
+#include "device.h"
+#include "guest.h"
 #include "kernel.h"
 
 static char *body;

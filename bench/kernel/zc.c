@@ -4,7 +4,11 @@
  * kernels permit: one issuer, and deferred work done on its request.
  */
 #include <liburing.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
 
+#include "guest.h"
 #include "kernel.h"
 
 #define ENTRIES 64

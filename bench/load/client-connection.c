@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "client-connection.h"
+#include "client-requests.h"
 
 #define ERROR_PAUSE 10000 /* microseconds after an error, against a busy loop */
 #define BUFFER 33000	  /* the kernel doubles it; the first window is about 64,000 */

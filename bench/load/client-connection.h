@@ -7,6 +7,9 @@
 #define CLIENT_CONNECTION_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "client-answer.h"
 #include "client-histogram.h"

@@ -3,13 +3,18 @@
  * client-load.c - the loop around the simulated clients; see client-load.h.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "client-histogram.h"
 #include "client-load.h"
+#include "client-pause.h"
+#include "client-schedule.h"
 
 #define EVENTS 256
 #define SWEEP 100000u /* microseconds between two checks for timeouts */

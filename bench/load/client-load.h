@@ -8,6 +8,8 @@
 
 #include "client-connection.h"
 
+struct workload;
+
 /*
  * Runs the load; ends when its time is over, whatever the server does.  Returns 0, or
  * -errno for errors on this side: ENOMEM, EMFILE. *results must be zeros.

@@ -3,8 +3,10 @@
  * client-workload-list.c - a list that all clients together request in order, or from
  * which each one draws; as fast as the server responds.
  */
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "client-requests.h"
 #include "client-workload.h"
 
 struct in_order {

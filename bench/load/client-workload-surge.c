@@ -5,8 +5,11 @@
  * next.  Each user is at a place of its own in one common circular sequence: each sees
  * the locality of the sequence, and all together request by Zipf's law at any time.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "client-requests.h"
 #include "client-workload.h"
 #include "surge.h"
 

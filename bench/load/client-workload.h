@@ -7,6 +7,9 @@
 #ifndef CLIENT_WORKLOAD_H
 #define CLIENT_WORKLOAD_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "client-requests.h"
 
 /* The next action of a client. */

@@ -8,11 +8,20 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
+#include "client-connection.h"
+#include "client-histogram.h"
 #include "client-load.h"
+#include "client-requests.h"
+#include "client-workload.h"
 #include "surge.h"
 
 #define SECOND 1000000u

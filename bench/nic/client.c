@@ -9,9 +9,15 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "count.h"
+#include "guest.h"
 #include "nic.h"
 
 #define LINE_MAX_BYTES 1000

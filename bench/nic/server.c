@@ -21,6 +21,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -28,8 +33,10 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "count.h"
+#include "guest.h"
 #include "nic.h"
 
 #define LINE_MAX_BYTES 2000

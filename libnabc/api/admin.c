@@ -5,13 +5,23 @@
  * The caller states the size of a structure as it knows it, and the reply contains
  * it in that size.
  */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "api/admin.h"
 #include "base/versioned.h"
+#include "cache/index.h"
 #include "cache/inspect.h"
+#include "send/route.h"
+#include "send/transmit.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 /* Routes in one reply, and the maximum length of an address. */
 #define ROUTES_ONCE (NC_WIRE_BEHIND_MAX / sizeof(struct NC_route))

@@ -9,9 +9,13 @@
 #ifndef NC_ADMIN_H
 #define NC_ADMIN_H
 
-#include "cache/index.h"
-#include "send/transmit.h"
-#include "wire/wire.h"
+#include <nabc.h>
+#include <stddef.h>
+
+struct nc_index;
+struct nc_transmit;
+struct nc_wire_call;
+struct nc_wire_reply;
 
 /* The owner's end: handle() of struct nc_rpc_admin; context: its struct nc_transmit. */
 int nc_admin_handle(void *context, const struct nc_wire_call *call, const void *payload,

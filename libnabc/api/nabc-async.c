@@ -4,12 +4,21 @@
  * function of a lower folder, and sets errno on failure.
  */
 #include <errno.h>
+#include <liburing.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
 #include "api/registry.h"
+#include "base/versioned.h"
+#include "os/registered.h"
 #include "send/async.h"
+#include "send/message.h"
 #include "send/ring-buffers.h"
+#include "send/send-op.h"
 
 #define REAP_STEP 64u
 

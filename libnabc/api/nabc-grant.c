@@ -4,12 +4,19 @@
  * cache and calls one function of a lower folder.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
+#include <nabc-worker.h>
 #include <nabc.h>
 
 #include "api/registry.h"
+#include "base/versioned.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "membership/grant-ops.h"
+#include "os/identity.h"
 
 #define LIST_MAX 256u /* units per call */
 

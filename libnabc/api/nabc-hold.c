@@ -4,11 +4,20 @@
  * memory or a file.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include <nabc-worker.h>
 #include <nabc.h>
 
 #include "api/registry.h"
+#include "base/fragment.h"
 #include "cache/hold.h"
+#include "cache/index.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 static int hold_unit(NC_cache *cache, size_t id, struct NC_hold *hold, bool nowait)
 {

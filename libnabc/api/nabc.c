@@ -4,20 +4,34 @@
  * of a lower folder, and sets errno on failure.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <nabc-async.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "api/registry.h"
 #include "api/admin.h"
+#include "base/fragment.h"
 #include "base/versioned.h"
+#include "cache/index.h"
+#include "cache/prefetch.h"
+#include "membership/collector.h"
 #include "membership/handle.h"
+#include "membership/serve.h"
+#include "send/route.h"
 #include "send/sendfile.h"
+#include "send/transmit.h"
 #include "store/unit-checksum.h"
+#include "store/unit.h"
 #include "worker/stream.h"
 
 static_assert(sizeof(size_t) == 8, "cache ids need 64 bits");

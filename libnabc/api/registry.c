@@ -8,13 +8,27 @@
  * processes must not allocate the same pages.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "api/registry.h"
 #include "api/admin.h"
+#include "base/diagnostics.h"
+#include "cache/prefetch.h"
 #include "membership/attach.h"
+#include "membership/rpc-server.h"
+#include "os/device.h"
+#include "os/identity.h"
 #include "os/peer.h"
+#include "os/ring.h"
+#include "os/segment.h"
+#include "send/zerocopy.h"
+#include "wire/wire.h"
 
 #define JOIN_TIMEOUT_MS 5000
 

@@ -10,6 +10,8 @@
 #define NC_REGISTRY_H
 
 #include <errno.h>
+#include <sys/types.h>
+#include <nabc.h>
 
 #include "base/versioned.h"
 #include "cache/index.h"

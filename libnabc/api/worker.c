@@ -2,15 +2,22 @@
 /*
  * worker.c - the calls of nabc-worker.h, both ends.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "api/registry.h"
+#include "base/versioned.h"
+#include "cache/index.h"
+#include "os/process.h"
 #include "worker/backend.h"
 #include "worker/responder.h"
 

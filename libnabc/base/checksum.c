@@ -10,6 +10,7 @@
  * uses the compiler's vectors.  The CPU is queried at run time.  No state, any
  * thread.
  */
+#include <emmintrin.h>
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -43,7 +44,7 @@ typedef uint64_t lanes __attribute__((vector_size(16)));
 static uint16_t sum_plain(const unsigned char *at, size_t length)
 {
 	lanes low = {0}, high = {0};
-	uint64_t word, sum;
+	uint64_t parts[2], word, sum;
 
 	for (; length >= sizeof(lanes); length -= sizeof(lanes), at += sizeof(lanes)) {
 		lanes words;
@@ -52,7 +53,9 @@ static uint16_t sum_plain(const unsigned char *at, size_t length)
 		low += words & 0xffffffff;
 		high += words >> 32;
 	}
-	sum = low[0] + low[1] + high[0] + high[1];
+	low += high;
+	memcpy(parts, &low, sizeof(low));
+	sum = parts[0] + parts[1];
 	while (length) {
 		size_t now = length < sizeof(word) ? length : sizeof(word);
 

@@ -10,10 +10,13 @@
  * three neighbouring lanes are processed at once and joined by operators.  No
  * state, any thread.
  */
+#include <emmintrin.h>
+#include <nmmintrin.h>
 #include <pthread.h>
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
+#include <wmmintrin.h>
 #endif
 
 #include "base/crc32c.h"

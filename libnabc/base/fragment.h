@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+struct iovec;
+
 /* granularity of layout and page runs, independent of the system's page size */
 #define NC_PAGE 4096u
 #define NC_CACHE_LINE 64u

@@ -5,10 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/hash-table.h"
 #include "cache/grant-internal.h"
+#include "cache/grant.h"
+#include "os/segment.h"
+#include "store/revocation-map.h"
 
 void nc_export_revoke(struct nc_export *export, uint64_t reason)
 {

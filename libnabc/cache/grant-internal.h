@@ -3,7 +3,13 @@
 #ifndef NC_GRANT_INTERNAL_H
 #define NC_GRANT_INTERNAL_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/hash-table.h"
 #include "cache/grant.h"
+#include "os/segment.h"
 
 struct nc_grant_entry {
 	struct nc_grant_entry *next;

@@ -4,9 +4,15 @@
  * their limits; see grant.h.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/resource.h>
 
+#include "base/hash-table.h"
 #include "cache/grant-internal.h"
+#include "cache/grant.h"
+#include "os/identity.h"
 
 /* Returns how many of the owner's descriptors members may occupy. */
 static rlim_t descriptors_most(void)

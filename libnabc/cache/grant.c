@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "base/fragment.h"
 #include "base/id.h"
 #include "cache/grant-internal.h"
+#include "cache/grant.h"
+#include "os/segment.h"
 
 void nc_grants_init(struct nc_grants *grants, size_t quota)
 {

@@ -18,6 +18,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include <nabc.h>
 
@@ -28,6 +30,7 @@
 #define NC_GRANTS_MAX 1024u /* of one unit */
 
 struct nc_export;
+struct nc_segment;
 
 /* A member that makes, is granted, and imports units. */
 struct nc_subject {

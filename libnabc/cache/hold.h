@@ -7,6 +7,12 @@
 #ifndef NC_HOLD_H
 #define NC_HOLD_H
 
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
+
 #include "cache/index.h"
 
 struct nc_hold {

@@ -7,11 +7,23 @@
  * one that another thread has just imported.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "cache/import.h"
+#include "os/segment.h"
 #include "store/revocation-map.h"
+#include "store/store.h"
+#include "store/unit.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 struct nc_import {
 	struct nc_hash_entry entry; /* must be first; key: the id */

@@ -10,13 +10,19 @@
 #ifndef NC_IMPORT_H
 #define NC_IMPORT_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/hash-table.h"
-#include "store/store.h"
-#include "wire/rpc-client.h"
 
 #define NC_IMPORTS_MAX 256u /* more idle imports than this are returned, and all invalid ones */
 
 struct nc_import;
+struct nc_layout;
+struct nc_rpc_client;
+struct nc_unit;
 
 struct nc_imports {
 	struct nc_rpc_client *rpc;

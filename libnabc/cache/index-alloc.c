@@ -4,9 +4,22 @@
  * module's, or a sealed segment; see index.h.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "base/diagnostics.h"
+#include "base/fragment.h"
 #include "base/id.h"
+#include "cache/import.h"
 #include "cache/index-internal.h"
+#include "cache/index.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #define APPENDED_MIN ((size_t)32 << 10)
 /*

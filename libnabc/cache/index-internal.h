@@ -3,7 +3,8 @@
 #ifndef NC_INDEX_INTERNAL_H
 #define NC_INDEX_INTERNAL_H
 
-#include "cache/index.h"
+#include <stdatomic.h>
+#include <stdint.h>
 
 static inline void nc_index_count_one(_Atomic uint64_t *counter, uint64_t more)
 {

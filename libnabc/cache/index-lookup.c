@@ -6,11 +6,29 @@
  * the generation is still live.
  */
 #include <errno.h>
+#include <nabc.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
+#include "cache/grant.h"
+#include "cache/import.h"
 #include "cache/index-internal.h"
+#include "cache/index.h"
+#include "cache/prefetch.h"
+#include "cache/remote-member.h"
+#include "policy/expiry.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
 #include "store/unit-checksum.h"
+#include "store/unit.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 struct nc_counters *nc_index_counters(struct nc_index *index)
 {

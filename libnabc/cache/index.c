@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* index.c - initialises and frees a cache's index, admits and detaches members; see index.h. */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "cache/index.h"
+#include "cache/remote-member.h"
+#include "os/identity.h"
+#include "os/pin.h"
+#include "policy/expiry.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/unit.h"
+#include "wire/rpc-client.h"
 
 #define SIZE_DEFAULT ((size_t)256 << 20)
 #define SIZE_MIN ((size_t)1 << 20)

@@ -10,16 +10,27 @@
 #ifndef NC_INDEX_H
 #define NC_INDEX_H
 
+#include <nabc.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/diagnostics.h"
-#include "cache/remote-member.h"
 #include "cache/grant.h"
 #include "cache/import.h"
 #include "cache/prefetch.h"
 #include "os/device.h"
-#include "store/member.h"
+#include "os/pin.h"
+#include "store/pool.h"
+#include "wire/rpc-client.h"
+
+struct nc_layout;
+struct nc_remote_member;
+struct nc_segment;
+struct nc_unit;
 
 #define NC_COUNTER_SHARDS 16u
 

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.c - reports units and counters; see inspect.h. */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/fragment.h"
+#include "base/hash-table.h"
 #include "base/id.h"
+#include "cache/grant.h"
+#include "cache/import.h"
+#include "cache/index.h"
 #include "cache/inspect.h"
+#include "cache/remote-member.h"
+#include "os/pin.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 static void describe(const struct nc_layout *layout, enum NC_kind kind, size_t id,
 		     struct NC_stat *stat)

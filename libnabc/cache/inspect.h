@@ -5,7 +5,11 @@
 #ifndef NC_INSPECT_H
 #define NC_INSPECT_H
 
-#include "cache/index.h"
+#include <stddef.h>
+
+struct NC_cache_stat;
+struct NC_stat;
+struct nc_index;
 
 /* Describes one unit.  Returns 0 or errors of nc_index_hold(). */
 int nc_inspect_unit(struct nc_index *index, size_t id, struct NC_stat *stat);

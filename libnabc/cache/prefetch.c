@@ -4,12 +4,19 @@
  * prefetch.h.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cache/import.h"
 #include "cache/prefetch.h"
 #include "os/queue.h"
 #include "os/thread.h"
+#include "wire/rpc-client.h"
 
 void nc_prefetch_init(struct nc_prefetch *prefetch, struct nc_imports *imports)
 {

@@ -8,7 +8,13 @@
 #ifndef NC_PREFETCH_H
 #define NC_PREFETCH_H
 
-#include "cache/import.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nc_imports;
+struct nc_unit;
 
 #define NC_PREFETCH_MAX 64u /* units that were asked for and not collected */
 

@@ -6,13 +6,22 @@
  * means not held, LIVE held, UNLINKED held and to be returned to the member.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "base/lock.h"
 #include "cache/remote-member.h"
+#include "os/device.h"
 #include "os/identity.h"
+#include "os/pin.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /*
  * A member that claimed to have used all generations of its number would cause the

@@ -11,9 +11,13 @@
 #define NC_REMOTE_MEMBER_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "store/store.h"
+#include "store/unit.h"
+
+struct nc_device;
 
 struct nc_remote_member {
 	unsigned number;

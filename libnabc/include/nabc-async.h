@@ -16,6 +16,7 @@
 #define NABC_ASYNC_H
 
 #include <nabc.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

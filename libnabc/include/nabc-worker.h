@@ -12,6 +12,8 @@
 #define NABC_WORKER_H
 
 #include <nabc.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {

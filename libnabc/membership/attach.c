@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* attach.c - sends the hello and receives the welcome; see attach.h.  It keeps no state. */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/diagnostics.h"
+#include "cache/index.h"
 #include "membership/attach.h"
 #include "os/peer.h"
+#include "os/segment.h"
+#include "wire/wire.h"
 
 int nc_attach_hello(int socket, uint32_t flags)
 {

@@ -3,8 +3,12 @@
 #ifndef NC_ATTACH_H
 #define NC_ATTACH_H
 
-#include "cache/index.h"
-#include "wire/wire.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+struct nc_diagnostics;
+struct nc_index;
+struct nc_wire_welcome;
 
 /* Sends the hello: the requested features (NC_WIRE_*) and the versions that this library speaks. */
 int nc_attach_hello(int socket, uint32_t flags);

@@ -5,14 +5,22 @@
  * After fork() the child has neither the thread nor the cache.
  */
 #include <errno.h>
+#include <nabc-worker.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cache/index.h"
 #include "membership/collector.h"
+#include "membership/serve.h"
 #include "os/queue.h"
 #include "os/thread.h"
+#include "store/pool.h"
 
 static void announce(void *context)
 {

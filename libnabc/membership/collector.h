@@ -11,9 +11,14 @@
 #define NC_COLLECTOR_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "membership/serve.h"
 #include "store/maintenance.h"
+
+struct nc_index;
+struct nc_serve;
 
 struct nc_collector {
 	struct nc_maintenance maintenance;

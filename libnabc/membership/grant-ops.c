@@ -6,13 +6,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "base/versioned.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "cache/inspect.h"
 #include "membership/grant-ops.h"
+#include "os/identity.h"
+#include "os/segment.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 static int pinned(int pidfd, struct nc_grantee *grantee)
 {

@@ -9,7 +9,18 @@
 #ifndef NC_GRANT_OPS_H
 #define NC_GRANT_OPS_H
 
-#include "cache/index.h"
+#include <nabc.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct nc_export_info;
+struct nc_grantee;
+struct nc_identity;
+struct nc_index;
+struct nc_subject;
+struct nc_unit;
+struct nc_wire_call;
+struct nc_wire_reply;
 
 /*
  * Resolves a principal to a grantee, with data from the kernel.  With pin, opens

@@ -16,6 +16,9 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +31,13 @@
 #define VALGRIND_MAKE_MEM_DEFINED(address, length) 0
 #endif
 
+#include "base/fragment.h"
+#include "cache/index.h"
 #include "membership/handle.h"
+#include "os/device.h"
+#include "store/store.h"
 #include "store/unit-checksum.h"
+#include "store/unit.h"
 
 #define MAGIC UINT64_C(0x6e61626348616e64)
 #define IOVECS 64u

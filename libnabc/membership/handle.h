@@ -3,9 +3,13 @@
 #ifndef NC_HANDLE_INTERNAL_H
 #define NC_HANDLE_INTERNAL_H
 
+#include <assert.h>
+#include <nabc.h>
 #include <stdarg.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "cache/index.h"
+struct nc_index;
 
 /* The contents of an NC_handle. */
 struct nc_handle {

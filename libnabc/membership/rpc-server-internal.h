@@ -6,7 +6,7 @@
 #ifndef NC_RPC_SERVER_INTERNAL_H
 #define NC_RPC_SERVER_INTERNAL_H
 
-#include "membership/rpc-server.h"
+#include "wire/wire.h"
 
 /* A call that is being served. */
 struct nc_rpc_call {

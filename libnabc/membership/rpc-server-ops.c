@@ -4,14 +4,28 @@
  * each operation, and the switch between them; see rpc-server-internal.h.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "base/versioned.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "cache/inspect.h"
 #include "membership/grant-ops.h"
 #include "membership/rpc-server-internal.h"
+#include "membership/rpc-server.h"
+#include "os/segment.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/revocation-map.h"
+#include "store/unit.h"
+#include "wire/wire.h"
 
 #define LIST_MAX 128u /* units in one reply */
 

@@ -5,13 +5,21 @@
  */
 #include <errno.h>
 #include <linux/sockios.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "membership/rpc-server-internal.h"
 #include "membership/attach.h"
+#include "membership/rpc-server.h"
+#include "os/identity.h"
 #include "os/peer.h"
+#include "os/segment.h"
+#include "store/revocation-map.h"
+#include "wire/wire.h"
 
 #define UNREAD_MAX (64 << 10) /* bytes of unread replies, as the kernel counts them */
 

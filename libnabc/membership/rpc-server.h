@@ -10,9 +10,13 @@
 #define NC_RPC_SERVER_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "cache/index.h"
-#include "wire/wire.h"
+struct nc_index;
+struct nc_subject;
+struct nc_wire_call;
+struct nc_wire_reply;
 
 /* What higher layers do for operators; may be NULL. */
 struct nc_rpc_admin {

@@ -3,12 +3,27 @@
  * serve-handshake.c - makes a process a member: receives its hello and sends the
  * welcome; see serve.h.
  */
+#include <errno.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
+#include "cache/grant.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
 #include "membership/attach.h"
 #include "membership/serve-internal.h"
+#include "membership/serve.h"
+#include "os/device.h"
+#include "os/identity.h"
 #include "os/peer.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "store/unit.h"
+#include "wire/wire.h"
 
 /* Tells the remote member which process owns the guest's units in the kernel module. */
 static void identify(struct nc_serve *serve, struct nc_guest *guest)

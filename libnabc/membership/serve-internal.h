@@ -6,7 +6,11 @@
 #ifndef NC_SERVE_INTERNAL_H
 #define NC_SERVE_INTERNAL_H
 
-#include "membership/serve.h"
+#include <stdbool.h>
+
+#include "cache/grant.h"
+
+struct nc_serve;
 
 struct nc_guest {
 	struct nc_guest *next;

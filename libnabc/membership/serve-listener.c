@@ -4,14 +4,22 @@
  * many; see serve.h.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include "cache/grant.h"
 #include "membership/serve-internal.h"
+#include "membership/serve.h"
+#include "os/identity.h"
 #include "os/peer.h"
 
 #define MODE 0600

@@ -8,13 +8,21 @@
  * on, and a process can be stopped from closing it (invariant 5).
  */
 #include <errno.h>
+#include <nabc-worker.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/grant.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
 #include "membership/serve-internal.h"
+#include "membership/serve.h"
+#include "os/identity.h"
 #include "os/queue.h"
 #include "os/thread.h"
 

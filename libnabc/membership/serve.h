@@ -12,12 +12,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "cache/index.h"
 #include "membership/rpc-server.h"
-#include "wire/wire.h"
 
 struct nc_guest;
+struct NC_serve_options;
+struct nc_index;
 
 /*
  * The owner's end; one thread at a time dispatches.

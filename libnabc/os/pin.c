@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* pin.c - locks memory by mlock2(2) or mlock(2); see pin.h. */
 #include <errno.h>
+#include <nabc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/diagnostics.h"
 #include "os/pin.h"
 
 #define MIB ((size_t)1 << 20)

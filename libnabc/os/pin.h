@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/diagnostics.h"
+struct nc_diagnostics;
 
 /* One way to lock memory; a table of them ends with an empty name. */
 struct nc_pin_method {

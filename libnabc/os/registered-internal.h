@@ -7,7 +7,13 @@
 #ifndef NC_REGISTERED_INTERNAL_H
 #define NC_REGISTERED_INTERNAL_H
 
-#include "os/registered.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/segment.h"
+
+struct nc_registered;
 
 struct nc_registered_slot {
 	uint64_t address; /* at registration */

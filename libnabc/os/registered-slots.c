@@ -5,9 +5,18 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <liburing.h>
+#include <linux/types.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 
 #include "os/registered-internal.h"
+#include "os/registered.h"
 
 #define KEPT_SHARE 8u
 

@@ -19,13 +19,18 @@
  * kept in the slot.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/diagnostics.h"
 #include "os/registered-internal.h"
+#include "os/registered.h"
+#include "os/segment.h"
 
 #define BLOCK NC_HUGE_PAGE
 #define SLOTS_MAX 16384u /* the kernel's limit */

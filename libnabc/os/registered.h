@@ -35,8 +35,10 @@
 
 #include <liburing.h>
 
-#include "base/diagnostics.h"
-#include "os/segment.h"
+struct io_uring;
+struct io_uring_sqe;
+struct nc_diagnostics;
+struct nc_segment;
 
 struct nc_registered_counts {
 	uint64_t bytes;	 /* registered now */

@@ -5,10 +5,12 @@
  * to build it; missing features of the running kernel are detected at init.
  */
 #include <errno.h>
+#include <nabc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "os/registered.h"
 #include "os/ring.h"
 
 #define ENTRIES 64u

@@ -18,8 +18,6 @@
 
 #include <liburing.h>
 
-#include "os/registered.h"
-
 /* Linux 6.2; absent from liburing 2.3's header. */
 #ifndef IORING_SEND_ZC_REPORT_USAGE
 #define IORING_SEND_ZC_REPORT_USAGE (1u << 3)

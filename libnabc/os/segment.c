@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <nabc.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fragment.h"
+#include "os/pin.h"
 #include "os/segment.h"
 
 /* Linux 6.1; absent from Debian 12's header. */

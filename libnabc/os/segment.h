@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "os/pin.h"
+struct nc_pin;
 
 #define NC_HUGE_PAGE ((size_t)2 << 20) /* bytes */
 

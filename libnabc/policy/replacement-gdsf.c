@@ -3,7 +3,14 @@
  * replacement-gdsf.c - GreedyDual-Size-Frequency: the key is the floor plus the
  * uses per byte; see replacement.h.
  */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "policy/replacement-internal.h"
+#include "policy/replacement.h"
 
 #define USES_MAX UINT16_MAX
 

@@ -8,9 +8,12 @@
  * down.  It owns the heap's array.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "policy/replacement-internal.h"
+#include "policy/replacement.h"
 
 #define HEAP_ROOM_MIN 64u
 #define HEAP_ROOM_MAX (UINT32_MAX / 2)

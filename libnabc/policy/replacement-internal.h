@@ -3,6 +3,9 @@
 #ifndef NC_REPLACEMENT_INTERNAL_H
 #define NC_REPLACEMENT_INTERNAL_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "policy/replacement.h"
 
 extern const struct nc_replacement_policy nc_replacement_sieve, nc_replacement_lru,

@@ -2,7 +2,12 @@
 /*
  * replacement-lru.c - LRU: the key is the time of the last use; see replacement.h.
  */
+
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "policy/replacement-internal.h"
+#include "policy/replacement.h"
 
 static int lru_add(struct nc_replacement *order, struct nc_replaceable *entry, size_t bytes)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* replacement-sieve.c - SIEVE: a queue, a mark on used entries, and a hand; see replacement.h. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "policy/replacement-internal.h"
+#include "policy/replacement.h"
 
 /* Marks of SIEVE. */
 enum {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "policy/replacement-internal.h"
+#include "policy/replacement.h"
 
 static const struct nc_replacement_policy *const policies[] = {
 	[NC_POLICY_DEFAULT] = &nc_replacement_gdsf,

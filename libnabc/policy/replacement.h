@@ -29,6 +29,8 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The fields of a policy in an entry; only the policy uses them. */
 struct nc_replaceable {

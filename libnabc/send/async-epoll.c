@@ -4,6 +4,11 @@
  * full are in the epoll set that the caller polls.
  */
 #include <errno.h>
+#include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/epoll.h>
 
 #include "send/async.h"

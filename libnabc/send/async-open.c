@@ -4,13 +4,23 @@
  * frees it; see async.h.
  */
 #include <errno.h>
+#include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/diagnostics.h"
+#include "cache/index.h"
 #include "send/async.h"
+#include "send/send-op.h"
+#include "send/transmit.h"
 
 #define DEPTH_DEFAULT 256u
 

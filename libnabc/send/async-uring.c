@@ -8,7 +8,11 @@
  * completion.
  */
 #include <errno.h>
+#include <liburing.h>
+#include <nabc-worker.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +20,7 @@
 
 #include "os/ring.h"
 #include "send/async.h"
+#include "send/send-op.h"
 
 #define ENTRIES_MAX 1024u
 #define POLLING UINT64_C(1) /* marks a poll for POLLOUT, not a send */

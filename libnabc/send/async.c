@@ -2,12 +2,26 @@
 /* async.c - queues, order and completions of the library's sender; see async.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "cache/hold.h"
+#include "cache/index.h"
 #include "send/async.h"
+#include "send/kernel.h"
+#include "send/message.h"
+#include "send/send-op.h"
 #include "send/splice.h"
+#include "send/transmit.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /* --- queues --------------------------------------------------------------- */
 

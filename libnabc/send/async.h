@@ -12,7 +12,14 @@
 #ifndef NC_ASYNC_H
 #define NC_ASYNC_H
 
-#include "send/send-op.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct NC_completion;
+struct NC_send;
+struct nc_send_ops;
+struct nc_transmit;
 
 struct nc_send_queue {
 	int socket;

@@ -16,6 +16,10 @@
 #ifndef NC_EPOCH_H
 #define NC_EPOCH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "send/choice.h"
 
 /* Messages that are not measured at the start, then the least number that is. */

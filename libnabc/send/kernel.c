@@ -7,8 +7,18 @@
  * needs no cork.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "cache/index.h"
+#include "os/device.h"
 #include "send/kernel.h"
+#include "send/message.h"
+#include "send/route.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 static bool takes(const struct nc_sending *sending, unsigned range)
 {

@@ -6,7 +6,14 @@
 #ifndef NC_KERNEL_H
 #define NC_KERNEL_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "send/method.h"
+#include "store/store.h"
+#include "store/unit.h"
+
+struct nc_message;
 
 extern const struct nc_method nc_kernel_method;
 

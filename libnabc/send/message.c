@@ -2,9 +2,17 @@
 /* message.c - checks one message and tracks its progress; see message.h. */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "base/fragment.h"
 #include "cache/hold.h"
+#include "cache/index.h"
 #include "send/message.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 static int check(const struct NC_send *spec, size_t *total)
 {

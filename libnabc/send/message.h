@@ -9,9 +9,13 @@
 #ifndef NC_MESSAGE_H
 #define NC_MESSAGE_H
 
+#include <nabc.h>
+#include <stdbool.h>
 #include <sys/uio.h>
 
-#include "cache/index.h"
+struct iovec;
+struct nc_index;
+struct nc_view;
 
 #define NC_SEND_FLAGS (NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT | NC_SEND_COPY)
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* method.c - the accounting that all methods share; see method.h. */
+
+#include <nabc-worker.h>
+
 #include "send/method.h"
 
 int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t offered,

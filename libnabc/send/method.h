@@ -9,8 +9,18 @@
 #ifndef NC_METHOD_H
 #define NC_METHOD_H
 
+#include <nabc.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fragment.h"
+#include "cache/index.h"
 #include "send/message.h"
 #include "send/route.h"
+#include "store/unit.h"
 
 struct nc_zerocopy;
 

@@ -3,9 +3,23 @@
  * ring-buffers.c - see ring-buffers.h.
  */
 #include <errno.h>
+#include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "cache/index.h"
+#include "os/registered.h"
+#include "send/kernel.h"
+#include "send/message.h"
 #include "send/ring-buffers.h"
+#include "send/send-op.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 int nc_ring_buffers_open(struct nc_send_ops *all, struct nc_transmit *transmit,
 			 struct io_uring *ring, void (*stale)(void *data), void *data,

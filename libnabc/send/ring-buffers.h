@@ -10,7 +10,10 @@
 #ifndef NC_RING_BUFFERS_H
 #define NC_RING_BUFFERS_H
 
-#include "send/send-op.h"
+struct NC_send_op;
+struct io_uring;
+struct nc_send_ops;
+struct nc_transmit;
 
 struct NC_ring_buffers {
 	struct nc_send_ops *all;

@@ -3,9 +3,14 @@
 #ifndef NC_ROUTE_INTERNAL_H
 #define NC_ROUTE_INTERNAL_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "send/route.h"
+
+struct sockaddr_storage;
 
 struct nc_route_key {
 	unsigned char address[16];

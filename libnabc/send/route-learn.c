@@ -3,8 +3,14 @@
  * route-learn.c - what a route learns from notifications: whether the kernel copies zero-copy
  * sends; see route.h.
  */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "os/interface.h"
 #include "send/route-internal.h"
+#include "send/route.h"
 
 #define LEVEL_MAX 13u
 

@@ -2,12 +2,19 @@
 /* route-stat.c - reports the routes to operators, and fixes their methods; see route.h. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <nabc.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "send/choice.h"
 #include "send/route-internal.h"
+#include "send/route.h"
 
 static const char *const names[NC_METHODS] = {
 	[NC_METHOD_COPY] = "copy",

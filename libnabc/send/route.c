@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "send/route-internal.h"
+#include "send/route.h"
 
 /*
  * A memo: cookie << 17 | number << 10 | large << 9 | refused << 8 | bounded << 7 | local << 6 |

@@ -4,10 +4,26 @@
  * holds of its units, the methods that it may use; see send-op.h.
  */
 #include <errno.h>
+#include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
+#include "base/fragment.h"
+#include "cache/index.h"
+#include "os/ring.h"
+#include "send/kernel.h"
+#include "send/message.h"
+#include "send/route.h"
 #include "send/send-op.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /* The most pieces of memory of one step. */
 #define IOVECS 64u

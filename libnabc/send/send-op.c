@@ -10,11 +10,29 @@
  * IORING_OP_SEND_ZC of the body: see ring-buffers.h.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "cache/index.h"
+#include "os/cork.h"
+#include "os/device.h"
+#include "os/registered.h"
+#include "os/ring.h"
+#include "send/kernel.h"
+#include "send/message.h"
+#include "send/method.h"
+#include "send/route.h"
 #include "send/send-op.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /* Returns the first range, from the message's position on, that the module sends. */
 static unsigned kernel_from(const struct NC_send_op *op)

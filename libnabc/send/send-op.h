@@ -15,10 +15,19 @@
 #define NC_SEND_OP_H
 
 #include <liburing.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
-#include "send/transmit.h"
+#include "os/registered.h"
+#include "send/message.h"
+#include "send/route.h"
+
+struct io_uring_sqe;
+struct nc_transmit;
 
 /* The operations of a cache. */
 struct nc_send_ops {

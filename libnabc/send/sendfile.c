@@ -13,13 +13,22 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/cork.h"
+#include "os/ring.h"
 #include "os/socket.h"
+#include "send/route.h"
 #include "send/sendfile.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
 
 #define FLAGS (NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT)
 #define COPY_MAX ((size_t)16 << 10) /* bytes per call; on the stack */

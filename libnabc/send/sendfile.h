@@ -3,7 +3,10 @@
 #ifndef NC_SENDFILE_H
 #define NC_SENDFILE_H
 
-#include "send/transmit.h"
+#include <sys/types.h>
+
+struct NC_sendfile;
+struct nc_transmit;
 
 /*
  * See NC_sendfile().  Returns the bytes of the message that the socket took, or

@@ -10,9 +10,18 @@
  * the socket is corked; transmit.c does that.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <sys/sendfile.h>
+#include <sys/types.h>
 
+#include "cache/index.h"
+#include "os/segment.h"
+#include "send/message.h"
 #include "send/splice.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 static bool takes(const struct nc_sending *sending, unsigned range)
 {

@@ -4,6 +4,7 @@
 #define NC_SPLICE_H
 
 #include "send/method.h"
+#include "send/route.h"
 
 #define NC_SPLICE_MIN NC_ROUTE_CLASS_MIN /* bytes from which it may pay */
 

@@ -3,7 +3,10 @@
 #ifndef NC_TRANSMIT_INTERNAL_H
 #define NC_TRANSMIT_INTERNAL_H
 
-#include "send/transmit.h"
+#include <stdbool.h>
+
+struct nc_sending;
+struct nc_transmit;
 
 /* Selects the methods that may be tried; returns how many messages this one represents. */
 unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *sending);

@@ -5,9 +5,26 @@
  * This is decided once, from its sizes and its route, and only if it matters: most
  * messages are small and are just copied.
  */
+
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/ring.h"
 #include "os/socket.h"
+#include "send/choice.h"
 #include "send/epoch.h"
+#include "send/kernel.h"
+#include "send/message.h"
+#include "send/method.h"
+#include "send/route.h"
 #include "send/transmit-internal.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+#include "store/store.h"
 
 /* One in this many small messages is counted in its route, with the weight of all of them. */
 #define SMALL_SAMPLE 64u

@@ -12,13 +12,28 @@
  * first byte to the return, and longer if a send is still in flight.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
+#include "cache/index.h"
+#include "os/device.h"
+#include "os/registered.h"
+#include "os/ring.h"
 #include "os/socket.h"
+#include "send/choice.h"
+#include "send/kernel.h"
+#include "send/message.h"
+#include "send/method.h"
+#include "send/route.h"
+#include "send/splice.h"
 #include "send/transmit-internal.h"
 #include "send/transmit.h"
 

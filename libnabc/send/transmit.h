@@ -6,10 +6,18 @@
 #ifndef NC_TRANSMIT_H
 #define NC_TRANSMIT_H
 
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "os/cork.h"
-#include "send/kernel.h"
-#include "send/splice.h"
+#include "send/method.h"
+#include "send/route.h"
 #include "send/zerocopy.h"
+
+struct nc_index;
+struct nc_message;
 
 #define NC_TRANSMIT_SHARDS 16u
 #define NC_TRANSMIT_RESUMES 1024u

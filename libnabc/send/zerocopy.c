@@ -7,9 +7,25 @@
  * notification.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
+#include "base/diagnostics.h"
+#include "cache/index.h"
+#include "os/registered.h"
+#include "send/choice.h"
+#include "send/message.h"
+#include "send/route.h"
 #include "send/zerocopy.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /* The ways to name memory in a submission, for struct nc_choice. */
 #define AS_IT_IS 0u

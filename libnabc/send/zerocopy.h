@@ -7,8 +7,18 @@
 #ifndef NC_ZEROCOPY_H
 #define NC_ZEROCOPY_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/registered.h"
 #include "os/ring.h"
 #include "send/method.h"
+
+struct io_uring;
+struct nc_index;
+struct nc_route_use;
 
 #define NC_ZEROCOPY_CLASS_MIN 3u /* from which it is tried first: 64 KiB */
 

@@ -8,10 +8,23 @@
  * new place becomes valid only if that hold is then the only one (unit.h).
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/extent.h"
+#include "base/fragment.h"
+#include "os/segment.h"
+#include "policy/cleaning.h"
+#include "policy/replacement.h"
 #include "store/eviction-internal.h"
+#include "store/eviction.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /* At most this many units are examined to select the segment to compact. */
 #define WEIGHED_UNITS 1024u

@@ -6,7 +6,15 @@
 #ifndef NC_EVICTION_INTERNAL_H
 #define NC_EVICTION_INTERNAL_H
 
-#include "store/eviction.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/pool.h"
+#include "store/unit.h"
+
+struct nc_store;
 
 /* One search for memory.  A store that it cannot reclaim is marked with its number. */
 struct nc_search {

@@ -4,8 +4,21 @@
  * see eviction.h.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+#include <nabc.h>
 
+#include "base/fragment.h"
+#include "os/segment.h"
+#include "policy/expiry.h"
+#include "policy/replacement.h"
 #include "store/eviction-internal.h"
+#include "store/eviction.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 static bool may_evict(struct nc_replaceable *entry, void *context)
 {

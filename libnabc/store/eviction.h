@@ -13,7 +13,12 @@
 #ifndef NC_EVICTION_H
 #define NC_EVICTION_H
 
-#include "store/pool.h"
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nc_member;
 
 /*
  * Frees budget for `need` more bytes of segments.  Returns 0, or -ENOMEM if that is

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* maintenance.c - does one bounded step of each maintenance task that is due; see maintenance.h. */
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/types.h>
+#include <time.h>
 
+#include "base/fragment.h"
+#include "policy/expiry.h"
 #include "store/eviction.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
 #include "store/unit-checksum.h"
 #include "store/maintenance.h"
+#include "store/unit.h"
 
 #define EXPIRED_STEPS 64u
 #define LONE_STEPS 16u

@@ -9,7 +9,11 @@
 #ifndef NC_MAINTENANCE_H
 #define NC_MAINTENANCE_H
 
-#include "store/member.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nc_member;
 
 struct nc_maintenance {
 	struct nc_member *member;

@@ -7,10 +7,23 @@
  * them happen without it.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+#include <nabc.h>
 
-#include "base/lock.h"
+#include "base/fragment.h"
+#include "os/segment.h"
+#include "policy/expiry.h"
+#include "policy/replacement.h"
 #include "store/eviction.h"
 #include "store/member-internal.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #define SEGMENTS_FOR_RESERVE 8u
 #define COLLECT_STEPS 16u

@@ -3,7 +3,7 @@
 #ifndef NC_MEMBER_INTERNAL_H
 #define NC_MEMBER_INTERNAL_H
 
-#include "store/member.h"
+struct nc_member;
 
 /*
  * Unlocks growing, and wakes the collector if it has work: it skips a step while

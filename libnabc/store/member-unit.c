@@ -7,9 +7,20 @@
  * process also only after the owner marked it dropped).
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+#include <nabc.h>
 
-#include "base/lock.h"
-#include "store/member-internal.h"
+#include "base/fragment.h"
+#include "os/device.h"
+#include "policy/expiry.h"
+#include "policy/replacement.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 /* In an attached process, the owner may still use the unit: reclaims it only if it does not. */
 static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)

@@ -5,12 +5,25 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "base/lock.h"
+#include "os/segment.h"
+#include "policy/expiry.h"
+#include "policy/replacement.h"
 #include "store/member-internal.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #define SEGMENT_MIN ((size_t)256 << 10)
 #define SEGMENT_MAX ((size_t)8 << 20)

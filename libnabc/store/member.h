@@ -11,7 +11,16 @@
 #ifndef NC_MEMBER_H
 #define NC_MEMBER_H
 
-#include "store/pool.h"
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nc_device;
+struct nc_layout;
+struct nc_member;
+struct nc_segment;
+struct nc_unit;
 
 int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge);
 

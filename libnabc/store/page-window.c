@@ -4,9 +4,18 @@
  * pages that costs the fewest units; see eviction.h.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "base/extent.h"
+#include "base/fragment.h"
 #include "store/eviction-internal.h"
+#include "store/eviction.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #define PAGE_FREE NC_UNIT_NONE
 #define PAGE_STUCK (NC_UNIT_NONE - 1)

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* pool.c - keeps stores and units consistent; see pool.h for the locks. */
+
+#include <nabc.h>
+#include <stdatomic.h>
+
+#include "os/segment.h"
+#include "policy/cleaning.h"
 #include "store/pool.h"
+#include "store/store.h"
 
 void nc_pool_lock(struct nc_member *member)
 {

@@ -11,10 +11,16 @@
 #define NC_POOL_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "policy/expiry.h"
-#include "store/store.h"
+#include "policy/replacement.h"
+#include "store/unit.h"
+
+struct nc_store;
 
 #define NC_PRIORITIES 3u /* the evictable ones of enum NC_priority */
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* store.c - the memory of units in one segment; see store.h. */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fragment.h"
+#include "os/device.h"
 #include "store/store.h"
 
 /* Whether units take and return runs of pages.  A single unit has all pages. */

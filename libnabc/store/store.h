@@ -15,12 +15,19 @@
 #define NC_STORE_H
 
 #include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/extent.h"
-#include "os/device.h"
 #include "os/segment.h"
 #include "policy/cleaning.h"
 #include "store/unit.h"
+
+struct nc_device;
+struct nc_layout;
+struct nc_pin;
 
 struct nc_store {
 	struct nc_store *next, *previous; /* in the member's list */

@@ -3,11 +3,15 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checksum.h"
 #include "base/crc32c.h"
+#include "base/fragment.h"
+#include "os/device.h"
 #include "store/store.h"
 #include "store/unit-checksum.h"
 

@@ -17,6 +17,7 @@
 #ifndef NC_UNIT_CHECKSUM_H
 #define NC_UNIT_CHECKSUM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* unit.c - states and generations of units; see unit.h for who may call what. */
 #include <errno.h>
+#include <nabc.h>
 #include <sched.h>
 #include <stdlib.h>
 

@@ -8,6 +8,9 @@
 #ifndef NC_CHANNEL_H
 #define NC_CHANNEL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "os/queue.h"
 
 #define NC_CHANNEL_QUEUE (64u << 10)	/* bytes of data in each queue */

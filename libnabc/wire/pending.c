@@ -3,10 +3,13 @@
  * pending.c - see pending.h.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "wire/pending.h"
+#include "wire/wire.h"
 
 #define ROOM_FIRST 8u
 

@@ -10,10 +10,13 @@
 #define NC_PENDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
-#include "wire/wire.h"
+struct nc_wire_request;
 
 #define NC_PENDING_KEPT_MAX ((size_t)4 << 20) /* bytes of kept requests that wait to be accepted */
 

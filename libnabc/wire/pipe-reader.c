@@ -5,14 +5,21 @@
  * The buffer holds bytes that were read and are not part of the current body; the
  * missing rest of a body is read directly to its destination.
  */
+#include <assert.h>
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "wire/pipe-reader.h"
+#include "wire/wire.h"
 
 #define BUFFER ((size_t)64 << 10)
 #define RECORD_MAX                                                                                 \

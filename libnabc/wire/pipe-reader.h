@@ -10,9 +10,11 @@
 #ifndef NC_PIPE_READER_H
 #define NC_PIPE_READER_H
 
-#include "wire/wire.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 struct nc_pipe_reader;
+struct nc_wire_response;
 
 /* fd must not block; the reader owns it.  NULL: out of memory, and the caller still owns fd. */
 struct nc_pipe_reader *nc_pipe_reader_open(int fd, size_t limit);

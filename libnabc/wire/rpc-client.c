@@ -8,12 +8,17 @@
  * had no free number for; an import is dropped in that case.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/peer.h"
 #include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 #define TIMEOUT_MS 5000
 #define ANSWERS_WAITING_MAX 128u

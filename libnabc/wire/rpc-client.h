@@ -6,10 +6,13 @@
 #define NC_RPC_CLIENT_H
 
 #include <pthread.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "os/peer.h"
 #include "os/segment.h"
-#include "wire/wire.h"
+
+struct nc_wire_call;
+struct nc_wire_reply;
 
 struct nc_rpc_client {
 	int socket; /* not owned; -1: none */

@@ -3,11 +3,13 @@
  * send-window.c - see send-window.h.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include <nabc-worker.h>
 
 #include "wire/send-window.h"
+#include "wire/wire.h"
 
 #define ROOM_FIRST 8u
 #define CREDIT_MIN (NC_WORKER_WINDOW / 2) /* half a window: one record reports several pieces */

@@ -11,8 +11,9 @@
 #define NC_SEND_WINDOW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "wire/wire.h"
+struct nc_wire_response;
 
 struct nc_send_window {
 	uint64_t tag;

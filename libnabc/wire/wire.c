@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wire.c - checks what came from another process.  No state; any thread. */
 #include <errno.h>
+#include <nabc.h>
 #include <stdbool.h>
 #include <string.h>
 

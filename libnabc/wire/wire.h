@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
 

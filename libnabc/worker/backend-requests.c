@@ -8,7 +8,18 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "os/identity.h"
+#include "os/process.h"
+#include "os/queue.h"
+#include "wire/channel.h"
+#include "wire/send-window.h"
+#include "wire/wire.h"
 #include "worker/backend.h"
 
 /* If no process is left to read, the queue remains full forever. */

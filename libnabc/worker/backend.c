@@ -7,15 +7,28 @@
  * the response, so nothing that the worker does later can make a send fail.  A
  * channel belongs to one thread; one thread at a time starts and ends workers.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
+#include "cache/grant.h"
 #include "cache/hold.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
 #include "membership/serve.h"
 #include "os/peer.h"
+#include "os/queue.h"
+#include "store/unit.h"
+#include "wire/pipe-reader.h"
+#include "wire/wire.h"
 #include "worker/backend.h"
 
 #define RECORD_MAX                                                                                 \

@@ -4,13 +4,20 @@
 #define NC_BACKEND_H
 
 #include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "membership/serve.h"
 #include "os/process.h"
 #include "os/segment.h"
 #include "wire/send-window.h"
-#include "wire/pipe-reader.h"
 #include "wire/channel.h"
+#include "wire/wire.h"
+
+struct NC_backend_options;
+struct NC_response;
+struct nc_serve;
 
 struct nc_backend_channel {
 	struct nc_channel queues;

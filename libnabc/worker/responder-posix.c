@@ -4,10 +4,14 @@
  * a pipe, as without shared memory.  One thread at a time.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
 
+#include "cache/index.h"
 #include "send/message.h"
+#include "wire/wire.h"
 #include "worker/responder.h"
 
 #define VECTORS 64u

@@ -8,7 +8,13 @@
  * only.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "wire/pending.h"
+#include "wire/wire.h"
 #include "worker/responder.h"
 
 static struct nc_open_request *find(struct nc_responder *responder,

@@ -7,13 +7,21 @@
  * read waits for both work and the end.
  */
 #include <errno.h>
+#include <nabc.h>
 #include <sched.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
+#include "cache/index.h"
 #include "membership/attach.h"
 #include "os/peer.h"
+#include "os/queue.h"
+#include "store/unit.h"
 #include "worker/responder.h"
 
 #define JOIN_TIMEOUT_MS 5000

@@ -4,12 +4,18 @@
 #define NC_RESPONDER_H
 
 #include <nabc-worker.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "cache/index.h"
 #include "os/segment.h"
 #include "wire/pending.h"
 #include "wire/channel.h"
 #include "wire/wire.h"
+
+struct NC_range;
+struct NC_request;
+struct NC_response;
+struct nc_index;
 
 struct nc_responder {
 	struct nc_index *index; /* attached; not owned */

@@ -8,9 +8,11 @@
  * its position.
  */
 #include <errno.h>
+#include <nabc-worker.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "membership/handle.h"
 #include "worker/stream.h"

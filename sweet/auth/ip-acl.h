@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 struct ip_acl;
+struct sockaddr;
 
 /*
  * A rule is an address, ADDRESS/BITS of IPv4 or IPv6, "unix" (clients of Unix

@@ -5,10 +5,21 @@
  * The answers are not cached as those of the program: a file has its own cache, and what is at an
  * internal path is cached by its own fields.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "backend/accel.h"
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/transaction.h"
 #include "http/header-lines.h"
+#include "http/request.h"
+#include "http/response.h"
+#include "program/cgihead.h"
 
 /* Remembers the program's lines for the response that is sent. */
 static bool save_lines(struct backend_call *call, const struct cgihead *head)

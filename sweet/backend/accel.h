@@ -6,8 +6,8 @@
 #ifndef SWEET_ACCEL_H
 #define SWEET_ACCEL_H
 
-#include "backend/backend-call.h"
-#include "program/cgihead.h"
+struct backend_call;
+struct cgihead;
 
 enum accel {
 	ACCEL_NONE,   /* the program responds itself */

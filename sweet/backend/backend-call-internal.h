@@ -6,7 +6,13 @@
 #ifndef SWEET_BACKEND_CALL_INTERNAL_H
 #define SWEET_BACKEND_CALL_INTERNAL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "core/server.h"
+#include "core/transaction.h"
 
 static inline struct call_queue *call_queue_of(const struct backend_call *call)
 {

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,12 +15,27 @@
 #include <nabc-worker.h>
 
 #include "backend/backend-call-internal.h"
+#include "backend/backend-call.h"
 #include "backend/cache-store.h"
 #include "backend/backpressure.h"
+#include "backend/gateway.h"
 #include "backend/request-spool.h"
 #include "backend/response-stream.h"
+#include "base/counter.h"
 #include "base/date.h"
 #include "base/decimal.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "coding/compress-rule.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/accept.h"
+#include "http/request.h"
+#include "http/response.h"
+#include "respcache/respcache.h"
 
 #define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
 

@@ -16,10 +16,22 @@
 #ifndef SWEET_BACKEND_CALL_H
 #define SWEET_BACKEND_CALL_H
 
+#include <nabc.h>
 #include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "backend/gateway.h"
-#include "http/response.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "core/transaction.h"
+
+struct call_queue;
+struct gateway_pool;
+struct loop_task;
+struct response_facts;
+struct scope;
+struct thread;
 
 #define BACKEND_CALL_OWN 384 /* bytes */
 

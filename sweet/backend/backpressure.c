@@ -2,8 +2,23 @@
 /*
  * backpressure.c - see backpressure.h.
  */
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "backend/backend-call.h"
 #include "backend/backpressure.h"
+#include "backend/gateway.h"
+#include "base/counter.h"
 #include "base/escape.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/body.h"
+#include "log/log.h"
 
 #define LEAST ((int64_t)64 << 10) /* bytes in a period; with fewer the client is gone */
 #define NAME_MAX_BYTES 200	  /* bytes of a path in the log */

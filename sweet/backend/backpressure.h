@@ -13,7 +13,11 @@
 #ifndef SWEET_BACKPRESSURE_H
 #define SWEET_BACKPRESSURE_H
 
-#include "backend/backend-call.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct backend_call;
+struct body_budget;
 
 /* Sets how many bytes of the response are queued, which count against a shared budget. */
 void backpressure_ahead(struct backend_call *call, struct body_budget *shared, uint64_t bytes);

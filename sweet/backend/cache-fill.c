@@ -9,16 +9,27 @@
  * comes.  It may outlive the client whose request caused it, and so copies what it needs of the
  * request.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <netinet/in.h>
 
 #include <glib.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "backend/backend-call.h"
 #include "backend/cache-fill.h"
 #include "backend/cache-store.h"
 #include "backend/cache-validate.h"
-#include "core/server.h"
+#include "backend/gateway.h"
+#include "base/date.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "core/transaction.h"
+#include "http/request.h"
+#include "respcache/respcache.h"
 
 /* --- for a client ----------------------------------------------------------------------- */
 

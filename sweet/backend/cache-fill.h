@@ -6,8 +6,14 @@
 #ifndef SWEET_CACHE_FILL_H
 #define SWEET_CACHE_FILL_H
 
-#include "backend/gateway.h"
-#include "respcache/respcache.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/transaction.h"
+
+struct gateway_pool;
+struct respcache_entry;
+struct respcache_flight;
 
 /*
  * As backend_call_start(), for the flight, which it ends in every case. outdated: an entry to be

@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,9 +19,24 @@
 #include "backend/backend-call.h"
 #include "backend/cache-fill.h"
 #include "backend/cache-store.h"
+#include "backend/gateway.h"
 #include "base/decimal.h"
+#include "base/slice.h"
+#include "coding/compress-rule.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/cache-place.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/accept.h"
+#include "http/conditional.h"
+#include "http/multipart.h"
+#include "http/range.h"
+#include "http/request.h"
+#include "program/cacheable.h"
 #include "program/upstream-request.h"
+#include "respcache/respcache.h"
 
 #define LINES_MAX 224 /* bytes of header lines that are added to each response */
 #define VARY "Vary: Accept-Encoding\r\n"

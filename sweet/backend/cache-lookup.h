@@ -6,7 +6,13 @@
 #ifndef SWEET_CACHE_LOOKUP_H
 #define SWEET_CACHE_LOOKUP_H
 
-#include "backend/gateway.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/transaction.h"
+
+struct gateway_pool;
+struct server;
 
 /* As backend_call_start(), unless the cache has the response, or will have it. */
 enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transaction, size_t skip);

@@ -6,15 +6,26 @@
  * destroys one of them.  Everything else is copied once, into a unit of this server: then a worker
  * can reuse its memory, and a hit sends one range.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include <glib.h>
 
 #include "backend/cache-store.h"
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/cache-place.h"
 #include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/cachecontrol.h"
 #include "http/cachekey.h"
+#include "program/cacheable.h"
+#include "program/cgihead.h"
 
 #define COPY_MAX ((size_t)4 << 20) /* bytes of a body that may be copied */
 

@@ -10,8 +10,19 @@
 #ifndef SWEET_CACHE_STORE_H
 #define SWEET_CACHE_STORE_H
 
-#include "core/transaction.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
 #include "respcache/respcache.h"
+
+struct NC_hold;
+struct NC_range;
+struct cgihead;
+struct request;
+struct respcache_entry;
+struct respcache_flight;
+struct transaction;
 
 /* The transaction now has to end the flight. */
 void cache_store_flight(struct transaction *transaction, struct respcache_flight *flight);

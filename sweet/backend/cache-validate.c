@@ -3,9 +3,15 @@
  * cache-validate.c - see cache-validate.h.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <nabc.h>
 
 #include "backend/cache-validate.h"
+#include "base/slice.h"
 #include "http/field.h"
+#include "http/request.h"
+#include "respcache/respcache.h"
 
 bool cache_validate_ask(struct request *request, const struct respcache_view *view,
 			char date[DATE_LENGTH])

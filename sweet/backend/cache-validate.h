@@ -6,9 +6,14 @@
 #ifndef SWEET_CACHE_VALIDATE_H
 #define SWEET_CACHE_VALIDATE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/date.h"
-#include "http/request.h"
-#include "respcache/respcache.h"
+#include "base/slice.h"
+
+struct request;
+struct respcache_view;
 
 /*
  * Adds the condition to a request, which has none.  It refers to the entry and to date.  Returns

@@ -5,9 +5,21 @@
  * call_queue_room_everywhere() run on the calls' thread.
  */
 #include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "backend/backend-call-internal.h"
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "base/counter.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 
 /*
  * A call whose programs end again and again fails in the end: it may be an attack with a request

@@ -12,8 +12,16 @@
 #include <glib.h>
 
 #include "backend/cgi-env.h"
+#include "backend/gateway.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/request-value.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "http/request.h"
 #include "program/meta.h"
+#include "rules/variable.h"
 #include "tls/tls.h"
 
 #define SCRIPT_MAX (REQUEST_TARGET_MAX + NAME_MAX + 1) /* bytes of a script's file name */

@@ -5,7 +5,10 @@
 #ifndef SWEET_CGI_ENV_H
 #define SWEET_CGI_ENV_H
 
-#include "backend/gateway.h"
+#include <stddef.h>
+
+struct gateway_pool;
+struct transaction;
 
 /*
  * Writes the variables of a request; the first skip bytes of its path name the pool.  Returns as

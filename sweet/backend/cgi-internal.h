@@ -9,9 +9,16 @@
 #include <assert.h>
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "backend/backend-call.h"
 #include "backend/response-stream.h"
-#include "spawn/cgi-run.h"
+#include "base/timer.h"
+#include "event/loop.h"
+
+struct cgi_run;
 
 /* One thread's part of a pool. */
 struct cgi_seat {

@@ -7,12 +7,25 @@
  * program has exited by itself, or still runs.
  */
 #include <errno.h>
+#include <glib.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "backend/backend-call.h"
 #include "backend/cgi-internal.h"
+#include "backend/gateway.h"
+#include "backend/read-buffer.h"
+#include "backend/response-stream.h"
+#include "base/slice.h"
+#include "config/pool-config.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "event/sender.h"
+#include "log/log.h"
+#include "spawn/cgi-run.h"
+#include "spawn/spawner.h"
 
 /* Whether the response is complete. */
 static bool is_complete(const struct backend_call *call, const struct response_stream *stream)

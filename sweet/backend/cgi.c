@@ -8,10 +8,28 @@
  * then the thread retries by a timer as long as calls are queued.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "backend/backend-call.h"
 #include "backend/cgi-env.h"
 #include "backend/cgi-internal.h"
+#include "backend/gateway.h"
+#include "backend/response-stream.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "log/log.h"
+#include "spawn/cgi-run.h"
 #include "spawn/spawn-table.h"
 
 #define LOG_INTERVAL_MS 10000

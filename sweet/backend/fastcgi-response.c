@@ -4,12 +4,24 @@
  * of responses.
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/types.h>
 
+#include "backend/backend-call.h"
+#include "backend/read-buffer.h"
+#include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
+#include "base/balancer.h"
 #include "base/escape.h"
+#include "base/slice.h"
+#include "core/transaction.h"
+#include "log/log.h"
+#include "program/fcgi.h"
 #include "program/meta.h"
 #include "upstream/fcgi-message.h"
+#include "upstream/upstream-link.h"
 
 #define ERRORS_MAX 16384u   /* bytes of error output that are logged for one request */
 #define ERROR_LINE_MAX 1000 /* bytes in one line of it */

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,10 +21,17 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
+#include "backend/gateway.h"
 #include "backend/upstream-internal.h"
 #include "backend/pool-process.h"
+#include "base/address.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/server.h"
 #include "event/sender.h"
+#include "log/log.h"
 #include "spawn/spawn-child.h"
+#include "spawn/spawner.h"
 
 #define BACKLOG 1024
 

@@ -4,6 +4,8 @@
  * on any thread.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +15,11 @@
 
 #include "backend/gateway.h"
 #include "backend/backend-call.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "log/log.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
 

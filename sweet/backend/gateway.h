@@ -10,15 +10,22 @@
 #ifndef SWEET_GATEWAY_H
 #define SWEET_GATEWAY_H
 
+#include <glib.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "backend/pool-process.h"
-#include "core/server.h"
-#include "core/transaction.h"
+#include "event/loop.h"
 
 struct backend_call;
 struct worker_channel;
 struct gateway;
+struct config;
+struct server;
+struct thread;
+struct transaction;
 
 /* Calls that wait for free capacity of one pool, on one thread. */
 struct call_queue {

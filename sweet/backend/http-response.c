@@ -2,12 +2,28 @@
 /*
  * http-response.c - the HTTP protocol of upstream pools: makes requests, and reads responses.
  */
+#include <assert.h>
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/types.h>
 
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/read-buffer.h"
+#include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/transaction.h"
+#include "log/log.h"
+#include "program/upstream-head.h"
+#include "program/upstream-reply.h"
 #include "program/upstream-request.h"
 #include "upstream/http-message.h"
+#include "upstream/upstream-link.h"
 
 static_assert(HTTP_MESSAGE_UNKNOWN == TRANSACTION_UNKNOWN, "one value for an unknown length");
 

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,6 +23,11 @@
 #include "backend/gateway.h"
 #include "backend/pool-process.h"
 #include "base/clock.h"
+#include "base/counter.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "log/log.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
 

@@ -11,8 +11,11 @@
 #define SWEET_POOL_PROCESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "base/timer.h"
 #include "event/loop.h"
 
 struct gateway_pool;

@@ -7,6 +7,7 @@
 #define SWEET_READ_BUFFER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <nabc.h>

@@ -6,11 +6,22 @@
  * that are being written, and one part while the program reads it.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
 #include "backend/request-spool.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
 #include "files/spool.h"
+#include "log/log.h"
 
 #define PART ((size_t)256 * 1024) /* bytes that are read back at a time */
 #define WRITES_MAX 2u		  /* in flight while the client continues to send */

@@ -10,7 +10,11 @@
 #ifndef SWEET_REQUEST_SPOOL_H
 #define SWEET_REQUEST_SPOOL_H
 
-#include "backend/backend-call.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct backend_call;
+struct gateway_pool;
 
 /* Whether bodies for the pool are collected, which needs request-buffering and a spool. */
 bool request_spool_is_wanted(const struct gateway_pool *pool);

@@ -2,10 +2,17 @@
 /*
  * response-queue.c - see response-queue.h.  A queue belongs to its call's thread.
  */
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "backend/response-queue.h"
 #include "base/holds.h"
+#include "base/slice.h"
+#include "core/transaction.h"
+#include "http/body.h"
 
 #define UNIT_LEAST 4096u /* bytes that the smallest unit takes */
 

@@ -8,11 +8,17 @@
 #define SWEET_RESPONSE_QUEUE_H
 
 #include <nabc-worker.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "core/transaction.h"
-#include "http/body.h"
+#include "base/slice.h"
 
 struct response_part;
+struct NC_hold;
+struct NC_range;
+struct NC_response;
+struct body_budget;
+struct transaction;
 
 /* All zeros: empty. */
 struct response_queue {

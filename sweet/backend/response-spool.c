@@ -3,12 +3,23 @@
  * response-spool.c - see response-spool.h.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
+#include <sys/uio.h>
 
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/read-buffer.h"
 #include "backend/response-spool.h"
+#include "backend/response-stream.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
 #include "files/spool.h"
 
 #define WRITES_MAX 2u /* in flight: their data is still in memory */

@@ -10,7 +10,10 @@
 #ifndef SWEET_RESPONSE_SPOOL_H
 #define SWEET_RESPONSE_SPOOL_H
 
-#include "backend/response-stream.h"
+#include <stdbool.h>
+
+struct read_buffer;
+struct response_stream;
 
 /* Whether one more buffer can be written now. */
 bool response_spool_has_room(const struct response_stream *stream);

@@ -3,6 +3,9 @@
  * response-stream-head.c - the head of a response: collects it from one or several buffers, parses
  * it, and fills the transaction.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +13,20 @@
 #include <glib.h>
 
 #include "backend/accel.h"
+#include "backend/backend-call.h"
 #include "backend/cache-store.h"
 #include "backend/cache-validate.h"
+#include "backend/gateway.h"
 #include "backend/response-stream-internal.h"
+#include "backend/response-stream.h"
+#include "base/counter.h"
+#include "base/slice.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
 #include "program/cgihead.h"
 #include "http/response.h"
+#include "respcache/respcache.h"
 
 /* The program responds with a unit as the body: checks and holds it. */
 static bool take_unit(struct response_stream *stream, const struct cgihead *head)

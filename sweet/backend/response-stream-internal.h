@@ -6,7 +6,12 @@
 #ifndef SWEET_RESPONSE_STREAM_INTERNAL_H
 #define SWEET_RESPONSE_STREAM_INTERNAL_H
 
-#include "backend/response-stream.h"
+#include <stdbool.h>
+
+#include "core/transaction.h"
+
+struct response_stream;
+struct slice;
 
 /* The progress of a head. */
 enum stream_head_state { STREAM_HEAD_PART, STREAM_HEAD_WHOLE, STREAM_CALL_OVER };

@@ -14,15 +14,31 @@
  * ones, so that the program does not have to wait for its client.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "backend/backend-call.h"
 #include "backend/cache-store.h"
 #include "backend/backpressure.h"
+#include "backend/gateway.h"
+#include "backend/read-buffer.h"
 #include "backend/response-spool.h"
 #include "backend/response-stream-internal.h"
+#include "backend/response-stream.h"
+#include "base/counter.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "log/log.h"
+#include "respcache/respcache.h"
 
 /* Buffers that may be read even above the memory limits; the same for a held stream. */
 #define BUFFERS_LEAST 2u

@@ -22,12 +22,19 @@
 #ifndef SWEET_RESPONSE_STREAM_H
 #define SWEET_RESPONSE_STREAM_H
 
-#include "backend/backend-call.h"
-#include "backend/read-buffer.h"
-#include "program/cgihead.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/timer.h"
 
 struct response_spool;
 struct response_stream;
+struct backend_call;
+struct cgihead;
+struct read_buffer;
+struct transaction;
 
 /* The callbacks of the protocol. */
 struct response_stream_source {

@@ -16,16 +16,27 @@
 #include <assert.h>
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
+#include "backend/backend-call.h"
 #include "backend/gateway.h"
 #include "backend/response-stream.h"
 #include "base/address.h"
+#include "base/balancer.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "event/sender.h"
 #include "upstream/upstream-link.h"
 #include "upstream/permits.h"
 
 struct upstream_local;
 struct fastcgi_spawn;
+struct read_buffer;
 
 /* What differs between FastCGI and HTTP. */
 struct upstream_wire {

@@ -2,11 +2,33 @@
 /*
  * upstream-pool.c - pools of applications with sockets, and the life of their calls.
  */
+#include <assert.h>
 #include <errno.h>
+#include <glib.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
+#include "backend/backend-call.h"
 #include "backend/cgi-env.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
+#include "base/address.h"
+#include "base/balancer.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "event/sender.h"
+#include "log/log.h"
+#include "upstream/permits.h"
+#include "upstream/upstream-link.h"
 
 #define OWN_MS 3600000 /* ms that a link is kept if only this server uses the application */
 

@@ -14,9 +14,28 @@
  * application must not have got more than the first: pieces are not kept.
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
+#include "base/address.h"
+#include "base/balancer.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "event/sender.h"
+#include "log/log.h"
+#include "upstream/permits.h"
+#include "upstream/upstream-link.h"
 
 #define ATTEMPTS_MAX 8 /* attempts for one request */
 

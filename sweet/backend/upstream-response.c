@@ -3,9 +3,27 @@
  * upstream-response.c - reads the responses of applications with sockets, and ends their calls.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/read-buffer.h"
+#include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
+#include "base/address.h"
+#include "base/balancer.h"
+#include "config/pool-config.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "event/sender.h"
+#include "log/log.h"
+#include "upstream/upstream-link.h"
 
 const char *upstream_name(struct backend_call *call, char *out, size_t size)
 {

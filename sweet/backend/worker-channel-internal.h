@@ -10,9 +10,14 @@
 #ifndef SWEET_WORKER_CHANNEL_INTERNAL_H
 #define SWEET_WORKER_CHANNEL_INTERNAL_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "backend/backend-call.h"
 #include "backend/worker-channel.h"
 #include "backend/response-queue.h"
+
+struct NC_response;
 
 /* Lies in backend_call.own. */
 struct channel_call {

@@ -7,13 +7,30 @@
  * none.
  */
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "backend/backend-call.h"
 #include "backend/cache-store.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/response-queue.h"
 #include "backend/worker-channel-internal.h"
 #include "backend/backpressure.h"
+#include "backend/worker-channel.h"
+#include "base/counter.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
 #include "core/page-memory.h"
+#include "core/server.h"
+#include "core/transaction.h"
 #include "program/cgihead.h"
 #include "http/response.h"
+#include "respcache/respcache.h"
 
 /* The library returns credit for several pieces at once: it may be due if that many are kept. */
 #define KEPT_MOST (NC_WORKER_WINDOW / 2)

@@ -3,8 +3,25 @@
  * worker-channel-slot.c - the slots of a channel: assigns and frees them, and watches orphaned
  * calls, which the worker has to end within the timeout.
  */
+
+#include <nabc-worker.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
 #include "backend/worker-channel-internal.h"
+#include "backend/worker-channel.h"
+#include "base/counter.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
 #include "core/page-memory.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "log/log.h"
 
 #define SLOT_NONE UINT32_MAX
 

@@ -9,9 +9,24 @@
  * this worker has, and the header lines must be valid.
  */
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <nabc.h>
 
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/response-queue.h"
 #include "backend/worker-channel-internal.h"
+#include "backend/worker-channel.h"
+#include "base/counter.h"
+#include "base/timer.h"
 #include "core/page-memory.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "http/body.h"
 
 /* for one worker in one turn of the loop: the worker may write as fast as they are read */
 #define RECORDS_MAX 64u

@@ -9,9 +9,13 @@
 #define SWEET_WORKER_CHANNEL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <nabc-worker.h>
 
+#include "base/timer.h"
 #include "event/loop.h"
 
 #define WORKER_IN_FLIGHT 256u /* limit of calls of one thread in one worker */

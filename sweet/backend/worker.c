@@ -4,14 +4,29 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <nabc-worker.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
+#include <sys/types.h>
 
 #include "backend/cgi-env.h"
 #include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/worker-channel.h"
 #include "backend/worker.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
 #include "core/page-memory.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/data-path.h"
+#include "http/body.h"
 #include "spawn/spawner.h"
 
 /* The protocol's part of a place. */

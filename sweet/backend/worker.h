@@ -7,8 +7,10 @@
 #ifndef SWEET_WORKER_H
 #define SWEET_WORKER_H
 
-#include "backend/worker-channel.h"
 #include "event/loop.h"
+
+struct pool_process;
+struct thread;
 
 /* One for each thread: before the loop sleeps, wakes workers and looks for responses. */
 struct worker_hook {

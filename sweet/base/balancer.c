@@ -6,6 +6,7 @@
  * others; if all addresses have failed, it is tried before that, because an attempt
  * is better than an error response.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/balancer.h"

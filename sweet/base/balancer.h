@@ -7,6 +7,7 @@
 #ifndef SWEET_BALANCER_H
 #define SWEET_BALANCER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/address.h"

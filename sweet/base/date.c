@@ -7,6 +7,7 @@
  * the locale too, and accepts invalid dates).  No state: any thread may call it;
  * the caller owns the buffer.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

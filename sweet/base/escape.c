@@ -5,6 +5,7 @@
  * Most text that clients send needs no escape, so plain text is checked and copied
  * eight bytes at a time.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #define SWEET_COMPRESS_RULE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"

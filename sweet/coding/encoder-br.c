@@ -5,6 +5,8 @@
  * Quality 9: the two above it take ten times as long, for a few percent.
  */
 #include <brotli/encode.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "coding/encoder.h"
 

@@ -3,6 +3,7 @@
  * encoder-gzip.c - gzip (RFC 1952) by zlib; see encoder.h.  The header has neither a
  * name nor a time.
  */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include <zlib.h>

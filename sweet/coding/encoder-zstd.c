@@ -4,6 +4,8 @@
  *
  * Clients need not accept windows above 8 MB (RFC 9659); this level has smaller ones.
  */
+#include <stddef.h>
+#include <stdint.h>
 #include <zstd.h>
 
 #include "coding/encoder.h"

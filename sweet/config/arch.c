@@ -9,6 +9,7 @@
 #include "config/arch.h"
 #include "config/config-tree.h"
 #include "config/configuration.h"
+#include "config/pool-config.h"
 
 #define LOOPS_MAX 64
 

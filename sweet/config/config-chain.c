@@ -2,10 +2,14 @@
 /*
  * config-chain.c - see config-chain.h.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "config/config-chain.h"
 #include "config/config-key.h"
+#include "config/config-tree.h"
 
 static void complain_of(struct config_tree *tree, const struct key *key, const char *place,
 			const char *wrong, const char *must)

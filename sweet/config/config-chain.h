@@ -10,7 +10,8 @@
 
 #include <stddef.h>
 
-#include "config/config-tree.h"
+struct config_tree;
+struct section;
 
 /* Stores the values of all keys of these levels (config-key.h) in base. */
 void chain_resolve(struct config_tree *tree, unsigned levels, const struct section *const *chain,

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <glob.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 

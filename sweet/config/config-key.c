@@ -5,6 +5,10 @@
  * experiment.
  */
 #include <limits.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
@@ -13,6 +17,8 @@
 #include "config/config-key.h"
 #include "config/config-store.h"
 #include "config/config-trace.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "http/forwarded.h"
 #include "http/request.h"
 #include "http/uri.h"

@@ -6,7 +6,9 @@
 #ifndef SWEET_CONFIG_KEY_H
 #define SWEET_CONFIG_KEY_H
 
-#include "config/configuration.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The groups that may contain a key. */
 enum key_level {

@@ -2,9 +2,14 @@
 /*
  * config-log.c - see config-log.h.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "config/config-log.h"
+#include "config/configuration.h"
 #include "log/log-format.h"
 
 #define SLOW                                                                                       \

@@ -6,7 +6,10 @@
 #ifndef SWEET_CONFIG_LOG_H
 #define SWEET_CONFIG_LOG_H
 
-#include "config/configuration.h"
+#include <stdbool.h>
+
+struct config;
+struct host;
 
 /* Finds or adds the log of a host; place: of its key access-log, or NULL. */
 void config_log_add(struct config *config, struct host *host, const char *place);

@@ -2,12 +2,18 @@
 /*
  * config-map.c - see config-map.h.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "config/config-chain.h"
 #include "config/config-key.h"
 #include "config/config-map.h"
+#include "config/config-tree.h"
+#include "config/configuration.h"
 
 static bool is_value(const char *text)
 {

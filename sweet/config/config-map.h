@@ -5,9 +5,13 @@
 #ifndef SWEET_CONFIG_MAP_H
 #define SWEET_CONFIG_MAP_H
 
-#include "config/config-tree.h"
-#include "config/configuration.h"
+#include "base/slice.h"
 #include "rules/template.h"
+
+struct config;
+struct config_tree;
+struct map_table;
+struct template;
 
 /* Makes the tables of a configuration. */
 void config_maps(struct config_tree *tree, struct config *config);

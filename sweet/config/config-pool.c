@@ -2,11 +2,18 @@
 /*
  * config-pool.c - see config-pool.h.
  */
+#include <glib.h>
+#include <nabc.h>
 #include <string.h>
 
 #include "config/config-key.h"
 #include "config/config-map.h"
 #include "config/config-pool.h"
+#include "config/config-tree.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "rules/template.h"
+#include "rules/variable.h"
 
 #define CGI_PROCESSES 32 /* at a time, for an option, which has no number */
 

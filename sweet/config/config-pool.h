@@ -6,8 +6,10 @@
 #ifndef SWEET_CONFIG_POOL_H
 #define SWEET_CONFIG_POOL_H
 
-#include "config/config-tree.h"
-#include "config/configuration.h"
+struct config;
+struct config_tree;
+struct pool_config;
+struct section;
 
 /* Call it after the keys of [sweet]. resolve: fills a pool with the keys of a section. */
 void config_pools(struct config_tree *tree, struct config *config,

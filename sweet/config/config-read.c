@@ -4,6 +4,9 @@
  * a section for each group of the file; then config-resolve.c makes the
  * configuration from them.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "config/config-tree.h"
@@ -12,6 +15,7 @@
 #include "config/config-read.h"
 #include "config/config-resolve.h"
 #include "config/config-value.h"
+#include "config/configuration.h"
 
 #define MAIN_GROUP "sweet"
 

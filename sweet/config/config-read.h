@@ -5,7 +5,8 @@
 #ifndef SWEET_CONFIG_READ_H
 #define SWEET_CONFIG_READ_H
 
-#include "config/configuration.h"
+#include <glib.h>
+#include <stdbool.h>
 
 /* What the command line requests beside settings. */
 struct config_request {

@@ -2,9 +2,14 @@
 /*
  * config-resolve.c - see config-resolve.h.
  */
+#include <glib.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "config/arch.h"
 #include "config/config-chain.h"
 #include "config/config-key.h"
@@ -15,7 +20,10 @@
 #include "config/config-rule.h"
 #include "config/config-scope.h"
 #include "config/config-trace.h"
+#include "config/config-tree.h"
 #include "config/config-webdav.h"
+#include "config/configuration.h"
+#include "event/data-path.h"
 
 #define HTTPS_PORT 443
 

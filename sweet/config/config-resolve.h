@@ -7,8 +7,7 @@
 #ifndef SWEET_CONFIG_RESOLVE_H
 #define SWEET_CONFIG_RESOLVE_H
 
-#include "config/config-tree.h"
-#include "config/configuration.h"
+struct config_tree;
 
 /* Adds errors to the tree's; the configuration is valid if there are none. */
 struct config *config_resolve(struct config_tree *tree);

@@ -2,11 +2,20 @@
 /*
  * config-rule.c - see config-rule.h.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "auth/ip-acl.h"
+#include "base/slice.h"
+#include "coding/compress-rule.h"
 #include "config/config-rule.h"
 #include "config/config-value.h"
+#include "config/configuration.h"
+#include "http/cachecontrol.h"
+#include "program/cacheable.h"
 #include "rules/header-rule.h"
 #include "rules/request-rule.h"
 #include "http/request.h"

@@ -8,7 +8,9 @@
 #ifndef SWEET_CONFIG_RULE_H
 #define SWEET_CONFIG_RULE_H
 
-#include "config/configuration.h"
+#include <stdbool.h>
+
+struct scope;
 
 /* Returns true if the text is permitted in a response's field. */
 bool rule_is_field_text(const char *text);

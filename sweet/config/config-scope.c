@@ -2,6 +2,10 @@
 /*
  * config-scope.c - see config-scope.h.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "config/config-chain.h"
@@ -10,11 +14,15 @@
 #include "config/config-pool.h"
 #include "config/config-rule.h"
 #include "config/config-scope.h"
+#include "config/config-tree.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "event/client-limit.h"
 #include "rules/header-rule.h"
 #include "rules/path-pattern.h"
 #include "rules/request-rule.h"
 #include "rules/template.h"
+#include "rules/variable.h"
 
 /* All patterns apply to all paths of their host: their product is limited. */
 #define SCOPES_MAX 20000u

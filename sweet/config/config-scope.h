@@ -5,8 +5,10 @@
 #ifndef SWEET_CONFIG_SCOPE_H
 #define SWEET_CONFIG_SCOPE_H
 
-#include "config/config-tree.h"
-#include "config/configuration.h"
+struct config;
+struct config_tree;
+struct host;
+struct section;
 
 /* Adds the scope of all paths of a host: the section is its own, to which [path /] is added. */
 void scope_add_host(struct config_tree *tree, struct config *config, struct host *host,

@@ -2,7 +2,14 @@
 /*
  * config-startup.c - see config-startup.h.
  */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <nabc.h>
+
 #include "config/config-startup.h"
+#include "config/configuration.h"
 
 enum kind { NUMBER, SIZE, SWITCH, TEXT };
 

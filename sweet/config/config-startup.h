@@ -5,7 +5,7 @@
 #ifndef SWEET_CONFIG_STARTUP_H
 #define SWEET_CONFIG_STARTUP_H
 
-#include "config/configuration.h"
+struct config;
 
 /*
  * Returns the names of those that differ between two configurations, separated by

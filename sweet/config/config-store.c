@@ -2,6 +2,9 @@
 /*
  * config-store.c - see config-store.h: one function for each kind of field.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
@@ -9,9 +12,12 @@
 #include "auth/ip-acl.h"
 #include "base/address.h"
 #include "base/syntax.h"
+#include "coding/compress-rule.h"
+#include "config/config-key.h"
 #include "config/config-rule.h"
 #include "config/config-store.h"
 #include "config/config-value.h"
+#include "config/configuration.h"
 #include "http/mime.h"
 #include "rules/variable.h"
 #include "log/log-format.h"

@@ -6,7 +6,7 @@
 #ifndef SWEET_CONFIG_STORE_H
 #define SWEET_CONFIG_STORE_H
 
-#include "config/config-key.h"
+struct key;
 
 const char *store_text(const struct key *key, char **values, void *base, const char **wrong);
 const char *store_field_text(const struct key *key, char **values, void *base, const char **wrong);

@@ -2,14 +2,21 @@
 /*
  * config-trace.c - see config-trace.h.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
 
 #include "base/syntax.h"
+#include "config/config-key.h"
 #include "config/config-rule.h"
 #include "config/config-store.h"
 #include "config/config-trace.h"
+#include "config/config-tree.h"
+#include "config/configuration.h"
+#include "log/span-send.h"
 
 #define SHARE_PLACES 4u /* decimal places of a percentage */
 

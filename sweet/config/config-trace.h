@@ -5,8 +5,9 @@
 #ifndef SWEET_CONFIG_TRACE_H
 #define SWEET_CONFIG_TRACE_H
 
-#include "config/config-tree.h"
-#include "config/config-key.h"
+struct config;
+struct config_tree;
+struct key;
 
 /* For config-key.c. */
 const char *store_collector(const struct key *key, char **values, void *base, const char **wrong);

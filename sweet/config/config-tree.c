@@ -2,6 +2,11 @@
 /*
  * config-tree.c - see config-tree.h.
  */
+
+#include <nabc.h>
+#include <stdarg.h>
+#include <stddef.h>
+
 #include "config/config-tree.h"
 #include "config/config-key.h"
 

@@ -5,11 +5,19 @@
  * A client that writes a file where programs are run can run whatever it wants.  So the folder of a
  * path with webdav must not have, nor lie in, one whose scripts run, under whatever path.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/path-prefix.h"
 #include "config/arch.h"
+#include "config/config-tree.h"
 #include "config/config-webdav.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "tls/tls.h"
 
 /* The folder that one of the scope's paths leads to, without links where it exists. */
 static char *folder_of(const struct scope *scope, const char *path)

@@ -5,8 +5,8 @@
 #ifndef SWEET_CONFIG_WEBDAV_H
 #define SWEET_CONFIG_WEBDAV_H
 
-#include "config/config-tree.h"
-#include "config/configuration.h"
+struct config;
+struct config_tree;
 
 /* Complains of paths with webdav that are not safe; call it when all scopes are there. */
 void config_webdav_check(struct config_tree *tree, struct config *config);

@@ -3,12 +3,15 @@
  * configuration.c - see configuration.h: frees a configuration, and finds hosts and
  * paths in it.
  */
+#include <nabc.h>
 #include <string.h>
 
 #include "auth/ip-acl.h"
+#include "base/address.h"
 #include "base/path-prefix.h"
 #include "config/config-map.h"
 #include "config/configuration.h"
+#include "config/pool-config.h"
 #include "event/client-limit.h"
 #include "rules/header-rule.h"
 #include "rules/path-pattern.h"

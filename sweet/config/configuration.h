@@ -16,10 +16,7 @@
 
 #include <glib.h>
 
-#include "base/address.h"
 #include "base/slice.h"
-#include "config/pool-config.h"
-#include "event/loop.h"
 #include "program/cacheable.h"
 #include "coding/compress-rule.h"
 #include "rules/variable.h"
@@ -36,6 +33,8 @@ struct ip_acl;
 struct log_format;
 struct path_pattern;
 struct template;
+struct pool_config;
+struct sockaddr;
 
 /* For files whose name matches the pattern; NULL: for all. */
 struct cache_rule {

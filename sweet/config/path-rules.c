@@ -5,9 +5,16 @@
  * The memory is a table with one place for each hash: a path that has the place of another one
  * replaces it, so that clients cannot make it grow.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "config/path-rules.h"
+#include "rules/path-pattern.h"
 
 #define PLACES 256u	    /* a power of 2 */
 #define REMEMBERED_MAX 184u /* bytes; longer paths are not remembered */

@@ -9,11 +9,12 @@
 #ifndef SWEET_PATH_RULES_H
 #define SWEET_PATH_RULES_H
 
-#include "config/configuration.h"
-#include "rules/path-pattern.h"
-
 /* Of one thread: decisions are remembered, since they depend on host and path alone. */
 struct path_memory;
+struct config;
+struct host;
+struct path_captures;
+struct path_rule;
 
 /* NULL without memory. */
 struct path_memory *path_memory_new(void);

@@ -4,13 +4,21 @@
  * connections-per-client for each client; and which client a proxy's connection belongs to, by the
  * PROXY protocol's header.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "auth/ip-acl.h"
+#include "base/peer-addresses.h"
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "core/server.h"
+#include "event/client-limit.h"
 #include "http/proxy-protocol.h"
+#include "log/log.h"
 
 /*
  * Sends a response if the socket takes it; the caller closes the socket.  With TLS it would cost a

@@ -5,10 +5,20 @@
  * above a limit, reading pauses.
  */
 #include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
+#include "base/timer.h"
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "http/body.h"
+#include "log/log.h"
 
 static void begin_receiving(struct connection *connection)
 {

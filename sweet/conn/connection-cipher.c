@@ -7,13 +7,21 @@
  * cipher: messages are sent as on a connection without TLS.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "conn/connection-internal.h"
 #include "conn/connection-tls-internal.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "tls/tls.h"
 
 #define PIECES_MAX 4u		    /* of a record; what is in more is short, and is copied */
 #define BURST (4u * TLS_RECORD_MAX) /* bytes of data that are encrypted before they are sent */

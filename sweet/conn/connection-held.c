@@ -9,9 +9,18 @@
  * acknowledged them: the connection holds the unit until then.
  */
 #include <glib.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
 
+#include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 
 /* A unit that a response was moved off; the socket may refer to it. */
 struct lent {

@@ -23,10 +23,19 @@
 #ifndef SWEET_CONNECTION_INTERNAL_H
 #define SWEET_CONNECTION_INTERNAL_H
 
+#include <glib.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/counter.h"
 #include "base/peer-addresses.h"
-#include "conn/connection.h"
-#include "conn/output.h"
-#include "event/client-limit.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "core/server.h"
+#include "event/loop.h"
 #include "http/body.h"
 
 #define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody requested */
@@ -38,6 +47,7 @@ struct lent;
 struct connection;
 struct connection_tls;
 struct session;
+struct transaction;
 
 /* What carries the bytes of a connection: a socket, or a stream. */
 struct connection_transport {

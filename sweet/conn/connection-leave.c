@@ -9,16 +9,31 @@
  * replacement is ready.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <glib.h>
 
+#include "base/counter.h"
+#include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
+#include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/data-path.h"
+#include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/docroot.h"
+#include "files/file-cache.h"
 #include "files/spool.h"
 #include "handler/filestream.h"
 #include "handler/file-response.h"
+#include "http/range.h"
 
 #define IOVECS_MAX 4096u /* runs of memory of a response that is spooled */
 

@@ -8,10 +8,16 @@
  * for all of them.  Otherwise a client could lift the limit with another request.
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "conn/output.h"
+#include "core/transaction.h"
 #include "log/log.h"
 
 #define UNLIMITED UINT32_MAX /* of the kernel */

@@ -4,15 +4,33 @@
  * is malformed or above a limit, and passes it to the responders.
  */
 #include <assert.h>
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "auth/ip-acl.h"
+#include "base/counter.h"
 #include "base/escape.h"
+#include "base/peer-addresses.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
+#include "conn/output.h"
 #include "conn/session.h"
 #include "core/request-memory.h"
+#include "core/server.h"
+#include "core/thread-logs.h"
+#include "core/transaction.h"
 #include "handler/route.h"
+#include "http/body.h"
 #include "http/forwarded.h"
 #include "http/request-escape.h"
+#include "http/request.h"
+#include "log/log-format.h"
+#include "log/log.h"
+#include "log/span-send.h"
 
 #define WRONG_LOGGED_MAX 100 /* bytes of a wrong entry of a proxy */
 #define CLEAR_TEXT "This address expects TLS: use https."

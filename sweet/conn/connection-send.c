@@ -5,14 +5,27 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/counter.h"
+#include "base/timer.h"
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "conn/output.h"
 #include "conn/ready.h"
+#include "core/server.h"
 #include "core/socket-options.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "handler/coded-response.h"
 #include "handler/errorpage.h"
+#include "http/body.h"
+#include "log/log.h"
 
 /*
  * The end of a piece larger than this, which is more than a segment, is sent without waiting for

@@ -6,7 +6,15 @@
 #ifndef SWEET_CONNECTION_SLOW_INTERNAL_H
 #define SWEET_CONNECTION_SLOW_INTERNAL_H
 
-#include "conn/connection-internal.h"
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct connection;
+struct server;
+struct thread;
+struct transaction;
 
 /* Returns the bytes of the body in a message. */
 static inline uint64_t connection_body_bytes(const struct NC_send *message)

@@ -8,11 +8,18 @@
  * responses have left them.  If the limit is still exceeded when no response can leave its unit,
  * such connections are reset.
  */
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <glib.h>
 
+#include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
+#include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "handler/file-response.h"
 
 /* A response that has waited less for a page in a program's memory may be sent soon. */

@@ -3,11 +3,14 @@
  * connection-socket.c - the transport of a connection that has a socket, by the thread's loop.
  */
 #include <linux/sockios.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "conn/connection-internal.h"
+#include "core/server.h"
+#include "event/loop.h"
 
 static void send_message(struct connection *connection)
 {

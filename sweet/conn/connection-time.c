@@ -7,10 +7,21 @@
  * each period, so that a client cannot keep a connection with a byte now and then.  Progress is
  * measured only at the end of a period.
  */
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "base/counter.h"
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/body.h"
+#include "log/log.h"
 
 #define LEAST_RATE 500 /* bytes per second, of bodies and responses */
 #define POLL_MAX_MS 64u

@@ -6,7 +6,12 @@
 #ifndef SWEET_CONNECTION_TLS_INTERNAL_H
 #define SWEET_CONNECTION_TLS_INTERNAL_H
 
-#include "conn/connection-internal.h"
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/loop.h"
+#include "tls/tls.h"
 
 struct connection_tls {
 	struct tls_chooser chooser;

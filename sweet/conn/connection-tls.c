@@ -8,14 +8,26 @@
  * A handshake costs as much as hundreds of requests.  Each turn of the loop does some milliseconds
  * of them; other clients wait for their turn, in the order in which they came.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
+#include "base/peer-addresses.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
 #include "conn/connection-tls-internal.h"
 #include "conn/session.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "log/log.h"
 #include "tls/tls-challenge.h"
+#include "tls/tls.h"
 
 #define HANDSHAKES_NS 5000000u /* of a turn of the loop, then handshakes wait for the next */
 

@@ -18,13 +18,22 @@
  * quarter of socket-memory, or its socket is full.  A client that acknowledges more, or whose rate
  * is not known yet, is not the cause, however much its socket holds.
  */
+#include <glib.h>
+#include <nabc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/timer.h"
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "core/server.h"
 #include "core/socket-options.h"
+#include "event/loop.h"
 
 #define NEAR (16 << 10)
 #define FAR (1 << 20)

@@ -22,16 +22,33 @@
  * one thread.
  */
 #include <assert.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/counter.h"
+#include "base/peer-addresses.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
+#include "conn/connection.h"
+#include "conn/output.h"
 #include "conn/ready.h"
 #include "conn/session.h"
 #include "config/path-rules.h"
 #include "core/request-memory.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/client-limit.h"
+#include "event/loop.h"
+#include "http/body.h"
+#include "http/request.h"
+#include "log/log.h"
 
 #define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 

@@ -5,7 +5,9 @@
 #ifndef SWEET_CONNECTION_H
 #define SWEET_CONNECTION_H
 
-#include "core/server.h"
+#include <stdbool.h>
+
+struct thread;
 
 /* Call it before the thread's loop runs. */
 void connection_init(struct thread *thread);

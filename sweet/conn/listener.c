@@ -4,13 +4,21 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/timer.h"
+#include "config/configuration.h"
 #include "conn/connection.h"
 #include "conn/listener.h"
+#include "core/server.h"
 #include "core/socket-options.h"
+#include "event/loop.h"
+#include "log/log.h"
 
 #define LOG_INTERVAL_MS 10000
 #define REST_MS 50

@@ -6,7 +6,13 @@
 #ifndef SWEET_LISTENER_H
 #define SWEET_LISTENER_H
 
-#include "core/server.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/timer.h"
+#include "event/loop.h"
+
+struct thread;
 
 struct listener {
 	struct loop_accept accept;

@@ -5,7 +5,14 @@
  */
 #include <string.h>
 
+#include "base/slice.h"
 #include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/traceparent.h"
+#include "log/span-export.h"
+#include "log/span.h"
 
 static void set_text(struct span *span, enum span_text which, struct slice text)
 {

@@ -3,10 +3,20 @@
  * output-identity.c - the id of a request, which the client, programs and logs see, and the trace that
  * it belongs to.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/random-id.h"
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "http/request.h"
 #include "http/traceparent.h"
+#include "log/span-send.h"
 
 /* Whether it can stand anywhere: in a log, a variable, a file name. */
 static bool is_sane(struct slice id)

@@ -3,10 +3,26 @@
  * output-log.c - the line of an output in the access log: saves what the log wants of the request,
  * which exists only while its response is started, and writes the line at the end.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/counter.h"
+#include "base/histogram.h"
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "conn/output.h"
+#include "core/log-set.h"
+#include "core/server.h"
+#include "core/thread-logs.h"
+#include "core/transaction.h"
+#include "http/request.h"
+#include "http/traceparent.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
+#include "tls/tls.h"
 
 #define STATUS_GONE 499 /* the client disconnected; as in other servers */
 

@@ -3,9 +3,14 @@
  * output-time.c - the parts of a request's time, by the loop's clock: what is recorded costs no
  * reading of a clock.
  */
+#include <stdint.h>
 #include <stdio.h>
 
 #include "conn/output.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "log/access-line.h"
 
 static uint64_t us_between(uint64_t from, uint64_t to)
 {

@@ -3,14 +3,26 @@
  * output.c - see output.h.  An output belongs to one thread.
  */
 #include <assert.h>
+#include <glib.h>
 #include <inttypes.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
+#include "base/date.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "conn/output.h"
 #include "conn/ready.h"
+#include "core/server.h"
+#include "event/loop.h"
 #include "http/response.h"
+#include "rules/header-rule.h"
+#include "rules/path-pattern.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SPARE_MAX 0 /* not kept, so that the sanitizer detects a use after free */

@@ -7,9 +7,17 @@
 #define SWEET_OUTPUT_H
 
 #include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "core/server.h"
+#include "base/slice.h"
 #include "core/transaction.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
+
+struct request;
+struct thread;
 
 #define OUTPUT_ALIGN 64 /* bytes; the maximum of header-align */
 

@@ -5,10 +5,19 @@
  * A table with one place for each hash of an id: a unit that has the place of another one replaces
  * it, so the memory is bounded.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/date.h"
+#include "config/configuration.h"
+#include "conn/output.h"
 #include "conn/ready.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "handler/file-response.h"
 
 struct place {

@@ -12,7 +12,12 @@
 #ifndef SWEET_READY_H
 #define SWEET_READY_H
 
-#include "conn/output.h"
+#include <time.h>
+
+#include "event/loop.h"
+
+struct output;
+struct thread;
 
 #define READY_MAX LOOP_BATCHED_MAX /* bytes of head and body */
 #define READY_PLACES 128u	   /* of each thread; a power of 2 */

@@ -7,6 +7,9 @@
  * has ended one, the client may continue, but gets no more window: when that is used up, the server
  * resets the stream.
  */
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "conn/session-internal.h"

@@ -7,7 +7,16 @@
  * covers all, at a rate that no client needs: frames that ask for nothing, less those with content
  * that it gets.
  */
+
+#include <glib.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conn/connection-internal.h"
 #include "conn/session-internal.h"
+#include "core/server.h"
+#include "event/loop.h"
 
 #define USELESS_MAX 2000u /* in the period, beside what progress excuses */
 #define PERIOD_MS 10000u

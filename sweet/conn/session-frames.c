@@ -3,6 +3,10 @@
  * session-frames.c - splits what a client sends into frames (RFC 9113, section 4.1): the library
  * does not report those that it ignores.
  */
+#include <glib.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "conn/session-internal.h"

@@ -3,9 +3,17 @@
  * session-head.c - the head of a response, which comes in the syntax of HTTP/1.1, as fields of
  * HTTP/2 (RFC 9113, section 8.3.2).
  */
+#include <glib.h>
+#include <nabc.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "conn/connection-internal.h"
 #include "conn/session-internal.h"
+#include "event/loop.h"
 #include "http/field.h"
 
 #define FIELDS_USUAL 24u /* of a head; more need memory */

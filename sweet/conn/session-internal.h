@@ -21,11 +21,16 @@
 #ifndef SWEET_SESSION_INTERNAL_H
 #define SWEET_SESSION_INTERNAL_H
 
+#include <glib.h>
+#include <nabc.h>
 #include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "base/spare-memory.h"
-#include "conn/session.h"
+#include "conn/connection-internal.h"
 #include "conn/stream-head.h"
+#include "event/loop.h"
 
 /* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
 #define SESSION_STREAM_WINDOW (256 << 10)

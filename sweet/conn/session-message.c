@@ -3,9 +3,14 @@
  * session-message.c - the message of a session: bytes that were copied into blocks, and between
  * them memory of streams, by reference, until the message was sent.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
+#include "base/spare-memory.h"
 #include "conn/session-internal.h"
 
 /*

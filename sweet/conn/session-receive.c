@@ -3,7 +3,23 @@
  * session-receive.c - what a session receives: frames for its streams; those that its client must
  * not send.
  */
+
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/peer-addresses.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
 #include "conn/session-internal.h"
+#include "conn/session.h"
+#include "conn/stream-head.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "http/body.h"
+#include "log/log.h"
 
 /*
  * Requests that are started before their responses are collected: what these use is still in the

@@ -7,9 +7,22 @@
  * when the windows of the client have room and the stream is the most urgent one.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 
+#include "base/spare-memory.h"
+#include "conn/connection-internal.h"
+#include "conn/output.h"
 #include "conn/session-internal.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "log/log.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
 

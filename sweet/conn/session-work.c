@@ -4,10 +4,27 @@
  * have, so that responses that are ready at the same time leave together; or ends; or waits with a
  * timeout.
  */
+#include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 
+#include "base/peer-addresses.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
 #include "conn/session-internal.h"
+#include "conn/session.h"
+#include "conn/stream-head.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "log/log.h"
+#include "tls/tls.h"
 
 #define FRAME_DATA (TLS_RECORD_MAX - SESSION_FRAME_HEAD) /* a frame fills a record */
 

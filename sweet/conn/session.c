@@ -3,11 +3,25 @@
  * session.c - see session.h: the life of a session.  Its frames are parsed and written by
  * libnghttp2.
  */
+#include <glib.h>
+#include <nghttp2/nghttp2.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counter.h"
+#include "base/peer-addresses.h"
+#include "base/spare-memory.h"
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
 #include "conn/session-internal.h"
+#include "conn/session.h"
+#include "conn/stream-head.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "log/log.h"
 
 #define HEAD_MAX (16u << 20) /* of a response; the limits of handlers are lower */
 

@@ -5,7 +5,11 @@
 #ifndef SWEET_SESSION_H
 #define SWEET_SESSION_H
 
-#include "conn/connection-internal.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct connection;
+struct thread;
 
 #define SESSION_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113, section 3.4 */
 

@@ -5,8 +5,10 @@
  * The caller's HTTP/2 library has checked names and values as RFC 9113, section 8.2.1, requires;
  * what could change the meaning of the text is checked again.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/scan.h"
 #include "http/request.h"

@@ -9,6 +9,9 @@
 #ifndef SWEET_STREAM_HEAD_H
 #define SWEET_STREAM_HEAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/slice.h"
 
 enum stream_head_pseudo { HEAD_METHOD, HEAD_PATH, HEAD_AUTHORITY, HEAD_PSEUDOS };

@@ -4,12 +4,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/timer.h"
 #include "core/access-log.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
 #include "log/log.h"
+#include "log/template-line.h"
 
 int access_log_open(const char *where, int *fd)
 {

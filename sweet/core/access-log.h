@@ -10,8 +10,16 @@
 #ifndef SWEET_ACCESS_LOG_H
 #define SWEET_ACCESS_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/timer.h"
 #include "event/loop.h"
-#include "log/template-line.h"
+#include "log/access-line.h"
+
+struct log_format;
+struct loop;
 
 #define ACCESS_LOG_BUFFER 65536 /* bytes */
 #define ACCESS_LOG_MS 1000	/* between writes that are not urgent */

@@ -6,11 +6,16 @@
  * A table of sets with a fixed size, not a hash table of GLib: its memory is wiped at the end, and
  * the oldest entry of a set is overwritten.
  */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "auth/htpasswd.h"
 #include "core/auth-internal.h"
+#include "core/auth.h"
 
 #define REMEMBER_NS (300 * AUTH_SECOND_NS)
 

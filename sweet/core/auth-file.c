@@ -5,13 +5,19 @@
  * The users never change once they are read: a new read replaces all of them, under the lock.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include <glib.h>
 
+#include "auth/htpasswd.h"
 #include "core/auth-internal.h"
+#include "core/auth.h"
 #include "log/log.h"
 
 static bool same_version(const struct stat *a, const struct stat *b)

@@ -10,11 +10,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include <glib.h>
 
-#include "core/auth.h"
+#include "event/client-limit.h"
+
+struct auth_check;
 
 #define AUTH_THREADS 2
 #define AUTH_CHECKS_MAX 256 /* that are queued or have a thread */

@@ -7,7 +7,10 @@
 
 #include <glib.h>
 
+#include "auth/htpasswd.h"
 #include "core/auth-internal.h"
+#include "core/auth.h"
+#include "event/client-limit.h"
 
 /* At most one client for each check. */
 struct auth_client *auth_find_client_locked(struct authenticator *authenticator,

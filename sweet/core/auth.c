@@ -6,14 +6,22 @@
  * authenticator.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include <glib.h>
 
 #include "base/clock.h"
 #include "core/auth-internal.h"
+#include "core/auth.h"
+#include "event/loop.h"
 
 /* Failures that a client may have at once; then one each interval. */
 #define FAILURES 20

@@ -18,10 +18,16 @@
 #ifndef SWEET_AUTH_H
 #define SWEET_AUTH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "auth/htpasswd.h"
 #include "base/slice.h"
 #include "event/thread-pool.h"
 #include "event/client-limit.h"
+
+struct client_limits;
+struct sockaddr;
 
 #define AUTH_PASSWORD_MAX 512 /* bytes */
 

@@ -6,12 +6,20 @@
  * name has that of its option.
  */
 #include <assert.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "base/slice.h"
 #include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/cache-place.h"
+#include "core/transaction.h"
+#include "http/request.h"
 
 static_assert(CACHE_PLACE_HOST_MAX >= INET6_ADDRSTRLEN + sizeof("[]:65535"), "any address fits");
 

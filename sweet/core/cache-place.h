@@ -6,9 +6,13 @@
 #ifndef SWEET_CACHE_PLACE_H
 #define SWEET_CACHE_PLACE_H
 
-#include "config/pool-config.h"
-#include "core/transaction.h"
+#include <stdbool.h>
+
+#include "base/slice.h"
 #include "http/cachekey.h"
+
+struct pool_config;
+struct transaction;
 
 #define CACHE_PLACE_HOST_MAX 64 /* bytes of "[2001:db8::1]:8080" */
 

@@ -2,6 +2,8 @@
 /*
  * file-path.c - see file-path.h.
  */
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/file-path.h"

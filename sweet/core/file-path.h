@@ -5,6 +5,8 @@
 #ifndef SWEET_FILE_PATH_H
 #define SWEET_FILE_PATH_H
 
+#include <stdbool.h>
+
 #include "config/configuration.h"
 
 /* Returns the end of a path of that scope, relative to the folder that has its files. */

@@ -7,8 +7,10 @@
 
 #include <glib.h>
 
+#include "config/configuration.h"
 #include "core/access-log.h"
 #include "core/log-set.h"
+#include "log/log-format.h"
 
 struct log_set *log_set_hold(struct log_set *set)
 {

@@ -9,7 +9,8 @@
 
 #include <stdatomic.h>
 
-#include "config/configuration.h"
+struct config;
+struct host;
 
 struct log_set {
 	_Atomic unsigned references;

@@ -2,11 +2,19 @@
 /*
  * logs.c - see logs.h.  Only the main thread changes server->logs.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "config/configuration.h"
+#include "core/log-set.h"
 #include "core/logs.h"
+#include "core/server.h"
+#include "core/thread-logs.h"
+#include "log/log.h"
+#include "log/span-export.h"
+#include "log/span-send.h"
 
 bool logs_apply(struct server *server, struct config *config, char **why)
 {

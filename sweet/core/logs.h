@@ -5,8 +5,11 @@
 #ifndef SWEET_LOGS_H
 #define SWEET_LOGS_H
 
-#include "config/configuration.h"
-#include "core/server.h"
+#include <stdbool.h>
+
+struct config;
+struct server;
+struct thread;
 
 /*
  * Opens the logs that config names, and uses config for all threads: at the start, when the

@@ -6,10 +6,14 @@
  * that clients cannot make the memory grow.  The hash need not resist clients, who gain nothing
  * by replacing what others use: it costs time only, as much as if there were no memory.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "core/request-memory.h"
+#include "http/request.h"
 
 #define SEEN 1024u	 /* heads that came once, by their hash; a power of 2 */
 #define HASHED_FIRST 64u /* bytes of a head that are hashed: its line, as a rule, */

@@ -16,8 +16,6 @@
 
 #include <stddef.h>
 
-#include "http/request.h"
-
 struct host;
 struct scope;
 
@@ -27,6 +25,7 @@ struct scope;
 
 /* Of one thread. */
 struct request_memory;
+struct request;
 
 struct remembered {
 	const struct request *request;

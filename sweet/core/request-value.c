@@ -2,12 +2,18 @@
 /*
  * request-value.c - see request-value.h.
  */
+#include <nabc.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "config/config-map.h"
-#include "core/server.h"
+#include "config/configuration.h"
 #include "core/request-value.h"
+#include "core/transaction.h"
+#include "http/request.h"
 #include "http/uri.h"
+#include "rules/path-pattern.h"
+#include "tls/tls.h"
 
 static struct slice of_text(const char *text)
 {

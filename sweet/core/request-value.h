@@ -5,7 +5,7 @@
 #ifndef SWEET_REQUEST_VALUE_H
 #define SWEET_REQUEST_VALUE_H
 
-#include "core/transaction.h"
+#include "base/slice.h"
 #include "rules/template.h"
 
 /* A template_value(); transaction: whose request is set. */

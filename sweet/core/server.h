@@ -6,23 +6,21 @@
 #ifndef SWEET_SERVER_H
 #define SWEET_SERVER_H
 
+#include <glib.h>
+#include <nabc.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
-#include "base/counter.h"
 #include "base/date.h"
 #include "base/histogram.h"
 #include "base/random-id.h"
-#include "config/arch.h"
+#include "base/timer.h"
 #include "config/configuration.h"
 #include "core/thread-logs.h"
-#include "event/thread-pool.h"
 #include "event/loop.h"
-#include "files/file-cache-tick.h"
 #include "http/body.h"
-#include "log/log.h"
-#include "log/span-export.h"
-#include "tls/tls.h"
-#include "tls/tls-tickets.h"
 
 #define SERVER_SOFTWARE "SWEET/" PACKAGE_VERSION
 #define SERVER_THREADS_MAX 4096

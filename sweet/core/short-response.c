@@ -2,6 +2,8 @@
 /*
  * short-response.c - see short-response.h.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

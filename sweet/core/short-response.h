@@ -6,6 +6,9 @@
 #ifndef SWEET_SHORT_RESPONSE_H
 #define SWEET_SHORT_RESPONSE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/transaction.h"
 
 /* For any resource; for a file. */

@@ -4,12 +4,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/configuration.h"
 #include "core/site-tls.h"
+#include "core/site.h"
+#include "spawn/key-opener.h"
+#include "tls/tls.h"
 
 #define OPENER_ENDED "the process that opens keys has ended: restart the server"
 

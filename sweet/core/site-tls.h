@@ -5,7 +5,10 @@
 #ifndef SWEET_SITE_TLS_H
 #define SWEET_SITE_TLS_H
 
-#include "core/site.h"
+#include <glib.h>
+
+struct config;
+struct site_options;
 
 /* Opens them if an address has TLS, with a line in errors (g_free()) for each failure. */
 void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors);

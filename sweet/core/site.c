@@ -4,13 +4,22 @@
  * name it; each of them holds a reference.
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "auth/ip-acl.h"
+#include "auth/htpasswd.h"
+#include "base/symlinks.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/auth.h"
 #include "core/site.h"
 #include "core/site-tls.h"
+#include "files/docroot.h"
 #include "files/file-cache.h"
+#include "http/mime.h"
 
 static const char *folder_of(const struct scope *scope)
 {

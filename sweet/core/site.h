@@ -6,12 +6,12 @@
 #ifndef SWEET_SITE_H
 #define SWEET_SITE_H
 
-#include "config/configuration.h"
-#include "core/auth.h"
-#include "event/thread-pool.h"
-#include "files/file-cache.h"
-#include "spawn/key-opener.h"
-#include "tls/tls.h"
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config;
+struct file_cache_stat;
 
 struct site_options {
 	struct thread_pool *thread_pool;     /* NULL: only check that everything exists */

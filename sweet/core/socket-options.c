@@ -5,12 +5,16 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "config/configuration.h"
 #include "core/socket-options.h"
 #include "log/log.h"
 

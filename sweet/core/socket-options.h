@@ -6,7 +6,11 @@
 #ifndef SWEET_SOCKET_OPTIONS_H
 #define SWEET_SOCKET_OPTIONS_H
 
-#include "config/configuration.h"
+#include <nabc.h>
+#include <stdbool.h>
+
+struct config;
+struct config_sockets;
 
 #define SOCKET_OPTIONS_TEXT 160u
 

@@ -5,9 +5,13 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <nabc.h>
 
 #include "core/server.h"
 #include "core/text-response.h"
+#include "core/transaction.h"
 
 #define PIECE ((size_t)1 << 20) /* bytes of text in a unit at most */
 

@@ -10,7 +10,7 @@
 
 #include <glib.h>
 
-#include "core/transaction.h"
+struct transaction;
 
 /*
  * Makes text the body of the response, and takes it over in every case; type is a media type.

@@ -3,11 +3,18 @@
  * thread-logs.c - see thread-logs.h.  It belongs to its thread, except `coming`, where another
  * thread puts the next set.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <glib.h>
 
+#include "config/configuration.h"
+#include "core/access-log.h"
+#include "core/log-set.h"
 #include "core/thread-logs.h"
+#include "event/loop.h"
 
 /* Takes the reference of the caller to the set. */
 static void use(struct thread_logs *logs, struct log_set *set)

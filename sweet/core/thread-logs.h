@@ -5,8 +5,11 @@
 #ifndef SWEET_THREAD_LOGS_H
 #define SWEET_THREAD_LOGS_H
 
-#include "core/access-log.h"
-#include "core/log-set.h"
+#include "event/loop.h"
+
+struct access_line;
+struct log_set;
+struct loop;
 
 struct thread_logs {
 	unsigned wants; /* what is saved of a request, enum log_want; 0: all logs are off */

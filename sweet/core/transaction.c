@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "coding/compress-rule.h"
 #include "config/configuration.h"
 #include "core/transaction.h"
 #include "http/header-lines.h"

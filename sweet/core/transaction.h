@@ -24,12 +24,15 @@
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <nabc.h>
 
 #include "auth/htpasswd.h"
 #include "base/peer-addresses.h"
+#include "base/slice.h"
 #include "event/loop.h"
 #include "http/accept.h"
 #include "http/conditional.h"

@@ -12,12 +12,15 @@
 #include <stdatomic.h>
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "core/transaction.h"
 #include "dav/dav-locks.h"
 #include "dav/dav-place.h"
 #include "dav/dav-request.h"
 #include "event/thread-pool.h"
+#include "files/docroot.h"
 #include "files/filehead.h"
 
 struct dav_upload;

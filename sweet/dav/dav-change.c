@@ -4,14 +4,20 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/server.h"
+#include "config/configuration.h"
 #include "dav/dav-call.h"
+#include "dav/dav-locks.h"
 #include "dav/dav-multistatus.h"
+#include "dav/dav-place.h"
+#include "dav/dav-request.h"
 #include "dav/dav-tree.h"
+#include "files/docroot.h"
 
 /* Sets the response for the result of dav_tree_...(); status: if all is done. */
 static void conclude(struct dav_call *call, struct dav_tree *tree, int error, int status,

@@ -3,12 +3,23 @@
  * dav-check.c - what all methods of WebDAV check before they change anything: conditions and locks.
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
+#include "base/slice.h"
+#include "core/transaction.h"
 #include "dav/dav-call.h"
+#include "dav/dav-if.h"
+#include "dav/dav-locks.h"
 #include "dav/dav-multistatus.h"
+#include "dav/dav-place.h"
+#include "dav/dav-request.h"
 #include "files/docroot.h"
-#include "http/etag.h"
+#include "files/filehead.h"
+#include "http/conditional.h"
 #include "log/log.h"
 
 void dav_fail(struct dav_call *call, int status, const char *reason)

@@ -4,15 +4,21 @@
  * members.  Not of all that is below: such a request gets 403, which the RFC permits.
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "core/server.h"
+#include "config/configuration.h"
 #include "dav/dav-body.h"
 #include "dav/dav-call.h"
 #include "dav/dav-live.h"
 #include "dav/dav-multistatus.h"
+#include "dav/dav-place.h"
 #include "dav/dav-properties.h"
+#include "dav/dav-request.h"
 #include "files/read-directory.h"
+#include "http/autoindex-render.h"
 
 #define MEMBERS_MAX 10000u	  /* of a folder */
 #define TEXT_MAX ((gsize)8 << 20) /* bytes of a response */

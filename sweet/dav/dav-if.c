@@ -2,6 +2,10 @@
 /*
  * dav-if.c - see dav-if.h.  No state; the caller owns all memory.
  */
+
+#include <stddef.h>
+#include <strings.h>
+
 #include "dav/dav-if.h"
 
 struct reader {

@@ -6,6 +6,8 @@
 #ifndef SWEET_DAV_IF_H
 #define SWEET_DAV_IF_H
 
+#include <stdbool.h>
+
 #include "base/slice.h"
 
 #define DAV_IF_LISTS_MAX 32

@@ -4,17 +4,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/date.h"
+#include "config/configuration.h"
 #include "dav/dav-call.h"
 #include "dav/dav-live.h"
+#include "dav/dav-locks.h"
 #include "dav/dav-multistatus.h"
 #include "dav/dav-xml.h"
 #include "files/docroot-open.h"
 #include "files/file-cache.h"
+#include "files/filehead.h"
+#include "http/etag.h"
 
 /* --- the resource ------------------------------------------------------------------------- */
 

@@ -6,11 +6,13 @@
 #define SWEET_DAV_LIVE_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "config/configuration.h"
 #include "files/docroot.h"
 
 struct dav;
+struct scope;
 
 /* A file or folder whose properties are read. */
 struct dav_resource {

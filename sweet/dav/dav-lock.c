@@ -3,12 +3,21 @@
  * dav-lock.c - LOCK and UNLOCK (RFC 4918, sections 9.10 and 9.11).
  */
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/slice.h"
+#include "core/transaction.h"
 #include "dav/dav-body.h"
 #include "dav/dav-call.h"
 #include "dav/dav-live.h"
+#include "dav/dav-locks.h"
+#include "dav/dav-place.h"
+#include "dav/dav-request.h"
 #include "dav/dav-temp.h"
 
 static uint64_t expires_ns(const struct dav_call *call)

@@ -12,6 +12,7 @@
 #ifndef SWEET_DAV_LOCKS_H
 #define SWEET_DAV_LOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"

@@ -2,6 +2,9 @@
 /*
  * dav-multistatus.c - see dav-multistatus.h.  No state: any thread.
  */
+
+#include <string.h>
+
 #include "dav/dav-multistatus.h"
 #include "dav/dav-xml.h"
 #include "http/response.h"

@@ -4,12 +4,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "dav/dav-body.h"
 #include "dav/dav-call.h"
 #include "dav/dav-live.h"
 #include "dav/dav-multistatus.h"
+#include "dav/dav-place.h"
 #include "dav/dav-properties.h"
 #include "files/docroot-open.h"
 

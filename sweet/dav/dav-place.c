@@ -4,15 +4,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/path-prefix.h"
+#include "base/slice.h"
+#include "base/symlinks.h"
+#include "config/configuration.h"
 #include "config/path-rules.h"
 #include "core/file-path.h"
 #include "core/server.h"
+#include "core/transaction.h"
 #include "dav/dav-place.h"
 #include "files/docroot-open.h"
 #include "files/file-cache.h"
+#include "http/request.h"
 #include "http/uri.h"
+#include "rules/path-pattern.h"
 
 /* Makes what depends on path and scope. */
 static void make_names(struct dav_place *place)

@@ -9,8 +9,13 @@
 #ifndef SWEET_DAV_PLACE_H
 #define SWEET_DAV_PLACE_H
 
-#include "core/transaction.h"
+#include <stdbool.h>
+
+#include "base/slice.h"
 #include "files/docroot.h"
+
+struct scope;
+struct transaction;
 
 struct dav_place {
 	const struct scope *scope; /* NULL: the place is not set */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/types.h>
 #include <sys/xattr.h>
 
 #include "dav/dav-properties.h"

@@ -8,12 +8,23 @@
  * lost by a crash: clients that write many small files would wait for the disk at each.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/transaction.h"
 #include "dav/dav-call.h"
+#include "dav/dav-place.h"
 #include "dav/dav-properties.h"
+#include "dav/dav-request.h"
 #include "dav/dav-temp.h"
+#include "files/docroot.h"
+#include "files/filehead.h"
+#include "http/conditional.h"
+#include "http/etag.h"
 
 struct dav_upload {
 	int folder;

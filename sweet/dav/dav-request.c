@@ -3,8 +3,13 @@
  * dav-request.c - see dav-request.h.  No state.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
 
+#include "base/slice.h"
 #include "dav/dav-request.h"
+#include "http/request.h"
 
 static const struct slice names[DAV_METHODS] = {
 	[DAV_PUT] = SLICE_OF("PUT"),

@@ -5,8 +5,13 @@
 #ifndef SWEET_DAV_REQUEST_H
 #define SWEET_DAV_REQUEST_H
 
+#include <stdbool.h>
+
+#include "base/slice.h"
 #include "dav/dav-if.h"
 #include "http/conditional.h"
+
+struct request;
 
 enum dav_method {
 	DAV_PUT,

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <nabc.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

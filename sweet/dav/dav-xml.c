@@ -3,6 +3,10 @@
  * dav-xml.c - see dav-xml.h.  No state: any thread.
  */
 #include <expat.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "dav/dav-xml.h"
 

@@ -9,8 +9,8 @@
 #define SWEET_DAV_XML_H
 
 #include <glib.h>
-
-#include "base/slice.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 #define DAV_XML_DEPTH_MAX 32
 #define DAV_XML_NODES_MAX 4096 /* elements, texts and attributes */

@@ -6,16 +6,28 @@
  * disk space.
  */
 #include <assert.h>
+#include <glib.h>
+#include <nabc.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/server.h"
-#include "core/short-response.h"
 #include "core/text-response.h"
 #include "dav/dav-body.h"
 #include "dav/dav-call.h"
+#include "dav/dav-if.h"
+#include "dav/dav-locks.h"
 #include "dav/dav-multistatus.h"
+#include "dav/dav-place.h"
+#include "dav/dav-request.h"
 #include "dav/dav.h"
+#include "event/thread-pool.h"
 
 #define LOCKS_MAX 4096u
 #define PIECE ((size_t)256 << 10) /* bytes of a body that are written at a time */

@@ -9,9 +9,12 @@
 #ifndef SWEET_DAV_H
 #define SWEET_DAV_H
 
+#include <stdbool.h>
+
 #include "core/transaction.h"
 
 struct dav;
+struct request;
 
 #define DAV_ALLOW                                                                                  \
 	"Allow: GET, HEAD, OPTIONS, PUT, DELETE, MKCOL, COPY, MOVE, PROPFIND, PROPPATCH, LOCK, "   \

@@ -16,6 +16,7 @@
 
 struct client_limits;
 struct limited_client;
+struct sockaddr;
 
 /* The part of an address that identifies a client. */
 struct client_address {

@@ -10,9 +10,12 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "event/data-path.h"
 

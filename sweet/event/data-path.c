@@ -3,6 +3,7 @@
  * data-path.c - see data-path.h; and the path that sends by cache id.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 #include "event/data-path.h"

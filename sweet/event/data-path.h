@@ -16,6 +16,8 @@
 
 #include <nabc.h>
 
+struct iovec;
+
 enum data_path_kind { DATA_PATH_NABC, DATA_PATH_POSIX, DATA_PATHS };
 
 /* The hold of a range's unit: a message has one for each range, or one for all. */

@@ -14,7 +14,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/timer.h"
 #include "event/loop.h"
 
 struct loop_fd {

@@ -3,10 +3,14 @@
  * loop-bytes.c - the bytes of a message, wherever they are: in memory, in units, in a file.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "event/data-path.h"
 #include "event/loop.h"
 
 size_t loop_send_length(const struct loop_send *op)

@@ -7,6 +7,8 @@
  * receives, this is remembered.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "event/loop-backend.h"
+#include "event/loop.h"
 
 #define EVENTS 256
 #define BUFFER (32 << 10)

@@ -5,7 +5,7 @@
 #ifndef SWEET_LOOP_INTERNAL_H
 #define SWEET_LOOP_INTERNAL_H
 
-#include "event/loop-backend.h"
+struct loop;
 
 /* Runs the callbacks of completed sends, at most one turn's share. */
 void loop_complete_sends(struct loop *loop);

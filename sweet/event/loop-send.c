@@ -6,13 +6,20 @@
  * the next turn, so no callback runs inside the call that started its operation.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
 #include "base/counter.h"
+#include "event/data-path.h"
+#include "event/loop-backend.h"
 #include "event/loop-internal.h"
+#include "event/loop.h"
 
 /*
  * Maximum bytes of one message in one turn of the loop: without it, a client that

@@ -10,8 +10,13 @@
 #define SWEET_LOOP_URING_INTERNAL_H
 
 #include <liburing.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "event/loop-backend.h"
+#include "event/loop.h"
+
+struct loop;
 
 enum type { TYPE_NONE, TYPE_ACCEPT, TYPE_RECEIVE, TYPE_WATCH, TYPE_ROOM, TYPE_SEND };
 

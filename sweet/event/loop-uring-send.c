@@ -12,13 +12,20 @@
  * so a descriptor is closed after both have completed, or the body might go to another socket.
  */
 #include <errno.h>
+#include <liburing.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
+#include "event/loop-backend.h"
 #include "event/loop-uring-internal.h"
+#include "event/loop.h"
 
 /*
  * Pending sends: as many as a turn starts.  After a burst of requests their completions are

@@ -8,7 +8,10 @@
  * whether the running kernel permits it.
  */
 #include <errno.h>
+#include <liburing.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "event/loop-backend.h"
 #include "event/loop-uring-internal.h"
+#include "event/loop.h"
 
 /*
  * Completions in a turn: the next turn finishes what they start, so few operations

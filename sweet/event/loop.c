@@ -4,6 +4,7 @@
  * descriptor, timers, tasks from other threads.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,11 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/timer.h"
+#include "event/data-path.h"
+#include "event/loop-backend.h"
 #include "event/loop-internal.h"
+#include "event/loop.h"
 
 static _Thread_local struct loop *present; /* the loop that this thread runs */
 

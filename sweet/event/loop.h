@@ -12,14 +12,13 @@
 #ifndef SWEET_LOOP_H
 #define SWEET_LOOP_H
 
+#include <nabc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include "base/timer.h"
-#include "event/data-path.h"
+#include <sys/uio.h>
 
 struct loop;
 
@@ -47,6 +46,8 @@ struct loop_file {
 };
 
 struct loop_send;
+struct data_path;
+struct timer;
 
 /* Encrypts what is sent on a socket. */
 struct loop_cipher {

@@ -9,8 +9,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include "files/compressor.h"
 #include "coding/encoder.h"

@@ -10,6 +10,9 @@
 #define SWEET_COMPRESSOR_H
 
 #include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "http/accept.h"
 

@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>

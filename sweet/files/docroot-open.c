@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/symlinks.h"
 #include "files/docroot-open.h"
 
 /* Opens a name of a folder. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "files/docroot-open.h"
+#include "files/docroot.h"
 
 #define STABLE_NS 20000000 /* the timestamps of files may have the resolution of a timer tick */
 

@@ -14,12 +14,22 @@
 #ifndef SWEET_FILE_CACHE_INTERNAL_H
 #define SWEET_FILE_CACHE_INTERNAL_H
 
+#include <nabc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
+#include "event/thread-pool.h"
+#include "files/docroot.h"
 #include "files/file-cache-read.h"
 #include "files/file-cache.h"
+#include "files/filehead.h"
+#include "http/accept.h"
 
 #define FILE_CACHE_PASSING ((size_t)1 << 20) /* maximum of a unit for one request */
 #define FILE_CACHE_TRIES 5		     /* attempts to read a stable file */

@@ -7,6 +7,8 @@
  * (RWF_NOWAIT), up to a limit, so that the loop can serve other requests.
  */
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

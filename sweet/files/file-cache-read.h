@@ -11,6 +11,8 @@
 #define SWEET_FILE_CACHE_READ_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include <nabc.h>
 

@@ -7,7 +7,22 @@
  * Without the cache of paths, the opened file's identity finds it.  Two requests
  * that miss it at the same time read the file twice.
  */
+
+#include <errno.h>
+#include <glib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
+
+#include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/docroot.h"
 #include "files/file-cache-internal.h"
+#include "files/file-cache-read.h"
+#include "files/file-cache.h"
+#include "http/mime.h"
 
 /* Copies what known has of a file, without its unit. */
 static void take_known(struct file_cache_entry *entry, struct file_cache_entry *known)

@@ -7,6 +7,11 @@
  * names that stay.  Therefore the hash has a random key, one for all tables of the
  * process.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,6 +21,11 @@
 #include "base/clock.h"
 #include "base/siphash.h"
 #include "files/file-cache-internal.h"
+#include "files/file-cache-read.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
+#include "http/accept.h"
+#include "http/mime.h"
 
 #define ENTRIES_MAX 100000u
 #define DESCRIPTORS_SHARE 8 /* this fraction of the descriptors may be open files of the table */

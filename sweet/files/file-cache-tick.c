@@ -8,11 +8,16 @@
  * not matter which users got the entry from the place and which from the table
  * (after waiting): the number of references is right in both cases.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "event/loop.h"
 #include "files/file-cache-tick.h"
+#include "files/file-cache.h"
+#include "http/accept.h"
 
 #define PLACES 64u /* files in a turn; further files use the table */
 

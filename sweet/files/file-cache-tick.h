@@ -11,9 +11,15 @@
 #ifndef SWEET_FILE_CACHE_TICK_H
 #define SWEET_FILE_CACHE_TICK_H
 
-#include "files/file-cache.h"
+#include <stdbool.h>
+
+#include "http/accept.h"
 
 struct file_cache_tick;
+struct file_cache;
+struct file_cache_entry;
+struct file_cache_waiter;
+struct loop;
 
 struct file_cache_tick *file_cache_tick_open(struct loop *loop);
 

@@ -6,11 +6,23 @@
  * A variant is made once for a version of a file, and ends with it.  If its unit was
  * evicted, its file leaves the table, and the next request begins again.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/holds.h"
+#include "files/compressor.h"
+#include "files/docroot.h"
 #include "files/file-cache-internal.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
+#include "http/accept.h"
 
 #define AGAIN_NS UINT64_C(10000000000) /* time between two attempts that fail */
 

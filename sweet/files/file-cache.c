@@ -3,6 +3,14 @@
  * file-cache.c - see file-cache.h: requests for a file, the lookup by path, and
  * waiters while a file is looked up and read.
  */
+#include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +19,14 @@
 
 #include "base/clock.h"
 #include "base/holds.h"
+#include "event/loop.h"
+#include "event/thread-pool.h"
 #include "files/file-cache-internal.h"
+#include "files/file-cache-read.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
+#include "http/mime.h"
+#include "http/request.h"
 
 #define SIBLINGS_NS 1000000000 /* how long a result of the search for siblings is valid */
 

@@ -23,15 +23,19 @@
 #ifndef SWEET_FILE_CACHE_H
 #define SWEET_FILE_CACHE_H
 
-#include "event/thread-pool.h"
-#include "files/compressor.h"
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/loop.h"
 #include "files/docroot.h"
-#include "files/filehead.h"
 #include "http/accept.h"
-#include "http/mime.h"
 
 struct file_cache;
 struct file_cache_entry;
+struct filehead;
+struct loop;
 
 /* The system's copy of a file in a unit.  In the order of the values of "page-cache". */
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_DROP, PAGE_CACHE_BYPASS };

@@ -2,9 +2,12 @@
 /*
  * filehead.c - see filehead.h.  No state; the caller owns the head.
  */
+#include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/date.h"
+#include "files/docroot.h"
 #include "files/filehead.h"
 
 void filehead_write_coded(struct filehead *head, const struct file_version *version, uint64_t size,

@@ -6,9 +6,13 @@
 #ifndef SWEET_FILEHEAD_H
 #define SWEET_FILEHEAD_H
 
+#include <stdint.h>
+#include <time.h>
+
 #include "base/slice.h"
-#include "files/docroot.h"
 #include "http/etag.h"
+
+struct file_version;
 
 #define FILEHEAD_MAX 352 /* bytes */
 

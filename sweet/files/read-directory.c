@@ -6,12 +6,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "files/docroot.h"
 #include "files/read-directory.h"
+#include "http/autoindex-render.h"
 
 /* Returns true if a request can name it: uri.c refuses control characters. */
 static bool can_be_asked_for(const char *name)

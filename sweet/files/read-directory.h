@@ -6,9 +6,9 @@
 #define SWEET_READ_DIRECTORY_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "files/docroot.h"
-#include "http/autoindex-render.h"
 
 struct directory {
 	struct autoindex_entry *entries;

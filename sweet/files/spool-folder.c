@@ -8,18 +8,22 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include "files/spool-folder.h"
+#include "files/spool.h"
 
 #define NAMES_TRIED 16
 

@@ -5,7 +5,7 @@
 #ifndef SWEET_SPOOL_FOLDER_H
 #define SWEET_SPOOL_FOLDER_H
 
-#include "files/spool.h"
+struct spools_options;
 
 /*
  * Opens the operator's folder, or the first usable one of the defaults.  Returns a

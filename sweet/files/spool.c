@@ -14,7 +14,9 @@
 
 #include <glib.h>
 
+#include "event/thread-pool.h"
 #include "files/spool-folder.h"
+#include "files/spool.h"
 
 #define RESERVE 4 /* this fraction is reserved for bodies that cannot wait elsewhere */
 

@@ -21,10 +21,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "event/thread-pool.h"
-
 struct spools;
 struct spool;
+struct loop;
+struct thread_pool;
 
 struct spools_options {
 	const char *folder; /* NULL: see spools_open() */

@@ -6,14 +6,22 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/server.h"
 #include "core/text-response.h"
+#include "event/thread-pool.h"
 #include "files/docroot.h"
+#include "files/file-cache.h"
 #include "files/read-directory.h"
 #include "handler/autoindex.h"
 #include "http/accept.h"
+#include "http/request.h"
+#include "log/log.h"
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */
 

@@ -5,8 +5,12 @@
 #ifndef SWEET_AUTOINDEX_H
 #define SWEET_AUTOINDEX_H
 
+#include <stdbool.h>
+
 #include "core/transaction.h"
 #include "http/autoindex-render.h"
+
+struct request;
 
 #define AUTOINDEX_MAX 10000 /* entries of a listing at most */
 

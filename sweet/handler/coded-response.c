@@ -13,12 +13,24 @@
  * client to see what it wrote.  Each step takes a limited number of bytes, so that other connections
  * have their turn.  A responder is never asked from within its own done().
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "coding/compress-rule.h"
+#include "coding/encoder.h"
+#include "config/configuration.h"
 #include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "handler/coded-response.h"
 #include "coding/coded-head.h"
+#include "http/accept.h"
 
 #define STEP_MAX ((size_t)64 << 10)    /* bytes that are encoded before something is sent */
 #define OUTPUT_MAX ((size_t)1 << 20)   /* bytes of one piece; the encoders' buffers are smaller */

@@ -6,8 +6,8 @@
 #ifndef SWEET_CODED_RESPONSE_H
 #define SWEET_CODED_RESPONSE_H
 
-#include "core/transaction.h"
-#include "coding/encoder.h"
+struct encoder;
+struct transaction;
 
 /*
  * Call it for a response of a program before anything is sent.  Changes it if it is to be

@@ -6,14 +6,24 @@
  * The lines of the head (WWW-Authenticate, Allow, Retry-After) stay.
  */
 #include <assert.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/slice.h"
 #include "config/path-rules.h"
 #include "core/server.h"
+#include "event/loop.h"
+#include "files/docroot.h"
+#include "files/file-cache-tick.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
 #include "handler/errorpage.h"
 #include "http/header-lines.h"
+#include "rules/path-pattern.h"
 
 /* Lies in the transaction's scratch memory. */
 struct page {

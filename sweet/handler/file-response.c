@@ -5,14 +5,25 @@
  * The unit of a file, or ranges of it, are sent without a copy; texts are inserted between ranges.
  * filestream.c sends a file without a unit, after the same choice of ranges.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/slice.h"
 #include "core/server.h"
+#include "files/docroot.h"
+#include "files/file-cache-tick.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
 #include "handler/filestream.h"
 #include "handler/file-response.h"
+#include "http/conditional.h"
+#include "http/multipart.h"
+#include "http/range.h"
 
 /* The last bytes of head_buffer are reserved for texts between ranges. */
 #define HEAD_ROOM (TRANSACTION_HEAD_MAX - MULTIPART_PART_MAX)

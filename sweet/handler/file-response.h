@@ -6,8 +6,13 @@
 #ifndef SWEET_FILE_RESPONSE_H
 #define SWEET_FILE_RESPONSE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/transaction.h"
-#include "files/file-cache.h"
+
+struct file_cache;
+struct file_cache_entry;
 
 /*
  * Saves the conditions and ranges of the request while it exists.  Returns false if that fails;

@@ -13,15 +13,29 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <glib.h>
 
+#include "config/configuration.h"
 #include "core/server.h"
+#include "event/data-path.h"
+#include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/docroot.h"
+#include "files/file-cache-tick.h"
+#include "files/file-cache.h"
 #include "files/pagecache.h"
 #include "files/spool.h"
 #include "handler/filestream.h"
+#include "http/body.h"
+#include "http/range.h"
+#include "log/log.h"
 
 #define PAGE ((size_t)4096)
 #define HELD_BACK ((size_t)16 << 10) /* bytes at the end that are always copied into memory */

@@ -15,10 +15,16 @@
 #ifndef SWEET_FILESTREAM_H
 #define SWEET_FILESTREAM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/transaction.h"
-#include "files/file-cache.h"
+#include "http/range.h"
 
 struct spool;
+struct file_cache;
+struct file_cache_entry;
+struct file_version;
 
 /* Callbacks of the code that chooses the response; on the transaction's thread. */
 struct filestream_owner {

@@ -2,8 +2,15 @@
 /*
  * local-redirect.c - see local-redirect.h.
  */
-#include "core/server.h"
+
+#include <nabc.h>
+#include <stdbool.h>
+
+#include "base/slice.h"
+#include "core/transaction.h"
 #include "handler/local-redirect.h"
+#include "http/request.h"
+#include "log/log.h"
 
 #define REDIRECTS_MAX 10
 

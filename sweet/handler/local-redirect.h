@@ -7,8 +7,12 @@
 #define SWEET_LOCAL_REDIRECT_H
 
 #include <glib.h>
+#include <stdbool.h>
 
-#include "core/transaction.h"
+#include "base/slice.h"
+
+struct request;
+struct transaction;
 
 /*
  * Makes a GET or HEAD request for target, a path with a query, with the fields of the request's

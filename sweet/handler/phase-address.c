@@ -3,7 +3,8 @@
  * phase-address.c - the keys allow and deny: which client addresses the scope serves.
  */
 #include "auth/ip-acl.h"
-#include "core/server.h"
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 
 enum phase phase_address(struct transaction *transaction)

@@ -3,14 +3,19 @@
  * phase-folder.c - paths of folders without the slash at their end: what is in a folder, and its
  * index, are below the slash.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "backend/cgi-env.h"
-#include "core/server.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/short-response.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/static.h"
 #include "http/redirect.h"
+#include "http/request.h"
 
 /* Whether an index is a script of the pool: else no folder is looked for. */
 static bool has_index(const struct scope *scope, const struct pool_config *pool)

@@ -3,11 +3,13 @@
  * phase-handler.c - chooses what responds: the pool that is mounted at the path, the pool of the
  * scope, or a file.
  */
-#include "core/server.h"
+#include "config/configuration.h"
 #include "core/short-response.h"
+#include "core/transaction.h"
 #include "dav/dav.h"
 #include "handler/phase.h"
 #include "handler/static.h"
+#include "http/request.h"
 
 /* Other methods than GET and HEAD, where clients may write. */
 static enum respond write_files(struct transaction *transaction)

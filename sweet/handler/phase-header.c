@@ -3,9 +3,16 @@
  * phase-header.c - the key header, if its values have variables: what stands for them is known only
  * as long as the request is.
  */
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "config/configuration.h"
 #include "core/request-value.h"
-#include "core/server.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "http/request.h"
+#include "rules/header-rule.h"
 
 /* Returns false if the fields become too long: then there are none of them. */
 static bool expand(struct transaction *transaction)

@@ -3,8 +3,14 @@
  * phase-internal.c - the key internal: for clients the path does not exist; a rewrite, try-files and
  * programs lead to it, and programs to such paths only.
  */
-#include "core/server.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "log/log.h"
 
 enum phase phase_internal(struct transaction *transaction)
 {

@@ -5,9 +5,12 @@
  *
  * Of other methods, a pool can name those that its programs know: phase-pool.c refuses the rest.
  */
-#include "core/server.h"
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/short-response.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "http/request.h"
 
 enum phase phase_method(struct transaction *transaction)
 {

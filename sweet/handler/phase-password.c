@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/auth.h"
 #include "core/server.h"
 #include "core/short-response.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "http/request.h"
 
 /* A request that waits for the check of its password. */
 struct wait {

@@ -2,10 +2,20 @@
 /*
  * phase-pool.c - a pool responds: with the client's request, or with what request-header makes of it.
  */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "backend/cache-lookup.h"
+#include "coding/compress-rule.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/request-value.h"
-#include "core/server.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "http/accept.h"
+#include "http/request.h"
 #include "rules/request-rule.h"
 
 /* Looks up with the request that the scope's rules make of the client's. */

@@ -3,9 +3,15 @@
  * phase-rate.c - the key request-rate: refuses requests above the rate that the scope permits to
  * each client, and says when to try again.
  */
+
+#include <stdint.h>
+
+#include "config/configuration.h"
 #include "core/server.h"
 #include "core/short-response.h"
+#include "core/transaction.h"
 #include "event/client-limit.h"
+#include "event/loop.h"
 #include "handler/phase.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -2,11 +2,19 @@
 /*
  * phase-redirect.c - the key redirect: sends the client to another URL.
  */
+
+#include <glib.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/request-value.h"
-#include "core/server.h"
 #include "core/short-response.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/redirect.h"
+#include "http/request.h"
+#include "rules/template.h"
 
 static enum phase to_tls(struct transaction *transaction)
 {

@@ -3,12 +3,17 @@
  * phase-rewrite.c - the key rewrite: changes the path to another one of the same host, whose rules
  * the request has to pass too.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "core/server.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 #include "core/request-value.h"
 #include "http/uri.h"
+#include "rules/template.h"
 
 /* Replaces the scope's prefix by its replacement; returns false if the path becomes too long. */
 static bool rewrite(struct transaction *transaction)

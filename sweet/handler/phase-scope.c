@@ -2,9 +2,16 @@
 /*
  * phase-scope.c - finds the scope of the path, whose rules apply.
  */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "config/configuration.h"
 #include "config/path-rules.h"
 #include "core/server.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "log/log.h"
 
 static enum phase refuse(struct transaction *transaction, struct path_rule *rule)
 {

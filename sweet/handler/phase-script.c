@@ -6,9 +6,11 @@
  * Only a script that exists gets to the pool: an application that runs scripts must not be asked to
  * look for one.  Its source is never sent (static.c).
  */
+#include <stdbool.h>
 #include <string.h>
 
-#include "core/server.h"
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/static.h"
 

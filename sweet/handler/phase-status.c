@@ -3,9 +3,11 @@
  * phase-status.c - the status page.  It has its own list of addresses and comes before the rules of
  * all scopes, so that no rule of a site hides it from monitoring.
  */
-#include "core/server.h"
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/status.h"
+#include "http/request.h"
 
 enum phase phase_status(struct transaction *transaction)
 {

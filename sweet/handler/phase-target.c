@@ -2,9 +2,16 @@
 /*
  * phase-target.c - decodes the path and finds the host, whose rules for TLS apply.
  */
-#include "core/server.h"
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
+#include "http/request.h"
 #include "http/uri.h"
+#include "tls/tls.h"
 
 bool phase_target_keeps_policy(const struct transaction *transaction)
 {

@@ -5,9 +5,11 @@
  *
  * A request is tried once: the path that answers instead must exist.
  */
+#include <stdbool.h>
 #include <string.h>
 
-#include "core/server.h"
+#include "config/configuration.h"
+#include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/static.h"
 

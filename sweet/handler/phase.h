@@ -15,8 +15,12 @@
 #ifndef SWEET_PHASE_H
 #define SWEET_PHASE_H
 
-#include "config/pool-config.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "core/transaction.h"
+
+struct pool_config;
 
 enum phase {
 	PHASE_NOW = RESPOND_NOW, /* the response is ready */

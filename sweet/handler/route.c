@@ -6,15 +6,20 @@
  * Everything runs on the transaction's thread.  A phase that has to wait for another thread returns
  * PHASE_LATER and calls proceed() when it knows that the request passes.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "core/request-memory.h"
-#include "core/server.h"
 #include "handler/local-redirect.h"
 #include "handler/phase.h"
 #include "handler/route.h"
 #include "handler/static.h"
 #include "handler/status.h"
+#include "http/request.h"
+#include "rules/path-pattern.h"
 
 enum row {
 	METHOD,	  /* refuses methods that no resource supports */

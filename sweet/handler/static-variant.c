@@ -2,12 +2,24 @@
 /*
  * static-variant.c - see static-variant.h.  Runs on the transaction's thread.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/slice.h"
+#include "coding/compress-rule.h"
+#include "config/configuration.h"
 #include "core/server.h"
+#include "core/transaction.h"
+#include "files/docroot.h"
+#include "files/file-cache-tick.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
 #include "handler/static-variant.h"
+#include "http/accept.h"
+#include "http/conditional.h"
 
 #if GLIB_CHECK_VERSION(2, 70, 0)
 #define fits g_pattern_spec_match_string

@@ -6,8 +6,12 @@
 #ifndef SWEET_STATIC_VARIANT_H
 #define SWEET_STATIC_VARIANT_H
 
-#include "core/transaction.h"
-#include "files/file-cache.h"
+#include <stdbool.h>
+
+#include "http/accept.h"
+
+struct file_cache_entry;
+struct transaction;
 
 /* Returns the first rule for Cache-Control that the file name of the path matches, or NULL. */
 const struct cache_rule *static_cache_rule(const struct transaction *transaction);

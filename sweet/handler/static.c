@@ -9,19 +9,27 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/slice.h"
+#include "coding/compress-rule.h"
+#include "config/configuration.h"
 #include "core/file-path.h"
 #include "core/server.h"
+#include "files/docroot.h"
+#include "files/file-cache-tick.h"
+#include "files/file-cache.h"
 #include "handler/autoindex.h"
 #include "handler/file-response.h"
 #include "handler/static-variant.h"
 #include "handler/static.h"
 #include "http/accept.h"
 #include "http/redirect.h"
+#include "log/log.h"
 
 /* Lies in the transaction's scratch memory. */
 struct wait {

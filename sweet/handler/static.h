@@ -5,6 +5,8 @@
 #ifndef SWEET_STATIC_H
 #define SWEET_STATIC_H
 
+#include <stdbool.h>
+
 #include "core/transaction.h"
 
 /* Whether the path has a name that is not served because it begins with a dot. */

@@ -6,10 +6,16 @@
 #ifndef SWEET_STATUS_DATA_H
 #define SWEET_STATUS_DATA_H
 
+#include <nabc.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
 #include "core/server.h"
 #include "core/socket-options.h"
 #include "files/compressor.h"
+#include "files/file-cache.h"
 #include "files/spool.h"
+#include "log/span-export.h"
 #include "respcache/respcache.h"
 
 #define STATUS_ROUTES_MAX 16u

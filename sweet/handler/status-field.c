@@ -3,8 +3,13 @@
  * status-field.c - see status-field.h.  The table has the order of the metrics: rows of one metric,
  * and rows of one JSON object, are adjacent.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "core/server.h"
+#include "handler/status-data.h"
 #include "handler/status-field.h"
 
 #define AT(field) offsetof(struct status_data, field)

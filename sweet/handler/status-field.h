@@ -6,7 +6,11 @@
 #ifndef SWEET_STATUS_FIELD_H
 #define SWEET_STATUS_FIELD_H
 
-#include "handler/status-data.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct status_data;
 
 struct status_field {
 	const char *group;  /* object in the JSON text; NULL: not in the JSON text */

@@ -3,9 +3,15 @@
  * status-json.c - see status-json.h.  Each object has its own line, for human readers.  No I/O and
  * no state.
  */
+#include <nabc.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/histogram.h"
 #include "base/json.h"
+#include "core/server.h"
+#include "files/file-cache.h"
+#include "handler/status-data.h"
 #include "handler/status-field.h"
 #include "handler/status-json.h"
 

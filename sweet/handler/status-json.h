@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "handler/status-data.h"
+struct status_data;
 
 GString *status_json(const struct status_data *data);
 

@@ -3,8 +3,14 @@
  * status-metrics.c - see status-metrics.h.  Units are seconds and bytes, as is usual for this
  * format.  No I/O and no state.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/histogram.h"
+#include "handler/status-data.h"
 #include "handler/status-field.h"
 #include "handler/status-metrics.h"
 

@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "handler/status-data.h"
+struct status_data;
 
 #define STATUS_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 

@@ -6,6 +6,7 @@
 #define SWEET_STATUS_PAGE_H
 
 #include <glib.h>
+#include <stddef.h>
 
 /* The text of status.html; the build generates status-html.c. */
 extern const unsigned char status_html[];

@@ -3,6 +3,10 @@
  * status.c - see status.h.  Runs on the thread of the request, and adds up the counters of all
  * threads without waiting for them.
  */
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
@@ -13,15 +17,31 @@
 
 #include "auth/ip-acl.h"
 #include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/worker-channel.h"
 #include "backend/worker.h"
 #include "base/clock.h"
+#include "base/histogram.h"
+#include "base/slice.h"
+#include "config/arch.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/socket-options.h"
 #include "core/text-response.h"
+#include "event/data-path.h"
+#include "event/loop.h"
+#include "files/compressor.h"
+#include "files/spool.h"
+#include "handler/status-data.h"
 #include "handler/status-json.h"
 #include "handler/status-metrics.h"
 #include "handler/status-page.h"
 #include "handler/status.h"
+#include "http/request.h"
+#include "log/span-export.h"
+#include "respcache/respcache.h"
 
 #define PREFIX "/.sweet/"
 

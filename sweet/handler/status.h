@@ -11,6 +11,8 @@
 #ifndef SWEET_STATUS_H
 #define SWEET_STATUS_H
 
+#include <stdbool.h>
+
 #include "core/transaction.h"
 
 /* Whether the path is one of these. */

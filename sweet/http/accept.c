@@ -5,8 +5,13 @@
  * An element with an invalid weight counts as refused: it is safe to omit what a
  * client may not accept.
  */
+
+#include <stddef.h>
+
+#include "base/slice.h"
 #include "http/accept.h"
 #include "http/field.h"
+#include "http/request.h"
 
 #define BEST 1000    /* weights are in thousandths */
 #define NOT_NAMED -1 /* no element names it */

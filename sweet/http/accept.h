@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/request.h"
+struct request;
 
 /* Codings that a precompressed copy of a file can have; the best one first. */
 enum coding { CODING_BR, CODING_ZSTD, CODING_GZIP, CODINGS };

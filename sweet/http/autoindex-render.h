@@ -9,6 +9,7 @@
 #define SWEET_AUTOINDEX_RENDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <glib.h>

@@ -11,10 +11,15 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
 
 #include <nabc.h>
 
+#include "base/slice.h"
 #include "http/body.h"
 
 #define ROOM_FIRST 4096 /* bytes */

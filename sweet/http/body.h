@@ -8,11 +8,16 @@
 #define SWEET_BODY_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include <nabc.h>
 
 #include "http/chunked.h"
 #include "http/request.h"
+
+struct NC_hold;
 
 /* Bytes of bodies in memory, of all threads together. */
 struct body_budget {

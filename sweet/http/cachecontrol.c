@@ -6,6 +6,10 @@
  * An error is read as "do not store": an additional request to the worker is slow,
  * but another user's page is a leak.
  */
+
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/syntax.h"
 #include "http/cachecontrol.h"
 #include "http/field.h"

@@ -6,6 +6,7 @@
 #ifndef SWEET_CACHECONTROL_H
 #define SWEET_CACHECONTROL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"

@@ -6,6 +6,10 @@
  * section 5.3).  A field that is present begins with ':' here, to distinguish an
  * empty value from an absent field.
  */
+
+#include <string.h>
+#include <strings.h>
+
 #include "http/cachekey.h"
 
 #define SCHEME "http://"

@@ -10,6 +10,10 @@
 #ifndef SWEET_CACHEKEY_H
 #define SWEET_CACHEKEY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
 #include "http/request.h"
 
 #define CACHEKEY_HOST_MAX 260 /* bytes, with a port */

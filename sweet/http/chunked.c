@@ -11,6 +11,10 @@
  * are hex digits only, blanks occur only where an extension may have them.
  * Extensions and trailers are checked and dropped.
  */
+
+#include <stdbool.h>
+
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/chunked.h"
 

@@ -6,10 +6,11 @@
 #ifndef SWEET_CHUNKED_H
 #define SWEET_CHUNKED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/slice.h"
+struct slice;
 
 #define CHUNKED_DIGITS_MAX 15	    /* of a chunk's size */
 #define CHUNKED_EXTENSIONS_MAX 4096 /* bytes, of all chunks of a body together */

@@ -5,10 +5,14 @@
  */
 #include <assert.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "base/date.h"
+#include "base/slice.h"
 #include "http/conditional.h"
 #include "http/etag.h"
+#include "http/request.h"
 
 static_assert(CONDITIONS_TEXT_MAX <= USHRT_MAX, "places in the text fit");
 

@@ -6,9 +6,12 @@
 #ifndef SWEET_CONDITIONAL_H
 #define SWEET_CONDITIONAL_H
 
+#include <stdbool.h>
 #include <time.h>
 
-#include "http/request.h"
+#include "base/slice.h"
+
+struct request;
 
 enum condition {
 	CONDITION_MATCH,

@@ -8,6 +8,9 @@
  * once for a version, not for each request.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "http/etag.h"
 

@@ -6,6 +6,7 @@
 #ifndef SWEET_ETAG_H
 #define SWEET_ETAG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"

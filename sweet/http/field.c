@@ -5,6 +5,11 @@
  * A program's lines are as untrusted as a client's: a line that could end the head
  * early, or that clients could read in two ways, is refused.
  */
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
 #include "base/syntax.h"
 #include "http/field.h"
 

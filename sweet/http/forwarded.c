@@ -6,11 +6,14 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "http/field.h"
 #include "http/forwarded.h"
 #include "http/request-internal.h"
+#include "http/request.h"
 
 /* The elements of a list that may be in several fields; only the last ones are kept. */
 struct hops {

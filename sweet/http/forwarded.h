@@ -7,9 +7,12 @@
 #define SWEET_FORWARDED_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
-#include "http/request.h"
+#include "base/slice.h"
+
+struct request;
 
 /* In the order of the values of "forwarded". */
 enum forwarded_fields { FORWARDED_X, FORWARDED_STANDARD };

@@ -2,6 +2,9 @@
 /*
  * header-lines.c - see header-lines.h.  Pure.
  */
+
+#include <string.h>
+
 #include "http/header-lines.h"
 
 bool header_next(struct slice *rest, struct slice *line, struct slice *name)

@@ -6,6 +6,9 @@
 #ifndef SWEET_HEADER_LINES_H
 #define SWEET_HEADER_LINES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/slice.h"
 
 /*

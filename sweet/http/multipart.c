@@ -8,7 +8,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "http/multipart.h"
 
 void multipart_init(struct multipart *multipart, struct slice type, uint64_t size,

@@ -6,7 +6,13 @@
 #ifndef SWEET_MULTIPART_H
 #define SWEET_MULTIPART_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
 #include "http/range.h"
+
+struct range_set;
 
 #define MULTIPART_BOUNDARY 24  /* bytes */
 #define MULTIPART_TYPE_MAX 128 /* bytes */

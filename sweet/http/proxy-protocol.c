@@ -7,6 +7,7 @@
  * refused: after an error, any following byte could be read as an address.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -2,6 +2,9 @@
 /*
  * range.c - see range.h.  No state, no allocation: any thread may call it.
  */
+
+#include <stdbool.h>
+
 #include "http/range.h"
 
 #define OVERLAPS_MAX 2 /* RFC 9110, section 14.2: more overlaps are an attack, or an error */

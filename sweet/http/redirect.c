@@ -2,7 +2,9 @@
 /*
  * redirect.c - see redirect.h.
  */
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "http/redirect.h"
 #include "http/uri.h"

@@ -6,6 +6,8 @@
 #ifndef SWEET_REDIRECT_H
 #define SWEET_REDIRECT_H
 
+#include <stddef.h>
+
 #include "base/slice.h"
 
 /*

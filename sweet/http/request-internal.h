@@ -7,7 +7,9 @@
 #define SWEET_REQUEST_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/slice.h"
 #include "http/request.h"
 
 #define REQUEST_LEADING_LINES 4 /* empty lines accepted before a request line */

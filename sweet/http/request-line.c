@@ -5,11 +5,17 @@
  */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/scan.h"
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/request-internal.h"
+#include "http/request.h"
 
 #define VERSION_LENGTH 10 /* "HTTP/1.1\r\n" */
 

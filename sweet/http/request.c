@@ -10,11 +10,15 @@
  * folded lines, blanks before a colon, and any ambiguity about the length of a
  * body.
  */
+#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/scan.h"
+#include "base/syntax.h"
 #include "http/field.h"
 #include "http/request-internal.h"
+#include "http/request.h"
 
 size_t request_head_length(const char *data, size_t length, size_t seen)
 {

@@ -8,6 +8,7 @@
 #ifndef SWEET_REQUEST_H
 #define SWEET_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -7,6 +7,7 @@
  * filter drops or refuses fields that could end the head early or contradict the
  * body.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "http/field.h"

@@ -5,6 +5,8 @@
 #ifndef SWEET_RESPONSE_H
 #define SWEET_RESPONSE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"

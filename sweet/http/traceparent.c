@@ -2,6 +2,8 @@
 /*
  * traceparent.c - see traceparent.h.
  */
+#include "base/slice.h"
+#include "http/request.h"
 #include "http/traceparent.h"
 
 /* Only lower case is valid. */

@@ -7,9 +7,10 @@
 #define SWEET_TRACEPARENT_H
 
 #include <stdbool.h>
+#include <string.h>
 
-#include "base/slice.h"
-#include "http/request.h"
+struct request;
+struct slice;
 
 #define TRACEPARENT_LENGTH 55 /* "00-TRACE-PARENT-FLAGS": 32, 16 and 2 hexadecimal digits */
 #define TRACEPARENT_TRACE 3   /* where the trace's id begins */

@@ -7,6 +7,8 @@
  * decoding, so that "%2e%2e" is treated exactly as "..".
  */
 #include <limits.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "http/uri.h"
 

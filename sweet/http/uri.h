@@ -5,6 +5,8 @@
 #ifndef SWEET_URI_H
 #define SWEET_URI_H
 
+#include <stddef.h>
+
 #include "base/slice.h"
 
 /* What an escaped slash is; in the order of the values of "escaped-slash". */

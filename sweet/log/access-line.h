@@ -6,11 +6,14 @@
 #ifndef SWEET_ACCESS_LINE_H
 #define SWEET_ACCESS_LINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "base/slice.h"
 #include "log/log-format.h"
+
+struct timespec;
 
 /* Maximum bytes of a client's texts; longer ones are cut. */
 #define ACCESS_REQUEST_MAX 2048

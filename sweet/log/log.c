@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/slice.h"
 #include "log/log.h"
 
 #define NAME "sweet"

@@ -15,17 +15,23 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/json.h"
+#include "base/random-id.h"
 #include "base/record-ring.h"
 #include "log/log.h"
 #include "log/span-export.h"
 #include "log/span-json.h"
+#include "log/span-send.h"
+#include "log/span.h"
 
 #define QUEUE_SIZE ((size_t)2 << 20) /* bytes of each thread */
 #define BATCH 512u		     /* spans */

@@ -6,10 +6,11 @@
 #ifndef SWEET_SPAN_EXPORT_H
 #define SWEET_SPAN_EXPORT_H
 
-#include "log/span-send.h"
-#include "log/span.h"
+#include <stdint.h>
 
 struct span_export;
+struct span;
+struct span_target;
 
 /* threads: those that will put spans, numbered from 0.  Returns NULL without memory. */
 struct span_export *span_export_open(unsigned threads);

@@ -4,15 +4,19 @@
  *
  * The query of a URL is left out: it may have secrets.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/json.h"
+#include "base/random-id.h"
 #include "base/slice.h"
 #include "http/uri.h"
 #include "log/access-line.h"
 #include "log/span-json.h"
+#include "log/span.h"
 
 /* enum SpanKind and StatusCode of OTLP. */
 #define KIND_INTERNAL 1u

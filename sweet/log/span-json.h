@@ -6,9 +6,11 @@
 #ifndef SWEET_SPAN_JSON_H
 #define SWEET_SPAN_JSON_H
 
-#include "base/json.h"
-#include "base/random-id.h"
-#include "log/span.h"
+#include <stdint.h>
+
+struct json;
+struct random_id;
+struct span;
 
 /* Begins a request, in json->text. */
 void span_json_begin(struct json *json, const char *service);

@@ -3,6 +3,10 @@
  * span-send-none.c - see span-send.h: a build without libcurl, whose configuration refuses a
  * collector.
  */
+
+#include <stddef.h>
+#include <stdint.h>
+
 #include "log/span-send.h"
 
 const char *span_send_missing(void)

@@ -2,6 +2,7 @@
 /*
  * span-send.c - see span-send.h: by libcurl, whose multi interface can be woken while it waits.
  */
+#include <curl/curl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,10 +5,15 @@
  * Whatever a client sends stays within its value: outside of quotes, blanks are escaped as well, and
  * a value without bytes is '-', so that the number of words in a line never changes.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/decimal.h"
 #include "base/escape.h"
+#include "base/slice.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
 #include "log/template-line.h"
 
 #define TIME_ROOM 96 /* bytes of a time */

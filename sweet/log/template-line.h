@@ -5,7 +5,12 @@
 #ifndef SWEET_TEMPLATE_LINE_H
 #define SWEET_TEMPLATE_LINE_H
 
-#include "log/access-line.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct access_clock;
+struct access_line;
+struct log_format;
 
 /* Maximum bytes of a line; the values of a longer one are cut. */
 #define TEMPLATE_LINE_MAX 32768

@@ -11,6 +11,9 @@
 #ifndef SWEET_ENDPOINT_H
 #define SWEET_ENDPOINT_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/address.h"
 
 struct endpoint {

@@ -3,9 +3,12 @@
  * endpoints.c - see endpoints.h.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/address.h"
+#include "process/endpoint.h"
 #include "process/endpoints.h"
 
 static void close_one(gpointer endpoint)

@@ -8,8 +8,7 @@
 #define SWEET_ENDPOINTS_H
 
 #include <glib.h>
-
-#include "process/endpoint.h"
+#include <stdbool.h>
 
 struct endpoints {
 	unsigned threads;

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/signalfd.h>
 
+struct signalfd_siginfo;
+
 #define RELOAD_CALLS_MAX 16
 
 /* The server's side: callers of the current reload, and of the next one.  Main thread. */

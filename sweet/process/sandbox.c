@@ -3,10 +3,18 @@
  * sandbox.c - see sandbox.h.
  */
 #include <fcntl.h>
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/address.h"
+#include "config/configuration.h"
 #include "log/log.h"
+#include "process/endpoint.h"
+#include "process/endpoints.h"
+#include "process/privileges.h"
 #include "process/sandbox.h"
 #include "process/readonly.h"
 

@@ -6,9 +6,11 @@
 #ifndef SWEET_SANDBOX_H
 #define SWEET_SANDBOX_H
 
-#include "config/configuration.h"
-#include "process/endpoints.h"
-#include "process/privileges.h"
+#include <stdbool.h>
+
+struct config;
+struct endpoints;
+struct privileges;
 
 /*
  * Gives the files that config names to the user of privileges, and becomes that

@@ -3,9 +3,16 @@
  * cacheable.c - see cacheable.h.  No state, no allocation: any thread may call it.
  * In doubt, a response is not stored.
  */
+
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/date.h"
+#include "base/slice.h"
+#include "http/cachecontrol.h"
 #include "program/cacheable.h"
 #include "http/field.h"
+#include "program/cgihead.h"
 
 /* Of several values the first one counts (RFC 9111, section 5.1), even if it is not a number. */
 static void add_age(struct cacheable *said, struct slice value)

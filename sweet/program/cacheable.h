@@ -6,9 +6,13 @@
 #ifndef SWEET_CACHEABLE_H
 #define SWEET_CACHEABLE_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
-#include "program/cgihead.h"
+#include "base/slice.h"
+
+struct cgihead;
 
 #define CACHEABLE_PURGES_MAX 8 /* lines with tags to purge; a line may hold several */
 #define CACHEABLE_TAGS_MAX 8   /* lines with tags of the response */

@@ -6,6 +6,10 @@
  * two readers choose differently. response_filter_headers() decides what is sent to
  * the client.
  */
+
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/syntax.h"
 #include "program/cgihead.h"
 #include "http/field.h"

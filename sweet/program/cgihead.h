@@ -9,6 +9,8 @@
 #ifndef SWEET_CGIHEAD_H
 #define SWEET_CGIHEAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"

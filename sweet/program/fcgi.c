@@ -10,6 +10,8 @@
  * after the end of a stream, is out of step: the reader reports a fault.
  */
 #include <assert.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "program/fcgi.h"
 

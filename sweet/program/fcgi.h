@@ -7,6 +7,7 @@
 #ifndef SWEET_FCGI_H
 #define SWEET_FCGI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -7,8 +7,13 @@
  * state: any thread may call it.  Names come from the client, so only names that
  * map to exactly one variable, and back, pass.
  */
+
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/decimal.h"
 #include "http/field.h"
+#include "http/request.h"
 #include "program/meta.h"
 
 struct out {

@@ -5,10 +5,14 @@
 #ifndef SWEET_META_H
 #define SWEET_META_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"
 #include "rules/request-rule.h"
+
+struct request;
 
 /* What is known about a request beside its head. */
 struct meta_context {

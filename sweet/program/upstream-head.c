@@ -6,6 +6,11 @@
  * server disagree on the end of a response, the rest becomes the response to another client's
  * request (response splitting).  So whatever two readers could read in two ways is refused.
  */
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/field.h"
 #include "program/upstream-head.h"

@@ -6,6 +6,9 @@
 #ifndef SWEET_UPSTREAM_HEAD_H
 #define SWEET_UPSTREAM_HEAD_H
 
+#include <stdbool.h>
+
+#include "base/slice.h"
 #include "program/cgihead.h"
 
 #define UPSTREAM_FIELDS_MAX 256u

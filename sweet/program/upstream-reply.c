@@ -5,8 +5,13 @@
  * A head is parsed in place if it is complete, which is the usual case; else its parts are
  * gathered.
  */
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
+#include "http/field.h"
+#include "program/cgihead.h"
 #include "program/upstream-reply.h"
 
 enum state {

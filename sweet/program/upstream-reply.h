@@ -6,8 +6,11 @@
 #ifndef SWEET_UPSTREAM_REPLY_H
 #define SWEET_UPSTREAM_REPLY_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "base/slice.h"
 #include "http/chunked.h"
 #include "program/upstream-head.h"
 

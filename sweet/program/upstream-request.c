@@ -5,8 +5,14 @@
  * Nothing of the client's head is copied as it is: a line is written only from a name and a value
  * that were parsed.  Reads the request and its context, and has no state: any thread may call it.
  */
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/field.h"
+#include "http/request.h"
 #include "program/upstream-request.h"
 #include "http/uri.h"
 

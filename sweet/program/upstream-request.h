@@ -5,7 +5,13 @@
 #ifndef SWEET_UPSTREAM_REQUEST_H
 #define SWEET_UPSTREAM_REQUEST_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
 #include "rules/request-rule.h"
+
+struct request;
 
 /* The line before that of Upgrade.  No other request has it. */
 #define UPSTREAM_REQUEST_UPGRADE "Connection: Upgrade\r\n"

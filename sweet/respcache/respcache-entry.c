@@ -4,13 +4,26 @@
  * entry that was not used since the hand passed it); see respcache-internal.h.
  */
 #include <assert.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/date.h"
 #include "base/holds.h"
+#include "base/slice.h"
+#include "http/accept.h"
+#include "http/cachecontrol.h"
+#include "http/cachekey.h"
 #include "http/field.h"
+#include "program/cacheable.h"
+#include "program/cgihead.h"
 #include "respcache/respcache-internal.h"
+#include "respcache/respcache.h"
 
 #define SECOND UINT64_C(1000000000)
 #define YEAR_S (365 * 24 * 3600u)

@@ -4,9 +4,22 @@
  * waiters, and how waiters get the result; and marks, the outcome of the last responses
  * of a URL; see respcache-internal.h.
  */
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
+#include "event/loop.h"
+#include "http/cachekey.h"
+#include "http/request.h"
+#include "program/cacheable.h"
 #include "respcache/respcache-internal.h"
+#include "respcache/respcache.h"
 
 /* --- copies of requests -------------------------------------------------------------- */
 

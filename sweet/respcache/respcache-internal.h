@@ -24,9 +24,18 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/siphash.h"
+#include "base/slice.h"
+#include "http/accept.h"
+#include "http/request.h"
 #include "respcache/respcache.h"
+
+struct NC_range;
+struct cachecontrol;
 
 #define RESPCACHE_SHARDS 16u
 #define RESPCACHE_MARKS 4096u

@@ -9,8 +9,17 @@
  * since its flight began.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
 
+#include "base/slice.h"
+#include "http/cachekey.h"
+#include "program/cacheable.h"
 #include "respcache/respcache-internal.h"
+#include "respcache/respcache.h"
 
 #define TAG_MAX 1024 /* bytes */
 

@@ -7,14 +7,24 @@
  * only while its source is in the table, and its unit is destroyed when that leaves it.
  */
 #include <inttypes.h>
+#include <nabc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/holds.h"
+#include "base/slice.h"
 #include "coding/compress-rule.h"
+#include "files/compressor.h"
+#include "http/accept.h"
+#include "http/cachecontrol.h"
 #include "http/field.h"
 #include "respcache/respcache-internal.h"
+#include "respcache/respcache.h"
 
 #define CODED_MAX 128 /* bytes of the lines that a variant has in addition */
 #define TAG_MAX 48    /* bytes that its entity tag is longer */

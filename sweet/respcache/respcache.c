@@ -2,10 +2,18 @@
 /*
  * respcache.c - lookups; see respcache.h and respcache-internal.h.
  */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
+#include "base/slice.h"
+#include "http/request.h"
 #include "respcache/respcache-internal.h"
+#include "respcache/respcache.h"
 
 #define WAITS_MAX 3 /* of one request; then it bypasses the cache */
 #define SECOND UINT64_C(1000000000)

@@ -16,11 +16,15 @@
 #ifndef SWEET_RESPCACHE_H
 #define SWEET_RESPCACHE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/slice.h"
 #include "event/loop.h"
-#include "files/compressor.h"
+#include "http/accept.h"
 #include "program/cacheable.h"
 #include "http/cachekey.h"
-#include "http/request.h"
 
 #define RESPCACHE_RANGES_MAX 64u /* one bit each in a number */
 #define RESPCACHE_TAGS_MAX 64u
@@ -30,6 +34,8 @@
 struct respcache;
 struct respcache_entry;
 struct respcache_flight;
+struct compressor;
+struct request;
 
 struct respcache_options {
 	unsigned entries; /* maximum */

@@ -4,7 +4,9 @@
  * apply them.
  */
 #include <glib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/header-lines.h"
 #include "rules/header-rule.h"

@@ -6,7 +6,9 @@
 #define SWEET_HEADER_RULE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/slice.h"
 #include "rules/template.h"
 
 #define HEADER_RULES_MAX 2048 /* bytes that the rules of one path add to a head */

@@ -7,9 +7,12 @@
  * fields: what a rule removes must be in neither.
  */
 #include <glib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/field.h"
+#include "http/request.h"
 #include "rules/request-rule.h"
 
 /* The server, or another key, decides about these; they frame the request, or name its host. */

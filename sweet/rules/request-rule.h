@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
-#include "http/request.h"
+#include "base/slice.h"
 #include "rules/template.h"
+
+struct request;
 
 #define REQUEST_RULES_MAX 2048 /* bytes that the rules of one path add to a head */
 

@@ -3,6 +3,8 @@
  * variable.c - see variable.h.  Variables are only read after they were compiled: any thread may
  * expand them.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "rules/variable.h"

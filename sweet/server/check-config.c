@@ -11,6 +11,7 @@
 
 #include "config/configuration.h"
 #include "files/spool.h"
+#include "log/span-send.h"
 #include "server/check-config.h"
 #include "process/privileges.h"
 

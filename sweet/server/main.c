@@ -2,13 +2,18 @@
 /*
  * main.c - sweet(8): reads the settings, and serves in this process or in several.
  */
+#include <glib.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "config/arch.h"
 #include "config/config-read.h"
+#include "config/configuration.h"
 #include "core/site.h"
 #include "log/log.h"
+#include "process/supervisor.h"
 #include "server/check-config.h"
 #include "server/prefork.h"
 #include "server/server-main.h"

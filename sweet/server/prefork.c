@@ -4,8 +4,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
+#include <nabc-worker.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -13,8 +17,11 @@
 
 #include "base/clock.h"
 #include "config/config-read.h"
+#include "config/configuration.h"
 #include "core/site.h"
 #include "log/log.h"
+#include "process/reload-call.h"
+#include "process/supervisor.h"
 #include "server/check-config.h"
 #include "server/prefork.h"
 #include "server/reload.h"

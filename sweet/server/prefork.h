@@ -9,8 +9,10 @@
 #ifndef SWEET_PREFORK_H
 #define SWEET_PREFORK_H
 
-#include "config/configuration.h"
-#include "process/supervisor.h"
+#include <stdbool.h>
+
+struct config;
+struct supervisor;
 
 /*
  * Call it after server_main_open().  Returns when all processes have ended: in the parent, and in

@@ -2,15 +2,27 @@
 /*
  * reload.c - see reload.h.
  */
+#include <glib.h>
+#include <nabc-worker.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "backend/gateway.h"
+#include "base/address.h"
 #include "config/config-startup.h"
 #include "config/config-read.h"
+#include "config/configuration.h"
+#include "conn/listener.h"
 #include "core/logs.h"
+#include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
+#include "log/log.h"
+#include "process/endpoint.h"
+#include "process/endpoints.h"
 #include "server/reload.h"
+#include "server/thread.h"
 
 static void begin(struct reload *reload);
 

@@ -9,9 +9,10 @@
 #ifndef SWEET_RELOAD_H
 #define SWEET_RELOAD_H
 
+#include <glib.h>
+#include <stdbool.h>
+
 #include "event/thread-pool.h"
-#include "server/thread.h"
-#include "process/endpoints.h"
 #include "process/reload-call.h"
 
 struct reload {

@@ -6,8 +6,14 @@
 #ifndef SWEET_SERVER_MAIN_INTERNAL_H
 #define SWEET_SERVER_MAIN_INTERNAL_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/timer.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "process/endpoints.h"
 #include "server/reload.h"
-#include "server/server-main.h"
 
 struct program {
 	struct reload reload; /* with the current configuration */

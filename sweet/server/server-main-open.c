@@ -4,6 +4,11 @@
  * dropped, closed in reverse order.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,17 +17,37 @@
 
 #include "backend/gateway.h"
 #include "backend/cache-lookup.h"
+#include "backend/worker.h"
 #include "base/clock.h"
+#include "config/arch.h"
+#include "config/configuration.h"
 #include "conn/connection.h"
+#include "core/auth.h"
 #include "core/logs.h"
+#include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
+#include "core/thread-logs.h"
 #include "dav/dav.h"
+#include "event/client-limit.h"
+#include "event/data-path.h"
+#include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/compressor.h"
+#include "files/file-cache-tick.h"
 #include "files/spool.h"
+#include "http/body.h"
+#include "log/log.h"
+#include "log/span-export.h"
+#include "process/endpoints.h"
+#include "server/reload.h"
 #include "server/server-main-internal.h"
+#include "server/server-main.h"
+#include "server/thread.h"
 #include "spawn/key-opener.h"
 #include "process/pidfile.h"
 #include "spawn/spawn-table.h"
+#include "tls/tls-tickets.h"
 
 #define LIMIT_ENTRIES (1u << 16) /* of 16 bytes each, when used */
 #define DAV_THREADS 4u

@@ -4,6 +4,10 @@
  * pid-file, spools, the spawner.  Then it drops its privileges.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,15 +16,28 @@
 #include <glib.h>
 
 #include "base/clock.h"
+#include "config/arch.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
 #include "core/logs.h"
+#include "core/server.h"
 #include "core/site.h"
 #include "files/spool.h"
+#include "log/log.h"
+#include "process/endpoints.h"
+#include "process/privileges.h"
+#include "process/supervisor.h"
+#include "server/reload.h"
 #include "server/server-main-internal.h"
 #include "process/sandbox.h"
 #include "process/memory-limit.h"
 #include "process/pidfile.h"
+#include "server/server-main.h"
+#include "spawn/key-opener.h"
 #include "spawn/spawn-table.h"
 #include "tls/tls-kernel.h"
+#include "tls/tls-tickets.h"
+#include "tls/tls.h"
 
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; of libnabc */
 #define ADDRESSES_NS 1000000000u    /* to wait for the addresses of a killed server */

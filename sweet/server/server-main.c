@@ -4,18 +4,39 @@
  * which its parts are started.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include "backend/gateway.h"
+#include "base/address.h"
+#include "config/arch.h"
+#include "config/configuration.h"
 #include "core/logs.h"
+#include "core/server.h"
 #include "core/socket-options.h"
+#include "event/data-path.h"
+#include "event/loop.h"
+#include "log/log.h"
+#include "process/endpoint.h"
+#include "process/endpoints.h"
+#include "process/reload-call.h"
+#include "process/supervisor.h"
+#include "server/reload.h"
 #include "server/server-main-internal.h"
+#include "server/server-main.h"
+#include "server/thread.h"
 
 struct program program;
 

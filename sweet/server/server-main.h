@@ -8,11 +8,12 @@
 #ifndef SWEET_SERVER_MAIN_H
 #define SWEET_SERVER_MAIN_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "config/configuration.h"
-#include "process/supervisor.h"
+struct config;
+struct supervisor;
 
 /*
  * Opens the logs and the addresses and writes the pid-file.  Takes over the configuration; the

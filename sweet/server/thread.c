@@ -3,13 +3,23 @@
  * thread.c - see thread.h.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include "backend/gateway.h"
+#include "base/address.h"
+#include "config/arch.h"
+#include "config/configuration.h"
 #include "conn/connection.h"
+#include "event/loop.h"
+#include "log/log.h"
+#include "process/endpoint.h"
 #include "server/thread.h"
 
 #define DRAIN_STEP_MS 50

@@ -10,13 +10,17 @@
 #define SWEET_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "backend/worker.h"
+#include "base/timer.h"
 #include "conn/listener.h"
 #include "core/server.h"
-#include "process/endpoint.h"
+#include "event/loop.h"
 
 struct server_thread;
+struct endpoint;
 
 /* A listener of an endpoint. */
 struct seat {

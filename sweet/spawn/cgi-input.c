@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 

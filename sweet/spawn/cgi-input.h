@@ -9,8 +9,14 @@
 #ifndef SWEET_CGI_INPUT_H
 #define SWEET_CGI_INPUT_H
 
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/body-queue.h"
 #include "event/loop.h"
+
+struct loop;
 
 struct cgi_input {
 	struct loop *loop;

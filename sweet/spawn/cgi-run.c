@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +17,14 @@
 
 #include <glib.h>
 
+#include "base/body-queue.h"
 #include "base/escape.h"
+#include "base/timer.h"
+#include "event/loop.h"
 #include "program/meta.h"
 #include "log/log.h"
 #include "spawn/cgi-run.h"
+#include "spawn/spawner-wire.h"
 
 #define GRACE_MS 2000u	  /* between SIGTERM and SIGKILL */
 #define CLOSING_MS 500u	  /* a program that runs longer with its output closed does so on purpose */

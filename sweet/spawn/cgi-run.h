@@ -9,13 +9,20 @@
 #ifndef SWEET_CGI_RUN_H
 #define SWEET_CGI_RUN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/slice.h"
+#include "base/timer.h"
+#include "event/loop.h"
 #include "spawn/cgi-input.h"
 #include "spawn/spawner.h"
 
 #define CGI_LINE_MAX 500u /* bytes of standard error in one line of the log */
 
 struct cgi_run;
+struct loop;
+struct spawner_channel;
 
 struct cgi_run_owner {
 	/* out_fd is readable, or at its end. */

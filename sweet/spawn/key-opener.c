@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <nabc.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include <glib.h>
 
 #include "config/config-read.h"
+#include "config/configuration.h"
 #include "spawn/helper-process.h"
 #include "spawn/key-opener.h"
 

@@ -8,11 +8,15 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <glib.h>
 
+#include "base/timer.h"
+#include "event/loop.h"
 #include "spawn/spawn-child.h"
+#include "spawn/spawner.h"
 
 #define END_MS 5000 /* for a process to end after SIGTERM */
 #define STARTS 3    /* attempts, if the spawner dies during a start */

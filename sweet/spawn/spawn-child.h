@@ -8,9 +8,12 @@
 #ifndef SWEET_SPAWN_CHILD_H
 #define SWEET_SPAWN_CHILD_H
 
-#include "spawn/spawner.h"
+#include <sys/types.h>
 
 struct spawn_child;
+struct loop;
+struct spawner_channel;
+struct start;
 
 /*
  * Starts the program of what (copied, but not what it points to), and waits until

@@ -3,13 +3,22 @@
  * spawn-table.c - see spawn-table.h.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/symlinks.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "process/privileges.h"
+#include "rules/variable.h"
 #include "spawn/spawn-table.h"
 #include "process/syscall-filter.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner.h"
 
 struct spawn_table {
 	struct spawner *spawner;

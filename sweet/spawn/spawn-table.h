@@ -6,11 +6,13 @@
 #ifndef SWEET_SPAWN_TABLE_H
 #define SWEET_SPAWN_TABLE_H
 
-#include "config/configuration.h"
-#include "process/privileges.h"
-#include "spawn/spawner.h"
+#include <stdbool.h>
 
 struct spawn_table;
+struct config;
+struct loop;
+struct pool_config;
+struct privileges;
 
 /*
  * Forks the spawner, before privileges are dropped, with a channel for each thread;

@@ -12,6 +12,9 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -20,8 +23,11 @@
 #include <glib.h>
 
 #include "base/clock.h"
+#include "event/loop.h"
 #include "log/log.h"
 #include "spawn/spawner-internal.h"
+#include "spawn/spawner-wire.h"
+#include "spawn/spawner.h"
 
 enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING };
 

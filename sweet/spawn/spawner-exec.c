@@ -16,6 +16,8 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <linux/capability.h>
@@ -27,7 +29,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/privileges.h"
 #include "spawn/spawner-exec.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
 
 #define STACK_SIZE ((size_t)64 << 10)
 #define START_SECONDS 1

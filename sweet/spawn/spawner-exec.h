@@ -6,9 +6,12 @@
 #ifndef SWEET_SPAWNER_EXEC_H
 #define SWEET_SPAWNER_EXEC_H
 
-#include "spawn/spawner-program.h"
+#include <sys/types.h>
+
+#include "spawn/spawner-wire.h"
 
 struct spawner_exec;
+struct spawner_launch;
 
 /* Returns NULL with errno. */
 struct spawner_exec *spawner_exec_open(void);

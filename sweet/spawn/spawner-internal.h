@@ -6,7 +6,12 @@
 #ifndef SWEET_SPAWNER_INTERNAL_H
 #define SWEET_SPAWNER_INTERNAL_H
 
-#include "spawn/spawner.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "event/loop.h"
+#include "spawn/spawner-wire.h"
 
 struct spawner_channel {
 	int fd; /* -1: the spawner and its monitor have ended */

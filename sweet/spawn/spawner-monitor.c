@@ -11,6 +11,8 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,6 +21,7 @@
 #include "base/clock.h"
 #include "spawn/helper-process.h"
 #include "spawn/spawner-process.h"
+#include "spawn/spawner-wire.h"
 
 #define LIVED_NS 1000000000u	/* a spawner that lived so long is replaced at once */
 #define PAUSE_NS 100000000	/* others after this pause */

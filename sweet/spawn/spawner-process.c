@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -21,6 +22,8 @@
 
 #include "spawn/spawner-exec.h"
 #include "spawn/spawner-process.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
 
 struct place {
 	pid_t pid;  /* 0: free */

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "spawn/spawner-program.h"
+struct spawner_program;
 
 /*
  * Reports on the first channel that it is ready, or why not (then it exits with

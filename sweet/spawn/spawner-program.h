@@ -17,7 +17,6 @@
 #include <linux/filter.h>
 
 #include "base/symlinks.h"
-#include "process/privileges.h"
 #include "spawn/spawner-wire.h"
 
 /* The caller owns all of it, and keeps it until spawner_open() has returned. */

@@ -11,8 +11,13 @@
 
 #include <glib.h>
 
+#include "event/loop.h"
+#include "process/privileges.h"
 #include "spawn/spawner-internal.h"
 #include "spawn/spawner-process.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
+#include "spawn/spawner.h"
 
 static bool fail(char **why, const char *what)
 {

@@ -15,12 +15,15 @@
 #define SWEET_SPAWNER_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "event/loop.h"
-#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
 
 struct spawner;
 struct spawner_channel;
+struct loop;
+struct spawner_program;
 
 /*
  * One program to start, in the caller's memory from spawner_ask() until done() with

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "tls/tls-challenge.h"
+#include "tls/tls.h"
 
 #define NAME_BYTES 253u	      /* of a name in DNS */
 #define FILE_BYTES (64 << 10) /* such files have some 2 KB */

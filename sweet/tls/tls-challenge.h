@@ -9,7 +9,9 @@
 #ifndef SWEET_TLS_CHALLENGE_H
 #define SWEET_TLS_CHALLENGE_H
 
-#include "tls/tls.h"
+#include <stddef.h>
+
+struct tls_file;
 
 /*
  * Opens the answer for a name that a client wants, which may be any bytes.  Returns NULL with a line

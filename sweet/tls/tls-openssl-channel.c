@@ -17,18 +17,25 @@
  * The connection ends instead, with an alert.
  */
 #include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/err.h>
+#include <sys/uio.h>
 
 #include "tls/tls-kernel.h"
 #include "tls/tls-openssl-internal.h"
 #include "tls/tls-openssl-output.h"
+#include "tls/tls-openssl-record.h"
 #include "tls/tls-openssl-secrets.h"
 #include "tls/tls-openssl-stream.h"
+#include "tls/tls.h"
 
 struct tls_channel {
 	SSL *ssl;		   /* NULL: the handshake is over, and the stream has the rest */

@@ -3,6 +3,11 @@
  * tls-openssl-client.c - what programs get to know of a channel and its client's certificate, in
  * variables with the names that Apache's module of TLS gave them.
  */
+#include <openssl/asn1.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +15,7 @@
 #include <openssl/x509.h>
 
 #include "tls/tls-openssl-internal.h"
+#include "tls/tls.h"
 
 #define VALUE_MAX 1024 /* bytes of a value; a longer one is left out */
 

@@ -4,6 +4,12 @@
  * password, and the certificates that clients' ones must be certified by.
  */
 #include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +20,7 @@
 #include <openssl/pem.h>
 
 #include "tls/tls-openssl-internal.h"
+#include "tls/tls.h"
 
 #define FILE_MAX (1u << 20) /* bytes; lists of authorities have some 200 KB */
 

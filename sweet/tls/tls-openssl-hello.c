@@ -2,6 +2,8 @@
 /*
  * tls-openssl-hello.c - what a client wants, as its first message says.
  */
+#include <openssl/ssl.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "tls/tls-openssl-internal.h"

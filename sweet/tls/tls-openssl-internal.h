@@ -17,8 +17,14 @@
 #define SWEET_TLS_OPENSSL_INTERNAL_H
 
 #include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "tls/tls.h"
+
+struct iovec;
+struct tls_channel;
 
 #define TLS_CHALLENGE_PROTOCOL "acme-tls/1" /* RFC 8737, section 6.2 */
 

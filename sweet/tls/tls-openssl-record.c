@@ -2,6 +2,7 @@
 /*
  * tls-openssl-record.c - see tls-openssl-record.h.
  */
+#include <openssl/params.h>
 #include <pthread.h>
 #include <string.h>
 

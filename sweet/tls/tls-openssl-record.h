@@ -19,6 +19,8 @@
 
 #include "tls/tls.h"
 
+struct iovec;
+
 #define TLS_SECRET_MAX 48u /* bytes */
 #define TLS_KEY_MAX 32u
 #define TLS_IV 12u

@@ -7,7 +7,9 @@
  * result.  (It would also report secrets as lines for a log, but to write those costs 8 % of a
  * handshake.)  And it reports the header of each record that it makes.
  */
+#include <openssl/params.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <openssl/core_dispatch.h>

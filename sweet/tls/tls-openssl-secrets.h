@@ -7,6 +7,7 @@
 #define SWEET_TLS_OPENSSL_SECRETS_H
 
 #include <openssl/ssl.h>
+#include <stdint.h>
 
 #include "tls/tls-openssl-record.h"
 

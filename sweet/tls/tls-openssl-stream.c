@@ -6,12 +6,16 @@
  * and 6); everything else ends the connection.  So do records without data if too many of them
  * follow each other: to read them costs the server more than the client pays for them.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
+#include <sys/uio.h>
 
+#include "tls/tls-openssl-output.h"
 #include "tls/tls-openssl-secrets.h"
 #include "tls/tls-openssl-stream.h"
 

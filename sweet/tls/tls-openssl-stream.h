@@ -6,9 +6,16 @@
 #ifndef SWEET_TLS_OPENSSL_STREAM_H
 #define SWEET_TLS_OPENSSL_STREAM_H
 
-#include "tls/tls-openssl-output.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "tls/tls-openssl-record.h"
 #include "tls/tls.h"
+
+struct iovec;
+struct tls_output;
+struct tls_secrets;
 
 struct tls_stream {
 	struct tls_key in, out;
@@ -26,8 +33,6 @@ struct tls_stream {
 	bool ended;  /* the client has said that nothing follows */
 	bool said_end;
 };
-
-struct tls_secrets;
 
 /*
  * Begins with the secrets of a suite.  Records are added to the output, which must exist as long.

@@ -6,7 +6,12 @@
  * AES with 128 bits is preferred, which costs the least; but a client that prefers ChaCha20, since
  * its processor has no instructions for AES, gets that.
  */
+#include <openssl/crypto.h>
+#include <openssl/params.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +25,7 @@
 #include "tls/tls-openssl-internal.h"
 #include "tls/tls-openssl-secrets.h"
 #include "tls/tls-tickets.h"
+#include "tls/tls.h"
 
 #define INTERMEDIATE                                                                               \
 	"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"                               \

@@ -2,6 +2,7 @@
 /*
  * tls-tickets.c - see tls-tickets.h.
  */
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
+#include <sys/types.h>
 
 #include "tls/tls-tickets.h"
 

@@ -30,6 +30,7 @@
 struct tls_identity;
 struct tls_channel;
 struct tls_tickets;
+struct iovec;
 
 /* A file that is open for reading, and its name for messages. */
 struct tls_file {

@@ -3,9 +3,14 @@
  * fcgi-message.c - see fcgi-message.h.
  */
 #include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
+#include "base/slice.h"
+#include "program/fcgi.h"
 #include "upstream/fcgi-message.h"
+#include "upstream/upstream-link.h"
 
 #define READ_MAX 8192 /* bytes that libfcgi reads at a time */
 

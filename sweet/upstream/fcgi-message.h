@@ -5,7 +5,13 @@
 #ifndef SWEET_FCGI_MESSAGE_H
 #define SWEET_FCGI_MESSAGE_H
 
-#include "upstream/upstream-link.h"
+#include <nabc.h>
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+struct upstream_link;
+struct upstream_message;
 
 /*
  * Makes the records for a request's variables ("NAME=value", each ended by a NUL)

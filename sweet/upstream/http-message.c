@@ -4,10 +4,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "upstream/http-message.h"
+#include "upstream/upstream-link.h"
 
 #define FRAMING_MOST 128 /* bytes of the lines that http_message_make() adds */
 

@@ -5,7 +5,13 @@
 #ifndef SWEET_HTTP_MESSAGE_H
 #define SWEET_HTTP_MESSAGE_H
 
-#include "upstream/upstream-link.h"
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+struct upstream_message;
 
 #define HTTP_MESSAGE_UNKNOWN UINT64_MAX /* bytes of a body: it is sent in chunks */
 

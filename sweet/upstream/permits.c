@@ -14,6 +14,8 @@
  * later.
  */
 #include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>

@@ -8,12 +8,19 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <nabc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/address.h"
+#include "base/balancer.h"
+#include "base/timer.h"
 #include "process/endpoint.h"
 #include "upstream/upstream-link.h"
 

@@ -10,18 +10,24 @@
 #define SWEET_UPSTREAM_LINK_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
 
 #include "base/body-queue.h"
+#include "base/timer.h"
 #include "event/loop.h"
 #include "program/fcgi.h"
 #include "program/upstream-reply.h"
-#include "base/balancer.h"
 
 #define UPSTREAM_PART_MAX ((size_t)65528) /* bytes of a body at a time: a record, without padding */
 #define UPSTREAM_FRAME_MAX 24		  /* bytes between two parts */
 #define UPSTREAM_CONNECT_MS 5000 /* for an application to accept the beginning of a request */
 
 struct upstream_link;
+struct loop;
+struct upstream;
 
 struct upstream_link_owner {
 	/* fd is readable, or at its end; called once for each arrival of data. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fault-calls.c - calls that fail completely or not at all; clocks that are moved. */
 #include "fault-internal.h"
+#include "fault.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,6 +9,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>

@@ -12,7 +12,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
+
+struct iovec;
 
 /* In a wrapper: `real` is the function that it replaces. */
 #define REAL(name)                                                                                 \

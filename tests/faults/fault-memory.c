@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* fault-memory.c - failing allocations, and the number of live ones. */
 #include "fault-internal.h"
+#include "fault.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* glibc's own functions, for replacements of malloc(). */

@@ -4,10 +4,15 @@
  * wake-up, or receive a message without its descriptors.
  */
 #include "fault-internal.h"
+#include "fault.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define EVENTFDS_MAX 65536u

@@ -4,8 +4,13 @@
  * fail becomes a no-op with that result.
  */
 #include "fault-internal.h"
+#include "fault.h"
 
+#include <errno.h>
 #include <liburing.h>
+#include <linux/types.h>
+#include <signal.h>
+#include <stdbool.h>
 
 /* liburing 2.3 does not define it; Linux 6.13 and later support it. */
 #define NOP_INJECT_RESULT 0x1u

@@ -10,10 +10,13 @@
  * this one executes are not affected; forked children are.
  */
 #include "fault-internal.h"
+#include "fault.h"
 
+#include <elf.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,12 +6,15 @@
  */
 #include "scenario.h"
 
+#include <nabc.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <dirent.h>
 #include <unistd.h>

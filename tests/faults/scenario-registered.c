@@ -6,7 +6,12 @@
  */
 #include "scenario.h"
 
+#include <errno.h>
 #include <liburing.h>
+#include <nabc-async.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,13 +5,16 @@
  */
 #include "scenario.h"
 
+#include <errno.h>
 #include <liburing.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
 #define SIZE ((size_t)400000)
 

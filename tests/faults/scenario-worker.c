@@ -8,6 +8,8 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #define SIZE ((size_t)30000)
 #define REQUESTS 4u

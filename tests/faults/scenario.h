@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <nabc-async.h>
+#include <nabc.h>
 
 struct scenario {
 	const char *name;

@@ -9,6 +9,10 @@
 #define FUZZ_FRAMES_H
 
 #include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
 
 #include "fuzz.h"
 

@@ -3,9 +3,15 @@
  * fuzz-accept.c - the encodings that a client prefers (sweet/http/accept.c): each
  * coding at most once, and only if the client named it or sent a star.
  */
+#include "base/slice.h"
 #include "http/accept.h"
+#include "http/request.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <strings.h>
 
+#include "fuzz.h"
 #include "head.h"
 
 static bool names(const struct request *request, const char *token)

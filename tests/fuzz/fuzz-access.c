@@ -9,6 +9,10 @@
 #include <netinet/in.h>
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include "auth/ip-acl.h"
 #include "base/address.h"

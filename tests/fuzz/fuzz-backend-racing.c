@@ -5,8 +5,23 @@
  * is what it writes; meanwhile the server takes responses, some of which are valid,
  * and submits and withdraws requests.
  */
+#include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "cache/remote-member.h"
+#include "os/queue.h"
+#include "store/unit.h"
+#include "wire/channel.h"
+#include "wire/wire.h"
+#include "worker/backend.h"
+
+#include "fuzz.h"
 #include "racer.h"
 #include "server.h"
 

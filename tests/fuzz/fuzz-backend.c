@@ -6,6 +6,23 @@
  * number of begun requests that the worker writes, the server withdraws only requests
  * that it has submitted.
  */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "cache/remote-member.h"
+#include "os/queue.h"
+#include "os/segment.h"
+#include "store/unit.h"
+#include "wire/channel.h"
+#include "wire/wire.h"
+#include "worker/backend.h"
+
+#include "fuzz.h"
 #include "server.h"
 #include "withdraw.h"
 

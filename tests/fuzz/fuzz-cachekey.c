@@ -5,9 +5,16 @@
  * that Vary names match itself.  The input is Vary's value, a zero byte, and a request
  * without its method.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/cachecontrol.h"
 #include "http/cachekey.h"
+#include "http/request.h"
 
+#include "fuzz.h"
 #include "head.h"
 
 static void check_key(const struct request *request)

@@ -5,6 +5,9 @@
  *
  * Input: a byte for what the rest is: certificate and key, authorities, or a staple.
  */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

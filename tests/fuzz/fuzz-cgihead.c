@@ -3,7 +3,12 @@
  * fuzz-cgihead.c - the head of a program's response (sweet/program/cgihead.c), the part
  * of it that a client gets (response.c), and whether it may be cached (cacheable.c).
  */
-#include "base/syntax.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/cachecontrol.h"
 #include "program/cacheable.h"
 #include "program/cgihead.h"
 #include "http/field.h"

@@ -4,9 +4,18 @@
  * and http-parser decode them.  Bodies that both accept have the same content and the
  * same end; one that only http-parser accepts must be of a kind that is listed here.
  */
+#include <http_parser.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/chunked.h"
 
+#include "fuzz.h"
 #include "theirs.h"
 
 #define HEAD "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"

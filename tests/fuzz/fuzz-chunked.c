@@ -4,7 +4,17 @@
  * collection (sweet/http/body.c): for any division into pieces, the content is the
  * same.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/slice.h"
 #include "http/body.h"
+#include "http/chunked.h"
+#include "http/request.h"
 
 #include "fuzz.h"
 

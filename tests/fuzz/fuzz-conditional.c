@@ -4,9 +4,16 @@
  * the copies equal the request's fields, and the verdicts obey the rules that hold for
  * any fields.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/conditional.h"
 #include "http/etag.h"
+#include "http/request.h"
 
+#include "fuzz.h"
 #include "head.h"
 
 #define NOW 1700000000

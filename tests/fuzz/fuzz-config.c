@@ -3,10 +3,16 @@
  * fuzz-config.c - the configuration file (sweet/config/config-*.c): the result is a
  * configuration, or readable lines with the errors.
  */
+#include <nabc.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "config/config-read.h"
+#include "config/configuration.h"
 
 #include "fuzz.h"
 

@@ -3,9 +3,14 @@
  * fuzz-date.c - dates (sweet/base/date.c): an accepted date is written in the same way
  * again, and the C library agrees on the day.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/date.h"
+#include "base/slice.h"
 
 #include "fuzz.h"
 

@@ -3,6 +3,11 @@
  * fuzz-dav-body.c - the XML of WebDAV's requests (sweet/dav/dav-xml.c, dav-body.c): what is kept of
  * a property is XML again, which is complete in itself and names the same property.
  */
+#include <glib.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "dav/dav-body.h"
 #include "dav/dav-xml.h"
 

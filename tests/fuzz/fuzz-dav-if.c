@@ -3,6 +3,11 @@
  * fuzz-dav-if.c - the field If of WebDAV (sweet/dav/dav-if.c): all that it names lies within the
  * field, and a list holds exactly if all its conditions do.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/slice.h"
 #include "dav/dav-if.h"
 
 #include "fuzz.h"

@@ -4,7 +4,14 @@
  * (sweet/base/escape.c) and listings of folders (autoindex-render.c).  They never end
  * a line, a string, a field or an element, and no byte is lost.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/escape.h"
+#include "base/slice.h"
 #include "http/autoindex-render.h"
 
 #include "fuzz.h"

@@ -4,6 +4,13 @@
  * the same meaning for any division into pieces, and written variables can be read
  * again.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/slice.h"
 #include "program/fcgi.h"
 
 #include "fuzz.h"

@@ -4,6 +4,10 @@
  * invalid line is reported, and each user in it is found.
  */
 #include <glib.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "auth/htpasswd.h"
 

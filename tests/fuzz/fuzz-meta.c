@@ -4,8 +4,15 @@
  * any input of the client, each has a name of its own, which no other field can
  * produce, and fits or is refused.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "program/meta.h"
 
+#include "fuzz.h"
 #include "head.h"
 
 #define ROOM 32768

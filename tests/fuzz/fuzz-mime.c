@@ -4,6 +4,10 @@
  * be sent in a header line.  The input is the file, a zero byte, and the name of a
  * requested file.
  */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

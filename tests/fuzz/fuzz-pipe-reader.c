@@ -5,9 +5,15 @@
  * stream, with exactly the bytes of its body.  The first byte selects the division.
  */
 #include <fcntl.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "wire/pipe-reader.h"
+#include "wire/wire.h"
 
 #include "fuzz.h"
 

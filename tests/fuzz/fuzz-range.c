@@ -5,7 +5,14 @@
  * requested, and the body has the announced length.  The first byte of the input
  * selects the size of the file.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/multipart.h"
+#include "http/range.h"
 
 #include "fuzz.h"
 

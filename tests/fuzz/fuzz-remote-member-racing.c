@@ -5,7 +5,15 @@
  * it writes: a place, how, and a word, repeatedly.
  */
 #include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "base/fragment.h"
+#include "cache/remote-member.h"
+#include "store/unit.h"
+
+#include "fuzz.h"
 #include "racer.h"
 #include "stranger.h"
 

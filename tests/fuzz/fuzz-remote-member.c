@@ -5,7 +5,16 @@
  * and stays as it was at the first hold, whatever is written afterwards.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "base/fragment.h"
+#include "cache/remote-member.h"
+#include "store/unit.h"
+
+#include "fuzz.h"
 #include "stranger.h"
 
 #define HOLDS 32u

@@ -9,10 +9,21 @@
  */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <http_parser.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 
+#include "base/slice.h"
 #include "http/request.h"
 
+#include "fuzz.h"
 #include "theirs.h"
 
 struct sight {

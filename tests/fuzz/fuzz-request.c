@@ -5,7 +5,12 @@
  * from its parts it is the same request.
  */
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/request.h"
 

@@ -5,14 +5,25 @@
  * or an error, and no message breaks it.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/fragment.h"
+#include "cache/index.h"
 #include "membership/serve.h"
 #include "os/peer.h"
+#include "os/queue.h"
+#include "os/segment.h"
 #include "wire/channel.h"
+#include "wire/wire.h"
 #include "worker/responder.h"
 
 #include "descriptors.h"
+#include "fuzz.h"
 
 #define MIB ((size_t)1 << 20)
 #define REQUESTS_MAX 8u

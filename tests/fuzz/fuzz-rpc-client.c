@@ -5,14 +5,23 @@
  * received descriptor stays open.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "os/peer.h"
+#include "os/segment.h"
 #include "store/revocation-map.h"
 #include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 #include "descriptors.h"
+#include "fuzz.h"
 
 #define QUESTIONS 4u
 

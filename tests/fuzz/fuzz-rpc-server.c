@@ -5,14 +5,26 @@
  * well-formed, nothing is exported without a grant, and received descriptors are
  * closed.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/id.h"
+#include "base/fragment.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "membership/rpc-server.h"
 #include "os/peer.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "wire/wire.h"
 
 #include "descriptors.h"
+#include "fuzz.h"
 
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)

@@ -5,14 +5,21 @@
  * owner continues, without a descriptor or member too many.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cache/index.h"
 #include "membership/serve.h"
-#include "membership/attach.h"
 #include "os/peer.h"
+#include "wire/wire.h"
 
 #include "descriptors.h"
+#include "fuzz.h"
 
 #define MIB ((size_t)1 << 20)
 #define CLIENTS 4u

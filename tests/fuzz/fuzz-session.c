@@ -11,13 +11,32 @@
  * the preface and empty settings.
  */
 #include <errno.h>
+#include <glib.h>
+#include <nabc.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "conn/connection.h"
 #include "conn/session-internal.h"
+#include "conn/session.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 #include "handler/route.h"
+#include "http/body.h"
+#include "http/request.h"
+#include "log/log.h"
 
 #include "frames.h"
+#include "fuzz.h"
 
 enum options {
 	NO_SETTINGS = 1,

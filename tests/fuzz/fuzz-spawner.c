@@ -6,10 +6,15 @@
  * with no variable that could make them run other code.
  */
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
 
 #include "fuzz.h"
 

@@ -7,7 +7,12 @@
  * known name; the length of the value in two bytes; both texts.
  */
 #include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "base/syntax.h"
 #include "http/request.h"
 #include "conn/stream-head.h"

@@ -8,9 +8,17 @@
  * raw bytes instead of a record), two bytes for its length, and its content.
  */
 #include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
 
+#include "tls/tls-openssl-output.h"
+#include "tls/tls-openssl-record.h"
 #include "tls/tls-openssl-secrets.h"
 #include "tls/tls-openssl-stream.h"
+#include "tls/tls.h"
 
 #include "fuzz.h"
 

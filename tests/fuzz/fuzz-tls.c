@@ -5,11 +5,17 @@
  *
  * Input: a byte for the length of the pieces in which the rest comes.
  */
+#include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
 
 #include "tls/tls-openssl-internal.h"
+#include "tls/tls.h"
 
 #include "fuzz.h"
 

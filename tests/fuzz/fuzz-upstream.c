@@ -4,8 +4,16 @@
  * (sweet/program/upstream-reply.c, upstream-head.c), and what a client gets of its head (response.c).
  * However the bytes are divided, the response is the same.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "base/slice.h"
 #include "http/field.h"
 #include "http/response.h"
+#include "program/cgihead.h"
+#include "program/upstream-head.h"
 #include "program/upstream-reply.h"
 
 #include "fuzz.h"

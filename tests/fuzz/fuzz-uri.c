@@ -4,6 +4,12 @@
  * that keeps a list of segments; and the redirect for a path, which must lead to the
  * same one (sweet/http/redirect.c).
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/redirect.h"
 #include "http/uri.h"
 

@@ -5,14 +5,20 @@
  * all, and in both cases closes every descriptor.  The welcome is a valid one in which
  * the input overwrites some bytes.
  */
+#include <fcntl.h>
+#include <nabc-worker.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
-#include "membership/attach.h"
+#include "cache/index.h"
 #include "os/peer.h"
-#include "wire/channel.h"
+#include "os/segment.h"
+#include "wire/wire.h"
 #include "worker/responder.h"
 
 #include "descriptors.h"
+#include "fuzz.h"
 
 #define PAGE ((size_t)4096)
 #define MEMORY (16 * PAGE)

@@ -4,6 +4,12 @@
  * one can be walked to its end without leaving it.  The first byte selects the kind of
  * record, the second the number of its descriptors.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "wire/wire.h"
 
 #include "base/id.h"

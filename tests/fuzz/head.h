@@ -6,6 +6,10 @@
 #ifndef FUZZ_HEAD_H
 #define FUZZ_HEAD_H
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "http/request.h"
 
 #include "fuzz.h"

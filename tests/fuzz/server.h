@@ -7,11 +7,25 @@
 #define FUZZ_SERVER_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
+#include "membership/serve.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "store/unit.h"
+#include "wire/channel.h"
 #include "worker/backend.h"
 
 #include "descriptors.h"
+#include "fuzz.h"
 
 #define SERVER_MIB ((size_t)1 << 20)
 #define SERVER_PAGE ((size_t)4096)

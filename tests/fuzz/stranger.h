@@ -6,8 +6,15 @@
 #ifndef FUZZ_STRANGER_H
 #define FUZZ_STRANGER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fragment.h"
 #include "base/id.h"
 #include "cache/remote-member.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "fuzz.h"
 

@@ -7,6 +7,8 @@
 #define FUZZ_THEIRS_H
 
 #include <http_parser.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "base/slice.h"
 

@@ -6,13 +6,21 @@
 #ifndef FUZZ_WITHDRAW_H
 #define FUZZ_WITHDRAW_H
 
+#include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/identity.h"
+#include "os/process.h"
+#include "os/queue.h"
+#include "wire/channel.h"
+#include "wire/send-window.h"
+#include "worker/backend.h"
 
+#include "fuzz.h"
 #include "server.h"
 
 /* Returns the number of waiting requests; or -EPROTO. */

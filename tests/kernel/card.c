@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* card.c - implements card.h. */
+#include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <nabc.h>
 #include <net/if.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "card.h"
+#include "guest.h"
 
 #define HERE "10.9.2.1"
 

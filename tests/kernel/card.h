@@ -8,6 +8,9 @@
 #ifndef NC_TEST_CARD_H
 #define NC_TEST_CARD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "library.h"
 
 /* The first card, and the address of the second one. */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* device.c - implements device.h. */
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "device.h"
 

@@ -6,7 +6,11 @@
 #ifndef NC_TEST_DEVICE_H
 #define NC_TEST_DEVICE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <nabc-uapi.h>
 
 #include "guest.h"

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* library.c - implements library.h. */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
 #include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "guest.h"
 #include "library.h"
 
 #define HEADER 300

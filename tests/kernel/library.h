@@ -6,7 +6,10 @@
 #ifndef NC_TEST_LIBRARY_H
 #define NC_TEST_LIBRARY_H
 
+#include <nabc-uapi.h>
 #include <nabc.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "device.h"
 

@@ -4,13 +4,21 @@
  * creator, other users, grantees by process, pidfd, user and group, after revoking,
  * after exec, and when a pid is reused.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <nabc-uapi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 /* What another process tries. */
 struct attempt {

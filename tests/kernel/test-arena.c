@@ -3,14 +3,21 @@
  * test-arena.c - the mapping: what may be mapped, what is visible where, and that no
  * access to the bytes of a unit remains after its insert.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 static struct device device;
 static sigjmp_buf back;

@@ -6,9 +6,15 @@
  * stream consists of messages with a header, ranges at any offsets, bytes written
  * between them, and units that are destroyed while they are in flight.
  */
+#include <errno.h>
+#include <nabc-uapi.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { UNITS = 8, UNIT_SIZE = 150001, MESSAGES = 12 };
 

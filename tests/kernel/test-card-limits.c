@@ -6,10 +6,16 @@
  * exhausted, and in the end as much is pinned as before.
  */
 #include <grp.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "card.h"
+#include "guest.h"
+#include "library.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)

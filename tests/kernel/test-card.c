@@ -6,9 +6,17 @@
  * packets are lost and sent again (invariant 1), or the peer's link goes down meanwhile.
  * In the end nothing is pinned any more.
  */
+#include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "card.h"
+#include "guest.h"
+#include "library.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)

@@ -5,9 +5,15 @@
  * removed while the module watches them.
  */
 #include <fcntl.h>
+#include <nabc-uapi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { SIZE = 300000 };
 

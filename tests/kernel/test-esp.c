@@ -3,9 +3,12 @@
  * test-esp.c - units over IPsec, which encrypts packets in place if it considers them
  * its own: the bytes arrive, and those of the unit do not change.
  */
+#include <nabc-uapi.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { SIZE = 200000 };
 

@@ -4,12 +4,18 @@
  * destroyed, its memory is reused, its process is killed or the module is unloaded:
  * they arrive unchanged.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 /* The line is slow, so sent bytes stay here for a while. */
 static void slow_line(bool slow)

@@ -5,17 +5,26 @@
  * stay unchanged and out of their reach, and when they exit all is released.  Over 500
  * lines, because a guest's program is one source.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <nabc-uapi.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { KNOWN = 16, BUFFER = 1 << 16, BYSTANDERS = 20 };
 

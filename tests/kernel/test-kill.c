@@ -3,13 +3,19 @@
  * test-kill.c - processes that are killed anywhere: their memory is free again within
  * a second, except units that linger or that another process holds.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 static struct device device;
 

@@ -4,18 +4,27 @@
  * and IPv6, mixed messages, sockets that the module refuses, bytes in flight, little
  * memory, and users who may not open the device.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <nabc-async.h>
+#include <nabc-uapi.h>
+#include <nabc.h>
 
+#include "device.h"
+#include "guest.h"
 #include "library.h"
 
 #ifndef TCP_ULP

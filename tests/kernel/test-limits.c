@@ -5,12 +5,19 @@
  * refer to, however few bytes of it are unsent, while the process lives and
  * afterwards.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <nabc-uapi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 /* One unit is within the limit, two are not. */
 enum { UNIT = 3 << 20, LIMIT = 4 << 20, OWNER = 1000, OTHER = 1001 };

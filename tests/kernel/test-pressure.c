@@ -4,10 +4,17 @@
  * is killed for them, and memory that the module keeps in its pool is returned on
  * demand.
  */
+#include <errno.h>
+#include <nabc-uapi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { UNIT = 1 << 20, MOST = 4096 };
 

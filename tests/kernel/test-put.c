@@ -3,14 +3,22 @@
  * test-put.c - units made from memory in one call: their bytes, who may use them, how
  * long they stay, and that a refused call leaves nothing behind.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/types.h>
+#include <nabc-uapi.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { MOST = 3000001 };
 

@@ -3,15 +3,21 @@
  * test-race.c - concurrent calls on several processors: inserts while a thread writes
  * to the same unit, and all calls concurrently on the same units.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "device.h"
+#include "guest.h"
 
 enum { INSERTS = 3000, SIZE = 20000, SHARED = 16, STORM_MS = 5000 };
 

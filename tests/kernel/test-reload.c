@@ -4,9 +4,14 @@
  * much free memory as before, except for normal variation.
  */
 #include <fcntl.h>
+#include <nabc-uapi.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 /*
  * The memory of the rest of the system varies by 1.5 MiB; a leak of one chunk of 32

@@ -3,14 +3,23 @@
  * test-send.c - socksend and socksendv over IPv4 and IPv6: the received bytes, the
  * flags, partial sends, refused sockets, and every bad argument.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 #define NEVER 0x7777777777777777u
 

@@ -3,13 +3,23 @@
  * test-unit.c - filling, inserting, copying, summing, holding, listing and destroying
  * units, each call with everything that it must refuse.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc-uapi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "guest.h"
 
 #define NEVER 0x7777777777777777u
 

@@ -5,18 +5,28 @@
  * meanwhile, sockets that the module refuses, and users and servers without a device.
  * With an argument this program is the worker.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <nabc-uapi.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
+#include "guest.h"
 #include "library.h"
 
 #define SELF "/proc/self/exe"

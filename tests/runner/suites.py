@@ -109,6 +109,19 @@ def checks(context, suite):
                  "check-mirror", "check-words", "check-readme"):
         command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
         yield context.job(suite, name, command, after=built("build"))
+    yield check_includes(context, suite, PRODUCT)
+
+
+PRODUCT = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "cgi-examples", "examples")
+
+
+def check_includes(context, suite, folders):
+    return context.job(suite, "check-includes",
+                       [sys.executable, context.script("tests", "check-includes.py"), "-j1", *folders])
+
+
+def includes(context, suite):
+    yield check_includes(context, suite, ("bench", "tests"))
 
 
 def runner(context, suite):
@@ -380,8 +393,8 @@ def programs_of_others():
 
 SUITES = [
     Suite("checks", (QUICK, ALL), "the manual, the floors, hardening, README's programs", checks,
-          "abigail-tools curl mandoc"),
-    Suite("runner", (QUICK, ALL), "what runs the tests itself", runner, "python3-pytest", trees=()),
+          "abigail-tools curl iwyu mandoc"),
+    Suite("runner", (QUICK, ALL), "what runs the tests itself", runner, "iwyu python3-pytest", trees=()),
     Suite("system", (QUICK, ALL), "the whole server, by the backend that the kernel offers first",
           system("build", "first,none"), SYSTEM),
     Suite("units", (QUICK, ALL), "a program for each source; the seeds of the fuzzers",
@@ -417,6 +430,8 @@ SUITES = [
           system("build", "first,none", marks="needs"), programs_of_others()),
     Suite("analyze", (MORE, ALL), "gcc -fanalyzer, cppcheck and clang: nothing but what is explained",
           script("tests/check-analysis.sh", weight=2), "clang cppcheck", trees=()),
+    Suite("includes", (MORE, ALL), "tests and benchmarks include what they use", includes, "iwyu",
+          trees=()),
     Suite("install", (MORE, ALL), "make install, README's programs with it, make uninstall",
           script("tests/check-install.sh")),
     Suite("library", (MORE, ALL), "configure --disable-sweet: the library alone",

@@ -44,6 +44,7 @@
 #include <glib.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "wire/channel.h"
 

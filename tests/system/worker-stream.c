@@ -32,6 +32,7 @@
 #include <glib.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #define PIECE 65536
 #define LISTS 16 /* that may be requested at once */

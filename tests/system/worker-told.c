@@ -28,6 +28,7 @@
 #include <glib.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 struct told {
 	GString *headers;

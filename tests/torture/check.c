@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - see check.h. */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "check.h"
 

@@ -7,6 +7,10 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "content.h"
 
 #define CHECK_RANGES 4u

@@ -14,9 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -25,6 +29,8 @@
 
 #include <client-answer.h>
 
+#include "check.h"
+#include "content.h"
 #include "parts.h"
 
 #define DEPTH 8u      /* pending requests on a connection */

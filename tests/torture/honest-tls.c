@@ -4,6 +4,7 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 #include <openssl/err.h>

@@ -14,14 +14,21 @@
  * 5 how the last error came about (an errno, or 1000 + status), 6 us of all answers.
  * Single-threaded; owns its sockets.
  */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "honest-tls.h"
 #include "hostile.h"

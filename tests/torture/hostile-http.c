@@ -14,13 +14,19 @@
  * owns its sockets.
  */
 #include <arpa/inet.h>
+#include <err.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "content.h"
 #include "hostile.h"
 
 #define SEGMENT 1460 /* a loopback's are of 64 KB, and buffers grow with them */

@@ -11,15 +11,23 @@
  * Figures: 0 connections, 1 messages, 2 refusals, 3 operator's rights that it got, 4
  * answers it should not have had, 5 thrown out.  Single-threaded; owns its sockets.
  */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "os/peer.h"
 #include "wire/wire.h"
 
+#include "content.h"
 #include "hostile.h"
 
 #define HELD 24

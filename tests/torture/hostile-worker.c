@@ -9,16 +9,22 @@
  *
  * Two threads at times: one of them scribbles.  Ends with its server.
  */
+#include <err.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
+#include "content.h"
 #include "hostile.h"
 
 #define FDS 128

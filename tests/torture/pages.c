@@ -7,6 +7,8 @@
  * does, or is killed.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "content.h"
 

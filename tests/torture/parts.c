@@ -3,7 +3,9 @@
  * parts.c - see parts.h.  The end of a line does not show whether it is the last one:
  * a boundary may well end with "--".
  */
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "parts.h"

@@ -7,6 +7,9 @@
 #ifndef PARTS_H
 #define PARTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "check.h"
 
 struct parts {

@@ -6,9 +6,20 @@
 #ifndef ASYNC_FIXTURE_H
 #define ASYNC_FIXTURE_H
 
+#include <liburing.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
 #include "send/async.h"
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 #define KIB ((size_t)1 << 10)
 

@@ -6,14 +6,24 @@
 #ifndef BACKEND_FIXTURE_H
 #define BACKEND_FIXTURE_H
 
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "api/registry.h"
 #include "os/peer.h"
+#include "os/queue.h"
+#include "wire/channel.h"
 #include "wire/pending.h"
 #include "worker/backend.h"
 

@@ -8,7 +8,18 @@
 #ifndef CALL_FIXTURE_H
 #define CALL_FIXTURE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "backend/backend-call-internal.h"
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 
 #include "suite.h"
 

@@ -7,11 +7,22 @@
 #ifndef CHANNEL_FIXTURE_H
 #define CHANNEL_FIXTURE_H
 
+#include <nabc.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
 #include "backend/worker-channel-internal.h"
+#include "backend/worker-channel.h"
+#include "base/timer.h"
 #include "core/page-memory.h"
+#include "core/server.h"
+#include "http/body.h"
 
 #include "backend-fixture.h"
 #include "call-fixture.h"
+#include "suite.h"
 
 static struct worker_channel channel;
 static struct pool_process process;

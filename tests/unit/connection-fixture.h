@@ -7,10 +7,27 @@
 #ifndef CONNECTION_FIXTURE_H
 #define CONNECTION_FIXTURE_H
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "config/configuration.h"
 #include "conn/connection-internal.h"
+#include "conn/connection.h"
+#include "core/server.h"
+#include "core/transaction.h"
 #include "handler/route.h"
+#include "http/body.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define KIB ((size_t)1024)
 #define WINDOW (256 * KIB)

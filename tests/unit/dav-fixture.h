@@ -5,7 +5,13 @@
 #ifndef TEST_DAV_FIXTURE_H
 #define TEST_DAV_FIXTURE_H
 
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "suite.h"
 

@@ -6,13 +6,19 @@
 #ifndef DOCROOT_FIXTURE_H
 #define DOCROOT_FIXTURE_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "files/docroot.h"
 

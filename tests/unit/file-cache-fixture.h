@@ -6,11 +6,28 @@
 #ifndef FILE_CACHE_FIXTURE_H
 #define FILE_CACHE_FIXTURE_H
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "event/thread-pool.h"
+#include "files/docroot.h"
 #include "files/file-cache.h"
+#include "http/mime.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define LOOPS 2
 #define KIB ((size_t)1 << 10)

@@ -6,10 +6,18 @@
 #ifndef HANDLE_FIXTURE_H
 #define HANDLE_FIXTURE_H
 
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
+#include "cache/index.h"
 #include "membership/handle.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

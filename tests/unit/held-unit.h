@@ -5,7 +5,9 @@
 #ifndef HELD_UNIT_H
 #define HELD_UNIT_H
 
+#include <nabc-worker.h>
 #include <nabc.h>
+#include <stddef.h>
 
 #include "suite.h"
 #include "unit-holds.h"

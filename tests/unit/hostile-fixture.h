@@ -11,18 +11,31 @@
 #ifndef HOSTILE_FIXTURE_H
 #define HOSTILE_FIXTURE_H
 
+#include <errno.h>
 #include <grp.h>
+#include <nabc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/id.h"
 #include "membership/serve.h"
 #include "membership/attach.h"
 #include "os/peer.h"
+#include "wire/wire.h"
 
 #include "nabc-fixture.h"
 #include "process-fixture.h"
+#include "suite.h"
 
 #define PAGE ((size_t)4096)
 #define TALK 3 /* in a child: the socket to its parent */

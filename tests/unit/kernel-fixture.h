@@ -6,6 +6,20 @@
 #ifndef KERNEL_FIXTURE_H
 #define KERNEL_FIXTURE_H
 
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stddef.h>
+
+#include "base/id.h"
+#include "cache/index.h"
+#include "cache/inspect.h"
+#include "os/device.h"
+#include "send/route.h"
+#include "send/transmit.h"
+#include "store/pool.h"
+#include "store/unit.h"
+
+#include "suite.h"
 #include "transmit-fixture.h"
 
 #include "device-model.h"

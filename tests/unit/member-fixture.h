@@ -5,10 +5,16 @@
 #ifndef MEMBER_FIXTURE_H
 #define MEMBER_FIXTURE_H
 
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

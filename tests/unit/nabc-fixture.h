@@ -6,7 +6,14 @@
 #ifndef NABC_FIXTURE_H
 #define NABC_FIXTURE_H
 
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "suite.h"
 #include "unit-holds.h"

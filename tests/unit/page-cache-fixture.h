@@ -7,11 +7,18 @@
 #ifndef PAGE_CACHE_FIXTURE_H
 #define PAGE_CACHE_FIXTURE_H
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "suite.h"
 

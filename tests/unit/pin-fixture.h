@@ -6,10 +6,18 @@
 #ifndef PIN_FIXTURE_H
 #define PIN_FIXTURE_H
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "process-memory.h"
+#include "suite.h"
 
 #define LOCK_MESSAGES 8u
 

@@ -3,12 +3,17 @@
 #ifndef PINNED_H
 #define PINNED_H
 
+#include <nabc.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "os/segment.h"
 
 #include "process-memory.h"
+#include "suite.h"
 
 /* Returns VmPin of this process in bytes. */
 static inline size_t pinned(void)

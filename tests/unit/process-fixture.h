@@ -6,10 +6,19 @@
 #ifndef PROCESS_FIXTURE_H
 #define PROCESS_FIXTURE_H
 
+#include <errno.h>
 #include <linux/sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "suite.h"
 

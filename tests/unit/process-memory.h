@@ -3,7 +3,10 @@
 #ifndef PROCESS_MEMORY_H
 #define PROCESS_MEMORY_H
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "suite.h"
 

@@ -7,6 +7,10 @@
 #ifndef REQUEST_FIXTURE_H
 #define REQUEST_FIXTURE_H
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/request.h"
 
 #include "suite.h"

@@ -7,10 +7,27 @@
 #ifndef RESPCACHE_FIXTURE_H
 #define RESPCACHE_FIXTURE_H
 
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/slice.h"
+#include "http/cachekey.h"
+#include "http/request.h"
+#include "program/cacheable.h"
+#include "program/cgihead.h"
 #include "respcache/respcache.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
+
+struct respcache_entry;
+struct respcache_flight;
 
 #define LOOPS 2
 #define SECOND UINT64_C(1000000000)

@@ -6,11 +6,23 @@
 #ifndef RPC_FIXTURE_H
 #define RPC_FIXTURE_H
 
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "membership/rpc-server.h"
 #include "os/peer.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "wire/wire.h"
 
 #include "process-fixture.h"
 #include "suite.h"

@@ -7,7 +7,12 @@
 #define STATUS_FIXTURE_H
 
 #include <glib.h>
+#include <stdint.h>
+#include <string.h>
+#include <nabc.h>
 
+#include "base/histogram.h"
+#include "handler/status-data.h"
 #include "handler/status-field.h"
 
 #include "suite.h"

@@ -6,10 +6,20 @@
 #ifndef TRANSMIT_FIXTURE_H
 #define TRANSMIT_FIXTURE_H
 
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
 #include "base/id.h"
+#include "cache/index.h"
 #include "cache/inspect.h"
 #include "membership/handle.h"
+#include "send/route.h"
 #include "send/transmit.h"
+#include "store/pool.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 struct unit_hold {
 	NC_cache *cache;

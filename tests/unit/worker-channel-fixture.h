@@ -6,7 +6,22 @@
 #ifndef WORKER_CHANNEL_FIXTURE_H
 #define WORKER_CHANNEL_FIXTURE_H
 
+#include <nabc-worker.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include "backend/backend-call-internal.h"
+#include "backend/pool-process.h"
+#include "backend/worker-channel.h"
+
+#include "backend-fixture.h"
+#include "call-fixture.h"
 #include "channel-fixture.h"
+#include "suite.h"
 
 static inline void begin_worker(void)
 {

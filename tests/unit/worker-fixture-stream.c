@@ -4,10 +4,16 @@
  * answers that go, in pieces.
  */
 #include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "wire/pending.h"
+#include "worker/responder.h"
 
 #include "worker-fixture.h"
 

@@ -10,7 +10,10 @@
  * server does.
  */
 #include <errno.h>
+#include <nabc.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,12 @@
 #include <unistd.h>
 
 #include "base/id.h"
+#include "cache/index.h"
+#include "os/queue.h"
+#include "store/pool.h"
+#include "store/unit.h"
+#include "wire/channel.h"
+#include "wire/wire.h"
 
 #include "worker-fixture.h"
 

@@ -12,6 +12,8 @@
 #include "worker/responder.h"
 #include "unit-holds.h"
 
+struct NC_range;
+
 /* As in worker.c, to access the queues and the table. */
 struct NC_worker {
 	struct NC_cache *cache;

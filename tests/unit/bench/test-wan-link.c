@@ -3,6 +3,9 @@
  * test-wan-link.c - unit tests of the model of a wide-area link (bench/wan-link.c),
  * with artificial times.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <wan-link.h>
 
 #include "suite.h"

@@ -3,11 +3,23 @@
  * test-glib.c - unit tests of libnabc-glib: the sources in a context of the test.
  * Each test owns its cache, ring and context.
  */
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <nabc-async.h>
 #include <nabc-glib.h>
+#include <nabc.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 static GMainContext *context;
 static NC_sender *ring;

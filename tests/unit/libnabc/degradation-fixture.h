@@ -8,11 +8,15 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <nabc.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 static char said[8][512];
 static unsigned says;

@@ -3,12 +3,18 @@
 #ifndef HOSTILE_LOOT_H
 #define HOSTILE_LOOT_H
 
+#include <nabc.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "hostile-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 
 #define VICTIM 4001
 #define HOSTILE 4002

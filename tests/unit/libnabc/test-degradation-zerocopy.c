@@ -6,11 +6,19 @@
  * is missing, and nothing remains pinned.  Each test runs in a process of its own, whose
  * features it restricts.
  */
+#include <errno.h>
 #include <liburing.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "degradation-fixture.h"
+#include "nabc-fixture.h"
 #include "pinned.h"
+#include "suite.h"
 
 #define KIB ((size_t)1 << 10)
 /* Enough sends until the memory is registered: see nabc(7). */

@@ -4,10 +4,19 @@
  * seals, little lockable memory, no mlock2, few descriptors.  Each test runs in a
  * process of its own, whose features it restricts.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "degradation-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 /* The whole life of a unit; returns 0 or the errno that ended it. */

@@ -4,7 +4,25 @@
  * none may keep a revoked unit, or use up the memory, units, messages or connections
  * that others need.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "membership/attach.h"
+#include "os/peer.h"
+#include "wire/wire.h"
+
+#include "hostile-fixture.h"
 #include "hostile-loot.h"
+#include "nabc-fixture.h"
+#include "process-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 /* --- with a grant --------------------------------------------------------------------------- */
 

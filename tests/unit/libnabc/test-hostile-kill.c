@@ -5,16 +5,38 @@
  * death the owner has as many descriptors and bytes in use and as many units and
  * records as before, what it held is complete, and every valid id has the right bytes.
  */
+#include <errno.h>
 #include <limits.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "api/registry.h"
+#include "base/hash-table.h"
+#include "base/id.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "membership/handle.h"
+#include "store/pool.h"
+#include "store/unit.h"
 
 #include "hostile-fixture.h"
+#include "nabc-fixture.h"
+#include "process-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define MEMBER 4001

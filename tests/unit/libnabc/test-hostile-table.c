@@ -5,12 +5,26 @@
  * segment.  All bytes that the owner then sends, sums, copies or shows are bytes of
  * that member's own memory, and the owner never faults.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "api/registry.h"
+#include "base/id.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
 #include "store/unit.h"
+#include "wire/wire.h"
 
 #include "hostile-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define LIAR 4002

@@ -4,7 +4,32 @@
  * read, send, destroy, list or guess units of others, write to exported ones, or
  * impersonate another process.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "base/id.h"
+#include "os/identity.h"
+#include "os/peer.h"
+#include "os/segment.h"
+#include "wire/wire.h"
+
+#include "hostile-fixture.h"
 #include "hostile-loot.h"
+#include "nabc-fixture.h"
+#include "process-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 /* --- with the public calls --------------------------------------------------------- */

@@ -3,6 +3,11 @@
  * test-ctl-counter.c - unit tests of ctl-counter.c: no field of the statistics is
  * forgotten, and rates.
  */
+#include <nabc.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "ctl-counter.h"
 
 #include "suite.h"

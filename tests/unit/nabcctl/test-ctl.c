@@ -3,8 +3,16 @@
  * test-ctl.c - unit tests of ctl.c and of the text functions of ctl-show.c: words that
  * are numbers or names, and what must not reach a terminal.
  */
+#include <errno.h>
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <nabc.h>
+
 #include "ctl-show.h"
 
+#include "ctl.h"
 #include "suite.h"
 
 START_TEST(test_ids)

@@ -11,9 +11,11 @@
  */
 #include <arpa/inet.h>
 #include <err.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <nabc.h>
 

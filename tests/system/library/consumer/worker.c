@@ -3,6 +3,7 @@
 #include <err.h>
 #include <stdlib.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 enum { LINES_MAX = 10000, LINE = 32 };
 

@@ -4,6 +4,10 @@
  * end, however they are divided, and invalid responses.
  */
 #include <client-answer.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "suite.h"
 

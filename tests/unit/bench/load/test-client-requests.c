@@ -6,6 +6,11 @@
  */
 #include <client-requests.h>
 #include <client-workload.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "suite.h"
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include <client-schedule.h>
+#include <stdint.h>
 
 #include "suite.h"
 

@@ -6,6 +6,9 @@
  */
 #include <client-histogram.h>
 #include <client-pause.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "suite.h"
 

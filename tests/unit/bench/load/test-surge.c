@@ -7,8 +7,14 @@
 #include <math.h>
 
 #include <client-workload.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <surge.h>
 
+#include "client-requests.h"
 #include "suite.h"
 
 #define SAMPLES 1000000u

@@ -6,8 +6,13 @@
 #ifndef ADMIN_FIXTURE_H
 #define ADMIN_FIXTURE_H
 
+#include <nabc.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "api/registry.h"
 #include "api/admin.h"
@@ -16,6 +21,7 @@
 #include "membership/attach.h"
 #include "membership/grant-ops.h"
 #include "nabc-fixture.h"
+#include "suite.h"
 #include "os/peer.h"
 
 static char directory[64], path[100];

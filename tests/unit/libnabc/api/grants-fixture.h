@@ -6,13 +6,22 @@
 #ifndef GRANTS_FIXTURE_H
 #define GRANTS_FIXTURE_H
 
+#include <errno.h>
+#include <nabc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "nabc-fixture.h"
 #include "process-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 static NC_cache *second; /* another cache of this process */

@@ -3,11 +3,15 @@
 #ifndef SUMS_FIXTURE_H
 #define SUMS_FIXTURE_H
 
+#include <nabc.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/wait.h>
 
 #include "base/id.h"
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 static inline uint32_t crc_of(const unsigned char *data, size_t length)
 {

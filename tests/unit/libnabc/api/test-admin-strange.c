@@ -3,7 +3,25 @@
  * test-admin-strange.c - unit tests of admin.c: calls and replies of another version,
  * and an owner that sends arbitrary replies.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "api/admin.h"
+#include "base/id.h"
+#include "cache/index.h"
+#include "membership/attach.h"
+#include "membership/grant-ops.h"
+#include "os/peer.h"
+#include "send/transmit.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
+
 #include "admin-fixture.h"
+#include "suite.h"
 
 /* Attaches by hand and makes one call followed by some bytes; returns the error of the reply. */
 static int asked(uint32_t wants, struct nc_wire_call head, const char *behind)

@@ -3,7 +3,23 @@
  * test-admin.c - unit tests of admin.c: the counters and units of the owner as an
  * operator sees them, and which callers are refused.
  */
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "api/registry.h"
+#include "cache/grant.h"
+#include "cache/index.h"
+#include "send/route.h"
+
 #include "admin-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 static void attach(void)

@@ -3,7 +3,18 @@
  * test-nabc-grant-bad.c - unit tests of the public calls about grants and several caches, with
  * every wrong argument.
  */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <nabc.h>
+
 #include "grants-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 /* --- wrong arguments ---------------------------------------------------------------- */
 

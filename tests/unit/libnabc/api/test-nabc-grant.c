@@ -4,7 +4,18 @@
  * with every wrong argument, and several caches in one process, as their owner and as
  * a member.  A thread does the owners' work.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nabc.h>
+
 #include "grants-fixture.h"
+#include "nabc-fixture.h"
+#include "process-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 static NC_cache *attached; /* this process as a member of the first */
 

@@ -4,9 +4,13 @@
  * kind of unit, holds that pass between threads, invalid holds, and holds that a
  * member takes without waiting for the owner.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +18,7 @@
 #include <nabc.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 #define SIZE 10000u
 

@@ -4,11 +4,20 @@
  * reports, for its own segments, for those of members and for copies; with limits from
  * none to zero.  Each test runs in a process of its own.
  */
+#include <nabc.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "nabc-fixture.h"
 #include "pin-fixture.h"
+#include "suite.h"
 
 #define KIB ((size_t)1 << 10)
 #define PAGE ((size_t)4096)

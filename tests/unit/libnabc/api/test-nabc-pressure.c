@@ -3,9 +3,13 @@
  * test-nabc-pressure.c - unit tests of the public calls when memory is short: what is held
  * survives, and what sockets were given is delivered.
  */
+#include <errno.h>
+#include <nabc.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 /* Under pressure, a held unit and its id stay valid, and it can be sent; the limit holds. */

@@ -4,15 +4,26 @@
  * the default cache from process to process, and the calls of a worker without a
  * server.  Children that attach are forked here.
  */
+#include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/id.h"
 
 #include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 /* Runs a function in a child; all of them return 0 on success. */

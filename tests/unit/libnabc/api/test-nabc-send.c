@@ -4,9 +4,15 @@
  * errno, sends nothing and changes nothing; the table of routes.  Each test owns its
  * cache.
  */
+#include <errno.h>
 #include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <nabc.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 static size_t id;
 

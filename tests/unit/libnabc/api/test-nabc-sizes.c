@@ -3,11 +3,15 @@
  * test-nabc-sizes.c - unit tests of structures that grow: callers of older and newer
  * versions, by the size and the stride that they pass.
  */
+#include <errno.h>
+#include <nabc.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "nabc-fixture.h"
-#include "unit-holds.h"
+#include "suite.h"
 
 /* A structure of an older or newer program; see versioned.h. */
 START_TEST(test_sizes)

@@ -3,6 +3,15 @@
  * test-nabc-sums-bad.c - unit tests of nabc.c: every call that fills a unit, with
  * invalid arguments.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "nabc-fixture.h"
+#include "suite.h"
 #include "sums-fixture.h"
 
 /* --- invalid arguments ----------------------------------------------------- */

@@ -4,6 +4,21 @@
  * NC_stream as the manual describes them.  Tests corrupt bytes through a pointer from
  * before insert; a member is a child that is forked here.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "base/id.h"
+
+#include "nabc-fixture.h"
+#include "suite.h"
 #include "sums-fixture.h"
 #include "unit-holds.h"
 

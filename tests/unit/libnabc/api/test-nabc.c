@@ -3,14 +3,24 @@
  * test-nabc.c - unit tests of nabc.c: the exported calls of one process as the
  * manual describes them, errno by errno.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/id.h"
 
 #include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 START_TEST(test_no_cache)

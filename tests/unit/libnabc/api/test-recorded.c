@@ -4,6 +4,10 @@
  * and replayed to this library in both roles.  Recorded messages are never changed: a
  * new version of the protocol adds its own bytes.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,9 +17,11 @@
 #include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "nabc-fixture.h"
 #include "process-fixture.h"
+#include "suite.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

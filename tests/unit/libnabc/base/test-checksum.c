@@ -4,6 +4,12 @@
  * short lengths, many alignments, large random data, and sums of parts.
  * Pure, single-threaded.
  */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/checksum.h"
 
 #include "suite.h"

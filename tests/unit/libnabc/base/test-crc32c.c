@@ -4,6 +4,10 @@
  * alignments, lengths at which the lanes change, sums of parts, updates; each with and
  * without instructions of the CPU. Pure, single-threaded.
  */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/crc32c.h"
 
 #include "suite.h"

@@ -3,6 +3,11 @@
  * test-extent.c - unit tests of extent.c: page runs against a naive model of
  * one byte a page.  Pure, single-threaded.
  */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/extent.h"
 
 #include "suite.h"

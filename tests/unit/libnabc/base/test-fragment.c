@@ -4,6 +4,12 @@
  * byte and compares them with the rules of the manual; and iovecs with the layout.
  * Pure, single-threaded.
  */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
 #include "base/fragment.h"
 
 #include "suite.h"

@@ -3,6 +3,10 @@
  * test-hash-table.c - unit tests of hash-table.c: against a plain array, with keys
  * that share a bucket, and walks that remove entries.  Single-threaded.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "base/hash-table.h"
 
 #include "suite.h"

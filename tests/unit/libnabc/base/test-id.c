@@ -4,6 +4,7 @@
  * and they do not overlap.  Pure, single-threaded.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/id.h"
 

@@ -3,12 +3,21 @@
 #ifndef GRANT_FIXTURE_H
 #define GRANT_FIXTURE_H
 
+#include <fcntl.h>
+#include <nabc.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/fragment.h"
 #include "base/id.h"
 #include "cache/grant.h"
+#include "os/identity.h"
+#include "os/segment.h"
+#include "store/revocation-map.h"
 #include "wire/wire.h"
 
 #include "process-fixture.h"

@@ -3,7 +3,24 @@
  * test-grant-imports.c - unit tests of grant.c: to which member each unit is exported
  * and charged, how it is returned, and what stays when its creator exits.
  */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/hash-table.h"
+#include "base/id.h"
+#include "cache/grant.h"
+#include "os/segment.h"
+#include "store/revocation-map.h"
+
 #include "grant-fixture.h"
+#include "process-fixture.h"
+#include "suite.h"
 
 START_TEST(test_return)
 {

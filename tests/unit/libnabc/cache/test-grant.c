@@ -3,7 +3,24 @@
  * test-grant.c - unit tests of grant.c: which processes have a grant, what is exported
  * and revoked, and that every descriptor is closed again.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "base/hash-table.h"
+#include "base/id.h"
+#include "cache/grant.h"
+#include "os/identity.h"
+#include "os/segment.h"
+#include "store/revocation-map.h"
+
 #include "grant-fixture.h"
+#include "process-fixture.h"
+#include "suite.h"
 
 static int take(size_t id, struct nc_grantee from)
 {

@@ -4,12 +4,32 @@
  * whose owner is a thread at the other end of a socket pair.  Units that are
  * destroyed, revoked, evicted and returned while threads use them.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "base/fragment.h"
+#include "base/hash-table.h"
+#include "base/id.h"
+#include "cache/grant.h"
 #include "cache/import.h"
+#include "cache/index.h"
+#include "os/identity.h"
+#include "store/pool.h"
+#include "store/revocation-map.h"
+#include "store/store.h"
+#include "store/unit.h"
+#include "wire/rpc-client.h"
 
 #include "rpc-fixture.h"
+#include "suite.h"
 
 static struct caller caller;
 static struct nc_rpc_client rpc;

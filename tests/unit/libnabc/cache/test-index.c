@@ -4,12 +4,26 @@
  * attach and exit, options and counters, and threads that use one cache in all ways
  * concurrently.  Owns its caches.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "base/fragment.h"
 #include "base/id.h"
 #include "cache/index.h"
 #include "cache/inspect.h"
+#include "cache/remote-member.h"
+#include "os/segment.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

@@ -5,12 +5,23 @@
  * is left of it when it has exited.  The test plays the member: it writes into the
  * segment itself.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/diagnostics.h"
+#include "base/fragment.h"
 #include "base/id.h"
 #include "cache/remote-member.h"
+#include "os/pin.h"
+#include "os/segment.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

@@ -3,14 +3,19 @@
 #ifndef COLLECTOR_FIXTURE_H
 #define COLLECTOR_FIXTURE_H
 
+#include <nabc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 static inline struct NC_cache_stat stat_now(void)
 {

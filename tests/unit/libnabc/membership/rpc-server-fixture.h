@@ -3,11 +3,20 @@
 #ifndef RPC_SERVER_FIXTURE_H
 #define RPC_SERVER_FIXTURE_H
 
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "cache/grant.h"
+#include "cache/index.h"
+#include "wire/wire.h"
+
 #include "rpc-fixture.h"
+#include "suite.h"
 
 static struct caller member, other, overseer;
 

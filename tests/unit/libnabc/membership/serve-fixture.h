@@ -7,19 +7,26 @@
 #define SERVE_FIXTURE_H
 
 #include <grp.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/id.h"
+#include "cache/index.h"
 #include "membership/serve.h"
 #include "membership/handle.h"
 #include "membership/attach.h"
 #include "os/peer.h"
 #include "send/transmit.h"
+#include "wire/wire.h"
 
 #include "process-fixture.h"
 #include "suite.h"

@@ -3,7 +3,26 @@
  * test-collector-thread.c - unit tests of collector.c: the thread does due work,
  * sleeps otherwise, and does not exist in a child.
  */
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <nabc.h>
+
 #include "collector-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 /* --- the thread -------------------------------------------------------------------- */
 

@@ -4,7 +4,17 @@
  * announced and done by the loop of the caller, other work costs nothing.  Owns a
  * cache.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <nabc.h>
+
 #include "collector-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 static void dispatch_all(void)

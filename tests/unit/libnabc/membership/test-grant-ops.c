@@ -4,12 +4,37 @@
  * owner, reading, and the principal of a grant.  The owner's members are made up; the
  * test plays all of them.
  */
+#include <errno.h>
 #include <limits.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/fragment.h"
+#include "base/hash-table.h"
+#include "base/id.h"
+#include "cache/grant.h"
+#include "cache/index.h"
 #include "membership/grant-ops.h"
+#include "os/identity.h"
+#include "os/peer.h"
+#include "os/segment.h"
+#include "store/pool.h"
+#include "store/revocation-map.h"
+#include "store/store.h"
+#include "store/unit.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
 
+#include "process-fixture.h"
 #include "rpc-fixture.h"
+#include "suite.h"
 
 static struct caller member, other;
 

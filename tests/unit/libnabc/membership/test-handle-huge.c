@@ -5,12 +5,32 @@
  * The test replaces madvise(), so that the numbers are the same on each system.  Each
  * test owns its cache; single-threaded.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/extent.h"
+#include "base/fragment.h"
+#include "cache/index.h"
+#include "membership/handle.h"
+#include "os/segment.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "handle-fixture.h"
+#include "suite.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

@@ -3,12 +3,26 @@
  * test-handle-read.c - unit tests of handle.c: filling units from every kind of
  * descriptor.  A helper thread feeds pipes; each test owns its cache.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
+
+#include "cache/index.h"
+#include "membership/handle.h"
 
 #include "handle-fixture.h"
+#include "suite.h"
 
 static int temporary_file(uint64_t seed, size_t size)
 {

@@ -4,9 +4,25 @@
  * and order of writing, kept while filling or computed later, and pointers into
  * fragments show no old data.  Each test owns its cache.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "base/fragment.h"
+#include "cache/index.h"
+#include "membership/handle.h"
 #include "store/unit-checksum.h"
+#include "store/unit.h"
 
 #include "handle-fixture.h"
+#include "suite.h"
 
 static void open_summing(enum NC_checksum_kind kind, unsigned flags)
 {

@@ -3,11 +3,27 @@
  * test-handle.c - unit tests of handle.c: filling units from memory and text, the
  * value of unwritten bytes, and insertion.  Each test owns its cache.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/types.h>
 #include <wchar.h>
 
+#include "cache/index.h"
+#include "membership/handle.h"
+#include "os/segment.h"
+#include "store/member.h"
+#include "store/store.h"
+#include "store/unit.h"
+
 #include "handle-fixture.h"
+#include "suite.h"
 
 static void join_cache(void)
 {

@@ -5,7 +5,34 @@
  * owner has as many descriptors and as much memory in use as before.  Forks to let
  * other processes send over a socket that is not theirs.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "base/hash-table.h"
+#include "cache/grant.h"
+#include "cache/index.h"
+#include "os/identity.h"
+#include "os/peer.h"
+#include "os/segment.h"
+#include "store/pool.h"
+#include "store/revocation-map.h"
+#include "wire/wire.h"
+
+#include "process-fixture.h"
+#include "rpc-fixture.h"
 #include "rpc-server-fixture.h"
+#include "suite.h"
 
 /* --- wrong calls ------------------------------------------------------------------ */
 

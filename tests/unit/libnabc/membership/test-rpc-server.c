@@ -4,7 +4,24 @@
  * make it.  After each the owner has as many descriptors and as much memory in
  * use as before.
  */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "base/hash-table.h"
+#include "base/id.h"
+#include "cache/grant.h"
+#include "cache/index.h"
+#include "os/identity.h"
+#include "wire/wire.h"
+
+#include "process-fixture.h"
+#include "rpc-fixture.h"
 #include "rpc-server-fixture.h"
+#include "suite.h"
 
 static int grant_user(struct caller *caller, enum nc_wire_op op, size_t id, uid_t uid)
 {

@@ -3,7 +3,32 @@
  * test-serve-access.c - unit tests of serve.c: which users may attach, how many
  * processes may, and what happens to those that send nothing or too much.
  */
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "cache/index.h"
+#include "membership/attach.h"
+#include "membership/serve.h"
+#include "os/peer.h"
+#include "send/transmit.h"
+#include "wire/wire.h"
+
+#include "process-fixture.h"
 #include "serve-fixture.h"
+#include "suite.h"
 
 /* --- which users may attach ------------------------------------------------------- */
 

@@ -4,8 +4,40 @@
  * connections that are not members, an owner that sends invalid data.  The second
  * process is the program worker-fixture, which ends when its standard input closes.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
 #include "serve-fixture.h"
+#include "suite.h"
+#include "base/id.h"
+#include "cache/grant.h"
 #include "cache/hold.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
+#include "membership/attach.h"
+#include "membership/handle.h"
+#include "membership/serve.h"
+#include "os/peer.h"
+#include "os/segment.h"
+#include "send/transmit.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 static int hold(size_t id)
 {

@@ -7,6 +7,9 @@
 #define QUEUE_FIXTURE_H
 
 #include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "os/queue.h"
 

@@ -6,10 +6,22 @@
 #ifndef REGISTERED_FIXTURE_H
 #define REGISTERED_FIXTURE_H
 
+#include <nabc.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+
+#include "base/diagnostics.h"
+#include "os/registered.h"
+#include "os/ring.h"
+#include "os/segment.h"
 
 #include "pinned.h"
 #include "ring-fixture.h"
+#include "suite.h"
 
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)

@@ -3,6 +3,11 @@
 #ifndef RING_FIXTURE_H
 #define RING_FIXTURE_H
 
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "os/ring.h"
 
 #include "suite.h"

@@ -3,7 +3,12 @@
  * test-cork.c - unit tests of cork.c: which corks the library has set, that it lifts
  * no other, and that held back bytes can be sent.
  */
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "os/cork.h"
 

@@ -3,11 +3,21 @@
  * test-device.c - unit tests of device.c with a model of the module: what it receives,
  * what it returns, and every reason not to use it.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <nabc-uapi.h>
 #include <nabc.h>
+#include "base/checksum.h"
 #include "os/device.h"
+#include "os/identity.h"
 
 #include "suite.h"
 

@@ -4,13 +4,25 @@
  * the kernel, real pidfds and look-alikes, processes that exit, and a pid that is
  * reused.  Forks; tests that need root or pidfds say so when they are skipped.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "os/identity.h"
 #include "os/peer.h"

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test-interface.c - unit tests of interface.c: by which interface a connection came. */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "os/interface.h"
 

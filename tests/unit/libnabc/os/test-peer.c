@@ -4,8 +4,15 @@
  * messages that do not fit, peers that have disconnected.  Makes a directory of its
  * own; single-threaded.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "os/peer.h"
 

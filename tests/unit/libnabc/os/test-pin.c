@@ -3,9 +3,20 @@
  * test-pin.c - unit tests of pin.c: what is counted, what the report says, and real
  * locks within limits.  A test that changes its limit runs in a process of its own.
  */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <nabc.h>
+
+#include "base/diagnostics.h"
 #include "os/pin.h"
 
 #include "pin-fixture.h"
+#include "suite.h"
 
 #define PAGE ((size_t)4096)
 #define KIB ((size_t)1 << 10)

@@ -3,7 +3,16 @@
  * test-process.c - the processes of workers: their initial state, how their exit is
  * detected, and that no other process is ever killed.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "os/process.h"
 

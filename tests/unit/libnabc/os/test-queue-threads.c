@@ -3,7 +3,21 @@
  * test-queue-threads.c - unit tests of queue.c: the sleep protocol with a producer and
  * a consumer thread, and memory that a peer changes meanwhile.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/queue.h"
+
 #include "queue-fixture.h"
+#include "suite.h"
 
 #ifndef __SANITIZE_THREAD__
 static _Atomic bool scribbling;

@@ -3,7 +3,17 @@
  * test-queue.c - unit tests of queue.c: records of all sizes around the end of the
  * data, a peer that writes invalid values, and when it must be woken.
  */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/queue.h"
+
 #include "queue-fixture.h"
+#include "suite.h"
 
 START_TEST(test_empty)
 {

@@ -3,7 +3,16 @@
  * test-registered-limits.c - unit tests of registered.c: RLIMIT_MEMLOCK is small, or 0.
  * Each test owns its ring, its table and its segments; single-threaded.
  */
+#include <nabc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "os/registered.h"
+#include "os/segment.h"
+
+#include "pinned.h"
 #include "registered-fixture.h"
+#include "suite.h"
 
 /* With a limit for one block: others wait until it is idle, and one line states why. */
 START_TEST(test_memlock)

@@ -5,7 +5,23 @@
  * owns its ring, its table and its segments; single-threaded.  Without io_uring, all are
  * skipped, with one line.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "os/registered.h"
+#include "os/ring.h"
+#include "os/segment.h"
+
+#include "pinned.h"
 #include "registered-fixture.h"
+#include "ring-fixture.h"
+#include "suite.h"
 
 /* Blocks are registered once each, cut at their ends, and unpinned with their segment. */
 START_TEST(test_blocks)

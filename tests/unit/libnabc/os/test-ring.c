@@ -4,7 +4,17 @@
  * sends, and reports the release of each send's memory exactly once.  Without io_uring
  * the latter is skipped, with one line.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <nabc.h>
+
+#include "os/ring.h"
+
 #include "ring-fixture.h"
+#include "suite.h"
 
 static struct {
 	unsigned calls;

@@ -4,12 +4,22 @@
  * when freezing replaces their mapping, and beyond the limit.  Owns its segments;
  * single-threaded.
  */
+#include <nabc.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/diagnostics.h"
+#include "os/pin.h"
 #include "os/segment.h"
 
 #include "pin-fixture.h"
+#include "suite.h"
 
 #define PAGE ((size_t)4096)
 

@@ -3,8 +3,14 @@
  * test-socket.c - unit tests of socket.c: what the library queries of sockets and of
  * the process before it sends.
  */
+#include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "os/socket.h"
 

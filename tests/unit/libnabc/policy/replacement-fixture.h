@@ -5,6 +5,8 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "policy/replacement.h"
 

@@ -3,6 +3,10 @@
  * test-cleaning.c - unit tests of cleaning.c: which units survive and which segment is
  * compacted, by hand and by random figures against the definition.  Single-threaded.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "policy/cleaning.h"
 
 #include "suite.h"

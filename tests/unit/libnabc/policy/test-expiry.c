@@ -3,6 +3,10 @@
  * test-expiry.c - unit tests of expiry.c: ticks that wrap, the order of the
  * heap against a plain list, entries that are stale.  Single-threaded.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "policy/expiry.h"
 
 #include "suite.h"

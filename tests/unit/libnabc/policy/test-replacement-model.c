@@ -4,7 +4,19 @@
  * steps against a naive model on an array; many entries, and threads that use
  * entries while others come and go.
  */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <nabc.h>
+
+#include "policy/replacement.h"
+
 #include "replacement-fixture.h"
+#include "suite.h"
 
 /* --- the models ---------------------------------------------------------- */
 

@@ -3,7 +3,17 @@
  * test-replacement.c - unit tests of replacement*.c: the order of SIEVE and of
  * GDSF by hand.
  */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <nabc.h>
+
+#include "policy/replacement.h"
+
 #include "replacement-fixture.h"
+#include "suite.h"
 
 static struct nc_replacement sieve(void)
 {

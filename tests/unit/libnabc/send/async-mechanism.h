@@ -3,10 +3,20 @@
 #ifndef ASYNC_MECHANISM_H
 #define ASYNC_MECHANISM_H
 
+#include <nabc-async.h>
+#include <nabc.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/resource.h>
 
+#include "send/async.h"
+
 #include "async-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 
 enum { EPOLL, URING, MECHANISMS };
 

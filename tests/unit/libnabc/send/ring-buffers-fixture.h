@@ -6,9 +6,22 @@
 #ifndef RING_BUFFERS_FIXTURE_H
 #define RING_BUFFERS_FIXTURE_H
 
+#include <liburing.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "async-fixture.h"
+#include "nabc-fixture.h"
 #include "pinned.h"
 #include "send-op-fixture.h"
+#include "suite.h"
+#include "os/registered.h"
 #include "send/ring-buffers.h"
+#include "send/zerocopy.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\n\r\n"
 

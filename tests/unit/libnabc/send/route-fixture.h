@@ -3,7 +3,10 @@
 #ifndef ROUTE_FIXTURE_H
 #define ROUTE_FIXTURE_H
 
+#include <nabc.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/un.h>
 
 #include "send/route.h"

@@ -6,14 +6,21 @@
 #ifndef SEND_OP_FIXTURE_H
 #define SEND_OP_FIXTURE_H
 
+#include <errno.h>
+#include <liburing.h>
 #include <limits.h>
+#include <nabc-async.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "send/send-op.h"
 
 #include "async-fixture.h"
+#include "suite.h"
 
 /* A completion as the kernel would return it. */
 static inline int completed(NC_send_op *operation, int32_t result, uint32_t flags)

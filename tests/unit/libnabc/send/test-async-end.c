@@ -4,7 +4,19 @@
  * nabc-async.h: sends that do not complete, because the peer is gone, they are
  * cancelled or the ring is closed.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "async-fixture.h"
 #include "async-mechanism.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 
 static void send_range(int fd, size_t id, size_t length, uintptr_t data)
 {

@@ -4,7 +4,27 @@
  * of nabc-async.h.  Every test is run with each mechanism and owns its cache,
  * its ring and its threads.
  */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "send/async.h"
+
+#include "async-fixture.h"
 #include "async-mechanism.h"
+#include "nabc-fixture.h"
+#include "suite.h"
 
 START_TEST(test_one)
 {

@@ -4,6 +4,9 @@
  * sends nearly all messages, whatever it is, however the costs scatter and when they change.
  */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "send/choice.h"
 

@@ -3,6 +3,9 @@
  * test-epoch.c - unit tests of epoch.c with an invented clock: what a message costs after the
  * call that sends it counts, and nothing is learned while others disturb.
  */
+#include <stdint.h>
+
+#include "send/choice.h"
 #include "send/epoch.h"
 
 #include "suite.h"

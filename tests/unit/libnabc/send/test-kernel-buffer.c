@@ -5,8 +5,25 @@
  * and a module without memory for them.
  */
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <nabc-uapi.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "cache/index.h"
+#include "membership/handle.h"
+#include "os/device.h"
+#include "send/kernel.h"
+#include "store/store.h"
+
+#include "device-model.h"
 #include "kernel-fixture.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 
 /* The calls of a unit's creation since the last question. */
 static void check_calls(unsigned puts, unsigned allocs, unsigned inserts)

@@ -4,13 +4,31 @@
  * which units it stores, how they are filled and destroyed, and who can still read
  * them.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <nabc-uapi.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "cache/index.h"
 #include "membership/grant-ops.h"
+#include "membership/handle.h"
+#include "os/device.h"
+#include "send/transmit.h"
+#include "store/store.h"
 #include "store/unit-checksum.h"
 
+#include "device-model.h"
 #include "kernel-fixture.h"
 #include "pin-fixture.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 
 static enum NC_kind kind_made(size_t size, size_t fraglen, enum NC_kind kind)
 {

@@ -4,12 +4,36 @@
  * kernel module, with a model of it.  Both are in this process; to the model the
  * worker is another process.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/id.h"
 #include "cache/hold.h"
+#include "cache/index.h"
+#include "cache/inspect.h"
+#include "cache/remote-member.h"
+#include "membership/handle.h"
+#include "os/device.h"
+#include "os/identity.h"
 #include "os/peer.h"
+#include "os/segment.h"
+#include "send/transmit.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
+#include "device-model.h"
 #include "kernel-fixture.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 
 #define WORKER 4242
 #define SEGMENT (256 * KIB)

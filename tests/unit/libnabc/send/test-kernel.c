@@ -4,12 +4,30 @@
  * whole and mixed messages, parts, ends of streams, sockets that the module refuses,
  * and sends that complete later.
  */
+#include <errno.h>
 #include <liburing.h>
+#include <nabc-async.h>
+#include <nabc-uapi.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "send/async.h"
+#include "send/send-op.h"
+#include "send/transmit.h"
 
+#include "device-model.h"
 #include "kernel-fixture.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 
 #define SIZE (60 * KIB + 7)
 

@@ -3,10 +3,20 @@
  * test-message.c - unit tests of message.c: which messages it refuses and which units
  * it holds, and that plans of any step size yield the message.
  */
+#include <errno.h>
 #include <limits.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
 
 #include "cache/hold.h"
+#include "cache/index.h"
+#include "send/message.h"
+#include "suite.h"
 #include "transmit-fixture.h"
 
 #define UNITS 3

@@ -3,7 +3,22 @@
  * test-ring-buffers-steps.c - unit tests of ring-buffers.c: completions in every order, and those
  * that never come; the test itself plays the kernel.  Each test owns its cache and its ring.
  */
+#include <errno.h>
+#include <liburing.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "os/registered.h"
+#include "send/ring-buffers.h"
+
+#include "async-fixture.h"
+#include "nabc-fixture.h"
 #include "ring-buffers-fixture.h"
+#include "send-op-fixture.h"
+#include "suite.h"
 
 /* Prepares the header's submission and the body's, as yet unsubmitted. */
 static void prepare_both(NC_send_op *op, struct io_uring_sqe *sqe)

@@ -5,7 +5,20 @@
  * ring.  Each test owns its cache and its ring, which only its thread may use.  All routes
  * are fixed to zero-copy, since the kernel copies on a loopback.
  */
+#include <errno.h>
+#include <liburing.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "async-fixture.h"
+#include "nabc-fixture.h"
+#include "pinned.h"
 #include "ring-buffers-fixture.h"
+#include "suite.h"
 
 /* Header and body by two submissions; the memory remains registered for later messages. */
 START_TEST(test_linked)

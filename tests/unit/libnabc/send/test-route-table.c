@@ -3,7 +3,21 @@
  * test-route-table.c - unit tests of route.c: a full table, methods that an operator
  * fixes, and the list of routes.  Single-threaded.
  */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "send/route.h"
+
 #include "route-fixture.h"
+#include "suite.h"
 
 /* Fills the table with routes from 127.0.1.1 on. */
 static void crowd(unsigned first, unsigned count, unsigned weight)

@@ -3,7 +3,22 @@
  * test-route.c - unit tests of route.c on sockets of this machine: which route a
  * socket has, what is learnt and forgotten.  Single-threaded except the last test.
  */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "send/choice.h"
+#include "send/route.h"
+
+#include "by-method.h"
 #include "route-fixture.h"
+#include "suite.h"
 
 START_TEST(test_keys)
 {

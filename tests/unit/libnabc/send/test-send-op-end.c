@@ -3,7 +3,24 @@
  * test-send-op-end.c - unit tests of operation.c: notifications, sends that are
  * abandoned, bad input, and sends on a real ring.
  */
+#include <errno.h>
+#include <liburing.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "send/send-op.h"
+
+#include "async-fixture.h"
+#include "nabc-fixture.h"
 #include "send-op-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 /* Two completions of each zero-copy send, in every possible order. */
 START_TEST(test_notifications)

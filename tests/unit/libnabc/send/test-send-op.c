@@ -3,8 +3,21 @@
  * test-send-op.c - unit tests of operation.c: sends prepared on the caller's io_uring,
  * step by step.  The test itself plays the kernel.  Each test owns its cache.
  */
+#include <errno.h>
+#include <liburing.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <nabc-async.h>
+#include <nabc.h>
+
+#include "async-fixture.h"
+#include "nabc-fixture.h"
 #include "send-op-fixture.h"
-#include "unit-holds.h"
+#include "suite.h"
 
 static size_t planned(const struct io_uring_sqe *sqe)
 {

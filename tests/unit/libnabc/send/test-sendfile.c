@@ -4,12 +4,24 @@
  * by every method (spliced, copied), in parts, followed by the end of the stream;
  * every bad input has its errno and sends nothing.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <nabc.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "nabc-fixture.h"
+#include "suite.h"
 
 #define SEED 7
 #define LARGE (3 * MIB + 77)

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* test-transmit-cork.c - unit tests of transmit.c: which messages are sent corked. */
+#include <errno.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "os/cork.h"
+#include "send/transmit.h"
+
+#include "suite.h"
 #include "transmit-fixture.h"
 
 static int corked(int fd)

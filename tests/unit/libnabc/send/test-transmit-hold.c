@@ -4,10 +4,34 @@
  * whatever happens to the unit, the cache and the threads meanwhile.  Each test owns
  * its cache.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fragment.h"
+#include "base/id.h"
+#include "cache/index.h"
+#include "os/ring.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "by-method.h"
+#include "suite.h"
 #include "transmit-fixture.h"
 
 /* Sends, and drops the unit before the peer has read a byte. */

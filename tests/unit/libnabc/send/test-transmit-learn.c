@@ -4,6 +4,32 @@
  * which socket, what it learns from the results, and what an operator may fix.  Each
  * test owns its cache and its threads.
  */
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "os/ring.h"
+#include "send/choice.h"
+#include "send/route.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+
+#include "by-method.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 #include "transmit-learn-fixture.h"
 
 static struct NC_route only_route(void)

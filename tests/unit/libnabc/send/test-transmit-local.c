@@ -4,8 +4,23 @@
  * where the method that costs the least CPU time of the whole thread sends.  Each test owns its
  * cache.
  */
-#include "send/epoch.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 
+#include "send/epoch.h"
+#include "send/transmit.h"
+
+#include "by-method.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 #include "transmit-learn-fixture.h"
 
 /* Six epochs of each method. */

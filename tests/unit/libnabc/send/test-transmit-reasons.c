@@ -4,6 +4,30 @@
  * route's method, and the reasons that it counts: small or unaligned ranges, locked
  * memory, unsent bytes, sockets of the same machine, TLS.
  */
+#include <errno.h>
+#include <linux/tls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "cache/index.h"
+#include "os/ring.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+
+#include "suite.h"
+#include "transmit-fixture.h"
 #include "transmit-learn-fixture.h"
 
 #ifndef TCP_ULP

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* test-transmit-refused.c - unit tests of transmit.c: failing sends, and their errors. */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "send/transmit.h"
+
+#include "suite.h"
 #include "transmit-fixture.h"
 
 /* --- errors ------------------------------------------------------------------ */

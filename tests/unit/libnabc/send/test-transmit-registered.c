@@ -5,11 +5,34 @@
  * owns its cache.  The routes are fixed to zero-copy, since the kernel copies on a
  * loopback.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "base/id.h"
+#include "cache/index.h"
+#include "cache/remote-member.h"
+#include "os/registered.h"
+#include "os/ring.h"
+#include "os/segment.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
+
 #include "pinned.h"
+#include "suite.h"
+#include "transmit-fixture.h"
 #include "transmit-learn-fixture.h"
 
 static size_t at_start;

@@ -8,17 +8,35 @@
  * or MSG_MORE holds them back until a timer ends that.  Without CAP_SYS_ADMIN the test
  * uses the machine's loopback, with segments that the receiver bounds.
  */
+#include <nabc-async.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <linux/tcp.h>
+#include <unistd.h>
 
+#include "membership/handle.h"
 #include "send/async.h"
+#include "send/send-op.h"
+#include "send/transmit.h"
 
+#include "suite.h"
 #include "transmit-fixture.h"
 
 #define HEADERS 52 /* bytes of IPv4, TCP and its time stamps */

@@ -5,16 +5,35 @@
  * records them, which requires CAP_NET_RAW; without it the tests say so and check only
  * the counters of the kernel.  Each test owns its cache and its reader threads.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <arpa/inet.h>
+#include <errno.h>
 #include <net/ethernet.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netpacket/packet.h>
+#include <poll.h>
 #include <pthread.h>
 
 #include <linux/filter.h>
 #include <linux/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "os/cork.h"
+#include "os/ring.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
 
 #include "by-method.h"
+#include "suite.h"
 #include "transmit-fixture.h"
 
 #define MSS 1448

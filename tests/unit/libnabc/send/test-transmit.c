@@ -4,11 +4,23 @@
  * sends through the smallest buffers, options.  Each test owns its cache and its
  * reader threads.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 
 #include <linux/tcp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cache/hold.h"
+#include "cache/index.h"
+#include "send/transmit.h"
+#include "suite.h"
 #include "transmit-fixture.h"
 
 static size_t message_length(const struct NC_send *message)

@@ -7,13 +7,28 @@
 #define TRANSMIT_LEARN_FIXTURE_H
 
 #include <linux/tls.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
+
+#include "os/ring.h"
+#include "send/transmit.h"
+#include "send/zerocopy.h"
 
 #include "by-method.h"
+#include "suite.h"
 #include "transmit-fixture.h"
 
 static inline struct NC_cache_stat all_statistics(void)

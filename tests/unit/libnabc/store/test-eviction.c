@@ -4,9 +4,21 @@
  * member.c: windows of pages, requests that cannot succeed, which units compaction
  * keeps and where it puts them.
  */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
+
 #include "store/eviction.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "member-fixture.h"
+#include "suite.h"
 
 #define SEGMENT ((size_t)256 << 10)
 #define PAGES (SEGMENT / PAGE)

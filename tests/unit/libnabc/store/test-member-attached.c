@@ -3,7 +3,22 @@
  * test-member-attached.c - unit tests of member.c: an attached process, and what the
  * owner writes into its table.
  */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
+
+#include "base/extent.h"
+#include "os/segment.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
+
 #include "member-fixture.h"
+#include "suite.h"
 
 #define SLOTS 64u
 

@@ -3,7 +3,18 @@
  * test-member-eviction.c - unit tests of member.c: which units the owner's stores
  * evict for a new one, and which they do not.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <nabc.h>
+
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
+
 #include "member-fixture.h"
+#include "suite.h"
 
 #define UNITS 400
 

@@ -3,9 +3,26 @@
  * test-member.c - unit tests of member.c: the life of units in the owner's stores,
  * and many threads on one member.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/extent.h"
+#include "base/fragment.h"
+#include "base/id.h"
+#include "os/segment.h"
+#include "store/member.h"
+#include "store/pool.h"
+#include "store/store.h"
+#include "store/unit.h"
 
 #include "member-fixture.h"
+#include "suite.h"
 
 START_TEST(test_life)
 {

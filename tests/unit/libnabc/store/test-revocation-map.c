@@ -4,8 +4,17 @@
  * owner writes and a member reads them, and a member that tries to write.
  * Single-threaded.
  */
+#include <nabc.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "os/segment.h"
 #include "store/revocation-map.h"
 
 #include "suite.h"

@@ -3,7 +3,17 @@
  * test-store.c - unit tests of store.c: memory of both kinds, the list of a store's
  * units, what is writable when.  Owns its stores; single-threaded.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
+
+#include "base/extent.h"
+#include "base/fragment.h"
+#include "os/segment.h"
 #include "store/store.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

@@ -3,8 +3,19 @@
  * test-unit-checksum-make.c - unit tests of unit-checksum.c: checksums that are computed
  * when first needed, at once or in steps, by one thread or by many.
  */
+#include <errno.h>
+#include <nabc.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
 
+#include "base/fragment.h"
+#include "store/unit-checksum.h"
+#include "store/unit.h"
+
+#include "suite.h"
 #include "unit-checksum-fixture.h"
 
 /* The first call that needs sums computes all of them; later changes are found. */

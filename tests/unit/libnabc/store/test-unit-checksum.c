@@ -4,8 +4,22 @@
  * kind of range against the sum of its bytes in one piece, rewrites, and corrupted
  * fragments.  Single-threaded.
  */
+#include <errno.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
+#include "base/checksum.h"
+#include "base/fragment.h"
+#include "store/store.h"
+#include "store/unit-checksum.h"
+#include "store/unit.h"
+
+#include "suite.h"
 #include "unit-checksum-fixture.h"
 
 /* The sanitizers must let impossible allocations fail instead of ending the program. */

@@ -3,7 +3,10 @@
  * test-unit-snapshot.c - unit tests of unit.c: snapshots of a shared table with
  * invalid entries.  Owns its tables.
  */
-#include "base/id.h"
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/fragment.h"
 #include "store/unit.h"
 
 #include "suite.h"

@@ -3,8 +3,13 @@
  * test-unit.c - unit tests of unit.c: slots and generations, the transitions of a
  * unit's word one by one and from many threads.  Owns its tables.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 #include "base/id.h"
 #include "store/unit.h"

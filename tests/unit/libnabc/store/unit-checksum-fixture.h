@@ -6,10 +6,18 @@
 #ifndef UNIT_CHECKSUM_FIXTURE_H
 #define UNIT_CHECKSUM_FIXTURE_H
 
+#include <nabc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/checksum.h"
 #include "base/crc32c.h"
+#include "base/fragment.h"
+#include "os/segment.h"
 #include "store/store.h"
 #include "store/unit-checksum.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

@@ -3,9 +3,16 @@
  * test-pending.c - unit tests of pending.c: requests that arrive and end, messages
  * about them, and those that are kept.  Single-threaded.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "wire/pending.h"
+#include "wire/wire.h"
 
 #include "suite.h"
 

@@ -3,9 +3,17 @@
  * test-pipe-reader.c - unit tests of pipe-reader.c: responses divided at any byte,
  * many at a time, and invalid bytes.  Single-threaded.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "wire/pipe-reader.h"
+#include "wire/wire.h"
 
 #include "suite.h"
 

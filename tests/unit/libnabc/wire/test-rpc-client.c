@@ -4,10 +4,23 @@
  * replies late, wrongly, too much or not at all.  The owner is a thread that runs a
  * script over a socket pair.
  */
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "os/peer.h"
+#include "os/segment.h"
 #include "store/revocation-map.h"
 #include "wire/rpc-client.h"
+#include "wire/wire.h"
 
 #include "process-fixture.h"
 #include "suite.h"

@@ -3,9 +3,14 @@
  * test-send-window.c - unit tests of send-window.c: what a worker may send when, and a
  * great many workers that send anything.  Single-threaded.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <nabc-worker.h>
 
 #include "wire/send-window.h"
+#include "wire/wire.h"
 
 #include "suite.h"
 

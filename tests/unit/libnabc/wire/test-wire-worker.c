@@ -4,9 +4,14 @@
  * workers, requests and responses; each field is corrupted in turn.  Records are heap
  * copies of their exact length.  Single-threaded.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
-#include "base/id.h"
 #include "wire/wire.h"
 
 #include "suite.h"

@@ -5,7 +5,12 @@
  * any kind.  Records are heap copies of their exact length, so that memory checkers
  * detect a read beyond.  Single-threaded.
  */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "base/id.h"
 #include "wire/wire.h"

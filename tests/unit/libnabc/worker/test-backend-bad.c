@@ -3,12 +3,25 @@
  * test-backend-bad.c - unit tests of backend.c with workers that send invalid
  * responses, and with workers that exit.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
-
-#include "base/id.h"
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backend-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define BODY ((size_t)100 << 10)

@@ -3,7 +3,18 @@
  * test-backend-body.c - unit tests of request bodies that arrive in pieces, through
  * backend.c and a worker that reads them.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
 #include "backend-fixture.h"
+#include "suite.h"
 
 #define PIECE ((size_t)1000)
 

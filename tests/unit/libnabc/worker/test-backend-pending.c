@@ -3,7 +3,20 @@
  * test-backend-untaken.c - unit tests of the number of requests that a worker never
  * began, which its exit shows; by id and by bytes.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc-worker.h>
+
+#include "os/queue.h"
+#include "wire/channel.h"
+#include "worker/backend.h"
+
 #include "backend-fixture.h"
+#include "suite.h"
 
 static void await_end(void)
 {

@@ -3,7 +3,17 @@
  * test-backend-posix.c - unit tests of backends whose responses arrive as bytes: the
  * same workers, their responses, and invalid ones that must not harm the server.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
 #include "backend-fixture.h"
+#include "suite.h"
 
 #define BODY ((size_t)100 << 10)
 

@@ -3,12 +3,25 @@
  * test-backend-start.c - unit tests of workers that another process starts: at once or
  * later, as its child, and the possible errors.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "os/identity.h"
 
 #include "backend-fixture.h"
 #include "process-fixture.h"
+#include "suite.h"
 
 static struct {
 	int error; /* the error of start(), or 0 */

@@ -3,7 +3,22 @@
  * test-backend-stream.c - unit tests of responses in several pieces, through backend.c
  * and a worker: windows, clients that disconnect, workers that send invalid pieces.
  */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "os/queue.h"
+#include "wire/channel.h"
+#include "worker/backend.h"
+
 #include "backend-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 /* Waits for the next record, which must have that tag and those flags. */

@@ -3,7 +3,27 @@
  * test-backend-withdraw.c - unit tests of requests that the server withdraws from a
  * living worker: each is begun or withdrawn, never both or neither.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "os/queue.h"
+#include "wire/channel.h"
+#include "wire/pending.h"
+#include "wire/send-window.h"
+#include "worker/backend.h"
+
 #include "backend-fixture.h"
+#include "suite.h"
 
 #define FIRST 100 /* tag of the first request that can be withdrawn */
 

@@ -3,12 +3,29 @@
  * test-backend.c - unit tests of backend.c with correct workers: requests and
  * responses of every size, channels, returned memory.
  */
+#include <errno.h>
+#include <nabc-worker.h>
+#include <nabc.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include "base/id.h"
+#include "os/process.h"
+#include "os/queue.h"
+#include "wire/channel.h"
+#include "worker/backend.h"
 
 #include "backend-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define BODY ((size_t)100 << 10)

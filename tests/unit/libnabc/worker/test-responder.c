@@ -3,16 +3,26 @@
  * test-responder.c - unit tests of responder.c: both ends of a backend in one process,
  * with a thread of its own for the worker.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
 
 #include <nabc-worker.h>
+#include <nabc.h>
 
+#include "cache/index.h"
 #include "membership/serve.h"
 #include "membership/handle.h"
 #include "os/peer.h"
-#include "worker/backend.h"
+#include "os/queue.h"
+#include "os/segment.h"
+#include "wire/channel.h"
+#include "wire/wire.h"
 #include "worker/responder.h"
 
 #include "suite.h"

@@ -4,9 +4,23 @@
  * unit and of the handle, and a stream against a plain buffer.  Each test
  * owns its cache.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <nabc-worker.h>
+#include <nabc.h>
+
+#include "base/fragment.h"
+#include "cache/index.h"
+#include "membership/handle.h"
+#include "store/unit.h"
 #include "worker/stream.h"
 
 #include "handle-fixture.h"
+#include "suite.h"
 
 static FILE *must_open(NC_handle *handle, const char *mode)
 {

@@ -3,6 +3,8 @@
  * test-apr1.c - unit tests of apr1.c, against the output of other programs
  * (openssl-passwd(1), htpasswd(1)).
  */
+#include <string.h>
+
 #include "auth/apr1.h"
 
 #include "suite.h"

@@ -3,7 +3,10 @@
  * test-htpasswd.c - unit tests of htpasswd.c: every form of hash, as other programs
  * write it; valid and invalid files.
  */
+#include <errno.h>
 #include <glib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "auth/htpasswd.h"
 

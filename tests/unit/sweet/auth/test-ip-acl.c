@@ -3,7 +3,13 @@
  * test-ip-acl.c - unit tests of ip-acl.c: rules and their errors, the longest
  * prefix, mapped addresses; and many lists at random against the definition.
  */
+#include <arpa/inet.h>
 #include <glib.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "auth/ip-acl.h"

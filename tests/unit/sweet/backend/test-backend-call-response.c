@@ -4,7 +4,22 @@
  * is made from the lines of a program, with and without a known length, and the state
  * after an internal redirect.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend-call-internal.h"
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "base/slice.h"
+#include "base/timer.h"
+#include "core/transaction.h"
+#include "http/response.h"
+
 #include "call-fixture.h"
+#include "suite.h"
 
 static struct slice text_of(const char *text)
 {

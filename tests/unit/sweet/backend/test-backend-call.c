@@ -3,7 +3,16 @@
  * test-backend-call.c - unit tests of backend-call.c: which pieces of a request's body
  * a call requests.
  */
+#include <stdint.h>
+#include <string.h>
+
 #include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
 
 #include "suite.h"
 

@@ -4,9 +4,20 @@
  * count in the budget, and a client that blocks a program is disconnected unless it
  * makes progress.
  */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend-call.h"
 #include "backend/backpressure.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "http/body.h"
 
 #include "call-fixture.h"
+#include "suite.h"
 
 #define PERIOD_LEAST (64u << 10) /* bytes that a client must receive */
 

@@ -3,7 +3,21 @@
  * test-call-queue.c - unit tests of call-queue.c: the order in which calls wait and
  * are passed on, how many may wait and how long, and calls that a program returns.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/backend-call-internal.h"
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+
 #include "call-fixture.h"
+#include "suite.h"
 
 static struct backend_call *add(unsigned number)
 {

@@ -3,10 +3,19 @@
  * test-cgi-env.c - unit tests of cgi-env.c: where the name of a script ends, and the
  * variables that programs of each protocol get.
  */
+#include <string.h>
+
 #include "backend/cgi-env.h"
+#include "backend/gateway.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "core/transaction.h"
+#include "http/request.h"
 #include "program/meta.h"
 
 #include "call-fixture.h"
+#include "suite.h"
 
 static struct scope scope;
 static struct request request;

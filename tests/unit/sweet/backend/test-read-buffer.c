@@ -3,7 +3,15 @@
  * test-read-buffer.c - unit tests of read-buffer.c: data of a descriptor becomes a
  * unit without a valid id, its runs become ranges, and all is released.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
 #include "backend/read-buffer.h"
+#include "base/slice.h"
 
 #include "suite.h"
 #include "unit-holds.h"

@@ -3,9 +3,16 @@
  * test-response-queue.c - unit tests of response-queue.c: lists of ranges, and bytes,
  * wait in a queue, become pieces of a transaction, and all is released once.
  */
+#include <nabc-worker.h>
 #include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "backend/response-queue.h"
+#include "base/slice.h"
+#include "core/transaction.h"
+#include "http/body.h"
 
 #include "held-unit.h"
 #include "suite.h"

@@ -4,10 +4,29 @@
  * become the response of a transaction, whole or in pieces, and invalid ones fail.
  * The test makes the records: there is no worker.
  */
-#include "backend/backpressure.h"
+#include <nabc-worker.h>
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
 
+#include "backend/backend-call.h"
+#include "backend/backpressure.h"
+#include "backend/pool-process.h"
+#include "backend/worker-channel-internal.h"
+#include "backend/worker-channel.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/page-memory.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "http/body.h"
+
+#include "backend-fixture.h"
+#include "call-fixture.h"
 #include "channel-fixture.h"
 #include "held-unit.h"
+#include "suite.h"
 
 static struct NC_response response_of(int status, const char *lines, const struct NC_range *range)
 {

@@ -4,6 +4,20 @@
  * which calls are withdrawn from a living worker and from one that has exited, in
  * which order.
  */
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/backend-call-internal.h"
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "backend/worker-channel.h"
+#include "core/transaction.h"
+
+#include "call-fixture.h"
+#include "channel-fixture.h"
+#include "suite.h"
 #include "worker-channel-fixture.h"
 
 /* The oldest call with a client is withdrawn; orphaned ones before it are dropped with it. */

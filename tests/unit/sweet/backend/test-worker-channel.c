@@ -4,10 +4,26 @@
  * and its slot until the last record, orphaned calls, and workers that send invalid
  * records or exit.
  */
-#include "backend/backpressure.h"
+#include <nabc.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "backend/backend-call.h"
+#include "backend/backpressure.h"
+#include "backend/pool-process.h"
+#include "backend/worker-channel-internal.h"
+#include "backend/worker-channel.h"
+#include "base/timer.h"
+#include "config/pool-config.h"
+#include "core/page-memory.h"
+#include "core/transaction.h"
+
+#include "backend-fixture.h"
+#include "call-fixture.h"
+#include "channel-fixture.h"
+#include "suite.h"
 #include "worker-channel-fixture.h"
-#include "unit-holds.h"
 
 START_TEST(test_response)
 {

@@ -3,7 +3,12 @@
  * test-address.c - unit tests of address.c: every form of an address, refused ones,
  * and which are equal.  Pure.
  */
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/address.h"

@@ -3,6 +3,9 @@
  * test-balancer.c - unit tests of the choice among several addresses: by load, in
  * turn, without those that have failed.  Single-threaded; the test sets the clock.
  */
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "base/balancer.h"
 
 #include "suite.h"

@@ -4,6 +4,10 @@
  * bit by bit, and every hold is released once.  Single-threaded.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
 
 #include "base/body-queue.h"
 

@@ -4,11 +4,15 @@
  * every date that date_format() writes.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/date.h"
+#include "base/slice.h"
 
 #include "suite.h"
 

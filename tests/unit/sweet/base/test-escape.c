@@ -3,7 +3,13 @@
  * test-escape.c - unit tests of escape.c: each byte, well-formed UTF-8 and near
  * misses, and long texts against a slow implementation.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/escape.h"
+#include "base/slice.h"
 
 #include "suite.h"
 

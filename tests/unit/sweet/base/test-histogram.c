@@ -4,6 +4,8 @@
  * the statistics are right, and a reader may run beside the writer.
  */
 #include <pthread.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/histogram.h"
 

@@ -3,7 +3,12 @@
  * test-json.c - unit tests of json.c: forms, commas, and texts of any bytes.
  * Writes to memory.
  */
+#include <glib.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 

@@ -3,6 +3,13 @@
  * test-peer-addresses.c - unit tests of peer-addresses.c: the text and port of
  * addresses of each family.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "base/peer-addresses.h"
 
 #include "suite.h"

@@ -3,6 +3,9 @@
  * test-random-id.c - unit tests of random-id.c: different ids, from different sources, and their
  * digits.
  */
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "base/random-id.h"
 
 #include "suite.h"

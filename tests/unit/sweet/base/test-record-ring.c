@@ -4,6 +4,8 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/record-ring.h"

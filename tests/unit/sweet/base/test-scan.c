@@ -3,7 +3,12 @@
  * test-scan.c - unit tests of scan.h: a run ends where a lookup of each byte in the
  * table ends it, for any position of bytes.
  */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/scan.h"
+#include "base/syntax.h"
 
 #include "suite.h"
 

@@ -3,6 +3,9 @@
  * test-siphash.c - unit tests of siphash.c, against the values of its paper's
  * authors: key 00 01 .. 0f, data 00 01 02 and so on.
  */
+#include <stdint.h>
+#include <string.h>
+
 #include "base/siphash.h"
 
 #include "suite.h"

@@ -5,6 +5,10 @@
  */
 #include <malloc.h>
 #include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/spare-memory.h"
 

@@ -5,6 +5,8 @@
  * plain list.
  */
 #include <limits.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/timer.h"
 

@@ -3,9 +3,11 @@
  * test-coded-head.c - unit tests of coded-head.c: which heads prevent compression, and what the others
  * become.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "coding/coded-head.h"
 
 #include "suite.h"

@@ -3,8 +3,14 @@
  * test-compress-rule.c - unit tests of compress-rule.c: the values of the keys, and
  * which bodies they select.
  */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "coding/compress-rule.h"
 #include "coding/encoder.h"
+#include "http/accept.h"
 
 #include "suite.h"
 

@@ -4,10 +4,15 @@
  * decoded by their libraries, whatever the pieces; and the limit of the output.
  */
 #include "coding/encoder.h"
+#include "http/accept.h"
 
 #include "suite.h"
 
 #ifdef HAVE_ZLIB
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 #endif
 #ifdef HAVE_BROTLI

@@ -7,6 +7,9 @@
 #define CONFIG_FIXTURE_H
 
 #include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "config/arch.h"
 #include "config/config-read.h"

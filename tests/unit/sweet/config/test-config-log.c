@@ -3,7 +3,12 @@
  * test-config-log.c - unit tests of config-log.c: which hosts share a log, and the numbers of the
  * fields of requests that templates name.
  */
+#include <glib.h>
+#include <string.h>
+
 #include "config-fixture.h"
+#include "suite.h"
+#include "config/configuration.h"
 #include "log/log-format.h"
 
 static struct config *read_text(const char *text)

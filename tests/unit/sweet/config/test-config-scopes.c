@@ -3,7 +3,20 @@
  * test-config-scopes.c - unit tests of config-read.c and its helpers: hosts and paths,
  * their rules, and what they inherit.
  */
+#include <glib.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/address.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "event/client-limit.h"
+#include "program/cacheable.h"
+
 #include "config-fixture.h"
+#include "suite.h"
 
 static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 

@@ -3,8 +3,14 @@
  * test-config-startup.c - unit tests of config-startup.c: a change of each startup key
  * is detected, and of no other.  Pure.
  */
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
+
 #include "config/config-startup.h"
 #include "config/config-read.h"
+#include "config/configuration.h"
 
 #include "suite.h"
 

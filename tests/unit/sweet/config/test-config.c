@@ -3,7 +3,18 @@
  * test-config.c - unit tests of config-read.c and its helpers: command line over file
  * over defaults, and every error in one line that names its place.
  */
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/arch.h"
+#include "config/config-read.h"
+#include "config/configuration.h"
+#include "event/loop.h"
+
 #include "config-fixture.h"
+#include "suite.h"
 
 #define MIB ((size_t)1 << 20)
 

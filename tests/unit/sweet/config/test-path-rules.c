@@ -3,9 +3,17 @@
  * test-path-rules.c - unit tests of exact paths and patterns: which applies, what it inherits, and
  * that decisions are remembered for one configuration only.
  */
+#include <glib.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/configuration.h"
 #include "config/path-rules.h"
+#include "rules/path-pattern.h"
 
 #include "config-fixture.h"
+#include "suite.h"
 
 static struct path_memory *memory;
 static struct path_captures captures;

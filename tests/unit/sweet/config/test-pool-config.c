@@ -4,6 +4,8 @@
  * that are derived, and when processes are kept for another configuration.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "config/pool-config.h"
 

@@ -6,7 +6,30 @@
 #ifndef SESSION_FIXTURE_H
 #define SESSION_FIXTURE_H
 
+#include <errno.h>
+#include <glib.h>
+#include <netinet/in.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
+#include "conn/connection.h"
+#include "conn/session-internal.h"
+#include "conn/session.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "http/body.h"
+
+#include "loop-fixture.h"
 #include "session-responder.h"
+#include "suite.h"
 
 /* --- the client ------------------------------------------------------------------------------ */
 

@@ -7,11 +7,23 @@
 #define SESSION_RESPONDER_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <nabc.h>
 
+#include "base/slice.h"
+#include "config/configuration.h"
 #include "conn/session-internal.h"
+#include "core/server.h"
+#include "core/transaction.h"
 #include "handler/route.h"
+#include "http/request.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define LARGE ((size_t)1 << 20) /* bytes of a response: more than sockets and windows have */
 #define PIECE ((size_t)30000)

@@ -4,7 +4,23 @@
  * the responder of connection-fixture.h.  Every test is run with each kind of
  * loop; the test itself is the client.
  */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config/configuration.h"
+#include "conn/connection-internal.h"
+#include "core/server.h"
+#include "http/body.h"
+
 #include "connection-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 static const struct upload uploads[] = {
 	{.length = 1},

@@ -4,12 +4,27 @@
  * no client is lost when the listener is retired.  Every test is run with each kind of
  * loop.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/timer.h"
+#include "config/configuration.h"
 #include "conn/connection.h"
 #include "conn/listener.h"
+#include "core/server.h"
+#include "event/loop.h"
 #include "process/endpoint.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"
+#include "suite.h"
 
 #define WAITING 20 /* clients in a queue */
 

@@ -3,7 +3,19 @@
  * test-session-body.c - unit tests of HTTP/2 sessions: bodies of requests and their windows, and
  * responders that change.  Every test is run with each kind of loop.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conn/connection-internal.h"
+#include "conn/session-internal.h"
+#include "core/server.h"
+
+#include "loop-fixture.h"
 #include "session-fixture.h"
+#include "session-responder.h"
+#include "suite.h"
 
 static void look_at_saved(void *argument)
 {

@@ -3,7 +3,19 @@
  * test-session-end.c - unit tests of HTTP/2 sessions: their end with streams in all states, with each
  * kind of loop.
  */
+#include <nabc.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "conn/connection.h"
+#include "core/server.h"
+
+#include "loop-fixture.h"
 #include "session-fixture.h"
+#include "session-responder.h"
+#include "suite.h"
 
 enum ending { BY_CLIENT, BY_SERVER, BY_ERROR, BY_DRAIN, ENDINGS };
 

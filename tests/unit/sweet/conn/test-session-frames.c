@@ -3,6 +3,12 @@
  * test-session-frames.c - unit tests of the division of bytes into frames, for every size of
  * pieces in which they may come.  Single-threaded.
  */
+#include <glib.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "conn/session-internal.h"
 
 #include "suite.h"

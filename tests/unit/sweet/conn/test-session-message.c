@@ -3,6 +3,10 @@
  * test-session-message.c - unit tests of the message of an HTTP/2 session: its bytes and their
  * order, streams that end while it is sent, and the completion of the others.  Single-threaded.
  */
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/spare-memory.h"
 #include "conn/session-internal.h"
 
 #include "suite.h"

@@ -3,9 +3,21 @@
  * test-session.c - unit tests of HTTP/2 sessions: streams that end, move and are cut off at exact
  * moments.  Every test is run with each kind of loop.
  */
+#include <glib.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "core/server.h"
+#include "event/thread-pool.h"
 #include "files/spool.h"
 
+#include "loop-fixture.h"
 #include "session-fixture.h"
+#include "session-responder.h"
+#include "suite.h"
 
 /* The client resets a stream of which memory is in the message in flight. */
 START_TEST(test_reset_in_flight)

@@ -4,6 +4,12 @@
  * refused.  Single-threaded; input is a heap copy of its exact size, so that memory checkers detect
  * a read beyond.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/request.h"
 #include "conn/stream-head.h"
 

@@ -5,11 +5,24 @@
 
 #include <glib.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/slice.h"
 #include "core/auth.h"
+#include "event/client-limit.h"
+#include "event/loop.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
+
+struct auth;
 
 /* Both for the password "geheim". */
 #define SHA "{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk="

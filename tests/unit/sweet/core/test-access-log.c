@@ -4,14 +4,26 @@
  * buffer and the full disk, and the change to another file meanwhile.  Parts that need
  * no time run on a loop that does not run.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/slice.h"
 #include "core/access-log.h"
-#include "log/log.h"
+#include "event/loop.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define DATE "Sun, 06 Nov 1994 08:49:37 GMT"
 #define END " HTTP/1.1\" 200 5 7us\n"

@@ -3,7 +3,22 @@
  * test-auth-clients.c - unit tests of auth.c: clients that guess, the shares of
  * clients and networks in the pending checks, and many users.
  */
+#include <fcntl.h>
+#include <glib.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/auth.h"
+
 #include "auth-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 #define SAME 40u /* more than a client may have wrong */
 

@@ -3,7 +3,22 @@
  * test-auth.c - unit tests of auth.c: credentials as fields, which checks are done
  * here and which by threads, files that change.
  */
+#include <fcntl.h>
+#include <glib.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "auth/htpasswd.h"
+#include "core/auth.h"
+
 #include "auth-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 /* Sets a time of modification that is not recent. */
 static void age_file(time_t when)

@@ -2,6 +2,12 @@
 /*
  * test-file-path.c - unit tests of file-path.c: which paths name files that are served.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <nabc.h>
+
+#include "config/configuration.h"
 #include "core/file-path.h"
 
 #include "suite.h"

@@ -3,6 +3,8 @@
  * test-page-memory.c - unit tests of page-memory.h: when the page of one more request
  * fits into a program's memory, and which program is told.
  */
+#include <stdbool.h>
+
 #include "core/page-memory.h"
 
 #include "suite.h"

@@ -3,10 +3,16 @@
  * test-request-memory.c - unit tests of the memory of heads: what is remembered and when, that it
  * is what was parsed, and that it stays as long as it is used.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "core/request-memory.h"
+#include "http/request.h"
 #include "request-fixture.h"
+#include "suite.h"
 
 static struct request_memory *memory;
 

@@ -4,11 +4,18 @@
  * once, shared by scopes and by generations, and closed with the last user of a
  * configuration.  Owns a folder of folders; single-threaded.
  */
+#include <fcntl.h>
+#include <glib.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config/config-read.h"
 #include "config/configuration.h"
 #include "core/site.h"
+#include "files/docroot.h"
 #include "files/file-cache.h"
 
 #include "suite.h"

@@ -4,9 +4,18 @@
  * options that were set on listening sockets, and connections inherit them.
  * Single-threaded, on the loopback interface.
  */
+#include <glib.h>
+#include <nabc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/address.h"
+#include "config/configuration.h"
 #include "core/socket-options.h"
 #include "process/endpoint.h"
 

@@ -3,10 +3,19 @@
  * test-text-response.c - unit tests of text-response.c: texts of every length as
  * bodies, what they leave in the cache, and a full cache.
  */
+#include <errno.h>
 #include <glib.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <nabc.h>
 
 #include "core/server.h"
 #include "core/text-response.h"
+#include "core/transaction.h"
 
 #include "suite.h"
 #include "unit-holds.h"

@@ -3,10 +3,23 @@
  * test-thread-logs.c - unit tests of thread-logs.c and log-set.c: a log for each host, the change
  * to other files while lines are written, and requests of an earlier configuration.
  */
+#include <glib.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "core/log-set.h"
 #include "core/thread-logs.h"
 
 #include "../config/config-fixture.h"
+#include "event/loop.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
 #include "loop-fixture.h"
+#include "suite.h"
 
 static struct thread_logs logs;
 static struct runner runner;

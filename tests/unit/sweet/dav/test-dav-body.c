@@ -2,6 +2,7 @@
 /*
  * test-dav-body.c - unit tests of dav-body.c: what bodies of PROPFIND, PROPPATCH and LOCK say.
  */
+#include <glib.h>
 #include <string.h>
 
 #include "dav/dav-body.h"

@@ -3,7 +3,11 @@
  * test-dav-if.c - unit tests of dav-if.c: the grammar of the field If, and which lists hold.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "dav/dav-if.h"
 
 #include "suite.h"

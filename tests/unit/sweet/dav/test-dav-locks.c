@@ -5,7 +5,11 @@
  */
 #include <errno.h>
 #include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "dav/dav-locks.h"
 
 #include "suite.h"

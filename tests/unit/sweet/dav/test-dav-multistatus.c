@@ -3,6 +3,10 @@
  * test-dav-multistatus.c - unit tests of dav-multistatus.c: whatever a name has, the text is XML
  * that names the same path.
  */
+#include <glib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "dav/dav-multistatus.h"
 #include "dav/dav-xml.h"
 #include "http/uri.h"

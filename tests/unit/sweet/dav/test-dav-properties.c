@@ -4,11 +4,19 @@
  * other programs put there, and file systems without them.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "dav/dav-properties.h"
 
 #include "dav-fixture.h"
+#include "suite.h"
 
 static int file;
 

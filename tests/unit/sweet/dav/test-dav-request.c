@@ -3,10 +3,15 @@
  * test-dav-request.c - unit tests of dav-request.c: the fields of WebDAV's requests.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <string.h>
 
+#include "base/slice.h"
+#include "dav/dav-if.h"
 #include "dav/dav-request.h"
+#include "http/request.h"
 
-#include "request-fixture.h"
+#include "suite.h"
 
 static const struct {
 	const char *method, *fields;

@@ -5,10 +5,16 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "dav/dav-temp.h"
 
 #include "dav-fixture.h"
+#include "suite.h"
 
 static unsigned count_names(void)
 {

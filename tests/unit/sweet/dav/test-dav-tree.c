@@ -4,11 +4,19 @@
  * named, and links lead nowhere else.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/symlinks.h"
 #include "dav/dav-tree.h"
 
 #include "dav-fixture.h"
+#include "suite.h"
 
 static _Atomic bool leaving;
 static struct dav_tree tree;

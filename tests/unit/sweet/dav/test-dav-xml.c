@@ -3,6 +3,10 @@
  * test-dav-xml.c - unit tests of dav-xml.c: trees, hostile documents, and elements that are written
  * again with the namespaces that they need.
  */
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "dav/dav-xml.h"
 
 #include "suite.h"

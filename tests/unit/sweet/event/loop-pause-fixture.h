@@ -3,9 +3,13 @@
 #ifndef LOOP_PAUSE_FIXTURE_H
 #define LOOP_PAUSE_FIXTURE_H
 
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 static struct runner runner;
 

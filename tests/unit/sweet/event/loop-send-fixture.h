@@ -6,8 +6,19 @@
 #ifndef LOOP_SEND_FIXTURE_H
 #define LOOP_SEND_FIXTURE_H
 
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "event/loop.h"
+
 #include "loop-fixture.h"
 #include "nabc-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 #define KIB ((size_t)1 << 10)
 #define RANGES 5

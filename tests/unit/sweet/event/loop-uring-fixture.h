@@ -3,7 +3,16 @@
 #ifndef LOOP_URING_FIXTURE_H
 #define LOOP_URING_FIXTURE_H
 
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "event/loop.h"
+
+#include "loop-fixture.h"
 #include "loop-send-fixture.h"
+#include "suite.h"
 
 static inline struct loop_counts counts_now(void)
 {

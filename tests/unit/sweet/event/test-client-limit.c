@@ -4,7 +4,14 @@
  * how much a bucket permits, which addresses are one client, the effect of a flood of
  * addresses; many threads at one counter.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include "event/client-limit.h"
 

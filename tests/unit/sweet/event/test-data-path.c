@@ -3,7 +3,17 @@
  * test-data-path.c - unit tests of data-path.c and data-path-posix.c: a socket
  * delivers header, ranges and memory in order, wherever a write stopped.
  */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <nabc-worker.h>
+#include <nabc.h>
 
 #include "event/data-path.h"
 

@@ -3,6 +3,13 @@
  * test-loop-bytes.c - unit tests of the bytes of a message: header, units, tail, a file, or pieces
  * of memory; from every offset.  Single-threaded.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <nabc.h>
+
 #include "event/loop.h"
 
 #include "suite.h"

@@ -5,9 +5,21 @@
  * predecessor; very many connections at once.  Every test is run with each kind of
  * loop.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "event/loop.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 static struct runner runner;
 

@@ -3,7 +3,20 @@
  * test-loop-pause.c - unit tests of loop.c, loop-uring.c and loop-epoll.c: receiving
  * is paused and resumed.
  */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/timer.h"
+#include "event/loop.h"
+
+#include "loop-fixture.h"
 #include "loop-pause-fixture.h"
+#include "suite.h"
 
 /* --- receive ------------------------------------------------------------------- */
 

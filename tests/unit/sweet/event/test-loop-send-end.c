@@ -3,7 +3,20 @@
  * test-loop-send-end.c - unit tests of the event loop: messages of units that fail,
  * and the close of a descriptor whose message is pending.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "event/loop.h"
+
+#include "loop-fixture.h"
 #include "loop-send-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 START_TEST(test_errors)
 {

@@ -4,8 +4,20 @@
  * accept them bit by bit.  Every test is run with each kind of loop; the loop has a
  * thread, the test is the reader.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "event/data-path.h"
+#include "event/loop.h"
+
+#include "loop-fixture.h"
 #include "loop-send-fixture.h"
 
+#include "suite.h"
 #include "unit-holds.h"
 #define TURN_MAX ((size_t)2 << 20) /* of loop.c */
 

@@ -3,7 +3,17 @@
  * test-loop-tasks.c - unit tests of the event loop: tasks from other threads,
  * timers, hooks, and its end.  Every test is run with each kind of loop.
  */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/timer.h"
+#include "event/loop.h"
+
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define POSTERS 4
 

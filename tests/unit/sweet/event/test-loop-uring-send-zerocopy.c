@@ -4,8 +4,23 @@
  * together without a copy, from memory as it is or registered with the loop's ring.  The loop
  * has a thread, the test is the reader.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "event/loop.h"
+
+#include "loop-fixture.h"
+#include "loop-send-fixture.h"
 #include "loop-uring-fixture.h"
+#include "nabc-fixture.h"
 #include "pinned.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 #define MANY 10u
 

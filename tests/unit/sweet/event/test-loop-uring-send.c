@@ -4,7 +4,22 @@
  * together, also when their descriptor or their loop ends first.  The loop has a
  * thread, the test is the reader.
  */
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "event/loop.h"
+
+#include "loop-fixture.h"
+#include "loop-send-fixture.h"
 #include "loop-uring-fixture.h"
+#include "nabc-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 #define MANY 40u
 #define PENDING_MAX 64u /* of loop-uring-send.c */

@@ -3,11 +3,25 @@
  * test-loop-watch.c - unit tests of the event loop: watched descriptors.  Every test
  * is run with each kind of loop.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include "event/loop.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 static struct runner runner;
 

@@ -4,7 +4,21 @@
  * connections and receiving from them.  Every test is run with each kind of
  * loop; the loop has a thread, the test is the peer.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "event/loop.h"
+
+#include "loop-fixture.h"
 #include "loop-pause-fixture.h"
+#include "suite.h"
 
 #define CROWD 450u /* connections: two descriptors each, of 1024 */
 

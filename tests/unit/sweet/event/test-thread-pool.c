@@ -3,7 +3,15 @@
  * test-thread-pool.c - unit tests of thread-pool.c: work on the pool's threads,
  * completed on the loop's, whatever blocks meanwhile; closing with pending jobs.
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
 #include "loop-fixture.h"
+#include "suite.h"
 
 #include "event/thread-pool.h"
 

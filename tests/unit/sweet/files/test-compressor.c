@@ -3,12 +3,20 @@
  * test-compressor.c - unit tests of compressor.c: units of one and of several ranges,
  * what does not become smaller, too many jobs, and an end with jobs that wait.
  */
+#include <nabc.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
 
 #include "files/compressor.h"
 #include "coding/encoder.h"
+#include "http/accept.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define SIZE ((size_t)200000)
 

@@ -4,7 +4,14 @@
  * the bytes of a file, whose page cache stays empty; files that are shorter or longer
  * than expected; refusals.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <nabc.h>
 
@@ -12,6 +19,7 @@
 #include "log/log.h"
 
 #include "page-cache-fixture.h"
+#include "suite.h"
 
 #define CACHE (32 << 20)
 

@@ -3,7 +3,16 @@
  * test-docroot-open.c - unit tests of docroot-open.c: which symbolic links are followed, with
  * openat2() and without it.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/symlinks.h"
+#include "files/docroot.h"
+
 #include "docroot-fixture.h"
+#include "suite.h"
 
 /* What each path of symbolic links gets, by symlinks: its text, or NULL. */
 static const struct {

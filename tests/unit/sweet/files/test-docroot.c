@@ -3,10 +3,21 @@
  * test-docroot.c - unit tests of docroot.c: only files beneath the root are opened, by
  * whatever path; versions detect every change.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/docroot.h"
 
 #include "docroot-fixture.h"
+#include "suite.h"
 
 static const struct {
 	const char *path;

@@ -3,11 +3,24 @@
  * test-file-cache-change.c - unit tests of file-cache.c: files that change while they
  * are read, by a thread of the tests.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/file-cache.h"
 
 #include "file-cache-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 #define SPOILT 4
 

@@ -4,7 +4,21 @@
  * off, and reading on the loop's thread on and off: all give the same results; and
  * what each of them keeps.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "files/docroot.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
+
 #include "file-cache-fixture.h"
+#include "suite.h"
 
 #define WAYS 16 /* _i: bit 0: no paths, 1: no heads, 2: no contents, 3: on the loop's thread */
 #define BYPASS_WAYS 24 /* also 4: past the page cache, without the loop's thread */

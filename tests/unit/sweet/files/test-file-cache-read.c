@@ -4,13 +4,23 @@
  * those that continue from there; files that change in between; descriptors that
  * belong to others; reading past the page cache, and where that is refused.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "files/docroot.h"
 #include "files/file-cache-read.h"
 
-#include "loop-fixture.h"
 #include "page-cache-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 /* reading_unit(); its hold is found by the unit's id. */

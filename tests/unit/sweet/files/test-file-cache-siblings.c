@@ -4,9 +4,19 @@
  * precompressed files beside a file: which exist, how long that is cached, and which
  * of two files is newer.
  */
+#include <fcntl.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "event/loop.h"
+#include "files/docroot.h"
+#include "files/file-cache.h"
+#include "http/accept.h"
 
 #include "file-cache-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 #define SECOND UINT64_C(1000000000)
 

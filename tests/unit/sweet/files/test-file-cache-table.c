@@ -3,11 +3,16 @@
  * test-file-cache-table.c - unit tests of file-cache-table.c: names that an attacker
  * chose to collide cost no more than others.
  */
+#include <glib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 #include "files/file-cache-internal.h"
 
 #include "file-cache-fixture.h"
+#include "suite.h"
 
 #define BITS 14u
 #define NAMES (1u << BITS)

@@ -3,9 +3,19 @@
  * test-file-cache-tick.c - unit tests of file-cache-tick.c: one reference and hold for
  * all users of a file in a turn, none that leaks, and no result of an earlier turn.
  */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <nabc.h>
+
 #include "files/file-cache-tick.h"
+#include "files/file-cache.h"
 
 #include "file-cache-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 #define USERS 100
 #define SIZE 1000

@@ -3,10 +3,26 @@
  * test-file-cache-variant.c - unit tests of file-cache-variant.c, and of variants in a
  * turn (file-cache-tick.c): made once for a version, shared, and freed with it.
  */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "base/slice.h"
+#include "files/compressor.h"
+#include "files/docroot.h"
 #include "files/file-cache-tick.h"
 #include "coding/encoder.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
+#include "http/accept.h"
 
 #include "file-cache-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 #define SIZE 50000
 #define SECOND UINT64_C(1000000000)

@@ -4,9 +4,24 @@
  * two loops concurrently; files that change in every way; waiters for one file; a
  * cache that is too small.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/docroot.h"
+#include "files/file-cache.h"
+#include "files/filehead.h"
 
 #include "file-cache-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
 
 /* --- unchanged files ------------------------------------------------------------------- */
 

@@ -2,7 +2,16 @@
 /*
  * test-filehead.c - unit tests of filehead.c: the lines, and where they are.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/slice.h"
+#include "files/docroot.h"
 #include "files/filehead.h"
+#include "http/etag.h"
 
 #include "suite.h"
 

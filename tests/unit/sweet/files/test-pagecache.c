@@ -3,7 +3,11 @@
  * test-pagecache.c - unit tests of pagecache.c: loaded data can be read without
  * waiting, for any start and end; a file that is shorter.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>

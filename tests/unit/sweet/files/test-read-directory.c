@@ -4,10 +4,18 @@
  * provides for it: which names are listed, as which type, and how many.  A folder of
  * the test's own; single-threaded.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "files/docroot.h"
 #include "files/read-directory.h"
+#include "http/autoindex-render.h"
 
 #include "suite.h"
 

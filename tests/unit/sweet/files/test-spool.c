@@ -4,17 +4,30 @@
  * of all spools, full disks, unusable folders, the end with pending operations.
  */
 #include "loop-fixture.h"
+#include "suite.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 
 #include <glib.h>
+#include <unistd.h>
 
+#include "event/thread-pool.h"
 #include "files/spool.h"
 
 #define FOLDER "/var/tmp" /* not in memory */

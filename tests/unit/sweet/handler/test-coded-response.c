@@ -3,6 +3,7 @@
  * test-coded-response.c - unit tests of coded-response.c, between a responder and a connection of the
  * test: the order of their calls, and what happens when either fails.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,13 @@
 #include <zlib.h>
 #endif
 
+#include "coding/compress-rule.h"
+#include "config/configuration.h"
 #include "core/server.h"
+#include "core/transaction.h"
 #include "handler/coded-response.h"
 #include "coding/encoder.h"
+#include "http/accept.h"
 
 #include "suite.h"
 

@@ -4,7 +4,12 @@
  * of the cache, each once, and in the form that Prometheus requires.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <nabc.h>
 
+#include "handler/status-data.h"
 #include "handler/status-field.h"
 
 #include "suite.h"

@@ -4,11 +4,18 @@
  * and any locale, and has the right values.  System tests check that parsers accept
  * it.
  */
+#include <glib.h>
 #include <locale.h>
+#include <stdbool.h>
+#include <string.h>
+#include <nabc.h>
 
+#include "handler/status-data.h"
+#include "handler/status-field.h"
 #include "handler/status-json.h"
 
 #include "status-fixture.h"
+#include "suite.h"
 
 /* Brackets match outside of strings, and strings contain no invalid bytes. */
 static void check_form(const GString *text)

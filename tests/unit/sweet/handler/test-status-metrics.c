@@ -3,9 +3,16 @@
  * test-status-metrics.c - unit tests of status-metrics.c: labels with special bytes,
  * the histogram, units. tests/system/support/metrics.py is a strict parser.
  */
+#include <glib.h>
+#include <string.h>
+#include <nabc.h>
+
+#include "handler/status-data.h"
+#include "handler/status-field.h"
 #include "handler/status-metrics.h"
 
 #include "status-fixture.h"
+#include "suite.h"
 
 START_TEST(test_values)
 {

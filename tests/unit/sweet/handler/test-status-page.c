@@ -3,9 +3,14 @@
  * test-status-page.c - unit tests of status-page.c: the page is complete, loads
  * nothing from other servers, and works under its security policy.
  */
+#include <glib.h>
+#include <string.h>
+#include <nabc.h>
+
 #include "handler/status-page.h"
 
 #include "status-fixture.h"
+#include "suite.h"
 
 static char *between(const GString *page, const char *open, const char *close)
 {

@@ -3,11 +3,30 @@
  * test-status.c - unit tests of status.c: which clients may see it, in which form, and
  * its response while the server shuts down.  System tests check the sums.
  */
+#include <arpa/inet.h>
+#include <glib.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <nabc.h>
+
 #include "auth/ip-acl.h"
+#include "base/slice.h"
+#include "config/arch.h"
+#include "config/configuration.h"
 #include "core/server.h"
+#include "core/transaction.h"
+#include "event/data-path.h"
+#include "event/loop.h"
 #include "handler/status.h"
+#include "http/request.h"
 
 #include "status-fixture.h"
+#include "suite.h"
 
 static struct config config = {.status = true, .number = 3};
 static struct config_ref generation = {.config = &config, .users = 1};

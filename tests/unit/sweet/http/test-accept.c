@@ -4,7 +4,14 @@
  * Single-threaded; every value is a heap copy of its exact size, so that memory
  * checkers detect a read beyond.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/accept.h"
+#include "http/request.h"
 
 #include "suite.h"
 

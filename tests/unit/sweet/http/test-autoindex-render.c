@@ -4,7 +4,12 @@
  * times, the bound.  Single-threaded.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "http/autoindex-render.h"
 
 #include "suite.h"

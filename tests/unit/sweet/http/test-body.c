@@ -4,9 +4,16 @@
  * units, of the whole body and of one window at a time.  Single-threaded; pieces are
  * heap copies of their exact size, so that memory checkers detect a read beyond.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <nabc.h>
 
 #include "http/body.h"
+#include "http/request.h"
 
 #include "suite.h"
 #include "unit-holds.h"

@@ -5,6 +5,12 @@
  * Single-threaded; values are heap copies of their exact size, so that memory checkers
  * detect a read beyond.
  */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/cachecontrol.h"
 
 #include "suite.h"

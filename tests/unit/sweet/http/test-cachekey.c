@@ -3,7 +3,13 @@
  * test-cachekey.c - unit tests of the keys of cached responses: of requests, of URLs,
  * and by fields that vary.  Single-threaded.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/cachekey.h"
+#include "http/request.h"
 
 #include "suite.h"
 

@@ -5,6 +5,12 @@
  * Single-threaded; pieces are heap copies of their exact size, so that memory checkers
  * detect a read beyond.
  */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/slice.h"
 #include "http/chunked.h"
 
 #include "suite.h"

@@ -3,9 +3,17 @@
  * test-conditional.c - unit tests of conditional.c: what is extracted from a request,
  * and the result by RFC 9110, section 13.2.2.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/conditional.h"
+#include "http/request.h"
 
 #include "request-fixture.h"
+#include "suite.h"
 
 #define NOW 1700000000			   /* Tue, 14 Nov 2023 22:13:20 GMT */
 #define MODIFIED (NOW - 86400)		   /* of the file */

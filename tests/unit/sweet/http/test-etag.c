@@ -3,7 +3,12 @@
  * test-etag.c - unit tests of etag.c: tags of versions, and lists of tags.
  */
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "http/etag.h"
 
 #include "suite.h"

@@ -4,6 +4,13 @@
  * test-response.c tests whole lines.  Single-threaded; input is a heap copy of its
  * exact size, so that memory checkers detect a read beyond.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/field.h"
 
 #include "suite.h"

@@ -3,11 +3,17 @@
  * test-forwarded.c - unit tests of what trusted proxies say about a client.  Single-threaded.
  */
 #include <arpa/inet.h>
+#include <glib.h>
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/peer-addresses.h"
+#include "base/slice.h"
 #include "http/forwarded.h"
+#include "http/request.h"
 
 #include "suite.h"
 

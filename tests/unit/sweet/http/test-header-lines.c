@@ -4,9 +4,12 @@
  * Single-threaded; input is a heap copy of its exact size, so that memory checkers detect a read
  * beyond.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "http/header-lines.h"
 
 #include "suite.h"

@@ -4,6 +4,15 @@
  * versions, in pieces that end at every byte, and invalid ones of every kind; results
  * are compared as text.
  */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
 #include "http/proxy-protocol.h"
 
 #include "suite.h"

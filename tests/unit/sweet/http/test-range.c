@@ -4,7 +4,12 @@
  * against a map of bytes.
  */
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "http/range.h"
 
 #include "suite.h"

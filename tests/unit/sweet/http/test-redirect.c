@@ -3,6 +3,10 @@
  * test-redirect.c - unit tests of redirect.c: targets, the rest of the path, bytes
  * that a field or a URI must not contain, and too little memory.
  */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/redirect.h"
 
 #include "suite.h"

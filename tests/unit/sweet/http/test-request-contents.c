@@ -3,7 +3,17 @@
  * test-request-contents.c - unit tests of the request head: its fields and
  * body, its limits, and every byte in some places.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/request.h"
+
 #include "request-fixture.h"
+#include "suite.h"
 
 /* The fields of accepted requests. */
 static const struct {

@@ -3,6 +3,8 @@
  * test-request-escape.c - unit tests of request_escape().  Single-threaded; input is a heap copy of
  * its exact size, so that memory checkers detect a read beyond.
  */
+#include <glib.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "http/request-escape.h"

@@ -3,7 +3,14 @@
  * test-request-head.c - unit tests of the request head: where it ends, however its
  * bytes arrive, and random changes from a fixed seed.
  */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/request.h"
+
 #include "request-fixture.h"
+#include "suite.h"
 
 /* No prefix of a head is a head, and parsing it must not read beyond it. */
 START_TEST(test_prefixes)

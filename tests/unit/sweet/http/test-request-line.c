@@ -3,9 +3,16 @@
  * test-request-line.c - unit tests of request-line.c: hosts, the parts of a request
  * line, and lines that are refused before their end.
  */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "http/request-internal.h"
+#include "http/request.h"
 
 #include "request-fixture.h"
+#include "suite.h"
 
 static const struct {
 	const char *host;

@@ -3,7 +3,13 @@
  * test-request.c - unit tests of the request head: valid and invalid ones.  Tables of
  * raw heads, and every byte in some places.
  */
+#include <stdlib.h>
+
+#include "base/slice.h"
+#include "http/request.h"
+
 #include "request-fixture.h"
+#include "suite.h"
 
 /* Only the statuses. */
 static const struct {

@@ -4,10 +4,13 @@
  * header lines of a gateway.  Single-threaded; filter input is a heap copy of its
  * exact size, so that memory checkers detect a read beyond.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "http/response.h"
 
 #include "suite.h"

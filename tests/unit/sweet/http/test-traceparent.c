@@ -2,6 +2,12 @@
 /*
  * test-traceparent.c - unit tests of traceparent.c: which values continue a trace.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/request.h"
 #include "http/traceparent.h"
 
 #include "suite.h"

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "http/uri.h"
 
 #include "suite.h"

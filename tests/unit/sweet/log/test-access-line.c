@@ -3,7 +3,14 @@
  * test-access-line.c - unit tests of access-line.c: each format, absent values,
  * hostile values of clients, limits, and the clock in several time zones.
  */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/slice.h"
 #include "log/access-line.h"
+#include "log/log-format.h"
 
 #include "suite.h"
 

@@ -4,6 +4,7 @@
  * is needed, and one that is missing or lacks a function is refused, until it is there.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <glib.h>

@@ -3,6 +3,11 @@
  * test-log-format.c - unit tests of log-format.c: the fixed formats, the parts of templates, and
  * every error with its place.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "log/log-format.h"
 
 #include "suite.h"

@@ -5,12 +5,16 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
 #include "log/span-export.h"
+#include "log/span-send.h"
+#include "log/span.h"
 
 #include "suite.h"
 

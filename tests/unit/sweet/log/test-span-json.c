@@ -3,9 +3,15 @@
  * test-span-json.c - unit tests of span-json.c and span.c: what a collector gets, also of hostile
  * requests.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/random-id.h"
 #include "log/span-json.h"
+#include "log/span.h"
 
 #include "suite.h"
 

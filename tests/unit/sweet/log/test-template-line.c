@@ -3,6 +3,15 @@
  * test-template-line.c - unit tests of template-line.c: each variable in lines of words and in
  * JSON, absent and hostile values, and the limit of a line.
  */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/slice.h"
+#include "log/access-line.h"
+#include "log/log-format.h"
 #include "log/template-line.h"
 
 #include "suite.h"

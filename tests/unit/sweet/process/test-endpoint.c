@@ -4,9 +4,18 @@
  * sockets, inherited sockets.  Single-threaded, on the loopback interface and in a
  * folder of its own.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include "base/address.h"
 #include "process/endpoint.h"
 
 #include "suite.h"

@@ -4,8 +4,18 @@
  * and that a failed one has no effect.  Single-threaded, on the loopback interface and
  * in a folder of its own.
  */
+#include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/address.h"
+#include "process/endpoint.h"
 #include "process/endpoints.h"
 
 #include "suite.h"

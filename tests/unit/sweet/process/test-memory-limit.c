@@ -2,6 +2,8 @@
 /* test-memory-limit.c - unit tests of memory-limit.c, with files like those of the kernel. */
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "process/memory-limit.h"
 

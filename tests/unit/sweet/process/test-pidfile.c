@@ -2,7 +2,13 @@
 /*
  * test-pidfile.c - unit tests of pidfile.c, in a folder of their own.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "process/pidfile.h"
 

@@ -4,16 +4,23 @@
  * dropped privileges are gone.  Changes of the process are tested in a child; as root,
  * since other users have little to drop.
  */
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <glib.h>
+#include <unistd.h>
 
 #include "process/privileges.h"
 
 #include "process-fixture.h"
+#include "suite.h"
 
 #define NUMBER "54321" /* a user without a name */
 

@@ -3,12 +3,20 @@
  * test-readonly.c - unit tests of readonly.c: with each method that works here, in a
  * child, since it cannot be undone.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process/readonly.h"
 
 #include "process-fixture.h"
+#include "suite.h"
 
 #define CANNOT 77 /* exit status: unavailable here */
 

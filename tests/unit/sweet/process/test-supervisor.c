@@ -5,13 +5,22 @@
  * socket.  Check runs each test in a process of its own, so the environment is its own
  * as well.
  */
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "process/supervisor.h"
 
 #include "process-fixture.h"
+#include "suite.h"
 
 static const char *const all[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 				  "LISTEN_FDS",	   "LISTEN_PID",    "LISTEN_FDNAMES"};

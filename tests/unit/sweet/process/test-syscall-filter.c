@@ -4,8 +4,12 @@
  * calls that would be harmless if they were permitted.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -14,10 +18,13 @@
 #include <sys/syscall.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process/syscall-filter.h"
 
 #include "process-fixture.h"
+#include "suite.h"
 
 #define CANNOT 77 /* exit status: unavailable here */
 

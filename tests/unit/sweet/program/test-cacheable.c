@@ -3,7 +3,13 @@
  * test-cacheable.c - unit tests of whether a response may be cached: a table of header
  * lines, rules and statuses, and the tags in the lines.  Single-threaded.
  */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/cachecontrol.h"
 #include "program/cacheable.h"
+#include "program/cgihead.h"
 
 #include "suite.h"
 

@@ -5,6 +5,14 @@
  * hostile ones.  Single-threaded; heads are heap copies of their exact size, so that
  * memory checkers detect a read beyond.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/cachecontrol.h"
 #include "program/cgihead.h"
 #include "http/response.h"
 

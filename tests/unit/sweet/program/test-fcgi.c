@@ -5,6 +5,13 @@
  * every division into three pieces.  Single-threaded; pieces are heap copies of their
  * exact size, so that memory checkers detect a read beyond.
  */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
 #include "program/fcgi.h"
 
 #include "suite.h"

@@ -4,9 +4,13 @@
  * those that are withheld, and every size of the buffer.  Requests are parsed from
  * text.  Single-threaded.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slice.h"
+#include "http/request.h"
 #include "program/meta.h"
 
 #include "suite.h"

@@ -4,6 +4,13 @@
  * heads, and noise.  Single-threaded; heads are heap copies of their exact size, so that memory
  * checkers detect a read beyond.
  */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "program/cgihead.h"
 #include "program/upstream-head.h"
 
 #include "suite.h"

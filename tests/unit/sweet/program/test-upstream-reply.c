@@ -5,6 +5,13 @@
  * Single-threaded; pieces are heap copies of their exact size, so that memory checkers detect a
  * read beyond.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "program/upstream-head.h"
 #include "program/upstream-reply.h"
 
 #include "suite.h"

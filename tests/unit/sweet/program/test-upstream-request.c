@@ -4,6 +4,13 @@
  * table of requests, and what each becomes.  Single-threaded; output buffers are heap blocks of
  * their exact size, so that memory checkers detect a write beyond.
  */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/request.h"
 #include "program/upstream-request.h"
 #include "http/uri.h"
 

@@ -4,9 +4,20 @@
  * response, which requests it matches, which entry is evicted for another, and the
  * holds of its units.
  */
+#include <nabc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/request.h"
+#include "program/cacheable.h"
+#include "program/cgihead.h"
 #include "respcache/respcache-internal.h"
+#include "respcache/respcache.h"
 
 #include "respcache-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define HASH 5u /* of all keys: one shard */

@@ -4,7 +4,21 @@
  * another: on which thread they are called back, with what result; and none is
  * forgotten.
  */
+#include <nabc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/slice.h"
+#include "event/loop.h"
+#include "http/request.h"
+#include "respcache/respcache.h"
+
+#include "loop-fixture.h"
 #include "respcache-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define MANY 100

@@ -3,7 +3,19 @@
  * test-respcache-purge.c - unit tests of purging cached responses by URL and by tag,
  * including those that are being fetched at that moment.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <nabc.h>
+
+#include "base/slice.h"
+#include "http/cachekey.h"
+#include "respcache/respcache.h"
+
+#include "loop-fixture.h"
 #include "respcache-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 static long purge(const char *what)

@@ -4,10 +4,22 @@
  * destroy.  The application increments the version of a URL before it purges it; each
  * later request must get that version or a newer one.
  */
+#include <nabc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/slice.h"
+#include "http/request.h"
+#include "respcache/respcache.h"
+
+#include "loop-fixture.h"
 #include "respcache-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 #define THREADS 4

@@ -3,9 +3,22 @@
  * test-respcache-variant.c - unit tests of respcache-variant.c: which responses have
  * variants, their lines and tags, and that they end with their source.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/slice.h"
 #include "coding/encoder.h"
+#include "files/compressor.h"
+#include "http/accept.h"
+#include "respcache/respcache.h"
 
 #include "respcache-fixture.h"
+#include "suite.h"
+#include "unit-holds.h"
 
 #define SIZE 20000
 #define HTML "Content-Type: text/html\r\n"

@@ -3,7 +3,18 @@
  * test-respcache.c - unit tests of cached responses: for how long and for which
  * requests they are used, what ends them, and limits.  One thread requests.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/request.h"
+#include "program/cacheable.h"
+#include "respcache/respcache.h"
+
 #include "respcache-fixture.h"
+#include "suite.h"
 #include "unit-holds.h"
 
 static bool same(struct slice slice, const char *text)

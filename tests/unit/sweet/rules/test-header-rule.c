@@ -3,9 +3,14 @@
  * test-header-rule.c - unit tests of rules for fields of responses.  Single-threaded; input is a
  * heap copy of its exact size, so that memory checkers detect a read beyond.
  */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "rules/header-rule.h"
+#include "rules/template.h"
 
 #include "suite.h"
 

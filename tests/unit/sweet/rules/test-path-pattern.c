@@ -2,11 +2,13 @@
 /*
  * test-path-pattern.c - unit tests of regular expressions for paths.  Single-threaded.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/slice.h"
 #include "rules/path-pattern.h"
 
 #include "suite.h"

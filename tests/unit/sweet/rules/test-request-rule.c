@@ -3,10 +3,15 @@
  * test-request-rule.c - unit tests of rules for fields of requests that programs get.  Changed
  * heads are parsed again: both must be the same request.  Single-threaded.
  */
+#include <glib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "http/request.h"
 #include "rules/request-rule.h"
+#include "rules/template.h"
 
 #include "suite.h"
 

@@ -2,8 +2,11 @@
 /*
  * test-template.c - unit tests of values with variables.  Single-threaded.
  */
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "rules/template.h"
 
 #include "suite.h"

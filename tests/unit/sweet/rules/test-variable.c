@@ -2,8 +2,11 @@
 /*
  * test-variable.c - unit tests of the operator's variables for programs.  Single-threaded.
  */
+#include <glib.h>
 #include <string.h>
 
+#include "base/slice.h"
+#include "rules/template.h"
 #include "rules/variable.h"
 
 #include "suite.h"

@@ -6,17 +6,25 @@
 #ifndef SPAWNER_FIXTURE_H
 #define SPAWNER_FIXTURE_H
 
+#include <fcntl.h>
 #include <grp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <glib.h>
+#include <unistd.h>
 
 #include "spawn/spawner.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"
+#include "suite.h"
+
+struct spawner_program;
 
 #define SHELL(command)                                                                             \
 	{                                                                                          \

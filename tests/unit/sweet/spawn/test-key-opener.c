@@ -7,10 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <glib.h>
+#include <unistd.h>
 
 #include "spawn/helper-process.h"
 #include "spawn/key-opener.h"

@@ -3,15 +3,23 @@
  * test-spawn-child.c - unit tests of spawn-child.c with a real spawner: how exits are
  * reported, to which user, and that a closed child is stopped and released.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include <glib.h>
+#include <unistd.h>
 
 #include "spawn/spawn-child.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner.h"
 
 #include "loop-fixture.h"
-#include "process-fixture.h"
+#include "suite.h"
 
 #define SHELL(command)                                                                             \
 	{                                                                                          \

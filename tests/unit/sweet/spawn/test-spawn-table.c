@@ -4,10 +4,18 @@
  * spawner knows, and as which user it starts them.
  */
 #include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <nabc.h>
 
+#include "config/configuration.h"
+#include "config/pool-config.h"
+#include "process/privileges.h"
+#include "rules/variable.h"
 #include "spawn/spawn-table.h"
 
-#include "process-fixture.h"
+#include "suite.h"
 
 static const struct privileges nobody_special = {0};
 

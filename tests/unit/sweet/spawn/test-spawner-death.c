@@ -4,7 +4,27 @@
  * server, of the spawner and of its monitor; programs that hang at their start; many
  * concurrent requests, and failures due to a lack of descriptors or memory.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
+#include "spawn/spawner.h"
+
+#include "loop-fixture.h"
+#include "process-fixture.h"
 #include "spawner-fixture.h"
+#include "suite.h"
 
 /* --- ends ------------------------------------------------------------------------------------------- */
 

@@ -5,12 +5,22 @@
  * are started, no other channel is affected, and nothing accumulates; and what
  * channels receive when the spawner is killed.
  */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "spawn/spawner-process.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
 
-#include "process-fixture.h"
+#include "suite.h"
 
 static char *const base[] = {"PATH=/usr/bin:/bin", NULL};
 static char *const sleeping[] = {"sleep", "1000", NULL};

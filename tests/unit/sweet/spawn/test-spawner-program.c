@@ -3,10 +3,19 @@
  * test-spawner-program.c - unit tests of spawner-program.c: invalid requests, and
  * which variables and which files a request can name.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
 
 #include "suite.h"
 

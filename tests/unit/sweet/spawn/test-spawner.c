@@ -3,7 +3,30 @@
  * test-spawner.c - unit tests of spawner.c with a real spawner: the initial state of
  * programs, refused requests, and how exits are reported.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/privileges.h"
+#include "spawn/spawner-program.h"
+#include "spawn/spawner-wire.h"
+#include "spawn/spawner.h"
+
+#include "loop-fixture.h"
 #include "spawner-fixture.h"
+#include "suite.h"
 
 /* --- one request, until it is complete ----------------------------------------------------- */
 

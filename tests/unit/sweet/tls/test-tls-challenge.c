@@ -3,11 +3,22 @@
  * test-tls-challenge.c - unit tests of tls-challenge.c: which names become files, which files are
  * opened, and what a client gets that wants an answer.  Owns a folder.  Single-threaded.
  */
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tls/tls-challenge.h"
 #include "tls/tls-tickets.h"
+#include "tls/tls.h"
 
+#include "suite.h"
 #include "tls-fixture.h"
 
 #define ACME "\012acme-tls/1"

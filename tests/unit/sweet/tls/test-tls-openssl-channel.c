@@ -3,6 +3,16 @@
  * test-tls-openssl-channel.c - unit tests of tls-openssl-channel.c: the test carries the bytes
  * between a channel and a client of OpenSSL.  Single-threaded.
  */
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "tls/tls.h"
+
+#include "suite.h"
 #include "tls-fixture.h"
 
 static struct tls_certificate pair, other;

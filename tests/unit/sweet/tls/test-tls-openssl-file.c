@@ -5,8 +5,19 @@
  */
 #include <fcntl.h>
 
+#include <openssl/bio.h>
+#include <openssl/evp.h>
 #include <openssl/ocsp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
 
+#include "tls/tls.h"
+
+#include "suite.h"
 #include "tls-fixture.h"
 
 static struct tls_certificate pair;

@@ -2,6 +2,8 @@
 /*
  * test-tls-openssl-output.c - unit tests of tls-openssl-output.c.  Single-threaded.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "tls/tls-openssl-output.h"

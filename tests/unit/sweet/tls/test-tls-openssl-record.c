@@ -3,10 +3,14 @@
  * test-tls-openssl-record.c - unit tests of tls-openssl-record.c: the records of RFC 8448, section 3,
  * and what is no record.  Single-threaded.
  */
+#include <openssl/evp.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
+#include <sys/uio.h>
 
 #include "tls/tls-openssl-record.h"
 #include "tls/tls.h"

@@ -3,9 +3,21 @@
  * test-tls-openssl-secrets.c - unit tests of tls-openssl-secrets.c: both ends of a handshake in one
  * process have the same secrets, and the server's records are counted.  Single-threaded.
  */
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "suite.h"
 #include "tls-fixture.h"
 
+#include "tls/tls-openssl-record.h"
 #include "tls/tls-openssl-secrets.h"
+#include "tls/tls.h"
 
 static SSL_CTX *contexts[2]; /* of the server, of the client */
 static SSL *server, *client;

@@ -3,13 +3,19 @@
  * test-tls-openssl-stream.c - unit tests of tls-openssl-stream.c: the test is the client, and makes
  * and reads its records with keys of its own.  Single-threaded.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
+#include <sys/uio.h>
 
+#include "tls/tls-openssl-output.h"
+#include "tls/tls-openssl-record.h"
 #include "tls/tls-openssl-secrets.h"
 #include "tls/tls-openssl-stream.h"
+#include "tls/tls.h"
 
 #include "suite.h"
 

@@ -3,8 +3,18 @@
  * test-tls-openssl.c - unit tests of tls-openssl.c: what identities refuse and share, and which
  * sessions they resume.  Single-threaded.
  */
-#include "tls/tls-tickets.h"
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "tls/tls-tickets.h"
+#include "tls/tls.h"
+
+#include "suite.h"
 #include "tls-fixture.h"
 
 static struct tls_certificate pair;

@@ -2,6 +2,8 @@
 /*
  * test-tls-tickets.c - unit tests of tls-tickets.c.  Forks.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -6,7 +6,18 @@
 #ifndef TLS_FIXTURE_H
 #define TLS_FIXTURE_H
 
+#include <openssl/asn1.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
@@ -17,6 +28,9 @@
 #include "tls/tls.h"
 
 #include "suite.h"
+
+struct tls_channel;
+struct tls_identity;
 
 static inline struct tls_file file_of(const char *name, BIO *contents)
 {

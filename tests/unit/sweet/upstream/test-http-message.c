@@ -4,8 +4,13 @@
  * Single-threaded.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "base/slice.h"
 #include "upstream/http-message.h"
+#include "upstream/upstream-link.h"
 
 #include "suite.h"
 

@@ -4,8 +4,12 @@
  * asked to return one, and that none is lost or duplicated.  The test sets the clock;
  * in all tests but the last one the loops do not run, and the test runs their tasks.
  */
+#include "event/loop.h"
 #include "upstream/permits.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "suite.h"

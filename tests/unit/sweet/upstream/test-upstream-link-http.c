@@ -3,6 +3,19 @@
  * test-upstream-link-http.c - unit tests of upstream-link.c with messages of HTTP: the framing of
  * bodies, and bytes of another protocol.  Tests are run with each kind of loop.
  */
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/slice.h"
+#include "upstream/http-message.h"
+#include "upstream/upstream-link.h"
+
+#include "loop-fixture.h"
+#include "suite.h"
 #include "upstream-link-fixture.h"
 
 #define HEAD "POST / HTTP/1.1\r\n"

@@ -5,6 +5,21 @@
  * application exits, responds or stays silent.  Tests are run with each kind of loop,
  * except those without one; the loop has a thread, the test is the application.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <nabc.h>
+
+#include "base/slice.h"
+#include "program/fcgi.h"
+#include "upstream/fcgi-message.h"
+#include "upstream/upstream-link.h"
+
+#include "loop-fixture.h"
+#include "suite.h"
 #include "upstream-link-fixture.h"
 
 START_TEST(test_without_body)

@@ -6,12 +6,24 @@
 #ifndef UPSTREAM_LINK_FIXTURE_H
 #define UPSTREAM_LINK_FIXTURE_H
 
+#include <nabc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include "base/address.h"
+#include "base/balancer.h"
+#include "base/slice.h"
+#include "program/fcgi.h"
 #include "upstream/fcgi-message.h"
 #include "upstream/http-message.h"
+#include "upstream/upstream-link.h"
 
 #include "loop-fixture.h"
+#include "suite.h"
 
 #define RECORD 65528u		/* bytes of a body in a record */
 #define LARGE ((size_t)4 << 20) /* more than a socket holds */
