@@ -126,8 +126,8 @@ static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_
  */
 static void retract_locked(struct io_uring_sqe *sqe)
 {
-	io_uring_prep_nop(sqe);
-	sqe->user_data = 0;
+	/* All of it: io_uring_prep_nop() would leave what only the send had, such as ioprio. */
+	*sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP};
 }
 
 /* Returns 0, or -errno if nothing was submitted. */

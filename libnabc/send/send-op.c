@@ -95,12 +95,14 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	struct nc_message *message = &op->message;
 	unsigned flags;
 
+	if (!op->half && (op->in_flight || op->error || op->over))
+		return -EINVAL;
+	/* Since 2.6, liburing clears an entry when it returns it, no longer when it is prepared. */
+	*sqe = (struct io_uring_sqe){.user_data = sqe->user_data};
 	if (op->half) {
 		prep_registered(op, sqe);
 		return 0;
 	}
-	if (op->in_flight || op->error || op->over)
-		return -EINVAL;
 	if (message->at == op->spec.skip && !op->fixed)
 		nc_transmit_begin(op->transmit, op->socket, message);
 	if (op->taken) {

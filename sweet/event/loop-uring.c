@@ -88,8 +88,8 @@ bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_da
 	if (queue->sqe_tail - number > io_uring_sq_ready(&state->uring) ||
 	    sqe->user_data != user_data)
 		return false;
-	io_uring_prep_nop(sqe);
-	sqe->user_data = instead;
+	/* All of it: io_uring_prep_nop() would leave what only the other request had, such as ioprio. */
+	*sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP, .user_data = instead};
 	return true;
 }
 

@@ -69,6 +69,11 @@ static inline void prepare(struct io_uring_sqe *sqe, NC_send_op *operation)
 	sqe->user_data = 4711;
 	ck_assert_int_eq(NC_prep_send(sqe, operation), 0);
 	ck_assert_uint_eq(sqe->user_data, 4711);
+	/* Nothing of what the entry had before. */
+	ck_assert_uint_eq(sqe->buf_index, 0);
+	ck_assert_uint_eq(sqe->personality, 0);
+	ck_assert_int_eq(sqe->splice_fd_in, 0);
+	ck_assert_uint_eq(sqe->addr3, 0);
 }
 
 #endif
