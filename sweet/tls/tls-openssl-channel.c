@@ -277,6 +277,8 @@ static int result_of(struct tls_channel *channel, int returned)
 
 	if (kind == SSL_ERROR_WANT_READ)
 		return TLS_MORE;
+	/* The rest need not exist any longer; OpenSSL 3.5 would read it in SSL_write_ex(). */
+	channel->input_length = 0;
 	if (kind == SSL_ERROR_ZERO_RETURN)
 		return TLS_ENDED;
 	channel->error = ERR_peek_last_error();
@@ -414,6 +416,7 @@ ssize_t openssl_read(struct tls_channel *channel, char *data)
 	forget_errors();
 	done = SSL_read_ex(channel->ssl, data, TLS_RECORD_MAX, &got);
 	if (channel->key_wanted) {
+		channel->input_length = 0;
 		ERR_clear_error();
 		return TLS_FAILED;
 	}
