@@ -98,6 +98,7 @@ static void free_host(struct host *host)
 	g_strfreev(host->certificates);
 	g_strfreev(host->keys);
 	g_strfreev(host->staples);
+	g_strfreev(host->tls_groups);
 	g_free(host->client_ca);
 	g_free(host->answer_folder);
 	g_free(host->hsts);

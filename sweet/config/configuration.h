@@ -153,6 +153,7 @@ struct host {
 		**keys;	      /* of the same place belong together; no keys: in the same file */
 	char **staples;	      /* OCSP responses, of the same place, too; none: no stapling */
 	unsigned tls_profile; /* enum tls_profile */
+	char **tls_groups;    /* for key exchange; empty: the library's choice */
 	unsigned client_certificate; /* enum tls_client */
 	char *client_ca;	     /* NULL: none */
 	char *answer_folder;	     /* of tls-challenge.h; NULL: no challenge is answered */

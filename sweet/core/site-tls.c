@@ -94,10 +94,13 @@ static void open_identity(struct host *host, bool http2, const struct site_optio
 {
 	unsigned count = g_strv_length(host->certificates);
 	struct tls_certificate *certificates = g_new0(struct tls_certificate, count);
+	char *groups = host->tls_groups && host->tls_groups[0] ? g_strjoinv(":", host->tls_groups)
+								: NULL;
 	struct tls_options of = {.name = host->name,
 				 .certificates = certificates,
 				 .certificate_count = count,
 				 .profile = (enum tls_profile)host->tls_profile,
+				 .groups = groups,
 				 .client = (enum tls_client)host->client_certificate,
 				 .client_ca = {.fd = -1},
 				 .tickets = options->tickets,
@@ -119,6 +122,7 @@ static void open_identity(struct host *host, bool http2, const struct site_optio
 	}
 	close_file(&of.client_ca);
 	g_free(certificates);
+	g_free(groups);
 }
 
 /* The files in it are opened by the user of the server, when clients want them. */

@@ -2,7 +2,8 @@
 /*
  * tls-openssl.c - identities by OpenSSL, and its table of functions.
  *
- * Protocols, ciphers and groups are those that Mozilla recommends (Server Side TLS, version 5.7).
+ * Protocols and ciphers are those that Mozilla recommends (Server Side TLS, version 5.7).  So are
+ * groups for key exchange, unless OpenSSL knows better ones: its own choice changes with what is known.
  * AES with 128 bits is preferred, which costs the least; but a client that prefers ChaCha20, since
  * its processor has no instructions for AES, gets that.
  */
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,6 +36,7 @@
 	"DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384:DHE-RSA-CHACHA20-POLY1305"
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS "X25519:P-256:P-384"
+#define BETTER_GROUP "X25519MLKEM768" /* OpenSSL 3.5 */
 
 /* --- an identity and its context -------------------------------------------------------- */
 
@@ -178,6 +181,33 @@ static int add_staple(SSL *ssl, void *context)
 	return SSL_TLSEXT_ERR_OK;
 }
 
+static bool knows_better_groups;
+
+static void look_for_groups(void)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+
+	knows_better_groups = context && SSL_CTX_set1_groups_list(context, BETTER_GROUP) == 1;
+	SSL_CTX_free(context);
+	ERR_clear_error();
+}
+
+static bool set_groups(SSL_CTX *context, const char *groups, char **why)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, look_for_groups);
+	if (!groups)
+		return knows_better_groups || SSL_CTX_set1_groups_list(context, GROUPS) == 1;
+	/* OpenSSL 3.5 takes a list of nothing as well. */
+	if (groups[strspn(groups, ":")] && SSL_CTX_set1_groups_list(context, groups) == 1)
+		return true;
+	if (asprintf(why, "tls-groups \"%s\": OpenSSL %s does not know all of them, or one is there twice",
+		     groups, OpenSSL_version(OPENSSL_FULL_VERSION_STRING)) < 0)
+		*why = NULL;
+	return false;
+}
+
 static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 {
 	SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
@@ -194,8 +224,7 @@ static bool set_rules(SSL_CTX *context, enum tls_profile profile)
 	return SSL_CTX_set_min_proto_version(context, profile == TLS_MODERN ? TLS1_3_VERSION
 									    : TLS1_2_VERSION) &&
 	       SSL_CTX_set_cipher_list(context, INTERMEDIATE) &&
-	       SSL_CTX_set_ciphersuites(context, SUITES) &&
-	       SSL_CTX_set1_groups_list(context, GROUPS) && SSL_CTX_set_max_early_data(context, 0);
+	       SSL_CTX_set_ciphersuites(context, SUITES) && SSL_CTX_set_max_early_data(context, 0);
 }
 
 static bool set_tickets(struct tls_identity *identity, struct tls_tickets *tickets)
@@ -260,7 +289,8 @@ static bool set_up(struct tls_identity *identity, const struct tls_options *opti
 	SSL_CTX *context = identity->context;
 
 	identity->http2 = options->http2;
-	if (!set_rules(context, options->profile) || !set_tickets(identity, options->tickets) ||
+	if (!set_rules(context, options->profile) || !set_groups(context, options->groups, why) ||
+	    !set_tickets(identity, options->tickets) ||
 	    EVP_DigestInit_ex(bound, EVP_sha256(), NULL) != 1)
 		return false;
 	for (unsigned i = 0; i < options->certificate_count; i++)

@@ -5,6 +5,7 @@ That everything else works as in clear text is tested by the other tests, with S
 """
 
 import contextlib
+import re
 import signal
 import socket
 import ssl
@@ -392,6 +393,25 @@ def s_client(server, version, letter, said):
 def test_key_update(server, letter):
     """A client may change its key, and want the server to change its own (RFC 8446, 4.6.3)."""
     assert "HTTP/1.1 200 OK" in s_client(server, "-tls1_3", letter, "KEYUPDATE")
+
+
+@pytest.mark.needs("openssl")
+@pytest.mark.parametrize("groups, offered, agreed", [
+    ("", "P-256", "P-256|prime256v1"), ("P-384 P-256", "X25519:P-384", "P-384|secp384r1"),
+    ("P-256", "X25519", ""),
+])
+def test_groups(kind, root, groups, offered, agreed):
+    chosen = [word for name in groups.split() for word in ("--tls-groups", name)]
+    with running(kind, root, *tls.options(), *chosen, listen="127.0.0.1:0,tls") as server:
+        done = subprocess.run(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-groups", offered],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=TIMEOUT)
+    if agreed:
+        assert re.search(rf"^(Server Temp Key|Peer Temp Key|Negotiated TLS1.3 group): .*({agreed})",
+                         done.stdout, re.M), done.stdout
+    else:
+        assert "handshake failure" in done.stdout
 
 
 @pytest.mark.needs("openssl")

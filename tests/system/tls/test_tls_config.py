@@ -68,6 +68,8 @@ BAD = {
                       'client-ca "@ec.key": has no certificate in PEM form'),
     "profile": ("certificate=@ec.pem\nkey=@ec.key\ntls-profile=old\n",
                 'tls-profile "old": must be one of intermediate, modern'),
+    "groups": ("certificate=@ec.pem\nkey=@ec.key\ntls-groups=X25519;X25518\n",
+               'tls-groups "X25519:X25518": OpenSSL '),
     "hsts": ("certificate=@ec.pem\nkey=@ec.key\nhsts=max-age=1\\n\n", "hsts"),
     "listen": ("certificate=@ec.pem\nkey=@ec.key\n[host a]\nlisten=127.0.0.1:1,tls\n",
                'listen "127.0.0.1:1,tls": must be one of listen of [sweet]'),

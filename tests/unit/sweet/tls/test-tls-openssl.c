@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tls/tls-tickets.h"
 #include "tls/tls.h"
@@ -194,6 +195,60 @@ START_TEST(two_kinds_of_keys)
 }
 END_TEST
 
+/* Returns the group that the server and a client agree on, until the next call; theirs: NULL: any. */
+static const char *agreed_group(const char *ours, const char *theirs)
+{
+	static char name[64];
+	struct tls_identity *identity;
+	struct ends ends;
+
+	options.groups = ours;
+	identity = must_open(&options);
+	open_ends(&ends, identity);
+	if (theirs)
+		ck_assert_int_eq(SSL_set1_groups_list(ends.client, theirs), 1);
+	ck_assert_int_eq(shake(&ends, 4096), 0);
+	/* The text belongs to the client. */
+	snprintf(name, sizeof(name), "%s",
+		 SSL_group_to_name(ends.client, (int)SSL_get_negotiated_group(ends.client)));
+	close_ends(&ends);
+	tls_library->identity_close(identity);
+	return name;
+}
+
+static bool is_known(const char *group)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	bool known = SSL_CTX_set1_groups_list(context, group) == 1;
+
+	SSL_CTX_free(context);
+	return known;
+}
+
+START_TEST(groups)
+{
+	/* What browsers offer first is taken where the library has it. */
+	const char *best = is_known("X25519MLKEM768") ? "X25519MLKEM768" : "x25519";
+
+	ck_assert_str_eq(agreed_group(NULL, NULL), best);
+	ck_assert_str_eq(agreed_group(NULL, "X25519"), "x25519");
+	ck_assert_str_eq(agreed_group(NULL, "P-256"), "secp256r1");
+	ck_assert_str_eq(agreed_group("P-384", "X25519:P-384"), "secp384r1");
+	ck_assert_str_eq(agreed_group("P-521", NULL), "secp521r1");
+}
+END_TEST
+
+START_TEST(groups_that_are_no_good)
+{
+	static const char *const bad[] = {"P-257", "X25519:P-257", "", ":"};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		options.groups = bad[i];
+		must_refuse(&options, "does not know all of them");
+	}
+}
+END_TEST
+
 START_TEST(name_of_the_library)
 {
 	ck_assert_str_eq(tls_library->name(), OpenSSL_version(OPENSSL_FULL_VERSION_STRING));
@@ -209,6 +264,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, no_tickets);
 	tcase_add_test(tcase, closed_during_a_handshake);
 	tcase_add_test(tcase, two_kinds_of_keys);
+	tcase_add_test(tcase, groups);
+	tcase_add_test(tcase, groups_that_are_no_good);
 	tcase_add_test(tcase, name_of_the_library);
 }
 
