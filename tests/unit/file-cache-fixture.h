@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "event/thread-pool.h"
@@ -62,6 +63,23 @@ static inline void put(const char *name, char letter, size_t size)
 	ck_assert_int_eq(pwrite(fd, data, size, 0), (ssize_t)size);
 	free(data);
 	close(fd);
+}
+
+/* Returns whether files of the folder can be read without waiting (RWF_NOWAIT); tmpfs has no such reads. */
+static inline bool reads_at_once(void)
+{
+	struct iovec byte = {(char[1]){0}, 1};
+	int fd = openat(root.fd, "probe", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	bool possible;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "x", 1), 1);
+	possible = preadv2(fd, &byte, 1, 0, RWF_NOWAIT) == 1;
+	close(fd);
+	ck_assert_int_eq(unlinkat(root.fd, "probe", 0), 0);
+	if (!possible)
+		printf("skipped: files in %s cannot be read without waiting\n", directory);
+	return possible;
 }
 
 static inline void open_with(size_t size, struct file_cache_options file_cache_options,
