@@ -135,7 +135,9 @@ def test_wrong_configuration_changes_nothing(site, text, why):
                 site.path.unlink()
             else:
                 # Besides the error, a change whose effect would be visible.
-                site.path.write_text(text.replace("[sweet]\n", "[sweet]\nserver-header=other\n"))
+                text = text.replace("[sweet]\n", "[sweet]\nserver-header=other\n")
+                # The default address may be in use.
+                site.path.write_text(text if "listen=" in text else text + "listen=127.0.0.1:0\n")
             assert re.search(why, reload(server, BAD))
             answer = idle.get("/name")
             assert (answer.body, "other" in answer["Server"]) == (b"a", False)

@@ -85,9 +85,12 @@ def test_wrk(server, site, files, tmp_path):
         before = server.errors.count(SLOW)
         said = run("wrk", "-t1", "-c16", f"-d{seconds}s", "--timeout", f"{TIMEOUT}s", "-s",
                    website.LUA, server.url, tmp_path / "list")
+        if " errors=0\n" not in said:
+            # On a busy machine, wrk may leave a connection alone for as long as a slow client; after
+            # a reset, it puts what it had of that response before the next one.
+            assert server.errors.count(SLOW) > before
+            continue
         assert "site wrong=0 " in said
-        # On a busy machine, wrk may leave a connection alone for as long as a slow client.
-        assert " errors=0\n" in said or server.errors.count(SLOW) > before
         if " missing=0 " in said:
             return
     assert not said
