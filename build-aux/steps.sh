@@ -2,6 +2,10 @@
 # steps.sh - what quickstart and run-tests share: one line for each step, the
 # tail of its log where it fails.  Sourced at the top of the tree; wants $me.
 
+# For programs of tests and of a first look: a debugger finds lines, and it takes three quarters of
+# the time of -g -O2.  (libnabc/local.mk keeps the types of the library, for check-abi.sh.)
+QUICK_CFLAGS="-g1 -O2"
+
 BUILD_PACKAGES="gcc libc6-dev libcrypt-dev make autoconf automake libtool pkg-config liburing-dev libglib2.0-dev libssl-dev libnghttp2-dev libpcre2-dev libexpat1-dev libzstd-dev libbrotli-dev zlib1g-dev libcurl4-openssl-dev"
 
 complain()
@@ -28,29 +32,56 @@ is_installed()
 	dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
 }
 
+# has_any A|B|...: whether one of these packages is installed.
+has_any()
+{
+	for package in $(echo "$1" | tr '|' ' '); do
+		! is_installed "$package" || return 0
+	done
+	return 1
+}
+
+# chosen A|B|... ...: prints of each the first one that the release has, by apt's lists.  "A|" is
+# only wanted if the release has it.
+chosen()
+{
+	for wanted in "$@"; do
+		found=
+		for package in $(echo "$wanted" | tr '|' ' '); do
+			# Of a name that other packages only mention, apt-cache prints nothing.
+			[ -n "$found" ] || [ -z "$(apt-cache show "$package" 2>/dev/null)" ] || found=$package
+		done
+		case $wanted in
+		*'|') echo "$found" ;;
+		*) echo "${found:-${wanted%%|*}}" ;;
+		esac
+	done
+}
+
 apt_install()
 {
 	# Lists that cannot be renewed may still be good enough.
 	apt-get -q update || true
-	DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@"
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $(chosen "$@")
 }
 
-# need PACKAGE...: installs those that are missing; without root only names them.
+# need PACKAGE...: installs those that are missing; without root only names them.  A|B: one of them.
 need()
 {
 	# Elsewhere than on Debian configure tells what is missing.
 	command -v dpkg-query >/dev/null || return 0
-	missing=
-	for package in "$@"; do
-		is_installed "$package" || missing="$missing $package"
+	lacking=
+	for wanted in "$@"; do
+		has_any "$wanted" || lacking="$lacking $wanted"
 	done
+	missing=$(echo $(chosen $lacking))
 	[ -n "$missing" ] || return 0
 	if [ "$(id -u)" -ne 0 ]; then
-		complain "missing packages:$missing"
-		complain "install them as root: apt-get install$missing"
+		complain "missing packages: $missing"
+		complain "install them as root: apt-get install $missing"
 		return 1
 	fi
-	step build/apt.log "installing$missing" apt_install $missing
+	step build/apt.log "installing $missing" apt_install $lacking
 }
 
 # bootstrap: if it is due.
@@ -99,11 +130,18 @@ build_all()
 			make -C "$where" install DESTDIR="$PWD/$where/installed"
 }
 
+# flags: what the objects of a build are compiled with, but for warnings.
+flags()
+{
+	[ ! -f Makefile ] || sed -n '/^[A-Z0-9_]*FLAGS = /{ s/ -Werror//g; p; }' Makefile
+}
+
 configure_in()
 {
 	cd "$1" || return
 	shift
-	# What was compiled for other options is no good.
-	[ ! -f Makefile ] || make clean
-	../configure "$@"
+	before=$(flags)
+	# As libtool's shell, dash takes half of bash's time.
+	CONFIG_SHELL=/bin/sh /bin/sh ../configure "$@" || return
+	[ -z "$before" ] || [ "$before" = "$(flags)" ] || make clean
 }

@@ -22,7 +22,7 @@ seconds=${FUZZ_SECONDS:-60}
 
 if [ "$1" = --build ]; then
 	if ! command -v clang >/dev/null 2>&1; then
-		echo "fuzz: skipped: clang is missing (on Debian: apt-get install clang libclang-rt-14-dev)"
+		echo "fuzz: skipped: clang is missing (on Debian: apt-get install clang libclang-rt-dev)"
 		[ -z "$NABC_NO_SKIP" ]
 		exit
 	fi

@@ -128,9 +128,7 @@ class Run:
     def plan(self):
         context = suites.Context(TOP, self.logs, self.times, self.processors, {
             "fuzz": self.given.fuzz_seconds, "torture": self.given.torture_seconds})
-        trees = sorted({tree for suite in self.to_run for tree in suite.trees},
-                       key=list(suites.TREES).index)
-        jobs = list(suites.builds(context, trees)) if trees else []
+        jobs = list(suites.builds(context, self.to_run))
         for number, suite in enumerate(self.to_run):
             for job in suite.jobs(context, suite):
                 job.rank += 10 * (len(self.to_run) - number)
@@ -208,6 +206,7 @@ class Run:
                 lines += [f"    skipped, which tests/allowed-skips.txt does not list: {test.name}: "
                           f"{test.reason}" for test in result.unlisted]
         for title, rows in (("skipped", report.skips(results)),
+                            ("not tested, by area", report.areas(results)),
                             ("the slowest", report.slowest(results)),
                             ("seconds of tests, added up", list(report.growth(results, self.times)))):
             if rows:

@@ -161,6 +161,21 @@ def skips(results):
     return [f"{count:5} in {suite}: {reason}" for (suite, reason), count in sorted(reasons.items())]
 
 
+def areas(results):
+    """A line for each folder of system tests, and for each other suite, of which tests were skipped:
+    how many, and what was missing."""
+    found = collections.defaultdict(collections.Counter)
+    for result in results:
+        for test in result.tests:
+            if test.outcome == "skipped":
+                area = re.search(r"tests/system/([^/]+)/", test.name)
+                # "NAME is missing; on Debian: ..."; other reasons are said above.
+                lack = re.match(r"(\S+) is missing;", test.reason)
+                found[area[1] if area else result.name][lack[1] if lack else "other reasons"] += test.count
+    return [f"{sum(lacks.values()):5} of {area}: " + ", ".join(
+        f"{name} {count}" for name, count in sorted(lacks.items())) for area, lacks in sorted(found.items())]
+
+
 def growth(results, times):
     """Compares the seconds of tests with those in tests/times.txt."""
     for result in results:

@@ -7,10 +7,12 @@ the build, and a description.  They start in this order.
 import dataclasses
 import glob
 import os
+import re
 import sys
 import typing
 
 import report
+import tier_path
 from pool import Job
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -33,7 +35,7 @@ USUAL = 8 << 20
 
 # Trees: their folders and configurations.
 TREES = {
-    "build": ["--enable-werror"],
+    "build": ["--enable-werror", "CFLAGS=-g1 -O2"],  # QUICK_CFLAGS of build-aux/steps.sh
     "build-asan": ["--enable-werror", "--enable-asan"],
     "build-tsan": ["--enable-werror", "--enable-tsan"],
 }
@@ -56,6 +58,7 @@ class Suite:
     packages: str = ""
     deadline: float = 300  # seconds of each job
     trees: tuple = ("build",)
+    goals: str = ""  # of make in these trees, if not all of them is needed
 
 
 @dataclasses.dataclass
@@ -84,14 +87,19 @@ def built(tree):
 # --- building ----------------------------------------------------------------------------
 
 
-def builds(context, trees):
-    """A job for each tree, and the bootstrap before them."""
+def builds(context, suites_to_run):
+    """A job for each tree that suites use, and the bootstrap before them."""
+    trees = {tree: [one.goals for one in suites_to_run if tree in one.trees] for tree in TREES}
+    trees = {tree: goals for tree, goals in trees.items() if goals}
+    if not trees:
+        return
     suite = Suite("build", tuple(TIERS), "", None, deadline=1200)
     shell = "me=run-tests; . ./build-aux/steps.sh; "
     yield context.job(suite, "bootstrap", ["sh", "-c", shell + "bootstrap"], rank=3000)
-    for number, tree in enumerate(trees):
+    for number, (tree, goals) in enumerate(trees.items()):
+        build = "build_all" if "" in goals else f"goals='{' '.join(sorted(set(goals)))}'; build"
         yield context.job(
-            suite, tree, ["sh", "-c", shell + 'build_all "$@"', "sh", tree, *TREES[tree]],
+            suite, tree, ["sh", "-c", f'{shell}{build} "$@"', "sh", tree, *TREES[tree]],
             # Not all processors, so that tests that wait run meanwhile.
             weight=max(1, context.processors * 0.7), rank=2000 - number,
             after=("build/bootstrap",))
@@ -287,6 +295,33 @@ def system_environment(context, tree):
     return found
 
 
+def packages_of_build(top):
+    """Those that build-aux/steps.sh lists."""
+    text = report.text_of(os.path.join(top, "build-aux", "steps.sh"))
+    return re.search(r'^BUILD_PACKAGES="(.*)"$', text, re.M)[1].split()
+
+
+def only_packages(context, name, packages):
+    """The environment of tests that shall find the programs of these packages and of no others."""
+    # Of "A|B" one is installed.
+    packages = [one for words in packages for one in words.split("|")]
+    path = tier_path.make(os.path.join(context.logs, name), packages)
+    return {"PATH": path, "NABC_ONLY_PATH": "1"} if path else {}
+
+
+def of_first_tier(make):
+    """The suite sees only what the first tier installs."""
+    def jobs(context, suite):
+        packages = packages_of_build(context.top)
+        for one in SUITES:
+            packages += one.packages.split() if QUICK in one.tiers else []
+        found = only_packages(context, "programs", packages)
+        for job in make(context, suite):
+            job.environment = {**job.environment, **found}
+            yield job
+    return jobs
+
+
 def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, weight=SYSTEM_WEIGHT,
            **environment):
     def make(context, suite):
@@ -372,12 +407,14 @@ def tls_proofs(context, suite):
                           environment={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
-QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1 "
+QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1|libelf1t64 "
         "qemu-system-x86 xz-utils")
-PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev "
+PEERS = ("apache2-bin ethtool gnuplot-nox h2o| haproxy httperf iproute2 libc6-dbg libfcgi-dev "
          "lighttpd lighttpd-mod-openssl nghttp2-client nginx-light openssl tcpdump valgrind varnish "
          "wrk")
-SYSTEM = "curl iproute2 libfcgi-dev media-types python3-h2 python3-pytest python3-wsproto spawn-fcgi wrk"
+# Small ones; none starts a service.
+SYSTEM = ("apache2-utils brotli curl ethtool iproute2 libfcgi-dev media-types nghttp2-client openssl "
+          "python3-h2 python3-pytest python3-wsproto spawn-fcgi tcpdump wrk zstd")
 NOT_BENCH = "not bench"
 
 
@@ -396,11 +433,11 @@ SUITES = [
           "abigail-tools curl iwyu mandoc"),
     Suite("runner", (QUICK, ALL), "what runs the tests itself", runner, "iwyu python3-pytest", trees=()),
     Suite("system", (QUICK, ALL), "the whole server, by the backend that the kernel offers first",
-          system("build", "first,none"), SYSTEM),
+          of_first_tier(system("build", "first,none", marks="not thorough")), SYSTEM),
     Suite("units", (QUICK, ALL), "a program for each source; the seeds of the fuzzers",
           units("build", bench=True), "check libhttp-parser-dev"),
     Suite("asan", (QUICK, ALL), "units and seeds with the address and undefined-behaviour sanitizers",
-          units("build-asan"), trees=("build-asan",)),
+          units("build-asan"), trees=("build-asan",), goals="unit-programs"),
 
     Suite("valgrind-main", (MORE,), "servers under Valgrind, from their start to their end",
           valgrind_main, "valgrind", deadline=600),
@@ -414,7 +451,7 @@ SUITES = [
     Suite("asan-pairs", (MORE,), "each system test with these sanitizers, by io_uring or without it",
           system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), trees=("build-asan",)),
     Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
-          trees=("build-tsan",)),
+          trees=("build-tsan",), goals="unit-programs"),
     # TSan does not see descriptors that io_uring opens and reports them as errors.
     Suite("tsan-system", (MORE,), "each system test with it, by epoll or without io_uring",
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
@@ -426,6 +463,8 @@ SUITES = [
           system("build", "first", marks=NOT_BENCH, SWEET_OVER="tls"), "openssl"),
     Suite("over-h2", (MORE, ALL), "the same over HTTP/2 and TLS, by clients that translate",
           system("build", "first", marks=NOT_BENCH, SWEET_OVER="h2"), "openssl python3-h2"),
+    Suite("thorough", (MORE, ALL), "system tests with gigabytes, or many seconds of computing",
+          system("build", "first,none", marks="thorough"), SYSTEM),
     Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
           system("build", "first,none", marks="needs"), programs_of_others()),
     Suite("analyze", (MORE, ALL), "gcc -fanalyzer, cppcheck and clang: nothing but what is explained",
@@ -460,7 +499,7 @@ SUITES = [
     Suite("fuzz", (ALL,), "each fuzz target for a third of a minute, by the same numbers for chance",
           make("fuzz", spare=1, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside",
                FUZZ_OPTIONS="-seed=1 -reload=0"),
-          "clang libclang-rt-14-dev", deadline=3000),
+          "clang libclang-rt-dev", deadline=3000),
     Suite("tsan-no-uring", (ALL,), "the same where io_uring is refused",
           system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), trees=("build-tsan",)),
     Suite("tls-proofs", (ALL,), "TLS as testssl.sh, sslyze and tlsfuzzer see it", tls_proofs,

@@ -274,6 +274,7 @@ def test_h2load_speaks_either_protocol(tls):
         load.check_protocol(server, f"Application protocol: {protocol}\n", other)
 
 
+@pytest.mark.needs("h2load")
 def test_h2load_counts_what_is_not_complete_with_http2():
     output = ("requests: 9 total, 9 started, 9 done, 2 succeeded, 0 failed, 0 errored, 0 timeout\n"
               "status codes: 5 2xx, 0 3xx, 0 4xx, 0 5xx\n"

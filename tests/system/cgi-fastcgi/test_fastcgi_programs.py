@@ -52,13 +52,13 @@ SCRIPTS = {
 }
 
 
-uses_php = pytest.mark.needs("php-fpm8.2")
+uses_php = pytest.mark.needs("php-fpm")
 
 
 @pytest.fixture(scope="module")
 def php(tmp_path_factory):
     """php-fpm with a folder of scripts; returns the folder of its socket."""
-    program = find("php-fpm8.2")
+    program = find("php-fpm")
     folder = tmp_path_factory.mktemp("php")
     for name, text in SCRIPTS.items():
         write(folder / "root" / "php" / name, text.encode())

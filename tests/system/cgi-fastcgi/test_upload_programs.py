@@ -157,6 +157,7 @@ def test_cgi(folder, first):
 
 
 @pytest.mark.skipif(bool(UNDER) or sanitized(), reason="it takes too long")
+@pytest.mark.thorough
 def test_cgi_gigabyte(folder):
     folder.script("count.sh", f"{TEXT}echo sum $(tail -c 100 | md5sum)\n")
     block = pattern(MB)

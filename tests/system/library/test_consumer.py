@@ -131,6 +131,7 @@ def server(kind, consumer, tmp_path):
         running.process.wait()
 
 
+@pytest.mark.thorough
 def test_every_byte(server, kind):
     done = server.ask("client", server.port, server.files, REQUESTS, timeout=PATIENCE)
     assert done.returncode == 0, (done.stderr.decode(), server.errors.text())

@@ -87,6 +87,7 @@ def test_client_of_ten_gigabytes_goes_away(server):
 
 
 @pytest.mark.skipif(VALGRIND, reason="two gigabytes take minutes under Valgrind")
+@pytest.mark.thorough
 def test_more_than_two_gigabytes(tmp_path):
     """Read completely: beyond 2^31, where a signed number would overflow."""
     size, at = 2 * GB + 3 * MB // 2, 2 * GB + 5

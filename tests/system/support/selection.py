@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Selects the tests to run, and the backend of the server for each: the options --backends,
---thin and --slice, and the marks "needs" and "bench"."""
+--thin and --slice, and the marks."""
 
 import collections
 import functools
@@ -32,6 +32,7 @@ MARKS = [
     "needs(program, ...): skipped without these programs of others",
     "clear(why): not run with TLS (SWEET_OVER=tls, SWEET_OVER=h2)",
     "http1(why): about HTTP/1.1 itself, and not run over HTTP/2 (SWEET_OVER=h2)",
+    "thorough: gigabytes, or many seconds of computing, which the first tier leaves to the second",
     "bench: tests the tools of bench/ and tests/torture/, not the server: no sanitizer looks at it",
 ]
 

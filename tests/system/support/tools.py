@@ -2,6 +2,7 @@
 """Third-party programs that some tests need: their paths, and the Debian packages that contain
 them."""
 
+import glob
 import os
 import shutil
 
@@ -14,10 +15,11 @@ PACKAGES = {
     "java": "default-jdk-headless", "lego": "lego", "litmus": "litmus",
     "nghttp": "nghttp2-client", "nginx": "nginx-light", "node": "nodejs", "openssl": "openssl",
     "pebble": "pebble",
-    "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
+    "php-fpm": "php-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
 }
 # Debian's own first, because its packages are already compiled.
 PLACES = {"go": ["/usr/lib/go/bin/go"]}
+VERSIONED = {"php-fpm"}  # Debian's names have the version at their end
 # Of programs that Debian does not have: how to get them, and the variable that names the program.
 OTHERS = {"h2spec": "go install github.com/summerwind/h2spec/cmd/h2spec@latest"}
 VARIABLES = {"h2spec": "H2SPEC"}
@@ -25,10 +27,16 @@ VARIABLES = {"h2spec": "H2SPEC"}
 
 def find(name):
     """Returns the path of a program that PACKAGES or OTHERS names, or None."""
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
-    places = [*PLACES.get(name, ()), name]
+    path, places = os.environ.get("PATH", os.defpath), [name]
+    # The runner lets the first tier see only what its own packages have.
+    if not os.environ.get("NABC_ONLY_PATH"):
+        path += ":/usr/sbin"
+        places = [*PLACES.get(name, ()), name]
     if name in VARIABLES:
         places.insert(0, os.environ.get(VARIABLES[name], ""))
+    if name in VERSIONED:
+        for folder in path.split(":"):
+            places += sorted(glob.glob(os.path.join(folder, f"{name}[0-9]*")))
     found = (shutil.which(place, path=path) for place in places)
     return next(filter(None, found), None)
 

@@ -20,7 +20,8 @@ MOST = CACHE + 32 * MB
 BLOCK = pattern(MB)
 WATCHED = 64  # blocks from one look at the memory to the next
 
-pytestmark = pytest.mark.http1("the translator's memory and time are not the server's")
+pytestmark = [pytest.mark.http1("the translator's memory and time are not the server's"),
+              pytest.mark.thorough]
 
 
 class Watch:

@@ -130,7 +130,8 @@ def test_pipeline(server):
 
 
 @pytest.mark.skipif(bool(UNDER) or sanitized(), reason="their memory is not the server's")
-@pytest.mark.parametrize("size,chunked", [(GB, False), (256 * MB, True)])
+@pytest.mark.parametrize("size,chunked", [
+    pytest.param(GB, False, marks=pytest.mark.thorough), (256 * MB, True)])
 def test_memory(root, size, chunked):
     """Neither the server nor its cache keeps more than a window of it."""
     block = pattern(MB)
