@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""chroot.py - A bare Debian in a chroot: what a fresh machine has, and nothing else.
+
+debootstrap makes it with its minbase variant from the archive that apt on this machine is configured
+for, without the archives of security and updates: the oldest packages that a user can have.  It has
+processes and mounts of its own, the /sys, /dev and network of the machine, and its own /proc, /dev/pts,
+/dev/shm and /run.
+
+NABC_CHROOTS, or /var/cache/nabc-chroots, keeps between runs what debootstrap made (RELEASE), which is
+copied for each chroot, and the packages that were downloaded (packages-RELEASE).
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+RELEASES = ("bookworm", "trixie")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# Mounts, in a namespace that ends with this shell, which stays root: unshare's --kill-child would have
+# no effect on a process that has changed its user.
+# $1: the chroot, $2: the folder of packages, $3: what ccache keeps, then the words of chroot(8).
+ENTER = """
+set -e
+mount --bind "$1" "$1" # as the root of a machine, it can be mounted anew
+mount -t proc proc "$1/proc"
+mount --rbind /sys "$1/sys"
+mount --rbind /dev "$1/dev"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$1/dev/pts"
+mount --bind "$1/dev/pts/ptmx" "$1/dev/ptmx"
+mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+mount -t tmpfs -o mode=755 tmpfs "$1/run"
+mount --bind "$2" "$1/var/cache/apt/archives"
+mount --bind "$3" "$1/root/.cache/ccache"
+shift 3
+chroot "$@" || exit
+"""
+
+
+class Failed(Exception):
+    """What did not work."""
+
+
+def lacks():
+    """Returns what a chroot cannot be made without, or "" when nothing is missing."""
+    if os.geteuid():
+        return "only root can make a chroot"
+    for program in ("debootstrap", "unshare", "git"):
+        if not shutil.which(program):
+            return f"{program} is missing; on Debian: apt-get install {program}"
+    return ""
+
+
+def mirror():
+    """Returns the archive of Debian that apt is configured for."""
+    targets = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
+         "Origin: Debian", "Label: Debian"], capture_output=True, text=True).stdout.split()
+    return targets[0] if targets else "http://deb.debian.org/debian/"
+
+
+def ccache_folder():
+    with contextlib.suppress(OSError):
+        said = subprocess.run(["ccache", "--get-config=cache_dir"], capture_output=True, text=True)
+        if said.returncode == 0:
+            return said.stdout.strip()
+    return os.path.expanduser("~/.cache/ccache")
+
+
+def release(folder, name):
+    """Returns the folder with what debootstrap makes, made if it is not there."""
+    made = os.path.join(folder, name)
+    if os.path.exists(made):
+        return made
+    new = tempfile.mkdtemp(prefix=f"{name}.", dir=folder)
+    log = os.path.join(folder, f"{name}.log")
+    try:
+        with open(log, "w") as file:
+            # What it mounts there must not outlive it.
+            done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child",
+                                   "debootstrap", "--variant=minbase", name, new, mirror()],
+                                  stdout=file, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise Failed(f"debootstrap failed; see {log}")
+        os.chmod(new, 0o755)
+        os.rename(new, made)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    return made
+
+
+class Chroot:
+    """A copy of a release that one caller uses."""
+
+    def __init__(self, name):
+        folder = os.environ.get("NABC_CHROOTS", "/var/cache/nabc-chroots")
+        self.packages = os.path.join(folder, f"packages-{name}")
+        self.ccache = ccache_folder()
+        for each in (os.path.join(self.packages, "partial"), self.ccache):
+            os.makedirs(each, exist_ok=True)
+        made = release(folder, name)
+        self.root = tempfile.mkdtemp(prefix=f"{name}-", dir=folder)
+        subprocess.run(["cp", "-a", "--reflink=auto", os.path.join(made, "."), self.root], check=True)
+        os.makedirs(self.path("/root/.cache/ccache"))
+        for each in ("/etc/resolv.conf", "/etc/hosts"):
+            shutil.copy(each, self.path(each))
+
+    def path(self, inside):
+        """Returns where the file that the chroot calls inside is."""
+        return os.path.join(self.root, inside.lstrip("/"))
+
+    def remove(self):
+        shutil.rmtree(self.root)
+
+    def clone(self, repository, place):
+        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", repository, self.path(place)],
+                       check=True)
+
+    def command(self, words, user="root", folder="/", **environment):
+        """Returns the command that runs words in the chroot, in folder, as user, with environment only."""
+        home = "/root" if user == "root" else f"/home/{user}"
+        variables = {"PATH": PATH, "HOME": home, **environment}
+        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh",
+                self.root, self.packages, self.ccache, f"--userspec={user}:{user}", self.root,
+                "env", "-i", f"--chdir={folder}",
+                *(f"{name}={value}" for name, value in variables.items()), *words]
+
+    def run(self, words, **how):
+        """Returns the exit status of words."""
+        return subprocess.run(self.command(words, **how), stdin=subprocess.DEVNULL).returncode
+
+    def must(self, words, **how):
+        if self.run(words, **how):
+            raise Failed(f"this failed: {' '.join(words)}")
+
+    def install(self, *packages):
+        self.must(["sh", "-c", "apt-get -q -q -y install --no-install-recommends \"$@\" >/dev/null",
+                   "sh", *packages], DEBIAN_FRONTEND="noninteractive")
