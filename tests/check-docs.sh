@@ -14,7 +14,7 @@ command -v python3 >/dev/null || {
 	exit 77
 }
 cd "${srcdir:-$(dirname "$0")/..}" || exit 1
-exec python3 - README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md doc/*.md doc/recipes/*.md tests/README.md <<'PYTHON'
+exec python3 - README.md ARCHITECTURE.md CHANGES.md CONTRIBUTING.md SECURITY.md doc/*.md doc/recipes/*.md tests/README.md <<'PYTHON'
 import os
 import re
 import sys

@@ -1296,7 +1296,7 @@ EXTRA_DIST += \
 	tests/system/workers/test_workers.py
 
 TESTS += tests/check-abi.sh tests/check-floors.sh tests/check-docs.sh tests/check-mirror.sh \
-	tests/check-words.sh
+	tests/check-version.sh tests/check-words.sh
 if SWEET
 TESTS += tests/check-man.sh tests/check-system.sh tests/check-readme.sh
 if HAVE_CHECK
@@ -1309,7 +1309,7 @@ if HARDENED
 TESTS += tests/check-hardening.sh
 endif
 endif
-EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-words.sh tests/words.txt \
+EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-version.sh tests/check-words.sh tests/words.txt \
 	tests/check-abi.sh tests/abi-exceptions.txt libnabc/libnabc.abi \
 	tests/check-mirror.sh tests/covered-by.txt \
 	tests/check-hardening.sh

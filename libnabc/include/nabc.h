@@ -23,8 +23,11 @@
 extern "C" {
 #endif
 
-/* The version of this header: major << 16 | minor << 8 | patch. */
-#define NC_VERSION 0x000100u
+/*
+ * The version of this header: major << 16 | minor << 8 | patch.  A release candidate has that of its
+ * release.
+ */
+#define NC_VERSION 0x010000u
 
 /*
  * Structures can grow at their end.  One that a call reads begins with its
