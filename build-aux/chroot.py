@@ -50,7 +50,8 @@ def lacks():
     for program in ("debootstrap", "unshare", "git"):
         if not shutil.which(program):
             return f"{program} is missing; on Debian: apt-get install {program}"
-    return ""
+    said = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True)
+    return f"no mounts of its own here: {said.stderr.strip()}" if said.returncode else ""
 
 
 def mirror():

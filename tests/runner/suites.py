@@ -23,7 +23,7 @@ QUICK, MORE, ALL, RECIPES = "quick", "more", "all", "recipes"
 TIERS = {
     QUICK: ("what everyone runs, within 12 minutes on two processors (default)", 1800),
     MORE: ("what a merge needs beside that; both within 40 minutes", 3300),
-    ALL: ("everything but the recipes, within 90 minutes", 7200),
+    ALL: ("everything but the recipes, within two and a half hours", 10800),
     RECIPES: ("the applications of doc/recipes/, which it installs, within 20 minutes", 2400),
 }
 BUNDLE = 24  # target seconds of system tests for one process of pytest, which takes 0.5 s to begin
@@ -398,6 +398,12 @@ def kernels(context, suite):
                           environment={"builddir": context.script("build"), "KERNELS": series})
 
 
+def bare(context, suite):
+    # README's commands there build in a clone of their own; nothing else should run meanwhile.
+    yield context.job(suite, suite.name, [context.script("tests", "bare"), "trixie", "--more"],
+                      weight=context.processors, rank=-100)
+
+
 def tls_proofs(context, suite):
     # fuzzer.py runs two programs at a time.
     for name, weight in (("fuzzer", 2), ("testssl", 1), ("sslyze", 1)):
@@ -473,6 +479,8 @@ SUITES = [
           trees=()),
     Suite("install", (MORE, ALL), "make install, README's programs with it, make uninstall",
           script("tests/check-install.sh")),
+    Suite("configure", (MORE, ALL), "libraries that are missing, too old or too new",
+          script("tests/check-configure.sh")),
     Suite("library", (MORE, ALL), "configure --disable-sweet: the library alone",
           script("tests/check-library.sh")),
 
@@ -508,6 +516,9 @@ SUITES = [
           script("tests/check-bench.sh"), PEERS, deadline=2000),
     Suite("torture", (ALL,), "faults, hostile input and load, for four minutes",
           make("torture", TORTURE_SECONDS="torture"), deadline=2000),
+
+    Suite("bare-trixie", (ALL,), "README's commands and the second tier in a bare Debian 13", bare,
+          "ccache debootstrap git", deadline=5400, trees=()),
 
     Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,
           packages_of_recipes(), deadline=900),
