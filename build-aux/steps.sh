@@ -5,6 +5,10 @@
 # For programs of tests and of a first look: a debugger finds lines, and it takes three quarters of
 # the time of -g -O2.  (libnabc/local.mk keeps the types of the library, for check-abi.sh.)
 QUICK_CFLAGS="-g1 -O2"
+ROOM=200 # MiB that a build without tests takes, and what compilers write meanwhile
+
+# What programs print is read, too, so in no other language.
+export LC_ALL=C.UTF-8
 
 BUILD_PACKAGES="gcc libc6-dev libcrypt-dev make autoconf automake libtool pkg-config liburing-dev libglib2.0-dev libssl-dev libnghttp2-dev libpcre2-dev libexpat1-dev libzstd-dev libbrotli-dev zlib1g-dev libcurl4-openssl-dev"
 
@@ -25,6 +29,28 @@ step()
 	complain "this failed: $*"
 	complain "the whole log: $log"
 	return 1
+}
+
+# ready MIB: whether the tree can be built where it is, with so much room.
+ready()
+{
+	case $PWD in
+	*[[:space:]]*)
+		complain "make works in no folder with blanks in its path; move the tree: $PWD"
+		return 1
+		;;
+	esac
+	{ mkdir -p build && [ -w build ]; } 2>/dev/null || {
+		complain "nothing can be written to $PWD; build in another folder: $PWD/configure && make (./bootstrap makes configure), or clone the tree"
+		return 1
+	}
+	for place in "$PWD/build" "${TMPDIR:-/tmp}"; do
+		room=$(df -Pk -- "$place" 2>/dev/null | awk 'NR == 2 { print int($4 / 1024) }')
+		[ "${room:-0}" -ge "$1" ] || {
+			complain "$place has ${room:-0} MiB left, and the build needs $1 MiB (TMPDIR chooses the folder of temporary files)"
+			return 1
+		}
+	done
 }
 
 is_installed()
@@ -60,9 +86,12 @@ chosen()
 
 apt_install()
 {
-	# Lists that cannot be renewed may still be good enough.
-	apt-get -q update || true
-	DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $(chosen "$@")
+	# Lists that cannot be renewed may still be good enough; but where the archive is out of reach,
+	# apt would try again for minutes, for each package.
+	again=3
+	apt-get -q -o APT::Update::Error-Mode=any update || again=0
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=$again install \
+		--no-install-recommends $(chosen "$@")
 }
 
 # need PACKAGE...: installs those that are missing; without root only names them.  A|B: one of them.
@@ -81,7 +110,9 @@ need()
 		complain "install them as root: apt-get install $missing"
 		return 1
 	fi
-	step build/apt.log "installing $missing" apt_install $lacking
+	step build/apt.log "installing $missing" apt_install $lacking && return
+	complain "apt-get must reach an archive of /etc/apt; where it cannot, install by hand: $missing"
+	return 1
 }
 
 # bootstrap: if it is due.

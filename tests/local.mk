@@ -1358,6 +1358,7 @@ EXTRA_DIST += \
 	tests/runner/test_recipes.py \
 	tests/runner/test_report.py \
 	tests/runner/test_selection.py \
+	tests/runner/test_steps.py \
 	tests/runner/test_suites.py \
 	tests/runner/test_tier_path.py
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
