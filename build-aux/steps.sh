@@ -132,12 +132,16 @@ use_ccache()
 }
 
 # build WHERE OPTION...: bootstraps, configures and makes $goals (all by default), each only if it
-# is due.
+# is due.  The compiler is CC of the options, or of the environment.
 # Without options whatever WHERE was configured for is good.
 build()
 {
 	where=$1
 	shift
+	case " $*" in
+	' ' | *' CC='*) ;;
+	*) set -- "$@" ${CC:+"CC=$CC"} ;;
+	esac
 	bootstrap || return
 	use_ccache "$PWD"
 	if [ ! -f "$where/Makefile" ] ||
@@ -164,7 +168,8 @@ build_all()
 # flags: what the objects of a build are compiled with, but for warnings.
 flags()
 {
-	[ ! -f Makefile ] || sed -n '/^[A-Z0-9_]*FLAGS = /{ s/ -Werror//g; p; }' Makefile
+	[ ! -f Makefile ] ||
+		sed -n -e '/^CC = /p' -e '/^[A-Z0-9_]*FLAGS = /{ s/ -Werror//g; p; }' Makefile
 }
 
 configure_in()

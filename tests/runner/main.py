@@ -29,7 +29,7 @@ MORE = """\
 Logs, and the summary as summary.txt, are in build/suites/.  Exit status: 0; 1
 if anything failed; with NABC_NO_SKIP=1 in the environment also if anything was
 skipped that tests/allowed-skips.txt does not list.  TMPDIR chooses the folder of
-temporary files.  Missing Debian packages are installed if you are root."""
+temporary files, CC=clang another compiler.  Missing Debian packages are installed if you are root."""
 
 
 class Refused(Exception):

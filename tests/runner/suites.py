@@ -8,6 +8,7 @@ import dataclasses
 import glob
 import os
 import re
+import shutil
 import sys
 import typing
 
@@ -38,6 +39,7 @@ TREES = {
     "build": ["--enable-werror", "CFLAGS=-g1 -O2"],  # QUICK_CFLAGS of build-aux/steps.sh
     "build-asan": ["--enable-werror", "--enable-asan"],
     "build-tsan": ["--enable-werror", "--enable-tsan"],
+    "build-clang": ["--enable-werror", "CFLAGS=-g1 -O2", "CC=clang"],
 }
 # Not run with sanitizers or Valgrind: tools of the benchmarks.
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
@@ -176,6 +178,14 @@ def units(tree, fuzz=True, bench=False, **environment):
     return make
 
 
+def clang(context, suite):
+    if suite.trees:
+        yield from units("build-clang")(context, suite)
+        return
+    why = "clang is missing; on Debian: apt-get install clang"
+    yield context.job(suite, "skipped", ["sh", "-c", 'echo "$1"; exit 77', "sh", why])
+
+
 # program CONDITION PACKAGE: a program that is not built if a library is missing, according to the
 # build.
 UNLESS_WITHOUT = """[ -x "$1" ] || ! grep -q "^$2_TRUE = *#" Makefile || {
@@ -296,9 +306,10 @@ def system_environment(context, tree):
 
 
 def packages_of_build(top):
-    """Those that build-aux/steps.sh lists."""
+    """Those that build-aux/steps.sh lists, and the compiler that CC names."""
     text = report.text_of(os.path.join(top, "build-aux", "steps.sh"))
-    return re.search(r'^BUILD_PACKAGES="(.*)"$', text, re.M)[1].split()
+    listed = re.search(r'^BUILD_PACKAGES="(.*)"$', text, re.M)[1].split()
+    return listed + (["clang"] if os.environ.get("CC") == "clang" else [])
 
 
 def only_packages(context, name, packages):
@@ -463,6 +474,8 @@ SUITES = [
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
                  choose="not takes_io_uring"),
           trees=("build-tsan",)),
+    Suite("clang", (MORE, ALL), "clang builds all of it without a warning; units and seeds", clang, "clang",
+          trees=("build-clang",) if shutil.which("clang") else (), goals="all unit-programs"),
     Suite("unprivileged", (MORE, ALL), "as a user who may lock 64 KiB of memory, by one thread",
           unprivileged),
     Suite("over-tls", (MORE, ALL), "the whole server over TLS, where clients can use it",
