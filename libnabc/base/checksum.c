@@ -10,9 +10,9 @@
  * uses the compiler's vectors.  The CPU is queried at run time.  No state, any
  * thread.
  */
-#include <emmintrin.h>
 #include <string.h>
 #ifdef __x86_64__
+#include <emmintrin.h>
 #include <immintrin.h>
 #endif
 

@@ -10,12 +10,12 @@
  * three neighbouring lanes are processed at once and joined by operators.  No
  * state, any thread.
  */
-#include <emmintrin.h>
-#include <nmmintrin.h>
 #include <pthread.h>
 #include <string.h>
 #ifdef __x86_64__
+#include <emmintrin.h>
 #include <immintrin.h>
+#include <nmmintrin.h>
 #include <wmmintrin.h>
 #endif
 
