@@ -223,6 +223,7 @@ static int set_up_locked(int socket, nc_registry_step *join, void *context, stru
 	}
 	made->socket = socket;
 	made->index.serial = ++serials;
+	/* Pair with the acquires in place_of() and nc_registry_find(). */
 	atomic_store_explicit(place, made, memory_order_release);
 	(void)atomic_compare_exchange_strong(&the_default, &none, made);
 	*cache = made;
@@ -314,9 +315,10 @@ static int close_locked(struct NC_cache *cache)
 
 	if (!place)
 		return -EINVAL;
+	/* Pair with the release of the threads that end the last one: they are done with the cache. */
 	if (nc_index_filling(&cache->index) ||
-	    atomic_load_explicit(&cache->backends, memory_order_relaxed) ||
-	    atomic_load_explicit(&cache->operations.open, memory_order_relaxed))
+	    atomic_load_explicit(&cache->backends, memory_order_acquire) ||
+	    atomic_load_explicit(&cache->operations.open, memory_order_acquire))
 		return -EBUSY;
 	if (!nc_serve_stop(&cache->serve))
 		return -EBUSY;

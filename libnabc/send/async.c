@@ -423,5 +423,6 @@ void nc_async_close(struct NC_sender *sender)
 	sender->backend->close(sender);
 	pthread_mutex_destroy(&sender->lock);
 	nc_async_dismantle(sender);
-	atomic_fetch_sub_explicit(&all->open, 1, memory_order_relaxed);
+	/* Pairs with the acquire in close_locked() of the registry. */
+	atomic_fetch_sub_explicit(&all->open, 1, memory_order_release);
 }

@@ -50,7 +50,8 @@ int nc_ring_buffers_close(struct NC_ring_buffers *buffers)
 	if (nc_registered_busy(buffers->table))
 		return -EBUSY;
 	nc_zerocopy_close_table(buffers->zerocopy, buffers->table);
-	atomic_fetch_sub_explicit(&buffers->all->open, 1, memory_order_relaxed);
+	/* Pairs with the acquire in close_locked() of the registry. */
+	atomic_fetch_sub_explicit(&buffers->all->open, 1, memory_order_release);
 	free(buffers);
 	return 0;
 }

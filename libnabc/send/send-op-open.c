@@ -368,8 +368,11 @@ void nc_send_op_release(struct NC_send_op *op)
 
 void nc_send_op_free(struct NC_send_op *op)
 {
-	atomic_fetch_sub_explicit(&op->all->open, 1, memory_order_relaxed);
+	struct nc_send_ops *all = op->all;
+
 	nc_send_op_release(op);
 	free_memory(op);
 	free(op);
+	/* Last: with 0 the cache may be closed.  Pairs with the acquire in close_locked(). */
+	atomic_fetch_sub_explicit(&all->open, 1, memory_order_release);
 }

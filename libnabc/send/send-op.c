@@ -351,11 +351,13 @@ void nc_send_op_abandon(struct NC_send_op *op)
 	for (unsigned i = 0; i < op->spec.range_count && !op->in_flight; i++)
 		if (op->message.views[i].unit->store->kind != NC_KIND_RECYCLED)
 			nc_index_return(op->transmit->index, &op->message.views[i]);
+	/* Pairs with the acquire in nc_send_ops_fini(). */
 	op->next = atomic_load_explicit(&all->abandoned, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&all->abandoned, &op->next, op,
 						      memory_order_release, memory_order_relaxed))
 		;
-	atomic_fetch_sub_explicit(&all->open, 1, memory_order_relaxed);
+	/* Pairs with the acquire in close_locked() of the registry. */
+	atomic_fetch_sub_explicit(&all->open, 1, memory_order_release);
 }
 
 void nc_send_ops_fini(struct nc_send_ops *all)

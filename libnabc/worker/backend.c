@@ -228,7 +228,8 @@ void nc_backend_end(struct NC_backend *backend)
 		nc_send_windows_fini(&backend->channel[i].windows);
 	}
 	nc_segment_close(&backend->queues);
-	atomic_fetch_sub_explicit(backend->open, 1, memory_order_relaxed);
+	/* Pairs with the acquire in close_locked() of the registry. */
+	atomic_fetch_sub_explicit(backend->open, 1, memory_order_release);
 	free(backend);
 }
 

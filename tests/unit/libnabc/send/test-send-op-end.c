@@ -7,6 +7,8 @@
 #include <liburing.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -380,6 +382,50 @@ START_TEST(test_linked)
 }
 END_TEST
 
+static _Atomic bool opened;
+
+struct one_send {
+	struct NC_range range;
+	int socket;
+};
+
+static void *open_and_close(void *context)
+{
+	const struct one_send *one = context;
+	struct NC_send message = NC_SEND_INIT(.ranges = &one->range, .range_count = 1);
+	NC_send_op *operation = NC_send_op_open(cache, one->socket, &message, 0);
+
+	/* Orders nothing: the count of operations alone must. */
+	atomic_store_explicit(&opened, true, memory_order_relaxed);
+	return operation && NC_send_op_close(operation) == 0 ? NULL : context;
+}
+
+/* Who can close the cache has seen all that other threads did with it: TSan looks. */
+START_TEST(test_cache_closed_after_another_thread)
+{
+	for (unsigned i = 0; i < scaled(50); i++) {
+		struct one_send one = {.range = {.length = 100}};
+		pthread_t thread;
+		void *failed;
+		int pair[2];
+
+		open_cache(MIB);
+		tcp_pair(pair);
+		one.socket = pair[0];
+		one.range.id = insert_as(NULL, 1, one.range.length, 0, NC_KIND_RECYCLED);
+		atomic_store(&opened, false);
+		ck_assert_int_eq(pthread_create(&thread, NULL, open_and_close, &one), 0);
+		while (!atomic_load_explicit(&opened, memory_order_relaxed))
+			sched_yield();
+		while (NC_cache_close(cache) < 0)
+			ck_assert_int_eq(errno, EBUSY);
+		pthread_join(thread, &failed);
+		ck_assert_ptr_null(failed);
+		close_pair(pair);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_notifications);
@@ -388,6 +434,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bad_completions);
 	tcase_add_test(tcase, test_real_ring);
 	tcase_add_test(tcase, test_linked);
+	tcase_add_test(tcase, test_cache_closed_after_another_thread);
 }
 
 RUN_SUITE("operation-end", fill)
