@@ -92,6 +92,20 @@ static void forget_choices(struct nc_choice *choices)
 		nc_choice_forget(&choices[class]);
 }
 
+/* Sends of the entry's last route may still be counted. */
+static void forget_counts(struct nc_route *route)
+{
+	for (unsigned i = 0; i < NC_ROUTE_SHARDS; i++) {
+		struct nc_route_counts *counts = &route->counts[i];
+
+		for (unsigned method = 0; method < NC_METHODS; method++) {
+			atomic_store_explicit(&counts->sends[method], 0, memory_order_relaxed);
+			atomic_store_explicit(&counts->bytes[method], 0, memory_order_relaxed);
+		}
+		atomic_store_explicit(&counts->partial, 0, memory_order_relaxed);
+	}
+}
+
 void nc_route_forget_all(struct nc_route *route)
 {
 	forget(&route->copied);
@@ -146,7 +160,6 @@ static struct nc_route *find_locked(struct nc_routes *routes, const struct nc_ro
 struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct nc_route_key *key)
 {
 	struct nc_route *route = find_locked(routes, key);
-	size_t size = NC_ROUTE_SHARDS * sizeof(*route->counts);
 	int fixed = routes->fixed;
 
 	if (route)
@@ -157,12 +170,13 @@ struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct n
 			fixed = atomic_load_explicit(&routes->table[i].fixed, memory_order_relaxed);
 	route = vacate_locked(routes);
 	if (route && !route->counts)
-		route->counts = aligned_alloc(alignof(struct nc_route_counts), size);
+		route->counts = aligned_alloc(alignof(struct nc_route_counts),
+					      NC_ROUTE_SHARDS * sizeof(*route->counts));
 	if (route && !route->choices)
 		route->choices = calloc(1, sizeof(*route->choices));
 	if (!route || !route->counts || !route->choices)
 		return NULL;
-	memset(route->counts, 0, size);
+	forget_counts(route);
 	memcpy(route->address, key->address, sizeof(route->address));
 	route->family = key->family;
 	route->local = key->local;
@@ -236,14 +250,15 @@ static uint64_t memo_of(const struct nc_routes *routes, const struct nc_route_us
 static void remember(struct nc_routes *routes, const struct nc_route_use *use)
 {
 	if (use->route && use->cookie && use->cookie <= MEMO_COOKIE_MAX)
+		/* Who finds the memo finds the entry made.  Pairs with the acquire in recall(). */
 		atomic_store_explicit(&routes->memos[use->cookie % NC_ROUTE_MEMOS],
-				      memo_of(routes, use), memory_order_relaxed);
+				      memo_of(routes, use), memory_order_release);
 }
 
 static bool recall(struct nc_routes *routes, struct nc_route_use *use)
 {
 	uint64_t memo = atomic_load_explicit(&routes->memos[use->cookie % NC_ROUTE_MEMOS],
-					     memory_order_relaxed);
+					     memory_order_acquire);
 
 	if (!use->cookie || memo >> MEMO_COOKIE != use->cookie)
 		return false;

@@ -404,12 +404,13 @@ void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sendi
 
 	if (!note || !sending->message.spec->range_count || classes[NC_METHOD_KERNEL])
 		return;
+	/* Who finds the note finds the route made.  Pairs with the acquire in nc_transmit_resume(). */
 	atomic_store_explicit(resume_of(transmit, sending->socket),
 			      resume_mark(&sending->message) | note << RESUME_ROUTE |
 				      (uint64_t)(sending->measured != NULL) << RESUME_MEASURED |
 				      (uint64_t)classes[NC_METHOD_ZEROCOPY] << RESUME_CLASSES |
 				      classes[NC_METHOD_SPLICE],
-			      memory_order_relaxed);
+			      memory_order_release);
 }
 
 /* Sets class and way, and returns what learns their cost, if all pieces are of one class. */
@@ -435,7 +436,7 @@ bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending
 
 	if (!message->at || !message->spec->range_count)
 		return false;
-	kept = atomic_load_explicit(resume_of(transmit, sending->socket), memory_order_relaxed);
+	kept = atomic_load_explicit(resume_of(transmit, sending->socket), memory_order_acquire);
 	if (kept >> RESUME_MARK << RESUME_MARK != resume_mark(message) ||
 	    !nc_route_noted(&transmit->routes, (uint32_t)(kept >> RESUME_ROUTE), &sending->route))
 		return false;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -391,6 +392,47 @@ START_TEST(test_threads)
 }
 END_TEST
 
+static _Atomic uint64_t found_cookie;
+
+static void *find_first(void *context)
+{
+	const int *pair = context;
+	struct nc_route_use use;
+	uint64_t cookie = 0;
+
+	if (nc_route_find(&routes, pair[0], &cookie, &use))
+		cookie = 1;
+	/* Orders nothing: the memo alone must. */
+	atomic_store_explicit(&found_cookie, cookie, memory_order_relaxed);
+	return NULL;
+}
+
+/* A thread that has only the memo of another one finds the whole entry: TSan looks. */
+START_TEST(test_memo_of_another_thread)
+{
+	struct nc_route_tally tally = {.sends = {1}, .bytes = {100}};
+	struct nc_route_use use;
+	pthread_t thread;
+	uint64_t cookie;
+	int pair[2];
+
+	open_routes();
+	tcp_pair(pair);
+	atomic_store(&found_cookie, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, find_first, pair), 0);
+	while (!(cookie = atomic_load_explicit(&found_cookie, memory_order_relaxed)))
+		sched_yield();
+	ck_assert_int_eq(nc_route_find(&routes, pair[0], &cookie, &use), 0);
+	ck_assert_ptr_nonnull(use.route);
+	nc_route_count(&use, &tally, 1);
+	ck_assert_ptr_nonnull(nc_route_choice(&use, false, 3));
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(route_stat("127.0.0.1", 1).by_copy.sends, 1);
+	close_pair(pair);
+	close_routes();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_keys);
@@ -405,6 +447,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_counts);
 	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_memo_of_another_thread);
 }
 
 RUN_SUITE("route", fill)
