@@ -161,6 +161,7 @@ static void raise_generation_locked(struct nc_remote_member *remote)
 
 	for (uint32_t slot = 0; slot < remote->slots; slot++) {
 		struct nc_unit *unit = nc_units_at(&remote->units, slot);
+		/* Only the number counts, and the kernel orders the end of a process before this. */
 		uint64_t claimed =
 			atomic_load_explicit(&entry_at(remote, slot)->word, memory_order_relaxed) >>
 			4;
@@ -181,6 +182,7 @@ void nc_remote_member_identify(struct nc_remote_member *remote, struct nc_device
 	remote->device = device && nc_device_usable(device) ? device : NULL;
 	remote->pid = pid;
 	remote->pidfd = pidfd;
+	/* Nothing is published with it: nc_member_has_device() needs only the number. */
 	if (remote->store)
 		atomic_store_explicit(&entry_at(remote, 0)->maker,
 				      remote->device && pid > 0 ? (uint64_t)pid : 0,
@@ -238,6 +240,7 @@ static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *un
 	struct nc_unit_description description;
 	struct nc_store *store = NULL;
 
+	/* The exchange pairs with the release in publish_shared_locked(). */
 	if (generation < nc_word_generation(nc_unit_word(unit)) || !remote->alive ||
 	    !plausible(remote, generation) ||
 	    !atomic_compare_exchange_strong_explicit(&entry->word, &live,
@@ -308,6 +311,7 @@ static void unhold_locked(struct nc_remote_member *remote, struct nc_unit *unit,
 	struct nc_unit_shared *entry = entry_at(remote, unit->slot);
 	uint64_t busy = nc_shared_word(generation, NC_SHARED_BUSY);
 
+	/* Both pair with the acquires in reclaim_locked() and collect_locked() of the member. */
 	if (unlinked || !atomic_compare_exchange_strong_explicit(
 				&entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
 				memory_order_acq_rel, memory_order_relaxed)) {
@@ -380,6 +384,13 @@ bool nc_remote_member_next(struct nc_remote_member *remote, uint32_t *slot, unsi
 		    ((word & 0xf) != NC_SHARED_LIVE && (word & 0xf) != NC_SHARED_BUSY) ||
 		    nc_shared_snapshot(entry, remote->store->first, remote->store->segment.size,
 				       description))
+			continue;
+		/*
+		 * Not held, so the member may have described its next unit meanwhile.  Pairs
+		 * with the fence in publish_shared_locked().
+		 */
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&entry->word, memory_order_relaxed) != word)
 			continue;
 		found = true;
 		break;

@@ -35,6 +35,7 @@ static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 	}
 	entry = &member->shared[unit->slot];
 	generation = nc_word_generation(nc_unit_word(unit));
+	/* Pairs with the release in unhold_locked(): the owner does not read the bytes any more. */
 	word = atomic_load_explicit(&entry->word, memory_order_acquire);
 	for (;;) {
 		bool busy = word == nc_shared_word(generation, NC_SHARED_BUSY) ||
@@ -65,10 +66,16 @@ static void publish_shared_locked(struct nc_member *member, const struct nc_unit
 {
 	struct nc_unit_shared *entry = &member->shared[unit->slot];
 
+	/*
+	 * Who sees a part of this description sees that the entry's last unit has ended.  Pairs
+	 * with the fence in nc_remote_member_next().
+	 */
+	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&entry->at, unit->at, memory_order_relaxed);
 	atomic_store_explicit(&entry->size, unit->layout.size, memory_order_relaxed);
 	atomic_store_explicit(&entry->fraglen, unit->layout.fraglen, memory_order_relaxed);
 	atomic_store_explicit(&entry->kernel, unit->store->name, memory_order_relaxed);
+	/* Pairs with the acquire of BUSY in hold_first_locked(). */
 	atomic_store_explicit(
 		&entry->word,
 		nc_shared_word(nc_word_generation(nc_unit_word(unit)), NC_SHARED_LIVE),

@@ -452,6 +452,58 @@ START_TEST(test_lies_while_read)
 }
 END_TEST
 
+#define REPLACED 60000u /* times: plausible in no time */
+
+/* An entry, as a member writes it that inserts and destroys one unit after the other. */
+static void *replace(void *context)
+{
+	struct nc_unit_shared *entry = context;
+
+	for (unsigned generation = 1; generation <= REPLACED; generation++) {
+		atomic_store_explicit(&entry->word, nc_shared_word(generation - 1, NC_SHARED_FREE),
+				      memory_order_release);
+		atomic_thread_fence(memory_order_release);
+		atomic_store_explicit(&entry->at, first, memory_order_relaxed);
+		atomic_store_explicit(&entry->size, generation, memory_order_relaxed);
+		atomic_store_explicit(&entry->fraglen, PAGE, memory_order_relaxed);
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_LIVE),
+				      memory_order_release);
+	}
+	atomic_store(&lying, false);
+	return NULL;
+}
+
+/* The list of a member's units has no unit with the description of the next one. */
+START_TEST(test_listed_while_replaced)
+{
+	unsigned rounds = scaled(200);
+
+	open_one();
+	for (uint32_t slot = 0; slot < rounds; slot++) {
+		uint32_t own = slot % SLOTS;
+		pthread_t member;
+
+		if (slot && own == 0) {
+			nc_remote_member_free(remote);
+			open_one();
+		}
+		atomic_store(&lying, true);
+		ck_assert_int_eq(pthread_create(&member, NULL, replace, entry_at(own)), 0);
+		while (atomic_load_explicit(&lying, memory_order_relaxed)) {
+			struct nc_unit_description description;
+			uint32_t at = own;
+			unsigned generation;
+
+			if (nc_remote_member_next(remote, &at, &generation, &description))
+				expect(at == own && description.layout.size == generation);
+		}
+		pthread_join(member, NULL);
+		atomic_store(&entry_at(own)->word, 0);
+	}
+	nc_remote_member_free(remote);
+}
+END_TEST
+
 /* Its memory is locked, if the limit permits, and the limit that suffices includes it. */
 START_TEST(test_pinned)
 {
@@ -496,6 +548,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_sparse_table);
 	tcase_add_test(tcase, test_admit_refused);
 	tcase_add_test(tcase, test_lies_while_read);
+	tcase_add_test(tcase, test_listed_while_replaced);
 	tcase_add_test(tcase, test_pinned);
 }
 
