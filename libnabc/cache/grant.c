@@ -136,7 +136,8 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *make
 		grants->copies += record->owners_copy;
 	}
 	nc_hash_table_enter(&grants->records, &record->entry, id);
-	atomic_fetch_add_explicit(&grants->count, 1, memory_order_relaxed);
+	/* Before the caller looks whether the unit is still there: see nc_grants_drop(). */
+	atomic_fetch_add_explicit(&grants->count, 1, memory_order_seq_cst);
 	pthread_mutex_unlock(&grants->lock);
 	return 0;
 }
@@ -327,7 +328,8 @@ void nc_grants_drop(struct nc_grants *grants, size_t id)
 {
 	struct nc_grant_record *record;
 
-	if (atomic_load_explicit(&grants->count, memory_order_relaxed) == 0)
+	/* The unit is unlinked: who enters a record that is not seen here sees that afterwards. */
+	if (atomic_load_explicit(&grants->count, memory_order_seq_cst) == 0)
 		return;
 	pthread_mutex_lock(&grants->lock);
 	record = nc_grants_find_locked(grants, id);

@@ -209,7 +209,7 @@ int nc_index_release(struct nc_index *index, size_t id)
 	return nc_member_release(&index->own, view.unit, nc_id_generation(id));
 }
 
-static int call_to_destroy(struct nc_index *index, size_t id)
+int nc_index_call_to_destroy(struct nc_index *index, size_t id)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_DESTROY, .id = id};
 	struct nc_rpc_client_load load = {0};
@@ -220,13 +220,12 @@ static int call_to_destroy(struct nc_index *index, size_t id)
 
 static int destroy_own(struct nc_index *index, size_t id, struct nc_unit *unit)
 {
-	bool granted = !index->owner && atomic_load(&unit->granted);
 	int error = nc_member_destroy(&index->own, unit, nc_id_generation(id));
 
 	/* The owner does not see the end of the unit, but must end its grants. */
-	if (!error && granted)
-		(void)call_to_destroy(index, id);
-	return error;
+	if (error > 0)
+		(void)nc_index_call_to_destroy(index, id);
+	return error > 0 ? 0 : error;
 }
 
 int nc_index_destroy(struct nc_index *index, size_t id)
@@ -239,7 +238,7 @@ int nc_index_destroy(struct nc_index *index, size_t id)
 		if (!error)
 			nc_grants_drop(&index->grants, id);
 	} else if (!error && view.imported) {
-		error = call_to_destroy(index, id);
+		error = nc_index_call_to_destroy(index, id);
 	} else if (!error) {
 		error = destroy_own(index, id, view.unit);
 	}

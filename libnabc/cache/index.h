@@ -174,6 +174,9 @@ int nc_index_checksum(struct nc_index *index, const struct nc_view *view,
 /* Returns 0, -ENOENT or -EACCES. */
 int nc_index_destroy(struct nc_index *index, size_t id);
 
+/* Attached: the owner ends the grants of an own unit, or destroys another one. */
+int nc_index_call_to_destroy(struct nc_index *index, size_t id);
+
 /* Changes the number of members by `more`; owner only. */
 void nc_index_enrol(struct nc_index *index, int more);
 

@@ -155,7 +155,11 @@ static int record(struct nc_index *index, const struct nc_view *view)
 /* The unit may have been destroyed during recording, before there was a record to drop. */
 static int still_there(struct nc_index *index, const struct nc_view *view)
 {
-	if (view->remote || nc_word_state(nc_unit_word(view->unit)) == NC_UNIT_LIVE)
+	/*
+	 * Sequentially consistent, like the mark and the count of records that were set before,
+	 * and like nc_unit_unlink(): this sees the unit unlinked, or that thread sees the record.
+	 */
+	if (view->remote || nc_word_state(atomic_load(&view->unit->word)) == NC_UNIT_LIVE)
 		return 0;
 	nc_grants_drop(&index->grants, view->id);
 	return -ENOENT;
@@ -271,6 +275,11 @@ static int grant_own(struct nc_index *index, struct nc_wire_call *call,
 	call->fraglen = view->unit->layout.fraglen;
 	error = call_about(index, call, grantee, &copy);
 	nc_segment_close(&copy);
+	/* Another thread may have destroyed it, and told the owner before there was a grant to end. */
+	if (!error && nc_word_state(atomic_load(&view->unit->word)) != NC_UNIT_LIVE) {
+		(void)nc_index_call_to_destroy(index, view->id);
+		error = -ENOENT;
+	}
 	return error;
 }
 

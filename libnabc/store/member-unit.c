@@ -170,12 +170,14 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
 
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation)
 {
-	bool late = false;
+	bool late = false, granted = false;
 	int last;
 
 	nc_pool_lock(member);
 	last = nc_unit_unlink(unit, generation);
 	if (last >= 0) {
+		/* After unlinking: a thread that marks the unit later finds it unlinked. */
+		granted = member->shared && atomic_load(&unit->granted);
 		late = nc_unit_expired(unit);
 		if (late)
 			member->expired++;
@@ -188,7 +190,7 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 	nc_pool_unlock(member);
 	if (last < 0)
 		return last;
-	return late ? -ENOENT : 0;
+	return late ? -ENOENT : granted;
 }
 
 int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,

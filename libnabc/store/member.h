@@ -86,6 +86,11 @@ int nc_member_fetch(struct nc_member *member, struct nc_unit *unit);
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
 		   bool unlinked);
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation);
+
+/*
+ * Returns 0, -ENOENT, or 1: in an attached process, and the unit was granted to others, which the owner
+ * must end.
+ */
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 
 /* Whether the unit is held; if so, counts as one more use of it. */

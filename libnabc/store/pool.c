@@ -14,6 +14,11 @@ void nc_pool_lock(struct nc_member *member)
 	pthread_mutex_lock(&member->lock);
 }
 
+/*
+ * The reason was written under the lock, or is a hold that was released.  nc_maintenance_step()
+ * clears the flag before it takes the lock, and looks at holds as nc_search_idle() does: so either
+ * it sees the reason, or this finds the flag cleared.
+ */
 void nc_pool_wake(struct nc_member *member)
 {
 	if (member->wake && !atomic_exchange(&member->woken, true))
@@ -174,6 +179,7 @@ void nc_pool_give(struct nc_member *member, struct nc_unit *unit)
 void nc_pool_notify_if_granted(struct nc_member *member, const struct nc_unit *unit,
 			       unsigned generation)
 {
+	/* Sequentially consistent, like nc_unit_unlink(), and still_there() of grant-ops.c. */
 	if (member->gone && atomic_load(&unit->granted))
 		member->gone(member->gone_context, unit, generation);
 }

@@ -74,6 +74,7 @@ struct nc_unit *nc_units_reach(struct nc_units *units, uint32_t slot)
 			atomic_init(&chunk[i].word,
 				    nc_word(units->generation - 1, NC_UNIT_FREE, 0));
 		}
+		/* Pairs with the acquire in nc_units_at(). */
 		atomic_store_explicit(&units->chunks[slot / NC_UNITS_CHUNK], chunk,
 				      memory_order_release);
 	}
@@ -208,9 +209,10 @@ int nc_unit_unlink(struct nc_unit *unit, unsigned generation)
 			word = settled(unit, generation);
 		if (nc_word_state(word) != NC_UNIT_LIVE || nc_word_generation(word) != generation)
 			return -ENOENT;
+		/* Sequentially consistent with the later read of the unit's `granted`. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&unit->word, &word, nc_word(generation, NC_UNIT_UNLINKED, nc_word_holds(word)),
-		memory_order_acq_rel, memory_order_acquire));
+		memory_order_seq_cst, memory_order_acquire));
 	return nc_word_holds(word) == 0;
 }
 
@@ -218,10 +220,11 @@ bool nc_unit_unlink_idle(struct nc_unit *unit)
 {
 	uint64_t word = nc_unit_word(unit);
 
+	/* As in nc_unit_unlink(). */
 	return nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) == 0 &&
 	       atomic_compare_exchange_strong_explicit(
 		       &unit->word, &word, nc_word(nc_word_generation(word), NC_UNIT_UNLINKED, 0),
-		       memory_order_acq_rel, memory_order_relaxed);
+		       memory_order_seq_cst, memory_order_relaxed);
 }
 
 bool nc_unit_move_begin(struct nc_unit *unit, unsigned generation)
