@@ -217,7 +217,11 @@ static inline void loop_notify(struct loop *loop, struct loop_notice *notice)
 }
 static inline void loop_notice_begin(struct loop_notice *notice)
 {
-	atomic_store(&notice->posted, false);
+	/*
+	 * Not only a store: this reads what a thread wrote that found the notice posted, so its
+	 * reason, too, is seen.  Pairs with the exchange in loop_notify().
+	 */
+	(void)atomic_exchange(&notice->posted, false);
 }
 
 void loop_hook_add(struct loop *loop, struct loop_hook *hook);

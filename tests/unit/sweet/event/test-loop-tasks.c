@@ -4,6 +4,8 @@
  * timers, hooks, and its end.  Every test is run with each kind of loop.
  */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -377,6 +379,40 @@ START_TEST(test_two_loops)
 }
 END_TEST
 
+struct notified {
+	struct loop_notice notice;
+	int reason;
+};
+
+static _Atomic bool has_notified;
+
+static void *notify(void *context)
+{
+	struct notified *notified = context;
+
+	notified->reason = 7;
+	loop_notify(NULL, &notified->notice);
+	/* Orders nothing: the notice alone must. */
+	atomic_store_explicit(&has_notified, true, memory_order_relaxed);
+	return NULL;
+}
+
+/* The reason of a notice that was posted already is seen by its task: TSan looks. */
+START_TEST(test_notice_posted_already)
+{
+	struct notified notified = {.notice = {.posted = true}};
+	pthread_t thread;
+
+	atomic_store(&has_notified, false);
+	ck_assert_int_eq(pthread_create(&thread, NULL, notify, &notified), 0);
+	while (!atomic_load_explicit(&has_notified, memory_order_relaxed))
+		sched_yield();
+	loop_notice_begin(&notified.notice);
+	ck_assert_int_eq(notified.reason, 7);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	int first = first_kind();
@@ -390,6 +426,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_hooks, first, KINDS);
 	tcase_add_loop_test(tcase, test_hook_stops, first, KINDS);
 	tcase_add_loop_test(tcase, test_two_loops, first, KINDS);
+	tcase_add_test(tcase, test_notice_posted_already);
 }
 
 RUN_SUITE("loop-tasks", fill)
