@@ -117,15 +117,29 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	return NULL;
 }
 
-/* Returns the running pool with the same settings, or NULL. */
+/*
+ * Adds a reference, unless only the gateway has one: then the pool is about to end.  In one step:
+ * another thread may release the last configuration meanwhile.
+ */
+static bool add_use(struct gateway_pool *pool)
+{
+	unsigned users = atomic_load_explicit(&pool->users, memory_order_relaxed);
+
+	while (users > 1)
+		if (atomic_compare_exchange_weak_explicit(&pool->users, &users, users + 1,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Returns the running pool with the same settings, with a reference, or NULL. */
 static struct gateway_pool *find(struct gateway *gateway, const struct pool_config *settings)
 {
 	for (unsigned i = 0; i < gateway->pools->len; i++) {
 		struct gateway_pool *pool = gateway->pools->pdata[i];
 
-		/* A pool without a configuration is about to end. */
-		if (atomic_load_explicit(&pool->users, memory_order_acquire) > 1 &&
-		    pool_config_same(pool->settings, settings))
+		if (pool_config_same(pool->settings, settings) && add_use(pool))
 			return pool;
 	}
 	return NULL;
@@ -145,8 +159,8 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 			if (!pool)
 				return -EINVAL;
 			g_ptr_array_add(gateway->pools, pool);
+			atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
 		}
-		atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
 		settings->running = pool;
 		settings->release = release_pool;
 	}
