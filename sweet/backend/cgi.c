@@ -88,6 +88,8 @@ static void offered(struct loop_task *task)
 	struct cgi_pool *all = seat->pool->own;
 
 	loop_notice_begin(&seat->offer);
+	/* The count of queued calls before the look for a slot: pairs with over(). */
+	atomic_thread_fence(memory_order_seq_cst);
 	call_queue_room(seat->pool, seat->thread);
 	/* If calls are still queued no program could be started: see try_again(). */
 	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)

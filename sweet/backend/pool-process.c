@@ -143,7 +143,10 @@ static int start(struct pool_process *process)
 	process->state = POOL_PROCESS_UP;
 	process->planned = false;
 	atomic_store_explicit(&process->served, 0, memory_order_relaxed);
-	/* A thread that sees the pid also sees when the process was requested. */
+	/*
+	 * A thread that sees the pid also sees when the process was requested.  Pairs with the
+	 * acquire in fastcgi-spawn.c.
+	 */
 	atomic_store_explicit(&process->pid, (int)pid, memory_order_release);
 	counter_add(&process->starts, 1);
 	process->started_ms = loop_now_ms(loop_of(process));
@@ -324,7 +327,11 @@ void pool_process_takes(struct pool_process *process, uint64_t now_ms)
 
 void pool_process_leaves(struct pool_process *process, uint64_t now_ms)
 {
-	atomic_fetch_sub_explicit(&process->load, 1, memory_order_relaxed);
+	/*
+	 * The caller looks for waiting requests next: sequentially consistent, like has_room() of
+	 * worker.c, which first says that one waits and then reads this.
+	 */
+	atomic_fetch_sub_explicit(&process->load, 1, memory_order_seq_cst);
 	atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
 }
 

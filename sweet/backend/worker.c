@@ -49,7 +49,8 @@ const struct worker_channel *worker_channels(const struct pool_process *process)
 
 static unsigned load_of(const struct pool_process *process)
 {
-	return atomic_load_explicit(&process->load, memory_order_relaxed);
+	/* See pool_process_leaves(). */
+	return atomic_load_explicit(&process->load, memory_order_seq_cst);
 }
 
 /*

@@ -58,6 +58,7 @@ static uint64_t *step_at(const struct record_ring *ring, uint64_t at)
 void *record_ring_reserve(struct record_ring *ring, size_t length)
 {
 	uint64_t end = atomic_load_explicit(&ring->end, memory_order_relaxed);
+	/* Pairs with the releases in record_ring_first() and _drop(). */
 	uint64_t begin = atomic_load_explicit(&ring->begin, memory_order_acquire);
 	uint64_t left = ring->size - (end & (ring->size - 1)), need, skipped;
 
@@ -77,6 +78,7 @@ void *record_ring_reserve(struct record_ring *ring, size_t length)
 void record_ring_commit(struct record_ring *ring)
 {
 	counter_add(&ring->written, 1);
+	/* Pairs with the acquire in record_ring_first(). */
 	atomic_store_explicit(&ring->end, ring->reserved, memory_order_release);
 }
 
@@ -97,14 +99,20 @@ void record_ring_drop(struct record_ring *ring)
 {
 	uint64_t begin = atomic_load_explicit(&ring->begin, memory_order_relaxed);
 
-	counter_add(&ring->read, 1);
+	/* Pairs with the acquire in record_ring_count(). */
+	atomic_store_explicit(&ring->read,
+			      atomic_load_explicit(&ring->read, memory_order_relaxed) + 1,
+			      memory_order_release);
 	atomic_store_explicit(&ring->begin, begin + *step_at(ring, begin), memory_order_release);
 }
 
 uint64_t record_ring_count(const struct record_ring *ring)
 {
-	uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
+	uint64_t read = atomic_load_explicit(&ring->read, memory_order_acquire);
 
-	/* Read last, so that it is not less, whatever happens in between. */
+	/*
+	 * Read last, so that it is not less, whatever happens in between: the reader has read what
+	 * the writer had counted before it committed it.
+	 */
 	return atomic_load_explicit(&ring->written, memory_order_relaxed) - read;
 }

@@ -8,7 +8,9 @@
  * pages.  Otherwise the request waits for the release of a page, and responses to slow clients are
  * moved off their pages.  An idle program whose pages are all released gets a request in any case.
  *
- * Any thread.
+ * Any thread.  A request that does not fit sets has_waiters, then asks page_memory_fits() again; a
+ * release first changes `held` or the number of requests, then looks at has_waiters.  All four are
+ * sequentially consistent, so one of the two sees the other.
  */
 #ifndef SWEET_PAGE_MEMORY_H
 #define SWEET_PAGE_MEMORY_H

@@ -416,7 +416,8 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
 	unsigned found;
 
 	entry = siblings_owner(entry);
-	seen = atomic_load_explicit(&entry->siblings_ns, memory_order_relaxed);
+	/* Who sees the time sees what was found: pairs with the release below. */
+	seen = atomic_load_explicit(&entry->siblings_ns, memory_order_acquire);
 	if (trust < SIBLINGS_NS)
 		trust = SIBLINGS_NS;
 	if (seen && loop_now_ns(loop) <= seen + trust)
@@ -424,7 +425,7 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
 	seen = clock_monotonic_ns();
 	found = look_for_siblings(entry);
 	atomic_store_explicit(&entry->siblings, found, memory_order_relaxed);
-	atomic_store_explicit(&entry->siblings_ns, seen, memory_order_relaxed);
+	atomic_store_explicit(&entry->siblings_ns, seen, memory_order_release);
 	return found;
 }
 
