@@ -221,6 +221,7 @@ static struct nc_remote_member *vacant_locked(struct nc_index *index)
 		remote = nc_remote_member_create(index->numbers);
 		if (remote) {
 			remote->pin = index->own.pin;
+			/* Pairs with the acquires in find() of index-lookup.c and in inspect.c. */
 			atomic_store_explicit(&index->remotes[index->numbers++], remote,
 					      memory_order_release);
 		}

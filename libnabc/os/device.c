@@ -241,6 +241,7 @@ void nc_device_buffer_return(struct nc_device *device, const char *buffer)
 {
 	size_t number = (size_t)(buffer - device->buffers) / NC_DEVICE_BUFFER;
 
+	/* Pairs with the acquire in nc_device_buffer(). */
 	atomic_fetch_or_explicit(&device->buffers_free, UINT64_C(1) << number,
 				 memory_order_release);
 }

@@ -76,6 +76,7 @@ int nc_queue_push_leaving(struct nc_queue *queue, const void *head, size_t head_
 	copy_in(queue, queue->own + HEADER, head, head_length);
 	copy_in(queue, queue->own + HEADER + head_length, body, body_length);
 	queue->own += footprint(length);
+	/* Pairs with the acquire in nc_queue_pop(). */
 	atomic_store_explicit(&queue->shared->head, queue->own, memory_order_release);
 	return 0;
 }
@@ -84,6 +85,7 @@ bool nc_queue_must_ring(struct nc_queue *queue)
 {
 	uint32_t wanted;
 
+	/* Between head and sleeping: pairs with the fence in nc_queue_arm(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	wanted = atomic_load_explicit(&queue->shared->sleeping, memory_order_relaxed);
 	/* The side that rings clears it, so one sleep costs one ring. */
@@ -103,6 +105,7 @@ bool nc_queue_is_taken(const struct nc_queue *queue)
 
 bool nc_queue_must_ring_now(struct nc_queue *queue)
 {
+	/* As above.  A tail that is out of date costs one ring; it never exceeds what was read. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&queue->shared->sleeping, memory_order_relaxed) &&
 	       atomic_load_explicit(&queue->shared->tail, memory_order_relaxed) != queue->own &&
@@ -124,6 +127,7 @@ int64_t nc_queue_pop(struct nc_queue *queue, void *record, size_t limit)
 		return -EPROTO;
 	copy_out(queue, queue->own + HEADER, record, length);
 	queue->own += footprint(length);
+	/* Pairs with the acquire in has_room(). */
 	atomic_store_explicit(&queue->shared->tail, queue->own, memory_order_release);
 	return length;
 }
@@ -131,6 +135,7 @@ int64_t nc_queue_pop(struct nc_queue *queue, void *record, size_t limit)
 bool nc_queue_arm(struct nc_queue *queue, uint32_t records)
 {
 	atomic_store_explicit(&queue->shared->sleeping, records, memory_order_relaxed);
+	/* Pairs with the fences in nc_queue_must_ring() and nc_queue_must_ring_now(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&queue->shared->head, memory_order_relaxed) == queue->own)
 		return false;
@@ -148,6 +153,7 @@ bool nc_queue_arm_room(struct nc_queue *queue, size_t length)
 	bool broken, room;
 
 	atomic_store_explicit(&queue->shared->blocked, 1, memory_order_relaxed);
+	/* Between blocked and tail: pairs with the fence in nc_queue_must_ring_room(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	room = has_room(queue, footprint(length), &broken);
 	if (room || broken)
@@ -157,6 +163,7 @@ bool nc_queue_arm_room(struct nc_queue *queue, size_t length)
 
 bool nc_queue_must_ring_room(struct nc_queue *queue)
 {
+	/* Between tail and blocked: pairs with the fence in nc_queue_arm_room(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&queue->shared->blocked, memory_order_relaxed) &&
 	       atomic_exchange_explicit(&queue->shared->blocked, 0, memory_order_relaxed);

@@ -17,7 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In shared memory; followed by the data, whose size is a power of two. */
+/*
+ * In shared memory; followed by the data, whose size is a power of two.  The release of head, in
+ * nc_queue_push_leaving(), pairs with the acquire in nc_queue_pop(): the consumer sees the record.
+ * The release of tail, in nc_queue_pop(), pairs with the acquire in has_room(): the producer
+ * overwrites only what was read.  The flags are relaxed, and ordered by the fences of queue.c.
+ */
 struct nc_queue_shared {
 	alignas(64) _Atomic uint64_t head; /* bytes ever written, by the producer */
 	alignas(64) _Atomic uint64_t tail; /* bytes ever read, by the consumer */
@@ -89,8 +94,8 @@ bool nc_queue_arm_room(struct nc_queue *queue, size_t length);
 bool nc_queue_must_ring_room(struct nc_queue *queue);
 
 /*
- * A counter that both sides read; 0 at first.  Other processes see a new value
- * before anything that the setter does next, even if it dies.
+ * A counter that both sides read; 0 at first.  Who sees a record that the setter pushes next sees
+ * the new value, too, by the release of head; so does who sees the end of the setter's process.
  */
 static inline void nc_queue_set_claims(struct nc_queue *queue, uint64_t number)
 {

@@ -396,6 +396,7 @@ static void unmap(struct nc_segment *segment)
 
 void nc_segment_watch(struct nc_segment *segment, struct nc_segment_watch *watch)
 {
+	/* Pairs with the acquires in call_watches() and in find() of registered.c. */
 	watch->next = atomic_load_explicit(&segment->watches, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&segment->watches, &watch->next, watch,
 						      memory_order_release, memory_order_relaxed))

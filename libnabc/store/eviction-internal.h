@@ -36,7 +36,8 @@ static inline bool nc_search_idle(struct nc_unit *unit, bool mark)
 	if (nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) && mark) {
 		/*
 		 * Set the mark before the second look: the holder sees the mark, or
-		 * we see its release.
+		 * we see its release.  Sequentially consistent, like nc_unit_release()
+		 * and the look at the mark in nc_member_release().
 		 */
 		atomic_store(&unit->wake_on_release, true);
 		word = atomic_load(&unit->word);

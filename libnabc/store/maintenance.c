@@ -216,7 +216,10 @@ static uint64_t scrub(struct nc_maintenance *maintenance, uint64_t now, uint32_t
 		return 0;
 	}
 	if (maintenance->passed >= count) {
-		/* Set the flag first, then look once more: an insert sees the flag or is seen. */
+		/*
+		 * Set the flag first, then look once more, in scrub_find(): an insert sees the flag
+		 * or is seen.  All four are sequentially consistent: see nc_unit_publish().
+		 */
 		atomic_store(&member->scrub_idle, true);
 		maintenance->passed = 0;
 	}

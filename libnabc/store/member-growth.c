@@ -36,6 +36,7 @@ static void collect_locked(struct nc_member *member, struct nc_store *store, uns
 	while (slot != NC_UNIT_NONE && steps--) {
 		struct nc_unit *unit = nc_units_at(&member->units, slot);
 		unsigned generation = nc_word_generation(nc_unit_word(unit));
+		/* Pairs with the release in unhold_locked() of remote-member.c. */
 		uint64_t shared =
 			atomic_load_explicit(&member->shared[slot].word, memory_order_acquire);
 

@@ -49,7 +49,10 @@ int nc_revocation_map_add(struct nc_revocation_map *map, uint64_t id);
 void nc_revocation_map_revoke(struct nc_revocation_map *map, uint32_t slot, uint64_t reason);
 void nc_revocation_map_free(struct nc_revocation_map *map, uint32_t slot);
 
-/* The member's end: returns the value of a slot. */
+/*
+ * The member's end: returns the value of a slot.  Pairs with the releases in
+ * nc_revocation_map_add() and _revoke().
+ */
 static inline uint64_t nc_revocation_map_read(const struct nc_segment *segment, uint32_t slot)
 {
 	return atomic_load_explicit(nc_revocation_map_slot(segment, slot), memory_order_acquire);

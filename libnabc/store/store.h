@@ -148,13 +148,19 @@ void nc_store_retract(struct nc_store *store, const struct nc_unit *unit);
  */
 int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool protect);
 
-/* Ends the filling of one unit.  Needs no lock.  Returns true if it was the last one. */
+/*
+ * Ends the filling of one unit.  Needs no lock.  Returns true if it was the last one.  Pairs with
+ * the acquires of `filling` before a store is closed, sealed or compacted.
+ */
 static inline bool nc_store_filled(struct nc_store *store)
 {
 	return atomic_fetch_sub_explicit(&store->filling, 1, memory_order_acq_rel) == 1;
 }
 
-/* Whether the bytes of an inserted unit are at nc_unit_base(). */
+/*
+ * Whether the bytes of an inserted unit are at nc_unit_base().  Pairs with the releases in
+ * nc_store_fetch() and protect_kernel().
+ */
 static inline bool nc_unit_present(const struct nc_unit *unit)
 {
 	return atomic_load_explicit(&unit->store->present, memory_order_acquire);

@@ -45,6 +45,7 @@ int nc_unit_checksum_keep(struct nc_unit *unit)
 		if (!unit->sums)
 			return -ENOMEM;
 	}
+	/* Others see the unit later, by its word. */
 	atomic_store_explicit(&unit->summed, NC_SUMS_KEPT, memory_order_relaxed);
 	return 0;
 }
@@ -184,7 +185,7 @@ void nc_unit_checksum_publish(struct nc_unit *unit, void *draft)
 		memcpy(unit->sum16, draft, unit->layout.fragments * (size_t)unit->sum_size);
 		free(draft);
 	}
-	/* Readers that see KEPT see the checksums. */
+	/* Readers that see KEPT see the checksums: pairs with the acquire in _kept(). */
 	atomic_store_explicit(&unit->summed, NC_SUMS_KEPT, memory_order_release);
 }
 

@@ -6,6 +6,14 @@
  * One atomic word of a unit contains generation, state and number of holds, so that
  * looking up, holding and dropping a unit are single atomic steps for any thread.
  * The caller locks for taking and returning slots.
+ *
+ * Memory order of the word: nc_unit_publish() and nc_unit_move_end() release what the unit is, and
+ * nc_unit_hold() acquires it; every step between is a read-modify-write, so the order holds across
+ * them.  nc_unit_release() releases the holder's reads, and the step that finds no hold left
+ * (the last release, nc_unit_unlink(), nc_unit_unlink_idle(), nc_unit_move_begin()) acquires them
+ * before the memory is used again.  Steps that are followed by a look at a flag of the unit are
+ * sequentially consistent: release with `wake_on_release` (nc_search_idle()), unlink with `granted`
+ * (membership/grant-ops.c), publish with the scrubber's `scrub_idle` (maintenance.c).
  */
 #ifndef NC_UNIT_H
 #define NC_UNIT_H
@@ -198,6 +206,13 @@ void nc_unit_move_end(struct nc_unit *unit, unsigned generation);
  * One entry per slot at the start of a member's segment.  The member fills it and
  * sets LIVE; the owner sets BUSY while it uses the unit, and DROPPED to return it.
  * word = generation << 4 | state.
+ *
+ * The release of LIVE (publish_shared_locked() of member-unit.c) pairs with the acquire of BUSY
+ * (hold_first_locked() of remote-member.c): the owner sees the description and the bytes.  The
+ * release of DROPPED or LIVE (unhold_locked()) pairs with the acquires in reclaim_locked() and
+ * collect_locked(): the member reuses the memory after the owner's last read.  The other fields are
+ * relaxed: BUSY protects them.  The list of units reads them without it, and then looks at the word
+ * again (nc_remote_member_next()).
  */
 enum nc_shared_state {
 	NC_SHARED_FREE,

@@ -55,7 +55,10 @@ void worker_channel_set_streams(struct worker_channel *channel, struct channel_s
 	}
 	atomic_store_explicit(&process->streamed_ms, loop_now_ms(channel->thread->loop),
 			      memory_order_relaxed);
-	/* Who sees that none is left sees when it ended. */
+	/*
+	 * Who sees that none is left sees when it ended.  Pairs with the acquire in
+	 * worker_channel_is_behind_another().
+	 */
 	atomic_fetch_sub_explicit(&process->streams, 1, memory_order_release);
 }
 

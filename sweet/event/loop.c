@@ -299,7 +299,10 @@ void loop_post(struct loop *loop, struct loop_task *task)
 	*loop->posted_last = task;
 	loop->posted_last = &task->next;
 	pthread_mutex_unlock(&loop->lock);
-	/* The loop's own thread is awake, and checks for tasks before it sleeps. */
+	/*
+	 * run_tasks() clears the flag before it takes the lock: it takes this task, or the flag is
+	 * clear here.  The loop's own thread is awake, and checks for tasks before it sleeps.
+	 */
 	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel) && present != loop)
 		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;

@@ -91,6 +91,7 @@ static void publish(struct file_cache_entry *entry, const struct compress_job *j
 	variant->view.head = &variant->head;
 	/* Each user has a hold of its own. */
 	holds_release(&job->hold, 1);
+	/* Pairs with the acquires in file_cache_variant() and _peek(). */
 	atomic_store_explicit(&entry->variants[job->coding], variant, memory_order_release);
 }
 
@@ -148,7 +149,7 @@ void file_cache_compress(struct file_cache_entry *entry, enum coding coding)
 	entry->references++;
 	pthread_mutex_unlock(&cache->lock);
 	(void)file_cache_ref(cache);
-	/* It may have been made before the exchange. */
+	/* It may have been made before the exchange, which pairs with the release in done(). */
 	if (!file_cache_variant_peek(entry, coding) &&
 	    compressor_submit(cache->options.compressor, &made->job))
 		return;

@@ -87,6 +87,7 @@ void span_export_put(struct span_export *export, unsigned number, const struct s
 
 	if (!ring) {
 		ring = record_ring_open(QUEUE_SIZE);
+		/* Pairs with the acquire in ring_of(). */
 		atomic_store_explicit(&slot->ring, ring, memory_order_release);
 	}
 	record = ring ? record_ring_reserve(ring, span_size(span)) : NULL;

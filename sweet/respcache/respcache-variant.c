@@ -196,6 +196,7 @@ static bool publish(struct respcache *cache, struct respcache_entry *entry,
 	if (linked) {
 		entry->size += variant->size;
 		shard->bytes += variant->size;
+		/* Pairs with the acquire in respcache_variant(). */
 		atomic_store_explicit(&entry->variants[coding], variant, memory_order_release);
 	}
 	pthread_mutex_unlock(&shard->lock);
@@ -256,7 +257,7 @@ void respcache_compress(struct respcache *cache, struct respcache_entry *entry, 
 	    atomic_exchange_explicit(&entry->coding, true, memory_order_acquire))
 		return;
 	made = calloc(1, sizeof(*made));
-	/* It may have been made before the exchange. */
+	/* It may have been made before the exchange, which pairs with the release in done(). */
 	if (!made || atomic_load_explicit(&entry->variants[coding], memory_order_relaxed)) {
 		atomic_store_explicit(&entry->coding, false, memory_order_release);
 		free(made);
