@@ -7,10 +7,13 @@ processes and mounts of its own, the /sys, /dev and network of the machine, and 
 /dev/shm and /run.
 
 NABC_CHROOTS, or /var/cache/nabc-chroots, keeps between runs what debootstrap made (RELEASE), which is
-copied for each chroot, and the packages that were downloaded (packages-RELEASE).
+copied for each chroot, and the packages that were downloaded (packages-RELEASE).  Where installing
+takes long, it also keeps a chroot with packages (RELEASE-NAME-DIGEST): see Chroot.prepared().
 """
 
 import contextlib
+import glob
+import hashlib
 import os
 import shutil
 import subprocess
@@ -96,18 +99,37 @@ def release(folder, name):
 class Chroot:
     """A copy of a release that one caller uses."""
 
-    def __init__(self, name):
+    def __init__(self, name, made=None):
+        """made: the folder to copy; of the release, if there is none."""
         folder = os.environ.get("NABC_CHROOTS", "/var/cache/nabc-chroots")
         self.packages = os.path.join(folder, f"packages-{name}")
         self.ccache = ccache_folder()
         for each in (os.path.join(self.packages, "partial"), self.ccache):
             os.makedirs(each, exist_ok=True)
-        made = release(folder, name)
+        made = made or release(folder, name)
         self.root = tempfile.mkdtemp(prefix=f"{name}-", dir=folder)
         subprocess.run(["cp", "-a", "--reflink=auto", os.path.join(made, "."), self.root], check=True)
-        os.makedirs(self.path("/root/.cache/ccache"))
+        os.makedirs(self.path("/root/.cache/ccache"), exist_ok=True)
         for each in ("/etc/resolv.conf", "/etc/hosts"):
             shutil.copy(each, self.path(each))
+
+    @classmethod
+    def prepared(cls, release_name, name, words):
+        """Returns a copy of a chroot of the release in which words has run, which is kept."""
+        digest = hashlib.sha256("\0".join(words).encode()).hexdigest()[:8]
+        folder = os.environ.get("NABC_CHROOTS", "/var/cache/nabc-chroots")
+        kept = os.path.join(folder, f"{release_name}-{name}-{digest}")
+        if not os.path.exists(kept):
+            for old in glob.glob(os.path.join(glob.escape(folder), f"{release_name}-{name}-*")):
+                shutil.rmtree(old)
+            new = cls(release_name)
+            try:
+                new.must(words, DEBIAN_FRONTEND="noninteractive")
+                os.rename(new.root, kept)
+            except BaseException:
+                new.remove()
+                raise
+        return cls(release_name, kept)
 
     def path(self, inside):
         """Returns where the file that the chroot calls inside is."""

@@ -303,8 +303,9 @@ static int cookie_of(int socket, uint64_t *known, uint64_t *cookie)
 		return 0;
 	}
 	if (getsockopt(socket, SOL_SOCKET, SO_COOKIE, cookie, &length) < 0) {
-		if (errno != ENOPROTOOPT)
+		if (errno == EBADF || errno == ENOTSOCK)
 			return -errno;
+		/* Other systems that run Linux programs have none, and say so in other ways. */
 		*cookie = 0;
 	}
 	if (known)
