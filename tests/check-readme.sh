@@ -128,7 +128,10 @@ done
 echo '<?php echo "made by", " PHP at $_SERVER[SCRIPT_NAME]";' >srv/app/index.php
 cp srv/app/index.php www/wordpress/
 echo 'a file' >srv/www/file
-fpm_program=$(PATH=$PATH:/usr/sbin command -v php-fpm8.2)
+# Debian's names have the version at their end.
+fpm_program=$(IFS=:; for place in $PATH /usr/sbin; do
+	find -L "$place" -maxdepth 1 -name 'php-fpm*' -perm -100 2>/dev/null
+done | head -n 1)
 if [ -n "$fpm_program" ]; then
 	own="listen = $folder/php.sock
 pm = static

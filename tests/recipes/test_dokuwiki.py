@@ -25,7 +25,7 @@ def wiki(recipe):
         recipe.cover(folder)
     with open("/etc/dokuwiki/local.php", "w") as file:
         file.write(SETTINGS)
-    password = recipe.run("php8.2", "-r", 'echo password_hash("secret word", PASSWORD_BCRYPT);')
+    password = recipe.run("php", "-r", 'echo password_hash("secret word", PASSWORD_BCRYPT);')
     with open("/var/lib/dokuwiki/acl/users.auth.php", "w") as file:
         file.write(f"# <?php exit()?>\nann:{password}:Ann:ann@example.org:admin,user\n")
     with open("/var/lib/dokuwiki/acl/acl.auth.php", "w") as file:

@@ -34,7 +34,7 @@ TITLES = ["Notes/Today", "Äpfel & Birnen", "C++", "100%", "What?", "A.php", "A.
 def wiki(recipe):
     for folder in ("/etc/mediawiki", "/var/lib/mediawiki"):
         recipe.cover(folder)
-    recipe.run("php8.2", "/usr/share/mediawiki/maintenance/install.php", "--confpath", "/etc/mediawiki",
+    recipe.run("php", "/usr/share/mediawiki/maintenance/install.php", "--confpath", "/etc/mediawiki",
                "--server", f"http://{HOST}", "--scriptpath", "", "--dbtype", "sqlite", "--dbpath",
                "/var/lib/mediawiki/cache", "--pass", PASSWORD, "Wiki of a test", "Ann")
     with open("/etc/mediawiki/LocalSettings.php", "a") as file:

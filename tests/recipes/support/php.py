@@ -6,7 +6,9 @@ import os
 import struct
 import zlib
 
-SOCKET = "/run/php/php8.2-fpm.sock"
+import tools
+
+SOCKET = "/run/php/php-fpm.sock"
 DATABASE = "/run/mysqld/mysqld.sock"
 POOL = f"""[global]
 error_log = /proc/self/fd/2
@@ -30,7 +32,7 @@ def start_fpm(recipe, settings=""):
     path.write_text(POOL + settings)
     os.makedirs("/run/php", exist_ok=True)
     os.chmod("/run/php", 0o777)
-    return recipe.daemon(["/usr/sbin/php-fpm8.2", "-F", "-O", "-y", path], SOCKET)
+    return recipe.daemon([tools.find("php-fpm"), "-F", "-O", "-y", path], SOCKET)
 
 
 def start_mariadb(recipe):
