@@ -1103,7 +1103,7 @@ tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/bench-torture/test_bench.py \
-	tests/system/bench-torture/test_bench_bars.py \
+	tests/system/bench-torture/test_bench_absent.py tests/system/bench-torture/test_bench_bars.py \
 	tests/system/bench-torture/test_bench_client.py \
 	tests/system/bench-torture/test_bench_logs.py \
 	tests/system/bench-torture/test_bench_nic.py \

@@ -30,6 +30,12 @@ def most(case, names, field):
                key=lambda name: median(case, name, field), default=None)
 
 
+def uncompared(case, names, text, bar):
+    """The verdict that says why nothing was compared: none of these peers is installed."""
+    why = [case["absent"][name] for name in names if name in case.get("absent", {})]
+    return [(text, None, bar, why[0])] if why else []
+
+
 def at_least(text, value, bar):
     return text, value, bar, value >= bar
 
@@ -41,7 +47,7 @@ def best_peer(case, bar, words, peers=PEERS, near=0):
     """
     best, null = least(case, peers), least(case, NULLS)
     if not best:
-        return []
+        return uncompared(case, peers, f"CPU time, best peer : SWEET, {words}", bar)
     text = f"CPU time, best peer ({best}) : %s, {words}"
     mine = at_least(text % "SWEET", median(case, best) / median(case, sweet_of(case)), bar)
     limit = [(text % "null", median(case, best) / median(case, null), bar, None)] if null else []
@@ -60,7 +66,7 @@ def best_peer_both_ends(case, bar, words):
     only."""
     names = [name for name in PEERS if name in case["runs"]]
     if not names:
-        return []
+        return uncompared(case, PEERS, f"CPU time of both ends, best peer : SWEET, {words}", bar)
     times = {name: statistics.median(map(both_ends, case["runs"][name]))
              for name in (*names, sweet_of(case))}
     best, alone = min(names, key=times.get), least(case, PEERS)
@@ -81,7 +87,7 @@ def null_share(case, bar, words):
 
 def other_row(case, row, name, bar, words):
     """CPU time of one row divided by SWEET's."""
+    text = f"CPU time, {name} : SWEET, {words}"
     if row not in case["runs"]:
-        return []
-    return [at_least(f"CPU time, {name} : SWEET, {words}",
-                     median(case, row) / median(case, sweet_of(case)), bar)]
+        return uncompared(case, [row], text, bar)
+    return [at_least(text, median(case, row) / median(case, sweet_of(case)), bar)]

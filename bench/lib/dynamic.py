@@ -15,7 +15,7 @@ from .fastcgi import Responders
 from .lighttpd import FILE_PROCESSES, LighttpdFastCgi
 from .nginx import NginxFastCgi
 from .process import Failure
-from .servers import Null, Row, Sweet, find_built, find_program
+from .servers import Null, Row, Sweet, find_built, find_program, peer
 
 PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 SHARED_MEMORY = "/dev/shm"
@@ -108,17 +108,18 @@ def start(context, root, sizes, connections):
     cgi = SweetCgi(context, root)
     context.start([cgi])
     ways += [Way("sweet-cgi", cgi, CGI_PAGE), Way("sweet-cgi-pipe", cgi, CGI_PAGE + "&plain=1")]
-    peers = [NginxFastCgi(context, root, max(sizes), connections),
-             LighttpdFastCgi(context, root),
-             LighttpdFastCgi(context, root, shared_folder(context, sizes)),
-             ApacheFastCgi(context, root, connections)]
+    peers = [peer("nginx-fastcgi", NginxFastCgi, context, root, max(sizes), connections),
+             peer("lighttpd-fastcgi", LighttpdFastCgi, context, root),
+             peer("lighttpd-sendfile", LighttpdFastCgi, context, root,
+                  shared_folder(context, sizes)),
+             peer("apache-fastcgi", ApacheFastCgi, context, root, connections)]
     context.start(peers)
-    return ways + [Way(peer.name, peer, PAGE) for peer in peers]
+    return ways + [Way(server.name, server, PAGE) for server in peers]
 
 
 def check(ways, size, one=load.check):
     """one(): load.check() or http2.check()."""
-    for way in ways:
+    for way in (way for way in ways if not way.server.absent):
         one(way.name, way.server.port, [(way.path.format(size=size), body_of(size))] * CHECKS,
             tls=way.server.tls)
 
@@ -171,6 +172,10 @@ def verdicts(cases):
                                  bars.median(case, row, "requests_per_s")
                                  / bars.median(case, other, "requests_per_s"), bar)
 
+        size = case["parameters"]["size"]
+        if size in BEST_PEER and not any(peer in case["runs"] for peer in PEERS):
+            result += bars.uncompared(case, PEERS, f"{report.case_name(case)}: sweet / best peer,"
+                                      " requests/s", BEST_PEER[size])
         for row, other, bar in comparisons(case):
             if bar is None:
                 continue

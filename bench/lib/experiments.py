@@ -127,10 +127,15 @@ class Context:
         """Measures one case: a warm-up, except with --quick, then the rows in turn, repeatedly.
 
         before(row), if given, is called before each run, and its time is not measured. runs:
-        overrides the command line.
+        overrides the command line. A row whose server is not installed has no runs, but says so.
         """
         seconds, count = seconds or self.seconds, runs or self.runs
-        case = {"parameters": parameters, "runs": {row.name: [] for row in rows}}
+        case = {"parameters": parameters}
+        absent = {row.name: row.server.absent for row in rows if row.server.absent}
+        if absent:
+            case["absent"] = absent
+        rows = [row for row in rows if not row.server.absent]
+        case["runs"] = {row.name: [] for row in rows}
         for run in range(-1 if warm and not self.quick else 0, count):
             for row in rows:
                 progress(f"{report.case_name(case)}, {row.name}, "

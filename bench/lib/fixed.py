@@ -10,7 +10,7 @@ from .haproxy import HAProxy
 from .lighttpd import Lighttpd
 from .nginx import Nginx
 from .plot import USUAL, Plot
-from .servers import NullFiles, Row, Sweet, find_program
+from .servers import NullFiles, Row, Sweet, find_program, peer
 from .varnish import Varnish
 
 KB, MB = 1 << 10, 1 << 20
@@ -35,10 +35,11 @@ def start(context, root, sizes, counts):
     context.start([*(Sweet(context, root, io, mib) for io in context.io),
                    Sweet(context, root, context.io[0], mib, name="sweet-posix",
                          arguments=["--data-path", "posix"]),
-                   Nginx(context, root), Lighttpd(context, root), H2o(context, root),
-                   Apache(context, root, max(counts), files.paths(root, sizes)),
-                   HAProxy(context, root, max(sizes), mib),
-                   Varnish(context, root, max(counts), mib)])
+                   peer("nginx", Nginx, context, root), peer("lighttpd", Lighttpd, context, root),
+                   peer("h2o", H2o, context, root),
+                   peer("apache", Apache, context, root, max(counts), files.paths(root, sizes)),
+                   peer("haproxy", HAProxy, context, root, max(sizes), mib),
+                   peer("varnish", Varnish, context, root, max(counts), mib)])
     servers = list(context.servers)
     nulls = [NullFiles(context, backend, files.FILES) for backend in ("uring", "epoll")]
     return servers, [null for null in nulls if context.start_if_possible(null)]
@@ -92,10 +93,12 @@ def kept_verdicts(case):
         result += bars.best_peer(case, BEST_PEER[size], words)
     if size in BEST_PEER_REQUESTS:
         best = bars.most(case, bars.PEERS, "requests_per_s")
-        result.append(bars.at_least(
+        result += [bars.at_least(
             f"requests/s, SWEET : best peer ({best}), {words}",
             bars.median(case, bars.sweet_of(case), "requests_per_s")
-            / bars.median(case, best, "requests_per_s"), BEST_PEER_REQUESTS[size]))
+            / bars.median(case, best, "requests_per_s"), BEST_PEER_REQUESTS[size])] if best else \
+            bars.uncompared(case, bars.PEERS, f"requests/s, SWEET : best peer, {words}",
+                            BEST_PEER_REQUESTS[size])
     result += bars.null_share(case, NULL, words)
     if size in POSIX:
         result += bars.other_row(case, "sweet-posix", "SWEET posix", POSIX[size], words)

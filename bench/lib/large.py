@@ -10,7 +10,7 @@ from .apache import Apache
 from .h2o import H2o
 from .lighttpd import Lighttpd
 from .nginx import Nginx
-from .servers import Row, Sweet, find_program
+from .servers import Row, Sweet, find_program, peer
 
 MB = 1 << 20
 SIZES = (54 * MB, 1024 * MB)
@@ -48,10 +48,11 @@ def start(context, sizes, counts):
     context.start([*(Sweet(context, files.root, io, CACHE_MIB) for io in context.io),
                    Sweet(context, files.root, context.io[0], CACHE_MIB, name="sweet-copy",
                          arguments=["--large-files", "copy"]),
-                   Nginx(context, files.root), Lighttpd(context, files.root),
-                   H2o(context, files.root),
-                   Apache(context, files.root, max(counts),
-                          [files.root + name for name, _ in pages])])
+                   peer("nginx", Nginx, context, files.root),
+                   peer("lighttpd", Lighttpd, context, files.root),
+                   peer("h2o", H2o, context, files.root),
+                   peer("apache", Apache, context, files.root, max(counts),
+                        [files.root + name for name, _ in pages])])
     return files
 
 

@@ -13,7 +13,7 @@ from .h2o import H2o
 from .lighttpd import Lighttpd
 from .nginx import Nginx
 from .plot import Plot
-from .servers import Row, Sweet
+from .servers import NOT_INSTALLED, Row, Sweet, peer, present
 
 KB = 1 << 10
 SIZES, QUICK_SIZES = (1 * KB, 10 * KB, 100 * KB), (1 * KB,)
@@ -40,7 +40,11 @@ def measure(context):
     sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
     connections = context.connections[0] if context.connections else CONNECTIONS
     root = files.make_root(context, sizes)
-    peers = [Nginx(context, root), Lighttpd(context, root), H2o(context, root)]
+    peers = [peer("nginx", Nginx, context, root), peer("lighttpd", Lighttpd, context, root),
+             peer("h2o", H2o, context, root)]
+    if not present(peers):
+        context.skipped = f"{', '.join(PEERS)}: {NOT_INSTALLED}"
+        return
     sweets = [Sweet(context, root, io, files.cache_mib(sizes)) for io in context.io]
     context.start(sweets + peers)
     for size in sizes:

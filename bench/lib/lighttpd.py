@@ -4,7 +4,8 @@
 import os
 
 from .fastcgi import Responders, library_version
-from .servers import Server, connects, find_program, version
+from .servers import (LIGHTTPD_TLS_MODULE, Server, connects, find_program, require_peer_file,
+                      version)
 
 PROCESSES = 4
 FILE_PROCESSES = 2
@@ -77,6 +78,8 @@ class Lighttpd(Server):
     def __init__(self, context, root, name="lighttpd", listen="127.0.0.1", tls=None):
         super().__init__(name, context.directory, context.server_cpu)
         self.tls = tls
+        if tls:
+            require_peer_file(LIGHTTPD_TLS_MODULE)
         write_conf(self, root, '"mod_openssl"' if tls else "",
                    LIGHTTPD_FILES + (LIGHTTPD_TLS.format(pem=tls.pem) if tls else ""), listen)
 

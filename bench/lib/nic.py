@@ -17,7 +17,7 @@ from .fastcgi import compile_responder
 from .guests import Maker, Missing, skipped_if_missing
 from .plot import Plot
 from .process import Failure
-from .servers import find_built, find_program, version
+from .servers import Absent, NotInstalled, find_built, find_program, version
 
 KB, MB = 1 << 10, 1 << 20
 SERIES, QUICK_SERIES = ("6.1", "6.12"), ("6.12",)
@@ -254,7 +254,7 @@ class Lab:
 class Inside:
     """A server in the guest, as the results name it."""
 
-    detail = ""
+    detail = absent = ""
 
     def __init__(self, name, path, option):
         self.name, self.version = name, version([path, option])
@@ -263,11 +263,23 @@ class Inside:
         """It ends with its guest."""
 
 
-def servers_of(context, rows):
+def servers_of(context, rows, absent):
     found = [Inside(SWEET, find_built(context.build, "sweet", "sweet"), "--version")]
     return found + [Inside(name, find_program(name), option) for name, option
                     in (("nginx", "-v"), ("lighttpd", "-v"), ("h2o", "--version"))
-                    if any(row.startswith(name) for row in rows)]
+                    if any(row.startswith(name) for row in rows)] + [
+                        Absent(row, why) for row, why in absent.items()]
+
+
+def absent_of(rows):
+    """{row: why} of those whose program is not installed."""
+    found = {}
+    for name in ("nginx", "lighttpd", "h2o"):
+        try:
+            find_program(name)
+        except NotInstalled as missing:
+            found.update((row, missing.words(row)) for row in rows if row.startswith(name))
+    return found
 
 
 # --- the network ------------------------------------------------------------------------------
@@ -342,7 +354,7 @@ def finish(server, client):
     return text
 
 
-def add_cases(context, series, card, figures):
+def add_cases(context, series, card, figures, absent):
     cases = {}
     for network, body, row, size, server, client, again in figures:
         if body == IDLE:
@@ -354,6 +366,9 @@ def add_cases(context, series, card, figures):
                            "body": body, "size": size}, "runs": {}})
         case["runs"].setdefault(row, []).append(
             {FIELD: server, "client_instructions": client, "retransmitted": again})
+        here = {row: why for row, why in absent.items() if row in ROWS[body]}
+        if here:
+            case["absent"] = here
     context.cases += cases.values()
 
 
@@ -367,18 +382,20 @@ def measure(context):
                for series in (QUICK_SERIES if context.quick else SERIES)}
     every = tuple(row for some in ROWS.values() for row in some)
     rows = context.options.rows or (QUICK_ROWS if context.quick else every)
+    absent = absent_of(rows)
+    rows = tuple(row for row in rows if row not in absent)
     networks = QUICK_NETWORKS if context.quick else tuple(NETWORKS)
     rounds = QUICK_ROUNDS if context.quick else min(context.runs, ROUNDS_MAX)
     sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
     bodies = (STATIC,) if context.quick else (STATIC, DYNAMIC)
     lab = Lab(context, maker, case_lines(networks, bodies, sizes, rows, rounds,
                                           context.quick), rows, max(sizes))
-    context.servers += servers_of(context, rows)
+    context.servers += servers_of(context, rows, absent)
     for card in context.options.cards:
         for series, kernel in kernels.items():
             print(f"guests:  {card}, Linux {report.read_line(os.path.join(kernel, 'release'))}",
                   flush=True)
-            add_cases(context, series, card, run_guests(context, lab, series, kernel, card))
+            add_cases(context, series, card, run_guests(context, lab, series, kernel, card), absent)
     tell(context)
 
 
@@ -389,7 +406,8 @@ def tell(context):
         groups.setdefault(tuple(case["parameters"][name] for name in ("kernel", "card", "body")),
                           []).append(case)
     for (kernel, card, body), cases in groups.items():
-        rows = list(dict.fromkeys(row for case in cases for row in case["runs"]))
+        rows = list(dict.fromkeys(row for case in cases
+                                  for row in (*case["runs"], *case.get("absent", {}))))
         context.table(f"{kernel}, {card}, {body}: instructions of the server's machine for a"
                       " request, and in brackets by the best peer's", ["network", "size", *rows],
                       [[case["parameters"]["network"],
@@ -403,7 +421,7 @@ def best_peer(case):
 
 def cell(case, row):
     if row not in case["runs"]:
-        return ""
+        return case.get("absent", {}).get(row, "")
     count, best = bars.median(case, row, FIELD), best_peer(case)
     if not best:
         return f"{count:,.0f}"
@@ -439,6 +457,9 @@ def case_verdicts(case):
             line = at_most(f"instructions, SWEET : {null}, {where}",
                            own / bars.median(case, null, FIELD), NULL_AT_MOST)
         result.append(line)
+    elif size in AT_MOST[body]:
+        result += bars.uncompared(case, PEERS[body], f"instructions, SWEET : best peer, {where}",
+                                  AT_MOST[body][size])
     method = bars.least(case, [f"{SWEET}-{name}" for name in LEARNT], FIELD)
     if method:
         result.append(at_most(f"instructions, SWEET : its best method ({method}), {where}",

@@ -170,13 +170,19 @@ def file_name(experiment, plot, panel):
     return f"{experiment}-{'-'.join(word for word in words.split('-') if word)}.svg"
 
 
+def lacking(cases):
+    """What a title says of the rows that have no line."""
+    absent = {row: why for case in cases for row, why in report.absent_rows(case)}
+    return "".join(f"; {row}: {why}" for row, why in absent.items())
+
+
 def draw(directory, experiment, plots, cases):
     """Draws all of an experiment's plots; returns [(file name, title)]."""
     gnuplot, drawn = find_program("gnuplot"), []
     for plot in plots:
         mine = [case for case in cases if plot.where(case["parameters"])]
         for panel, some in panels(mine, axis(mine, plot.x)).items():
-            title = f"{experiment}: {plot.title}" + (f" ({panel})" if panel else "")
+            title = f"{experiment}: {plot.title}" + (f" ({panel})" if panel else "") + lacking(some)
             name = file_name(experiment, plot, panel)
             commands = script(plot, some, title, os.path.join(directory, name))
             if not commands:

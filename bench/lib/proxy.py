@@ -10,7 +10,7 @@ import os
 from . import bars, load, report
 from .haproxy import HAProxyPlain
 from .nginx import NginxProxy
-from .servers import NullFiles, Row, Sweet, find_program
+from .servers import NullFiles, Row, Sweet, find_program, peer
 
 KB = 1 << 10
 SIZES, QUICK_SIZES = (1 * KB, 10 * KB, 100 * KB), (10 * KB,)
@@ -78,8 +78,8 @@ class Way:
 def start(context, behind, root):
     """Starts all servers; returns what is measured of them."""
     sweets = [SweetProxy(context, root, io, behind) for io in context.io]
-    proxies = [*sweets, NginxProxy(context, root, behind, max(SIZES)),
-               HAProxyPlain(context, behind)]
+    proxies = [*sweets, peer("nginx-proxy", NginxProxy, context, root, behind, max(SIZES)),
+               peer("haproxy", HAProxyPlain, context, behind)]
     context.start([behind, *proxies])
     ways = [Way(proxy.name, proxy, PASSED) for proxy in proxies]
     return [*ways, Way("sweet-kept", sweets[0], KEPT), Way("sweet-static", sweets[0], "/file")]
@@ -96,7 +96,7 @@ def change_size(context, behind, root, size):
 
 
 def check(ways, behind):
-    for way in ways:
+    for way in (way for way in ways if not way.server.absent):
         load.check(way.name, way.server.port, [(way.path, behind.body())] * CHECKS)
 
 

@@ -123,6 +123,11 @@ def case_name(case):
     return ", ".join(parameter_name(*item) for item in case["parameters"].items())
 
 
+def absent_rows(case):
+    """[(row, why)] of the peers that are not installed."""
+    return case.get("absent", {}).items()
+
+
 def cases_table(cases, columns):
     """(heads, rows) of all cases."""
     rows = []
@@ -133,6 +138,8 @@ def cases_table(cases, columns):
             rows.append([case_name(case), row,
                          *(spread(triple) if whole else number(triple and triple[0])
                            for triple, (_, _, whole) in zip(triples, columns))])
+        rows += [[case_name(case), row, why, *("" for _ in columns[1:])]
+                 for row, why in absent_rows(case)]
     return ["case", "server", *(head for _, head, _ in columns)], rows
 
 
@@ -204,16 +211,17 @@ def verdicts_document(verdicts):
     return [dict(zip(("text", "value", "bar", "reached"), verdict)) for verdict in verdicts]
 
 
-def document(context, experiment, command, facts, servers, verdicts):
+def document(context, experiment, command, facts, servers, verdicts, absent=()):
     """All that one experiment found, for JSON."""
     options = context.options
     return {
         "experiment": experiment.name, "command": command,
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "machine": facts, "servers": servers,
+        "machine": facts, "servers": servers, "absent": list(absent),
         "options": {"runs": options.runs, "seconds": options.seconds, "quick": options.quick},
         "cases": [{
             "parameters": case["parameters"], "runs": case["runs"],
+            "absent": dict(absent_rows(case)),
             "summary": {row: summary_document(runs) for row, runs in case["runs"].items()},
             "ratios": [{key: dict(zip(("medians", "least", "most"), value))
                         if isinstance(value, tuple) else value for key, value in row.items()}
@@ -246,11 +254,13 @@ def write_csv(path, content):
         writer = csv.writer(file)
         writer.writerow(["experiment", *names, "server", "run", *columns])
         for case in cases:
+            start = [content["experiment"], *(case["parameters"].get(name, "") for name in names)]
             for row, runs in case["runs"].items():
                 for i, run in enumerate(runs):
-                    writer.writerow([content["experiment"],
-                                     *(case["parameters"].get(name, "") for name in names),
-                                     row, i + 1, *(cell(run.get(field)) for field in columns)])
+                    writer.writerow([*start, row, i + 1,
+                                     *(cell(run.get(field)) for field in columns)])
+            for row, why in absent_rows(case):
+                writer.writerow([*start, row, why, *("" for _ in columns)])
 
 
 def cell(value):
@@ -266,7 +276,9 @@ def write_records(path, records):
 
 
 def outcome(reached, missed="MISSED"):
-    """None: there was no target, only the limit."""
+    """None: there was no target, only the limit; a text: why nothing was compared."""
+    if isinstance(reached, str):
+        return reached
     return "the limit" if reached is None else "reached" if reached else missed
 
 

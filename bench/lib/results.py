@@ -89,11 +89,15 @@ def measure_one(options, source, name):
 
 def measure_all(options, source, experiments):
     """Command "all"."""
-    packages = find_missing()
+    packages, peers = find_missing()
     if packages:
         print("bench: Debian packages are missing; as root:\n"
-              "apt-get install --no-install-recommends " + " ".join(packages), file=sys.stderr)
+              "apt-get install --no-install-recommends " + " ".join(packages + peers),
+              file=sys.stderr)
         return 1
+    if peers:
+        print("bench: peers without figures, because these packages are not installed: "
+              + " ".join(peers), flush=True)
     os.makedirs(options.results, exist_ok=True)
     failed = {}
     for number, name in enumerate(experiments, 1):

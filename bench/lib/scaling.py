@@ -9,7 +9,7 @@ import urllib.request
 from . import bars, files, load, process, report
 from .nginx import Nginx
 from .plot import Plot
-from .servers import Row, Sweet
+from .servers import Row, Sweet, peer
 
 SIZES, QUICK_SIZES = (1 << 10, 10 << 10), (1 << 10,)
 CONNECTIONS = 64
@@ -84,7 +84,7 @@ def measure(context):
         sweet.argv[sweet.argv.index("--threads") + 1] = str(threads)
         loops[sweet], rows[sweet] = threads, sweet_name(threads)
     for workers in WORKERS:
-        nginx = Nginx(context, root, f"nginx-{workers}-workers", workers)
+        nginx = peer("nginx", Nginx, context, root, f"nginx-{workers}-workers", workers)
         loops[nginx], rows[nginx] = workers, f"nginx, {workers} worker{'s' * (workers > 1)}"
     for server in loops:
         server.cpu = cpus

@@ -14,33 +14,62 @@ from . import process
 from .process import Failure
 
 SWEET_WORKERS = 2
-# What the experiments need from Debian: the program, and its path.
-PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
-            "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
-            "httperf": "httperf", "gnuplot": "gnuplot-nox", "haproxy": "haproxy",
-            "varnishd": "varnish", "valgrind": "valgrind", "tcpdump": "tcpdump",
+NOT_INSTALLED = "not installed"
+# What the experiments need from Debian: the program, and its package.
+PACKAGES = {"wrk": "wrk", "cc": "gcc", "h2load": "nghttp2-client", "httperf": "httperf",
+            "gnuplot": "gnuplot-nox", "valgrind": "valgrind", "tcpdump": "tcpdump",
             "ip": "iproute2", "ethtool": "ethtool", "openssl": "openssl"}
+# The peers.  One that is missing keeps its rows, which say so: not each release has all.
+PEERS = {"nginx": "nginx-light", "lighttpd": "lighttpd", "apache2": "apache2-bin", "h2o": "h2o",
+         "haproxy": "haproxy", "varnishd": "varnish"}
 # The same for what is no program.
-FILES = {"/usr/include/fcgiapp.h": "libfcgi-dev",
-         "/usr/lib/lighttpd/mod_openssl.so": "lighttpd-mod-openssl"}
+FILES = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
+LIGHTTPD_TLS_MODULE = "/usr/lib/lighttpd/mod_openssl.so"
+PEER_FILES = {LIGHTTPD_TLS_MODULE: "lighttpd-mod-openssl"}
+
+
+class NotInstalled(Failure):
+    """The program of a peer is missing."""
+
+    def __init__(self, program, file, package):
+        super().__init__(f"{file} not found: install the Debian package {package}")
+        self.program = program
+
+    def words(self, name):
+        """What the row of that name says: it may be another program behind it that is missing."""
+        own = name.partition("-")[0] in self.program
+        return NOT_INSTALLED if own else f"{self.program} {NOT_INSTALLED}"
 
 
 def which(name):
     return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
 
 
+def missing_of(programs, files):
+    return ([package for name, package in programs.items() if not which(name)]
+            + [package for path, package in files.items() if not os.path.exists(path)])
+
+
 def find_missing():
-    """Returns the Debian packages that some experiment needs and that are missing."""
-    return ([package for name, package in PACKAGES.items() if not which(name)]
-            + [package for path, package in FILES.items() if not os.path.exists(path)])
+    """Returns the Debian packages that are missing: those that some experiment needs, and those of
+    peers."""
+    return missing_of(PACKAGES, FILES), missing_of(PEERS, PEER_FILES)
 
 
 def find_program(name):
     """Returns the path of a program of Debian; fails with the name of its package."""
     path = which(name)
-    if not path:
-        raise Failure(f"{name} not found: install the Debian package {PACKAGES[name]}")
-    return path
+    if path:
+        return path
+    if name in PEERS:
+        raise NotInstalled(name, name, PEERS[name])
+    raise Failure(f"{name} not found: install the Debian package {PACKAGES[name]}")
+
+
+def require_peer_file(path):
+    """Fails with the name of its package if a file of a peer is missing."""
+    if not os.path.exists(path):
+        raise NotInstalled(path, path, PEER_FILES[path])
 
 
 def find_built(build, *names):
@@ -91,6 +120,7 @@ class Server:
     passing = False  # some of them come and go with the requests
     own_bodies = False  # it serves other bodies than the experiment's files
     tls = None  # a certificates.Tls: clients use it
+    absent = ""  # why it is not there; see Absent
 
     def __init__(self, name, directory, cpu):
         self.name = name
@@ -139,6 +169,35 @@ class Server:
         self.stop()
         self.cpu_then = None
         self.begin()
+
+
+class Absent:
+    """Stands for a peer that is not installed: its rows have no figures, and say why."""
+
+    own_bodies, passing, tls = True, False, None
+    detail = ""
+
+    def __init__(self, name, why=NOT_INSTALLED):
+        self.name = name
+        self.version = self.absent = why
+        self.popens = []
+
+    def begin(self):
+        """There is nothing to begin."""
+
+    stop = restart = check_alive = begin
+
+
+def peer(name, make, *arguments, **how):
+    """Returns what make() makes, or what stands for it if it is not installed."""
+    try:
+        return make(*arguments, **how)
+    except NotInstalled as missing:
+        return Absent(name, missing.words(name))
+
+
+def present(servers):
+    return [server for server in servers if not server.absent]
 
 
 class Null(Server):

@@ -10,7 +10,7 @@ from .documents import Documents
 from .nginx import Nginx
 from .plot import USUAL
 from .process import Failure
-from .servers import Row, Sweet, find_built
+from .servers import Row, Sweet, find_built, peer, present
 
 DOCUMENTS = 2000
 USERS = 1500
@@ -59,9 +59,9 @@ def measure(context):
     servers = {row: Sweet(context, documents.root, context.io[0], CACHE_MIB, name=row,
                           arguments=arguments)
                for row, arguments, _ in STEPS if isinstance(arguments, list)}
-    servers["nginx"] = Nginx(context, documents.root)
+    servers["nginx"] = peer("nginx", Nginx, context, documents.root)
     context.start(servers.values())
-    documents.check(context.servers)
+    documents.check(present(context.servers))
     print(f"         {len(pages):,} documents, {sum(size for _, size in pages) / 1e6:.0f} MB",
           flush=True)
 
@@ -79,7 +79,7 @@ def measure(context):
     if not context.quick:
         context.turns({"users": users, "connection": "by page"},
                       [row(name, name, ["--pages"]) for name in KEPT])
-    documents.check(context.servers)
+    documents.check(present(context.servers))
 
 
 def positive(text):

@@ -12,7 +12,8 @@ from .lighttpd import Lighttpd
 from .nginx import Nginx, NginxFastCgi
 from .plot import Plot
 from .process import Failure
-from .servers import NullH2, NullTls, Row, Sweet, find_program
+from .servers import (NOT_INSTALLED, NullH2, NullTls, Row, Sweet, find_program, peer,
+                      present)
 
 KB, MB = 1 << 10, 1 << 20
 SIZES, QUICK_SIZES = (1 * KB, 10 * KB, 100 * KB, 1 * MB), (10 * KB,)
@@ -66,13 +67,14 @@ def start(context, root, sizes, connections, tls):
     sends}."""
     mib = files.cache_mib(sizes)
     sweets = [Sweet(context, root, io, mib, dynamic=True, tls=tls) for io in context.io]
-    context.start([*sweets, Nginx(context, root, tls=tls), Lighttpd(context, root, tls=tls),
-                   H2o(context, root, tls=tls),
-                   Apache(context, root, max(connections, HANDSHAKE_CONNECTIONS),
-                          files.paths(root, sizes), tls=tls),
-                   HAProxy(context, root, max(sizes), mib, tls=tls)])
+    context.start([*sweets, peer("nginx", Nginx, context, root, tls=tls),
+                   peer("lighttpd", Lighttpd, context, root, tls=tls),
+                   peer("h2o", H2o, context, root, tls=tls),
+                   peer("apache", Apache, context, root, max(connections, HANDSHAKE_CONNECTIONS),
+                        files.paths(root, sizes), tls=tls),
+                   peer("haproxy", HAProxy, context, root, max(sizes), mib, tls=tls)])
     servers = list(context.servers)
-    other = ApacheH2(context, root, connections, tls)
+    other = peer("apache-h2", ApacheH2, context, root, connections, tls)
     nulls = {"http/1.1": NullTls(context, files.FILES, tls),
              "h2": NullH2(context, files.FILES, tls)}
     context.start([other, *nulls.values()])
@@ -103,7 +105,7 @@ def measure(context):
 
 
 def check(servers, protocol, size):
-    for server in servers:
+    for server in present(servers):
         CHECKS[protocol](server.name, server.port, files.pages(size), tls=server.tls)
 
 
@@ -135,7 +137,8 @@ def measure_dynamic(context, servers, root, protocols, sizes, connections, tls):
     if not sizes or not protocols:
         return
     at_once = max((PROTOCOLS[protocol] or 0) * load.H2load.STREAMS for protocol in protocols)
-    nginx = NginxFastCgi(context, root, max(sizes), max(connections, at_once), tls)
+    nginx = peer("nginx-fastcgi", NginxFastCgi, context, root, max(sizes), max(connections, at_once),
+                 tls)
     context.start([nginx])
     ways = [dynamic.Way(server.name, server, dynamic.PAGE)
             for server in (*servers[:len(context.io)], nginx)]
@@ -184,7 +187,7 @@ def measure_idle(context, servers, tls):
     count = QUICK_IDLE if context.quick else IDLE
     each = {}
     restart(servers, tls, "ecdsa")  # nothing that earlier connections freed may be used again
-    for server in servers:
+    for server in present(servers):
         addresses = [server.address]
         # What all connections share, such as the buffers of an io_uring, has been used before.
         for _ in range(IDLE_WARM):
@@ -197,20 +200,23 @@ def measure_idle(context, servers, tls):
         if left != count:
             raise Failure(f"{server.name} closed {count - left} idle connections")
         each[server.name] = [(then - now) / count for now, then in zip(before, after)]
-    tell_idle(context, each, count)
+    tell_idle(context, each, count, {one.name: one.absent for one in servers if one.absent})
 
 
-def tell_idle(context, each, count):
+def tell_idle(context, each, count, absent):
     context.table(f"memory of each of {count} idle connections over TLS, in bytes",
                   ["server", "", "the server's own", "all that it has mapped"],
-                  [[name, "", *(f"{value:.0f}" for value in values)]
-                   for name, values in each.items()])
-    best = min(PEERS, key=lambda name: max(each[name]))
+                  [*([name, "", *(f"{value:.0f}" for value in values)]
+                     for name, values in each.items()),
+                   *([name, "", why, ""] for name, why in absent.items())])
+    peers = [name for name in PEERS if name in each]
+    best = min(peers, key=lambda name: max(each[name]), default=None)
     for name, values in each.items():
         if name.startswith("sweet"):
-            context.verdicts.append((f"{name}: bytes of an idle connection over TLS", max(values),
-                                     f"at most {max(each[best]):.0f} ({best})",
-                                     max(values) <= max(each[best])))
+            text = f"{name}: bytes of an idle connection over TLS"
+            context.verdicts.append((text, max(values), f"at most {max(each[best]):.0f} ({best})",
+                                     max(values) <= max(each[best])) if best else
+                                    (text, max(values), "the best peer's", NOT_INSTALLED))
 
 
 def verdicts(cases):

@@ -8,11 +8,11 @@ are saturated and beyond.
 
 import statistics
 
-from . import files, load, report
+from . import bars, files, load, report
 from .apache import Apache
 from .nginx import Nginx
 from .plot import Plot
-from .servers import Row, Sweet, find_program
+from .servers import Row, Sweet, find_program, peer
 
 KB = 1 << 10
 SIZES, QUICK_SIZES = (1 * KB, 320 * KB, 900 * KB), (1 * KB, 900 * KB)
@@ -58,9 +58,9 @@ def measure(context):
     connections = context.connections[0] if context.connections else CONNECTIONS
     root = files.make_root(context, sizes)
     sweet = Sweet(context, root, context.io[0], files.cache_mib(sizes))
-    apache = Apache(context, root, max(connections, APACHE_CONNECTIONS),
-                    files.paths(root, sizes))
-    nginx = Nginx(context, root)
+    apache = peer("apache", Apache, context, root, max(connections, APACHE_CONNECTIONS),
+                  files.paths(root, sizes))
+    nginx = peer("nginx", Nginx, context, root)
     context.start([sweet, apache, nginx])
     peaks = {}
     for size in sizes:
@@ -106,6 +106,13 @@ def saturation(cases, size):
     return found
 
 
+def absent_of(cases, size):
+    """{row: why} of the peers that are not installed."""
+    return {row: why for case in cases
+            if rising(case["parameters"]) and case["parameters"]["size"] == size
+            for row, why in report.absent_rows(case)}
+
+
 def tables(cases):
     """Returns (title, heads, rows) of what the cases show together."""
     most, cpu, far = [], [], []
@@ -116,12 +123,18 @@ def tables(cases):
                          f"{best['parameters']['rate']:,}",
                          report.number(median(best, row, "server_error_percent")),
                          report.number(median(best, row, "own_error_percent")), "", ""])
-        (first, _), (second, _) = found.values()
-        most[-2][-2:] = [report.number(first / second), paper_ratio(size)]
+        if len(found) == 2:
+            (first, _), (second, _) = found.values()
+            most[-2][-2:] = [report.number(first / second), paper_ratio(size)]
+        most += [[report.size_name(size), row, why, *[""] * 5]
+                 for row, why in absent_of(cases, size).items()]
     for case in filter(lambda case: steady(case["parameters"]), cases):
         row = next(iter(case["runs"]))
-        found = report.ratio(case["runs"]["apache"], case["runs"][row], "cpu_us_per_request")
-        cpu.append([report.case_name(case), report.spread(found)])
+        if "apache" in case["runs"]:
+            found = report.ratio(case["runs"]["apache"], case["runs"][row], "cpu_us_per_request")
+            cpu.append([report.case_name(case), report.spread(found)])
+        else:
+            cpu.append([report.case_name(case), case["absent"]["apache"]])
     for case in filter(lambda case: rising(case["parameters"]), cases):
         for row, runs in case["runs"].items():
             usual = median(case, row, "requests_per_s")
@@ -152,11 +165,14 @@ def verdicts(cases):
     for size in sizes_of(cases):
         if size not in BARS:
             continue
-        (first, _), (second, _) = (found := saturation(cases, size)).values()
-        row = next(iter(found))
-        result.append((f"{report.size_name(size)}, a connection for each request: {row} / Apache,"
-                       f" the most replies/s (paper: TUX / Apache {paper_ratio(size)})",
-                       first / second, BARS[size], first / second >= BARS[size]))
+        found = saturation(cases, size)
+        text = (f"{report.size_name(size)}, a connection for each request: {next(iter(found))} /"
+                f" Apache, the most replies/s (paper: TUX / Apache {paper_ratio(size)})")
+        if len(found) == 2:
+            (first, _), (second, _) = found.values()
+            result.append(bars.at_least(text, first / second, BARS[size]))
+        else:
+            result.append((text, None, BARS[size], absent_of(cases, size)["apache"]))
     return result
 
 

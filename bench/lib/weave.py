@@ -20,6 +20,11 @@ import re
 
 from . import report
 from .process import Failure
+from .servers import NOT_INSTALLED
+
+class Absent(Exception):
+    """A figure of a peer that was not installed; what stands in its place."""
+
 
 TITLE = """\
 <!-- SPDX-License-Identifier: MIT -->
@@ -41,7 +46,8 @@ def markdown(heads, rows):
     """Makes a table; columns of figures, except the first, are right-aligned."""
     def figures(i):
         cells = [row[i] for row in rows if i and row[i]]
-        return bool(cells) and all(re.match(r"[-+(]?\d|-$", cell) for cell in cells)
+        return bool(cells) and all(re.match(r"[-+(]?\d|-$", cell) or cell.endswith(NOT_INSTALLED)
+                                   for cell in cells)
 
     lines = [heads, ["--:" if figures(i) else "---" for i in range(len(heads))], *rows]
     return "\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines)
@@ -77,12 +83,15 @@ def command(content):
     if content.get("skipped"):
         return f"Not measured: {content['skipped']}."
     facts, options = content["machine"], content["options"]
-    servers = {one["version"] for one in content["servers"].values()}
+    absent = content.get("absent", [])
+    servers = {one["version"] for name, one in content["servers"].items() if name not in absent}
     text = (f"`{content['command']}`, {content['date']}, {options['runs']} runs of"
             f" {options['seconds']} s; {facts['cpus']} x {facts['cpu_model']}, Linux"
             f" {facts['kernel']}, load {facts['load_average']:.2f} before.")
     if servers:
         text += " Servers: " + "; ".join(sorted(servers)) + "."
+    if absent:
+        text += f" Not installed: {', '.join(absent)}."
     disturbed = report.disturbances(content["cases"])
     if disturbed:
         text += f"\n\n**Disturbed**: {disturbed}."
@@ -105,6 +114,8 @@ def median(content, name, row, field, wanted):
     case = find_case(content, wanted, name)
     rows = {known.replace(" ", "-"): found for known, found in case["summary"].items()}
     found = rows.get(row, {}).get(field)
+    if row in case.get("absent", {}):
+        raise Absent(f"({row}: {case['absent'][row]})")
     if not found:
         raise Failure(f"sections/{name}.md: {row} has no {field}")
     return found["median"]
@@ -133,6 +144,8 @@ def section(text, content, name):
             return "(not measured)"
         try:
             return inline(content, name, match[1])
+        except Absent as absent:
+            return str(absent)
         except Failure:
             if content["options"].get("quick"):
                 return "(not measured)"  # --quick omits cases

@@ -278,16 +278,20 @@ def test_unknown_experiment_names_those_there_are():
 
 def test_all_names_every_missing_package_at_once(monkeypatch):
     monkeypatch.setattr(servers, "which", lambda name: None)
-    missing = servers.find_missing()
-    assert {"wrk", "h2o", "lighttpd", "gnuplot-nox", "apache2-bin"} <= set(missing)
-    assert len(missing) == len(set(missing))
+    monkeypatch.setattr(servers.os.path, "exists", lambda path: False)
+    missing, peers = servers.find_missing()
+    assert {"wrk", "gnuplot-nox", "libfcgi-dev"} <= set(missing)
+    assert set(peers) == {"h2o", "lighttpd", "lighttpd-mod-openssl", "apache2-bin", "nginx-light",
+                          "haproxy", "varnish"}
+    assert len([*missing, *peers]) == len({*missing, *peers})
 
 
 @pytest.mark.parametrize("file", ["bench/README.md", "tests/runner/suites.py"])
 def test_packages_are_named_where_they_are_installed(file):
     with open(os.path.join(os.path.dirname(BENCH), file), encoding="utf-8") as text:
         words = set(re.split(r"[\s\"|]+", text.read()))
-    packages = {*servers.PACKAGES.values(), *servers.FILES.values()} - {"gcc"}
+    packages = {name for some in (servers.PACKAGES, servers.PEERS, servers.FILES, servers.PEER_FILES)
+                for name in some.values()} - {"gcc"}
     assert packages <= words
 
 
@@ -301,7 +305,7 @@ sys.exit(sys.argv[1] == "bad")
 
 def test_all_goes_on_after_failures(monkeypatch, tmp_path, capfd):
     (tmp_path / "bench").write_text(FAKE)
-    monkeypatch.setattr(results, "find_missing", lambda: [])
+    monkeypatch.setattr(results, "find_missing", lambda: ([], ["h2o"]))
     monkeypatch.setattr(results, "LIMIT_SECONDS", 2)
     # Other children of this process are servers of other tests.
     monkeypatch.setattr(results.process, "end_all", lambda: None)
@@ -312,6 +316,7 @@ def test_all_goes_on_after_failures(monkeypatch, tmp_path, capfd):
     names = {name: types.SimpleNamespace(summary=name) for name in ("good", "bad", "slow", "last")}
     assert results.measure_all(options, str(tmp_path), names) == 1
     out, err = capfd.readouterr()
+    assert "peers without figures, because these packages are not installed: h2o\n" in out
     assert "== last (4 of 4) ==" in out and "slow: 2 s, FAILED: did not end in 2 s" in out
     assert "bad failed: status 1" in err and "last failed" not in err
     assert not os.path.exists(tmp_path / "results/bad.json")
@@ -321,10 +326,10 @@ def test_all_goes_on_after_failures(monkeypatch, tmp_path, capfd):
 
 
 def test_all_begins_with_what_is_missing(monkeypatch, tmp_path, capfd):
-    monkeypatch.setattr(results, "find_missing", lambda: ["h2o", "wrk"])
+    monkeypatch.setattr(results, "find_missing", lambda: (["wrk"], ["h2o"]))
     options = types.SimpleNamespace(results=str(tmp_path))
     assert results.measure_all(options, str(tmp_path), {}) == 1
-    assert "h2o wrk" in capfd.readouterr().err
+    assert "wrk h2o" in capfd.readouterr().err
 
 
 @pytest.mark.needs("gnuplot")

@@ -83,7 +83,7 @@ def test_figures_of_a_guest():
     assert figures == [(OFFLOAD, "static", "sweet-copy", 1024, 32919, 30792, 1),
                        (OFFLOAD, "idle", "", 0, -120, 0, 0)]
     one = context()
-    nic.add_cases(one, "6.1", "virtio", figures)
+    nic.add_cases(one, "6.1", "virtio", figures, {})
     (case,) = one.cases
     assert case["runs"] == {"sweet-copy": [
         {nic.FIELD: 32919, "client_instructions": 30792, "retransmitted": 1}]}
@@ -94,7 +94,7 @@ def test_figures_of_a_guest():
 def test_tables_compare_with_the_best_peer(capsys):
     one = context()
     nic.add_cases(one, "6.1", "virtio", [(OFFLOAD, "static", row, 1024, count, 1, 0) for row, count
-                                         in (("sweet", 4000), ("nginx", 5000), ("h2o", 8000))])
+                                         in (("sweet", 4000), ("nginx", 5000), ("h2o", 8000))], {})
     nic.tell(one)
     content = {"cases": one.cases, "tables": one.tables, "columns": None}
     assert "| offload, MTU 1500 | 1 KB | 4,000 (0.80) | 5,000 (1.00) | 8,000 (1.60) |" \
