@@ -58,7 +58,8 @@ bench_handshakes_SOURCES = bench/load/handshakes.c \
 	bench/load/client-histogram.c bench/load/client-histogram.h
 bench_handshakes_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS)
 bench_handshakes_LDADD = $(OPENSSL_LIBS)
-EXTRA_DIST += bench/lib/certificates.py bench/lib/http2.py bench/lib/tls.py bench/sections/tls.md
+EXTRA_DIST += bench/lib/certificates.py bench/lib/groups.py bench/lib/http2.py bench/lib/tls.py \
+	bench/sections/groups.md bench/sections/tls.md
 
 # The wide-area link of "bench architectures".
 if SWEET

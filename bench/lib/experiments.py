@@ -8,8 +8,8 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, compress, dynamic, fixed, idle, kernel, large,
-               latency, library, load, nic, packets, pipe, plot, process, proxy, reads,
+from . import (architectures, breakdown, checksum, compress, dynamic, fixed, groups, idle, kernel,
+               large, latency, library, load, nic, packets, pipe, plot, process, proxy, reads,
                reload, replacement, report, rules, scaling, sendfile, slow, specweb, surge, tls,
                tracereplay, tux)
 from .process import Failure
@@ -218,6 +218,13 @@ def many_rules(context):
             compress)
 def compressed_text(context):
     compress.measure(context)
+
+
+@experiment("groups", report.print_ratios,
+            "full handshakes of TLS by the group of their key exchange: X25519, X25519MLKEM768",
+            groups)
+def groups_of_handshakes(context):
+    groups.measure(context)
 
 
 @experiment("dynamic", dynamic.print_bars,

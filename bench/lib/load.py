@@ -20,7 +20,7 @@ import tempfile
 
 from . import process
 from .process import Failure
-from .servers import find_built, find_program, http_connection
+from .servers import NO_GROUP, find_built, find_program, http_connection
 
 GRACE_SECONDS = 20
 SOON_SECONDS = 2
@@ -318,17 +318,17 @@ class Handshakes:
     """bench/handshakes on one CPU: connections for one handshake and one request each, some at a
     time; the client checks that each is full, or resumed, as it should be."""
 
-    def __init__(self, context, connections, size, path, resume=False):
+    UNKNOWN = 3  # its status if its OpenSSL does not know the group
+
+    def __init__(self, context, connections, size, path, resume=False, group="X25519"):
         self.program = find_built(context.build, "bench", "handshakes")
+        self.group = group
         self.cpu, self.connections, self.size, self.path = (context.client_cpu, connections, size,
                                                             path)
         self.resume = ["--resume"] if resume else []
 
     def run(self, server, seconds):
-        argv = [self.program, "--connections", str(self.connections), "--seconds", str(seconds),
-                "--cipher", server.tls.cipher, *self.resume, f"{server.address}:{server.port}",
-                self.path, str(self.size)]
-        output, status = run_program(server.name, argv, self.cpu, seconds)
+        output, status = self.call(server, seconds, "--connections", str(self.connections))
         line = re.search(r"^bench (.*)$", output, re.M)
         if status or not line:
             raise Failure(f"{server.name}: handshakes ended with status {status}:\n{output}")
@@ -336,6 +336,21 @@ class Handshakes:
         if not figures["requests"]:
             raise Failure(f"{server.name}: no handshake succeeded:\n{output}")
         return figures
+
+
+    def call(self, server, seconds, *options):
+        argv = [self.program, "--seconds", str(seconds), "--cipher", server.tls.cipher,
+                "--group", self.group, *options, *self.resume, f"{server.address}:{server.port}",
+                self.path, str(self.size)]
+        return run_program(server.name, argv, self.cpu, seconds)
+
+    def lacks(self, server):
+        """Returns why there is no handshake with this server and the group, or ""."""
+        output, status = self.call(server, 1, "--requests", "1")
+        library = re.search(r"^handshakes: (.*) knows no group ", output, re.M)
+        if status == self.UNKNOWN and library:
+            return f"{NO_GROUP} {self.group} in {library[1]}"
+        return f"{NO_GROUP} {self.group}" if status else ""
 
 
 def write_list(path, requests):

@@ -172,8 +172,10 @@ def file_name(experiment, plot, panel):
 
 def lacking(cases):
     """What a title says of the rows that have no line."""
-    absent = {row: why for case in cases for row, why in report.absent_rows(case)}
-    return "".join(f"; {row}: {why}" for row, why in absent.items())
+    rows = {}
+    for row, why in dict.fromkeys(one for case in cases for one in report.absent_rows(case)):
+        rows.setdefault(why, []).append(row)
+    return "".join(f"; {why}: {', '.join(names)}" for why, names in rows.items())
 
 
 def draw(directory, experiment, plots, cases):

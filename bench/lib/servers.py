@@ -14,7 +14,9 @@ from . import process
 from .process import Failure
 
 SWEET_WORKERS = 2
+# What rows without figures say.
 NOT_INSTALLED = "not installed"
+NO_GROUP = "no group"  # a name follows
 # What the experiments need from Debian: the program, and its package.
 PACKAGES = {"wrk": "wrk", "cc": "gcc", "h2load": "nghttp2-client", "httperf": "httperf",
             "gnuplot": "gnuplot-nox", "valgrind": "valgrind", "tcpdump": "tcpdump",

@@ -20,10 +20,10 @@ import re
 
 from . import report
 from .process import Failure
-from .servers import NOT_INSTALLED
+from .servers import NO_GROUP, NOT_INSTALLED
 
 class Absent(Exception):
-    """A figure of a peer that was not installed; what stands in its place."""
+    """A figure of a row that has none; what stands in its place."""
 
 
 TITLE = """\
@@ -46,7 +46,7 @@ def markdown(heads, rows):
     """Makes a table; columns of figures, except the first, are right-aligned."""
     def figures(i):
         cells = [row[i] for row in rows if i and row[i]]
-        return bool(cells) and all(re.match(r"[-+(]?\d|-$", cell) or cell.endswith(NOT_INSTALLED)
+        return bool(cells) and all(re.match(rf"[-+(]?\d|-$|.*{NOT_INSTALLED}$|{NO_GROUP} ", cell)
                                    for cell in cells)
 
     lines = [heads, ["--:" if figures(i) else "---" for i in range(len(heads))], *rows]

@@ -4,7 +4,7 @@
  * 1.3, full or resumed by a ticket, and one request.
  *
  * Everything that is agreed is checked, since a server that resumes nothing, or chooses another
- * cipher, is measured for something else.  A connection ends in order: the client says that it
+ * cipher, is measured for something else; of groups the client offers only one.  A connection ends in order: the client says that it
  * sends nothing more, and waits until the server has closed.  The first error ends the program.
  * One thread; it prints one line.
  */
@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -36,7 +37,7 @@
 #define TIMEOUT_MS 10000 /* without any event */
 #define REQUEST_MAX 1024
 #define BUFFER 16384
-#define GROUP "X25519"
+#define UNKNOWN_GROUP 3 /* exit status */
 
 static const char usage[] =
 	"usage: handshakes [OPTION]... ADDRESS:PORT PATH BYTES\n"
@@ -46,9 +47,10 @@ static const char usage[] =
 	"  --resume         by the latest ticket; only the first handshake is full\n"
 	"  --cipher NAME    the only one that the client offers\n"
 	"                   (TLS_AES_128_GCM_SHA256)\n"
+	"  --group NAME     of the key exchange, the only one that it offers (X25519)\n"
 	"BYTES is the length of the body.  Prints one line of NAME=NUMBER; times in\n"
 	"microseconds, from the start of connect() to the end of the response.  Exit status\n"
-	"0: everything was as it should be.\n";
+	"0: everything was as it should be; 3: the library does not know the group.\n";
 
 enum state {
 	SHAKING,
@@ -71,11 +73,12 @@ static struct {
 	uint64_t bytes;
 	uint64_t connections, requests, duration;
 	bool resume;
-	const char *cipher;
+	const char *cipher, *group;
 } settings = {.connections = 1,
 	      .requests = UINT64_MAX,
 	      .duration = SECOND,
-	      .cipher = "TLS_AES_128_GCM_SHA256"};
+	      .cipher = "TLS_AES_128_GCM_SHA256",
+	      .group = "X25519"};
 
 static struct {
 	SSL_CTX *context;
@@ -322,8 +325,16 @@ static bool set_up(void)
 		SSL_CTX_sess_set_new_cb(context, new_session);
 	}
 	return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) &&
-	       SSL_CTX_set_ciphersuites(context, settings.cipher) &&
-	       SSL_CTX_set1_groups_list(context, GROUP);
+	       SSL_CTX_set_ciphersuites(context, settings.cipher);
+}
+
+static void choose_group(void)
+{
+	if (SSL_CTX_set1_groups_list(load.context, settings.group))
+		return;
+	fprintf(stderr, "handshakes: OpenSSL %s knows no group %s\n",
+		OpenSSL_version(OPENSSL_VERSION_STRING), settings.group);
+	exit(UNKNOWN_GROUP);
 }
 
 /* --- the command line ----------------------------------------------------------------------- */
@@ -375,6 +386,9 @@ static bool read_option(int name, const char *text)
 	case 'C':
 		settings.cipher = text;
 		return true;
+	case 'g':
+		settings.group = text;
+		return true;
 	default:
 		return false;
 	}
@@ -388,6 +402,7 @@ static bool read_command(int argc, char **argv)
 		{"requests", required_argument, NULL, 'n'},
 		{"resume", no_argument, NULL, 'r'},
 		{"cipher", required_argument, NULL, 'C'},
+		{"group", required_argument, NULL, 'g'},
 		{NULL, 0, NULL, 0},
 	};
 	int name;
@@ -412,6 +427,7 @@ int main(int argc, char **argv)
 	}
 	if (!set_up())
 		fail("OpenSSL");
+	choose_group();
 	run();
 	printf("bench requests=%llu bytes=%llu duration=%llu p50=%llu p99=%llu\n",
 	       (unsigned long long)load.finished,

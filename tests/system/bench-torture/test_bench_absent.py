@@ -114,7 +114,7 @@ def test_experiment_without_any_peer(lacking, context, tmp_path, capsys):
 
 def test_plots_name_the_rows_without_a_line():
     cases = [absent_case({"size": size}, ["h2o"], sweet=[10], nginx=[20]) for size in (KB, MB)]
-    assert plot.lacking(cases) == "; h2o: not installed"
+    assert plot.lacking(cases) == "; not installed: h2o"
     script = plot.script(plot.USUAL[0], cases, "a title", "/x.svg")
     assert "'nginx'" in script and "h2o" not in script
     assert plot.lacking([costs({"size": KB}, sweet=[1])]) == ""

@@ -22,7 +22,8 @@ from server import SCALE, TIMEOUT, UNDER
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import certificates, h2o, http2, idle, load, nginx  # noqa: E402
+from lib import (certificates, groups, h2o, http2, idle, load, nginx, sanity,  # noqa: E402
+                 weave)
 from lib.experiments import EXPERIMENTS  # noqa: E402
 from lib.process import Failure  # noqa: E402
 from test_bench_bars import costs, outcomes  # noqa: E402
@@ -107,6 +108,47 @@ def test_handshakes_are_counted(tls, kind, options):
                           *options))
     assert (got["requests"], got["bytes"]) == (count, count * SIZE)
     assert 0 < got["p50"] <= got["p99"]
+
+
+@pytest.mark.parametrize("group", ["P-256", "X25519", "X25519MLKEM768"])
+def test_group_is_the_clients(tls, group):
+    """Each server has it if its library does, which is the client's, too."""
+    with null_server(tls) as port:
+        done = run(port, "--requests", 3, "--group", group)
+    if group == "X25519MLKEM768" and done.returncode == 3:
+        assert re.fullmatch(r"handshakes: OpenSSL [\d.]+ knows no group X25519MLKEM768\n", done.stderr)
+        assert not done.stdout
+    else:
+        assert figures(done)["requests"] == 3
+
+
+def test_rows_of_groups(tls):
+    """A server that has not the client's group, or a library that does not know it, keeps its row."""
+    context = types.SimpleNamespace(build=os.environ["builddir"], client_cpu=min(os.sched_getaffinity(0)))
+    with null_server(tls) as port:
+        server = types.SimpleNamespace(name="nginx", tls=tls, address="127.0.0.1", port=port, absent="")
+        for group, words in (("X25519", ""), ("NoSuchGroup", "no group NoSuchGroup in OpenSSL "),
+                             # Not with TLS 1.3.
+                             ("secp192r1", "no group secp192r1")):
+            client = load.Handshakes(context, 1, SIZE, "/", group=group)
+            row = groups.row(server, client)
+            assert row.name == "nginx" and row.server.absent.startswith(words)
+            assert bool(row.server.absent) == bool(words)
+        server.name = "sweet"
+        with pytest.raises(Failure, match="^sweet: no group secp192r1, which the library has$"):
+            groups.row(server, client)
+
+
+def test_case_of_a_group_that_the_library_does_not_know():
+    absent = dict.fromkeys(("sweet", "sweet-again", "nginx", "null-tls"), "no group G in OpenSSL 3.0.1")
+    cases = [costs({"group": "X25519"}, **{name: [10] for name in absent}),
+             {"parameters": {"group": "G"}, "runs": {}, "absent": absent}]
+    verdicts = EXPERIMENTS["groups"].verdicts(cases)
+    assert [text for text, *_ in verdicts] == ["CPU time, best peer (nginx) : SWEET, X25519",
+                                              "CPU time, SWEET again : SWEET, X25519"]
+    assert list(sanity.bad_cases(cases)) == []
+    assert "| G | nginx | no group G in OpenSSL 3.0.1 |" in weave.tables(
+        {"cases": cases, "tables": [], "columns": groups.COLUMNS})
 
 
 def test_time_ends_it(tls):
