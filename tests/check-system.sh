@@ -13,7 +13,7 @@
 # SWEET_OVER, tls or h2: what clients and servers speak where tests do not choose.
 # Arguments go to pytest: files and tests, instead of all; what
 # tests/system/support/selection.py knows, such as --backends=epoll.
-# Exit status: pytest's; 77 when pytest, curl or wrk is missing.
+# Exit status: pytest's; 77 when pytest, curl, wrk or the program of SWEET_UNDER is missing.
 
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 export srcdir
@@ -34,6 +34,8 @@ $python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
 [ "$SWEET_OVER" != h2 ] || $python -c 'import h2' 2>/dev/null || missing hyper-h2 python3-h2
 command -v curl >/dev/null || missing curl curl
 command -v wrk >/dev/null || missing wrk wrk
+under=${SWEET_UNDER%% *}
+[ -z "$under" ] || command -v "$under" >/dev/null || missing "$under" "$under"
 for program in sweet/sweet nabcctl/nabcctl cgi-examples/generate \
 	cgi-examples/cached-report cgi-examples/template cgi-examples/upload tests/system/deny-io-uring \
 	tests/system/worker-obey tests/system/worker-stream \

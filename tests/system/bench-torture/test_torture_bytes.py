@@ -165,6 +165,7 @@ def test_wrong_answers(spoil, why):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network devices")
 @pytest.mark.thorough
+@pytest.mark.needs("ip")
 def test_bytes_spoiled_on_the_link():
     """The whole stage, and a link whose checksums do not tell."""
     done = subprocess.run([sys.executable, TORTURE, "--build", BUILD, "--seconds", "20",

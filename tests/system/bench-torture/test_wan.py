@@ -24,6 +24,7 @@ from lib.wan import SERVER, Wan  # noqa: E402
 
 pytestmark = [
     pytest.mark.bench,
+    pytest.mark.needs("ip"),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network devices"),
 ]
 WAN = os.path.join(BUILD, "bench", "wan")

@@ -107,7 +107,8 @@ def test_something_is_printed():
 def with_marks(title):
     """Requirements of its commands besides the built programs."""
     links_libfcgi = any("-lfcgi" in command for command, _ in sections()[title])
-    return pytest.param(title, marks=pytest.mark.needs("spawn-fcgi") if links_libfcgi else ())
+    needs = pytest.mark.needs("fcgiapp.h", "spawn-fcgi")
+    return pytest.param(title, marks=needs if links_libfcgi else ())
 
 
 @pytest.mark.parametrize("title", map(with_marks, sections()))

@@ -9,13 +9,13 @@ import socket
 
 import pytest
 
-import http2
 import tls
 from client import Client, fetch
 from collector import INTERNAL, OK, Collector
 from files import write
 from ports import free_port
 from server import refuses, running
+from streams import http2, needs_h2
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 LATER = b"503 Service Unavailable"
@@ -132,6 +132,7 @@ def test_hostile(folder, collector):
     assert second["attributes"]["user_agent.original"].endswith("\"\\u0000")
 
 
+@needs_h2
 def test_http2(folder, collector):
     configure(folder, f"trace-export={collector.url}\n{NONE}")
     options = [*tls.options(), "--config", folder / "sweet.conf"]

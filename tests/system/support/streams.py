@@ -17,7 +17,7 @@ try:
     import h2.settings
     import http2
 except ImportError:
-    h2 = None
+    h2 = http2 = None
 
 needs_h2 = pytest.mark.skipif(not h2, reason="python3-h2 is missing; on Debian: "
                                              "apt-get install python3-h2")

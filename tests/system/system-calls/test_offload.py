@@ -17,7 +17,7 @@ from lib import netns  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces"),
-    pytest.mark.needs("ethtool"),
+    pytest.mark.needs("ethtool", "ip"),
 ]
 NABCCTL = os.path.join(BUILD, "nabcctl", "nabcctl")
 SIZES = (100 << 10, 1 << 20)

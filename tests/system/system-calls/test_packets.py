@@ -13,7 +13,7 @@ from lib import packets  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces"),
-    pytest.mark.needs("tcpdump"),
+    pytest.mark.needs("ip", "tcpdump"),
 ]
 
 

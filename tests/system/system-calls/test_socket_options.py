@@ -144,6 +144,7 @@ def test_reload_changes_what_listens(start, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces")
+@pytest.mark.needs("ip")
 def test_fastopen_warns_of_a_system_that_forbids_it(root):
     with netns.Pair() as pair:
         for allowed in (1, 2, 3):
