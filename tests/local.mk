@@ -1342,11 +1342,14 @@ analyze:
 # Programs of others, partly from PyPI; no part of make check.
 EXTRA_DIST += tests/tls-proofs/proof.py tests/tls-proofs/testssl.py tests/tls-proofs/sslyze.py \
 	tests/tls-proofs/fuzzer.py tests/tls-proofs/fuzzer.txt
-EXTRA_DIST += tests/README.md tests/again tests/bare build-aux/chroot.py tests/open-view.sh tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
+EXTRA_DIST += tests/README.md tests/again tests/bare tests/without build-aux/chroot.py tests/open-view.sh \
+	tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
 	tests/check-bench.sh tests/check-configure.sh tests/check-dist.sh tests/check-install.sh tests/check-library.sh
 EXTRA_DIST += \
+	tests/runner/alone.py \
 	tests/runner/conftest.py \
 	tests/runner/estimates.py \
+	tests/runner/hide.py \
 	tests/runner/load.py \
 	tests/runner/main.py \
 	tests/runner/pool.py \
@@ -1360,7 +1363,8 @@ EXTRA_DIST += \
 	tests/runner/test_selection.py \
 	tests/runner/test_steps.py \
 	tests/runner/test_suites.py \
-	tests/runner/test_tier_path.py
+	tests/runner/test_tier_path.py \
+	tests/runner/test_without.py
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/valgrind.supp \

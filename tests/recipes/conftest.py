@@ -42,7 +42,7 @@ def namespaces():
     try:
         namespace.enter()
     except OSError as error:
-        pytest.skip(f"no mounts and network of its own here: {error}")
+        pytest.skip(f"no mounts and network of its own here: {error.strerror}")
 
 
 @pytest.fixture(scope="module")

@@ -314,8 +314,6 @@ def packages_of_build(top):
 
 def only_packages(context, name, packages):
     """The environment of tests that shall find the programs of these packages and of no others."""
-    # Of "A|B" one is installed.
-    packages = [one for words in packages for one in words.split("|")]
     path = tier_path.make(os.path.join(context.logs, name), packages)
     return {"PATH": path, "NABC_ONLY_PATH": "1"} if path else {}
 
@@ -323,9 +321,7 @@ def only_packages(context, name, packages):
 def of_first_tier(make):
     """The suite sees only what the first tier installs."""
     def jobs(context, suite):
-        packages = packages_of_build(context.top)
-        for one in SUITES:
-            packages += one.packages.split() if QUICK in one.tiers else []
+        packages = [*packages_of_build(context.top), *sorted(packages_of(QUICK))]
         found = only_packages(context, "programs", packages)
         for job in make(context, suite):
             job.environment = {**job.environment, **found}
@@ -348,6 +344,73 @@ def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, w
                 environment={**system_environment(context, tree), **environment},
                 results=os.path.join(context.logs, f"{suite.name}:{name}.json"))
     return make
+
+
+# --- without packages --------------------------------------------------------------------
+
+
+def packages_of(*tiers):
+    """The packages of the suites of these tiers."""
+    return {one for suite in SUITES if set(suite.tiers) & set(tiers)
+            for words in suite.packages.split() for one in words.split("|") if one}
+
+
+def hidden(context, job, name, *packages):
+    """The job as if packages were not installed."""
+    job.command = [context.script("tests", "without"), *packages, "--", *job.command]
+    job.suite, _, _ = name.partition("/")
+    job.name, job.log = name, os.path.join(context.logs, name.replace("/", ":") + ".log")
+    job.results = job.results and job.log.removesuffix(".log") + ".json"
+    return job
+
+
+def naming(context, package):
+    """Returns the files of system tests whose marks can name the package."""
+    from tools import PACKAGES
+    names = [name for name, one in PACKAGES.items() if one == package]
+    texts = ((path, report.text_of(path)) for path in system_files(context.script("tests")))
+    return [path for path, text in texts
+            if "mark.needs(" in text and any(f'"{name}"' in text for name in names)]
+
+
+def says(job, package):
+    """Whether the script of a check names the package."""
+    return any(re.search(rf"\b{re.escape(package)}\b", report.text_of(word)) for word in job.command
+               if os.path.basename(word).startswith("check-"))
+
+
+def without(context, suite):
+    """Without each package of the second tier: the tests whose marks name it, and the suites that
+    want it.  Then each test with its packages alone: what its marks do not name may be missing."""
+    more = {"after": built("build"), "weight": SYSTEM_WEIGHT}
+    for package in sorted(packages_of(MORE)):
+        name = f"{suite.name}/{package}"
+        files = naming(context, package)
+        if files or package in HARNESS:
+            command = in_tree(context, "build", context.script("tests", "check-system.sh"),
+                              "--backends=first,none", f"--lacking={package}", *files)
+            yield hidden(context, context.job(
+                suite, package, command, environment=system_environment(context, "build"),
+                results="json", **more), name, package)
+        for other in SUITES:
+            if other.name in WITHOUT and package in re.split(r"[ |]", other.packages):
+                for job in other.jobs(context, other):
+                    if other.jobs is not checks or says(job, package):
+                        words = dict.fromkeys([name, *job.name.split("/")])
+                        yield hidden(context, job, "-".join(words), package)
+    for name, files, part, seconds in bundles(context, 1, "needs"):
+        yield context.job(
+            suite, f"alone-{name}",
+            in_tree(context, "build", sys.executable, context.script("tests", "runner", "alone.py"),
+                    "--backends=first,none", *([f"--slice={part}"] if part else []), *files),
+            rank=seconds, environment=system_environment(context, "build"),
+            results=os.path.join(context.logs, f"{suite.name}:alone-{name}.json"), **more)
+
+
+def without_any(context, suite):
+    """All others, without any package of the first two tiers but HARNESS."""
+    for job in system("build", "first,none", marks="not needs")(context, suite):
+        yield hidden(context, job, job.name, "--all-but")
 
 
 # --- recipes -----------------------------------------------------------------------------
@@ -424,6 +487,9 @@ def tls_proofs(context, suite):
                           environment={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
+# The other suites that run without each of their packages.
+WITHOUT = {"checks", "runner", "valgrind-main", "kernel-main", "analyze", "includes"}
+
 QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1|libelf1t64 "
         "qemu-system-x86 xz-utils")
 PEERS = ("apache2-bin ethtool gnuplot-nox h2o| haproxy httperf iproute2 libc6-dbg libfcgi-dev "
@@ -433,6 +499,7 @@ PEERS = ("apache2-bin ethtool gnuplot-nox h2o| haproxy httperf iproute2 libc6-db
 SYSTEM = ("apache2-utils brotli curl ethtool iproute2 libfcgi-dev media-types nghttp2-client openssl "
           "python3-h2 python3-pytest python3-wsproto spawn-fcgi tcpdump wrk zstd")
 NOT_BENCH = "not bench"
+HARNESS = ("curl", "python3-pytest", "wrk")  # without these check-system.sh runs no test
 
 
 def packages_of_recipes():
@@ -486,6 +553,7 @@ SUITES = [
           system("build", "first,none", marks="thorough"), SYSTEM),
     Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
           system("build", "first,none", marks="needs"), programs_of_others()),
+    Suite("without", (MORE, ALL), "each package of this tier is missing, and no test fails", without),
     Suite("analyze", (MORE, ALL), "gcc -fanalyzer, cppcheck and clang: nothing but what is explained",
           script("tests/check-analysis.sh", weight=2), "clang cppcheck", trees=()),
     Suite("includes", (MORE, ALL), "tests and benchmarks include what they use", includes, "iwyu",
@@ -523,6 +591,7 @@ SUITES = [
           "clang libclang-rt-dev", deadline=3000),
     Suite("tsan-no-uring", (ALL,), "the same where io_uring is refused",
           system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), trees=("build-tsan",)),
+    Suite("without-any", (ALL,), "the whole server where all these packages are missing", without_any),
     Suite("tls-proofs", (ALL,), "TLS as testssl.sh, sslyze and tlsfuzzer see it", tls_proofs,
           "nginx-light openssl python3-venv testssl.sh", deadline=900),
     Suite("bench", (ALL,), "whether each experiment runs, not how fast",
@@ -536,3 +605,8 @@ SUITES = [
     Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,
           packages_of_recipes(), deadline=900),
 ]
+for one in SUITES:
+    if one.name == "without":
+        # It hides those of its tier one by one.
+        one.packages = " ".join(sorted({words for suite in SUITES if MORE in suite.tiers
+                                        for words in suite.packages.split()}))

@@ -25,7 +25,8 @@ class Item:
 
 class Config:
     def __init__(self, **options):
-        self.options = {"backends": None, "thin": False, "slice": None, **options}
+        self.options = {"backends": None, "thin": False, "slice": None, "lacking": None,
+                        "needing": None, "list_needs": None, **options}
 
     def getoption(self, name):
         return self.options[name]
@@ -98,13 +99,14 @@ def test_slices_are_all_of_it():
         choose(slice="5/4")
 
 
-def run(folder, text, **environment):
+def run(folder, text, *options, **environment):
     """A test beside the conftest of the system tests."""
     for name in ("conftest.py", "support"):
-        os.symlink(os.path.join(SYSTEM, name), folder / name)
+        if not os.path.lexists(folder / name):
+            os.symlink(os.path.join(SYSTEM, name), folder / name)
     (folder / "test_it.py").write_text("import pytest\n" + text)
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), *options],
         capture_output=True, text=True, timeout=120,
         env={**os.environ, "NABC_RESULTS": str(folder / "results"), **environment})
 
@@ -156,6 +158,51 @@ def test_it(never): pass
     if not os.path.exists("/usr/sbin/nginx"):
         assert row["outcome"] == "skipped"
         assert row["reason"] == "nginx is missing; on Debian: apt-get install nginx-light"
+
+
+# sh, because each system has it, stands for a program of the package.
+NEEDS = """
+import tools
+tools.PACKAGES.update({"none-a": "package-a", "none-b": "package-b", "sh": "package-sh"})
+pytestmark = [pytest.mark.needs("none-a")] if MARKED else []
+@pytest.mark.needs("sh")
+def test_sh(): pass
+@pytest.mark.needs("none-b", "sh")
+def test_two(): pass
+def test_plain(): pass
+"""
+
+
+def outcomes(folder, text, *options):
+    if os.path.exists(folder / "results"):
+        os.remove(folder / "results")
+    done = run(folder, text, *options)
+    return {row["test"].rpartition("::")[2]: (row["outcome"], row["reason"])
+            for row in rows(folder) if "test" in row}, done.returncode
+
+
+def test_needing(tmp_path):
+    """The tests of each line of --list-needs are all tests that need something."""
+    plain, marked = NEEDS.replace("MARKED", "False"), NEEDS.replace("MARKED", "True")
+    list_needs = f"--list-needs={tmp_path}/needs"
+    assert outcomes(tmp_path, plain, list_needs) == ({}, 0)
+    assert (tmp_path / "needs").read_text() == "package-b,package-sh\npackage-sh\n"
+    assert outcomes(tmp_path, marked, list_needs) == ({}, 0)
+    assert (tmp_path / "needs").read_text() == \
+        "package-a\npackage-a,package-b,package-sh\npackage-a,package-sh\n"
+    assert outcomes(tmp_path, plain, "--needing=package-sh") == ({"test_sh": ("passed", "")}, 0)
+    lacks = ("skipped", "none-b is missing; on Debian: apt-get install package-b")
+    assert outcomes(tmp_path, plain, "--needing=package-sh,package-b") == ({"test_two": lacks}, 0)
+    assert outcomes(tmp_path, plain, "--needing=package-a") == ({}, 0)
+
+
+def test_lacking(tmp_path):
+    plain = NEEDS.replace("MARKED", "False")
+    lacks = ("skipped", "none-b is missing; on Debian: apt-get install package-b")
+    assert outcomes(tmp_path, plain, "--lacking=package-b") == ({"test_two": lacks}, 0)
+    found, status = outcomes(tmp_path, plain, "--lacking=package-sh")
+    said = ("failed", "package-sh is said to be missing, and sh is found")
+    assert found == {"test_sh": said, "test_two": said} and status == 1
 
 
 def test_what_is_said_of_a_failure(tmp_path):

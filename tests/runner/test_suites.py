@@ -110,6 +110,33 @@ def test_every_file_is_in_one_bundle(context, monkeypatch, slice_):
         assert found == [""] or found == [f"{number}/{count}" for number in range(1, count + 1)]
 
 
+def jobs_of(context, name):
+    (suite,) = (suite for suite in suites.SUITES if suite.name == name)
+    return list(suite.jobs(context, suite))
+
+
+def test_each_package_of_the_second_tier_is_hidden(context):
+    hidden = {word for job in jobs_of(context, "without") if "--" in job.command
+              for word in job.command[1:job.command.index("--")]}
+    # No mark names these; the tests that use them are in without-any.
+    assert suites.packages_of(suites.MORE) - hidden == {"media-types", "python3-h2", "python3-wsproto"}
+
+
+def test_each_test_that_needs_something_runs_with_it_alone(context):
+    alone = [word for job in jobs_of(context, "without") if "/alone-" in job.name
+             for word in job.command if os.path.basename(word).startswith("test_")]
+    marked = [path for path in suites.system_files(os.path.join(TOP, "tests"))
+              if "mark.needs(" in suites.report.text_of(path)]
+    assert set(alone) == set(marked)
+
+
+def test_all_others_run_without_any_package(context):
+    jobs = jobs_of(context, "without-any")
+    assert all(job.command[1:3] == ["--all-but", "--"] and "not needs" in job.command for job in jobs)
+    files = {word for job in jobs for word in job.command if os.path.basename(word).startswith("test_")}
+    assert files == set(suites.system_files(os.path.join(TOP, "tests")))
+
+
 def test_release_has_every_system_test():
     """make distcheck also detects a missing file, in the tier that runs least often."""
     named = set()

@@ -4,6 +4,7 @@ system tests with the packages that it installs, so that a test that needs anoth
 does not say so, fails on a machine where everything is installed as it does on a bare one.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ def names(field):
         yield [re.match(r"\s*([a-z0-9.+-]+)", one)[1] for one in group.split("|")]
 
 
+@functools.cache
 def installed():
     """Returns ({package: [alternatives, ...] that it needs}, {virtual package: one that provides
     it}, packages of each system)."""
@@ -38,11 +40,11 @@ def installed():
     return needs, provided, base
 
 
-def closure(wanted):
+def closure(wanted, base=None):
     """Returns the installed packages among the wanted ones, those that they need, and those that
-    each system has."""
-    needs, provided, base = installed()
-    found, left = set(), [*base, *wanted]
+    each system has, or those of base instead."""
+    needs, provided, every = installed()
+    found, left = set(), [*(every if base is None else base), *wanted]
     while left:
         package = left.pop()
         package = package if package in needs else provided.get(package)

@@ -54,6 +54,10 @@ def pytest_sessionfinish(session, exitstatus):
 def pytest_runtest_setup(item):
     """Runs before any fixture, which may start a missing program."""
     postmortem.forget()
+    package = item.config.getoption("lacking")
+    found = package and selection.found_of(item, package)
+    if found:
+        pytest.fail(f"{package} is said to be missing, and {', '.join(found)} is found", pytrace=False)
     lacks = selection.lacking(item)
     if lacks:
         pytest.skip(lacks)

@@ -11,6 +11,7 @@ import subprocess
 
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MNT_DETACH = 2
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -22,9 +23,9 @@ def call(name, *arguments):
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
-def mount(source, target, kind, flags):
+def mount(source, target, kind, flags, data=None):
     call("mount", os.fsencode(source), os.fsencode(target), kind and kind.encode(),
-         ctypes.c_ulong(flags), None)
+         ctypes.c_ulong(flags), data and os.fsencode(data))
 
 
 def enter():

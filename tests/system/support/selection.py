@@ -27,6 +27,12 @@ OPTIONS = [
      "backends in turn, and with the first of its other parameters"}),
     ("--slice", {"metavar": "N/M", "help": "the Nth of M slices of the tests"}),
     ("--shuffle", {"metavar": "SEED", "help": "in an order that SEED decides"}),
+    ("--lacking", {"metavar": "PACKAGE", "help": "only tests that need a program of this Debian package, "
+     "which is not there: they must be skipped"}),
+    ("--needing", {"metavar": "LIST", "help": "only tests that need programs of these Debian packages "
+     "and of no others"}),
+    ("--list-needs", {"metavar": "FILE", "help": "writes to FILE a line for --needing for each set of "
+     "packages, and runs no test"}),
 ]
 MARKS = [
     "needs(program, ...): skipped without these programs of others",
@@ -119,13 +125,36 @@ def choose(config, items):
         kept = one_of_each(kept)
     if option("slice"):
         kept = slice_of(kept, *map(int, option("slice").split("/")))
+    if option("lacking"):
+        kept = [item for item in kept if option("lacking") in packages_of(item)]
+    if option("needing"):
+        kept = [item for item in kept if packages_of(item) == set(option("needing").split(","))]
+    if option("list_needs"):
+        with open(option("list_needs"), "w") as file:
+            file.writelines(sorted({",".join(sorted(packages_of(item))) + "\n" for item in kept} - {"\n"}))
+        return []
     return kept
+
+
+def needs_of(item):
+    """Returns the programs that a test needs."""
+    return [name for mark in item.iter_markers("needs") for name in mark.args]
+
+
+def packages_of(item):
+    """Returns the Debian packages that a test needs; a program that Debian does not have counts as
+    one."""
+    return {tools.PACKAGES.get(name, name) for name in needs_of(item)}
 
 
 def lacking(item):
     """Returns a line that names the program that a test lacks, or nothing."""
-    for mark in item.iter_markers("needs"):
-        for name in mark.args:
-            if not tools.find(name):
-                return tools.missing(name)
+    for name in needs_of(item):
+        if not tools.find(name):
+            return tools.missing(name)
     return ""
+
+
+def found_of(item, package):
+    """Returns the programs of a package that a test needs and finds."""
+    return [name for name in needs_of(item) if tools.PACKAGES.get(name) == package and tools.find(name)]
