@@ -4,6 +4,7 @@
 What is answered in another way on purpose stands in ON_PURPOSE with the reason.  What nginx responds
 is in nginx-responses.json, so that SWEET is tested where there is no nginx; where there is one,
 test_recorded compares it with the file, and writes the file if NABC_RECORD is in the environment.
+nginx 1.22 (Debian 12) and 1.26 (Debian 13) write the same file.
 """
 
 import email.utils
