@@ -6,7 +6,7 @@ noinst_PROGRAMS += bench/library
 endif
 bench_library_SOURCES = bench/library.c bench/library.h bench/library-handover.c \
 	bench/library-lookup.c bench/library-threads.c
-bench_library_LDADD = libnabc/libnabc.la -lpthread
+bench_library_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 bench_library_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += bench/lib/idle.py bench/lib/library.py bench/lib/reload.py
 # What "bench replacement" runs: the library's own replacement, on a list of requests.
