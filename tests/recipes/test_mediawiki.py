@@ -166,7 +166,7 @@ def test_what_pages_need(wiki):
     guest = wiki.visitor(HOST)
     paths = guest.get("/wiki/Main_Page").links("^/(load.php|skins|resources|extensions)")
     assert len(paths) > 3
-    for path in ["/resources/assets/poweredby_mediawiki_88x31.png", "/skins/Vector/skin.json",
+    for path in ["/resources/assets/mediawiki.png", "/skins/Vector/skin.json",
                  "/opensearch_desc.php", *paths]:
         answer = guest.get(path)
         assert answer.status == 200 and answer.body, path

@@ -28,6 +28,8 @@ define('DB_HOST', 'localhost');
 define('WP_ENVIRONMENT_TYPE', 'local');
 define('WP_CONTENT_DIR', '/var/lib/wordpress/wp-content');
 """
+# With the head of a frame: PHP finds other types in bytes by chance, 15 times of 1,000.
+MP3 = b"ID3\3\0\0\0\0\0\0\xff\xfb\x90\x64"
 UPLOADS = "/var/lib/wordpress/wp-content/uploads"
 
 
@@ -148,7 +150,7 @@ def test_upload_by_the_form(blog, ann):
 
 def test_large_upload_by_the_api(blog, api):
     """More than fits in memory: it waits on the disk until PHP gets it."""
-    sound = b"ID3\3\0\0\0\0\0\0" + os.urandom(1 << 20) * 24
+    sound = MP3 + os.urandom(1 << 20) * 24
     answer = api("POST", "media", sound, kind="audio/mpeg",
                  **{"Content-Disposition": 'attachment; filename="noise.mp3"'})
     assert answer.status == 201, answer
@@ -198,7 +200,7 @@ def test_application_password(blog, login):
 
 def test_upload_and_download_by_http2(recipe, login):
     file = recipe.folder / "noise.mp3"
-    file.write_bytes(b"ID3\3\0\0\0\0\0\0" + os.urandom(10 << 20))
+    file.write_bytes(MP3 + os.urandom(10 << 20))
     where = ["--http2", "--insecure", "--resolve", f"{HOST}:443:127.0.0.1", "--write-out",
              "\n%{http_version} %{http_code}"]
     said = curl(*where, "--user", login, "--form", f"file=@{file};type=audio/mpeg",
