@@ -328,6 +328,7 @@ dist_doc_DATA += sweet/sweet.conf
 endif
 sweet/sweet.service: $(srcdir)/sweet/sweet.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) sweet && sed -e 's|@sbindir[@]|$(sbindir)|' \
-	  -e 's|@sysconfdir[@]|$(sysconfdir)|' $(srcdir)/sweet/sweet.service.in >$@.tmp && mv $@.tmp $@
+	  -e 's|@sysconfdir[@]|$(sysconfdir)|' \
+	  -e 's|@SERVICE_USER[@]|$(SERVICE_USER)|' $(srcdir)/sweet/sweet.service.in >$@.tmp && mv $@.tmp $@
 CLEANFILES += sweet/sweet.service
 EXTRA_DIST += sweet/sweet.service.in
