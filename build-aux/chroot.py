@@ -15,9 +15,11 @@ import contextlib
 import glob
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 RELEASES = ("bookworm", "trixie")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -39,6 +41,39 @@ mount --bind "$2" "$1/var/cache/apt/archives"
 mount --bind "$3" "$1/root/.cache/ccache"
 shift 3
 chroot "$@" || exit
+"""
+
+# The same for systemd, which becomes the first process: a cgroup and a network of its own.
+# $1: the chroot, $2: the folder of packages, $3: the cgroup.
+BOOT = """
+set -e
+echo 0 >"$3/cgroup.procs"
+mount --make-rprivate /
+mount --bind "$1" "$1"
+mount --bind "$2" "$1/var/cache/apt/archives"
+mount -t proc proc "$1/proc"
+mount -t sysfs sysfs "$1/sys"
+mount -t tmpfs -o mode=755 tmpfs "$1/dev"
+for device in full null random tty urandom zero; do
+	: >"$1/dev/$device"
+	mount --bind "/dev/$device" "$1/dev/$device"
+done
+mkdir "$1/dev/pts" "$1/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$1/dev/pts"
+ln -s pts/ptmx "$1/dev/ptmx"
+ln -s /proc/self/fd "$1/dev/fd"
+for number in 0:stdin 1:stdout 2:stderr; do
+	ln -s "/proc/self/fd/${number%:*}" "$1/dev/${number#*:}"
+done
+mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+mount -t tmpfs -o mode=755 tmpfs "$1/run"
+mount -t tmpfs -o mode=1777 tmpfs "$1/tmp"
+cd "$1"
+exec unshare --cgroup sh -c '
+	mount -t cgroup2 cgroup2 sys/fs/cgroup &&
+	pivot_root . mnt &&
+	umount -l /mnt &&
+	exec env -i container=chroot PATH="$0" /lib/systemd/systemd' "$4"
 """
 
 
@@ -162,3 +197,72 @@ class Chroot:
     def install(self, *packages):
         self.must(["sh", "-c", "apt-get -q -q -y install --no-install-recommends \"$@\" >/dev/null",
                    "sh", *packages], DEBIAN_FRONTEND="noninteractive")
+
+
+def cgroup():
+    """Returns a new cgroup below that of this process."""
+    with open("/proc/self/mounts") as mounts:
+        places = [line.split()[1] for line in mounts if line.split()[2] == "cgroup2"]
+    with open("/proc/self/cgroup") as file:
+        own = re.search("^0::/(.*)$", file.read(), re.M)
+    if not places or not own:
+        raise Failed("systemd cannot start: no file system cgroup2 is mounted")
+    return tempfile.mkdtemp(prefix="nabc-boot-", dir=os.path.join(places[0], own[1]))
+
+
+STARTED = ("running", "degraded")  # what systemd says of itself; degraded: some unit has failed
+
+
+class Booted:
+    """A chroot in which systemd runs, from with until its end; its network is a loopback alone."""
+
+    def __init__(self, chroot):
+        self.chroot = chroot
+
+    def __enter__(self):
+        self.cgroup = cgroup()
+        self.parent = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child",
+             "sh", "-c", BOOT, "sh", self.chroot.root, self.chroot.packages, self.cgroup, PATH],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            # Nothing but its socket tells from outside that it takes commands.
+            while self.said(["systemctl", "is-system-running", "--wait"]) not in STARTED:
+                if self.parent.poll() is not None:
+                    raise Failed(f"systemd does not start in {self.chroot.root}")
+                time.sleep(0.1)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *unused):
+        # All processes of the namespace end with its first one.
+        self.parent.kill()
+        self.parent.wait()
+        folders = [folder for folder, *_ in os.walk(self.cgroup, topdown=False)]
+        for folder in folders:
+            while True:
+                try:
+                    os.rmdir(folder)
+                    break
+                except OSError:
+                    time.sleep(0.1)
+
+    def command(self, words, folder="/", **environment):
+        children = f"/proc/{self.parent.pid}/task/{self.parent.pid}/children"
+        with open(children) as file:
+            first = file.read().split()
+        if not first:
+            raise Failed(f"systemd does not run in {self.chroot.root}")
+        variables = {"PATH": PATH, "HOME": "/root", **environment}
+        return ["nsenter", "--target", first[0], "--mount", "--uts", "--ipc", "--net", "--pid",
+                "--cgroup", "--root", "--wd", "env", "-i", f"--chdir={folder}",
+                *(f"{name}={value}" for name, value in variables.items()), *words]
+
+    def said(self, words, **how):
+        """Returns the standard output of words, or "" where it cannot run."""
+        with contextlib.suppress(Failed):
+            return subprocess.run(self.command(words, **how), stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True).stdout.strip()
+        return ""
