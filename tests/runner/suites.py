@@ -603,6 +603,8 @@ SUITES = [
 
     Suite("bare-trixie", (ALL,), "README's commands and the second tier in a bare Debian 13", bare,
           "ccache debootstrap git", deadline=5400, trees=()),
+    Suite("cross", (ALL,), "arm64: compiled without a warning, and its unit tests by qemu-user",
+          script("tests/cross", "arm64", weight=2), "debootstrap git", deadline=3600, trees=()),
 
     Suite("recipes", (RECIPES,), "each application of doc/recipes/, as its users use it", recipes,
           packages_of_recipes(), deadline=900),

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -392,6 +393,8 @@ START_TEST(test_threads)
 }
 END_TEST
 
+#define NO_COOKIE UINT64_MAX
+
 static _Atomic uint64_t found_cookie;
 
 static void *find_first(void *context)
@@ -400,10 +403,9 @@ static void *find_first(void *context)
 	struct nc_route_use use;
 	uint64_t cookie = 0;
 
-	if (nc_route_find(&routes, pair[0], &cookie, &use))
-		cookie = 1;
+	(void)nc_route_find(&routes, pair[0], &cookie, &use);
 	/* Orders nothing: the memo alone must. */
-	atomic_store_explicit(&found_cookie, cookie, memory_order_relaxed);
+	atomic_store_explicit(&found_cookie, cookie ? cookie : NO_COOKIE, memory_order_relaxed);
 	return NULL;
 }
 
@@ -422,6 +424,8 @@ START_TEST(test_memo_of_another_thread)
 	ck_assert_int_eq(pthread_create(&thread, NULL, find_first, pair), 0);
 	while (!(cookie = atomic_load_explicit(&found_cookie, memory_order_relaxed)))
 		sched_yield();
+	if (cookie == NO_COOKIE)
+		puts("route: another thread's memo: skipped: sockets have no cookies here");
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &cookie, &use), 0);
 	ck_assert_ptr_nonnull(use.route);
 	nc_route_count(&use, &tally, 1);
