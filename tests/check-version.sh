@@ -32,6 +32,7 @@ is kernel-shim/dkms.conf 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$version"
 is kernel-shim/dkms.conf 's,^# .*dkms install nabc/,,p' "$version"
 is man/nabc.4 's,^dkms install nabc/,,p' "$version"
 is doc/kernel-module.md 's,^.*dkms install nabc/,,p' "$version"
+is debian/changelog 's/^nabc (\(.*\)-[^-]*) .*/\1/p' "$version"
 is CHANGES.md 's/^## \([^ ]*\).*/\1/p' "$version"
 is README.md 's/^Version \([^ ,:]*\).*/\1/p' "$version"
 exit $wrong
