@@ -146,6 +146,17 @@ def test_case_of_a_group_that_the_library_does_not_know():
     verdicts = EXPERIMENTS["groups"].verdicts(cases)
     assert [text for text, *_ in verdicts] == ["CPU time, best peer (nginx) : SWEET, X25519",
                                               "CPU time, SWEET again : SWEET, X25519"]
+    # 0.8 is not 0.97, but a second SWEET is as far from the first.
+    noisy = costs({"group": "X25519"}, **dict(
+        zip(("sweet", "sweet-again", "nginx", "null-tls"), ([10], [8], [8], [5]))))
+    assert outcomes(EXPERIMENTS["groups"].verdicts([noisy])) == {
+        "CPU time, best peer (nginx) : SWEET, X25519": (0.8, 0.97, "below the noise"),
+        "CPU time, best peer (nginx) : null, X25519": (1.6, 0.97, None),
+        "CPU time, SWEET again : SWEET, X25519": (0.8, "-", "the noise")}
+    # By --io epoll,uring.
+    names = ("sweet-epoll", "sweet-uring", "sweet-again-epoll", "nginx")
+    assert EXPERIMENTS["groups"].verdicts([costs({"group": "X25519"}, **dict(
+        zip(names, ([10], [30], [11], [20]))))])[-1][1] == 1.1
     assert list(sanity.bad_cases(cases)) == []
     assert "| G | nginx | no group G in OpenSSL 3.0.1 |" in weave.tables(
         {"cases": cases, "tables": [], "columns": groups.COLUMNS})
