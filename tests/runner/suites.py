@@ -570,7 +570,7 @@ SUITES = [
     Suite("distcheck", (ALL,), "the release, built and tested on its own",
           script("tests/check-dist.sh", rank=90), deadline=1500),
     Suite("packages", (ALL,), "Debian's packages of the release, built, installed, used, upgraded, purged",
-          script("build-aux/deb", weight=2, rank=95), "debootstrap git", trees=(), deadline=3600),
+          script("build-aux/deb", weight=2, rank=95), "debootstrap git", trees=(), deadline=5400),
     Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
           system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=VALGRIND_WEIGHT,
                  SWEET_UNDER=VALGRIND),
