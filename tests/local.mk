@@ -1344,7 +1344,7 @@ EXTRA_DIST += tests/tls-proofs/proof.py tests/tls-proofs/testssl.py tests/tls-pr
 	tests/tls-proofs/fuzzer.py tests/tls-proofs/fuzzer.txt
 EXTRA_DIST += tests/README.md tests/again tests/bare tests/cross tests/cross-exceptions.txt tests/without \
 	build-aux/chroot.py tests/open-view.sh tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
-	tests/check-bench.sh tests/check-configure.sh tests/check-dist.sh tests/check-install.sh \
+	tests/check-bench.sh tests/check-configure.sh tests/check-container.sh tests/check-dist.sh tests/check-install.sh \
 	tests/check-installed.sh tests/check-library.sh
 EXTRA_DIST += \
 	tests/runner/alone.py \
