@@ -4,8 +4,7 @@
 import os
 
 from .fastcgi import Responders, library_version
-from .process import Failure
-from .servers import Server, connects, find_program, version
+from .servers import NotInstalled, Server, connects, find_program, version
 
 PROCESSES = 4
 MODULES = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules")
@@ -73,7 +72,7 @@ def modules():
     for folder in MODULES:
         if os.path.exists(os.path.join(folder, "mod_proxy_fcgi.so")):
             return folder
-    raise Failure("mod_proxy_fcgi not found: install the Debian package apache2-bin")
+    raise NotInstalled("apache2", "mod_proxy_fcgi", "apache2-bin")
 
 
 def write_conf(server, root, threads, more):

@@ -11,7 +11,7 @@ import pytest
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import nic, plot, report, sanity, servers, tls, tux, weave  # noqa: E402
+from lib import apache, nic, plot, report, sanity, servers, tls, tux, weave  # noqa: E402
 from lib.experiments import EXPERIMENTS, Context  # noqa: E402
 from lib.h2o import H2o  # noqa: E402
 from lib.haproxy import HAProxy  # noqa: E402
@@ -26,10 +26,12 @@ KB, MB = 1 << 10, 1 << 20
 
 @pytest.fixture
 def lacking(monkeypatch):
-    """lacking(*programs): these are not found."""
+    """lacking(*programs): these are not found, and the modules that come with them."""
     which = servers.which
 
     def lack(*programs):
+        if "apache2" in programs:
+            monkeypatch.setattr(apache, "MODULES", ())
         monkeypatch.setattr(servers, "which", lambda name: None if name in programs else which(name))
     return lack
 
