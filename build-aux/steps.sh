@@ -169,7 +169,8 @@ build_all()
 flags()
 {
 	[ ! -f Makefile ] ||
-		sed -n -e '/^CC = /p' -e '/^[A-Z0-9_]*FLAGS = /{ s/ -Werror//g; p; }' Makefile
+		sed -n -e '/^CC = /p' -e '/^FCGI_LIBS = /p' \
+			-e '/^[A-Z0-9_]*FLAGS = /{ s/ -Werror//g; p; }' Makefile
 }
 
 configure_in()
