@@ -188,7 +188,7 @@ def clang(context, suite):
 
 # program CONDITION PACKAGE: a program that is not built if a library is missing, according to the
 # build.
-UNLESS_WITHOUT = """[ -x "$1" ] || ! grep -q "^$2_TRUE = *#" Makefile || {
+UNLESS_WITHOUT = """[ -x "$1" ] || ! grep -qxF 'S["'"$2"'_TRUE"]="#"' config.status || {
 	echo "built without $3; on Debian: apt-get install $3"
 	exit 77
 }

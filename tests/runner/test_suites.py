@@ -157,7 +157,7 @@ def test_units_are_those_of_the_build():
 
 @pytest.mark.parametrize("value, status", [("#", 77), ("", 127)])
 def test_units_of_a_build_without_check(tmp_path, value, status):
-    (tmp_path / "Makefile").write_text(f"HAVE_CHECK_TRUE = {value}\n")
+    (tmp_path / "config.status").write_text(f'S["HAVE_CHECK_TRUE"]="{value}"\n')
     done = subprocess.run(suites.unit("test-id"), cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == status
     if status == 77:
