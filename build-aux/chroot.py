@@ -108,13 +108,19 @@ def ccache_folder():
     return os.path.expanduser("~/.cache/ccache")
 
 
-def release(folder, name):
+def kept(name):
+    """Returns the path of what is kept by this name between runs."""
+    return os.path.join(os.environ.get("NABC_CHROOTS", "/var/cache/nabc-chroots"), name)
+
+
+def release(name):
     """Returns the folder with what debootstrap makes, made if it is not there."""
-    made = os.path.join(folder, name)
+    made = kept(name)
     if os.path.exists(made):
         return made
-    new = tempfile.mkdtemp(prefix=f"{name}.", dir=folder)
-    log = os.path.join(folder, f"{name}.log")
+    os.makedirs(kept(""), exist_ok=True)
+    new = tempfile.mkdtemp(prefix=f"{name}.", dir=kept(""))
+    log = kept(f"{name}.log")
     try:
         with open(log, "w") as file:
             # What it mounts there must not outlive it.
@@ -136,13 +142,12 @@ class Chroot:
 
     def __init__(self, name, made=None):
         """made: the folder to copy; of the release, if there is none."""
-        folder = os.environ.get("NABC_CHROOTS", "/var/cache/nabc-chroots")
-        self.packages = os.path.join(folder, f"packages-{name}")
+        self.packages = kept(f"packages-{name}")
         self.ccache = ccache_folder()
         for each in (os.path.join(self.packages, "partial"), self.ccache):
             os.makedirs(each, exist_ok=True)
-        made = made or release(folder, name)
-        self.root = tempfile.mkdtemp(prefix=f"{name}-", dir=folder)
+        made = made or release(name)
+        self.root = tempfile.mkdtemp(prefix=f"{name}-", dir=kept(""))
         subprocess.run(["cp", "-a", "--reflink=auto", os.path.join(made, "."), self.root], check=True)
         os.makedirs(self.path("/root/.cache/ccache"), exist_ok=True)
         for each in ("/etc/resolv.conf", "/etc/hosts"):
@@ -152,19 +157,18 @@ class Chroot:
     def prepared(cls, release_name, name, words):
         """Returns a copy of a chroot of the release in which words has run, which is kept."""
         digest = hashlib.sha256("\0".join(words).encode()).hexdigest()[:8]
-        folder = os.environ.get("NABC_CHROOTS", "/var/cache/nabc-chroots")
-        kept = os.path.join(folder, f"{release_name}-{name}-{digest}")
-        if not os.path.exists(kept):
-            for old in glob.glob(os.path.join(glob.escape(folder), f"{release_name}-{name}-*")):
+        made = kept(f"{release_name}-{name}-{digest}")
+        if not os.path.exists(made):
+            for old in glob.glob(glob.escape(kept(f"{release_name}-{name}-")) + "*"):
                 shutil.rmtree(old)
             new = cls(release_name)
             try:
                 new.must(words, DEBIAN_FRONTEND="noninteractive")
-                os.rename(new.root, kept)
+                os.rename(new.root, made)
             except BaseException:
                 new.remove()
                 raise
-        return cls(release_name, kept)
+        return cls(release_name, made)
 
     def path(self, inside):
         """Returns where the file that the chroot calls inside is."""
