@@ -17,7 +17,9 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -79,6 +81,7 @@ exec unshare --cgroup sh -c '
 
 class Failed(Exception):
     """What did not work."""
+    left = ""  # the chroot in which it did not, and which stays
 
 
 def lacks():
@@ -138,7 +141,7 @@ def release(name):
 
 
 class Chroot:
-    """A copy of a release that one caller uses."""
+    """A copy of a release that one caller uses; with "with" it is removed, unless something failed."""
 
     def __init__(self, name, made=None):
         """made: the folder to copy; of the release, if there is none."""
@@ -169,6 +172,15 @@ class Chroot:
                 new.remove()
                 raise
         return cls(release_name, made)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, failure, trace):
+        if isinstance(failure, Failed):
+            failure.left = self.root
+        else:
+            self.remove()
 
     def path(self, inside):
         """Returns where the file that the chroot calls inside is."""
@@ -201,6 +213,24 @@ class Chroot:
     def install(self, *packages):
         self.must(["sh", "-c", "apt-get -q -q -y install --no-install-recommends \"$@\" >/dev/null",
                    "sh", *packages], DEBIAN_FRONTEND="noninteractive")
+
+
+def main(say, name, work):
+    """Calls work where chroots can be made; returns the exit status: 0, 1 if it failed, or 77."""
+    lack = lacks()
+    if lack:
+        say(f"skipped: {lack}")
+        return 77
+    # So that what runs in the chroot ends as well.
+    signal.signal(signal.SIGTERM, lambda *unused: sys.exit(1))
+    try:
+        work()
+    except Failed as failure:
+        say(f"{name}: {failure}")
+        if failure.left:
+            say(f"the chroot is left as {failure.left}")
+        return 1
+    return 0
 
 
 def cgroup():
