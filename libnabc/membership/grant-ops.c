@@ -275,7 +275,10 @@ static int grant_own(struct nc_index *index, struct nc_wire_call *call,
 	call->fraglen = view->unit->layout.fraglen;
 	error = call_about(index, call, grantee, &copy);
 	nc_segment_close(&copy);
-	/* Another thread may have destroyed it, and told the owner before there was a grant to end. */
+	/*
+	 * Another thread may have destroyed it, and notified the owner before there was a grant
+	 * to end.
+	 */
 	if (!error && nc_word_state(atomic_load(&view->unit->word)) != NC_UNIT_LIVE) {
 		(void)nc_index_call_to_destroy(index, view->id);
 		error = -ENOENT;
