@@ -2,12 +2,14 @@
 /*
  * socket.c - see socket.h.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 
 #include "os/socket.h"
@@ -46,6 +48,23 @@ bool nc_socket_has_room(int socket)
 	struct pollfd event = {.fd = socket, .events = POLLOUT};
 
 	return poll(&event, 1, 0) != 0;
+}
+
+/*
+ * If sendfile(2) ends early though the socket has room, the kernel does not note that the caller waits
+ * for room: an edge-triggered caller would wait for an event that never comes.
+ */
+ssize_t nc_socket_sendfile(int socket, int file, off_t *from, size_t length)
+{
+	size_t done = 0;
+	ssize_t sent;
+
+	do {
+		sent = sendfile(socket, file, from, length - done);
+		done += sent > 0 ? (size_t)sent : 0;
+	} while ((sent > 0 && done < length && !nc_socket_waits(socket)) ||
+		 (sent < 0 && errno == EINTR));
+	return done ? (ssize_t)done : sent;
 }
 
 bool nc_socket_sigpipe_ignored(void)

@@ -57,8 +57,8 @@ struct nc_sending {
 	unsigned char decided[NC_METHODS];
 	/*
 	 * A pending notification, of this message or an earlier one, interrupts a
-	 * blocking call and sendfile() like a signal: after a short send, try once
-	 * more to see whether the socket is full.
+	 * blocking call like a signal: after a short send, try once more to see
+	 * whether the socket is full.
 	 */
 	bool retry_short;
 	struct nc_choice *measured; /* learns what this call costs; NULL: nothing does */

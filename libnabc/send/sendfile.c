@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -96,11 +95,8 @@ static int copy_pages(struct task *task, off_t from, size_t length)
 
 static int lend_pages(struct task *task, off_t from, size_t length)
 {
-	ssize_t sent;
+	ssize_t sent = nc_socket_sendfile(task->socket, task->spec->file, &from, length);
 
-	do {
-		sent = sendfile(task->socket, task->spec->file, &from, length);
-	} while (sent < 0 && errno == EINTR);
 	if (sent == 0)
 		return -ERANGE;
 	if (sent < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {

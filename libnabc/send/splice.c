@@ -13,11 +13,11 @@
 #include <nabc-worker.h>
 #include <nabc.h>
 #include <stdbool.h>
-#include <sys/sendfile.h>
 #include <sys/types.h>
 
 #include "cache/index.h"
 #include "os/segment.h"
+#include "os/socket.h"
 #include "send/message.h"
 #include "send/splice.h"
 #include "store/store.h"
@@ -39,9 +39,7 @@ static int send_splice(struct nc_sending *sending)
 	ssize_t sent;
 	int error;
 
-	do {
-		sent = sendfile(sending->socket, unit->store->segment.fd, &from, length);
-	} while (sent < 0 && errno == EINTR);
+	sent = nc_socket_sendfile(sending->socket, unit->store->segment.fd, &from, length);
 	if (sent >= 0)
 		return nc_sending_moved(sending, NC_METHOD_SPLICE, length, (size_t)sent);
 	error = errno;

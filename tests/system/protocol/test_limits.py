@@ -4,6 +4,7 @@
 import contextlib
 import email.utils
 import json
+import os
 import signal
 import socket
 import time
@@ -129,6 +130,19 @@ def test_answers(root, clock):
         with pytest.raises((Closed, ConnectionResetError)):
             deaf.response()
         assert taken + slow.take(len(BIG) - len(taken)) == BIG
+
+
+def test_server_is_stopped_while_it_sends(kind, root):
+    """A signal interrupts sendfile(2) although the socket has room, which no event reports."""
+    with serve(kind, root, "--threads", 1) as server:
+        for _ in range(1 if VALGRIND else 8):
+            with Client(server.port, 64 * KB) as client:
+                client.send(request("/big"))
+                assert b" 200 " in client.head()
+                for at in range(0, len(BIG), 64 * KB):
+                    assert client.take(64 * KB) == BIG[at : at + 64 * KB]
+                    for number in (signal.SIGSTOP, signal.SIGCONT):
+                        os.kill(server.pid, number)
 
 
 def test_requests_of_a_connection(root):
