@@ -54,6 +54,9 @@ def body_of(size):
 def shared_folder(context, sizes):
     """Makes the folder of files that lighttpd sends; it is removed with the context."""
     need = FILE_PROCESSES * FILES * sum(sizes)
+    if not os.access(SHARED_MEMORY, os.W_OK):
+        raise Failure(f"lighttpd sends files in {SHARED_MEMORY}, which cannot be written to: "
+                      f"mount -t tmpfs tmpfs {SHARED_MEMORY}")
     if need > shutil.disk_usage(SHARED_MEMORY).free // 2:
         raise Failure(f"{need >> 20} MiB of files are too much for {SHARED_MEMORY}")
     folder = tempfile.mkdtemp(prefix="bench-", dir=SHARED_MEMORY)

@@ -48,6 +48,10 @@ CHANCES = {"page": 15, "obey": 15, "stream": 15, "confined": 10, "application": 
 STARTED = ("confined", "application", "cgi")  # by the spawner
 
 
+def shared_memory():
+    return set(os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else ())
+
+
 def run(torture):
     kinds = [kind for kind in ("epoll", "uring") if usable(torture, kind)]
     variants = [(kind, arch) for kind in kinds for arch in ARCHS]
@@ -294,7 +298,7 @@ class Slot:
 
     def kill_servers(self):
         """Repeatedly; each start uses the files that the previous one has left."""
-        self.shared = set(os.listdir("/dev/shm"))
+        self.shared = shared_memory()
         times, old, last = [], [], False
         killed = time.monotonic()
         while not last:
@@ -351,9 +355,9 @@ class Slot:
         self.look_for_leftovers("a server that was killed", alive=True)
         # Programs of other users vary.
         deadline = time.monotonic() + servers.TIMEOUT
-        while set(os.listdir("/dev/shm")) - self.shared:
+        while more := shared_memory() - self.shared:
             if time.monotonic() > deadline:
-                self.wrong(f"there is more in /dev/shm: {os.listdir('/dev/shm')}")
+                self.wrong(f"there is more in /dev/shm: {', '.join(sorted(more))}")
             time.sleep(0.1)
 
     def kill_busy(self, server):

@@ -2,6 +2,7 @@
 """Files in which every part shows its position."""
 
 import hashlib
+import os
 
 KB, MB = 1 << 10, 1 << 20
 
@@ -21,6 +22,16 @@ def repeat(block, size):
     for number in range((size + len(block) - 1) // len(block)):
         pieces.append(number.to_bytes(8, "big") + block[8:])
     return b"".join(pieces)[:size]
+
+
+def in_memory():
+    """Returns a folder in memory that can be written to; None: there is none."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        kinds = dict(line.split()[1:3] for line in mounts)
+    for path in ("/dev/shm", "/run", "/dev"):
+        if kinds.get(path) in ("tmpfs", "ramfs", "devtmpfs") and os.access(path, os.W_OK):
+            return path
+    return None
 
 
 def write(path, data):
