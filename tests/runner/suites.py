@@ -500,6 +500,7 @@ PEERS = ("apache2-bin ethtool gnuplot-nox h2o| haproxy httperf iproute2 libc6-db
 # Small ones; none starts a service.
 SYSTEM = ("apache2-utils brotli curl ethtool iproute2 libfcgi-dev media-types nghttp2-client openssl "
           "python3-h2 python3-pytest python3-wsproto spawn-fcgi tcpdump wrk zstd")
+UNITS = "check libhttp-parser-dev"
 NOT_BENCH = "not bench"
 HARNESS = ("curl", "python3-pytest", "wrk")  # without these check-system.sh runs no test
 
@@ -511,7 +512,7 @@ def packages_of_recipes():
 
 def programs_of_others():
     from tools import PACKAGES
-    return " ".join(sorted(set(PACKAGES.values())))
+    return " ".join(sorted({*HARNESS, *PACKAGES.values()}))
 
 
 SUITES = [
@@ -521,36 +522,38 @@ SUITES = [
     Suite("system", (QUICK, ALL), "the whole server, by the backend that the kernel offers first",
           of_first_tier(system("build", "first,none", marks="not thorough")), SYSTEM),
     Suite("units", (QUICK, ALL), "a program for each source; the seeds of the fuzzers",
-          units("build", bench=True), "check libhttp-parser-dev"),
+          units("build", bench=True), UNITS),
     Suite("asan", (QUICK, ALL), "units and seeds with the address and undefined-behaviour sanitizers",
-          units("build-asan"), trees=("build-asan",), goals="unit-programs"),
+          units("build-asan"), UNITS, trees=("build-asan",), goals="unit-programs"),
 
     Suite("valgrind-main", (MORE,), "servers under Valgrind, from their start to their end",
-          valgrind_main, "valgrind", deadline=600),
+          valgrind_main, f"{' '.join(HARNESS)} valgrind", deadline=600),
     Suite("kernel-main", (MORE,), "a guest of QEMU boots, and runs the module's main tests",
           script("tests/kernel/check-kernel.sh", "test-send", "test-library", rank=500, KERNELS="6.1"),
           QEMU, deadline=600),
     Suite("asan-system", (MORE, ALL), "the whole server with these sanitizers, by epoll",
-          system("build-asan", "epoll,none", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+          system("build-asan", "epoll,none", marks=NOT_BENCH, factor=2.5), SYSTEM,
+          trees=("build-asan",)),
     Suite("no-uring", (MORE, ALL), "the whole server where io_uring is refused",
-          system("build", "no-uring")),
+          system("build", "no-uring"), SYSTEM),
     Suite("asan-pairs", (MORE,), "each system test with these sanitizers, by io_uring or without it",
-          system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), trees=("build-asan",)),
+          system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), SYSTEM,
+          trees=("build-asan",)),
     Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
-          trees=("build-tsan",), goals="unit-programs"),
+          UNITS, trees=("build-tsan",), goals="unit-programs"),
     # TSan does not see descriptors that io_uring opens and reports them as errors.
     Suite("tsan-system", (MORE,), "each system test with it, by epoll or without io_uring",
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
                  choose="not takes_io_uring"),
-          trees=("build-tsan",)),
-    Suite("clang", (MORE, ALL), "clang builds all of it without a warning; units and seeds", clang, "clang",
-          trees=("build-clang",) if shutil.which("clang") else (), goals="all-am unit-programs"),
+          SYSTEM, trees=("build-tsan",)),
+    Suite("clang", (MORE, ALL), "clang builds all of it without a warning; units and seeds", clang,
+          f"clang {UNITS}", trees=("build-clang",) if shutil.which("clang") else (), goals="all-am unit-programs"),
     Suite("unprivileged", (MORE, ALL), "as a user who may lock 64 KiB of memory, by one thread",
-          unprivileged),
+          unprivileged, f"{SYSTEM} {UNITS}"),
     Suite("over-tls", (MORE, ALL), "the whole server over TLS, where clients can use it",
-          system("build", "first", marks=NOT_BENCH, SWEET_OVER="tls"), "openssl"),
+          system("build", "first", marks=NOT_BENCH, SWEET_OVER="tls"), SYSTEM),
     Suite("over-h2", (MORE, ALL), "the same over HTTP/2 and TLS, by clients that translate",
-          system("build", "first", marks=NOT_BENCH, SWEET_OVER="h2"), "openssl python3-h2"),
+          system("build", "first", marks=NOT_BENCH, SWEET_OVER="h2"), SYSTEM),
     Suite("thorough", (MORE, ALL), "system tests with gigabytes, or many seconds of computing",
           system("build", "first,none", marks="thorough"), SYSTEM),
     Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
@@ -580,25 +583,28 @@ SUITES = [
     Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
           system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=VALGRIND_WEIGHT,
                  SWEET_UNDER=VALGRIND),
-          "valgrind", deadline=1500),
-    Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
-    Suite("large", (ALL,), "bodies of 10 GB from and to an HTTP server behind", large,
+          f"{SYSTEM} valgrind", deadline=1500),
+    Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, f"{UNITS} valgrind", deadline=400),
+    Suite("large", (ALL,), "bodies of 10 GB from and to an HTTP server behind", large, SYSTEM,
           deadline=900),
     Suite("epoll", (ALL,), "the whole server by epoll",
-          system("build", "epoll")),
+          system("build", "epoll"), SYSTEM),
     Suite("asan-uring", (ALL,), "the whole server with the sanitizers, by io_uring",
-          system("build-asan", "uring", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+          system("build-asan", "uring", marks=NOT_BENCH, factor=2.5), SYSTEM,
+          trees=("build-asan",)),
     Suite("asan-no-uring", (ALL,), "the same where io_uring is refused",
-          system("build-asan", "no-uring", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+          system("build-asan", "no-uring", marks=NOT_BENCH, factor=2.5), SYSTEM,
+          trees=("build-asan",)),
     Suite("tsan-epoll", (ALL,), "the whole server with the thread sanitizer, by epoll",
           system("build-tsan", "epoll,none", marks=NOT_BENCH, choose="not takes_io_uring", factor=3),
-          trees=("build-tsan",)),
+          SYSTEM, trees=("build-tsan",)),
     Suite("fuzz", (ALL,), "each fuzz target for a third of a minute, by the same numbers for chance",
           make("fuzz", spare=1, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside",
                FUZZ_OPTIONS="-seed=1 -reload=0"),
           "clang libclang-rt-dev", deadline=3000),
     Suite("tsan-no-uring", (ALL,), "the same where io_uring is refused",
-          system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), trees=("build-tsan",)),
+          system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), SYSTEM,
+          trees=("build-tsan",)),
     Suite("without-any", (ALL,), "the whole server where all these packages are missing", without_any),
     Suite("tls-proofs", (ALL,), "TLS as testssl.sh, sslyze and tlsfuzzer see it", tls_proofs,
           "nginx-light openssl python3-venv testssl.sh", deadline=900),

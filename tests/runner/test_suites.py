@@ -118,8 +118,22 @@ def jobs_of(context, name):
 def test_each_package_of_the_second_tier_is_hidden(context):
     hidden = {word for job in jobs_of(context, "without") if "--" in job.command
               for word in job.command[1:job.command.index("--")]}
-    # No mark names these; the tests that use them are in without-any.
-    assert suites.packages_of(suites.MORE) - hidden == {"media-types", "python3-h2", "python3-wsproto"}
+    # No mark names these; the tests that use them are in without-any, or are built by them.
+    assert suites.packages_of(suites.MORE) - hidden == {
+        "check", "libhttp-parser-dev", "media-types", "python3-h2", "python3-wsproto"}
+
+
+def test_each_suite_wants_what_its_tests_need(context):
+    """Also if it runs alone, on a machine that has only what it wants."""
+    for suite in suites.SUITES:
+        if suite.name == "without-any":
+            continue
+        words = {os.path.basename(word) for job in suite.jobs(context, suite) for word in job.command}
+        wanted = set(suite.packages.split())
+        if "check-system.sh" in words:
+            assert wanted >= set(suites.HARNESS), suite.name
+        if words & set(suites.unit_names()):
+            assert "check" in wanted, suite.name
 
 
 def test_each_test_that_needs_something_runs_with_it_alone(context):

@@ -37,7 +37,7 @@ def options(*names):
 
 
 class Socket(ssl.SSLSocket):
-    """Tells an end that was announced from a connection that was cut, which is reset below TLS.
+    """Tells the end of a connection, announced or not, from a reset below TLS.
 
     After share(), one thread may send while another receives: OpenSSL's calls must not overlap,
     so each is made when the socket is ready, and none waits with the lock.
@@ -76,17 +76,20 @@ class Socket(ssl.SSLSocket):
     def send(self, *arguments):
         return self.call(super().send, *arguments)
 
-    def receive(self, what, *arguments):
+    def receive(self, nothing, what, *arguments):
         try:
             return self.call(what, *arguments)
-        except ssl.SSLEOFError:
+        except ssl.SSLEOFError as error:
+            # Python 3.11.2 returns nothing by itself.
+            if error.reason == "UNEXPECTED_EOF_WHILE_READING":
+                return nothing
             raise ConnectionResetError from None
 
     def recv(self, *arguments):
-        return self.receive(super().recv, *arguments)
+        return self.receive(b"", super().recv, *arguments)
 
     def recv_into(self, *arguments):
-        return self.receive(super().recv_into, *arguments)
+        return self.receive(0, super().recv_into, *arguments)
 
 
 def context(client=None, versions=None, protocols=()):
