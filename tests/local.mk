@@ -1397,6 +1397,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/call-fixture.h \
 	tests/unit/channel-fixture.h \
 	tests/unit/connection-fixture.h \
+	tests/unit/route-seam.h \
 	tests/unit/sweet/tls/tls-fixture.h \
 	tests/unit/device-model.h \
 	tests/unit/dav-fixture.h \

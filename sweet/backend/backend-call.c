@@ -283,7 +283,7 @@ void backend_call_ask_piece(struct backend_call *call)
 	if (call->spooling)
 		call->window = MIN(call->window, PIECE);
 	call->asked = true;
-	transaction->receive_piece(transaction, limit, call->window);
+	transaction->owner->receive_piece(transaction, limit, call->window);
 }
 
 /* Stores the variables and asks the client for the request body. */
@@ -310,7 +310,7 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 		backend_call_ask_piece(call);
 	} else {
 		/* A whole body must fit into one unit, even if max_body permits more. */
-		transaction->receive(transaction, limit && limit < most ? limit : most);
+		transaction->owner->receive(transaction, limit && limit < most ? limit : most);
 	}
 }
 
@@ -481,7 +481,7 @@ static char *leave(struct backend_call *call, size_t *length)
 	cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
 	/* The other path does not read the rest of the body. */
 	if (transaction->has_upload)
-		transaction->drop_upload(transaction);
+		transaction->owner->drop_upload(transaction);
 	transaction_dismiss(transaction);
 	return head;
 }
@@ -493,8 +493,8 @@ void call_redirect(struct backend_call *call, struct slice target)
 	size_t length;
 	char *head = leave(call, &length);
 
-	transaction->again(transaction, (struct slice){head, length},
-			   (struct slice){path, target.length});
+	transaction->owner->again(transaction, (struct slice){head, length},
+				  (struct slice){path, target.length});
 	g_free(head);
 	g_free(path);
 }
@@ -505,6 +505,6 @@ void call_send_file(struct backend_call *call, const struct scope *folder, const
 	size_t length;
 	char *head = leave(call, &length);
 
-	transaction->send_file(transaction, (struct slice){head, length}, folder, path);
+	transaction->owner->send_file(transaction, (struct slice){head, length}, folder, path);
 	g_free(head);
 }

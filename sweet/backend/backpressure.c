@@ -54,7 +54,7 @@ static void too_slow(struct timer *timer)
 {
 	struct backend_call *call = (struct backend_call *)timer;
 	struct transaction *transaction = call->transaction;
-	uint64_t moved = transaction->moved(transaction);
+	uint64_t moved = transaction->owner->moved(transaction);
 
 	/* May be negative: the end of a piece reduces it by the head's length. */
 	if ((int64_t)(moved - call->moved) >= LEAST) {
@@ -63,7 +63,7 @@ static void too_slow(struct timer *timer)
 	}
 	counter_add(&transaction->thread->counters.slow_clients, 1);
 	log_slow_client(call);
-	transaction->give_up(transaction);
+	transaction->owner->give_up(transaction);
 }
 
 void backpressure_wait(struct backend_call *call)
@@ -72,9 +72,9 @@ void backpressure_wait(struct backend_call *call)
 	unsigned ms = call->pool->settings->slow_ms;
 
 	/* Without a client there is nobody to wait for. */
-	if (!ms || !transaction->moved || call->timer.queue)
+	if (!ms || !transaction->connection || call->timer.queue)
 		return;
-	call->moved = transaction->moved(transaction);
+	call->moved = transaction->owner->moved(transaction);
 	loop_timer_start(transaction->thread->loop, &call->timer, ms, too_slow);
 }
 

@@ -93,11 +93,9 @@ static void end(struct refresh *refresh)
 	if (transaction->finish)
 		transaction->finish(transaction);
 	cache_store_drop(transaction, RESPCACHE_LOST);
-	transaction_drop_room(transaction);
-	config_ref_release(transaction->config_ref);
+	transaction_release(transaction);
 	g_free(refresh->remote_addr);
 	g_free(refresh->server_addr);
-	g_free(refresh->transaction.rewrite_query);
 	g_free(refresh);
 }
 
@@ -106,7 +104,8 @@ static bool is_last(const struct refresh *refresh, uint64_t piece)
 {
 	const struct transaction *transaction = &refresh->transaction;
 
-	if (transaction->status == 0 || !transaction->next)
+	/* 101: what follows is no response. */
+	if (transaction->status == 0 || transaction->status == 101 || !transaction->next)
 		return true;
 	if (transaction->length == TRANSACTION_UNKNOWN)
 		return refresh->begun && piece == 0;
@@ -130,13 +129,85 @@ static void done(struct transaction *transaction)
 	end(refresh);
 }
 
-/* A redirection to another path is not stored for this path. */
+/* A redirection to another path, or to a file, is not stored for this path. */
 static void again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	(void)head;
 	(void)target;
 	end((struct refresh *)transaction);
 }
+
+static void send_file(struct transaction *transaction, struct slice head, const struct scope *files,
+		      const char *path)
+{
+	(void)head;
+	(void)files;
+	(void)path;
+	end((struct refresh *)transaction);
+}
+
+static void resume(struct transaction *transaction,
+		   enum respond (*respond)(struct transaction *transaction, void *context),
+		   void *context)
+{
+	if (respond(transaction, context) == RESPOND_NOW)
+		done(transaction);
+}
+
+/* A request with a body is not refreshed: there is none to receive. */
+static void receive(struct transaction *transaction, uint64_t limit)
+{
+	(void)limit;
+	end((struct refresh *)transaction);
+}
+
+static void receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
+{
+	(void)limit;
+	(void)window;
+	end((struct refresh *)transaction);
+}
+
+static void drop_upload(struct transaction *transaction)
+{
+	(void)transaction;
+}
+
+/* No phase has made it wait. */
+static enum respond proceed(struct transaction *transaction)
+{
+	return transaction_fail(transaction, 500, NULL);
+}
+
+static uint64_t moved(const struct transaction *transaction)
+{
+	return ((const struct refresh *)transaction)->taken;
+}
+
+static void give_up(struct transaction *transaction)
+{
+	end((struct refresh *)transaction);
+}
+
+/* Nothing comes from a client. */
+static void hold_input(struct transaction *transaction, bool hold)
+{
+	(void)transaction;
+	(void)hold;
+}
+
+static const struct transaction_owner owner = {
+	.resume = resume,
+	.receive = receive,
+	.receive_piece = receive_piece,
+	.drop_upload = drop_upload,
+	.again = again,
+	.send_file = send_file,
+	.proceed = proceed,
+	.moved = moved,
+	.give_up = give_up,
+	.hold_input = hold_input,
+};
 
 static void take_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
@@ -177,7 +248,7 @@ static struct refresh *create(const struct transaction *like)
 	transaction->trace_begins = like->trace_begins;
 	transaction->captures = like->captures;
 	transaction->done = done;
-	transaction->again = again;
+	transaction->owner = &owner;
 	return refresh;
 }
 

@@ -319,7 +319,7 @@ static void answered(struct respcache_ask *ask)
 	struct transaction *transaction = look->transaction;
 
 	if (transaction->connection) {
-		transaction->resume(transaction, go_on, look);
+		transaction->owner->resume(transaction, go_on, look);
 		return;
 	}
 	/* The client has disconnected: its address and other data are no longer valid. */

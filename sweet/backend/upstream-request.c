@@ -379,7 +379,7 @@ void upstream_drained(struct upstream_link *link)
 	struct backend_call *call = link->user;
 
 	if (upstream_call_of(call)->switched) {
-		call->transaction->hold_input(call->transaction, false);
+		call->transaction->owner->hold_input(call->transaction, false);
 		return;
 	}
 	upstream_call_of(call)->asked = true;

@@ -268,7 +268,7 @@ static void from_client(struct transaction *transaction, const char *data, size_
 	if (!length)
 		upstream_link_end(link);
 	else if (!upstream_link_write(link, data, length))
-		transaction->hold_input(transaction, true);
+		transaction->owner->hold_input(transaction, true);
 }
 
 const struct response_stream_source upstream_source = {

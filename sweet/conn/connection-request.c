@@ -38,7 +38,7 @@
 /* The reason, which the client gets as well. */
 static const char clear_text[] = "HTTP in clear text on an address that expects TLS";
 
-/* The resume() of struct transaction. */
+/* The resume() of struct transaction_owner. */
 static void resume(struct transaction *transaction,
 		   enum respond (*respond)(struct transaction *transaction, void *context),
 		   void *context)
@@ -56,7 +56,7 @@ static void resume(struct transaction *transaction,
 		connection_consume_input(connection, connection_start_receiving);
 }
 
-/* The give_up() of struct transaction. */
+/* The give_up() of struct transaction_owner. */
 static void give_up(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
@@ -67,6 +67,19 @@ static void give_up(struct transaction *transaction)
 	else
 		connection_close(connection);
 }
+
+static const struct transaction_owner owner = {
+	.resume = resume,
+	.receive = connection_receive,
+	.receive_piece = connection_receive_piece,
+	.drop_upload = connection_drop_upload,
+	.again = route_again,
+	.send_file = route_send_file,
+	.proceed = route_proceed,
+	.moved = connection_moved,
+	.give_up = give_up,
+	.hold_input = connection_hold_input,
+};
 
 static bool trusts(const struct sockaddr *address, const void *list)
 {
@@ -172,13 +185,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	connection_tls_describe(carrier, transaction);
 	transaction->http2 = connection_is_stream(connection);
 	transaction->done = connection_done;
-	transaction->resume = resume;
-	transaction->receive = connection_receive;
-	transaction->receive_piece = connection_receive_piece;
-	transaction->moved = connection_moved;
-	transaction->give_up = give_up;
-	transaction->drop_upload = connection_drop_upload;
-	transaction->hold_input = connection_hold_input;
+	transaction->owner = &owner;
 	counter_add(&thread->counters.requests, 1);
 	if (thread->logs.wants || transaction->config_ref->config->collector.url)
 		output_remember_line(output, head, length);

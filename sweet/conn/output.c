@@ -151,12 +151,8 @@ void output_close(struct output *output)
 		ready_put(output->ready);
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
-	transaction_drop_room(&output->transaction);
 	output_return_upload(output);
-	g_free(output->transaction.rewrite_query);
-	g_free(output->transaction.header_lines);
-	g_free(output->transaction.accel_lines);
-	config_ref_release(output->transaction.config_ref);
+	transaction_release(&output->transaction);
 	if (thread->spare_count == SPARE_MAX) {
 		free(output);
 		return;

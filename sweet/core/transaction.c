@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transaction.c - see transaction.h: memory for heads that are larger than head_buffer, and
- * heads that have lines of two responders.
+ * transaction.c - see transaction.h: memory for heads that are larger than head_buffer, heads that
+ * have lines of two responders, and the end of both.
  */
 #include <stdlib.h>
 #include <string.h>
+
+#include <glib.h>
 
 #include "base/slice.h"
 #include "coding/compress-rule.h"
@@ -33,6 +35,15 @@ void transaction_drop_room(struct transaction *transaction)
 	free(transaction->long_out);
 	transaction->long_out = transaction->long_head = NULL;
 	transaction->long_room = 0;
+}
+
+void transaction_release(struct transaction *transaction)
+{
+	transaction_drop_room(transaction);
+	g_free(transaction->rewrite_query);
+	g_free(transaction->header_lines);
+	g_free(transaction->accel_lines);
+	config_ref_release(transaction->config_ref);
 }
 
 void transaction_merge_lines(struct transaction *transaction)

@@ -53,6 +53,7 @@ struct remembered;
 struct scope;
 struct thread;
 struct tls_channel;
+struct transaction;
 
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
@@ -88,6 +89,59 @@ struct transaction_times {
 	uint64_t answered_ns;  /* the head of its response came, or it failed */
 };
 
+/*
+ * What a responder asks of the owner of its transaction: a connection, or the response cache, which
+ * refreshes a response without a client.  Each owner has all of them.
+ */
+struct transaction_owner {
+	/*
+	 * Starts another responder, in place of one that has returned RESPOND_LATER, and calls
+	 * done() if it responds at once.  The body that it requests is received only after it has
+	 * returned: the transaction lives until then.  May free the transaction.
+	 */
+	void (*resume)(struct transaction *transaction,
+		       enum respond (*respond)(struct transaction *transaction, void *context),
+		       void *context);
+	/*
+	 * Requests the request body, at most limit bytes, before a response; the responder must not
+	 * use the transaction afterwards. received() is called when the body has come, finish() if
+	 * it cannot come.
+	 */
+	void (*receive)(struct transaction *transaction, uint64_t limit);
+	/*
+	 * Requests the body in pieces of window bytes: received() is called with the first when
+	 * that many bytes have come, or the body has ended.  With upload_more the responder
+	 * requests the next piece when it has consumed the current one, which releases it; the last
+	 * piece may be empty.  Meanwhile the client waits. finish() is called if no more can come,
+	 * or nobody waits for the response; for a further piece it may be called before the call
+	 * returns. done() may be called while a piece is being received.
+	 */
+	void (*receive_piece)(struct transaction *transaction, uint64_t limit, size_t window);
+	/* Releases what has come of the body; the rest is dropped. */
+	void (*drop_upload)(struct transaction *transaction);
+	/*
+	 * Responds with the response to a request for target, a path with a query, with the other
+	 * fields of head.  The responder has released the transaction.
+	 */
+	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
+	/*
+	 * The same with a file: path is below the folder of that scope.
+	 */
+	void (*send_file)(struct transaction *transaction, struct slice head,
+			  const struct scope *files, const char *path);
+	/*
+	 * A phase that made the request wait (phase.h) lets it pass: runs the next phase.  The
+	 * request is set.
+	 */
+	enum respond (*proceed)(struct transaction *transaction);
+	/* Returns the bytes of request body and response transferred so far. */
+	uint64_t (*moved)(const struct transaction *transaction);
+	/* The client is too slow: ends the connection, which calls finish(). */
+	void (*give_up)(struct transaction *transaction);
+	/* Stops what tunnel() gets, soon, or continues. */
+	void (*hold_input)(struct transaction *transaction, bool hold);
+};
+
 struct transaction {
 	/* The request; `request` is valid only while the responder starts. */
 	struct thread *thread;
@@ -104,7 +158,7 @@ struct transaction {
 	bool internal;		   /* this one is */
 	const struct scope *files; /* whose folder has the file; NULL: the scope */
 	const struct request *request;
-	struct remembered *known; /* until its scope is known; NULL: nothing is remembered */
+	struct remembered *known;   /* until its scope is known; NULL: nothing is remembered */
 	bool head_only;		    /* the method is HEAD */
 	bool has_upload;	    /* a body follows the head */
 	size_t upload;		    /* unit of the received body or piece; 0: empty */
@@ -175,59 +229,14 @@ struct transaction {
 	const char *lead;   /* text before the next piece, included in length */
 	size_t lead_length; /* its bytes, at most TRANSACTION_TEXT_MAX; the connection clears it */
 
-	/* Called by the responder: */
+	const struct transaction_owner *owner;
+	/* Called by the responder; those who change the response put themselves in between. */
 	void (*done)(struct transaction *transaction);
-	/*
-	 * Starts another responder, in place of one that has returned RESPOND_LATER, and calls
-	 * done() if it responds at once.  The body that it requests is received only after it has
-	 * returned: the transaction lives until then.  May free the transaction.
-	 */
-	void (*resume)(struct transaction *transaction,
-		       enum respond (*respond)(struct transaction *transaction, void *context),
-		       void *context);
-	/*
-	 * Requests the request body, at most limit bytes, before a response; the responder must not
-	 * use the transaction afterwards. received() is called when the body has come, finish() if
-	 * it cannot come.
-	 */
-	void (*receive)(struct transaction *transaction, uint64_t limit);
-	/*
-	 * Requests the body in pieces of window bytes: received() is called with the first when
-	 * that many bytes have come, or the body has ended.  With upload_more the responder
-	 * requests the next piece when it has consumed the current one, which releases it; the last
-	 * piece may be empty.  Meanwhile the client waits. finish() is called if no more can come,
-	 * or nobody waits for the response; for a further piece it may be called before the call
-	 * returns. done() may be called while a piece is being received.
-	 */
-	void (*receive_piece)(struct transaction *transaction, uint64_t limit, size_t window);
-	/* Releases what has come of the body; the rest is dropped. */
-	void (*drop_upload)(struct transaction *transaction);
-	/*
-	 * Responds with the response to a request for target, a path with a query, with the other
-	 * fields of head.  The responder has released the transaction.  Set by route.c.
-	 */
-	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
-	/*
-	 * The same with a file: path is below the folder of that scope.
-	 */
-	void (*send_file)(struct transaction *transaction, struct slice head,
-			  const struct scope *files, const char *path);
-	/*
-	 * A phase that made the request wait (phase.h) lets it pass: runs the next phase.  The
-	 * request is set.  Set by route.c.
-	 */
-	enum respond (*proceed)(struct transaction *transaction);
-	/* Returns the bytes of request body and response transferred so far; NULL: no client. */
-	uint64_t (*moved)(const struct transaction *transaction);
-	/* The client is too slow: ends the connection, which calls finish(). */
-	void (*give_up)(struct transaction *transaction);
 	/*
 	 * With a response 101, set by the responder: gets what the client sends from then on; length
 	 * 0: its end.  The body of the response is sent as it is.
 	 */
 	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
-	/* Stops that, soon, or continues. */
-	void (*hold_input)(struct transaction *transaction, bool hold);
 	unsigned redirects; /* number so far */
 	void *connection;   /* the connection; NULL: it has ended */
 	/* Called by the connection; may be NULL: */
@@ -289,6 +298,9 @@ void transaction_merge_lines(struct transaction *transaction);
 
 /* Frees that memory: lines go to head_buffer again. */
 void transaction_drop_room(struct transaction *transaction);
+
+/* Frees what each transaction has, of whichever owner, after finish(). */
+void transaction_release(struct transaction *transaction);
 
 /* Returns the bytes of the current piece, without the text before it. */
 static inline uint64_t transaction_piece(const struct transaction *transaction)

@@ -288,7 +288,7 @@ static enum respond received_xml(struct transaction *transaction)
 		call->body_length = (size_t)transaction->upload_length;
 		call->body = g_memdup2(bytes, call->body_length);
 	}
-	transaction->drop_upload(transaction);
+	transaction->owner->drop_upload(transaction);
 	return submit(call, false, work, worked);
 }
 
@@ -298,7 +298,7 @@ static enum respond ask_xml(struct dav_call *call)
 	uint64_t most = transaction->scope->max_body;
 
 	transaction->received = received_xml;
-	transaction->receive(transaction, most ? MIN(most, DAV_BODY_MAX) : DAV_BODY_MAX);
+	transaction->owner->receive(transaction, most ? MIN(most, DAV_BODY_MAX) : DAV_BODY_MAX);
 	return RESPOND_LATER;
 }
 
@@ -319,7 +319,7 @@ static void ask_piece(struct dav_call *call)
 	uint64_t most = transaction->scope->max_body;
 	size_t window = MIN(PIECE, transaction->thread->server->max_unit);
 
-	transaction->receive_piece(transaction, most ? most : UINT64_MAX, window);
+	transaction->owner->receive_piece(transaction, most ? most : UINT64_MAX, window);
 }
 
 static void piece_done(struct job *job)

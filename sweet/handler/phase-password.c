@@ -61,7 +61,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 	(void)request_parse(&request, wait->head, wait->head_length); /* valid: parsed before */
 	transaction->request = &request;
 	if (conclude(transaction, &wait->check) == PHASE_NEXT)
-		respond = transaction->proceed(transaction);
+		respond = transaction->owner->proceed(transaction);
 	transaction->request = NULL;
 	return respond;
 }
@@ -73,7 +73,7 @@ static void answered(struct auth_check *check)
 
 	/* If the client has disconnected, its address and other data are no longer valid. */
 	if (transaction->connection)
-		transaction->resume(transaction, go_on, wait);
+		transaction->owner->resume(transaction, go_on, wait);
 	else
 		transaction->done(transaction);
 	free(wait);

@@ -117,7 +117,7 @@ static bool recall_scope(struct transaction *transaction)
 }
 
 /* Runs the phases that are left, in their order; the last one always ends the request. */
-static enum respond proceed(struct transaction *transaction)
+enum respond route_proceed(struct transaction *transaction)
 {
 	for (;;) {
 		unsigned row = (unsigned)__builtin_ctz(transaction->phases);
@@ -165,13 +165,13 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 		transaction->done(transaction);
 }
 
-static void again(struct transaction *transaction, struct slice head, struct slice target)
+void route_again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	respond_again(transaction, head, target, route);
 }
 
-static void send_file(struct transaction *transaction, struct slice head, const struct scope *files,
-		      const char *path)
+void route_send_file(struct transaction *transaction, struct slice head, const struct scope *files,
+		     const char *path)
 {
 	transaction->files = files;
 	g_strlcpy(transaction->path, path, sizeof(transaction->path));
@@ -181,9 +181,6 @@ static void send_file(struct transaction *transaction, struct slice head, const 
 
 enum respond route(struct transaction *transaction)
 {
-	transaction->again = again;
-	transaction->send_file = send_file;
-	transaction->proceed = proceed;
 	transaction->rewritten_by = NULL;
 	transaction->tried = transaction->found = false;
 	transaction->internal = transaction->accel;
@@ -191,5 +188,5 @@ enum respond route(struct transaction *transaction)
 	transaction->files = NULL;
 	transaction->phases =
 		transaction->known && recall_scope(transaction) ? due(transaction) : ALL;
-	return proceed(transaction);
+	return route_proceed(transaction);
 }

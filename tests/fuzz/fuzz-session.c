@@ -37,6 +37,7 @@
 
 #include "frames.h"
 #include "fuzz.h"
+#include "../unit/route-seam.h"
 
 enum options {
 	NO_SETTINGS = 1,
@@ -205,9 +206,9 @@ static void ask(struct transaction *transaction)
 
 	reply->receives = true;
 	if (reply->manner == WHOLE)
-		transaction->receive(transaction, BODY_LIMIT);
+		transaction->owner->receive(transaction, BODY_LIMIT);
 	else
-		transaction->receive_piece(transaction, BODY_LIMIT, BODY_WINDOW);
+		transaction->owner->receive_piece(transaction, BODY_LIMIT, BODY_WINDOW);
 }
 
 static enum respond received(struct transaction *transaction)
@@ -433,8 +434,7 @@ static void open_server(struct loop *loop)
 				 .unsent_most = UINT64_MAX / 4,
 				 .threads = 1,
 				 .per_thread = {&thread}};
-	thread = (struct thread){
-		.loop = loop, .config_ref = &generations[0], .server = &server};
+	thread = (struct thread){.loop = loop, .config_ref = &generations[0], .server = &server};
 	loop_hook_add(loop, &client.hook);
 	connection_init(&thread);
 }

@@ -102,14 +102,16 @@ static inline uint64_t moved_bytes(const struct transaction *transaction)
 /* Returns a call that the protocol has accepted. */
 static inline struct backend_call *make_call(unsigned number)
 {
+	static const struct transaction_owner owner = {.give_up = give_up_client,
+						       .moved = moved_bytes};
 	struct transaction *transaction = &transactions[number];
 	struct backend_call *call = backend_call_of(transaction);
 
 	memset(transaction, 0, sizeof(*transaction));
 	transaction->thread = &thread;
 	transaction->done = transaction_done;
-	transaction->give_up = give_up_client;
-	transaction->moved = moved_bytes;
+	transaction->owner = &owner;
+	transaction->connection = transaction; /* there is a client */
 	transaction->remote_addr = "192.0.2.1";
 	strcpy(transaction->path, "/a");
 	call->transaction = transaction;

@@ -27,6 +27,7 @@
 #include "http/body.h"
 
 #include "loop-fixture.h"
+#include "route-seam.h"
 #include "suite.h"
 
 #define KIB ((size_t)1024)
@@ -102,7 +103,7 @@ static enum respond on_received(struct transaction *transaction)
 	if (!transaction->upload_more || responder.manner == ANSWERS)
 		return answer(transaction, "done");
 	if (responder.manner == ASKS_AT_ONCE)
-		transaction->receive_piece(transaction, responder.limit, responder.window);
+		transaction->owner->receive_piece(transaction, responder.limit, responder.window);
 	return RESPOND_LATER;
 }
 
@@ -118,15 +119,15 @@ enum respond route(struct transaction *transaction)
 	EVENT(responder.transaction = transaction);
 	transaction->received = on_received;
 	transaction->finish = on_finish;
-	transaction->receive_piece(transaction, responder.limit, responder.window);
+	transaction->owner->receive_piece(transaction, responder.limit, responder.window);
 	return RESPOND_LATER;
 }
 
 static void ask(void *argument)
 {
 	(void)argument;
-	responder.transaction->receive_piece(responder.transaction, responder.limit,
-					     responder.window);
+	responder.transaction->owner->receive_piece(responder.transaction, responder.limit,
+						    responder.window);
 }
 
 static void be_done(void *argument)
@@ -174,8 +175,7 @@ static void begin(int number, enum manner manner)
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	generation = (struct config_ref){.config = &config, .users = 1};
 	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
-	thread = (struct thread){
-		.loop = runner.loop, .config_ref = &generation, .server = &server};
+	thread = (struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server};
 	connect_client();
 }
 

@@ -4,6 +4,7 @@
 import http.client
 import os
 import re
+import time
 
 import pytest
 
@@ -70,6 +71,13 @@ echo begun
 mkdir "{top}/once-$QUERY_STRING" && read -r end < {top}/end
 echo "$$"
 """
+LINES = b"""#!/bin/sh
+echo "Content-Type: text/plain"
+echo "Content-Length: 5"
+cat {top}/lines
+echo
+echo made
+"""
 ERROR = b"""#!/bin/sh
 echo Status: 503
 test $QUERY_STRING = bare && echo Content-Length: 0 || echo Content-Type: text/plain
@@ -85,6 +93,7 @@ def top(tmp_path_factory):
         write(top / "root/inside" / name, name.encode())
     write(top / "programs/p", PROGRAM).chmod(0o755)
     write(top / "programs/slow", SLOW.replace(b"{top}", bytes(top))).chmod(0o755)
+    write(top / "programs/lines", LINES.replace(b"{top}", bytes(top))).chmod(0o755)
     os.mkfifo(top / "end")
     write(top / "programs/error", ERROR).chmod(0o755)
     write(top / "files/big", FILE)
@@ -195,6 +204,25 @@ def test_file(server, top, path):
     assert re.match("multipart/byteranges; boundary=", answer["Content-Type"])
     answer = ask(server, path, [f"X-Sendfile: {top}/files/deep/.hidden"])
     assert answer.body == b"hidden"
+
+
+@pytest.mark.parametrize("line, content", [("X-Sendfile: {top}/files/big", FILE),
+                                           ("X-Accel-Redirect: /inside/a.txt", b"a.txt")])
+def test_refresh(server, top, line, content):
+    """Without a client: the response of another path, or a file, is not stored for this one."""
+    path = f"/led/lines?{line.partition(':')[0]}"
+    write(top / "lines", b"Cache-Control: max-age=600\nSurrogate-Key: tag\n")
+    assert ask(server, path).body == b"made\n"
+    assert ask(server, "/led/p", ["X-NABC-Soft-Purge: tag", "Content-Length: 19"]).status == 200
+    stale = server.status()["answers"]["stale"]
+    write(top / "lines", line.replace("{top}", str(top)).encode() + b"\n")
+    assert ask(server, path).body == b"made\n"
+    assert server.status()["answers"]["stale"] == stale + 1
+    # When the refresh has ended, the page is kept no longer: the program answers a client.
+    deadline = time.monotonic() + servers.TIMEOUT
+    while (got := ask(server, path)).body == b"made\n":
+        assert time.monotonic() < deadline
+    assert (got.status, got.body) == (200, content)
 
 
 @pytest.mark.parametrize("file, status", [

@@ -198,6 +198,8 @@ static void finish(struct transaction *transaction)
 
 START_TEST(test_redirect)
 {
+	static const struct transaction_owner owner = {.drop_upload = drop_upload,
+						       .again = answer_again};
 	char target[] = "/other?a and more";
 	struct backend_call *call;
 
@@ -207,8 +209,7 @@ START_TEST(test_redirect)
 	memcpy(call->head, "the head", 8);
 	call->head_length = 8;
 	transactions[0].has_upload = true;
-	transactions[0].drop_upload = drop_upload;
-	transactions[0].again = answer_again;
+	transactions[0].owner = &owner;
 	transactions[0].finish = finish;
 	dropped = again_count = 0;
 	call_redirect(call, (struct slice){target, 8});

@@ -95,10 +95,10 @@ START_TEST(test_nobody_is_slow)
 
 	begin();
 	call = make_call(0);
-	transactions[0].moved = NULL;
+	transactions[0].connection = NULL;
 	backpressure_wait(call);
 	ck_assert_ptr_null(call->timer.queue);
-	transactions[0].moved = moved_bytes;
+	transactions[0].connection = &transactions[0];
 	settings.slow_ms = 0;
 	backpressure_wait(call);
 	ck_assert_ptr_null(call->timer.queue);

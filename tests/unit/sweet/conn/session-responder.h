@@ -23,6 +23,7 @@
 #include "http/request.h"
 
 #include "loop-fixture.h"
+#include "route-seam.h"
 #include "suite.h"
 
 #define LARGE ((size_t)1 << 20) /* bytes of a response: more than sockets and windows have */
@@ -180,7 +181,7 @@ static inline enum respond ask(struct transaction *transaction, void *context)
 {
 	(void)context;
 	transaction->received = on_received;
-	transaction->receive_piece(transaction, UINT64_MAX, WINDOW);
+	transaction->owner->receive_piece(transaction, UINT64_MAX, WINDOW);
 	return RESPOND_LATER;
 }
 
@@ -228,14 +229,14 @@ static inline void resume_with_answer(void *argument)
 {
 	struct transaction *transaction = ((struct exchange *)argument)->transaction;
 
-	transaction->resume(transaction, answer_now, &resumed);
+	transaction->owner->resume(transaction, answer_now, &resumed);
 }
 
 static inline void resume_with_body(void *argument)
 {
 	struct transaction *transaction = ((struct exchange *)argument)->transaction;
 
-	transaction->resume(transaction, ask, NULL);
+	transaction->owner->resume(transaction, ask, NULL);
 }
 
 #endif
