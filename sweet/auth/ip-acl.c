@@ -40,6 +40,7 @@ struct ip_acl {
 	struct family v4, v6;
 	enum verdict unix_rule, all; /* the rules "unix" and "all" */
 	bool closed;		     /* there are allow rules, so unmatched addresses are denied */
+	bool denies;		     /* there are deny rules */
 };
 
 /* --- building ---------------------------------------------------------------- */
@@ -126,8 +127,8 @@ static char *add_rules(struct ip_acl *list, char **texts, bool deny)
 	char *why = NULL;
 
 	for (; texts && *texts && !why; texts++) {
-		if (!deny)
-			list->closed = true;
+		list->closed |= !deny;
+		list->denies |= deny;
 		if (strcmp(*texts, "all") == 0)
 			join(&list->all, deny);
 		else if (strcmp(*texts, "unix") == 0)
@@ -246,6 +247,8 @@ bool ip_acl_allows(const struct ip_acl *list, const struct sockaddr *address)
 
 	if (!list)
 		return true;
+	if (address->sa_family == AF_UNSPEC)
+		return list->all == ALLOWED && !list->denies;
 	if (address->sa_family == AF_INET)
 		verdict = look_up(&list->v4, &in->sin_addr);
 	else if (address->sa_family == AF_INET6 && is_mapped(in6->sin6_addr.s6_addr))

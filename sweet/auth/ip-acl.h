@@ -4,7 +4,8 @@
  *
  * The rule with the longest matching prefix decides; if an allow and a deny rule
  * name the same network, deny wins.  An address that no rule matches is allowed,
- * unless there are allow rules.
+ * unless there are allow rules.  An unknown one (AF_UNSPEC) may be any that is
+ * denied: it is allowed only if all are, and nobody is denied.
  */
 #ifndef SWEET_IP_ACL_H
 #define SWEET_IP_ACL_H

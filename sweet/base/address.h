@@ -12,6 +12,7 @@
 
 /* The prefix of a Unix socket's text; a client's text is only this. */
 #define ADDRESS_UNIX "unix:"
+#define ADDRESS_UNKNOWN "0.0.0.0" /* as programs want an address (RFC 3875, section 4.1.8) */
 
 struct listen_address {
 	struct sockaddr_storage address;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "auth/ip-acl.h"
+#include "base/address.h"
 #include "base/counter.h"
 #include "base/escape.h"
 #include "base/peer-addresses.h"
@@ -92,12 +93,27 @@ static void log_wrong(const struct transaction *transaction, struct slice entry)
 
 	entry.length = MIN(entry.length, (size_t)WRONG_LOGGED_MAX);
 	*escape_message(text, entry) = '\0';
-	log_info("%s: this proxy's %s has no address in \"%s\": the proxy that wrote it counts as "
-		 "the client",
+	log_info("%s: this proxy's %s has no address in \"%s\": the client counts as unknown",
 		 transaction->remote_addr,
 		 transaction->config_ref->config->forwarded == FORWARDED_X ? "X-Forwarded-For"
 									   : "Forwarded",
 		 text);
+}
+
+static void take_client(struct transaction *transaction, const struct forwarded *forwarded)
+{
+	struct peer_addresses *client = &transaction->client;
+
+	if (forwarded->unknown) {
+		peer_addresses_set_unknown(client);
+		g_strlcpy(client->remote, ADDRESS_UNKNOWN, sizeof(client->remote));
+		client->remote_port = 0;
+	} else {
+		peer_addresses_set(client, &forwarded->client, NULL);
+	}
+	transaction->remote = &client->address.any;
+	transaction->remote_addr = client->remote;
+	transaction->remote_port = client->remote_port;
 }
 
 /*
@@ -118,12 +134,8 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 			       trusts, config->proxies);
 	if (forwarded.wrong.length)
 		log_wrong(transaction, forwarded.wrong);
-	if (forwarded.client.ss_family != AF_UNSPEC) {
-		peer_addresses_set(&transaction->client, &forwarded.client, NULL);
-		transaction->remote = &transaction->client.address.any;
-		transaction->remote_addr = transaction->client.remote;
-		transaction->remote_port = transaction->client.remote_port;
-	}
+	if (forwarded.unknown || forwarded.client.ss_family != AF_UNSPEC)
+		take_client(transaction, &forwarded);
 	if (forwarded.scheme.length)
 		transaction->https = slice_is(forwarded.scheme, "https");
 	text = forwarded_rewrite(request, &forwarded);

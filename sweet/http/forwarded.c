@@ -2,7 +2,10 @@
 /*
  * forwarded.c - see forwarded.h.  Pure.
  *
- * What cannot be read ends the list: the proxy that reported it is the client then.
+ * What cannot be read ends the list, and the client is unknown: clients write the beginning of the
+ * list, and so must not become the proxy that passed it on.  For the same reason the fields X-Forwarded-*
+ * have no quotation marks, in which a client could enclose what the proxy adds, and those of Forwarded
+ * must be closed.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,10 +21,66 @@
 /* The elements of a list that may be in several fields; only the last ones are kept. */
 struct hops {
 	struct slice at[FORWARDED_HOPS_MAX];
+	bool broken[FORWARDED_HOPS_MAX]; /* a field whose quotation marks are wrong, as a whole */
 	unsigned count;
 };
 
-static void collect(struct hops *hops, const struct request *request, const char *name)
+/* Whether all quoted strings are whole values of parameters (RFC 7239, section 4). */
+static bool quotes_well(struct slice value)
+{
+	bool quoted = false, closed = false;
+
+	for (size_t i = 0; i < value.length; i++) {
+		char c = value.at[i];
+
+		if (quoted && c == '\\') {
+			i++;
+		} else if (c == '"') {
+			if (!quoted && (i == 0 || value.at[i - 1] != '='))
+				return false;
+			closed = quoted;
+			quoted = !quoted;
+		} else if (c == ',' || c == ';') {
+			closed = false;
+		} else if (closed && !quoted && c != ' ' && c != '\t') {
+			return false;
+		}
+	}
+	return !quoted;
+}
+
+static void add_hop(struct hops *hops, struct slice hop, bool broken)
+{
+	if (hops->count == FORWARDED_HOPS_MAX) {
+		hops->count--;
+		memmove(hops->at, hops->at + 1, hops->count * sizeof(hops->at[0]));
+		memmove(hops->broken, hops->broken + 1, hops->count * sizeof(hops->broken[0]));
+	}
+	hops->at[hops->count] = hop;
+	hops->broken[hops->count++] = broken;
+}
+
+/* As field_part(), of a list that has no quoted strings. */
+static bool plain_part(struct slice *rest, struct slice *part)
+{
+	const char *comma;
+
+	if (!rest->at)
+		return false;
+	comma = memchr(rest->at, ',', rest->length);
+	if (comma) {
+		size_t length = (size_t)(comma - rest->at);
+
+		*part = field_trim((struct slice){rest->at, length});
+		*rest = (struct slice){comma + 1, rest->length - length - 1};
+	} else {
+		*part = field_trim(*rest);
+		*rest = (struct slice){NULL, 0};
+	}
+	return true;
+}
+
+static void collect(struct hops *hops, const struct request *request, const char *name, bool plain)
 {
 	hops->count = 0;
 	for (unsigned i = 0; i < request->header_count; i++) {
@@ -29,14 +88,13 @@ static void collect(struct hops *hops, const struct request *request, const char
 
 		if (!slice_is(request->headers[i].name, name))
 			continue;
-		while (field_part(&rest, ',', &part)) {
-			if (!part.length)
-				continue;
-			if (hops->count == FORWARDED_HOPS_MAX)
-				memmove(hops->at, hops->at + 1,
-					--hops->count * sizeof(hops->at[0]));
-			hops->at[hops->count++] = part;
+		if (!plain && !quotes_well(rest)) {
+			add_hop(hops, rest, true);
+			continue;
 		}
+		while (plain ? plain_part(&rest, &part) : field_part(&rest, ',', &part))
+			if (part.length)
+				add_hop(hops, part, false);
 	}
 }
 
@@ -119,13 +177,16 @@ static int find_client(struct forwarded *forwarded, const struct hops *hops,
 	int found = -1;
 
 	for (unsigned i = 0; i < hops->count; i++) {
-		struct slice element = hops->at[hops->count - 1 - i];
+		unsigned at = hops->count - 1 - i;
+		struct slice element = hops->at[at];
 		struct slice node = fields == FORWARDED_X ? element : parameter(element, "for");
 		struct sockaddr_storage address;
 
-		if (!read_address(&address, node)) {
-			if (!is_unnamed(element, node))
+		if (hops->broken[at] || !read_address(&address, node)) {
+			if (hops->broken[at] || !is_unnamed(element, node))
 				forwarded->wrong = element;
+			forwarded->client.ss_family = AF_UNSPEC;
+			forwarded->unknown = true;
 			break;
 		}
 		forwarded->client = address;
@@ -148,13 +209,13 @@ static void take_scheme(struct forwarded *forwarded, struct slice scheme)
 		forwarded->scheme = scheme;
 }
 
-/* Returns the element for that hop. */
+/* Returns the element of a field X-Forwarded-* for that hop. */
 static struct slice element_of(const struct request *request, const char *name, unsigned hops,
 			       unsigned hop)
 {
 	struct hops list;
 
-	collect(&list, request, name);
+	collect(&list, request, name, true);
 	if (list.count == 0)
 		return (struct slice){0};
 	return list.at[list.count - 1 - (list.count == hops ? hop : 0)];
@@ -168,7 +229,8 @@ void forwarded_read(struct forwarded *forwarded, const struct request *request,
 	unsigned hop;
 
 	*forwarded = (struct forwarded){.client.ss_family = AF_UNSPEC};
-	collect(&hops, request, fields == FORWARDED_X ? "X-Forwarded-For" : "Forwarded");
+	collect(&hops, request, fields == FORWARDED_X ? "X-Forwarded-For" : "Forwarded",
+		fields == FORWARDED_X);
 	found = find_client(forwarded, &hops, fields, trusts, context);
 	/* What stands beside nonsense is not taken, either. */
 	if (found < 0 && forwarded->wrong.length)

@@ -20,7 +20,8 @@ enum forwarded_fields { FORWARDED_X, FORWARDED_STANDARD };
 #define FORWARDED_HOPS_MAX 32u /* the last ones; more are not read */
 
 struct forwarded {
-	struct sockaddr_storage client; /* AF_UNSPEC: they do not say */
+	struct sockaddr_storage client; /* AF_UNSPEC: they do not say, or it is unknown */
+	bool unknown; /* they speak of a client, but its address cannot be read, or is not named */
 	struct slice host;   /* the client's Host, with any port; empty: they do not say */
 	struct slice scheme; /* "http" or "https", or empty */
 	struct slice wrong; /* the entry that ended the list, as no address can be read; or empty */
@@ -30,7 +31,8 @@ typedef bool forwarded_trusts(const struct sockaddr *address, const void *contex
 
 /*
  * Reads the fields of a request that a trusted proxy sent, from right to left: each address was
- * added by the proxy to its right, so the first one that is not trusted is the client's.  Scheme
+ * added by the proxy to its right, so the first one that is not trusted is the client's.  If one
+ * cannot be read before that, the client is unknown: it is none of the proxies that were read.  Scheme
  * and host are those of the same hop, if there are as many of them, else the last ones; there are
  * none if the last hop is wrong.
  */

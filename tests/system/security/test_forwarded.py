@@ -19,6 +19,8 @@ access-log={top}/log
 log-format=common
 [path /inside]
 allow=198.51.100.0/24
+[path /outside]
+deny=203.0.113.0/24
 [path /limited]
 request-rate=1
 request-burst=1
@@ -54,6 +56,7 @@ def answer(request):
 def top(tmp_path_factory):
     top = tmp_path_factory.mktemp("forwarded")
     write(top / "root/inside/a.txt", b"inside\n")
+    write(top / "root/outside/a.txt", b"outside\n")
     write(top / "root/a.txt", b"here\n")
     write(top / "other/a.txt", b"other\n")
     write(top / "programs/on", b"#!/bin/sh\nprintf 'Location: /app/x\\n\\n'\n").chmod(0o755)
@@ -79,6 +82,48 @@ def ask(server, target, fields="", source=PROXY, host="a"):
     with Client(server.port, source=source) as client:
         client.send(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode())
         return client.response()
+
+
+# What a client sends, so that the address that the proxy adds is not read.
+SWALLOWING = ['"', '"\\', '198.51.100.7;x="', 'for="x', 'for=198.51.100.7;by="', 'for="x\\',
+              'for=198.51.100.7;by="\\', 'unknown, "', '_hidden;"', "[", "[::1", "\\"]
+
+
+@pytest.fixture(scope="module")
+def standard(top, app):
+    rules = RULES.format(top=top, address=app.address).replace(
+        "hsts=", "forwarded=forwarded\nhsts=").replace("/log\n", "/standard.log\n")
+    with servers.running("epoll", top / "root", "--config",
+                         write(top / "standard.conf", rules.encode())) as server:
+        yield server
+
+
+@pytest.mark.parametrize("address", ["203.0.113.9", "2001:db8:9::9"])
+@pytest.mark.parametrize("text", SWALLOWING)
+def test_client_of_no_rule(server, standard, text, address):
+    """Whatever it sends, a client that is served by a proxy is no proxy, and nobody else."""
+    for one, fields in [(server, f"X-Forwarded-For: {text}, {address}\r\n"),
+                        (server, f"X-Forwarded-For: {text}\r\nX-Forwarded-For: {address}\r\n"),
+                        (standard, f'Forwarded: {text}, for="[{address}]:1"\r\n'),
+                        (standard, f"Forwarded: {text}, for={address};by=\"_a\"\r\n")]:
+        got = variables(one, fields)["REMOTE_ADDR"]
+        assert got in (address, "0.0.0.0"), fields
+        for path, status in (("/inside/a.txt", 403), ("/.sweet/status", 404)):
+            assert ask(one, path, fields).status == status, fields
+        if got == "0.0.0.0" or address.startswith("203"):
+            assert ask(one, "/outside/a.txt", fields).status == 403, fields
+
+
+def test_unknown_client(server):
+    """It may be one that is denied, and it is not the proxy."""
+    for entry in ("unknown", "_hidden", "garbage", "unknown, 192.0.2.1", "garbage, 192.0.2.1"):
+        fields = f"X-Forwarded-For: {entry}\r\n"
+        got = variables(server, fields)
+        assert (got["REMOTE_ADDR"], got["REMOTE_PORT"]) == ("0.0.0.0", "0")
+        for path in ("/inside/a.txt", "/outside/a.txt"):
+            assert ask(server, path, fields).status == 403
+        assert ask(server, "/a.txt", fields).body == b"here\n"
+    assert ask(server, "/outside/a.txt").body == b"outside\n"
 
 
 def variables(server, fields="", target="/app/x", **how):
@@ -150,13 +195,15 @@ def test_rate(server):
 def test_wrong_hops(server):
     """They end the list, and nothing that stands beside them is taken; the log has each once."""
     more = "X-Forwarded-Proto: https\r\nX-Forwarded-Host: third.example\r\n"
+    before = server.errors.count("has no address")
     for number, entry in enumerate(("garbage", "198.51.100.700", "[2001:db8::7", "a b")):
         got = variables(server, f"X-Forwarded-For: 198.51.100.7, {entry}\r\n" + more)
-        assert got["REMOTE_ADDR"] == PROXY and "HTTPS" not in got and got["HTTP_HOST"] == "a"
-        assert server.errors.wait("this proxy's X-Forwarded-For has no address in ", number + 1)
-        assert server.errors.wait(f'{PROXY}: .*"{re.escape(entry)}": the proxy that wrote it')
+        assert got["REMOTE_ADDR"] == "0.0.0.0" and "HTTPS" not in got and got["HTTP_HOST"] == "a"
+        assert server.errors.wait("this proxy's X-Forwarded-For has no address in ",
+                                  before + number + 1)
+        assert server.errors.wait(f'{PROXY}: .*"{re.escape(entry)}": the client counts as unknown')
     got = variables(server, "X-Forwarded-For: wrong, 192.0.2.1\r\n" + more)
-    assert got["REMOTE_ADDR"] == "192.0.2.1" and got["HTTPS"] == "on"
+    assert got["REMOTE_ADDR"] == "0.0.0.0" and got["HTTPS"] == "on"
     assert server.errors.wait(f'{PROXY}: .*"wrong"')
     # Neither a proxy that does not know, nor what the client says itself.
     for fields in ("X-Forwarded-For: unknown\r\n", "X-Forwarded-For: other, 198.51.100.7\r\n"):
@@ -164,7 +211,7 @@ def test_wrong_hops(server):
     variables(server, "X-Forwarded-For: garbage\r\n", source="127.0.0.1")
     assert ask(server, "/a.txt", "X-Forwarded-For: last\r\n").status == 200
     assert server.errors.wait('"last"')
-    assert server.errors.count("has no address") == 6
+    assert server.errors.count("has no address") == before + 6
 
 
 @pytest.mark.clear("the scheme of the connection counts")

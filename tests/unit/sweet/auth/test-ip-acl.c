@@ -148,6 +148,13 @@ START_TEST(test_other_families)
 	list = ip_acl_new(everybody, NULL, &why);
 	ck_assert(ip_acl_allows(list, &other));
 	ip_acl_free(list);
+	/* It may be the one that is denied. */
+	list = ip_acl_new(NULL, nobody, &why);
+	ck_assert(!ip_acl_allows(list, &other));
+	ip_acl_free(list);
+	list = ip_acl_new(everybody, nobody, &why);
+	ck_assert(!ip_acl_allows(list, &other));
+	ip_acl_free(list);
 	ip_acl_free(NULL);
 }
 END_TEST

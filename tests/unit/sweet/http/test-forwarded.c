@@ -41,7 +41,7 @@ static bool is_proxy(const struct sockaddr *address, const void *context)
 	return strncmp(text.remote, "192.0.2.", 8) == 0 || strcmp(text.remote, "2001:db8::1") == 0;
 }
 
-/* What they say, as "client scheme host", and what is wrong, if it is; "-": nothing. */
+/* As "client scheme host", and what is wrong, if it is; "-": nothing; "?": an unknown client. */
 static const char *says(enum forwarded_fields fields, const char *text)
 {
 	static char said[512];
@@ -50,7 +50,10 @@ static const char *says(enum forwarded_fields fields, const char *text)
 
 	parse(text);
 	forwarded_read(&forwarded, &request, fields, is_proxy, NULL);
-	if (forwarded.client.ss_family != AF_UNSPEC)
+	ck_assert(!forwarded.unknown || forwarded.client.ss_family == AF_UNSPEC);
+	if (forwarded.unknown)
+		strcpy(client.remote, "?");
+	else if (forwarded.client.ss_family != AF_UNSPEC)
 		peer_addresses_set(&client, &forwarded.client, NULL);
 	snprintf(said, sizeof(said), "%s %.*s %.*s%s%.*s", client.remote,
 		 forwarded.scheme.length ? (int)forwarded.scheme.length : 1,
@@ -77,14 +80,23 @@ START_TEST(test_x)
 	ck_x("X-Forwarded-For: 198.51.100.7:8080\r\n", "198.51.100.7 - -");
 	ck_x("X-Forwarded-For: 2001:db8::7\r\n", "2001:db8::7 - -");
 	ck_x("X-Forwarded-For: [2001:db8::7]:1, 2001:db8::1\r\n", "2001:db8::7 - -");
-	/* What is no address ends the list. */
-	ck_x("X-Forwarded-For: 198.51.100.7, unknown\r\n", "- - -");
-	ck_x("X-Forwarded-For: 198.51.100.7, unknown, 192.0.2.1\r\n", "192.0.2.1 - -");
-	ck_x("X-Forwarded-For: 198.51.100.700\r\n", "- - - wrong: 198.51.100.700");
-	ck_x("X-Forwarded-For: [2001:db8::7\r\n", "- - - wrong: [2001:db8::7");
-	ck_x("X-Forwarded-For: [2001:db8::7]x\r\n", "- - - wrong: [2001:db8::7]x");
+	/* What is no address ends the list; the client is no proxy then. */
+	ck_x("X-Forwarded-For: 198.51.100.7, unknown\r\n", "? - -");
+	ck_x("X-Forwarded-For: 198.51.100.7, unknown, 192.0.2.1\r\n", "? - -");
+	ck_x("X-Forwarded-For: 198.51.100.700\r\n", "? - - wrong: 198.51.100.700");
+	ck_x("X-Forwarded-For: [2001:db8::7\r\n", "? - - wrong: [2001:db8::7");
+	ck_x("X-Forwarded-For: [2001:db8::7]x\r\n", "? - - wrong: [2001:db8::7]x");
+	/* There are no quoted strings. */
+	ck_x("X-Forwarded-For: \", 203.0.113.9\r\n", "203.0.113.9 - -");
+	ck_x("X-Forwarded-For: \"\\, 203.0.113.9, 192.0.2.1\r\n", "203.0.113.9 - -");
+	ck_x("X-Forwarded-For: \"\r\nX-Forwarded-Proto: \", https\r\n"
+	     "X-Forwarded-Host: \", a.example\r\n",
+	     "? - - wrong: \"");
+	ck_x("X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: \", https\r\n"
+	     "X-Forwarded-Host: \", a.example\r\n",
+	     "9.9.9.9 https a.example");
 	ck_x("X-Forwarded-For: 11111111111111111111111111111111111111111111111111111\r\n",
-	     "- - - wrong: 11111111111111111111111111111111111111111111111111111");
+	     "? - - wrong: 11111111111111111111111111111111111111111111111111111");
 	ck_x("X-Forwarded-For: 198.51.100.7\r\nX-Forwarded-Proto: HTTPS\r\n"
 	     "X-Forwarded-Host: a.example:8080\r\n",
 	     "198.51.100.7 HTTPS a.example:8080");
@@ -102,15 +114,15 @@ START_TEST(test_wrong_x)
 	/* Neither is what else the last hop says. */
 	ck_x("X-Forwarded-For: 198.51.100.7, garbage\r\nX-Forwarded-Proto: https\r\n"
 	     "X-Forwarded-Host: a.example\r\n",
-	     "- - - wrong: garbage");
+	     "? - - wrong: garbage");
 	ck_x("X-Forwarded-For: garbage, 192.0.2.1\r\nX-Forwarded-Proto: http, https\r\n"
 	     "X-Forwarded-Host: a, b\r\n",
-	     "192.0.2.1 https b wrong: garbage");
+	     "? https b wrong: garbage");
 	/* The client's own is not read. */
 	ck_x("X-Forwarded-For: garbage, 198.51.100.7\r\nX-Forwarded-Proto: https\r\n",
 	     "198.51.100.7 https -");
 	/* A proxy may hide its client. */
-	ck_x("X-Forwarded-For: unknown\r\nX-Forwarded-Proto: https\r\n", "- https -");
+	ck_x("X-Forwarded-For: unknown\r\nX-Forwarded-Proto: https\r\n", "? https -");
 	/* Lists of different lengths: the last ones count. */
 	ck_x("X-Forwarded-For: 9.9.9.9, 8.8.8.8, 192.0.2.1\r\nX-Forwarded-Proto: https, http\r\n"
 	     "X-Forwarded-Host: a, b, c, d\r\n",
@@ -128,9 +140,11 @@ START_TEST(test_standard)
 		"Forwarded: for=9.9.9.9;proto=http\r\n"
 		"Forwarded: by=x; for=8.8.8.8;proto=https;host=\"b\", for=192.0.2.1;proto=http\r\n",
 		"8.8.8.8 https b");
-	ck_standard("Forwarded: for=_hidden;proto=https\r\n", "- https -");
-	ck_standard("Forwarded: for=unknown, for=192.0.2.1\r\n", "192.0.2.1 - -");
-	ck_standard("Forwarded: proto=https\r\n", "- https -");
+	ck_standard("Forwarded: for=_hidden;proto=https\r\n", "? https -");
+	ck_standard("Forwarded: for=unknown, for=192.0.2.1\r\n", "? - -");
+	ck_standard("Forwarded: proto=https\r\n", "? https -");
+	ck_standard("Forwarded: for=\"9.9.9.9\" ; by=\"a\\\"b,c\" , for=192.0.2.1\r\n",
+		    "9.9.9.9 - -");
 	ck_standard("X-Forwarded-For: 1.1.1.1\r\n", "- - -");
 }
 END_TEST
@@ -138,14 +152,27 @@ END_TEST
 START_TEST(test_wrong_standard)
 {
 	ck_standard("Forwarded: for=garbage;proto=https;host=a\r\n",
-		    "- - - wrong: for=garbage;proto=https;host=a");
-	ck_standard("Forwarded: for=\"\";proto=https\r\n", "- - - wrong: for=\"\";proto=https");
+		    "? - - wrong: for=garbage;proto=https;host=a");
+	ck_standard("Forwarded: for=\"\";proto=https\r\n", "? - - wrong: for=\"\";proto=https");
 	ck_standard("Forwarded: for=garbage;proto=http, for=192.0.2.1;proto=https\r\n",
-		    "192.0.2.1 https - wrong: for=garbage;proto=http");
-	ck_standard("Forwarded: for=\"1.1.1.1\r\n", "- - - wrong: for=\"1.1.1.1");
-	ck_standard("Forwarded: for\r\n", "- - - wrong: for");
-	ck_standard("Forwarded: for=_\r\n", "- - - wrong: for=_");
-	ck_standard("Forwarded: for=\"Unknown:80\";proto=https\r\n", "- https -");
+		    "? https - wrong: for=garbage;proto=http");
+	ck_standard("Forwarded: for=\"1.1.1.1\r\n", "? - - wrong: for=\"1.1.1.1");
+	ck_standard("Forwarded: for\r\n", "? - - wrong: for");
+	ck_standard("Forwarded: for=_\r\n", "? - - wrong: for=_");
+	ck_standard("Forwarded: for=\"Unknown:80\";proto=https\r\n", "? https -");
+	/* A client opens a quoted string, in front of what the proxy adds. */
+	ck_standard("Forwarded: for=\"x, for=203.0.113.9\r\n",
+		    "? - - wrong: for=\"x, for=203.0.113.9");
+	ck_standard("Forwarded: for=127.0.0.1;by=\", for=203.0.113.9;proto=https\r\n",
+		    "? - - wrong: for=127.0.0.1;by=\", for=203.0.113.9;proto=https");
+	ck_standard("Forwarded: for=127.0.0.1;by=\", for=\"[2001:db8::9]\"\r\n",
+		    "? - - wrong: for=127.0.0.1;by=\", for=\"[2001:db8::9]\"");
+	ck_standard("Forwarded: for=127.0.0.1;by=\"\\, for=\"[2001:db8::9]\";by=\"a\"\r\n",
+		    "? - - wrong: for=127.0.0.1;by=\"\\, for=\"[2001:db8::9]\";by=\"a\"");
+	ck_standard("Forwarded: for=1.1.1.1\", for=2.2.2.2;by=\"\r\n",
+		    "? - - wrong: for=1.1.1.1\", for=2.2.2.2;by=\"");
+	ck_standard("Forwarded: for=\"x\r\nForwarded: for=203.0.113.9\r\n", "203.0.113.9 - -");
+	ck_standard("Forwarded: for=\"x\r\nForwarded: for=192.0.2.1\r\n", "? - - wrong: for=\"x");
 }
 END_TEST
 
