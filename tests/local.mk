@@ -1112,6 +1112,7 @@ EXTRA_DIST += \
 	tests/system/bench-torture/test_torture_bytes.py \
 	tests/system/bench-torture/test_torture_figures.py \
 	tests/system/bench-torture/test_wan.py \
+	tests/system/cache/test_authorized.py \
 	tests/system/cache/test_caches.py \
 	tests/system/cache/test_held.py \
 	tests/system/cache/test_memory.py \

@@ -26,6 +26,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/cache-place.h"
+#include "core/request-value.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
@@ -333,6 +334,16 @@ static const char *const verdicts[] = {
 	[RESPCACHE_PASS] = "pass",  [RESPCACHE_HIT] = "hit",   [RESPCACHE_STALE] = "stale",
 	[RESPCACHE_FETCH] = "miss", [RESPCACHE_WAIT] = "wait", [RESPCACHE_AGAIN] = "pass"};
 
+/*
+ * By a password or a certificate of the client's own request: request-header may hide the field, or
+ * make others of what they show, and programs get the user and the certificate beside the fields.
+ */
+static bool is_authorized(const struct transaction *transaction)
+{
+	return transaction->has_authorization || *transaction->remote_user ||
+	       request_has_certificate(transaction);
+}
+
 /* --- the way in ------------------------------------------------------------------------------- */
 
 static enum respond look_up(struct transaction *transaction)
@@ -359,6 +370,10 @@ static enum respond look_up(struct transaction *transaction)
 	case RESPCACHE_HIT:
 		return give(transaction, request);
 	case RESPCACHE_STALE:
+		/* A refresh has no certificate: the program would see nobody. */
+		if (flight && request_has_certificate(transaction))
+			return cache_fill(pool, transaction, look->skip, flight, look->ask.entry,
+					  is_known(transaction, request));
 		if (flight)
 			cache_fill_refresh(pool, transaction, look->skip, flight);
 		return give(transaction, request);
@@ -394,7 +409,9 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 			cache_store_drop(transaction, RESPCACHE_LOST);
 		return respond;
 	}
-	*look = (struct look){.ask = {.answered = answered, .loop = thread->loop},
+	*look = (struct look){.ask = {.answered = answered,
+				      .loop = thread->loop,
+				      .authorized = is_authorized(transaction)},
 			      .transaction = transaction,
 			      .pool = pool,
 			      .skip = skip};

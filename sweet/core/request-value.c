@@ -3,6 +3,8 @@
  * request-value.c - see request-value.h.
  */
 #include <nabc.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/slice.h"
@@ -20,19 +22,32 @@ static struct slice of_text(const char *text)
 	return (struct slice){text, strlen(text)};
 }
 
-/* The subject is one of the variables of programs. */
-static struct slice subject(const struct transaction *transaction)
+/* Returns the value of a variable of programs about TLS, "NAME="; NULL: there is none. */
+static const char *tls_variable(const struct transaction *transaction, const char *name)
 {
-	static const char name[] = "SSL_CLIENT_S_DN=";
 	size_t length = 0;
 	const char *at =
 		transaction->tls ? tls_library->variables(transaction->tls, &length) : NULL;
 	const char *end = at + length;
 
 	for (; at < end; at += strlen(at) + 1)
-		if (strncmp(at, name, sizeof(name) - 1) == 0)
-			return of_text(at + sizeof(name) - 1);
-	return of_text("");
+		if (strncmp(at, name, strlen(name)) == 0)
+			return at + strlen(name);
+	return NULL;
+}
+
+static struct slice subject(const struct transaction *transaction)
+{
+	const char *name = tls_variable(transaction, "SSL_CLIENT_S_DN=");
+
+	return of_text(name ? name : "");
+}
+
+bool request_has_certificate(const struct transaction *transaction)
+{
+	const char *verified = tls_variable(transaction, "SSL_CLIENT_VERIFY=");
+
+	return verified && strcmp(verified, "NONE") != 0;
 }
 
 struct slice request_value(const void *context, enum template_variable variable, unsigned number,

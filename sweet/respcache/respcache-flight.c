@@ -23,7 +23,7 @@
 
 /* --- copies of requests -------------------------------------------------------------- */
 
-struct respcache_copy *respcache_copy_new(const struct request *request)
+struct respcache_copy *respcache_copy_new(const struct request *request, bool authorized)
 {
 	struct respcache_copy *copy = malloc(sizeof(*copy) + request->head.length);
 
@@ -35,7 +35,7 @@ struct respcache_copy *respcache_copy_new(const struct request *request)
 		free(copy);
 		return NULL;
 	}
-	copy->authorized = request_find(&copy->request, "Authorization");
+	copy->authorized = authorized;
 	return copy;
 }
 

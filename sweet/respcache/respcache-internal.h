@@ -219,7 +219,7 @@ bool respcache_log_has(struct respcache *cache, const struct respcache_entry *en
 
 /* --- respcache-flight.c ----------------------------------------------------------------- */
 
-struct respcache_copy *respcache_copy_new(const struct request *request);
+struct respcache_copy *respcache_copy_new(const struct request *request, bool authorized);
 
 /* Takes the copy; returns NULL without memory, and frees the copy. */
 struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
@@ -242,7 +242,7 @@ void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_m
 enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash,
 				      uint64_t now_ns);
 
-/* Requests with Authorization have a mark of their own. */
+/* Authorized requests have a mark of their own. */
 static inline uint64_t respcache_mark_hash(uint64_t hash, bool authorized)
 {
 	return authorized ? ~hash : hash;

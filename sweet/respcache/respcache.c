@@ -271,7 +271,7 @@ static void count(struct search *search, enum respcache_verdict verdict)
 /* Allocates what a step needs; returns false without memory. */
 static bool prepare(struct search *search, enum respcache_verdict wanted)
 {
-	struct respcache_copy *copy = respcache_copy_new(search->request);
+	struct respcache_copy *copy = respcache_copy_new(search->request, search->authorized);
 
 	find_mark(search);
 	if (wanted == RESPCACHE_AGAIN)
@@ -328,7 +328,7 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 		key, cachekey_write(request, &ask->place, key, &search.key.url_length)};
 	if (!search.key.text.length)
 		return RESPCACHE_PASS;
-	search.authorized = request_find(request, "Authorization");
+	search.authorized = ask->authorized;
 	/* Most paths never store anything: for those, this is the whole cost. */
 	if (rule.mode == CACHEABLE_MARKED) {
 		find_mark(&search);

@@ -70,6 +70,7 @@ struct respcache_ask {
 	void (*answered)(struct respcache_ask *ask); /* after RESPCACHE_WAIT, with the verdict */
 	struct loop *loop;
 	struct cachekey_place place; /* used by respcache_look_up() only */
+	bool authorized;	     /* the client's own request was (RFC 9111, section 3.5) */
 	enum respcache_verdict verdict;
 	struct respcache_entry *entry;	 /* its units are held; for respcache_put() */
 	struct respcache_flight *flight; /* the caller must end it */
@@ -83,7 +84,7 @@ struct respcache_ask {
 	unsigned waits;
 };
 
-/* Before the first call, ask has answered, loop and place set, and zeros for the rest. */
+/* Before the first call, ask has answered, loop, place and authorized set, and zeros for the rest. */
 enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcache_ask *ask,
 					 const struct request *request, struct cacheable_rule rule,
 					 uint64_t now_ns);
@@ -149,7 +150,7 @@ struct respcache_answer {
 /* Returns the request that began the flight. */
 const struct request *respcache_flight_request(const struct respcache_flight *flight);
 
-/* Returns true if it had Authorization. */
+/* Whether that was authorized. */
 bool respcache_flight_authorized(const struct respcache_flight *flight);
 
 /* Returns true if other requests wait for it. */

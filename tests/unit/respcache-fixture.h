@@ -142,9 +142,11 @@ static inline enum respcache_verdict look_by(struct asker *asker, const char *he
 {
 	struct request request = parse(head);
 
-	*asker = (struct asker){
-		.ask = {.answered = was_answered, .loop = runners[0].loop, .place = here},
-		.rule = rule};
+	*asker = (struct asker){.ask = {.answered = was_answered,
+					.loop = runners[0].loop,
+					.place = here,
+					.authorized = request_find(&request, "Authorization")},
+				.rule = rule};
 	return respcache_look_up(responses, &asker->ask, &request, rule, now_ns);
 }
 

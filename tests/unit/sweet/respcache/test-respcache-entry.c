@@ -36,7 +36,7 @@ static struct respcache_entry *make(const char *key, const char *head, const cha
 		.text = {key, strlen(key)}, .url_length = strlen(key), .hash = HASH};
 	struct request request = parse(head);
 	struct respcache_flight *flight =
-		respcache_flight_new(responses, respcache_copy_new(&request), &whole);
+		respcache_flight_new(responses, respcache_copy_new(&request, false), &whole);
 	struct respcache_entry *entry;
 	struct cacheable said;
 	struct cgihead parsed;

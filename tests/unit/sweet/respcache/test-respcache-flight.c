@@ -31,9 +31,11 @@ static void wait_all(const char *head, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct request request = parse(head);
 
-		waiters[i] = (struct asker){.ask = {.answered = was_answered,
-						    .loop = runners[i % LOOPS].loop,
-						    .place = here}};
+		waiters[i] = (struct asker){
+			.ask = {.answered = was_answered,
+				.loop = runners[i % LOOPS].loop,
+				.place = here,
+				.authorized = request_find(&request, "Authorization")}};
 		ck_assert_int_eq(
 			respcache_look_up(responses, &waiters[i].ask, &request, by_response, BEGIN),
 			RESPCACHE_WAIT);
