@@ -362,6 +362,7 @@ static enum respond look_up(struct transaction *transaction)
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
 	look->ask.place = place.key;
+	look->ask.authorized = is_authorized(transaction);
 	verdict = respcache_look_up(thread->server->responses, &look->ask, request,
 				    transaction->scope->response_cache, loop_now_ns(thread->loop));
 	flight = look->ask.flight;
@@ -409,9 +410,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 			cache_store_drop(transaction, RESPCACHE_LOST);
 		return respond;
 	}
-	*look = (struct look){.ask = {.answered = answered,
-				      .loop = thread->loop,
-				      .authorized = is_authorized(transaction)},
+	*look = (struct look){.ask = {.answered = answered, .loop = thread->loop},
 			      .transaction = transaction,
 			      .pool = pool,
 			      .skip = skip};

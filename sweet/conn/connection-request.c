@@ -259,7 +259,6 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->has_upload = !body_is_over(&connection->body);
 	connection->expecting = transaction->has_upload && request->expect == EXPECT_CONTINUE;
 	transaction->request = request;
-	transaction->has_authorization = request_find(request, "Authorization");
 	transaction->known = known;
 	transaction->head_only = request->method == METHOD_HEAD;
 	connection->state = WORKING;

@@ -165,7 +165,7 @@ struct transaction {
 	struct NC_hold upload_hold; /* of that unit */
 	uint64_t upload_length;	    /* bytes received, of all pieces */
 	bool upload_more;	    /* more pieces follow the received one */
-	bool has_authorization;	    /* the client's own request, whatever a program gets */
+	bool has_authorization;	    /* the client's own request; set by phase-pool.c */
 	const char *remote_addr;    /* of the connection, which outlives it, or of `client` */
 	uint16_t remote_port;
 	const struct sockaddr *remote; /* the same */

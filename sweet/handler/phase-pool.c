@@ -55,6 +55,9 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 	if (phase_is_folder(transaction, pool, skip))
 		return phase_folder(transaction);
 	transaction->pool_name = pool->name;
+	/* After a redirect of a program, the request is one that rules have changed. */
+	if (!transaction->redirects)
+		transaction->has_authorization = request_find(request, "Authorization");
 	if (transaction->scope->request_rule_count)
 		return phase_responds(look_up_changed(transaction, pool, skip));
 	return phase_responds(cache_lookup(pool->running, transaction, skip));
