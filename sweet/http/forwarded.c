@@ -21,7 +21,6 @@
 /* The elements of a list that may be in several fields; only the last ones are kept. */
 struct hops {
 	struct slice at[FORWARDED_HOPS_MAX];
-	bool broken[FORWARDED_HOPS_MAX]; /* a field whose quotation marks are wrong, as a whole */
 	unsigned count;
 };
 
@@ -49,15 +48,11 @@ static bool quotes_well(struct slice value)
 	return !quoted;
 }
 
-static void add_hop(struct hops *hops, struct slice hop, bool broken)
+static void add_hop(struct hops *hops, struct slice hop)
 {
-	if (hops->count == FORWARDED_HOPS_MAX) {
-		hops->count--;
-		memmove(hops->at, hops->at + 1, hops->count * sizeof(hops->at[0]));
-		memmove(hops->broken, hops->broken + 1, hops->count * sizeof(hops->broken[0]));
-	}
-	hops->at[hops->count] = hop;
-	hops->broken[hops->count++] = broken;
+	if (hops->count == FORWARDED_HOPS_MAX)
+		memmove(hops->at, hops->at + 1, --hops->count * sizeof(hops->at[0]));
+	hops->at[hops->count++] = hop;
 }
 
 /* As field_part(), of a list that has no quoted strings. */
@@ -80,6 +75,7 @@ static bool plain_part(struct slice *rest, struct slice *part)
 	return true;
 }
 
+/* A field whose quotation marks are wrong is one element; plain: there are none. */
 static void collect(struct hops *hops, const struct request *request, const char *name, bool plain)
 {
 	hops->count = 0;
@@ -89,12 +85,12 @@ static void collect(struct hops *hops, const struct request *request, const char
 		if (!slice_is(request->headers[i].name, name))
 			continue;
 		if (!plain && !quotes_well(rest)) {
-			add_hop(hops, rest, true);
+			add_hop(hops, rest);
 			continue;
 		}
 		while (plain ? plain_part(&rest, &part) : field_part(&rest, ',', &part))
 			if (part.length)
-				add_hop(hops, part, false);
+				add_hop(hops, part);
 	}
 }
 
@@ -177,13 +173,13 @@ static int find_client(struct forwarded *forwarded, const struct hops *hops,
 	int found = -1;
 
 	for (unsigned i = 0; i < hops->count; i++) {
-		unsigned at = hops->count - 1 - i;
-		struct slice element = hops->at[at];
+		struct slice element = hops->at[hops->count - 1 - i];
+		bool broken = fields != FORWARDED_X && !quotes_well(element);
 		struct slice node = fields == FORWARDED_X ? element : parameter(element, "for");
 		struct sockaddr_storage address;
 
-		if (hops->broken[at] || !read_address(&address, node)) {
-			if (hops->broken[at] || !is_unnamed(element, node))
+		if (broken || !read_address(&address, node)) {
+			if (broken || !is_unnamed(element, node))
 				forwarded->wrong = element;
 			forwarded->client.ss_family = AF_UNSPEC;
 			forwarded->unknown = true;
