@@ -25,6 +25,8 @@
 #include "conn/session.h"
 #include "core/server.h"
 #include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/spool.h"
 #include "http/body.h"
 
 #include "loop-fixture.h"
@@ -275,6 +277,12 @@ static inline void check_exchanges(void)
 	}
 }
 
+static inline void stop_spools(void *argument)
+{
+	(void)argument;
+	spools_stop(server.spools);
+}
+
 /* Asserts that everything was released. */
 static inline void end(void)
 {
@@ -282,11 +290,15 @@ static inline void end(void)
 
 	close(client);
 	call(&runner, close_all, NULL);
+	/* The loop runs what the helpers have done before the spools are freed. */
+	call(&runner, stop_spools, NULL);
+	thread_pool_close(server.thread_pool);
 	ck_assert_uint_eq(thread.sessions.length, 0);
 	ck_assert_uint_eq(thread.counters.open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		ck_assert_uint_eq(thread.counters.states[i], 0);
 	runner_stop(&runner);
+	spools_close(server.spools);
 	check_exchanges();
 	ck_assert_uint_eq(generation.users, 1);
 	ck_assert_uint_eq(server.bodies.used + server.held + server.unsent, 0);

@@ -80,7 +80,6 @@ static void move(enum moving how)
 /* A response leaves its unit while it waits, with frames of it in flight, or without any. */
 START_TEST(test_moved)
 {
-	struct thread_pool *pool = thread_pool_open(1);
 	struct spools_options options = {.folder = "/var/tmp",
 					 .most = 64 << 20,
 					 .memory = true,
@@ -89,10 +88,10 @@ START_TEST(test_moved)
 	char *why = NULL;
 
 	begin(_i);
-	server.thread_pool = pool;
+	server.thread_pool = thread_pool_open(1);
 	server.spools = spools_open(&options, &why);
 	ck_assert_msg(server.spools, "%s", why);
-	spools_start(server.spools, pool);
+	spools_start(server.spools, server.thread_pool);
 	server.held_most = 0;
 	for (enum moving how = NO_WINDOW; how < MOVINGS; how++) {
 		move(how);
@@ -100,10 +99,6 @@ START_TEST(test_moved)
 		connect_client();
 	}
 	ck_assert_uint_eq(thread.counters.slow_reset, 0);
-	call(&runner, close_all, NULL);
-	spools_stop(server.spools);
-	thread_pool_close(pool);
-	spools_close(server.spools);
 	end();
 }
 END_TEST

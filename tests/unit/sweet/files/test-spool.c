@@ -170,9 +170,16 @@ static void begin(unsigned threads)
 	ck_assert_ptr_nonnull(spool);
 }
 
+/* On the loop's thread: no operation of it is between its check and its job. */
+static void stop_all(void *argument)
+{
+	(void)argument;
+	spools_stop(spools);
+}
+
 static void end(void)
 {
-	spools_stop(spools);
+	call(&runner, stop_all, NULL);
 	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	spools_close(spools);
@@ -385,7 +392,7 @@ START_TEST(test_stop)
 		tasks[i] = new_task(pattern, 10000, 1, 0);
 		call(&runner, append_it, tasks[i]);
 	}
-	spools_stop(spools);
+	call(&runner, stop_all, NULL);
 	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	ck_assert_int_eq(spool_append(spool, &tasks[0]->op), -ESHUTDOWN);
