@@ -46,9 +46,10 @@ for program in sweet/sweet nabcctl/nabcctl cgi-examples/generate \
 	echo "check-system: $builddir/$program is not built; make check builds it"
 	exit 1
 done
-# If files are given, only these run.
+# If files or folders are given, only these run.
 for argument; do
 	case $argument in
+	/*) [ ! -e "${argument%%::*}" ] || named=yes ;;
 	*test_*.py*) named=yes ;;
 	esac
 done

@@ -72,9 +72,9 @@ static void send_part(struct upstream_link *link, const char *header, size_t hea
 
 	link->piece = body_queue_next(queue, UPSTREAM_PART_MAX);
 	empty = link->piece.length == 0;
-	link->sent = empty || is_last(link);
+	link->last = empty || is_last(link);
 	/* If more of the body will follow later, do not delay the end of this part. */
-	more = !link->sent &&
+	more = !link->last &&
 	       !(queue->more && queue->count == 1 && queue->line[0].length == link->piece.length);
 	*out = (struct NC_send)NC_SEND_INIT(.header = header, .header_length = header_length,
 					    .ranges = &link->piece, .holds = body_queue_hold(queue),
@@ -104,27 +104,6 @@ static void send_on(struct upstream_link *link)
 		link->sent = true;
 }
 
-static void sent(struct loop_send *op, int result)
-{
-	struct upstream_link *link =
-		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
-
-	link->sending = false;
-	timer_stop(&link->timer);
-	if (result < 0) {
-		link->owner->broke(link, result);
-		return;
-	}
-	link->taken = link->connected = true;
-	if (link->piece.length)
-		body_queue_written(&link->queue, link->piece.length);
-	if (link->sent)
-		return;
-	send_on(link);
-	if (!link->sending)
-		link->owner->drained(link);
-}
-
 /* --- another protocol --------------------------------------------------------------------- */
 
 static void wrote(struct loop_send *op, int result);
@@ -140,6 +119,15 @@ static void write_on(struct upstream_link *link)
 	loop_send_start(link->loop, &link->send, link->fd);
 }
 
+/* Nothing is being sent: goes on with what upstream_link_write() and _end() left to do. */
+static void write_rest(struct upstream_link *link)
+{
+	if (link->backlog)
+		write_on(link);
+	else if (link->ending)
+		(void)shutdown(link->fd, SHUT_WR);
+}
+
 static void wrote(struct loop_send *op, int result)
 {
 	struct upstream_link *link =
@@ -151,13 +139,9 @@ static void wrote(struct loop_send *op, int result)
 		link->owner->broke(link, result);
 		return;
 	}
-	if (link->backlog) {
-		write_on(link);
-		return;
-	}
-	if (link->ending)
-		(void)shutdown(link->fd, SHUT_WR);
-	link->owner->drained(link);
+	write_rest(link);
+	if (!link->sending)
+		link->owner->drained(link);
 }
 
 bool upstream_link_write(struct upstream_link *link, const char *data, size_t length)
@@ -185,6 +169,33 @@ void upstream_link_end(struct upstream_link *link)
 		(void)shutdown(link->fd, SHUT_WR);
 }
 
+/* --- the request -------------------------------------------------------------------------- */
+
+static void sent(struct loop_send *op, int result)
+{
+	struct upstream_link *link =
+		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
+
+	link->sending = false;
+	timer_stop(&link->timer);
+	if (result < 0) {
+		link->owner->broke(link, result);
+		return;
+	}
+	link->taken = link->connected = true;
+	if (link->piece.length)
+		body_queue_written(&link->queue, link->piece.length);
+	if (link->last) {
+		link->sent = true;
+		/* The protocol may have changed before the loop reported this. */
+		write_rest(link);
+		return;
+	}
+	send_on(link);
+	if (!link->sending)
+		link->owner->drained(link);
+}
+
 static void too_late(struct timer *timer)
 {
 	struct upstream_link *link =
@@ -202,7 +213,7 @@ int upstream_link_request(struct upstream_link *link, const struct upstream_mess
 	if (error)
 		return error;
 	link->message = message;
-	link->taken = false;
+	link->taken = link->sent = false;
 	link->requests++;
 	loop_timer_start(link->loop, &link->timer, UPSTREAM_CONNECT_MS, too_late);
 	send_part(link, message->bytes, message->length);
@@ -274,9 +285,14 @@ static void idled(struct timer *timer)
 	link->owner->idled(link);
 }
 
+bool upstream_link_may_rest(const struct upstream_link *link)
+{
+	return link->sent && !link->sending;
+}
+
 void upstream_link_rest(struct upstream_link *link, unsigned ms)
 {
-	assert(!link->sending && link->sent && body_queue_is_over(&link->queue));
+	assert(upstream_link_may_rest(link) && body_queue_is_over(&link->queue));
 	link->message = NULL;
 	loop_timer_start(link->loop, &link->timer, ms, idled);
 }

@@ -91,7 +91,8 @@ struct upstream_link {
 	bool connected;		       /* or that of an earlier one */
 	GByteArray *writing, *backlog; /* of upstream_link_write(); or NULL */
 	bool ending;		       /* after that, our end closes */
-	bool sent;		       /* the end of the request was sent, or is being sent */
+	bool last;		       /* the end of the request was sent, or is being sent */
+	bool sent;		       /* all of the request was sent */
 	unsigned requests;
 	uint64_t opened_ms;
 };
@@ -122,7 +123,10 @@ bool upstream_link_write(struct upstream_link *link, const char *data, size_t le
 /* Closes our end after these bytes. */
 void upstream_link_end(struct upstream_link *link);
 
-/* The request is over in both directions; idled() is called after ms. */
+/* Whether all of the request was sent: never after a send that failed. */
+bool upstream_link_may_rest(const struct upstream_link *link);
+
+/* The request is over in both directions, and may rest; idled() is called after ms. */
 void upstream_link_rest(struct upstream_link *link, unsigned ms);
 
 /*

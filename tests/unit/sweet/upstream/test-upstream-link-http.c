@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/slice.h"
@@ -19,6 +20,7 @@
 #include "upstream-link-fixture.h"
 
 #define HEAD "POST / HTTP/1.1\r\n"
+#define GET "GET / HTTP/1.1\r\n"
 
 /* Reads a text that must come next. */
 static void take_text(int peer, const char *text)
@@ -94,6 +96,36 @@ START_TEST(test_chunks)
 }
 END_TEST
 
+static void look_whether_it_may_rest(void *argument)
+{
+	struct client *client = argument;
+
+	client->error = upstream_link_may_rest(client->link);
+}
+
+/* The last piece is with the system, as the link sees it, and then its send fails. */
+START_TEST(test_broken_at_its_last_piece)
+{
+	struct client client;
+	int little = 1;
+
+	begin(&client, _i);
+	connect_to(&client);
+	ck_assert_int_eq(
+		setsockopt(client.link->fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
+	ask_http(&client, 60000, 60000);
+	settle(&runner);
+	call(&runner, look_whether_it_may_rest, &client);
+	ck_assert_int_eq(client.error, false);
+	close(client.peer);
+	client.peer = FD_NONE;
+	AWAIT(client.broke != 1);
+	call(&runner, look_whether_it_may_rest, &client);
+	ck_assert_int_eq(client.error, false);
+	end(&client);
+}
+END_TEST
+
 static char written[LARGE];
 
 static void write_some(void *argument)
@@ -139,6 +171,39 @@ START_TEST(test_write)
 }
 END_TEST
 
+static void ask_and_write(void *argument)
+{
+	struct client *client = argument;
+
+	request(client);
+	if (client->error == 0 && (upstream_link_write(client->link, written, 1000) ||
+				   upstream_link_write(client->link, written + 1000, 1000)))
+		client->error = 1;
+	upstream_link_end(client->link);
+}
+
+/* The protocol changes before the loop has reported that the request was sent. */
+START_TEST(test_write_at_once)
+{
+	const struct http_message_body none = {.any = false};
+	struct client client;
+	char byte;
+
+	begin(&client, _i);
+	connect_to(&client);
+	pattern_fill(written, 7, 0, LARGE);
+	ck_assert_int_eq(http_message_make(&client.message, SLICE(GET), &none), 0);
+	call(&runner, ask_and_write, &client);
+	ck_assert_int_eq(client.error, 0);
+	take_text(client.peer, GET "\r\n");
+	take_bytes(client.peer, 7, 0, 2000);
+	ck_assert_int_eq(read(client.peer, &byte, 1), 0);
+	AWAIT(client.drained == 1);
+	SEEN(client.broke == 1);
+	end(&client);
+}
+END_TEST
+
 /* The link closes while bytes wait. */
 START_TEST(test_write_and_close)
 {
@@ -159,7 +224,9 @@ static void fill(TCase *tcase)
 
 	tcase_add_loop_test(tcase, test_known_length, first, KINDS);
 	tcase_add_loop_test(tcase, test_chunks, first, KINDS);
+	tcase_add_loop_test(tcase, test_broken_at_its_last_piece, first, KINDS);
 	tcase_add_loop_test(tcase, test_write, first, KINDS);
+	tcase_add_loop_test(tcase, test_write_at_once, first, KINDS);
 	tcase_add_loop_test(tcase, test_write_and_close, first, KINDS);
 }
 
