@@ -62,6 +62,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/index-internal.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
 	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
+	libnabc/membership/disposal.c libnabc/membership/disposal.h \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
 	libnabc/membership/rpc-server-ops.c libnabc/membership/rpc-server-internal.h \
 	libnabc/membership/serve.c libnabc/membership/serve.h \

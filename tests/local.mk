@@ -74,6 +74,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-member-attached \
 	tests/unit/libnabc/cache/test-remote-member \
 	tests/unit/libnabc/cache/test-index \
+	tests/unit/libnabc/membership/test-disposal \
 	tests/unit/libnabc/membership/test-serve \
 	tests/unit/libnabc/membership/test-serve-access \
 	tests/unit/libnabc/membership/test-collector \

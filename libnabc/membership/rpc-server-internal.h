@@ -8,15 +8,17 @@
 
 #include "wire/wire.h"
 
+#define NC_RPC_CALL_FDS 2u /* descriptors that come with a call, at most */
+
 /* A call that is being served. */
 struct nc_rpc_call {
 	struct nc_index *index;
 	struct nc_subject *caller;
 	const struct nc_rpc_admin *admin;
 	struct nc_wire_call call;
-	const void *payload; /* what followed the call */
-	int fds[2];	     /* descriptors that came with the call; -1: none, or taken */
-	int fd;		     /* descriptor to send with the reply; -1: none */
+	const void *payload;	  /* what followed the call */
+	int fds[NC_RPC_CALL_FDS]; /* descriptors that came with the call; -1: none, or taken */
+	int fd;			  /* descriptor to send with the reply; -1: none */
 	struct nc_wire_reply *reply;
 	char *room; /* follows the reply */
 };

@@ -14,6 +14,7 @@
 #include "cache/index.h"
 #include "membership/rpc-server-internal.h"
 #include "membership/attach.h"
+#include "membership/disposal.h"
 #include "membership/rpc-server.h"
 #include "os/identity.h"
 #include "os/peer.h"
@@ -105,14 +106,30 @@ static bool relock(const struct nc_rpc_server_lock *lock)
 	return !*lock->gone;
 }
 
-static void close_all(const struct nc_rpc_server_lock *lock, int fds[2])
+static int close_all(const struct nc_rpc_server_lock *lock, const struct nc_subject *caller,
+		     const int *fds, unsigned count)
 {
-	if (fds[0] < 0 && fds[1] < 0)
-		return;
+	const struct nc_disposal_origin from = {caller->who.pid, caller->who.uid};
+	int error;
+
+	if (!count)
+		return 0;
 	unlock(lock);
-	close_if(fds[0]);
-	close_if(fds[1]);
+	error = nc_disposal_take(lock ? lock->disposal : NULL, from, fds, count);
 	(void)relock(lock);
+	return error;
+}
+
+/* Closes what came with a call and was not taken. */
+static int close_rest(const struct nc_rpc_server_lock *lock, const struct nc_rpc_call *rpc)
+{
+	int fds[NC_RPC_CALL_FDS];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < NC_RPC_CALL_FDS; i++)
+		if (rpc->fds[i] >= 0)
+			fds[count++] = rpc->fds[i];
+	return close_all(lock, rpc->caller, fds, count);
 }
 
 int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *caller,
@@ -134,7 +151,8 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 				  .fd = -1,
 				  .reply = &reply.head,
 				  .room = reply.room};
-	bool complete = false;
+	int fds[NC_PEER_FDS_ALL];
+	bool complete = false, there, good;
 	unsigned count;
 	pid_t sender;
 	int error;
@@ -144,20 +162,27 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 		return -ENOBUFS;
 	call.head = (struct nc_wire_call){0};
 	unlock(lock);
-	got = nc_peer_receive_from(socket, &call, sizeof(call), rpc.fds, 2, &count, &sender);
-	if (!relock(lock)) {
-		close_all(lock, rpc.fds);
-		return -EPIPE;
+	got = nc_peer_receive_from(socket, &call, sizeof(call), fds, &count, &sender);
+	there = relock(lock);
+	good = there && got > 0 && count <= NC_RPC_CALL_FDS;
+	if (!good) {
+		(void)close_all(lock, caller, fds, count);
+		count = 0;
 	}
+	if (!there)
+		return -EPIPE;
 	/* This process had no free descriptor for those that came: not the caller's fault. */
 	if (got == -EMFILE)
 		got = (ssize_t)(sizeof(call.head) + call.head.length);
 	else if (got <= 0)
 		return nc_peer_is_later((int)got) ? 0 : got == 0 ? -EPIPE : (int)got;
+	else if (!good)
+		return -EPROTO;
 	else
 		complete = true;
+	memcpy(rpc.fds, fds, count * sizeof(*fds));
 	if (nc_wire_check_call(&call, (size_t)got, count, &rpc.call)) {
-		close_all(lock, rpc.fds);
+		(void)close_rest(lock, &rpc);
 		return complete ? nc_attach_last_word(&index->diagnostics, caller->who.pid, &call,
 						      (size_t)got)
 				: -EPROTO;
@@ -173,7 +198,10 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 		reply.head.length = 0;
 	error = send_reply(&rpc, socket);
 	close_if(rpc.fd);
-	close_all(lock, rpc.fds);
 	/* A caller that is gone may have queued more calls before. */
-	return error && error != -EPIPE ? error : 1;
+	if (error == -EPIPE)
+		error = 0;
+	if (close_rest(lock, &rpc))
+		error = -EBUSY;
+	return error ? error : 1;
 }

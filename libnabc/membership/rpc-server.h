@@ -32,18 +32,18 @@ struct nc_rpc_admin {
 
 /*
  * A lock of the caller's.  The RPC server releases it around operations that may
- * block; after that, *gone tells whether the caller is gone.
+ * take long; after that, *gone tells whether the caller is gone.  Descriptors that
+ * members pass go to the disposal.
  */
 struct nc_rpc_server_lock {
 	pthread_mutex_t *mutex;
 	const bool *gone;
+	struct nc_disposal *disposal;
 };
 
 /*
- * Receives one call from the socket, executes it and replies.  It waits for no
- * process, but the kernel may block it: receiving or closing the last descriptor of
- * a file can take as long as that file's owner wants.  Descriptors that members
- * pass are therefore received and closed without the lock (which may be NULL).
+ * Receives one call from the socket, executes it and replies; waits for nobody.
+ * lock may be NULL.
  *
  * Returns 1, 0 if no call is pending, or -errno if this member must be removed.
  */

@@ -15,6 +15,7 @@
 #include "cache/index.h"
 #include "cache/remote-member.h"
 #include "membership/attach.h"
+#include "membership/disposal.h"
 #include "membership/serve-internal.h"
 #include "membership/serve.h"
 #include "os/device.h"
@@ -173,17 +174,22 @@ int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
 	struct nc_subject *subject = &guest->subject;
 	struct nc_serve_offer offer = {0};
 	struct nc_wire_hello hello;
+	int fds[NC_PEER_FDS_ALL];
 	unsigned count;
 	pid_t sender;
 	ssize_t got;
 	int error;
 
-	/* A hello carries no descriptors: those that come are closed here, which may block. */
+	/* Without a free descriptor, the kernel closes those that come here, which may block. */
 	pthread_mutex_unlock(&serve->lock);
-	got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count, &sender);
+	got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), fds, &count, &sender);
 	pthread_mutex_lock(&serve->lock);
+	error = nc_disposal_take(serve->disposal, nc_serve_origin(guest), fds, count);
 	if (got <= 0)
 		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
+	/* A hello carries no descriptors. */
+	if (count || error)
+		return -EPROTO;
 	error = nc_wire_check_hello(&hello, (size_t)got);
 	if (error == -EPROTONOSUPPORT)
 		nc_attach_report(&serve->index->diagnostics, "process", subject->who.pid,

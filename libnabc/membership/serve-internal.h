@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "cache/grant.h"
+#include "membership/disposal.h"
 
 struct nc_serve;
 
@@ -33,6 +34,8 @@ void nc_serve_part(struct nc_serve *serve, struct nc_guest *guest);
 
 /* Adds fd to the epoll set; its events carry `what`.  Returns 0 or -errno. */
 int nc_serve_watch_members(struct nc_serve *serve, int fd, void *what);
+
+struct nc_disposal_origin nc_serve_origin(const struct nc_guest *guest);
 
 /* --- serve-handshake.c ---------------------------------------------------------- */
 

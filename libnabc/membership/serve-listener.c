@@ -13,10 +13,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "cache/grant.h"
+#include "membership/disposal.h"
 #include "membership/serve-internal.h"
 #include "membership/serve.h"
 #include "os/identity.h"
@@ -26,19 +28,28 @@
 #define WAITING_MAX 64u /* guests that have not sent their hello */
 #define GUESTS_SHARE 8u /* one guest per this many descriptors of the owner's limit */
 
-static void close_unlocked(struct nc_serve *serve, int socket)
+/* A process that was not asked who it is. */
+static struct nc_disposal_origin unknown(void)
 {
-	pthread_mutex_unlock(&serve->lock);
-	close(socket);
-	pthread_mutex_lock(&serve->lock);
+	return (struct nc_disposal_origin){.uid = geteuid()};
+}
+
+/* The connections that wait have messages, too. */
+static void close_listener(struct nc_serve *serve)
+{
+	int socket;
+
+	unlink(serve->path);
+	(void)shutdown(serve->listener, SHUT_RDWR);
+	while ((socket = nc_peer_accept(serve->listener)) >= 0)
+		nc_disposal_take_socket(serve->disposal, unknown(), socket);
+	close(serve->listener);
 }
 
 void nc_serve_stop_listening(struct nc_serve *serve)
 {
-	if (serve->listener >= 0) {
-		unlink(serve->path);
-		close(serve->listener);
-	}
+	if (serve->listener >= 0)
+		close_listener(serve);
 	serve->listener = -1;
 	free(serve->path);
 	serve->path = NULL;
@@ -141,7 +152,7 @@ static void refuse_next(struct nc_serve *serve)
 		socket = nc_peer_accept(serve->listener);
 		if (socket >= 0) {
 			nc_serve_refuse(socket, -EMFILE);
-			close_unlocked(serve, socket);
+			nc_disposal_take_socket(serve->disposal, unknown(), socket);
 		}
 		serve->spare = eventfd(0, EFD_CLOEXEC);
 	}
@@ -169,7 +180,7 @@ void nc_serve_listen_again(struct nc_serve *serve)
  */
 static int check_limits(const struct nc_serve *serve, const struct nc_identity *who)
 {
-	unsigned guests = 0, users = 0;
+	unsigned users, guests = nc_disposal_pending(serve->disposal, who->uid, &users);
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
@@ -206,9 +217,10 @@ int nc_serve_admit(struct nc_serve *serve)
 		error = nc_serve_watch_guest(serve, guest);
 	if (error) {
 		nc_serve_refuse(socket, error);
+		nc_disposal_take_socket(serve->disposal, guest ? nc_serve_origin(guest) : unknown(),
+					socket);
 		if (guest)
 			nc_identity_close(&guest->subject.who);
-		close_unlocked(serve, socket);
 		free(guest);
 		return 0;
 	}

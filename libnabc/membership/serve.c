@@ -20,6 +20,7 @@
 #include "cache/grant.h"
 #include "cache/index.h"
 #include "cache/remote-member.h"
+#include "membership/disposal.h"
 #include "membership/serve-internal.h"
 #include "membership/serve.h"
 #include "os/identity.h"
@@ -42,6 +43,8 @@ const struct nc_subject *nc_guest_subject(const struct nc_guest *guest)
 
 int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
 {
+	int error;
+
 	*serve = (struct nc_serve){.index = index,
 				   .epoll = -1,
 				   .members = -1,
@@ -52,8 +55,15 @@ int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
 	pthread_mutex_init(&serve->turn, NULL);
 	if (!index->owner)
 		return 0;
+	serve->disposal = nc_disposal_open();
+	if (!serve->disposal)
+		return -ENOMEM;
 	serve->epoll = serve->members = epoll_create1(EPOLL_CLOEXEC);
-	return serve->epoll < 0 ? -errno : 0;
+	if (serve->epoll >= 0)
+		return 0;
+	error = -errno;
+	nc_disposal_close(serve->disposal);
+	return error;
 }
 
 /*
@@ -125,12 +135,19 @@ static struct nc_guest *take_gone_locked(struct nc_serve *serve)
 	return gone;
 }
 
-static void free_guests(struct nc_guest *guest)
+struct nc_disposal_origin nc_serve_origin(const struct nc_guest *guest)
+{
+	const struct nc_identity *who = &guest->subject.who;
+
+	return (struct nc_disposal_origin){who->pid, who->uid};
+}
+
+static void free_guests(struct nc_serve *serve, struct nc_guest *guest)
 {
 	while (guest) {
 		struct nc_guest *next = guest->next;
 
-		close(guest->socket);
+		nc_disposal_take_socket(serve->disposal, nc_serve_origin(guest), guest->socket);
 		free(guest);
 		guest = next;
 	}
@@ -141,8 +158,9 @@ void nc_serve_fini(struct nc_serve *serve)
 	for (struct nc_guest *guest = serve->guests; guest; guest = guest->next)
 		if (!guest->dismissed)
 			dismiss(serve, guest);
-	free_guests(take_gone_locked(serve));
+	free_guests(serve, take_gone_locked(serve));
 	nc_serve_stop_listening(serve);
+	nc_disposal_close(serve->disposal);
 	if (serve->members >= 0 && serve->members != serve->epoll)
 		close(serve->members);
 	if (serve->epoll >= 0)
@@ -189,12 +207,12 @@ void nc_serve_dismiss(struct nc_serve *serve, struct nc_guest *guest)
 		pthread_mutex_unlock(&serve->turn);
 	}
 	pthread_mutex_unlock(&serve->lock);
-	free_guests(gone);
+	free_guests(serve, gone);
 }
 
 static void attend(struct nc_serve *serve, struct nc_guest *guest)
 {
-	const struct nc_rpc_server_lock lock = {&serve->lock, &guest->gone};
+	const struct nc_rpc_server_lock lock = {&serve->lock, &guest->gone, serve->disposal};
 	int result = 1;
 
 	if (guest->gone)
@@ -234,7 +252,7 @@ int nc_serve_dispatch(struct nc_serve *serve)
 	/* Freed after the loop only: two events of this batch may be for the same guest. */
 	gone = take_gone_locked(serve);
 	pthread_mutex_unlock(&serve->lock);
-	free_guests(gone);
+	free_guests(serve, gone);
 	pthread_mutex_unlock(&serve->turn);
 	return count < 0 ? error : count;
 }

@@ -18,25 +18,22 @@
 
 #include "membership/rpc-server.h"
 
+struct nc_disposal;
 struct nc_guest;
 struct NC_serve_options;
 struct nc_index;
 
 /*
- * The owner's end; one thread at a time dispatches.
- *
- * A descriptor that a member passes may be the last one of its file, and closing
- * that can block as long as the member likes: a TCP connection that lingers, a file
- * of a user-space file system.  So messages of members are received and closed, and
- * so are their sockets, without the lock.  With a thread for this work alone, no
- * other thread ever waits for them.
+ * The owner's end; one thread at a time dispatches.  Nothing that a member passes or
+ * leaves behind makes that thread wait: see disposal.h.
  */
 struct nc_serve {
 	struct nc_index *index;
 	struct nc_rpc_admin admin; /* what higher layers do for operators */
-	int epoll;		   /* the cache's epoll descriptor; -1 in an attached process */
-	int members;		   /* the same descriptor, or a separate one for the thread */
-	int wake;		   /* eventfd that wakes the thread; -1: there is no thread */
+	struct nc_disposal *disposal;
+	int epoll;   /* the cache's epoll descriptor; -1 in an attached process */
+	int members; /* the same descriptor, or a separate one for the thread */
+	int wake;    /* eventfd that wakes the thread; -1: there is no thread */
 	pthread_t thread;
 	_Atomic bool stop;
 	pthread_mutex_t turn; /* one thread at a time dispatches; taken before the lock */

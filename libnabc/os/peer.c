@@ -128,7 +128,7 @@ int nc_peer_ask_sender(int socket)
 	return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ? -errno : 0;
 }
 
-#define RIGHTS_SPACE CMSG_SPACE(NC_PEER_FDS_MAX * sizeof(int))
+#define RIGHTS_SPACE CMSG_SPACE(NC_PEER_FDS_ALL * sizeof(int))
 
 union control {
 	struct cmsghdr header;
@@ -171,27 +171,17 @@ void nc_peer_close_fds(const int *fds, unsigned count)
 		close(fds[--count]);
 }
 
-/*
- * Extracts the control data of a message; closes surplus descriptors and treats
- * them as truncation.
- */
-static void unpack(struct msghdr *header, int *fds, unsigned most, unsigned *count, pid_t *pid)
+/* Extracts the control data of a message. */
+static void unpack(struct msghdr *header, int *fds, unsigned *count, pid_t *pid)
 {
 	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
 		size_t length = at->cmsg_len - CMSG_LEN(0);
 
 		if (at->cmsg_level != SOL_SOCKET)
 			continue;
-		for (size_t i = 0; at->cmsg_type == SCM_RIGHTS && i < length / sizeof(int); i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(at) + i * sizeof(int), sizeof(fd));
-			if (*count < most) {
-				fds[(*count)++] = fd;
-			} else {
-				close(fd);
-				header->msg_flags |= MSG_CTRUNC;
-			}
+		if (at->cmsg_type == SCM_RIGHTS) {
+			memcpy(fds, CMSG_DATA(at), length);
+			*count = (unsigned)(length / sizeof(int));
 		}
 		if (at->cmsg_type == SCM_CREDENTIALS && pid && length >= sizeof(struct ucred)) {
 			struct ucred sender;
@@ -205,10 +195,10 @@ static void unpack(struct msghdr *header, int *fds, unsigned most, unsigned *cou
 /* Returns the space for control data: the sender, if requested, comes first. */
 static size_t control_space(unsigned fds, bool sender)
 {
-	return (sender ? CMSG_SPACE(sizeof(struct ucred)) : 0) +
-	       (fds ? CMSG_LEN(fds * sizeof(int)) : 0);
+	return (sender ? CMSG_SPACE(sizeof(struct ucred)) : 0) + CMSG_LEN(fds * sizeof(int));
 }
 
+/* most: the room of fds, to which all descriptors of a message go in any case. */
 static ssize_t receive(int socket, void *message, size_t length, int *fds, unsigned most,
 		       unsigned *count, pid_t *pid)
 {
@@ -218,29 +208,25 @@ static ssize_t receive(int socket, void *message, size_t length, int *fds, unsig
 				.msg_iovlen = 1,
 				.msg_control = &control,
 				.msg_controllen = control_space(most, pid)};
-	unsigned came = 0;
 	ssize_t got;
 
+	*count = 0;
 	do {
 		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
-	unpack(&header, fds, most, &came, pid);
-	if (got && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
-		*count = came;
+	unpack(&header, fds, count, pid);
+	if (got == 0 || !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return got;
-	}
-	nc_peer_close_fds(fds, came);
-	if (got == 0)
-		return 0;
-	return header.msg_flags & MSG_TRUNC || came == most ? -EPROTO : -EMFILE;
+	return header.msg_flags & MSG_TRUNC || *count == most ? -EPROTO : -EMFILE;
 }
 
 ssize_t nc_peer_receive(int socket, void *message, size_t length, int *fds, unsigned *count,
 			int timeout_ms)
 {
 	struct pollfd poll_fd = {.fd = socket, .events = POLLIN};
+	ssize_t got;
 	int ready;
 
 	*count = 0;
@@ -249,14 +235,33 @@ ssize_t nc_peer_receive(int socket, void *message, size_t length, int *fds, unsi
 	} while (ready < 0 && errno == EINTR);
 	if (ready < 0)
 		return -errno;
-	return ready ? receive(socket, message, length, fds, NC_PEER_FDS_MAX, count, NULL)
-		     : -ETIMEDOUT;
+	if (!ready)
+		return -ETIMEDOUT;
+	got = receive(socket, message, length, fds, NC_PEER_FDS_MAX, count, NULL);
+	if (got <= 0) {
+		nc_peer_close_fds(fds, *count);
+		*count = 0;
+	}
+	return got;
 }
 
-ssize_t nc_peer_receive_from(int socket, void *message, size_t length, int *fds, unsigned most,
-			     unsigned *count, pid_t *pid)
+ssize_t nc_peer_receive_from(int socket, void *message, size_t length, int *fds, unsigned *count,
+			     pid_t *pid)
 {
-	*count = 0;
 	*pid = 0;
-	return receive(socket, message, length, fds, most, count, pid);
+	return receive(socket, message, length, fds, NC_PEER_FDS_ALL, count, pid);
+}
+
+bool nc_peer_drain(int socket, int *fds, unsigned *count)
+{
+	ssize_t got;
+	pid_t pid;
+	char byte;
+
+	(void)shutdown(socket, SHUT_RDWR);
+	do {
+		got = nc_peer_receive_from(socket, &byte, 1, fds, count, &pid);
+	} while (got == -ECONNRESET);
+	/* Each message has its sender, also an empty one; the end has none. */
+	return pid != 0;
 }

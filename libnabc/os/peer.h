@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define NC_PEER_FDS_MAX 72u
+#define NC_PEER_FDS_ALL 253u /* no message carries more: SCM_MAX_FD */
 
 /* Sockets are close-on-exec; -errno on failure. */
 int nc_peer_listen(const char *path, mode_t mode, gid_t group); /* group -1: not changed */
@@ -42,12 +43,20 @@ static inline bool nc_peer_is_later(int error)
 }
 
 /*
- * The same on a socket after nc_peer_ask_sender(), without waiting.  most: how many
- * descriptors are expected.  More result in -EPROTO, and are never received:
- * closing one may block until its maker permits it.  *pid: the sender.
+ * The same on a socket after nc_peer_ask_sender(), without waiting; *pid: the sender.  All
+ * descriptors that came are in fds, which has room for NC_PEER_FDS_ALL, and belong to the caller,
+ * also on failure and with 0: closing one may block until its maker permits it.  The kernel closes
+ * those for which this process has no free descriptor.
  */
-ssize_t nc_peer_receive_from(int socket, void *message, size_t length, int *fds, unsigned most,
-			     unsigned *count, pid_t *pid);
+ssize_t nc_peer_receive_from(int socket, void *message, size_t length, int *fds, unsigned *count,
+			     pid_t *pid);
+
+/*
+ * Drops a message of a socket after nc_peer_ask_sender(), whose connection it ends: nothing more
+ * is sent.  Returns false if there was none; else fds, with room for NC_PEER_FDS_ALL, has its
+ * descriptors.
+ */
+bool nc_peer_drain(int socket, int *fds, unsigned *count);
 
 /* Closes received descriptors. */
 void nc_peer_close_fds(const int *fds, unsigned count);

@@ -119,7 +119,7 @@ static void write_on(struct upstream_link *link)
 	loop_send_start(link->loop, &link->send, link->fd);
 }
 
-/* Nothing is being sent: goes on with what upstream_link_write() and _end() left to do. */
+/* Nothing is being sent: continues with what upstream_link_write() and _end() left to do. */
 static void write_rest(struct upstream_link *link)
 {
 	if (link->backlog)

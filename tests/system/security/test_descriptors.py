@@ -107,10 +107,20 @@ print("Content-Type: text/plain", "Content-Length: %d" % len(text), "", text, se
     assert body == b"OSError"
 
 
-@pytest.mark.parametrize("message", [b"no hello", b""])
-def test_member(start, root, tmp_path, peer, message):
-    """Members pass some: the thread that serves them may block, but no loop.  With an empty
-    message the descriptor is closed with the socket."""
+def attaches(path):
+    """A process that is no member is told so, which needs the thread that serves members."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
+        member.settimeout(TIMEOUT)
+        member.connect(str(path))
+        member.send(b"no hello")
+        while member.recv(1 << 16):
+            pass
+
+
+@pytest.mark.parametrize(("message", "count"), [(b"no hello", 1), (b"", 1), (b"x", 1), (b"x", 9)])
+def test_member(start, root, tmp_path, peer, message, count):
+    """Members pass some: neither a loop nor another member waits.  With an empty message the
+    descriptor is closed with the socket."""
     server = start(root, "--threads", 1, "--cache-socket", tmp_path / "cache")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
         member.settimeout(TIMEOUT)
@@ -119,16 +129,11 @@ def test_member(start, root, tmp_path, peer, message):
         with stopped(server):
             member.connect(str(tmp_path / "cache"))
             for _ in range(3 if message else 1):
-                lingering.send(member, message or b"x", peer.port, LONG)
+                lingering.send(member, message, peer.port, LONG, count)
             if not message:
                 member.shutdown(socket.SHUT_RDWR)
     for _ in range(5):
         is_served(server)
-    # It ends with the connection, and the server works.
+        attaches(tmp_path / "cache")
+    # It ends with the connection, and so does the server.
     peer.__exit__()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
-        member.settimeout(TIMEOUT)
-        member.connect(str(tmp_path / "cache"))
-        member.send(b"no hello")
-        while member.recv(1 << 16):
-            pass

@@ -3,6 +3,7 @@
 descriptor of one blocks."""
 
 import array
+import contextlib
 import socket
 
 SO_PASSRIGHTS = 83  # since Linux 6.16
@@ -34,16 +35,18 @@ def connection(port, seconds):
         return made
 
 
-def send(over, data, port, seconds):
-    """Sends data with the only descriptor of such a connection; PermissionError: it is
+def send(over, data, port, seconds, count=1):
+    """Sends data with the only descriptors of such connections; PermissionError: they are
     refused."""
-    with connection(port, seconds) as passed:
+    with contextlib.ExitStack() as stack:
+        passed = [stack.enter_context(connection(port, seconds)) for _ in range(count)]
         try:
             over.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                   array.array("i", [passed.fileno()]))])
+                                   array.array("i", [one.fileno() for one in passed]))])
         except OSError:
-            # Now it is the last one again.
-            passed.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, array.array("i", (1, 0)))
+            # Now they are the last ones again.
+            for one in passed:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, array.array("i", (1, 0)))
             raise
 
 

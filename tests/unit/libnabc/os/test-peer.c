@@ -217,10 +217,10 @@ START_TEST(test_never_blocks)
 }
 END_TEST
 
-/* Descriptors with an empty message, which looks like the end, are closed. */
+/* Descriptors come with an empty message, which looks like the end. */
 START_TEST(test_empty_message)
 {
-	int pair[2], fds[NC_PEER_FDS_MAX];
+	int pair[2], fds[NC_PEER_FDS_ALL];
 	unsigned count = 9, descriptors;
 	pid_t pid;
 	char got;
@@ -230,9 +230,9 @@ START_TEST(test_empty_message)
 	descriptors = open_descriptors();
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(nc_peer_send(pair[0], "", 0, pair, 2), 0);
-		ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2 - i, &count, &pid),
-				 0);
-		ck_assert_uint_eq(count, 0);
+		ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, &count, &pid), 0);
+		ck_assert_uint_eq(count, 2);
+		nc_peer_close_fds(fds, count);
 		ck_assert_int_eq(nc_peer_send(pair[1], "", 0, pair, 2), 0);
 		ck_assert_int_eq(nc_peer_receive(pair[0], &got, 1, fds, &count, 1000), 0);
 		ck_assert_uint_eq(count, 0);
@@ -242,33 +242,29 @@ START_TEST(test_empty_message)
 }
 END_TEST
 
-/* The sender, and at most the requested number of descriptors. */
+/* The sender, and all descriptors, also with a message that does not fit. */
 START_TEST(test_receive_from)
 {
-	int pair[2], many[20], fds[NC_PEER_FDS_MAX];
+	int pair[2], many[NC_PEER_FDS_MAX], fds[NC_PEER_FDS_ALL];
 	unsigned count, descriptors;
 	pid_t pid;
 	char got;
 
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
 	ck_assert_int_eq(nc_peer_ask_sender(pair[1]), 0);
-	for (unsigned i = 0; i < 20; i++)
+	for (unsigned i = 0; i < NC_PEER_FDS_MAX; i++)
 		many[i] = pair[0];
 	descriptors = open_descriptors();
-	ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2, &count, &pid), -EAGAIN);
-	for (unsigned most = 0; most < 8; most++)
-		for (unsigned sent = 0; sent < 20; sent++) {
-			ck_assert_int_eq(nc_peer_send(pair[0], "m", 1, many, sent), 0);
-			ck_assert_int_eq(
-				nc_peer_receive_from(pair[1], &got, 1, fds, most, &count, &pid),
-				sent <= most ? 1 : -EPROTO);
+	ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, &count, &pid), -EAGAIN);
+	for (unsigned length = 1; length <= 2; length++)
+		for (unsigned sent = 0; sent <= NC_PEER_FDS_MAX; sent++) {
+			ck_assert_int_eq(nc_peer_send(pair[0], "mm", length, many, sent), 0);
+			ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, &count, &pid),
+					 length == 1 ? 1 : -EPROTO);
 			ck_assert_int_eq(pid, getpid());
-			ck_assert_uint_eq(count, sent <= most ? sent : 0);
-			while (count)
-				close(fds[--count]);
+			ck_assert_uint_eq(count, sent);
+			nc_peer_close_fds(fds, count);
 		}
-	ck_assert_int_eq(nc_peer_send(pair[0], "mm", 2, many, 1), 0);
-	ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2, &count, &pid), -EPROTO);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_pair(pair);
 }
@@ -277,7 +273,7 @@ END_TEST
 /* The error of a process without free descriptors is not blamed on the sender. */
 START_TEST(test_no_descriptors)
 {
-	int pair[2], fds[NC_PEER_FDS_MAX];
+	int pair[2], fds[NC_PEER_FDS_ALL];
 	unsigned count;
 	pid_t pid;
 	char got;
@@ -290,20 +286,50 @@ START_TEST(test_no_descriptors)
 		got = 'x';
 		hog_descriptors(1024, spare);
 		ck_assert_int_eq(nc_peer_send(pair[0], "m", 1, pair, 2), 0);
-		ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2, &count, &pid),
+		ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, &count, &pid),
 				 spare < 2 ? -EMFILE : 1);
-		ck_assert_uint_eq(count, spare < 2 ? 0 : 2);
+		ck_assert_uint_eq(count, spare);
 		ck_assert_int_eq(got, 'm');
 		ck_assert_int_eq(pid, getpid());
 		free_descriptors();
+		nc_peer_close_fds(fds, count);
 	}
-	close_pair(fds);
 	close_pair(pair);
+}
+END_TEST
+
+/* What waits in a connection can be taken out when it ends, also of empty messages. */
+START_TEST(test_drain)
+{
+	int pair[2], fds[NC_PEER_FDS_ALL];
+	unsigned count;
+
+	for (int messages = 0; messages < 4; messages++) {
+		ck_assert_int_eq(nc_peer_pair(pair), 0);
+		ck_assert_int_eq(nc_peer_ask_sender(pair[1]), 0);
+		for (int i = 0; i < messages; i++)
+			ck_assert_int_eq(nc_peer_send(pair[0], "mm", (size_t)i, pair, 2), 0);
+		/* The other end has ended already, with a message that it has not read. */
+		if (messages % 2) {
+			ck_assert_int_eq(nc_peer_send(pair[1], "m", 1, NULL, 0), 0);
+			close(pair[0]);
+		}
+		for (int i = 0; i < messages; i++) {
+			ck_assert(nc_peer_drain(pair[1], fds, &count));
+			ck_assert_uint_eq(count, 2);
+			nc_peer_close_fds(fds, count);
+		}
+		ck_assert(!nc_peer_drain(pair[1], fds, &count));
+		if (messages % 2 == 0)
+			close(pair[0]);
+		close(pair[1]);
+	}
 }
 END_TEST
 
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_drain);
 	tcase_add_test(tcase, test_listen);
 	tcase_add_test(tcase, test_stale);
 	tcase_add_test(tcase, test_bad_paths);
