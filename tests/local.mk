@@ -1198,6 +1198,7 @@ EXTRA_DIST += \
 	tests/system/protocol/test_hosts.py \
 	tests/system/protocol/test_ready.py \
 	tests/system/protocol/test_repeated_requests.py \
+	tests/system/protocol/test_frozen.py \
 	tests/system/protocol/test_limits.py \
 	tests/system/protocol/test_pipeline.py \
 	tests/system/protocol/test_protocol.py \

@@ -50,6 +50,9 @@ struct loop {
 	struct loop_send *sent_first, **sent_last;   /* completed; callbacks pending */
 	struct loop_send *turns_first, **turns_last; /* long sends, continued in the next turn */
 	struct timers timers;
+	uint64_t seen_ms;   /* what had come until then was reported: timers run up to it */
+	uint64_t behind_ms; /* the same, once `behind' more waits are over */
+	unsigned behind;    /* 0: none */
 	struct loop_hook *hooks;
 	uint64_t now_ns;
 	struct loop_counts counts;
@@ -97,9 +100,14 @@ struct loop_backend {
 	void (*await_room)(struct loop *loop, int fd);
 	/* All operations of fd were cleared: closes it. */
 	void (*close_fd)(struct loop *loop, int fd);
-	/* Sleeps at most timeout ms (-1: without limit), reads the clock, dispatches events. */
-	void (*wait)(struct loop *loop, int timeout);
+	/*
+	 * Sleeps at most timeout ms (-1: without limit), reads the clock, dispatches events.
+	 * Returns false if more of what came before may be there: it was interrupted, or full.
+	 */
+	bool (*wait)(struct loop *loop, int timeout);
 };
+
+#define LOOP_EVENTS_MIN 64u /* that a full wait reports, at least */
 
 extern const struct loop_backend loop_uring, loop_epoll;
 

@@ -233,7 +233,7 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 		receive(loop, fd, event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
 }
 
-static void epoll_loop_wait(struct loop *loop, int timeout)
+static bool epoll_loop_wait(struct loop *loop, int timeout)
 {
 	struct epoll_state *state = loop->state;
 	unsigned again = state->again_count;
@@ -257,6 +257,7 @@ static void epoll_loop_wait(struct loop *loop, int timeout)
 		memmove(state->again, state->again + again,
 			state->again_count * sizeof(*state->again));
 	loop->again = state->again_count > 0;
+	return count >= 0 && count < EVENTS;
 }
 
 const struct loop_backend loop_epoll = {

@@ -136,7 +136,8 @@ static int uring_loop_open(struct loop *loop, char *why, size_t why_size)
 	struct io_uring_params parameters = {
 		/* Disabled until enter(): the thread that enables the ring is its only issuer. */
 		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
-			 IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+			 IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE |
+			 IORING_SETUP_CLAMP,
 		.cq_entries = rooms[loop->room].completions,
 	};
 	struct uring_state *state = calloc(1, sizeof(*state));
@@ -427,30 +428,43 @@ static void dispatch(struct loop *loop, uint64_t user_data, int result, unsigned
 	}
 }
 
-static void uring_loop_wait(struct loop *loop, int timeout)
+/*
+ * Whether more completions may come of what is there already: the kernel receives from as many
+ * sockets in one call as it likes.
+ */
+static bool has_more(const struct uring_state *state)
+{
+	return *state->uring.sq.kflags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+}
+
+static bool uring_loop_wait(struct loop *loop, int timeout)
 {
 	struct uring_state *state = loop->state;
 	struct __kernel_timespec when = {.tv_sec = timeout / 1000,
 					 .tv_nsec = timeout % 1000 * 1000000L};
 	struct io_uring_cqe *cqes[BATCH], copies[BATCH], *first;
 	unsigned count;
+	bool more;
+	int error;
 
 	if (timeout > 0)
-		io_uring_submit_and_wait_timeout(&state->uring, &first, 1, &when, NULL);
+		error = io_uring_submit_and_wait_timeout(&state->uring, &first, 1, &when, NULL);
 	else if (timeout < 0)
-		io_uring_submit_and_wait(&state->uring, 1);
+		error = io_uring_submit_and_wait(&state->uring, 1);
 	else
-		io_uring_submit_and_get_events(&state->uring);
+		error = io_uring_submit_and_get_events(&state->uring);
 	loop_tick(loop);
 	count = io_uring_peek_batch_cqe(&state->uring, cqes, BATCH);
 	for (unsigned i = 0; i < count; i++)
 		copies[i] = *cqes[i];
 	io_uring_cq_advance(&state->uring, count);
+	more = count == BATCH || (error < 0 && error != -ETIME) || has_more(state);
 	for (unsigned i = 0; i < count; i++) {
 		dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
 		loop_complete_send(loop);
 	}
 	loop->again = count == BATCH;
+	return !more;
 }
 
 const struct loop_backend loop_uring = {

@@ -349,6 +349,24 @@ static bool call_hooks(struct loop *loop)
 	return work;
 }
 
+/*
+ * Timers run only up to a time of which all events were reported.  A process may be stopped for
+ * longer than any time limit (SIGSTOP, a freezer): what came meanwhile came in time.
+ */
+static void note_seen(struct loop *loop, uint64_t before_ms, bool all)
+{
+	if (all) {
+		loop->seen_ms = before_ms;
+		loop->behind = 0;
+	} else if (!loop->behind) {
+		/* Under a load that fills each wait, all of them have had their turn after these. */
+		loop->behind_ms = before_ms;
+		loop->behind = loop->fd_count / LOOP_EVENTS_MIN + 2;
+	} else if (--loop->behind == 0) {
+		loop->seen_ms = loop->behind_ms;
+	}
+}
+
 void loop_run(struct loop *loop)
 {
 	present = loop;
@@ -356,10 +374,11 @@ void loop_run(struct loop *loop)
 		loop->backend->enter(loop);
 	loop_tick(loop);
 	while (!loop->stopping) {
-		bool work;
+		uint64_t before_ms;
+		bool work, all;
 
 		run_tasks(loop);
-		timers_run(&loop->timers, loop_now_ms(loop));
+		timers_run(&loop->timers, loop->seen_ms);
 		loop_complete_sends(loop);
 		loop_take_turns(loop);
 		work = call_hooks(loop) || loop->sent_first || loop->turns_first ||
@@ -367,7 +386,9 @@ void loop_run(struct loop *loop)
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
 		counter_add(&loop->counts.waits, 1);
-		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));
+		before_ms = loop_now_ms(loop);
+		all = loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, before_ms));
+		note_seen(loop, before_ms, all);
 		loop_tick(loop);
 	}
 	if (loop->backend->leave)
