@@ -245,6 +245,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-header.c sweet/handler/phase-internal.c \
 	sweet/handler/phase-pool.c \
 	sweet/handler/phase-scope.c \
+	sweet/handler/phase-index.c \
 	sweet/handler/phase-script.c \
 	sweet/handler/phase-try.c \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \

@@ -70,6 +70,15 @@ static size_t folder_skip(const struct scope *scope)
 	return scope->alias ? scope->alias_skip : 0;
 }
 
+const char *cgi_env_index(const struct scope *scope, const char *path, size_t skip,
+			  const char *suffix)
+{
+	size_t from = MAX(skip, folder_skip(scope));
+
+	return cgi_env_script_length(path, from, suffix) == from ? index_of(scope, path, suffix)
+								 : NULL;
+}
+
 /*
  * Writes the script's file name; returns the bytes of path that name it.  If the script lies above
  * the alias's directory it belongs to another scope, whose rules were not applied to the request.
@@ -79,7 +88,7 @@ static size_t name_script(const struct scope *scope, const char *path, size_t sk
 {
 	size_t from = MAX(skip, folder_skip(scope));
 	size_t length = cgi_env_script_length(path, from, suffix);
-	const char *index = length == from ? index_of(scope, path, suffix) : NULL;
+	const char *index = cgi_env_index(scope, path, skip, suffix);
 
 	if (index)
 		length = strlen(path);

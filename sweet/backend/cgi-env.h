@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 struct gateway_pool;
+struct scope;
 struct transaction;
 
 /*
@@ -22,5 +23,12 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
  * ends with suffix; skip if there is none.
  */
 size_t cgi_env_script_length(const char *path, size_t skip, const char *suffix);
+
+/*
+ * Returns the name of the script that stands for the folder which path names; NULL: path names no
+ * folder, or a script, or the scope has no such index.
+ */
+const char *cgi_env_index(const struct scope *scope, const char *path, size_t skip,
+			  const char *suffix);
 
 #endif

@@ -346,12 +346,24 @@ struct pool_config *config_script(const struct config *config, const char *path,
 	return found;
 }
 
-bool config_is_source(const struct config *config, const char *path)
+/* Whether the pool would run a file of that path as a script. */
+static bool runs(const struct pool_config *pool, const char *path)
 {
+	return pool && pool->protocol == POOL_FASTCGI && *pool->script_suffix &&
+	       g_str_has_suffix(path, pool->script_suffix);
+}
+
+bool config_is_source(const struct config *config, const struct scope *scope, const char *path)
+{
+	const struct mount *mount = scope ? config_mount(config, path) : NULL;
+
 	for (unsigned i = 0; config->scripts && i < config->pool_count; i++)
 		if (config->pools[i]->suffix && g_str_has_suffix(path, config->pools[i]->suffix))
 			return true;
-	return false;
+	if (!scope)
+		return false;
+	return runs(scope->pool, path) || runs(mount ? mount->pool : NULL, path) ||
+	       (scope->try_count && runs(scope->tries[scope->try_count - 1].pool, path));
 }
 
 struct config_ref *config_ref_open(struct config *config)

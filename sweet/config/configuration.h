@@ -335,8 +335,11 @@ const struct host *config_host(const struct config *config, struct slice name,
  */
 struct pool_config *config_script(const struct config *config, const char *path, size_t *length);
 
-/* Whether a file of that path would be a script, which is never sent. */
-bool config_is_source(const struct config *config, const char *path);
+/*
+ * Whether a file of that path, which is one of the scope, would be a script, which is never sent: by
+ * the suffix of a pool, or by the script-suffix of the one that answers there.  scope: may be NULL.
+ */
+bool config_is_source(const struct config *config, const struct scope *scope, const char *path);
 
 /* Returns the longest prefix of path that an option maps to a pool, or NULL. */
 const struct mount *config_mount(const struct config *config, const char *path);

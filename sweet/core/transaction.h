@@ -154,6 +154,8 @@ struct transaction {
 	unsigned phases;	   /* of route.c: the rows of its table that are left */
 	bool tried;		   /* phase-try.c has run */
 	bool found;		   /* and a file or folder answers, even if the scope has a pool */
+	bool indexed;		   /* phase-index.c: the path is that of a folder's index */
+	bool no_index;		   /* or the folder has none */
 	bool accel;		   /* the next request of again() is to an internal path */
 	bool internal;		   /* this one is */
 	const struct scope *files; /* whose folder has the file; NULL: the scope */

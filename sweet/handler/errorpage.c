@@ -158,14 +158,14 @@ enum respond errorpage_find(struct transaction *transaction)
 	bool bare = transaction_is_bare(transaction);
 
 	transaction->error_page = true;
-	/* Its pool is not asked, and its source is not sent. */
-	if (!found || config_is_source(transaction->config_ref->config, found->path) ||
-	    !(bare || transaction->scope->intercept_errors))
+	if (!found || !(bare || transaction->scope->intercept_errors))
 		return RESPOND_NOW;
 	/* A path of the host: its scope may differ from that of the error. */
 	scope = path_rules_find(transaction->config_ref->config, transaction->host, found->path,
 				&transaction->thread->paths, &captures, &rule);
-	if (!scope || !take_over(transaction))
+	/* Its pool is not asked, and its source is not sent. */
+	if (!scope || config_is_source(transaction->config_ref->config, scope, found->path) ||
+	    !take_over(transaction))
 		return RESPOND_NOW;
 	if (!bare)
 		drop_body(transaction);

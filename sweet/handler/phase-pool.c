@@ -49,11 +49,15 @@ static enum respond look_up_changed(struct transaction *transaction, const struc
 enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip)
 {
 	const struct request *request = transaction->request;
+	enum phase phase;
 
 	if (request->method == METHOD_OTHER && !pool_config_takes(pool, request->method_name))
 		return phase_no_pool(transaction);
 	if (phase_is_folder(transaction, pool, skip))
 		return phase_folder(transaction);
+	phase = phase_script_index(transaction, pool, skip);
+	if (phase != PHASE_NEXT)
+		return phase;
 	transaction->pool_name = pool->name;
 	/* After a redirect of a program, the request is one that rules have changed. */
 	if (!transaction->redirects)

@@ -26,7 +26,7 @@ static bool is_file(struct transaction *transaction, size_t length)
 	return file;
 }
 
-/* Appends the first index name that exists, if that is a script; returns its pool. */
+/* Appends the first index name that exists, if that is a script; returns its pool, or NULL. */
 static struct pool_config *find_index(struct transaction *transaction)
 {
 	const struct config *config = transaction->config_ref->config;
@@ -36,10 +36,9 @@ static struct pool_config *find_index(struct transaction *transaction)
 	for (char **name = transaction->scope->index; name && *name; name++) {
 		struct pool_config *pool;
 
-		if (length + strlen(*name) >= sizeof(transaction->path))
+		if (!phase_add_index(transaction, length, *name))
 			break;
-		strcpy(end, *name);
-		if (!static_finds(transaction, false))
+		if (static_hides(transaction) || !static_finds(transaction, false))
 			continue;
 		pool = config_script(config, transaction->path, &script);
 		if (pool)
@@ -56,13 +55,18 @@ enum phase phase_script(struct transaction *transaction)
 	const char *path = transaction->path;
 	struct pool_config *pool;
 	size_t length;
+	enum phase phase;
 
 	if (transaction->scope->pool || config_mount(config, path) || static_hides(transaction))
 		return PHASE_NEXT;
 	pool = config_script(config, path, &length);
 	if (pool && !is_file(transaction, length))
 		pool = NULL;
-	else if (!pool && path[strlen(path) - 1] == '/')
+	else if (!pool && path[strlen(path) - 1] == '/') {
 		pool = find_index(transaction);
+		phase = pool ? phase_take_index(transaction) : PHASE_NEXT;
+		if (phase != PHASE_NEXT)
+			return phase;
+	}
 	return pool ? phase_pool(transaction, pool, 0) : PHASE_NEXT;
 }

@@ -31,9 +31,27 @@ static enum phase answer(struct transaction *transaction, const struct try_file 
 
 static bool exists(const struct transaction *transaction, bool folder)
 {
-	if (!folder && config_is_source(transaction->config_ref->config, transaction->path))
+	const struct config *config = transaction->config_ref->config;
+
+	/* The index of a folder, which has rules of its own, answers for the folder. */
+	if (transaction->indexed)
+		folder = false;
+	if (!folder && config_is_source(config, transaction->scope, transaction->path))
 		return false;
 	return !static_hides(transaction) && static_finds(transaction, folder);
+}
+
+/* The index of the folder may be a script of the pool that answers there: then the pool does. */
+static enum phase find_folder(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	const struct try_file *last = &scope->tries[scope->try_count - 1];
+
+	if ((scope->pool || last->pool) && phase_has_script_index(transaction))
+		return scope->pool ? phase_pool(transaction, scope->pool, scope->pool_skip)
+				   : phase_pool(transaction, last->pool, scope->try_skip);
+	transaction->found = true;
+	return PHASE_NEXT;
 }
 
 enum phase phase_try(struct transaction *transaction)
@@ -48,10 +66,12 @@ enum phase phase_try(struct transaction *transaction)
 
 		if (item->kind != TRY_FILE && item->kind != TRY_FOLDER)
 			return answer(transaction, item);
-		if (exists(transaction, item->kind == TRY_FOLDER)) {
-			transaction->found = true;
-			return PHASE_NEXT;
-		}
+		if (!exists(transaction, item->kind == TRY_FOLDER))
+			continue;
+		if (item->kind == TRY_FOLDER)
+			return find_folder(transaction);
+		transaction->found = true;
+		return PHASE_NEXT;
 	}
 	return phase_responds(transaction_fail(transaction, 404, NULL));
 }

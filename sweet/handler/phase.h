@@ -9,7 +9,7 @@
  * the request: it fills in the response, or calls a responder.  `transaction->request` is set only
  * while a phase runs.
  *
- * A rewrite, or try-files, changes the path, and so the scope.  The phases that are marked for this
+ * A rewrite, try-files, or an index, changes the path, and so the scope.  The phases that are marked for this
  * in the table then run once more: `transaction->rewritten_by` is the scope that had the rule, else NULL.
  */
 #ifndef SWEET_PHASE_H
@@ -75,6 +75,9 @@ enum phase phase_script(struct transaction *transaction);
 /* phase-try.c: try-files; may change the path. */
 enum phase phase_try(struct transaction *transaction);
 
+/* phase-index.c: the index of a folder, if other rules hold for it; changes the path. */
+enum phase phase_index(struct transaction *transaction);
+
 /* phase-handler.c: a pool or a file responds; the last phase, which ends every request. */
 enum phase phase_handler(struct transaction *transaction);
 
@@ -91,6 +94,21 @@ enum phase phase_no_pool(struct transaction *transaction);
  */
 bool phase_is_folder(struct transaction *transaction, const struct pool_config *pool, size_t skip);
 enum phase phase_folder(struct transaction *transaction);
+
+/*
+ * What these and phase-script.c call, of phase-index.c: puts an index name behind the path's first
+ * bytes, which end with a slash; false: it has no room.  Then: PHASE_NEXT if the path has the rules of
+ * the scope still, else PHASE_REWRITTEN.
+ */
+bool phase_add_index(struct transaction *transaction, size_t length, const char *name);
+enum phase phase_take_index(struct transaction *transaction);
+
+/* Whether the first index that is in the folder is a script, by the rules of the folder. */
+bool phase_has_script_index(struct transaction *transaction);
+
+/* The same for the index that the pool would run, which phase-pool.c calls: PHASE_NEXT changes nothing. */
+enum phase phase_script_index(struct transaction *transaction, const struct pool_config *pool,
+			      size_t skip);
 
 /* Converts what a responder returned. */
 static inline enum phase phase_responds(enum respond respond)

@@ -35,6 +35,7 @@ enum row {
 	REWRITE,  /* rewrite */
 	SCRIPT,	  /* suffix */
 	TRY,	  /* try-files */
+	INDEX,	  /* index, if it has other rules than its folder */
 	HANDLER,  /* a pool or a file; ends every request */
 	ROWS
 };
@@ -44,7 +45,7 @@ static enum phase (*const phases[ROWS])(struct transaction *transaction) = {
 	[SCOPE] = phase_scope,	     [HEADER] = phase_header,	[INTERNAL] = phase_internal,
 	[RATE] = phase_rate,	     [ADDRESS] = phase_address, [PASSWORD] = phase_password,
 	[REDIRECT] = phase_redirect, [REWRITE] = phase_rewrite, [SCRIPT] = phase_script,
-	[TRY] = phase_try,	     [HANDLER] = phase_handler,
+	[TRY] = phase_try,	     [INDEX] = phase_index,	[HANDLER] = phase_handler,
 };
 
 #define BIT(row) (1u << (row))
@@ -76,6 +77,9 @@ static unsigned due(const struct transaction *transaction)
 		rows |= BIT(SCRIPT);
 	if (scope->try_count)
 		rows |= BIT(TRY);
+	/* With one scope, nothing has other rules. */
+	if (transaction->host->scope_count > 1)
+		rows |= BIT(INDEX);
 	return rows;
 }
 
@@ -183,6 +187,7 @@ enum respond route(struct transaction *transaction)
 {
 	transaction->rewritten_by = NULL;
 	transaction->tried = transaction->found = false;
+	transaction->indexed = transaction->no_index = false;
 	transaction->internal = transaction->accel;
 	transaction->accel = false;
 	transaction->files = NULL;

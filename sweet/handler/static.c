@@ -80,14 +80,21 @@ bool static_hides(const struct transaction *transaction)
 	return file_path_is_hidden(files_of(transaction), transaction->path);
 }
 
-bool static_finds(const struct transaction *transaction, bool folder)
+int static_look(const struct transaction *transaction, bool folder)
 {
 	struct file_version version;
 	bool is_folder;
+	int error = docroot_look(file_cache_root(file_cache_of(transaction)),
+				 file_path(transaction), &is_folder, &version);
 
-	return docroot_look(file_cache_root(file_cache_of(transaction)), file_path(transaction),
-			    &is_folder, &version) == 0 &&
-	       is_folder == folder;
+	if (error || is_folder == folder)
+		return error;
+	return folder ? -ENOTDIR : -EISDIR;
+}
+
+bool static_finds(const struct transaction *transaction, bool folder)
+{
+	return static_look(transaction, folder) == 0;
 }
 
 /* Appends to the path; returns false if it becomes too long. */
@@ -316,9 +323,11 @@ static enum respond next_index(struct transaction *transaction)
 	struct wait *wait = wait_of(transaction);
 	char **names = transaction->scope->index;
 
-	while (names[wait->index]) {
+	while (names[wait->index] && !transaction->no_index) {
 		if (!append(transaction, names[wait->index++]))
 			return transaction_fail(transaction, 414, NULL);
+		if (static_hides(transaction))
+			continue;
 		/* Skip a missing name here: cheaper than to ask a helper. */
 		if (!names[wait->index] || !is_missing(transaction))
 			return look(transaction);
@@ -336,7 +345,8 @@ static enum respond file_arrived(struct transaction *transaction)
 	if (error)
 		return refuse(transaction, error);
 	/* Its pool runs it; here its source would be sent. */
-	if (config_is_source(transaction->config_ref->config, transaction->path)) {
+	if (config_is_source(transaction->config_ref->config,
+			     transaction->files ? NULL : transaction->scope, transaction->path)) {
 		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
 				    wait->waiter.result.entry);
 		return transaction_fail(transaction, 404, NULL);
@@ -382,6 +392,9 @@ enum respond static_respond(struct transaction *transaction)
 	if (!file_response_begin(transaction))
 		return RESPOND_NOW;
 	if (transaction->path[wait->length - 1] == '/') {
+		/* A program names a file, not a folder with its index or list. */
+		if (transaction->files)
+			return transaction_fail(transaction, 404, NULL);
 		wait->folder = true;
 		if (scope->listing)
 			wait->browse = autoindex_wish(request);

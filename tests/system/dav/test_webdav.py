@@ -282,7 +282,8 @@ def test_move(server, folder):
     ("/dav/.hidden", 403), ("http://test/dav/good", 201), ("http://test:8080/dav/good", 201),
     ("http://other/dav/a", 502), ("ftp://test/dav/a", 400), ("dav/a", 400), ("//test/dav/a", 403),
     ("/dav/a%2fb", 400), ("/dav/a?b", 400), ("/dav/a#b", 400), ("http://test", 403),
-    ("/other/a", 403), ("/same/a", 201), ("/dav/link/x", 403)])
+    ("/other/a", 403), ("/same/a", 201), ("/dav/link/x", 403), ("/dav/exact", 403),
+    ("/dav/a.run", 403)])
 def test_destinations(start, tmp_path, target, expected):
     folder = dav.make(tmp_path, """[path /other]
 webdav=on
@@ -292,6 +293,11 @@ auth-file={top}/others
 webdav=on
 auth-realm=Files
 auth-file={top}/users
+[path =/dav/exact]
+deny=all
+[pattern run]
+match=[.]run$
+internal=on
 """)
     write(tmp_path / "others", dav.USERS.encode())
     for name in ["other", "same"]:
@@ -333,6 +339,11 @@ webdav=off
             assert status(server, method, f"/dav/{name}", to("/dav/x")) in expected
     assert status(server, "DELETE", "/dav/h") == 403
     assert names(folder) == before
+    # A list names what the client may not get.
+    assert status(server, "GET", "/dav/h/a.secret") == 403
+    write(folder / "h/a.secret", b"a")
+    listed = dav.responses(call(server, "PROPFIND", "/dav/h", "Depth: 1\r\n"))
+    assert "/dav/h/a.secret" in listed
     # A single file has only its own rules.
     assert status(server, "DELETE", "/dav/h/same/a") == 204
 
