@@ -263,6 +263,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/process/pidfile.c sweet/process/pidfile.h \
 	sweet/process/endpoints.c sweet/process/endpoints.h \
+	sweet/config/config-script.c sweet/config/config-script.h \
 	sweet/config/config-startup.c sweet/config/config-startup.h \
 	sweet/config/config-webdav.c sweet/config/config-webdav.h \
 	sweet/process/sandbox.c sweet/process/sandbox.h \

@@ -266,6 +266,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/process/test-readonly \
 	tests/unit/sweet/process/test-syscall-filter \
 	tests/unit/sweet/process/test-endpoints \
+	tests/unit/sweet/config/test-config-script \
 	tests/unit/sweet/config/test-config-startup \
 	tests/unit/sweet/process/test-pidfile \
 	tests/unit/sweet/config/test-pool-config \
@@ -895,6 +896,10 @@ tests_unit_sweet_process_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_process_test_endpoints_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_process_test_endpoints_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_config_test_config_script_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_script_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_script_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_config_test_config_startup_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_config_startup_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_config_startup_LDADD = $(sweet_unit_ldadd)
@@ -1138,6 +1143,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \
 	tests/system/cgi-fastcgi/test_accel.py \
+	tests/system/cgi-fastcgi/test_script_owners.py \
 	tests/system/cgi-fastcgi/test_scripts.py \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \

@@ -86,6 +86,13 @@ static void mount(struct config_tree *tree, struct config *config, const char *k
 		g_free(label);
 		return;
 	}
+	for (unsigned i = 0; i < config->mount_count; i++)
+		if (strcmp(config->mounts[i].prefix, prefix) == 0)
+			config_tree_complain(
+				tree, place,
+				"%s: %s answers below %s already, so this one would get "
+				"no request",
+				label, config->mounts[i].pool->label, prefix);
 	pool = pool_config_new(prefix, place, label);
 	g_free(label);
 	resolve(tree, &none, pool);

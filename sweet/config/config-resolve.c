@@ -19,6 +19,7 @@
 #include "config/config-resolve.h"
 #include "config/config-rule.h"
 #include "config/config-scope.h"
+#include "config/config-script.h"
 #include "config/config-trace.h"
 #include "config/config-tree.h"
 #include "config/config-webdav.h"
@@ -208,6 +209,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 	scope_resolve_patterns(tree, config);
 	scope_add_folders(tree, config);
 	config_pools_check(tree, config);
+	config_scripts(tree, config);
 	config_webdav_check(tree, config);
 	config_log_add_slow(config);
 	if (!config_log_number_fields(config))

@@ -70,6 +70,8 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 static void choose_pool(struct config_tree *tree, const struct config *config, struct scope *scope,
 			const struct section *const *chain)
 {
+	/* Its value is off. */
+	scope->no_scripts = !scope->pool_name && chain_giver(chain, "pool");
 	if (!scope->pool_name)
 		return;
 	scope->pool = config_pool(config, scope->pool_name);

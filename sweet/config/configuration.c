@@ -92,6 +92,7 @@ static void free_host(struct host *host)
 		g_free(host->rules[i]);
 	}
 	g_free(host->rules);
+	g_free(host->claims);
 	g_strfreev(host->names);
 	g_strfreev(host->listen);
 	g_free(host->addresses);
@@ -322,48 +323,6 @@ const char *scope_leads(const struct config *config, const struct host *host,
 			return prefix;
 	}
 	return NULL;
-}
-
-struct pool_config *config_script(const struct config *config, const char *path, size_t *length)
-{
-	struct pool_config *found = NULL;
-
-	for (unsigned i = 0; config->scripts && i < config->pool_count; i++) {
-		const char *suffix = config->pools[i]->suffix, *at = path;
-		size_t bytes = suffix ? strlen(suffix) : 0;
-
-		while (suffix && (at = strstr(at, suffix))) {
-			at += bytes;
-			if (*at != '\0' && *at != '/')
-				continue;
-			if (!found || (size_t)(at - path) < *length) {
-				found = config->pools[i];
-				*length = (size_t)(at - path);
-			}
-			break;
-		}
-	}
-	return found;
-}
-
-/* Whether the pool would run a file of that path as a script. */
-static bool runs(const struct pool_config *pool, const char *path)
-{
-	return pool && pool->protocol == POOL_FASTCGI && *pool->script_suffix &&
-	       g_str_has_suffix(path, pool->script_suffix);
-}
-
-bool config_is_source(const struct config *config, const struct scope *scope, const char *path)
-{
-	const struct mount *mount = scope ? config_mount(config, path) : NULL;
-
-	for (unsigned i = 0; config->scripts && i < config->pool_count; i++)
-		if (config->pools[i]->suffix && g_str_has_suffix(path, config->pools[i]->suffix))
-			return true;
-	if (!scope)
-		return false;
-	return runs(scope->pool, path) || runs(mount ? mount->pool : NULL, path) ||
-	       (scope->try_count && runs(scope->tries[scope->try_count - 1].pool, path));
 }
 
 struct config_ref *config_ref_open(struct config *config)

@@ -29,6 +29,7 @@
 
 struct header_rule;
 struct request_rule;
+struct script_claim;
 struct ip_acl;
 struct log_format;
 struct path_pattern;
@@ -137,6 +138,7 @@ struct scope {
 	char *pool_name;	  /* NULL: files */
 	struct pool_config *pool; /* the pool of that name; the config owns it */
 	size_t pool_skip;	  /* length of the path prefix of its programs */
+	bool no_scripts;	  /* pool=off: no pool runs a file by its suffix either */
 
 	/* Opened by site.c: */
 	struct file_cache *file_cache; /* the files of alias or root */
@@ -171,6 +173,8 @@ struct host {
 	GHashTable *exact; /* of a path, one more than the index of its scope; NULL: none */
 	struct path_rule **rules;
 	unsigned rule_count;
+	struct script_claim *claims; /* of pools with a suffix: config-script.h */
+	unsigned claim_count;
 };
 
 /* A file with a format: the hosts with both share it. */
@@ -328,18 +332,6 @@ bool config_name_host(struct config *config, const char *name, struct host *host
  */
 const struct host *config_host(const struct config *config, struct slice name,
 			       const struct sockaddr *local);
-
-/*
- * Returns the pool that runs the script which a path names, by its suffix, and sets the bytes that
- * name the script; what follows them is the script's.  NULL: it names none.
- */
-struct pool_config *config_script(const struct config *config, const char *path, size_t *length);
-
-/*
- * Whether a file of that path, which is one of the scope, would be a script, which is never sent: by
- * the suffix of a pool, or by the script-suffix of the one that answers there.  scope: may be NULL.
- */
-bool config_is_source(const struct config *config, const struct scope *scope, const char *path);
 
 /* Returns the longest prefix of path that an option maps to a pool, or NULL. */
 const struct mount *config_mount(const struct config *config, const char *path);

@@ -45,6 +45,7 @@ void pool_config_unref(struct pool_config *pool)
 	g_strfreev(pool->upstream);
 	g_free(pool->script_suffix);
 	g_free(pool->suffix);
+	g_strfreev(pool->hosts);
 	g_free(pool->user);
 	g_free(pool->group);
 	g_free(pool->directory);
@@ -119,6 +120,8 @@ static const char *missing(const struct pool_config *pool)
 		       "where the application at upstream is started";
 	if (pool->suffix && pool->protocol != POOL_FASTCGI)
 		return "has a suffix, which is for scripts of FastCGI applications";
+	if (pool->hosts && pool->hosts[0] && !pool->suffix)
+		return "has hosts, which says whose files its suffix is about, but no suffix";
 	if (pool->accel && pool->accel[0] && pool->protocol == POOL_WORKER)
 		return "has accel, which is for other programs than workers";
 	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)

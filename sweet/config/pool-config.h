@@ -29,6 +29,7 @@ struct pool_config {
 	char *folder;	      /* of CGI programs; NULL */
 	char *script_suffix;  /* suffix of scripts that a FastCGI application runs */
 	char *suffix;	      /* the pool gets all files with it, wherever they are; NULL */
+	char **hosts;	      /* sections whose files these are; empty: all */
 	char **upstream;      /* addresses of FastCGI applications or HTTP servers; may be empty */
 	unsigned processes;   /* of command; for CGI, programs at a time */
 	unsigned in_flight;   /* requests of a thread in a process, or connections to an address */

@@ -14,6 +14,7 @@
 #include <glib.h>
 
 #include "base/slice.h"
+#include "config/config-script.h"
 #include "config/path-rules.h"
 #include "core/server.h"
 #include "event/loop.h"

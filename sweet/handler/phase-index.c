@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backend/cgi-env.h"
+#include "config/config-script.h"
 #include "config/configuration.h"
 #include "config/path-rules.h"
 #include "config/pool-config.h"
@@ -110,6 +111,15 @@ static bool is_of_folder(struct transaction *transaction, size_t length)
 	       (!scope->webdav || request_is_reading(transaction->request));
 }
 
+/* A script that no pool runs does not exist. */
+static bool is_dead(struct transaction *transaction)
+{
+	const struct scope *scope = scope_of(transaction);
+
+	return scope && scope->no_scripts &&
+	       config_is_source(transaction->config_ref->config, scope, transaction->path);
+}
+
 /* A client that writes names the file itself. */
 static bool is_written(struct transaction *transaction)
 {
@@ -127,7 +137,7 @@ enum phase phase_index(struct transaction *transaction)
 	for (char **name = transaction->scope->index; *name; name++) {
 		if (!phase_add_index(transaction, length, *name))
 			return phase_responds(transaction_fail(transaction, 414, NULL));
-		if (is_missing(transaction))
+		if (is_missing(transaction) || is_dead(transaction))
 			continue;
 		/* What cannot be read is refused by its own rules. */
 		if (!is_written(transaction))

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "config/config-script.h"
 #include "config/configuration.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
@@ -29,7 +30,6 @@ static bool is_file(struct transaction *transaction, size_t length)
 /* Appends the first index name that exists, if that is a script; returns its pool, or NULL. */
 static struct pool_config *find_index(struct transaction *transaction)
 {
-	const struct config *config = transaction->config_ref->config;
 	size_t length = strlen(transaction->path), script;
 	char *end = transaction->path + length;
 
@@ -40,7 +40,7 @@ static struct pool_config *find_index(struct transaction *transaction)
 			break;
 		if (static_hides(transaction) || !static_finds(transaction, false))
 			continue;
-		pool = config_script(config, transaction->path, &script);
+		pool = config_script(transaction->host, transaction->path, &script);
 		if (pool)
 			return pool;
 		break;
@@ -57,9 +57,10 @@ enum phase phase_script(struct transaction *transaction)
 	size_t length;
 	enum phase phase;
 
-	if (transaction->scope->pool || config_mount(config, path) || static_hides(transaction))
+	if (transaction->scope->pool || transaction->scope->no_scripts ||
+	    config_mount(config, path) || static_hides(transaction))
 		return PHASE_NEXT;
-	pool = config_script(config, path, &length);
+	pool = config_script(transaction->host, path, &length);
 	if (pool && !is_file(transaction, length))
 		pool = NULL;
 	else if (!pool && path[strlen(path) - 1] == '/') {

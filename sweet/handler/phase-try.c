@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "config/config-script.h"
 #include "config/configuration.h"
 #include "core/transaction.h"
 #include "handler/phase.h"

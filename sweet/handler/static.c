@@ -17,6 +17,7 @@
 
 #include "base/slice.h"
 #include "coding/compress-rule.h"
+#include "config/config-script.h"
 #include "config/configuration.h"
 #include "core/file-path.h"
 #include "core/server.h"
@@ -309,6 +310,13 @@ static enum respond sibling_arrived(struct transaction *transaction)
 	return next_sibling(transaction);
 }
 
+/* A file that a program names has no scope. */
+static bool is_source(const struct transaction *transaction)
+{
+	return config_is_source(transaction->config_ref->config,
+				transaction->files ? NULL : transaction->scope, transaction->path);
+}
+
 static bool is_missing(const struct transaction *transaction)
 {
 	struct file_version version;
@@ -326,7 +334,8 @@ static enum respond next_index(struct transaction *transaction)
 	while (names[wait->index] && !transaction->no_index) {
 		if (!append(transaction, names[wait->index++]))
 			return transaction_fail(transaction, 414, NULL);
-		if (static_hides(transaction))
+		/* A script that no pool runs here does not exist. */
+		if (static_hides(transaction) || is_source(transaction))
 			continue;
 		/* Skip a missing name here: cheaper than to ask a helper. */
 		if (!names[wait->index] || !is_missing(transaction))
@@ -345,8 +354,7 @@ static enum respond file_arrived(struct transaction *transaction)
 	if (error)
 		return refuse(transaction, error);
 	/* Its pool runs it; here its source would be sent. */
-	if (config_is_source(transaction->config_ref->config,
-			     transaction->files ? NULL : transaction->scope, transaction->path)) {
+	if (is_source(transaction)) {
 		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
 				    wait->waiter.result.entry);
 		return transaction_fail(transaction, 404, NULL);

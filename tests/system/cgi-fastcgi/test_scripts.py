@@ -55,6 +55,9 @@ pool=http
 [path /files/off]
 pool=off
 hidden=on
+[path /files/again]
+pool=php
+hidden=on
 [pool php]
 protocol=fastcgi
 upstream={address}
@@ -131,7 +134,7 @@ def server(top):
                  "root/x.php5", "root/a.php.txt", "root/folder.php/b.php", "root/folder.php/c.txt",
                  "blog/index.php", "blog/wp-login.php", "root/a.PHP", "root/app/b.php",
                  "root/inside/a.php", "root/http/a.php", "root/files/off/a.php",
-                 "root/files/off/.b.php"]:
+                 "root/files/off/.b.php", "root/files/again/a.php", "root/files/again/.b.php"]:
         write(top / name, SOURCE)
     write(top / "own/sub/index.php", SOURCE)
     (top / "own/bare").mkdir()
@@ -284,10 +287,11 @@ def test_source_beside_pools(server, top):
     assert ask(server, "/http/none.php").body == b"http /http/none.php"
     assert run(server, "/http/a.php")[3] == f"{top}/root/http/a.php"
     assert ask(server, "/files/a.php").body == b"http /files/a.php"
-    assert run(server, "/files/off/a.php")[3] == f"{top}/root/files/off/a.php"
-    assert run(server, "/files/off/.b.php")[3] == f"{top}/root/files/off/.b.php"
+    assert run(server, "/files/again/a.php")[3] == f"{top}/root/files/again/a.php"
+    assert run(server, "/files/again/.b.php")[3] == f"{top}/root/files/again/.b.php"
     assert run(server, "/sub/a.php/")[:2] == ("/sub/a.php", "/")
-    for target in ["/.hidden.php", "/a.php/", "/closed/a.php/"]:
+    for target in ["/.hidden.php", "/a.php/", "/closed/a.php/", "/files/off/a.php",
+                   "/files/off/.b.php"]:
         got = ask(server, target)
         assert got.status in (403, 404) and SOURCE not in got.body
 

@@ -95,6 +95,9 @@ BROKEN = {
         (2, 'worker "/w=FOLDER/none --fast": no program "FOLDER/none" that can be run')]),
     "worker without a path": ("[sweet]\nworker=/bin/true\n",
                               [(2, 'worker "/bin/true": must be /PREFIX=COMMAND')]),
+    "two for one path": (
+        "[sweet]\nworker=/w=/bin/true\nfastcgi=/w/=127.0.0.1:1;/f=127.0.0.1:1\n", [
+            (3, 'fastcgi "/w/=127.0.0.1:1": worker "/w=/bin/true" answers below /w already')]),
     "variables for an application of others": (
         "[pool php]\nprotocol=fastcgi\nupstream=unix:/run/php.sock\nenvironment=COLOUR=blue\n", [
             (1, 'pool "php" has environment, which is for programs that the server starts')]),
