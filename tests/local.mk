@@ -41,6 +41,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-pressure \
 	tests/unit/libnabc/api/test-nabc-sizes \
 	tests/unit/libnabc/api/test-nabc-hold \
+	tests/unit/libnabc/api/test-nabc-ids \
 	tests/unit/libnabc/api/test-nabc-pin \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-greed \
@@ -57,6 +58,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-kernel-unit \
 	tests/unit/libnabc/send/test-kernel-worker \
 	tests/unit/libnabc/os/test-queue \
+	tests/unit/libnabc/os/test-random \
 	tests/unit/libnabc/os/test-queue-threads \
 	tests/unit/libnabc/send/test-choice \
 	tests/unit/libnabc/send/test-epoch \
@@ -1415,6 +1417,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/docroot-fixture.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
+	tests/unit/plain-ids.h \
 	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h tests/unit/pinned.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/libnabc/store/unit-checksum-fixture.h \

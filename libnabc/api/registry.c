@@ -25,6 +25,7 @@
 #include "os/device.h"
 #include "os/identity.h"
 #include "os/peer.h"
+#include "os/random.h"
 #include "os/ring.h"
 #include "os/segment.h"
 #include "send/zerocopy.h"
@@ -34,7 +35,6 @@
 
 static _Atomic(struct NC_cache *) the_default;
 static _Atomic(struct NC_cache *) caches[NC_REGISTRY_MAX];
-static uint64_t serials; /* given to caches; under opening */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -222,7 +222,7 @@ static int set_up_locked(int socket, nc_registry_step *join, void *context, stru
 		return error;
 	}
 	made->socket = socket;
-	made->index.serial = ++serials;
+	made->index.serial = nc_random();
 	/* Pair with the acquires in place_of() and nc_registry_find(). */
 	atomic_store_explicit(place, made, memory_order_release);
 	(void)atomic_compare_exchange_strong(&the_default, &none, made);

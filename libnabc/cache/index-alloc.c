@@ -151,6 +151,6 @@ int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id)
 		if (error)
 			return error;
 	}
-	*id = nc_id(index->own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
+	*id = nc_index_id(index, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	return nc_member_insert(&index->own, unit);
 }

@@ -54,15 +54,14 @@ static int find(struct nc_index *index, size_t id, struct nc_view *view)
 	if (id == 0)
 		return -ENOENT;
 	if (number == index->own.number) {
-		view->unit = nc_units_at(&index->own.units, nc_id_slot(id));
+		view->unit = nc_units_at(&index->own.units, nc_index_slot(index, id));
 		return view->unit ? 0 : -ENOENT;
 	}
 	if (!index->owner) {
 		view->imported = true;
 		return index->rpc.socket < 0 ? -EACCES : 0;
 	}
-	if (number >= NC_ID_MEMBERS_MAX)
-		return -ENOENT;
+	number = nc_id_number(&index->epoch, number);
 	view->remote = atomic_load_explicit(&index->remotes[number], memory_order_acquire);
 	return view->remote ? 0 : -ENOENT;
 }

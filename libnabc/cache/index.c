@@ -14,6 +14,7 @@
 #include "cache/remote-member.h"
 #include "os/identity.h"
 #include "os/pin.h"
+#include "os/random.h"
 #include "policy/expiry.h"
 #include "store/member.h"
 #include "store/pool.h"
@@ -37,7 +38,7 @@ static void unit_gone(void *context, const struct nc_unit *unit, unsigned genera
 {
 	struct nc_index *index = context;
 
-	nc_grants_drop(&index->grants, nc_id(index->own.number, unit->slot, generation));
+	nc_grants_drop(&index->grants, nc_index_id(index, unit->slot, generation));
 }
 
 int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *options)
@@ -86,6 +87,8 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 		free(index->remotes);
 		return error;
 	}
+	index->epoch = nc_id_epoch(nc_random());
+	index->own.units.generation = index->epoch.generation;
 	pthread_mutex_init(&index->lock, NULL);
 	pthread_mutex_init(&index->purge.lock, NULL);
 	/*
@@ -218,7 +221,8 @@ static struct nc_remote_member *vacant_locked(struct nc_index *index)
 	struct nc_remote_member *remote;
 
 	if (index->numbers < NC_ID_MEMBERS_MAX) {
-		remote = nc_remote_member_create(index->numbers);
+		remote = nc_remote_member_create(nc_id_number(&index->epoch, index->numbers),
+						 index->epoch.generation);
 		if (remote) {
 			remote->pin = index->own.pin;
 			/* Pairs with the acquires in find() of index-lookup.c and in inspect.c. */

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/diagnostics.h"
+#include "base/id.h"
 #include "cache/grant.h"
 #include "cache/import.h"
 #include "cache/prefetch.h"
@@ -50,7 +51,9 @@ struct nc_purge {
 };
 
 struct nc_index {
-	uint64_t serial; /* of the process's caches: the address can be that of an earlier one */
+	uint64_t
+		serial; /* random: the address can be that of an earlier cache, or of another process's */
+	struct nc_id_epoch epoch; /* owner only; of its ids */
 	bool owner;
 	unsigned flags;			/* NC_CACHE_* */
 	enum NC_checksum_kind checksum; /* kind of checksum for what this process inserts */
@@ -74,12 +77,23 @@ struct nc_index {
 	struct nc_imports imports;
 	struct nc_prefetch prefetch; /* attached only */
 	struct nc_purge purge;
-	_Atomic(struct nc_remote_member *) *remotes; /* by number; owner only */
+	_Atomic(struct nc_remote_member *) *remotes; /* by nc_id_number(); owner only */
 	pthread_mutex_t lock;			     /* protects admitting and detaching */
 	unsigned numbers;			     /* the highest number in use, + 1 */
 	unsigned members;
 	struct nc_counters counters[NC_COUNTER_SHARDS];
 };
+
+/* The id of a process's own unit, and the slot of such an id. */
+static inline size_t nc_index_id(const struct nc_index *index, unsigned slot, unsigned generation)
+{
+	return nc_id(index->own.number, slot ^ index->epoch.slots, generation);
+}
+
+static inline unsigned nc_index_slot(const struct nc_index *index, size_t id)
+{
+	return nc_id_slot(id) ^ index->epoch.slots;
+}
 
 /* A unit in use: valid from hold to release. */
 struct nc_view {

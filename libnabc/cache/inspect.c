@@ -58,7 +58,7 @@ int nc_inspect_unit(struct nc_index *index, size_t id, struct NC_stat *stat)
 	return nc_index_release(index, id);
 }
 
-/* A position in the list: an id with generation 0, which no unit has. */
+/* A position in the list of places: as an id with generation 0, which no unit has. */
 static size_t place(unsigned member, uint32_t slot)
 {
 	return nc_id(member, slot, 0);
@@ -85,7 +85,7 @@ static unsigned list_own(struct nc_index *index, uint32_t *slot, struct NC_stat 
 			(void)nc_member_release(own, unit, generation);
 			continue;
 		}
-		describe_held(unit, nc_id(own->number, *slot, generation), &units[filled++]);
+		describe_held(unit, nc_index_id(index, *slot, generation), &units[filled++]);
 		(void)nc_member_release(own, unit, generation);
 	}
 	if (*slot >= end)

@@ -50,14 +50,14 @@ static bool plausible(const struct nc_remote_member *remote, uint64_t generation
 	       (uint64_t)(now() - remote->admitted);
 }
 
-struct nc_remote_member *nc_remote_member_create(unsigned number)
+struct nc_remote_member *nc_remote_member_create(unsigned number, uint32_t generation)
 {
 	struct nc_remote_member *remote = calloc(1, sizeof(*remote));
 
 	if (!remote)
 		return NULL;
 	remote->number = number;
-	remote->generation = 1;
+	remote->generation = generation;
 	nc_lock_init(&remote->lock);
 	return remote;
 }

@@ -36,8 +36,8 @@ struct nc_remote_member {
 	struct nc_pin *pin;	  /* locks its memory, as this process maps it; NULL: not locked */
 };
 
-/* Returns a new structure for a number; NULL: out of memory. */
-struct nc_remote_member *nc_remote_member_create(unsigned number);
+/* Returns a new structure for a number, as ids have it; NULL: out of memory. */
+struct nc_remote_member *nc_remote_member_create(unsigned number, uint32_t generation);
 void nc_remote_member_free(struct nc_remote_member *remote);
 
 /* Whether a new member may have this number. */

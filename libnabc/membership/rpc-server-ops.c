@@ -110,7 +110,7 @@ static int seal(struct nc_rpc_call *rpc)
 		nc_segment_close(&segment);
 		return error;
 	}
-	id = nc_id(0, unit->slot, nc_word_generation(nc_unit_word(unit)));
+	id = nc_index_id(index, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	atomic_store(&unit->granted, true);
 	error = nc_grants_enter(&index->grants, id, rpc->caller, NULL, layout.size, layout.fraglen);
 	if (!error)

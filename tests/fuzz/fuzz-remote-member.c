@@ -107,7 +107,7 @@ static void detach(void)
 	MUST(!stranger->store && stranger->generation > before);
 	if (!nc_remote_member_vacant(stranger)) {
 		nc_remote_member_free(stranger);
-		stranger = nc_remote_member_create(7);
+		stranger = nc_remote_member_create(7, 1);
 		MUST(stranger);
 	}
 	stranger_admit();

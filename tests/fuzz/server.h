@@ -20,6 +20,7 @@
 #include "membership/serve.h"
 #include "os/segment.h"
 #include "store/store.h"
+#include "store/pool.h"
 #include "store/unit.h"
 #include "wire/channel.h"
 #include "worker/backend.h"
@@ -73,6 +74,9 @@ static inline void server_open(void)
 
 	server_descriptors = open_descriptors();
 	MUST(nc_index_init_owner(&server_cache, &options) == 0);
+	/* So that the inputs name the same units in each run. */
+	server_cache.epoch = (struct nc_id_epoch){.generation = 1};
+	server_cache.own.units.generation = 1;
 	MUST(nc_serve_init(&server_attach, &server_cache) == 0);
 	MUST(nc_backend_open(&server_attach, &server_count, &how, &server) == 0);
 	nc_channel_init(&server_channel, server->queues.base, 0, NC_CHANNEL_QUEUE);

@@ -32,7 +32,7 @@ static inline void stranger_admit(void)
 
 static inline void stranger_open(void)
 {
-	stranger = nc_remote_member_create(7);
+	stranger = nc_remote_member_create(7, 1);
 	MUST(stranger);
 	stranger_admit();
 }

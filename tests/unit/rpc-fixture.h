@@ -25,6 +25,7 @@
 #include "wire/wire.h"
 
 #include "process-fixture.h"
+#include "plain-ids.h"
 #include "suite.h"
 
 #define PAGE ((size_t)4096)
@@ -53,6 +54,7 @@ static inline void open_owner(void)
 				      .flags = NC_CACHE_NO_URING);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	use_plain_ids(&cache);
 }
 
 static inline void caller_open(struct caller *caller, uid_t uid)

@@ -21,6 +21,7 @@
 #include "store/pool.h"
 #include "store/unit.h"
 
+#include "plain-ids.h"
 #include "suite.h"
 
 #define PAGE ((size_t)4096)
@@ -35,6 +36,7 @@ static inline void open_cache(size_t size, unsigned flags)
 	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = size, .flags = flags);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	use_plain_ids(&cache);
 	nc_transmit_init(&transmit, &cache);
 	/* As for other machines: then small units are spliced too. */
 	transmit.local_splice = NC_ROUTE_CLASS_MIN;

@@ -316,8 +316,8 @@ static int act_step_by_step(void)
 	/* The id that it will get. */
 	inside = (struct nc_handle *)(void *)&handle;
 	ids[1] = act == INSERT_SEALED ? 0
-				      : nc_id(in->index.own.number, inside->unit->slot,
-					      nc_word_generation(nc_unit_word(inside->unit)));
+				      : nc_index_id(&in->index, inside->unit->slot,
+						    nc_word_generation(nc_unit_word(inside->unit)));
 	if (act > INSERT_SEALED)
 		CHILD(NC_insert(&handle) == 0);
 	if (act == REVOKE || act == DESTROY_GRANTED)

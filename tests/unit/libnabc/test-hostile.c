@@ -137,16 +137,21 @@ static int guess(void)
 			    guess_one(in, socket, loot[i] ^ (size_t)1 << k % 64, &state))
 				return 1;
 		}
-	/* The first slots and generations of every member, unusual ones too. */
+	/* The slots and generations of a known id for every member, and unusual ones. */
 	for (unsigned member = 0; member < NC_ID_MEMBERS_MAX; member += 1 + member / scaled(16))
 		for (unsigned slot = 0; slot < 4; slot++)
-			if (guess_one(in, socket, nc_id(member, slot, slot % 3), &state))
+			if (guess_one(in, socket,
+				      nc_id(member, nc_id_slot(loot[0]) ^ slot,
+					    slot % 2 ? slot % 3 : nc_id_generation(loot[0]) + slot),
+				      &state))
 				return 1;
 	for (unsigned i = 0; i < scaled(3000); i++) {
-		size_t id =
-			nc_id(random_next(&state) % 4,
-			      (unsigned)random_next(&state) & (i % 2 ? 15 : NC_ID_SLOTS_MAX - 1),
-			      (unsigned)random_next(&state) & (i % 3 ? 7 : NC_ID_GENERATION_MAX));
+		size_t id = nc_id(
+			i % 4 ? nc_id_member(loot[i % LOOT]) : (unsigned)random_next(&state) % 4,
+			nc_id_slot(loot[i % LOOT]) ^ ((unsigned)random_next(&state) &
+						      (i % 2 ? 15 : NC_ID_SLOTS_MAX - 1)),
+			nc_id_generation(loot[i % LOOT]) ^ ((unsigned)random_next(&state) &
+							    (i % 3 ? 7 : NC_ID_GENERATION_MAX)));
 
 		if (guess_one(in, socket, i % 5 ? id : random_next(&state), &state))
 			return 1;

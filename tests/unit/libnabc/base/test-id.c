@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-id.c - unit tests of id.h: a cache id returns the parts of which it was made,
- * and they do not overlap.  Pure, single-threaded.
+ * and they do not overlap; and what an epoch does to numbers.  Pure, single-threaded.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -57,11 +57,45 @@ START_TEST(test_every_number_is_an_id)
 }
 END_TEST
 
+/* Whatever the epoch: numbers come back, are those of one member, and ids are no errors. */
+START_TEST(test_epochs)
+{
+	uint64_t state = 2;
+
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t random = i ? random_next(&state) : UINT64_MAX;
+		struct nc_id_epoch epoch = nc_id_epoch(random);
+
+		ck_assert_uint_ge(epoch.generation, 1);
+		ck_assert_uint_lt(epoch.generation, NC_ID_GENERATION_MAX / 4 + 2);
+		ck_assert_uint_lt(epoch.slots, NC_ID_SLOTS_MAX);
+		ck_assert_uint_eq(nc_id_number(&epoch, 0), 0);
+		for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++) {
+			unsigned named = nc_id_number(&epoch, number);
+
+			expect(named > 0 && named < NC_ID_MEMBERS_MAX);
+			expect(nc_id_number(&epoch, named) == number);
+			expect((named < NC_ID_MEMBERS_MAX / 2) == (number < NC_ID_MEMBERS_MAX / 2));
+		}
+	}
+	ck_assert_uint_eq(nc_id_number(&(struct nc_id_epoch){0}, 7), 7);
+	/* Each part of the number is a part of the epoch. */
+	for (unsigned bit = 0; bit < 62; bit++) {
+		struct nc_id_epoch one = nc_id_epoch(UINT64_C(1) << bit), none = nc_id_epoch(0);
+
+		if (bit != NC_ID_MEMBER_BITS - 1)
+			ck_assert(one.members != none.members || one.slots != none.slots ||
+				  one.generation != none.generation);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_widths);
 	tcase_add_test(tcase, test_corners);
 	tcase_add_test(tcase, test_every_number_is_an_id);
+	tcase_add_test(tcase, test_epochs);
 }
 
 RUN_SUITE("id", fill)

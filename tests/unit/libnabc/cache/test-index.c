@@ -25,6 +25,7 @@
 #include "store/store.h"
 #include "store/unit.h"
 
+#include "plain-ids.h"
 #include "suite.h"
 
 #define PAGE ((size_t)4096)
@@ -38,6 +39,7 @@ static void open_cache(size_t size)
 		NC_CACHE_OPTIONS_INIT(.memory = size, .member_size = 64 << 10);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	use_plain_ids(&cache);
 }
 
 /* Inserts a unit whose bytes are the pattern of its own id; returns 0 without memory. */
@@ -49,7 +51,7 @@ static size_t insert(size_t size, enum NC_kind kind)
 
 	if (nc_layout_init(&layout, size, 0) || nc_member_alloc(&cache.own, &layout, kind, &unit))
 		return 0;
-	id = nc_id(cache.own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
+	id = nc_index_id(&cache, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	pattern_fill(nc_unit_base(unit), id, 0, size);
 	return nc_member_insert(&cache.own, unit) ? 0 : id;
 }

@@ -39,7 +39,7 @@ static void admit(void)
 
 static void open_one(void)
 {
-	remote = nc_remote_member_create(7);
+	remote = nc_remote_member_create(7, 1);
 	ck_assert_ptr_nonnull(remote);
 	ck_assert(nc_remote_member_vacant(remote));
 	admit();
@@ -347,7 +347,7 @@ START_TEST(test_sparse_table)
 {
 	size_t begin;
 
-	remote = nc_remote_member_create(1);
+	remote = nc_remote_member_create(1, 1);
 	ck_assert_ptr_nonnull(remote);
 	ck_assert_int_eq(nc_remote_member_admit(remote, 1 << 20, 5000, &begin), 0);
 	publish(4321, 1, begin, 100, PAGE);
@@ -363,7 +363,7 @@ START_TEST(test_admit_refused)
 {
 	size_t ignored;
 
-	remote = nc_remote_member_create(1);
+	remote = nc_remote_member_create(1, 1);
 	ck_assert_int_eq(nc_remote_member_admit(remote, PAGE, SLOTS, &ignored), -EINVAL);
 	ck_assert_int_eq(nc_remote_member_admit(remote, 0, SLOTS, &ignored), -EINVAL);
 	ck_assert_int_eq(nc_remote_member_admit(remote, SIZE + 1, SLOTS, &ignored), -EINVAL);
@@ -511,7 +511,7 @@ START_TEST(test_pinned)
 	struct nc_pin pin;
 
 	nc_pin_init(&pin, nc_pin_methods, &nobody, 1000, 10);
-	remote = nc_remote_member_create(7);
+	remote = nc_remote_member_create(7, 1);
 	ck_assert_ptr_nonnull(remote);
 	remote->pin = &pin;
 	for (unsigned held = 0; held < 2; held++) {

@@ -29,6 +29,7 @@
 #include "wire/wire.h"
 
 #include "process-fixture.h"
+#include "plain-ids.h"
 #include "suite.h"
 
 #define PAGE ((size_t)4096)
@@ -48,6 +49,7 @@ static inline void open_owner(void)
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	use_plain_ids(&cache);
 	nc_transmit_init(&transmit, &cache);
 	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
 	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
