@@ -37,6 +37,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/process.c libnabc/os/process.h \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/channel.h \
 	libnabc/os/random.c libnabc/os/random.h \
+	libnabc/os/descriptor.c libnabc/os/descriptor.h \
 	libnabc/send/choice.c libnabc/send/choice.h \
 	libnabc/send/epoch.c libnabc/send/epoch.h \
 	libnabc/send/route.c libnabc/send/route.h \

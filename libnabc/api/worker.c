@@ -39,7 +39,8 @@ struct NC_worker {
 
 static int inherited_socket(void)
 {
-	const char *text = getenv("NABC_WORKER_FD");
+	/* A program with more privileges than its caller must not trust the environment. */
+	const char *text = secure_getenv("NABC_WORKER_FD");
 	char *end;
 	long fd;
 

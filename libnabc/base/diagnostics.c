@@ -47,5 +47,13 @@ void nc_diagnostics_report_error(struct nc_diagnostics *diagnostics, int error)
 		nc_diagnostics_report(
 			diagnostics, NC_DIAGNOSTIC_DESCRIPTORS,
 			"all file descriptors of the system are in use; raise fs.file-max");
+	} else if (error == -EFBIG) {
+		(void)getrlimit(RLIMIT_FSIZE, &limit);
+		nc_diagnostics_report(
+			diagnostics, NC_DIAGNOSTIC_FILE_SIZE,
+			"units that need another segment are refused: a segment is larger than the "
+			"%llu bytes that files of this process may have; raise RLIMIT_FSIZE "
+			"(ulimit -f, LimitFSIZE=)",
+			(unsigned long long)limit.rlim_cur);
 	}
 }

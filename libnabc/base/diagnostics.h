@@ -15,6 +15,7 @@ enum nc_diagnostic {
 	NC_DIAGNOSTIC_URING,	     /* io_uring is unavailable */
 	NC_DIAGNOSTIC_SEALS,	     /* memfds cannot be sealed */
 	NC_DIAGNOSTIC_DESCRIPTORS,   /* descriptors are exhausted */
+	NC_DIAGNOSTIC_FILE_SIZE,     /* RLIMIT_FSIZE is less than a segment */
 	NC_DIAGNOSTIC_MEMLOCK,	     /* no memory may be locked */
 	NC_DIAGNOSTIC_PIN,	     /* memory that should be locked is not */
 	NC_DIAGNOSTIC_MAPPINGS,	     /* mappings are exhausted */

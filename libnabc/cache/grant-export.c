@@ -13,6 +13,7 @@
 #include "base/hash-table.h"
 #include "cache/grant-internal.h"
 #include "cache/grant.h"
+#include "os/descriptor.h"
 #include "os/segment.h"
 #include "store/revocation-map.h"
 
@@ -110,8 +111,8 @@ int nc_grants_export(struct nc_grants *grants, size_t id, struct nc_subject *to,
 	record = nc_grants_find_locked(grants, id);
 	if (record && nc_grants_allowed(record, to)) {
 		fd = record->copy.fd >= 0 ? record->copy.fd : own_fd;
-		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		error = fd < 0 ? -errno : post_locked(record, to, &info->slot);
+		fd = nc_descriptor_copy(fd);
+		error = fd < 0 ? fd : post_locked(record, to, &info->slot);
 		if (error && fd >= 0)
 			close(fd);
 		if (!error) {

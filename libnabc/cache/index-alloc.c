@@ -103,7 +103,8 @@ int nc_index_alloc(struct nc_index *index, const struct nc_layout *layout, enum 
 {
 	int error = alloc_kind(index, layout, kind, unit);
 
-	if (error)
+	/* A unit over max_unit is the caller's fault. */
+	if (error && layout->size <= index->max_unit)
 		nc_diagnostics_report_error(&index->diagnostics, error);
 	return error;
 }

@@ -18,6 +18,7 @@
 #include "cache/index.h"
 #include "membership/collector.h"
 #include "membership/serve.h"
+#include "os/descriptor.h"
 #include "os/queue.h"
 #include "os/thread.h"
 #include "store/pool.h"
@@ -49,11 +50,15 @@ int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
 	if (!index->owner)
 		return 0;
 	nc_maintenance_init(&collector->maintenance, member, scrub_rate);
-	collector->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	collector->timer = collector->event < 0
-				   ? -1
-				   : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	error = collector->timer < 0 ? -errno : nc_serve_watch(serve, collector->event);
+	collector->event = nc_descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	error = collector->event < 0 ? collector->event : 0;
+	if (!error) {
+		collector->timer =
+			nc_descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+		error = collector->timer < 0 ? collector->timer : 0;
+	}
+	if (!error)
+		error = nc_serve_watch(serve, collector->event);
 	if (!error)
 		error = nc_serve_watch(serve, collector->timer);
 	if (error) {

@@ -20,6 +20,7 @@
 #include "cache/index.h"
 #include "cache/inspect.h"
 #include "membership/grant-ops.h"
+#include "os/descriptor.h"
 #include "os/identity.h"
 #include "os/segment.h"
 #include "store/pool.h"
@@ -37,7 +38,7 @@ static int pinned(int pidfd, struct nc_grantee *grantee)
 int nc_grant_ops_grantee(enum NC_principal principal, unsigned who, bool pin,
 			 struct nc_grantee *grantee)
 {
-	int pid, copy;
+	int pid;
 
 	*grantee = (struct nc_grantee){.principal = principal, .who = who, .pidfd = -1};
 	switch (principal) {
@@ -54,8 +55,7 @@ int nc_grant_ops_grantee(enum NC_principal principal, unsigned who, bool pin,
 		grantee->who = (unsigned)pid;
 		if (!pin)
 			return 0;
-		copy = fcntl((int)who, F_DUPFD_CLOEXEC, 0);
-		return pinned(copy < 0 ? -errno : copy, grantee);
+		return pinned(nc_descriptor_copy((int)who), grantee);
 	case NC_PEER:
 		break;
 	}

@@ -21,6 +21,7 @@
 #include "membership/disposal.h"
 #include "membership/serve-internal.h"
 #include "membership/serve.h"
+#include "os/descriptor.h"
 #include "os/identity.h"
 #include "os/peer.h"
 
@@ -103,8 +104,8 @@ int nc_serve_listen(struct nc_serve *serve, const char *path,
 	if (!error)
 		error = nc_peer_ask_sender(serve->listener);
 	if (!error) {
-		serve->spare = eventfd(0, EFD_CLOEXEC);
-		error = serve->spare < 0 ? -errno : 0;
+		serve->spare = nc_descriptor(eventfd(0, EFD_CLOEXEC));
+		error = serve->spare < 0 ? serve->spare : 0;
 	}
 	if (error)
 		nc_serve_stop_listening(serve);
@@ -154,7 +155,7 @@ static void refuse_next(struct nc_serve *serve)
 			nc_serve_refuse(socket, -EMFILE);
 			nc_disposal_take_socket(serve->disposal, unknown(), socket);
 		}
-		serve->spare = eventfd(0, EFD_CLOEXEC);
+		serve->spare = nc_descriptor(eventfd(0, EFD_CLOEXEC));
 	}
 	/*
 	 * Another thread may have taken the freed descriptor; while a spare exists,
@@ -169,7 +170,7 @@ static void refuse_next(struct nc_serve *serve)
 void nc_serve_listen_again(struct nc_serve *serve)
 {
 	if (serve->spare < 0)
-		serve->spare = eventfd(0, EFD_CLOEXEC);
+		serve->spare = nc_descriptor(eventfd(0, EFD_CLOEXEC));
 	serve->paused = serve->spare < 0 || nc_serve_watch_members(serve, serve->listener, serve);
 }
 

@@ -23,6 +23,7 @@
 #include "membership/disposal.h"
 #include "membership/serve-internal.h"
 #include "membership/serve.h"
+#include "os/descriptor.h"
 #include "os/identity.h"
 #include "os/queue.h"
 #include "os/thread.h"
@@ -43,8 +44,6 @@ const struct nc_subject *nc_guest_subject(const struct nc_guest *guest)
 
 int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
 {
-	int error;
-
 	*serve = (struct nc_serve){.index = index,
 				   .epoll = -1,
 				   .members = -1,
@@ -58,12 +57,11 @@ int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
 	serve->disposal = nc_disposal_open();
 	if (!serve->disposal)
 		return -ENOMEM;
-	serve->epoll = serve->members = epoll_create1(EPOLL_CLOEXEC);
+	serve->epoll = serve->members = nc_descriptor(epoll_create1(EPOLL_CLOEXEC));
 	if (serve->epoll >= 0)
 		return 0;
-	error = -errno;
 	nc_disposal_close(serve->disposal);
-	return error;
+	return serve->epoll;
 }
 
 /*
@@ -282,8 +280,8 @@ int nc_serve_start(struct nc_serve *serve)
 {
 	int members, error = 0;
 
-	members = epoll_create1(EPOLL_CLOEXEC);
-	serve->wake = members < 0 ? -errno : nc_doorbell_open();
+	members = nc_descriptor(epoll_create1(EPOLL_CLOEXEC));
+	serve->wake = members < 0 ? members : nc_doorbell_open();
 	if (serve->wake < 0)
 		error = serve->wake;
 	if (!error) {

@@ -12,6 +12,7 @@
 #include <nabc-uapi.h>
 #include <nabc.h>
 
+#include "os/descriptor.h"
 #include "os/device.h"
 
 #define RETRY 64u
@@ -32,9 +33,7 @@ static_assert(NC_SEND_MORE == NABC_SEND_MORE && NC_SEND_CLOSE == NABC_SEND_CLOSE
 
 static int open_device(void)
 {
-	int fd = open(NABC_DEVICE, O_RDWR | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	return nc_descriptor(open(NABC_DEVICE, O_RDWR | O_CLOEXEC));
 }
 
 static void close_device(int fd)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/identity.h"
 
 /* Linux 6.5; absent from Debian 12's header. */
@@ -21,17 +22,18 @@
 
 int nc_identity_open(pid_t pid)
 {
-	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	int pidfd;
 
 	if (pid <= 0)
 		return -ESRCH;
+	pidfd = nc_descriptor((int)syscall(SYS_pidfd_open, pid, 0));
 	if (pidfd >= 0)
 		return pidfd;
 	/*
 	 * The number of a thread, not of a process: kernels differ in the error
 	 * that they return.
 	 */
-	return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+	return pidfd == -EINVAL || pidfd == -ENOENT ? -ESRCH : pidfd;
 }
 
 /* waitid() accepts pidfds only; it does not block here. */
@@ -58,7 +60,7 @@ static int peer_pidfd(int socket, pid_t pid)
 	socklen_t length = sizeof(pidfd);
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
-		return pidfd;
+		return nc_descriptor(pidfd);
 	if (errno != ENOPROTOOPT && errno != EOPNOTSUPP && errno != EINVAL)
 		return -errno;
 	/* serve.c verifies with each message that its sender is the process pinned here. */
@@ -170,7 +172,8 @@ int nc_identity_of_listener(int socket, struct nc_identity *who)
 		pidfd = errno == ENOPROTOOPT ? nc_identity_open(peer.pid) : -1;
 		known = pidfd >= 0 && runs_as(peer.pid, pidfd, peer.uid);
 	} else {
-		known = !nc_identity_ended(pidfd);
+		pidfd = nc_descriptor(pidfd);
+		known = pidfd >= 0 && !nc_identity_ended(pidfd);
 	}
 	if (!known) {
 		if (pidfd >= 0)
@@ -218,9 +221,11 @@ int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who)
 	*who = (struct nc_identity){.pid = pid, .pidfd = -1, .uid = geteuid(), .gid = getegid()};
 	who->since = now_ns();
 	if (pidfd >= 0) {
-		who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-		if (who->pidfd < 0)
-			return -errno;
+		int copy = nc_descriptor_copy(pidfd);
+
+		if (copy < 0)
+			return copy;
+		who->pidfd = copy;
 	}
 	who->session = session_of(pid, pidfd);
 	groups = getgroups((int)NC_IDENTITY_GROUPS_MAX, who->groups);
@@ -231,6 +236,7 @@ int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who)
 int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who)
 {
 	struct nc_identity nobody = {.pid = pid, .pidfd = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	int copy;
 
 	*who = nobody;
 	who->since = now_ns();
@@ -239,8 +245,9 @@ int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who)
 	/* Otherwise the data may be that of another process with this pid. */
 	if (nc_identity_ended(pidfd))
 		*who = nobody;
-	who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-	return who->pidfd < 0 ? -errno : 0;
+	copy = nc_descriptor_copy(pidfd);
+	who->pidfd = copy < 0 ? -1 : copy;
+	return copy < 0 ? copy : 0;
 }
 
 void nc_identity_close(struct nc_identity *who)

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/peer.h"
 
 #define BACKLOG 128
@@ -68,9 +69,10 @@ int nc_peer_listen(const char *path, mode_t mode, gid_t group)
 
 	if (error)
 		return error;
-	socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	socket_fd =
+		nc_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (socket_fd < 0)
-		return -errno;
+		return socket_fd;
 	/* No process can connect before listen(), so the mode is set in time. */
 	error = bind_at(socket_fd, &where);
 	if (error) {
@@ -96,9 +98,9 @@ int nc_peer_connect(const char *path, int timeout_ms)
 
 	if (error)
 		return error;
-	socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socket_fd = nc_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 	if (socket_fd < 0)
-		return -errno;
+		return socket_fd;
 	/* With a full backlog connect() waits, at most as long as the send timeout. */
 	if (setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
 	    connect(socket_fd, (struct sockaddr *)&where, sizeof(where)) < 0) {
@@ -111,14 +113,13 @@ int nc_peer_connect(const char *path, int timeout_ms)
 
 int nc_peer_accept(int listener)
 {
-	int socket_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-
-	return socket_fd < 0 ? -errno : socket_fd;
+	return nc_descriptor(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 }
 
 int nc_peer_pair(int pair[2])
 {
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
+	return nc_descriptor_pair(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair),
+				  pair);
 }
 
 int nc_peer_ask_sender(int socket)
@@ -171,6 +172,24 @@ void nc_peer_close_fds(const int *fds, unsigned count)
 		close(fds[--count]);
 }
 
+/* Moves standard descriptors elsewhere: none is the last one of its file when it is closed. */
+static bool move_up(int *fds, unsigned count)
+{
+	bool good = true;
+
+	for (unsigned i = 0; i < count; i++) {
+		int kept = fds[i] <= STDERR_FILENO ? nc_descriptor_copy(fds[i]) : fds[i];
+
+		if (kept < 0) {
+			good = false;
+		} else if (kept != fds[i]) {
+			close(fds[i]);
+			fds[i] = kept;
+		}
+	}
+	return good;
+}
+
 /* Extracts the control data of a message. */
 static void unpack(struct msghdr *header, int *fds, unsigned *count, pid_t *pid)
 {
@@ -182,6 +201,9 @@ static void unpack(struct msghdr *header, int *fds, unsigned *count, pid_t *pid)
 		if (at->cmsg_type == SCM_RIGHTS) {
 			memcpy(fds, CMSG_DATA(at), length);
 			*count = (unsigned)(length / sizeof(int));
+			/* If no other number is free: as when the kernel had none. */
+			if (!move_up(fds, *count))
+				header->msg_flags |= MSG_CTRUNC;
 		}
 		if (at->cmsg_type == SCM_CREDENTIALS && pid && length >= sizeof(struct ucred)) {
 			struct ucred sender;

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/process.h"
 
 #define NUMBER 12u	 /* characters of a number */
@@ -106,7 +107,7 @@ static void close_others(void)
 static void become_worker(int socket, pid_t parent, char *const *argv, char **environment)
 {
 	static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2};
-	int null = open("/dev/null", O_RDONLY);
+	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
 
 	setpgid(0, 0);
@@ -117,6 +118,9 @@ static void become_worker(int socket, pid_t parent, char *const *argv, char **en
 		signal(reset[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The server may have no standard error. */
+	if (null >= 0 && fcntl(STDERR_FILENO, F_GETFD) < 0)
+		(void)dup2(null, STDERR_FILENO);
 	/* Standard output would have no reader: the body is passed by cache id. */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(127);
@@ -127,6 +131,17 @@ static void become_worker(int socket, pid_t parent, char *const *argv, char **en
 	close_others();
 	execvpe(argv[0], argv, environment);
 	_exit(127);
+}
+
+/* If no other number is free, the process must be waited for all the same. */
+static int kept_pidfd(int pidfd)
+{
+	int copy = pidfd > STDERR_FILENO ? pidfd : nc_descriptor_copy(pidfd);
+
+	if (copy < 0 || copy == pidfd)
+		return pidfd;
+	close(pidfd);
+	return copy;
 }
 
 int nc_process_start(struct nc_process *process, int socket, char *const *argv,
@@ -152,7 +167,7 @@ int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 	if (pid < 0)
 		error = -errno;
 	else
-		*process = (struct nc_process){.pid = (pid_t)pid, .pidfd = pidfd};
+		*process = (struct nc_process){.pid = (pid_t)pid, .pidfd = kept_pidfd(pidfd)};
 	free(all);
 	return error;
 }

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/queue.h"
 
 #define HEADER 8u
@@ -171,17 +172,15 @@ bool nc_queue_must_ring_room(struct nc_queue *queue)
 
 int nc_doorbell_open(void)
 {
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-	return fd < 0 ? -errno : fd;
+	return nc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 int nc_doorbell_open_pipe(int *watch, int *ring)
 {
-	int ends[2], error;
+	int ends[2], error = nc_descriptor_pair(pipe2(ends, O_CLOEXEC), ends);
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
+	if (error)
+		return error;
 	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0) {
 		error = -errno;
 		close(ends[0]);

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/registered.h"
 #include "os/ring.h"
 
@@ -37,12 +39,29 @@ static const char *hint(int error)
 	return "";
 }
 
+/* See descriptor.h. */
+static int leave_standard(struct io_uring *uring, char *why, size_t why_size)
+{
+	int fd = nc_descriptor_copy(uring->ring_fd);
+
+	if (fd < 0) {
+		snprintf(why, why_size, "io_uring_setup: %s", strerror(-fd));
+		io_uring_queue_exit(uring);
+		return fd;
+	}
+	close(uring->ring_fd);
+	uring->ring_fd = uring->enter_ring_fd = fd;
+	return 0;
+}
+
 int nc_ring_setup(struct io_uring *uring, unsigned entries, char *why, size_t why_size)
 {
 	int error = io_uring_queue_init(entries, uring, IORING_SETUP_CLAMP);
 
 	if (error < 0)
 		snprintf(why, why_size, "io_uring_setup: %s%s", strerror(-error), hint(error));
+	else if (uring->ring_fd <= STDERR_FILENO)
+		error = leave_standard(uring, why, why_size);
 	return error;
 }
 

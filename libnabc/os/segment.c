@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fragment.h"
+#include "os/descriptor.h"
 #include "os/pin.h"
 #include "os/segment.h"
 
@@ -71,7 +73,7 @@ static int create_file(void)
 		fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("nabc", MFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return nc_descriptor(fd);
 }
 
 bool nc_segment_can_seal(void)
@@ -85,20 +87,38 @@ bool nc_segment_can_seal(void)
 	return can;
 }
 
+/*
+ * Beyond RLIMIT_FSIZE, the kernel does not only refuse a size, but also sends SIGXFSZ, which ends
+ * a program that does not expect it.
+ */
+static bool may_have_size(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       size <= limit.rlim_cur;
+}
+
+static int set_size(int fd, size_t size)
+{
+	if (!may_have_size(size))
+		return -EFBIG;
+	return ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
+}
+
 int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | (final ? F_SEAL_SEAL : 0);
-	int error = 0, fd = create_file();
+	int error, fd = create_file();
 
 	if (fd < 0)
 		return fd;
-	if (ftruncate(fd, (off_t)size) < 0)
-		error = -errno;
+	error = set_size(fd, size);
 	/*
 	 * Seals protect other processes; they are optional for a segment that only
 	 * this process uses.
 	 */
-	else if (fcntl(fd, F_ADD_SEALS, seals) < 0 && final)
+	if (!error && fcntl(fd, F_ADD_SEALS, seals) < 0 && final)
 		error = errno == EINVAL ? -ENOTSUP : -errno;
 	if (error) {
 		close(fd);
@@ -254,6 +274,8 @@ static int seal_frozen(int fd)
 
 static int write_all(int fd, const char *data, size_t size)
 {
+	if (!may_have_size(size))
+		return -EFBIG;
 	for (size_t done = 0; done < size;) {
 		ssize_t written = write(fd, data + done, size - done);
 
@@ -345,9 +367,9 @@ int nc_segment_reader(struct nc_segment *segment)
 		return -EBADF;
 	/* A duplicate would share the right to write. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", segment->fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = nc_descriptor(open(path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (atomic_compare_exchange_strong_explicit(&segment->reader, &known, fd + 1,
 						    memory_order_acq_rel, memory_order_acquire))
 		return fd;

@@ -18,6 +18,7 @@
 
 #include "base/diagnostics.h"
 #include "cache/index.h"
+#include "os/descriptor.h"
 #include "send/async.h"
 #include "send/send-op.h"
 #include "send/transmit.h"
@@ -28,12 +29,12 @@ static int open_descriptors(struct NC_sender *sender)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	sender->epoll = epoll_create1(EPOLL_CLOEXEC);
+	sender->epoll = nc_descriptor(epoll_create1(EPOLL_CLOEXEC));
 	if (sender->epoll < 0)
-		return -errno;
-	sender->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		return sender->epoll;
+	sender->news = nc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (sender->news < 0)
-		return -errno;
+		return sender->news;
 	event.data.fd = sender->news;
 	return epoll_ctl(sender->epoll, EPOLL_CTL_ADD, sender->news, &event) < 0 ? -errno : 0;
 }

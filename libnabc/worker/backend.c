@@ -24,6 +24,7 @@
 #include "cache/index.h"
 #include "cache/remote-member.h"
 #include "membership/serve.h"
+#include "os/descriptor.h"
 #include "os/peer.h"
 #include "os/queue.h"
 #include "store/unit.h"
@@ -48,10 +49,10 @@ static int open_doorbell(struct nc_backend_channel *channel)
 /* Only this end of the pipe is non-blocking. */
 static int open_pipe(struct NC_backend *backend, struct nc_backend_channel *channel)
 {
-	int ends[2];
+	int ends[2], error = nc_descriptor_pair(pipe2(ends, O_CLOEXEC), ends);
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
+	if (error)
+		return error;
 	channel->doorbell = ends[0];
 	channel->writer = ends[1];
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
