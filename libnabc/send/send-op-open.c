@@ -376,3 +376,16 @@ void nc_send_op_free(struct NC_send_op *op)
 	/* Last: with 0 the cache may be closed.  Pairs with the acquire in close_locked(). */
 	atomic_fetch_sub_explicit(&all->open, 1, memory_order_release);
 }
+
+void nc_send_ops_fini(struct nc_send_ops *all)
+{
+	struct NC_send_op *op = atomic_load_explicit(&all->abandoned, memory_order_acquire);
+
+	while (op) {
+		struct NC_send_op *next = op->next;
+
+		free_memory(op);
+		free(op);
+		op = next;
+	}
+}

@@ -359,15 +359,3 @@ void nc_send_op_abandon(struct NC_send_op *op)
 	/* Pairs with the acquire in close_locked() of the registry. */
 	atomic_fetch_sub_explicit(&all->open, 1, memory_order_release);
 }
-
-void nc_send_ops_fini(struct nc_send_ops *all)
-{
-	struct NC_send_op *op = atomic_load_explicit(&all->abandoned, memory_order_acquire);
-
-	while (op) {
-		struct NC_send_op *next = op->next;
-
-		free(op);
-		op = next;
-	}
-}

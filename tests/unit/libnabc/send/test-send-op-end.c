@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <malloc.h>
 #include <nabc-async.h>
 #include <nabc.h>
 
@@ -144,6 +145,40 @@ START_TEST(test_abandon)
 	close_pair(pair);
 	/* Until the cache is closed, which is not prevented. */
 	close_cache();
+}
+END_TEST
+
+/* Abandoned in the middle of a message that needed more memory than the first one. */
+static void abandon_grown(void)
+{
+	static const char header[60000];
+	struct NC_send message = NC_SEND_INIT(.header = header, .header_length = 10);
+	NC_send_op *operation;
+	struct io_uring_sqe sqe;
+	int pair[2];
+
+	open_cache(4 * MIB);
+	tcp_pair(pair);
+	operation = NC_send_op_open(cache, pair[0], &message, 0);
+	ck_assert_ptr_nonnull(operation);
+	message.header_length = sizeof(header);
+	ck_assert_int_eq(NC_send_op_reopen(operation, pair[0], &message, 0), 0);
+	prepare(&sqe, operation);
+	ck_assert_int_eq(NC_send_op_abandon(operation), 0);
+	close_pair(pair);
+	close_cache();
+}
+
+START_TEST(test_abandoned_memory)
+{
+	size_t before;
+
+	abandon_grown();
+	before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < 20; i++)
+		abandon_grown();
+	/* What the library keeps for the process does not count. */
+	ck_assert_uint_lt(mallinfo2().uordblks, before + 60000);
 }
 END_TEST
 
@@ -430,6 +465,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_notifications);
 	tcase_add_test(tcase, test_abandon);
+	tcase_add_test(tcase, test_abandoned_memory);
 	tcase_add_test(tcase, test_bad_input);
 	tcase_add_test(tcase, test_bad_completions);
 	tcase_add_test(tcase, test_real_ring);
