@@ -36,6 +36,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/pin.c libnabc/os/pin.h \
 	libnabc/os/process.c libnabc/os/process.h \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/channel.h \
+	libnabc/os/futex.h \
 	libnabc/os/random.c libnabc/os/random.h \
 	libnabc/os/descriptor.c libnabc/os/descriptor.h \
 	libnabc/send/choice.c libnabc/send/choice.h \

@@ -2,13 +2,17 @@
 /* unit.c - states and generations of units; see unit.h for who may call what. */
 #include <errno.h>
 #include <nabc.h>
-#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/id.h"
+#include "os/futex.h"
 #include "store/unit.h"
 
 #define SPINS 64u
+#define SLEEP_MOST_NS 1000000
 
 int nc_units_init(struct nc_units *units, uint32_t limit, uint32_t generation)
 {
@@ -142,17 +146,27 @@ static inline void relax(void)
 #endif
 }
 
-/* Returns the word after the unit's move has ended. */
-static uint64_t settled(const struct nc_unit *unit, unsigned generation)
+/*
+ * Returns the word after the unit's move has ended.  The thread that moves it may have been
+ * preempted, also by this one if it has a real-time priority, so this one must sleep: a
+ * hold of a moving unit says that some thread does.
+ */
+static uint64_t settled(struct nc_unit *unit, unsigned generation)
 {
+	const uint64_t moving = nc_word(generation, NC_UNIT_MOVING, 0);
+	const uint64_t awaited = nc_word(generation, NC_UNIT_MOVING, 1);
 	uint64_t word = nc_unit_word(unit);
 
-	for (unsigned turn = 1; word == nc_word(generation, NC_UNIT_MOVING, 0); turn++) {
-		/* The thread that moves it may have been preempted. */
-		if (turn % SPINS)
-			relax();
-		else
-			sched_yield();
+	for (unsigned turn = 0; turn < SPINS && (word == moving || word == awaited); turn++) {
+		relax();
+		word = nc_unit_word(unit);
+	}
+	while (word == moving || word == awaited) {
+		/* The next move may have begun when this thread sleeps, and nobody wakes it. */
+		if (word == awaited || atomic_compare_exchange_strong_explicit(
+					       &unit->word, &word, awaited, memory_order_relaxed,
+					       memory_order_relaxed))
+			nc_futex_wait_high(&unit->word, (uint32_t)(awaited >> 32), SLEEP_MOST_NS);
 		word = nc_unit_word(unit);
 	}
 	return word;
@@ -192,7 +206,8 @@ int nc_unit_release(struct nc_unit *unit, unsigned generation)
 	uint64_t word = nc_unit_word(unit);
 
 	do {
-		if (nc_word_generation(word) != generation || nc_word_holds(word) == 0)
+		if (nc_word_generation(word) != generation || nc_word_holds(word) == 0 ||
+		    nc_word_state(word) == NC_UNIT_MOVING)
 			return -EINVAL;
 		/* Sequentially consistent with the later read of the unit's `wake_on_release`. */
 	} while (!atomic_compare_exchange_weak_explicit(
@@ -238,9 +253,12 @@ bool nc_unit_move_begin(struct nc_unit *unit, unsigned generation)
 
 void nc_unit_move_end(struct nc_unit *unit, unsigned generation)
 {
-	assert(nc_unit_word(unit) == nc_word(generation, NC_UNIT_MOVING, 0));
-	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 0),
-			      memory_order_release);
+	uint64_t was = atomic_exchange_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 0),
+						memory_order_release);
+
+	assert(nc_word_generation(was) == generation && nc_word_state(was) == NC_UNIT_MOVING);
+	if (nc_word_holds(was))
+		nc_futex_wake_high(&unit->word);
 }
 
 int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,

@@ -34,7 +34,7 @@ enum nc_unit_state {
 	NC_UNIT_FILLING,  /* allocated, not inserted: known to its handle only */
 	NC_UNIT_LIVE,	  /* can be looked up */
 	NC_UNIT_UNLINKED, /* destroyed or evicted, still held */
-	NC_UNIT_MOVING,	  /* live, but its place is being switched: spin */
+	NC_UNIT_MOVING,	  /* live, but its place is being switched: wait; holds: a thread sleeps */
 };
 
 #define NC_UNIT_SUMS_INLINE 8u /* bytes */
@@ -193,7 +193,7 @@ bool nc_unit_unlink_idle(struct nc_unit *unit);
 
 /*
  * Switch a unit's store and place while others look it up.  Between begin and end,
- * a few instructions, a thread that wants to hold it spins.  begin consumes the
+ * a few instructions, a thread that wants to hold it spins, then sleeps.  begin consumes the
  * caller's hold, which must be the only one; false: it is not, or the unit is not
  * live.
  */

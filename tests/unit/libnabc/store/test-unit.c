@@ -9,7 +9,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "base/id.h"
 #include "store/unit.h"
@@ -270,10 +274,13 @@ START_TEST(test_move_steps)
 }
 END_TEST
 
+static _Atomic pid_t waiter;
+
 static void *hold_once(void *context)
 {
 	static int result;
 
+	atomic_store(&waiter, (pid_t)syscall(SYS_gettid));
 	result = nc_unit_hold(context, 7, false);
 	return &result;
 }
@@ -282,17 +289,38 @@ static void *unlink_once(void *context)
 {
 	static int result;
 
+	atomic_store(&waiter, (pid_t)syscall(SYS_gettid));
 	result = nc_unit_unlink(context, 7);
 	return &result;
 }
 
-/* A thread that wants to hold a unit during its move waits for the end. */
+/* Whether a thread sleeps in the kernel: S in its stat, behind its name. */
+static bool sleeps(pid_t thread)
+{
+	char path[64], line[200] = "";
+	const char *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	file = thread ? fopen(path, "re") : NULL;
+	if (!file)
+		return false;
+	(void)!fgets(line, sizeof(line), file);
+	fclose(file);
+	end = strrchr(line, ')');
+	return end && end[1] == ' ' && end[2] == 'S';
+}
+
+/*
+ * A thread that wants to hold a unit during its move sleeps until the end: if it ran, and had a
+ * real-time priority, the thread that moves the unit would not run on this processor.
+ */
 START_TEST(test_move_is_waited_for)
 {
 	void *(*const steps[])(void *) = {hold_once, unlink_once};
-	struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
 	struct nc_unit *unit;
 	struct nc_units units;
+	unsigned asleep;
 	pthread_t thread;
 	void *result;
 
@@ -302,8 +330,18 @@ START_TEST(test_move_is_waited_for)
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
 		ck_assert(nc_unit_move_begin(unit, 7));
+		atomic_store(&waiter, 0);
 		ck_assert_int_eq(pthread_create(&thread, NULL, steps[i], unit), 0);
-		nanosleep(&pause, NULL);
+		asleep = 0;
+		for (unsigned looks = 0; looks < 200000 && asleep < 20; looks++) {
+			asleep += sleeps(atomic_load(&waiter));
+			sched_yield();
+		}
+		ck_assert_uint_eq(asleep, 20);
+		/* The mark of the sleeper is no hold. */
+		ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
+		ck_assert_int_eq(nc_unit_hold(unit, 6, false), -ENOENT);
+		ck_assert(!nc_unit_held(unit, 7));
 		nc_unit_move_end(unit, 7);
 		ck_assert_int_eq(pthread_join(thread, &result), 0);
 		ck_assert_int_eq(*(int *)result, (int)i);
