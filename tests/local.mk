@@ -30,6 +30,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/os/test-identity \
 	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
+	tests/unit/libnabc/cache/test-grant-marks \
 	tests/unit/libnabc/cache/test-grant-imports \
 	tests/unit/libnabc/wire/test-rpc-client \
 	tests/unit/libnabc/cache/test-import \

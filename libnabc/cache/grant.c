@@ -14,11 +14,29 @@
 #include "cache/grant.h"
 #include "os/segment.h"
 
+#define MARK_BITS 15u
+#define MARKS (1u << MARK_BITS)
+
 void nc_grants_init(struct nc_grants *grants, size_t quota)
 {
 	*grants = (struct nc_grants){.quota = quota, .copies_max = UINT_MAX};
 	pthread_mutex_init(&grants->lock, NULL);
 	nc_hash_table_init(&grants->records);
+	grants->marks = calloc(MARKS, sizeof(*grants->marks));
+}
+
+/* Of the records that this id may have. */
+static _Atomic uint32_t *mark_of(const struct nc_grants *grants, size_t id)
+{
+	return &grants->marks[(uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MARK_BITS)];
+}
+
+/* Whether there may be a record; never wrong if there is one. */
+static bool may_have_record(struct nc_grants *grants, size_t id)
+{
+	/* Sequentially consistent with nc_grants_enter(). */
+	return grants->marks ? atomic_load_explicit(mark_of(grants, id), memory_order_seq_cst)
+			     : atomic_load_explicit(&grants->count, memory_order_seq_cst);
 }
 
 struct nc_grant_record *nc_grants_find_locked(const struct nc_grants *grants, size_t id)
@@ -54,6 +72,9 @@ static void drop_locked(struct nc_grants *grants, struct nc_grant_record *record
 		grants->copied -= record->charged;
 	grants->copies -= record->owners_copy;
 	nc_hash_table_leave(&grants->records, &record->entry);
+	if (grants->marks)
+		atomic_fetch_sub_explicit(mark_of(grants, record->entry.key), 1,
+					  memory_order_relaxed);
 	atomic_fetch_sub_explicit(&grants->count, 1, memory_order_relaxed);
 	free(record);
 }
@@ -71,6 +92,7 @@ void nc_grants_fini(struct nc_grants *grants)
 	while ((entry = nc_hash_table_next(&grants->records, NULL)))
 		drop_locked(grants, (struct nc_grant_record *)entry);
 	nc_hash_table_fini(&grants->records);
+	free(grants->marks);
 	pthread_mutex_destroy(&grants->lock);
 }
 
@@ -137,6 +159,8 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *make
 	}
 	nc_hash_table_enter(&grants->records, &record->entry, id);
 	/* Before the caller looks whether the unit is still there: see nc_grants_drop(). */
+	if (grants->marks)
+		atomic_fetch_add_explicit(mark_of(grants, id), 1, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&grants->count, 1, memory_order_seq_cst);
 	pthread_mutex_unlock(&grants->lock);
 	return 0;
@@ -172,7 +196,7 @@ bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_subjec
 	struct nc_grant_record *record;
 
 	*made = false;
-	if (atomic_load_explicit(&grants->count, memory_order_relaxed) == 0)
+	if (!may_have_record(grants, id))
 		return false;
 	pthread_mutex_lock(&grants->lock);
 	record = nc_grants_find_locked(grants, id);
@@ -329,7 +353,7 @@ void nc_grants_drop(struct nc_grants *grants, size_t id)
 	struct nc_grant_record *record;
 
 	/* The unit is unlinked: who enters a record that is not seen here sees that afterwards. */
-	if (atomic_load_explicit(&grants->count, memory_order_seq_cst) == 0)
+	if (!may_have_record(grants, id))
 		return;
 	pthread_mutex_lock(&grants->lock);
 	record = nc_grants_find_locked(grants, id);

@@ -70,7 +70,12 @@ struct nc_grants {
 	unsigned descriptors;	     /* occupied by units and grants of members */
 	uint64_t last_serial;	     /* number of grants so far */
 	uint64_t orphaned;	     /* number of units orphaned so far */
-	_Atomic size_t count;	     /* of records: read it before locking */
+	_Atomic size_t count;	     /* of records */
+	/*
+	 * Number of records by hash of their ids, to be read before locking: most units, such
+	 * as those of responses, have none.  NULL: no memory, and `count` is read instead.
+	 */
+	_Atomic uint32_t *marks;
 };
 
 void nc_grants_init(struct nc_grants *grants, size_t quota);

@@ -156,7 +156,7 @@ static int record(struct nc_index *index, const struct nc_view *view)
 static int still_there(struct nc_index *index, const struct nc_view *view)
 {
 	/*
-	 * Sequentially consistent, like the mark and the count of records that were set before,
+	 * Sequentially consistent, like `granted` and the mark of the record that were set before,
 	 * and like nc_unit_unlink(): this sees the unit unlinked, or that thread sees the record.
 	 */
 	if (view->remote || nc_word_state(atomic_load(&view->unit->word)) == NC_UNIT_LIVE)
