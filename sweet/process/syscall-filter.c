@@ -150,6 +150,11 @@ static struct sock_filter program[] = {
 	 * Only common socket families; of netlink, only NETLINK_ROUTE, which
 	 * reports addresses.
 	 */
+	UNLESS(SYS_socketpair, 4),
+	LOAD(ARGUMENT(0)),
+	UNLESS(AF_UNIX, 1), /* of the common ones, no other has pairs */
+	RETURN(SECCOMP_RET_ALLOW),
+	FAIL(EAFNOSUPPORT),
 	UNLESS(SYS_socket, 8),
 	LOAD(ARGUMENT(0)),
 	IF(AF_UNIX, 5),

@@ -95,7 +95,7 @@ static bool has_socket(int family, int type, int protocol, int *error)
 
 static int arguments(void)
 {
-	int error;
+	int error, pair[2];
 
 	enter();
 	GOOD(has_socket(AF_UNIX, SOCK_STREAM, 0, &error));
@@ -105,6 +105,13 @@ static int arguments(void)
 	GOOD(!has_socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT, &error));
 	GOOD(error == EAFNOSUPPORT);
 	GOOD(!has_socket(AF_PACKET, SOCK_RAW, 0, &error) && error == EAFNOSUPPORT);
+	/* A pair makes two sockets of the family before the kernel asks whether it has pairs. */
+	GOOD(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	GOOD(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
+	for (int family = 0; family < AF_MAX; family++)
+		GOOD(family == AF_UNIX ||
+		     (socketpair(family, SOCK_SEQPACKET, 0, pair) < 0 && errno == EAFNOSUPPORT));
+	GOOD(socketpair(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, pair) < 0 && errno == EAFNOSUPPORT);
 	GOOD(ioctl(-1, FIONREAD, &error) < 0 && errno == EBADF);
 	return 0;
 }
