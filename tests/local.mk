@@ -1291,7 +1291,8 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_unix.py \
 	tests/system/system-calls/test_zerocopy_limits.py \
 	tests/system/http2/test_h2spec.py tests/system/http2/test_http2.py \
-	tests/system/http2/test_http2_clients.py tests/system/http2/test_http2_hostile.py \
+	tests/system/http2/test_http2_clients.py tests/system/http2/test_http2_floods.py \
+	tests/system/http2/test_http2_hostile.py \
 	tests/system/support/stopped.py \
 	tests/system/support/streams.py \
 	tests/system/tls/test_acme.py \

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * session-flood.c - recognizes a client that only costs: by resetting what it has requested, by
- * settings, pings, priorities and windows without number, or by frames without content.
+ * settings, pings, priorities and windows without number, by frames without content, or by requests
+ * that are refused.
  *
  * The library limits some of them (resets, continuations, answers to settings and pings); this
- * covers all, at a rate that no client needs: frames that ask for nothing, less those with content
- * that it gets.
+ * covers all, at a rate that no client needs: frames that achieve nothing, less those with content
+ * that the client gets.  What became of a frame counts, not its type alone: one that the library
+ * refuses or ignores achieves nothing.
  */
-
 #include <glib.h>
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
@@ -22,27 +23,37 @@
 #define PERIOD_MS 10000u
 #define EXCUSED 4u /* by each frame with content: its windows, and some more */
 
-static bool is_useful(const nghttp2_frame_hd *frame)
-{
-	if (frame->type == NGHTTP2_DATA)
-		return frame->length || frame->flags & NGHTTP2_FLAG_END_STREAM;
-	return frame->type == NGHTTP2_HEADERS;
-}
-
-bool session_flood_received(struct session *session, const nghttp2_frame_hd *frame)
+void session_flood_received(struct session *session)
 {
 	uint64_t now = loop_now_ms(session->connection->thread->loop);
 
-	if (is_useful(frame))
-		return true;
 	if (now - session->useless_ms > PERIOD_MS) {
 		session->useless_ms = now;
 		session->useless = 0;
 	}
-	return ++session->useless <= USELESS_MAX;
+	session->useless++;
+}
+
+/* A request, or content, trailers or the end of one: padding alone is none of them. */
+static bool is_useful(const nghttp2_frame *frame)
+{
+	if (frame->hd.type == NGHTTP2_DATA)
+		return frame->hd.length > frame->data.padlen ||
+		       frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+	return frame->hd.type == NGHTTP2_HEADERS;
+}
+
+void session_flood_accepted(struct session *session, const nghttp2_frame *frame)
+{
+	session->useless -= MIN(session->useless, is_useful(frame));
 }
 
 void session_flood_sent(struct session *session)
 {
 	session->useless -= MIN(session->useless, EXCUSED);
+}
+
+bool session_flood_is_over_limit(const struct session *session)
+{
+	return session->useless > USELESS_MAX;
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/timer.h"
 #include "conn/connection-internal.h"
 #include "conn/stream-head.h"
 #include "event/loop.h"
@@ -37,6 +38,8 @@
 #define SESSION_WINDOW (1 << 20)
 #define SESSION_LAST_MS 1000u /* for streams that a client opens before it knows of GOAWAY */
 #define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
+/* Heads of responses, resets and acknowledgements that wait for the client to read. */
+#define SESSION_QUEUE_MAX 512u
 
 struct session_block;
 
@@ -99,9 +102,10 @@ struct session {
 	bool last;	     /* nothing is read any more, except for streams that exist */
 	bool over;	     /* the last GOAWAY was submitted */
 	enum session_timing timing;
-	uint64_t timing_ms; /* since when */
-	bool timed;	    /* the timer is that of the timing */
-	unsigned useless;   /* frames without progress, since then */
+	uint64_t timing_ms;	/* since when */
+	bool timed;		/* the timer is that of the timing */
+	struct timer unsettled; /* runs until the client has acknowledged the settings */
+	unsigned useless;	/* frames without progress, since then */
 	uint64_t useless_ms;
 	const struct config_ref *begun_with; /* only compared */
 	/* Of session-closed.c: */
@@ -198,9 +202,24 @@ static inline bool session_frames_between(const struct session_frames *frames)
 
 /* --- session-flood.c --- */
 
-/* A frame has come; a frame with content is sent.  Returns false if the client only costs. */
-bool session_flood_received(struct session *session, const nghttp2_frame_hd *frame);
+/* A frame has come, which is useless unless the library accepts it, and it achieves something. */
+void session_flood_received(struct session *session);
+void session_flood_accepted(struct session *session, const nghttp2_frame *frame);
+
+/* A frame with content is sent. */
 void session_flood_sent(struct session *session);
+
+/* Whether the client only costs. */
+bool session_flood_is_over_limit(const struct session *session);
+
+/*
+ * Whether too many frames wait for the client to read: nothing more of what it sends is processed,
+ * which could add others.
+ */
+static inline bool session_flood_must_wait(const struct session *session)
+{
+	return nghttp2_session_get_outbound_queue_size(session->http2) > SESSION_QUEUE_MAX;
+}
 
 /* --- session-closed.c --- */
 
@@ -234,6 +253,9 @@ bool session_collect(struct session *session);
 
 /* Submits the last GOAWAY: the session ends when it was sent. */
 void session_say_end(struct session *session, uint32_t error);
+
+/* The same, once, for a client that violates the protocol, or its limits; logs why. */
+void session_break_off(struct session *session, uint32_t error, const char *why);
 
 /* Closes the connection at once, and logs why. */
 void session_fail(struct session *session, const char *why);

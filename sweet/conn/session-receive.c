@@ -11,6 +11,7 @@
 
 #include "base/peer-addresses.h"
 #include "base/slice.h"
+#include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
@@ -98,8 +99,11 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
 	struct stream *stream;
 
 	(void)http2;
+	session_flood_accepted(session, frame);
 	if (frame->hd.type == NGHTTP2_RST_STREAM)
 		session_closed_by_client(session, frame->hd.stream_id);
+	if (frame->hd.type == NGHTTP2_SETTINGS && frame->hd.flags & NGHTTP2_FLAG_ACK)
+		timer_stop(&session->unsettled);
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	stream = stream_find(session, frame->hd.stream_id);
@@ -151,13 +155,6 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error, v
 
 /* --- all frames --------------------------------------------------------------------- */
 
-/* Ends a session whose client violates the protocol, or its limits: with GOAWAY. */
-static void break_off(struct session *session, uint32_t error, const char *why)
-{
-	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
-	session_say_end(session, error);
-}
-
 /* Returns false if what follows is not to be processed. */
 static bool check_frame(struct session *session)
 {
@@ -168,13 +165,8 @@ static bool check_frame(struct session *session)
 	if (frame->type == NGHTTP2_PRIORITY && frame->stream_id == 0)
 		error = NGHTTP2_PROTOCOL_ERROR;
 	if (error)
-		break_off(session, error, "a frame that its stream cannot have");
-	else if (!session_flood_received(session, frame))
-		break_off(session, NGHTTP2_ENHANCE_YOUR_CALM,
-			  "too many frames that ask for nothing");
-	else
-		return true;
-	return false;
+		session_break_off(session, error, "a frame that its stream cannot have");
+	return !error;
 }
 
 /* Whether the frame opens a stream, which it can whatever came before. */
@@ -193,9 +185,14 @@ static bool process(struct session *session, const char *data, size_t length)
 {
 	ssize_t used = nghttp2_session_mem_recv(session->http2, (const uint8_t *)data, length);
 
-	if (used < 0)
+	if (used < 0) {
 		session_fail(session, nghttp2_strerror((int)used));
-	return used >= 0;
+		return false;
+	}
+	if (session_flood_is_over_limit(session))
+		session_break_off(session, NGHTTP2_ENHANCE_YOUR_CALM,
+				  "too many frames that achieve nothing");
+	return true;
 }
 
 /* A client that should open no more streams, and knows it by now, gets no further ones. */
@@ -211,6 +208,13 @@ static void insist(struct session *session)
 				    NGHTTP2_NO_ERROR, NULL, 0);
 }
 
+/* Whether what follows can wait until the message was sent, or has to. */
+static bool may_wait(const struct session *session)
+{
+	return session->connection->sending &&
+	       (!session->stalls || session_flood_must_wait(session));
+}
+
 /*
  * Processes frames; stops early if a message has left and what follows can wait until it was sent.
  * Returns the bytes processed, or -1 if the connection was freed.
@@ -220,21 +224,25 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
 	unsigned started = 0;
 
-	while (done + run < length) {
+	while (done + run < length && !session->over) {
 		bool begins;
 		size_t now;
 
-		if (started == STARTED_MAX && session_frames_between(&session->frames)) {
-			if (!process(session, data + done, run) || !session_collect(session))
+		if (session_frames_between(&session->frames) &&
+		    (started == STARTED_MAX || session_flood_must_wait(session))) {
+			if ((run && !process(session, data + done, run)) ||
+			    !session_collect(session))
 				return -1;
 			done += run;
 			run = 0;
 			started = 0;
-			if (session->connection->sending && !session->stalls)
+			if (may_wait(session))
 				return (ssize_t)done;
 		}
 		now = session_frames_split(&session->frames, data + done + run, length - done - run,
 					   &begins);
+		if (begins)
+			session_flood_received(session);
 		if (begins && opens_stream(session)) {
 			started++;
 		} else if (begins) {
@@ -247,7 +255,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 		}
 		run += now;
 	}
-	if (run && !process(session, data + done, run))
+	if (run && !session->over && !process(session, data + done, run))
 		return -1;
 	return (ssize_t)length;
 }

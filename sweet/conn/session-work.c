@@ -194,6 +194,14 @@ void session_say_end(struct session *session, uint32_t error)
 	session_wake(session);
 }
 
+void session_break_off(struct session *session, uint32_t error, const char *why)
+{
+	if (session->over)
+		return;
+	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
+	session_say_end(session, error);
+}
+
 /* Everything was said; the client's end follows. */
 static void end(struct connection *connection)
 {
@@ -229,7 +237,7 @@ static void work(struct session *session)
 			stream_give_back(stream);
 	session->resumed = false;
 	if (connection->input_length && !session->over &&
-	    (!connection->sending || session->stalls)) {
+	    (!connection->sending || (session->stalls && !session_flood_must_wait(session)))) {
 		connection_consume_input(connection, session_received);
 		return;
 	}

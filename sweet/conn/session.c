@@ -7,6 +7,7 @@
 #include <nghttp2/nghttp2.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/counter.h"
 #include "base/peer-addresses.h"
 #include "base/spare-memory.h"
+#include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
@@ -127,6 +129,16 @@ static void give_back(void *memory, void *of_thread)
 
 /* --- its life ------------------------------------------------------------------------------------ */
 
+/* Until then, it need not know its limits; and none of its own settings proves that it reads. */
+static void settle_late(struct timer *timer)
+{
+	struct session *session =
+		(struct session *)((char *)timer - offsetof(struct session, unsettled));
+
+	session_break_off(session, NGHTTP2_SETTINGS_TIMEOUT,
+			  "settings that are not acknowledged within header-timeout");
+}
+
 bool session_open(struct connection *connection)
 {
 	const struct config_limits *limits = connection_limits(connection);
@@ -160,6 +172,8 @@ bool session_open(struct connection *connection)
 	connection->session = session;
 	connection->state = SESSION;
 	counter_add(&connection->thread->counters.sessions, 1);
+	loop_timer_start(connection->thread->loop, &session->unsettled, limits->header_ms,
+			 settle_late);
 	session_wake(session);
 	return true;
 }
@@ -168,6 +182,7 @@ void session_close(struct connection *connection)
 {
 	struct session *session = connection->session;
 
+	timer_stop(&session->unsettled);
 	nghttp2_session_del(session->http2);
 	session->http2 = NULL;
 	while (session->streams)

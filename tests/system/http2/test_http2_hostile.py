@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Clients of HTTP/2 that send what they should not, too much of it, or nothing."""
 
-import socket
 import struct
 
 import pytest
 
 from client import Client
 from files import MB, pattern, write
-from server import TIMEOUT, running
-from streams import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING,
-                     PREFACE, PRIORITY, RESET, SETTINGS, WINDOW, Streams, block, frame, h2,
+from server import running
+from streams import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, OPEN, PING,
+                     PREFACE, PRIORITY, RESET, SETTINGS, WINDOW, Raw, Streams, block, frame, h2,
                      literal, needs_h2)
 
 pytestmark = [pytest.mark.clear("these choose what is below"), needs_h2]
 
 CALM, PROTOCOL, COMPRESSION, SIZE, FLOW, INTERNAL = 11, 1, 9, 6, 3, 2
-OPEN = END_STREAM | END_HEADERS
 
 
 @pytest.fixture(scope="module")
@@ -35,57 +33,6 @@ def server(kind, root):
     with running(kind, root / "root", "--http2", "clear", "--threads", 1, "--cgi",
                  f"/cgi={root}/cgi", "--cache-socket", root / "cache") as made:
         yield made
-
-
-class Raw:
-    """Sends frames of its own, and keeps what comes."""
-
-    def __init__(self, port, preface=PREFACE + frame(SETTINGS)):
-        self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT)
-        self.data = b""
-        self.frames = []  # (type, flags, stream, payload)
-        self.send(preface)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        self.socket.close()
-
-    def send(self, *frames):
-        """Returns False if the server does not take them any more."""
-        try:
-            self.socket.sendall(b"".join(frames))
-        except (BrokenPipeError, ConnectionResetError):
-            return False
-        return True
-
-    def more(self):
-        try:
-            data = self.socket.recv(1 << 18)
-        except ConnectionResetError:
-            return False
-        self.data += data
-        while len(self.data) >= 9:
-            length = int.from_bytes(self.data[:3], "big")
-            if len(self.data) < 9 + length:
-                break
-            kind, flags, stream = struct.unpack(">BBI", self.data[3:9])
-            self.frames.append((kind, flags, stream, self.data[9:9 + length]))
-            self.data = self.data[9 + length:]
-        return bool(data)
-
-    def end(self):
-        """Waits for the end; returns the code of the GOAWAY, or None."""
-        while self.more():
-            pass
-        codes = [struct.unpack(">I", payload[4:8])[0] for kind, _, _, payload in self.frames
-                 if kind == GOAWAY]
-        return codes[-1] if codes else None
-
-    def until(self, kind, stream):
-        while not any(frame[0] == kind and frame[2] == stream for frame in self.frames):
-            assert self.more(), self.frames
 
 
 def serves(server):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A client of HTTP/2 that chooses every frame: streams by Debian's python3-h2, and raw bytes."""
 
+import contextlib
+import select
 import socket
 import struct
 
@@ -23,7 +25,9 @@ needs_h2 = pytest.mark.skipif(not h2, reason="python3-h2 is missing; on Debian: 
                                              "apt-get install python3-h2")
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
-END_STREAM, END_HEADERS, ACK = 1, 4, 1
+END_STREAM, END_HEADERS, PADDED, ACK = 1, 4, 8, 1
+OPEN = END_STREAM | END_HEADERS
+SILENCE = 2  # seconds without room in the socket, after which the server has stopped reading
 
 
 def frame(kind, payload=b"", flags=0, stream=0):
@@ -194,3 +198,69 @@ class Streams:
         while self.more():
             pass
         return self.goaway
+
+
+class Raw:
+    """Sends frames of its own, and keeps what comes. It acknowledges the server's settings."""
+
+    def __init__(self, port, preface=PREFACE + frame(SETTINGS) + frame(SETTINGS, flags=ACK),
+                 buffer=None):
+        self.socket = socket.socket()
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.settimeout(TIMEOUT)
+        self.socket.connect(("127.0.0.1", port))
+        self.data = b""
+        self.frames = []  # (type, flags, stream, payload)
+        self.send(preface)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.socket.close()
+
+    def send(self, *frames):
+        """Returns False if the server does not take them any more."""
+        try:
+            self.socket.sendall(b"".join(frames))
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def send_unread(self, data):
+        """Sends without reading what comes; returns how many bytes the server has taken, which
+        may stop to take any."""
+        view, poll = memoryview(data), select.poll()
+        poll.register(self.socket, select.POLLOUT)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while view and poll.poll(SILENCE * 1000):
+                view = view[self.socket.send(view[:1 << 20], socket.MSG_DONTWAIT):]
+        return len(data) - len(view)
+
+    def more(self):
+        try:
+            data = self.socket.recv(1 << 18)
+        except ConnectionResetError:
+            return False
+        self.data += data
+        while len(self.data) >= 9:
+            length = int.from_bytes(self.data[:3], "big")
+            if len(self.data) < 9 + length:
+                break
+            kind, flags, stream = struct.unpack(">BBI", self.data[3:9])
+            self.frames.append((kind, flags, stream, self.data[9:9 + length]))
+            self.data = self.data[9 + length:]
+        return bool(data)
+
+    def end(self):
+        """Waits for the end; returns the code of the GOAWAY, or None."""
+        while self.more():
+            pass
+        codes = [struct.unpack(">I", payload[4:8])[0] for kind, _, _, payload in self.frames
+                 if kind == GOAWAY]
+        return codes[-1] if codes else None
+
+    def until(self, kind, stream):
+        while not any(frame[0] == kind and frame[2] == stream for frame in self.frames):
+            assert self.more(), self.frames

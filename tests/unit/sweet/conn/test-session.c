@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <nabc.h>
 
+#include "conn/connection-internal.h"
+#include "conn/session-internal.h"
 #include "core/server.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
@@ -165,6 +167,43 @@ START_TEST(test_many_without_reading)
 }
 END_TEST
 
+static void count_queue(void *count)
+{
+	*(size_t *)count =
+		nghttp2_session_get_outbound_queue_size(thread.connections->session->http2);
+}
+
+/* Its frames wait for it, too, once there is much that it has not read; then they are processed. */
+START_TEST(test_pings_without_reading)
+{
+	const unsigned pings = 1500;
+	size_t queued;
+
+	begin(_i);
+	request_at_once("/l");
+	await_full();
+	gathered = g_byte_array_new();
+	for (unsigned i = 0; i < pings; i++)
+		say_frame(NGHTTP2_PING, 0, 0, "12345678", 8);
+	say_gathered();
+	do {
+		settle(&runner);
+		call(&runner, count_queue, &queued);
+	} while (queued <= SESSION_QUEUE_MAX);
+	for (unsigned i = 0; i < 4; i++)
+		settle(&runner);
+	call(&runner, count_queue, &queued);
+	/* Some frames are processed together. */
+	ck_assert_uint_le(queued, SESSION_QUEUE_MAX + 16);
+	for (unsigned i = 0; i < pings; i++) {
+		ponged = false;
+		HEAR(ponged);
+	}
+	HEAR(heard[1].ended);
+	end();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	int kind = first_kind();
@@ -174,6 +213,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_cut_off, kind, KINDS);
 	tcase_add_loop_test(tcase, test_many_at_once, kind, KINDS);
 	tcase_add_loop_test(tcase, test_many_without_reading, kind, KINDS);
+	tcase_add_loop_test(tcase, test_pings_without_reading, kind, KINDS);
 }
 
 RUN_SUITE("session", fill)
