@@ -187,6 +187,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/files/pagecache.c sweet/files/pagecache.h \
 	sweet/handler/file-response.c sweet/handler/file-response.h \
+	sweet/core/client-calls.c sweet/core/client-calls.h \
 	sweet/core/text-response.c sweet/core/text-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
 	sweet/handler/autoindex.c sweet/handler/autoindex.h \

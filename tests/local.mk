@@ -1152,6 +1152,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
 	tests/system/cgi-fastcgi/test_upload_programs.py \
 	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
+	tests/system/upstream-http/test_abandoned_calls.py \
 	tests/system/upstream-http/test_compress_uncached.py \
 	tests/system/upstream-http/test_upstream_http.py \
 	tests/system/upstream-http/test_upstream_http_bad.py \
@@ -1292,7 +1293,7 @@ EXTRA_DIST += \
 	tests/system/system-calls/test_zerocopy_limits.py \
 	tests/system/http2/test_h2spec.py tests/system/http2/test_http2.py \
 	tests/system/http2/test_http2_clients.py tests/system/http2/test_http2_floods.py \
-	tests/system/http2/test_http2_hostile.py \
+	tests/system/http2/test_http2_hostile.py tests/system/http2/test_http2_resets.py \
 	tests/system/support/stopped.py \
 	tests/system/support/streams.py \
 	tests/system/tls/test_acme.py \

@@ -160,6 +160,12 @@ void upstream_detach(struct upstream_link *link);
 void upstream_drop(struct upstream_link *link);
 
 /*
+ * Detaches the link, whose call nobody waits for.  It closes, and returns its permit, only when the
+ * application is done with the call, as far as can be known.
+ */
+void upstream_abandon(struct upstream_link *link);
+
+/*
  * Keeps the link, which has no call, for the next call.  If another thread needs its permit, closes
  * it.
  */

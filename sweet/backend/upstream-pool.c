@@ -90,11 +90,11 @@ static void finish(struct backend_call *call)
 
 	timer_stop(&own->later);
 	if (has_link)
-		upstream_drop(own->link);
+		upstream_abandon(own->link);
 	upstream_message_free(&own->message);
 	sender_close(&own->sender);
 	response_stream_clear(&own->stream);
-	/* The client disconnected during the response: queued calls may use the link. */
+	/* The client disconnected during the response: queued calls may use the permit. */
 	if (has_link)
 		call_queue_room(call->pool, call->transaction->thread);
 }
@@ -210,7 +210,8 @@ static void close_links(struct upstream_local *local)
 			upstream_drop(link);
 			backend_call_fail(call, 502, NULL);
 		} else {
-			upstream_forget(link);
+			if (!link->abandoned)
+				upstream_forget(link);
 			upstream_close_link(link);
 		}
 	}

@@ -5,7 +5,8 @@
  *
  * Each thread has its own links to the addresses of a pool, with one request at a time on each.
  * Permits limit the links of all threads together.  After a complete response the link is kept for
- * the next request, until another thread needs its permit.  If the server has not started the
+ * the next request, until another thread needs its permit.  The link of a request that was abandoned
+ * keeps its permit until the application is done with it.  If the server has not started the
  * application, the link is kept only for a short time, unless the operator configures more: many
  * applications serve one connection at a time, and another server may be waiting.
  *
@@ -29,6 +30,7 @@
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
+#include "core/client-calls.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
@@ -54,6 +56,8 @@ void upstream_close_link(struct upstream_link *link)
 	g_ptr_array_remove_fast(local->links, link);
 	if (upstream_wire_of(link)->clear)
 		upstream_wire_of(link)->clear(link);
+	link->upstream->in_use -= link->abandoned;
+	client_calls_over(link->calls);
 	upstream_link_close(link);
 	/* Only after the close: the process may serve one connection at a time. */
 	if (has_permit)
@@ -77,6 +81,23 @@ void upstream_drop(struct upstream_link *link)
 	upstream_close_link(link);
 }
 
+void upstream_abandon(struct upstream_link *link)
+{
+	struct backend_call *call = link->user;
+	struct upstream_call *own = upstream_call_of(call);
+
+	/* What has begun to respond finds out with what it writes next, if it has not ended. */
+	if (own->came || link->reading || upstream_link_is_unsent(link) ||
+	    !upstream_link_is_alive(link)) {
+		upstream_drop(link);
+		return;
+	}
+	upstream_detach(link);
+	link->upstream->in_use++;
+	link->calls = client_calls_abandon(call->transaction->calls);
+	upstream_link_abandon(link, &own->message, call->pool->settings->answer_ms);
+}
+
 void upstream_forget(struct upstream_link *link)
 {
 	struct upstream_link **at = &upstream_place_of(link)->resting;
@@ -97,8 +118,15 @@ void upstream_log_bytes(const struct upstream_link *link)
 
 void upstream_idled(struct upstream_link *link)
 {
-	upstream_forget(link);
+	struct upstream_local *local = upstream_place_of(link)->local;
+
+	if (!link->abandoned) {
+		upstream_forget(link);
+		upstream_close_link(link);
+		return;
+	}
 	upstream_close_link(link);
+	call_queue_room(local->pool, local->thread);
 }
 
 /* Closes an idle link for another thread. */

@@ -4,6 +4,7 @@
  * calls, which the worker has to end within the timeout.
  */
 
+#include <glib.h>
 #include <nabc-worker.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,8 +19,10 @@
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
+#include "core/client-calls.h"
 #include "core/page-memory.h"
 #include "core/server.h"
+#include "core/transaction.h"
 #include "event/loop.h"
 #include "log/log.h"
 
@@ -36,6 +39,7 @@ void worker_channel_reset(struct worker_channel *channel, NC_backend *backend)
 		struct channel_slot *pending = &channel->pending[i];
 
 		pending->call = NULL;
+		client_calls_over(g_steal_pointer(&pending->calls));
 		pending->orphaned = pending->cancel_pending = false;
 		pending->next = i + 1 < WORKER_IN_FLIGHT ? i + 1 : SLOT_NONE;
 	}
@@ -70,6 +74,7 @@ void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *
 	if (pending->orphaned && --channel->orphaned == 0)
 		timer_stop(&channel->drain_timer);
 	pending->call = NULL;
+	client_calls_over(g_steal_pointer(&pending->calls));
 	pending->orphaned = pending->cancel_pending = false;
 	pending->generation++;
 	pending->next = channel->free;
@@ -158,6 +163,7 @@ void worker_channel_orphan(struct backend_call *call)
 	channel_call_of(call)->channel = NULL;
 	pending->call = NULL;
 	pending->orphaned = true;
+	pending->calls = client_calls_abandon(call->transaction->calls);
 	pending->orphaned_ms = loop_now_ms(channel->thread->loop);
 	if (channel->orphaned++ == 0)
 		loop_timer_start(channel->thread->loop, &channel->drain_timer,

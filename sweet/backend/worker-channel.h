@@ -21,6 +21,7 @@
 #define WORKER_IN_FLIGHT 256u /* limit of calls of one thread in one worker */
 
 struct backend_call;
+struct client_calls;
 struct pool_process;
 struct thread;
 
@@ -35,6 +36,7 @@ struct channel_slot {
 	uint32_t next;	 /* the next free slot */
 	uint64_t number; /* sequence number of the call in this worker, from 1 */
 	uint64_t orphaned_ms;
+	struct client_calls *calls; /* of the client that has abandoned it; or NULL */
 };
 
 struct worker_channel {

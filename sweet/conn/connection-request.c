@@ -20,6 +20,7 @@
 #include "conn/connection-internal.h"
 #include "conn/output.h"
 #include "conn/session.h"
+#include "core/client-calls.h"
 #include "core/request-memory.h"
 #include "core/server.h"
 #include "core/thread-logs.h"
@@ -196,6 +197,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->connection = connection;
 	connection_tls_describe(carrier, transaction);
 	transaction->http2 = connection_is_stream(connection);
+	if (transaction->http2)
+		transaction->calls = client_calls_hold(session_calls(carrier));
 	transaction->done = connection_done;
 	transaction->owner = &owner;
 	counter_add(&thread->counters.requests, 1);

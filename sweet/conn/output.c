@@ -81,6 +81,7 @@ struct output *output_open(struct thread *thread)
 	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
 	transaction->secure = transaction->https = transaction->http2 = false;
+	transaction->calls = NULL;
 	transaction->tls = NULL;
 	transaction->scope = NULL;
 	transaction->request = NULL;

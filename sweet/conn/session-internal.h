@@ -41,6 +41,7 @@
 /* Heads of responses, resets and acknowledgements that wait for the client to read. */
 #define SESSION_QUEUE_MAX 512u
 
+struct client_calls;
 struct session_block;
 
 struct stream {
@@ -88,11 +89,12 @@ struct session {
 	struct session_message message;
 	struct stream *streams;
 	unsigned stream_count;
-	struct stream *found;	 /* the last one that a callback was for; or NULL */
-	struct stream *current;	 /* whose bytes are being processed; NULL: it has been closed */
-	struct stream *opening;	 /* whose head has not come as a whole */
-	struct stream_head head; /* that of `opening` */
-	GList waking;		 /* in the thread's list of sessions with something to do */
+	struct client_calls *calls; /* those that the client has abandoned */
+	struct stream *found;	    /* the last one that a callback was for; or NULL */
+	struct stream *current;	    /* whose bytes are being processed; NULL: it has been closed */
+	struct stream *opening;	    /* whose head has not come as a whole */
+	struct stream_head head;    /* that of `opening` */
+	GList waking;		    /* in the thread's list of sessions with something to do */
 	bool wakes;
 	bool stalls;  /* the message waits for the client: nothing else waits for the message */
 	bool resumed; /* streams have processed what was saved, or a part of it */
@@ -107,6 +109,8 @@ struct session {
 	struct timer unsettled; /* runs until the client has acknowledged the settings */
 	unsigned useless;	/* frames without progress, since then */
 	uint64_t useless_ms;
+	unsigned resets; /* less those that time has excused, by then */
+	uint64_t resets_ms;
 	const struct config_ref *begun_with; /* only compared */
 	/* Of session-closed.c: */
 	int32_t *forgiven; /* streams whose frames may still come; or NULL */
@@ -202,12 +206,18 @@ static inline bool session_frames_between(const struct session_frames *frames)
 
 /* --- session-flood.c --- */
 
-/* A frame has come, which is useless unless the library accepts it, and it achieves something. */
+/*
+ * A frame has come, which is useless unless the library accepts it, and it achieves something;
+ * request: it belongs to a request that the server processes.
+ */
 void session_flood_received(struct session *session);
-void session_flood_accepted(struct session *session, const nghttp2_frame *frame);
+void session_flood_accepted(struct session *session, const nghttp2_frame *frame, bool request);
 
 /* A frame with content is sent. */
 void session_flood_sent(struct session *session);
+
+/* The client has reset a request, or has made the server reset it. */
+void session_flood_reset(struct session *session);
 
 /* Whether the client only costs. */
 bool session_flood_is_over_limit(const struct session *session);

@@ -17,6 +17,7 @@
 #include "conn/session-internal.h"
 #include "conn/session.h"
 #include "conn/stream-head.h"
+#include "core/client-calls.h"
 #include "core/server.h"
 #include "event/loop.h"
 #include "http/body.h"
@@ -62,6 +63,15 @@ static void end_request(struct session *session, struct stream *stream)
 		(void)pass(session, stream, "", 0);
 }
 
+/* The client may repeat the request later.  Its head is decoded, for those that follow. */
+static int refuse(struct session *session, int32_t id)
+{
+	return nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id,
+					 NGHTTP2_REFUSED_STREAM)
+		       ? NGHTTP2_ERR_CALLBACK_FAILURE
+		       : 0;
+}
+
 static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
 {
 	struct session *session = context;
@@ -69,6 +79,11 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
 
 	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
+	/* To the library, streams that were reset exist no more. */
+	if (session->calls->abandoned &&
+	    session->stream_count + session->calls->abandoned >=
+		    connection_limits(session->connection)->max_streams)
+		return refuse(session, frame->hd.stream_id);
 	stream = stream_open(session, frame->hd.stream_id);
 	if (!stream)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -99,14 +114,16 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
 	struct stream *stream;
 
 	(void)http2;
-	session_flood_accepted(session, frame);
-	if (frame->hd.type == NGHTTP2_RST_STREAM)
+	if (frame->hd.type == NGHTTP2_RST_STREAM) {
 		session_closed_by_client(session, frame->hd.stream_id);
+		session_flood_reset(session);
+	}
 	if (frame->hd.type == NGHTTP2_SETTINGS && frame->hd.flags & NGHTTP2_FLAG_ACK)
 		timer_stop(&session->unsettled);
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	stream = stream_find(session, frame->hd.stream_id);
+	session_flood_accepted(session, frame, stream);
 	if (!stream)
 		return 0;
 	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)

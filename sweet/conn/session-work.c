@@ -43,12 +43,25 @@ static ssize_t frame_length(nghttp2_session *http2, uint8_t type, int32_t id,
 	return MIN(most, (ssize_t)MIN(frame_max, FRAME_DATA));
 }
 
+/*
+ * Whether a stream that is reset with that error has violated a rule.  Requests that were refused
+ * have not begun, and the other codes are for the server's own faults and decisions.
+ */
+static bool is_fault_of_client(uint32_t error)
+{
+	return error != NGHTTP2_NO_ERROR && error != NGHTTP2_CANCEL &&
+	       error != NGHTTP2_INTERNAL_ERROR && error != NGHTTP2_REFUSED_STREAM;
+}
+
 static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
 {
 	struct session *session = context;
 	struct stream *stream;
 
 	(void)http2;
+	if (frame->hd.type == NGHTTP2_RST_STREAM &&
+	    is_fault_of_client(frame->rst_stream.error_code))
+		session_flood_reset(session);
 	if (frame->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	stream = stream_find(session, frame->hd.stream_id);

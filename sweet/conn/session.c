@@ -21,6 +21,7 @@
 #include "conn/session-internal.h"
 #include "conn/session.h"
 #include "conn/stream-head.h"
+#include "core/client-calls.h"
 #include "core/server.h"
 #include "event/loop.h"
 #include "log/log.h"
@@ -155,17 +156,20 @@ bool session_open(struct connection *connection)
 
 	if (!session)
 		return false;
+	session->calls = client_calls_new();
 	session->message.memory = memory;
 	session->connection = connection;
 	session->waking.data = session;
 	session->frames.preface = strlen(SESSION_PREFACE);
 	session->begun_with = connection->thread->config_ref;
-	if (nghttp2_session_server_new3(&session->http2, callbacks, session, options, &calls) ||
+	if (!session->calls ||
+	    nghttp2_session_server_new3(&session->http2, callbacks, session, options, &calls) ||
 	    nghttp2_submit_settings(session->http2, NGHTTP2_FLAG_NONE, settings,
 				    G_N_ELEMENTS(settings)) ||
 	    nghttp2_session_set_local_window_size(session->http2, NGHTTP2_FLAG_NONE, 0,
 						  SESSION_WINDOW)) {
 		nghttp2_session_del(session->http2);
+		client_calls_release(session->calls);
 		free(session);
 		return false;
 	}
@@ -176,6 +180,11 @@ bool session_open(struct connection *connection)
 			 settle_late);
 	session_wake(session);
 	return true;
+}
+
+struct client_calls *session_calls(const struct connection *connection)
+{
+	return connection->session->calls;
 }
 
 void session_close(struct connection *connection)
@@ -195,5 +204,6 @@ void session_close(struct connection *connection)
 	connection->send.pieces = NULL;
 	connection->send.piece_count = 0;
 	connection->session = NULL;
+	client_calls_release(session->calls);
 	free(session);
 }

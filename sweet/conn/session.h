@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct client_calls;
 struct connection;
 struct thread;
 
@@ -21,6 +22,9 @@ void session_free_memory(struct thread *thread);
 
 /* The connection becomes a session.  Returns false without memory. */
 bool session_open(struct connection *connection);
+
+/* Returns what counts the calls that the client has abandoned. */
+struct client_calls *session_calls(const struct connection *connection);
 
 /* Ends it, and its streams; the connection remains.  No message may be in flight. */
 void session_close(struct connection *connection);

@@ -11,6 +11,7 @@
 #include "base/slice.h"
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
+#include "core/client-calls.h"
 #include "core/transaction.h"
 #include "http/header-lines.h"
 
@@ -44,6 +45,7 @@ void transaction_release(struct transaction *transaction)
 	g_free(transaction->header_lines);
 	g_free(transaction->accel_lines);
 	config_ref_release(transaction->config_ref);
+	client_calls_release(transaction->calls);
 }
 
 void transaction_merge_lines(struct transaction *transaction)

@@ -43,6 +43,7 @@
 #include "http/request.h"
 #include "http/traceparent.h"
 
+struct client_calls;
 struct file_cache;
 struct file_cache_entry;
 struct config_ref;
@@ -177,6 +178,7 @@ struct transaction {
 	bool secure;		      /* by TLS */
 	bool https;		      /* the client's URL is: by TLS, or as a proxy says */
 	bool http2;		      /* on a stream of HTTP/2 */
+	struct client_calls *calls;   /* of its session, a user of it; NULL: not counted */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
 	/* decoded, and rewritten if a rule requires that */

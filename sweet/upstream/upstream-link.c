@@ -171,12 +171,28 @@ void upstream_link_end(struct upstream_link *link)
 
 /* --- the request -------------------------------------------------------------------------- */
 
+/* What was being sent of an abandoned request was sent, or could not be: no more follows. */
+static void leave(struct upstream_link *link, int result)
+{
+	if (result < 0) {
+		link->owner->idled(link);
+		return;
+	}
+	if (link->owner->abandon)
+		link->owner->abandon(link);
+	(void)shutdown(link->fd, SHUT_WR);
+}
+
 static void sent(struct loop_send *op, int result)
 {
 	struct upstream_link *link =
 		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
 
 	link->sending = false;
+	if (link->abandoned) {
+		leave(link, result);
+		return;
+	}
 	timer_stop(&link->timer);
 	if (result < 0) {
 		link->owner->broke(link, result);
@@ -235,7 +251,11 @@ static void ready(struct loop_watch *watch)
 {
 	struct upstream_link *link = (struct upstream_link *)watch;
 
-	link->owner->readable(link);
+	if (!link->abandoned)
+		link->owner->readable(link);
+	/* The event may be outdated. */
+	else if (!upstream_link_is_alive(link))
+		link->owner->idled(link);
 }
 
 static int connect_to(const struct upstream *upstream, int *fd)
@@ -297,6 +317,18 @@ void upstream_link_rest(struct upstream_link *link, unsigned ms)
 	loop_timer_start(link->loop, &link->timer, ms, idled);
 }
 
+void upstream_link_abandon(struct upstream_link *link, struct upstream_message *message,
+			   unsigned ms)
+{
+	link->abandoned = true;
+	link->kept = *message;
+	*message = (struct upstream_message){0};
+	link->message = NULL;
+	loop_timer_start(link->loop, &link->timer, ms, idled);
+	if (!link->sending)
+		leave(link, 0);
+}
+
 bool upstream_link_is_alive(const struct upstream_link *link)
 {
 	char byte;
@@ -323,6 +355,7 @@ void upstream_link_close(struct upstream_link *link)
 		link->owner->abandon(link);
 	timer_stop(&link->timer);
 	loop_close_fd(link->loop, link->fd);
+	upstream_message_free(&link->kept);
 	body_queue_clear(&link->queue);
 	g_clear_pointer(&link->writing, g_byte_array_unref);
 	g_clear_pointer(&link->backlog, g_byte_array_unref);

@@ -25,6 +25,7 @@
 #define UPSTREAM_FRAME_MAX 24		  /* bytes between two parts */
 #define UPSTREAM_CONNECT_MS 5000 /* for an application to accept the beginning of a request */
 
+struct client_calls;
 struct upstream_link;
 struct loop;
 struct upstream;
@@ -36,9 +37,9 @@ struct upstream_link_owner {
 	void (*broke)(struct upstream_link *link, int error);
 	/* The body so far was sent, and more will follow; or all of upstream_link_write() was. */
 	void (*drained)(struct upstream_link *link);
-	/* The idle time has passed. */
+	/* The idle time has passed; or the abandoned request is over, as far as can be known. */
 	void (*idled)(struct upstream_link *link);
-	/* The link closes before the response has ended, and nothing is being sent; or NULL. */
+	/* The request is abandoned before the response has ended, and nothing is being sent; or NULL. */
 	void (*abandon)(struct upstream_link *link);
 };
 
@@ -75,16 +76,19 @@ struct upstream_link {
 	}; /* the response */
 	void *user;
 	struct upstream_link *next;
-	size_t last_read;  /* bytes; 0: none yet */
-	bool last_of_many; /* reads of one turn */
+	struct client_calls *calls; /* of the client that has abandoned the call; or NULL */
+	size_t last_read;	    /* bytes; 0: none yet */
+	bool last_of_many;	    /* reads of one turn */
 	bool reading, closed;
-	bool permit;   /* it holds a permit, see permits.h */
-	bool given_up; /* closed for another loop */
+	bool permit;	/* it holds a permit, see permits.h */
+	bool given_up;	/* closed for another loop */
+	bool abandoned; /* by upstream_link_abandon() */
 	/* Private to upstream-link.c: */
 	const struct upstream_message *message; /* the current request; NULL: none */
 	struct body_queue queue;		/* of the body */
 	struct NC_range piece;			/* being sent */
 	char header[UPSTREAM_FRAME_MAX];
+	struct upstream_message kept; /* of an abandoned request */
 	int fd;
 	bool sending;		       /* a send is pending */
 	bool taken;		       /* the application accepted the beginning of the request */
@@ -140,6 +144,15 @@ bool upstream_link_has_bytes(const struct upstream_link *link);
 
 /* Returns true if the system has not yet accepted any byte of the request. */
 bool upstream_link_is_unsent(const struct upstream_link *link);
+
+/*
+ * Nobody waits for the response any more, of which nothing has come: nothing more of the request is
+ * sent, and our end closes, which is all that an application sees of a connection that is closed.
+ * The link remains until the application has closed its end, or responds, or for that time: then
+ * idled() is called, which has to close it.  Takes the request's message over.
+ */
+void upstream_link_abandon(struct upstream_link *link, struct upstream_message *message,
+			   unsigned ms);
 
 /* Abandons a current request. */
 void upstream_link_close(struct upstream_link *link);
