@@ -223,6 +223,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-data-path \
 	tests/unit/sweet/event/test-loop-tasks \
 	tests/unit/sweet/event/test-thread-pool \
+	tests/unit/sweet/event/test-thread-pool-turns \
 	tests/unit/sweet/files/test-pagecache \
 	tests/unit/sweet/files/test-direct-read \
 	tests/unit/sweet/files/test-spool \
@@ -749,6 +750,9 @@ tests_unit_sweet_event_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_event_test_thread_pool_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_thread_pool_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_thread_pool_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_thread_pool_turns_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_thread_pool_turns_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_thread_pool_turns_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_files_test_spool_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_spool_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_spool_LDADD = $(sweet_unit_ldadd)
@@ -1231,6 +1235,7 @@ EXTRA_DIST += \
 	tests/system/static/test_changes.py \
 	tests/system/static/test_folders.py \
 	tests/system/static/test_large.py \
+	tests/system/static/test_left.py \
 	tests/system/static/test_paths.py \
 	tests/system/static/test_static.py \
 	tests/system/static/test_maps.py \

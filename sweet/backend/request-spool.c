@@ -20,6 +20,7 @@
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "core/transaction.h"
+#include "event/client-limit.h"
 #include "files/spool.h"
 #include "log/log.h"
 
@@ -131,7 +132,8 @@ static struct request_spool *begin(struct backend_call *call)
 	if (!upload)
 		return NULL;
 	upload->call = call;
-	upload->spool = spool_open(thread->server->spools, thread->loop);
+	upload->spool = spool_open(thread->server->spools, thread->loop,
+				   client_address(call->transaction->remote));
 	if (upload->spool)
 		return upload;
 	free(upload);

@@ -20,6 +20,7 @@
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "core/transaction.h"
+#include "event/client-limit.h"
 #include "files/spool.h"
 
 #define WRITES_MAX 2u /* in flight: their data is still in memory */
@@ -102,6 +103,7 @@ static struct put *new_put(struct response_spool *spool, struct read_buffer *buf
 
 static struct response_spool *get(struct response_stream *stream)
 {
+	const struct transaction *transaction = stream->call->transaction;
 	struct response_spool *spool = stream->spool;
 
 	if (spool)
@@ -110,7 +112,8 @@ static struct response_spool *get(struct response_stream *stream)
 	if (!spool)
 		return NULL;
 	spool->stream = stream;
-	spool->spool = spool_open(spools_of(stream), stream->call->transaction->thread->loop);
+	spool->spool = spool_open(spools_of(stream), transaction->thread->loop,
+				  client_address(transaction->remote));
 	if (!spool->spool) {
 		free(spool);
 		return NULL;

@@ -25,6 +25,7 @@
 #include "conn/output.h"
 #include "core/server.h"
 #include "core/transaction.h"
+#include "event/client-limit.h"
 #include "event/data-path.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
@@ -153,8 +154,11 @@ static bool to_file(struct connection *connection)
 	leaving->cache = file_cache_ref(transaction->file_response.cache);
 	leaving->path = g_strdup(view->path);
 	leaving->version = view->version;
-	leaving->job = (struct job){
-		.work = open_file, .done = file_opened, .loop = connection->thread->loop};
+	leaving->job = (struct job){.work = open_file,
+				    .done = file_opened,
+				    .loop = connection->thread->loop,
+				    .class = JOB_QUICK,
+				    .client = client_address(transaction->remote)};
 	thread_pool_submit(connection->thread->server->thread_pool, &leaving->job);
 	return true;
 }
@@ -247,6 +251,7 @@ static void spool_dropped(struct spool_op *op)
 static bool to_spool(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
+	const struct sockaddr *remote = connection->output->transaction.remote;
 	const struct NC_send *message = &connection->send.message;
 	struct leaving *leaving;
 	int error = -ENODEV;
@@ -262,7 +267,8 @@ static bool to_spool(struct connection *connection)
 	if (thread->server->spools)
 		error = list_memory(leaving, message);
 	if (!error) {
-		leaving->spool = spool_open(thread->server->spools, thread->loop);
+		leaving->spool =
+			spool_open(thread->server->spools, thread->loop, client_address(remote));
 		error = leaving->spool ? spool_append(leaving->spool, &leaving->op) : -ENOMEM;
 	}
 	if (!error)
@@ -293,7 +299,13 @@ void connection_leave_unit(struct connection *connection)
 
 void connection_leaving_end(struct connection *connection)
 {
-	if (connection->leaving)
-		connection->leaving->connection = NULL;
+	struct leaving *leaving = connection->leaving;
+
+	if (!leaving)
+		return;
 	connection->leaving = NULL;
+	leaving->connection = NULL;
+	thread_pool_cancel(&leaving->job);
+	/* Its operation ends with it, and frees the rest. */
+	spool_close(g_steal_pointer(&leaving->spool));
 }

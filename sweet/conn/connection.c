@@ -377,6 +377,8 @@ static void peer_ended(struct connection *connection)
 	 */
 	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
 		close_now(connection);
+	else if (connection->state == WORKING && connection->output->transaction.half_closed)
+		connection->output->transaction.half_closed(&connection->output->transaction);
 }
 
 static const struct connection_handlers handlers = {

@@ -123,7 +123,7 @@ struct output *output_open(struct thread *thread)
 	transaction->lead_length = 0;
 	transaction->next = NULL;
 	transaction->finish = NULL;
-	transaction->gone = NULL;
+	transaction->gone = transaction->half_closed = NULL;
 	transaction->redirects = 0;
 	transaction->tunnel = NULL;
 	transaction->store = NULL;

@@ -87,7 +87,7 @@ bool auth_open_threads(struct authenticator *authenticator)
 
 	pthread_mutex_lock(&authenticator->lock);
 	if (!authenticator->thread_pool)
-		authenticator->thread_pool = thread_pool_open(AUTH_THREADS);
+		authenticator->thread_pool = thread_pool_open(AUTH_THREADS, AUTH_THREADS);
 	good = authenticator->thread_pool != NULL;
 	pthread_mutex_unlock(&authenticator->lock);
 	return good;

@@ -55,7 +55,7 @@ struct server {
 	const struct arch *arch;
 	_Atomic unsigned encoders; /* of responses that are compressed while they are sent */
 	_Atomic uint64_t encoded, encoders_refused; /* such responses; those beyond the limit */
-	_Atomic uint64_t held; /* bytes of units that waiting responses hold */
+	_Atomic uint64_t held;			    /* bytes of units that waiting responses hold */
 	uint64_t held_most;
 	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */
 	uint64_t unsent_most;
@@ -160,6 +160,7 @@ struct thread {
 	struct ready_memory *ready;	   /* of ready.c; the same */
 	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count, spare_least; /* in this second */
+	GQueue listings;		   /* of autoindex.c: those that are being made */
 	struct worker_hook *workers;	   /* of worker.c */
 	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */
 	bool draining;	     /* connections close after their response */

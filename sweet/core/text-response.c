@@ -17,7 +17,9 @@
 
 /* Lies in the transaction's scratch memory. */
 struct text_response {
-	GString *text;
+	GBytes *bytes;
+	const char *text; /* theirs */
+	size_t length;
 	size_t taken; /* bytes of it that were copied to units */
 	bool holds;   /* the transaction's hold is of the unit that is being sent */
 };
@@ -43,7 +45,7 @@ static void finish(struct transaction *transaction)
 	struct text_response *body = text_response_of(transaction);
 
 	release_unit(transaction);
-	g_string_free(body->text, TRUE);
+	g_bytes_unref(body->bytes);
 }
 
 /* Makes a held unit of the bytes, whose id nobody else knows. */
@@ -72,9 +74,9 @@ static int next_piece(struct transaction *transaction)
 	size_t most = transaction->thread->server->max_unit < PIECE
 			      ? transaction->thread->server->max_unit
 			      : PIECE;
-	size_t length = body->text->len - body->taken < most ? body->text->len - body->taken : most;
+	size_t length = body->length - body->taken < most ? body->length - body->taken : most;
 	size_t id = 0;
-	int error = make_unit(body->text->str + body->taken, length, &id, &transaction->hold);
+	int error = make_unit(body->text + body->taken, length, &id, &transaction->hold);
 
 	if (error)
 		return error;
@@ -108,28 +110,34 @@ static int write_head(struct transaction *transaction, const char *type, size_t 
 	return 0;
 }
 
-int text_response_set(struct transaction *transaction, const char *type, GString *text)
+int text_response_share(struct transaction *transaction, const char *type, GBytes *text)
 {
 	struct text_response *body = text_response_of(transaction);
-	size_t before = transaction->head_length;
-	int error = write_head(transaction, type, text->len);
+	size_t before = transaction->head_length, length;
+	const char *data = g_bytes_get_data(text, &length);
+	int error = write_head(transaction, type, length);
 
-	*body = (struct text_response){.text = text};
-	if (!error && text->len > TRANSACTION_TEXT_MAX && !transaction->head_only)
+	*body = (struct text_response){.bytes = text, .text = data, .length = length};
+	if (!error && length > TRANSACTION_TEXT_MAX && !transaction->head_only)
 		error = next_piece(transaction);
 	if (error) {
 		transaction->head_length = before;
-		g_string_free(text, TRUE);
+		g_bytes_unref(text);
 		return error;
 	}
-	if (text->len && text->len <= TRANSACTION_TEXT_MAX)
-		transaction->text = text->str;
-	transaction->bodiless = text->len == 0;
-	transaction->length = text->len;
-	if (body->taken && body->taken < text->len)
+	if (length && length <= TRANSACTION_TEXT_MAX)
+		transaction->text = data;
+	transaction->bodiless = length == 0;
+	transaction->length = length;
+	if (body->taken && body->taken < length)
 		transaction->next = next;
 	transaction->finish = finish;
 	if (!transaction->status)
 		transaction->status = 200;
 	return 0;
+}
+
+int text_response_set(struct transaction *transaction, const char *type, GString *text)
+{
+	return text_response_share(transaction, type, g_string_free_to_bytes(text));
 }

@@ -249,6 +249,8 @@ struct transaction {
 	enum respond (*next)(struct transaction *transaction); /* sets status to 0 to cut off */
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
+	/* The same, if the client has closed its end only: it may still read the response. */
+	void (*half_closed)(struct transaction *transaction);
 
 	/* That the client prefers; unless known, the request says it: transaction_codings(). */
 	enum coding codings[CODINGS];
@@ -350,7 +352,7 @@ static inline void transaction_dismiss(struct transaction *transaction)
 		transaction->finish(transaction);
 	transaction->finish = NULL;
 	transaction->next = NULL;
-	transaction->gone = NULL;
+	transaction->gone = transaction->half_closed = NULL;
 	transaction->date = 0;
 }
 

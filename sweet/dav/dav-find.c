@@ -17,6 +17,7 @@
 #include "dav/dav-place.h"
 #include "dav/dav-properties.h"
 #include "dav/dav-request.h"
+#include "event/thread-pool.h"
 #include "files/read-directory.h"
 #include "http/autoindex-render.h"
 
@@ -117,7 +118,7 @@ static int add_members(struct dav_call *call, GString *text, const struct dav_bo
 	path_length = path->len;
 	file_length = file->len;
 	error = directory_read(dav_place_reads(&call->at), file->str, call->at.scope->hidden,
-			       MEMBERS_MAX, &directory);
+			       MEMBERS_MAX, &call->job, &directory);
 	if (!error && directory.more)
 		error = -E2BIG;
 	for (unsigned i = 0; !error && i < directory.count; i++) {
@@ -128,6 +129,8 @@ static int add_members(struct dav_call *call, GString *text, const struct dav_bo
 		(void)add(call, text, body, path->str, file->str, &folder);
 		if (text->len > TEXT_MAX)
 			error = -E2BIG;
+		if (job_cancelled(&call->job))
+			error = -ECANCELED;
 	}
 	directory_clear(&directory);
 	g_string_free(path, TRUE);

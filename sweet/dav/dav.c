@@ -27,6 +27,7 @@
 #include "dav/dav-place.h"
 #include "dav/dav-request.h"
 #include "dav/dav.h"
+#include "event/client-limit.h"
 #include "event/thread-pool.h"
 
 #define LOCKS_MAX 4096u
@@ -77,7 +78,7 @@ static struct thread_pool *own_threads(struct dav *dav)
 
 	pthread_mutex_lock(&dav->mutex);
 	if (!dav->threads)
-		dav->threads = thread_pool_open(dav->helpers);
+		dav->threads = thread_pool_open(dav->helpers, dav->helpers / 2);
 	threads = dav->threads;
 	pthread_mutex_unlock(&dav->mutex);
 	return threads;
@@ -89,14 +90,15 @@ static const struct method {
 	void (*run)(struct dav_call *call);
 	bool reads_xml; /* its body */
 	bool changes;	/* what its path names, which then must not be the root of all */
-	bool folders;	/* may take as long as a folder is large */
+	bool folders;	/* may take as long as a folder is large, on threads of its own */
+	bool slow;	/* the same, on the server's */
 } methods[DAV_METHODS] = {
 	[DAV_PUT] = {.run = dav_put_begin, .changes = true},
 	[DAV_DELETE] = {.run = dav_delete, .changes = true, .folders = true},
 	[DAV_MKCOL] = {.run = dav_mkcol},
 	[DAV_COPY] = {.run = dav_copy, .folders = true},
 	[DAV_MOVE] = {.run = dav_move, .changes = true, .folders = true},
-	[DAV_PROPFIND] = {.run = dav_propfind, .reads_xml = true},
+	[DAV_PROPFIND] = {.run = dav_propfind, .reads_xml = true, .slow = true},
 	[DAV_PROPPATCH] = {.run = dav_proppatch, .reads_xml = true},
 	[DAV_LOCK] = {.run = dav_lock, .reads_xml = true},
 	[DAV_UNLOCK] = {.run = dav_unlock},
@@ -166,11 +168,13 @@ static void end_call(struct dav_call *call)
 	struct server *server = call->transaction->thread->server;
 
 	call->over = true;
+	call->transaction->gone = call->transaction->half_closed = NULL;
 	/* At the end of the server there are no threads any more. */
 	if (!call->upload || atomic_load(&call->dav->leaving)) {
 		free_call(call);
 		return;
 	}
+	call->job.class = JOB_QUICK;
 	call->job.work = discard_work;
 	call->job.done = discarded;
 	thread_pool_submit(server->thread_pool, &call->job);
@@ -192,6 +196,24 @@ void dav_end_requests(struct dav *dav)
 static void finish(struct transaction *transaction)
 {
 	end_call(call_of(transaction));
+}
+
+/*
+ * Nobody waits for the response: what has not begun is not done.  A change that has begun is
+ * completed, a search stops.
+ */
+static void gone(struct transaction *transaction)
+{
+	thread_pool_cancel(&call_of(transaction)->job);
+}
+
+/* Most such clients have left; but their changes keep the order of requests. */
+static void half_closed(struct transaction *transaction)
+{
+	struct dav_call *call = call_of(transaction);
+
+	if (methods[call->request.method].slow)
+		thread_pool_defer(&call->job);
 }
 
 /* --- the response ----------------------------------------------------------------------------- */
@@ -253,15 +275,27 @@ static void work(struct job *job)
 	methods[call->request.method].run(call);
 }
 
+/* Sets the response, which nobody gets, of a call whose client has left before its turn. */
+static void end_cancelled(struct dav_call *call)
+{
+	if (!call->job.worked)
+		dav_fail(call, 503, "the client has left");
+}
+
 static void worked(struct job *job)
 {
-	answer((struct dav_call *)job);
+	struct dav_call *call = (struct dav_call *)job;
+
+	end_cancelled(call);
+	answer(call);
 }
 
 /* own: what may take long runs on WebDAV's threads, so that files are opened meanwhile. */
 static enum respond submit(struct dav_call *call, bool own, void (*run)(struct job *job),
 			   void (*done)(struct job *job))
 {
+	const struct method *method = &methods[call->request.method];
+
 	struct thread_pool *threads =
 		own ? own_threads(call->dav) : call->transaction->thread->server->thread_pool;
 
@@ -269,6 +303,7 @@ static enum respond submit(struct dav_call *call, bool own, void (*run)(struct j
 		dav_fail(call, 503, "no threads for it");
 		return respond(call);
 	}
+	call->job.class = method->folders || method->slow ? JOB_SLOW : JOB_QUICK;
 	call->job.work = run;
 	call->job.done = done;
 	thread_pool_submit(threads, &call->job);
@@ -326,6 +361,7 @@ static void piece_done(struct job *job)
 {
 	struct dav_call *call = (struct dav_call *)job;
 
+	end_cancelled(call);
 	if (call->status)
 		answer(call);
 	else
@@ -343,6 +379,7 @@ static void put_begun(struct job *job)
 	struct dav_call *call = (struct dav_call *)job;
 	struct transaction *transaction = call->transaction;
 
+	end_cancelled(call);
 	if (call->status) {
 		answer(call);
 	} else if (transaction->has_upload) {
@@ -407,9 +444,12 @@ enum respond dav_respond(struct transaction *transaction)
 	call->dav = transaction->thread->server->dav;
 	call->transaction = transaction;
 	call->job.loop = transaction->thread->loop;
+	call->job.client = client_address(transaction->remote);
 	add_call(call->dav, call);
 	memcpy(transaction->scratch, &call, sizeof(struct dav_call *));
 	transaction->finish = finish;
+	transaction->gone = gone;
+	transaction->half_closed = half_closed;
 	if (status) {
 		dav_fail(call, status, reason);
 		return respond(call);

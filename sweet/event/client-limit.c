@@ -95,14 +95,14 @@ struct client_address client_address(const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-	struct client_address who = {.family = address->sa_family};
+	struct client_address who = {.family = address ? address->sa_family : AF_UNSPEC};
 
-	if (address->sa_family == AF_INET) {
+	if (who.family == AF_INET) {
 		memcpy(who.net, &in->sin_addr, 4);
-	} else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+	} else if (who.family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
 		who.family = AF_INET;
 		memcpy(who.net, in6->sin6_addr.s6_addr + 12, 4);
-	} else if (address->sa_family == AF_INET6) {
+	} else if (who.family == AF_INET6) {
 		memcpy(who.net, in6->sin6_addr.s6_addr, 8);
 	}
 	return who;

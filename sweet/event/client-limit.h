@@ -63,6 +63,7 @@ uint64_t client_limits_take(struct client_limits *limits, const struct rate_limi
 void client_limits_put_back(struct client_limits *limits, const struct rate_limit *rate,
 			    const struct client_address *from);
 
+/* Returns zeros for NULL. */
 struct client_address client_address(const struct sockaddr *address);
 
 #endif

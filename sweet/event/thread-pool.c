@@ -1,23 +1,142 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread-pool.c - a small pool of threads with one queue; see thread-pool.h.
+ * thread-pool.c - a small pool of threads with one queue for each class of jobs; see thread-pool.h.
+ *
+ * A queue has the clients with queued jobs, in the order of their turns.  A client's own jobs keep
+ * their order.  Deferred jobs have a queue of their own, which is served when the others have no job
+ * that may run.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
+#include <glib.h>
+
+#include "base/siphash.h"
 #include "event/thread-pool.h"
 
+/* In the queue while it has queued jobs. */
+struct client {
+	struct client_address address;
+	GQueue jobs; /* links: job->link */
+	GList turn;
+};
+
+struct queue {
+	GHashTable *clients; /* address to client */
+	GQueue turns;	     /* links: client->turn */
+};
+
+#define DEFERRED JOB_CLASSES /* the queue of deferred slow jobs, after those of the classes */
+#define QUEUES (JOB_CLASSES + 1)
+
 struct thread_pool {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of all but the threads */
 	pthread_cond_t wanted;
-	struct job *first, **last;
+	struct queue queues[QUEUES];
+	unsigned running[JOB_CLASSES], most[JOB_CLASSES];
+	unsigned turn; /* the class that is next if both have jobs */
+	struct thread_pool_stat stat;
 	bool closing;
 	unsigned count;
 	pthread_t threads[];
 };
+
+static uint8_t hash_key[16];
+
+/* --- the queues ------------------------------------------------------------------- */
+
+/* Clients choose their addresses.  Soon after boot the key may be weak. */
+static void choose_key(void)
+{
+	(void)!getrandom(hash_key, sizeof(hash_key), GRND_NONBLOCK);
+}
+
+static guint hash_address(gconstpointer address)
+{
+	return (guint)siphash(hash_key, address, sizeof(struct client_address));
+}
+
+static gboolean same_address(gconstpointer a, gconstpointer b)
+{
+	return memcmp(a, b, sizeof(struct client_address)) == 0;
+}
+
+static struct queue *queue_of(struct thread_pool *thread_pool, const struct job *job)
+{
+	return &thread_pool->queues[job->deferred ? DEFERRED : job->class];
+}
+
+static void add_locked(struct thread_pool *thread_pool, struct job *job)
+{
+	struct queue *queue = queue_of(thread_pool, job);
+	struct client *client = g_hash_table_lookup(queue->clients, &job->client);
+
+	if (!client) {
+		client = g_new0(struct client, 1);
+		client->address = job->client;
+		client->turn.data = client;
+		g_hash_table_insert(queue->clients, &client->address, client);
+		g_queue_push_tail_link(&queue->turns, &client->turn);
+	}
+	job->link = (GList){.data = job};
+	g_queue_push_tail_link(&client->jobs, &job->link);
+	atomic_store(&job->pool, thread_pool);
+	thread_pool->stat.waiting[job->class]++;
+}
+
+static void remove_locked(struct thread_pool *thread_pool, struct job *job)
+{
+	struct queue *queue = queue_of(thread_pool, job);
+	struct client *client = g_hash_table_lookup(queue->clients, &job->client);
+
+	atomic_store(&job->pool, NULL);
+	thread_pool->stat.waiting[job->class]--;
+	g_queue_unlink(&client->jobs, &job->link);
+	if (client->jobs.length)
+		return;
+	g_queue_unlink(&queue->turns, &client->turn);
+	g_hash_table_remove(queue->clients, &client->address);
+	g_free(client);
+}
+
+/* Takes the next job of the client whose turn it is. */
+static struct job *take_from_locked(struct thread_pool *thread_pool, struct queue *queue)
+{
+	struct client *client = queue->turns.head->data;
+	struct job *job = client->jobs.head->data;
+
+	g_queue_unlink(&queue->turns, &client->turn);
+	g_queue_push_tail_link(&queue->turns, &client->turn);
+	remove_locked(thread_pool, job);
+	return job;
+}
+
+/* Returns the next job, or NULL if none may run now. */
+static struct job *take_locked(struct thread_pool *thread_pool)
+{
+	for (unsigned i = 0; i < QUEUES; i++) {
+		unsigned number = i < JOB_CLASSES ? (thread_pool->turn + i) % JOB_CLASSES : i;
+		unsigned class = number == DEFERRED ? JOB_SLOW : number;
+		struct queue *queue = &thread_pool->queues[number];
+
+		if (!queue->turns.length || thread_pool->running[class] == thread_pool->most[class])
+			continue;
+		if (number != DEFERRED)
+			thread_pool->turn = class + 1;
+		thread_pool->stat.run[class]++;
+		thread_pool->running[class]++;
+		return take_from_locked(thread_pool, queue);
+	}
+	return NULL;
+}
+
+/* --- jobs --------------------------------------------------------------------------- */
 
 static void finished(struct loop_task *task)
 {
@@ -26,11 +145,17 @@ static void finished(struct loop_task *task)
 	job->done(job);
 }
 
-static void do_job(struct job *job)
+static void post(struct job *job)
 {
-	job->work(job);
 	job->task.run = finished;
 	loop_post(job->loop, &job->task);
+}
+
+static void do_job(struct job *job)
+{
+	job->worked = true;
+	job->work(job);
+	post(job);
 }
 
 static void *run(void *argument)
@@ -39,35 +164,95 @@ static void *run(void *argument)
 
 	pthread_mutex_lock(&thread_pool->lock);
 	while (!thread_pool->closing) {
-		struct job *job = thread_pool->first;
+		struct job *job = take_locked(thread_pool);
+		enum job_class class;
 
 		if (!job) {
 			pthread_cond_wait(&thread_pool->wanted, &thread_pool->lock);
 			continue;
 		}
-		thread_pool->first = job->next;
-		if (!thread_pool->first)
-			thread_pool->last = &thread_pool->first;
+		class = job->class; /* the job may be gone as soon as it is done */
 		pthread_mutex_unlock(&thread_pool->lock);
 		do_job(job);
 		pthread_mutex_lock(&thread_pool->lock);
+		/* This thread looks for the next job itself: there is nobody to signal. */
+		thread_pool->running[class]--;
 	}
 	pthread_mutex_unlock(&thread_pool->lock);
 	return NULL;
 }
 
-struct thread_pool *thread_pool_open(unsigned threads)
+void thread_pool_submit(struct thread_pool *thread_pool, struct job *job)
+{
+	job->worked = job->deferred = false;
+	atomic_store_explicit(&job->cancelled, false, memory_order_relaxed);
+	atomic_store_explicit(&job->pool, NULL, memory_order_relaxed);
+	pthread_mutex_lock(&thread_pool->lock);
+	if (thread_pool->count) {
+		add_locked(thread_pool, job);
+		pthread_cond_signal(&thread_pool->wanted);
+	} else {
+		thread_pool->stat.run[job->class]++;
+	}
+	pthread_mutex_unlock(&thread_pool->lock);
+	if (!thread_pool->count)
+		do_job(job);
+}
+
+/* Removes the job from the queue it is in, and puts it into another one if it is deferred. */
+static bool remove_queued(struct job *job, bool defer)
+{
+	/* The pool outlives its queued jobs, but not every job that it has run. */
+	struct thread_pool *thread_pool = atomic_load(&job->pool);
+	bool removed;
+
+	if (!thread_pool)
+		return false;
+	pthread_mutex_lock(&thread_pool->lock);
+	removed = atomic_load(&job->pool);
+	if (removed)
+		remove_locked(thread_pool, job);
+	if (removed && defer) {
+		job->deferred = true;
+		add_locked(thread_pool, job);
+	} else if (removed) {
+		thread_pool->stat.cancelled++;
+	}
+	pthread_mutex_unlock(&thread_pool->lock);
+	return removed;
+}
+
+void thread_pool_cancel(struct job *job)
+{
+	atomic_store_explicit(&job->cancelled, true, memory_order_relaxed);
+	if (remove_queued(job, false))
+		post(job);
+}
+
+void thread_pool_defer(struct job *job)
+{
+	(void)remove_queued(job, true);
+}
+
+/* --- opening and closing -------------------------------------------------------------- */
+
+struct thread_pool *thread_pool_open(unsigned threads, unsigned slow)
 {
 	struct thread_pool *thread_pool =
 		calloc(1, sizeof(*thread_pool) + threads * sizeof(pthread_t));
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	sigset_t all, before;
 	int error = 0;
 
 	if (!thread_pool)
 		return NULL;
+	pthread_once(&once, choose_key);
 	pthread_mutex_init(&thread_pool->lock, NULL);
 	pthread_cond_init(&thread_pool->wanted, NULL);
-	thread_pool->last = &thread_pool->first;
+	thread_pool->most[JOB_QUICK] = threads;
+	thread_pool->most[JOB_SLOW] = slow ? slow : 1;
+	for (unsigned i = 0; i < QUEUES; i++)
+		thread_pool->queues[i].clients = g_hash_table_new(hash_address, same_address);
 	/* The main loop handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -86,6 +271,13 @@ struct thread_pool *thread_pool_open(unsigned threads)
 	return thread_pool;
 }
 
+static void drop_all(struct thread_pool *thread_pool, struct queue *queue)
+{
+	while (queue->turns.length)
+		(void)take_from_locked(thread_pool, queue); /* no thread is left */
+	g_hash_table_destroy(queue->clients);
+}
+
 void thread_pool_close(struct thread_pool *thread_pool)
 {
 	if (!thread_pool)
@@ -96,21 +288,16 @@ void thread_pool_close(struct thread_pool *thread_pool)
 	pthread_mutex_unlock(&thread_pool->lock);
 	for (unsigned i = 0; i < thread_pool->count; i++)
 		pthread_join(thread_pool->threads[i], NULL);
+	for (unsigned i = 0; i < QUEUES; i++)
+		drop_all(thread_pool, &thread_pool->queues[i]);
 	pthread_cond_destroy(&thread_pool->wanted);
 	pthread_mutex_destroy(&thread_pool->lock);
 	free(thread_pool);
 }
 
-void thread_pool_submit(struct thread_pool *thread_pool, struct job *job)
+void thread_pool_stat(struct thread_pool *thread_pool, struct thread_pool_stat *stat)
 {
-	if (thread_pool->count == 0) {
-		do_job(job);
-		return;
-	}
-	job->next = NULL;
 	pthread_mutex_lock(&thread_pool->lock);
-	*thread_pool->last = job;
-	thread_pool->last = &job->next;
-	pthread_cond_signal(&thread_pool->wanted);
+	*stat = thread_pool->stat;
 	pthread_mutex_unlock(&thread_pool->lock);
 }

@@ -210,7 +210,8 @@ static void finish(struct file_cache_entry *entry, struct file_cache_waiter *wai
 {
 	struct file_cache *cache = entry->cache;
 
-	count(entry, by_loop);
+	if (entry->error != -ECANCELED)
+		count(entry, by_loop);
 	waiter->late = entry->error == -EAGAIN && entry->reading.borrowed;
 	waiter->result = (struct file_cache_result){.error = entry->error};
 	if (!entry->error) {
@@ -229,6 +230,9 @@ static void work_done(struct job *job)
 		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
 	struct file_cache_waiter *waiter = entry->waiters;
 
+	if (!job->worked)
+		entry->error = -ECANCELED;
+	waiter->entry = NULL;
 	finish(entry, waiter, false);
 	waiter->task.run(&waiter->task);
 }
@@ -249,7 +253,13 @@ bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *kn
 		return true;
 	}
 	entry->waiters = waiter;
-	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
+	entry->wanted = 1;
+	waiter->entry = entry;
+	entry->job = (struct job){.work = work,
+				  .done = work_done,
+				  .loop = waiter->loop,
+				  .class = JOB_QUICK,
+				  .client = waiter->client};
 	thread_pool_submit(cache->options.thread_pool, &entry->job);
 	return false;
 }

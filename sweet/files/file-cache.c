@@ -158,7 +158,9 @@ static void arrive(struct loop_task *task)
 					     offsetof(struct file_cache_waiter, task));
 
 	/* The file may have changed between the check and this request: look again. */
-	if (waiter->late && !ask(waiter->cache, waiter->path, waiter))
+	if (waiter->late && waiter->left)
+		waiter->result = (struct file_cache_result){.error = -ECANCELED};
+	else if (waiter->late && !ask(waiter->cache, waiter->path, waiter))
 		return;
 	waiter->arrived(waiter);
 }
@@ -169,7 +171,10 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 	struct file_cache *cache = entry->cache;
 	uint64_t seen = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
 
-	waiter->late = waiter->since_ns > seen + cache->options.revalidate_ns ||
+	waiter->entry = NULL;
+	/* It may have joined after the others had left. */
+	waiter->late = entry->error == -ECANCELED ||
+		       waiter->since_ns > seen + cache->options.revalidate_ns ||
 		       (cache->options.no_contents && !entry->error);
 	/* One hold for each waiter; the unit may have been destroyed by its id. */
 	if (!waiter->late && !entry->error)
@@ -200,7 +205,8 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 	waiter = entry->waiters;
 	entry->waiters = NULL;
 	entry->state = ENTRY_READY;
-	*(first ? &cache->stat.by_loops : &cache->stat.by_helpers) += 1;
+	if (entry->error != -ECANCELED)
+		*(first ? &cache->stat.by_loops : &cache->stat.by_helpers) += 1;
 	if (first)
 		give_locked(entry, first);
 	for (struct file_cache_waiter *at = waiter; at; at = at->next)
@@ -224,14 +230,33 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 
 static void work_done(struct job *job)
 {
-	loaded((struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job)),
-	       NULL);
+	struct file_cache_entry *entry =
+		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
+
+	if (!job->worked)
+		entry->error = -ECANCELED;
+	loaded(entry, NULL);
 }
 
 static void wait_locked(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
 {
+	waiter->entry = entry;
 	waiter->next = entry->waiters;
 	entry->waiters = waiter;
+	entry->wanted++;
+}
+
+void file_cache_leave(struct file_cache_waiter *waiter)
+{
+	struct file_cache *cache = waiter->cache;
+	struct file_cache_entry *entry;
+
+	pthread_mutex_lock(&cache->lock);
+	entry = waiter->entry;
+	if (entry && !waiter->left && --entry->wanted == 0)
+		thread_pool_cancel(&entry->job);
+	waiter->left = true;
+	pthread_mutex_unlock(&cache->lock);
 }
 
 /*
@@ -249,7 +274,11 @@ static bool load_first(struct file_cache_entry *entry, struct file_cache_waiter 
 	pthread_mutex_lock(&cache->lock);
 	wait_locked(entry, waiter);
 	pthread_mutex_unlock(&cache->lock);
-	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
+	entry->job = (struct job){.work = work,
+				  .done = work_done,
+				  .loop = waiter->loop,
+				  .class = JOB_QUICK,
+				  .client = waiter->client};
 	thread_pool_submit(cache->options.thread_pool, &entry->job);
 	return false;
 }
@@ -375,7 +404,8 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 
 bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
 {
-	waiter->late = false;
+	waiter->late = waiter->left = false;
+	waiter->entry = NULL;
 	return ask(cache, path, waiter);
 }
 

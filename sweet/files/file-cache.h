@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/client-limit.h"
 #include "event/loop.h"
 #include "files/docroot.h"
 #include "http/accept.h"
@@ -54,13 +55,15 @@ struct file_cache_options {
 
 /* The result for a waiter. */
 struct file_cache_result {
-	int error;			/* 0; -errno of opening or reading; -EAGAIN: never stable */
+	/* 0; -errno of opening or reading; -EAGAIN: never stable; -ECANCELED: nobody waits */
+	int error;
 	struct file_cache_entry *entry; /* if error is 0: referenced, its unit held */
 };
 
 struct file_cache_waiter {
 	void (*arrived)(struct file_cache_waiter *waiter); /* on the loop's thread */
 	struct loop *loop;
+	struct client_address client; /* who waits */
 	struct file_cache_result result;
 	/* The cache's: */
 	struct loop_task task;
@@ -68,8 +71,10 @@ struct file_cache_waiter {
 	struct file_cache *cache;
 	const char *path; /* the caller's; must last until arrived() */
 	uint64_t since_ns;
+	struct file_cache_entry *entry; /* that loads for it; NULL: none does */
 	/* Must ask again: the check of the file began before the request, or its unit is gone. */
 	bool late;
+	bool left; /* see file_cache_leave() */
 };
 
 /* A version of a file; constant when it is ready. */
@@ -104,6 +109,12 @@ struct docroot file_cache_root(const struct file_cache *cache);
  * until then.
  */
 bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
+
+/*
+ * Nobody needs the result any more for which this waiter waits; arrived() still comes.  A file for
+ * which nobody waits is not read.
+ */
+void file_cache_leave(struct file_cache_waiter *waiter);
 const struct file_cache_view *file_cache_view(const struct file_cache_entry *entry);
 
 /* Returns the cached head, or generates one in place. */

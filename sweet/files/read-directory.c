@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "event/thread-pool.h"
 #include "files/docroot.h"
 #include "files/read-directory.h"
 #include "http/autoindex-render.h"
@@ -58,7 +59,7 @@ static bool describe(struct docroot root, const char *path, int fd, const char *
 }
 
 static int read_names(struct docroot root, const char *path, DIR *stream, bool hidden, unsigned max,
-		      struct directory *directory)
+		      const struct job *job, struct directory *directory)
 {
 	GArray *entries = g_array_new(FALSE, TRUE, sizeof(struct autoindex_entry));
 	struct dirent *at;
@@ -68,6 +69,10 @@ static int read_names(struct docroot root, const char *path, DIR *stream, bool h
 	for (errno = 0; (at = readdir(stream)); errno = 0) {
 		struct autoindex_entry entry = {.folder = false};
 
+		if (job && job_cancelled(job)) {
+			errno = ECANCELED;
+			break;
+		}
 		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0 ||
 		    (at->d_name[0] == '.' && !hidden) || !can_be_asked_for(at->d_name) ||
 		    !describe(root, path, dirfd(stream), at->d_name, &entry))
@@ -87,7 +92,7 @@ static int read_names(struct docroot root, const char *path, DIR *stream, bool h
 }
 
 int directory_read(struct docroot root, const char *path, bool hidden, unsigned max,
-		   struct directory *directory)
+		   const struct job *job, struct directory *directory)
 {
 	int error, fd = docroot_open_folder(root, path);
 	DIR *stream;
@@ -101,7 +106,7 @@ int directory_read(struct docroot root, const char *path, bool hidden, unsigned 
 		close(fd);
 		return error;
 	}
-	error = read_names(root, path, stream, hidden, max, directory);
+	error = read_names(root, path, stream, hidden, max, job, directory);
 	closedir(stream);
 	if (error)
 		directory_clear(directory);

@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "event/thread-pool.h"
 #include "files/docroot.h"
 
 struct directory {
@@ -20,11 +21,11 @@ struct directory {
 /*
  * Reads the folder at path (decoded, ends with '/'), at most max entries: the files
  * and folders that a request can get. hidden: include names that begin with a dot.
- * Returns 0, then the caller must call directory_clear(); or -errno.  Blocks on the
- * disk.
+ * Returns 0, then the caller must call directory_clear(); or -errno: -ECANCELED if the job
+ * was cancelled, for which it is read (NULL: none).  Blocks on the disk.
  */
 int directory_read(struct docroot root, const char *path, bool hidden, unsigned max,
-		   struct directory *directory);
+		   const struct job *job, struct directory *directory);
 void directory_clear(struct directory *directory);
 
 #endif

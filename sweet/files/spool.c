@@ -14,6 +14,7 @@
 
 #include <glib.h>
 
+#include "event/client-limit.h"
 #include "event/thread-pool.h"
 #include "files/spool-folder.h"
 #include "files/spool.h"
@@ -239,8 +240,11 @@ static void worked(struct job *job)
 	struct spool_op *op = spool->running;
 
 	spool->running = NULL;
+	/* Then nobody waits for the operation. */
+	if (!job->worked)
+		op->result = -ECANCELED;
 	spool->fd = spool->made >= 0 ? spool->made : -1;
-	if (op->append && op->result < 0 && !spool->broken) {
+	if (op->append && op->result < 0 && !spool->broken && job->worked) {
 		spool->broken = op->result;
 		refused(spool->spools);
 	} else if (op->append && !op->result) {
@@ -279,7 +283,7 @@ static uint64_t sum(const struct spool_op *op)
 	return length;
 }
 
-struct spool *spool_open(struct spools *spools, struct loop *loop)
+struct spool *spool_open(struct spools *spools, struct loop *loop, struct client_address client)
 {
 	struct spool *spool = calloc(1, sizeof(*spool));
 
@@ -287,6 +291,8 @@ struct spool *spool_open(struct spools *spools, struct loop *loop)
 		return NULL;
 	spool->spools = spools;
 	spool->job.loop = loop;
+	spool->job.class = JOB_QUICK;
+	spool->job.client = client;
 	spool->fd = spool->made = -1;
 	spool->last = &spool->first;
 	atomic_fetch_add_explicit(&spools->files, 1, memory_order_relaxed);
@@ -338,8 +344,12 @@ void spool_cancel(struct spool_op *op)
 
 	op->done = NULL;
 	/* Later appends depend on its position. */
-	if (op->append || spool->running == op)
+	if (op->append)
 		return;
+	if (spool->running == op) {
+		thread_pool_cancel(&spool->job);
+		return;
+	}
 	while (*link && *link != op)
 		link = &(*link)->next;
 	if (!*link)
@@ -366,8 +376,10 @@ void spool_close(struct spool *spool)
 	if (!spool)
 		return;
 	spool->closed = true;
-	if (spool->running)
+	if (spool->running) {
 		spool->running->done = NULL;
+		thread_pool_cancel(&spool->job);
+	}
 	drop_waiting(spool);
 	start_next(spool);
 }

@@ -21,6 +21,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "event/client-limit.h"
+
 struct spools;
 struct spool;
 struct loop;
@@ -102,8 +104,8 @@ struct spool_op {
 	int result;
 };
 
-/* Returns NULL without memory.  The first append creates the file. */
-struct spool *spool_open(struct spools *spools, struct loop *loop);
+/* client: whose bytes they are.  Returns NULL without memory.  The first append creates the file. */
+struct spool *spool_open(struct spools *spools, struct loop *loop, struct client_address client);
 
 /*
  * Closes the spool; may be NULL.  After this, done() is not called for any of its

@@ -2,11 +2,13 @@
 /*
  * autoindex.c - see autoindex.h.  A helper thread reads the directory and writes the text; the rest
  * runs on the transaction's thread.  Listings are not cached: people read them, so they are rare,
- * and a cache would have to be kept up to date.
+ * and a cache would have to be kept up to date.  But a listing that is still queued is the response
+ * to all equal requests of its thread: it will be read after them.
  */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 #include "config/configuration.h"
 #include "core/server.h"
 #include "core/text-response.h"
+#include "event/client-limit.h"
 #include "event/thread-pool.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
@@ -25,18 +28,31 @@
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */
 
-/* Lies in the transaction's scratch memory. */
-struct autoindex {
-	struct job job; /* must be first */
+/* A transaction that waits for a listing.  Lies in its scratch memory. */
+struct waiter {
 	struct transaction *transaction;
-	const char *path;
+	struct listing *listing;
+	GList link;
+};
+
+static_assert(sizeof(struct waiter) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+/* A listing that a helper thread makes, for all transactions of the thread that ask for it. */
+struct listing {
+	struct job job; /* must be first */
+	struct thread *thread;
+	GQueue waiters;
+	GList link;		  /* in thread->listings */
+	_Atomic bool begun;	  /* what is asked for from now on may not be in it */
+	char *path, *as;	  /* of the folder: beneath the root; as the client knows it */
+	struct file_cache *cache; /* referenced */
+	bool hidden;
+	bool deferred;
 	struct autoindex_wish wish;
 	GString *text;
 	bool cut; /* JSON has no other way to show that the listing is truncated */
 	int error;
 };
-
-static_assert(sizeof(struct autoindex) <= TRANSACTION_SCRATCH, "fits the scratch");
 
 struct autoindex_wish autoindex_wish(const struct request *request)
 {
@@ -47,30 +63,38 @@ struct autoindex_wish autoindex_wish(const struct request *request)
 	return wish;
 }
 
+/* --- on a helper thread ------------------------------------------------------------- */
+
 static void work(struct job *job)
 {
-	struct autoindex *autoindex = (struct autoindex *)job;
-	const struct transaction *transaction = autoindex->transaction;
-	const struct scope *scope = transaction->scope;
-	struct autoindex_page page = {.path = transaction->path, .order = autoindex->wish.order};
+	struct listing *listing = (struct listing *)job;
+	struct autoindex_page page = {.path = listing->as, .order = listing->wish.order};
 	struct directory directory;
 
-	autoindex->error = directory_read(file_cache_root(scope->file_cache), autoindex->path,
-					  scope->hidden, AUTOINDEX_MAX, &directory);
-	if (autoindex->error)
+	/* Before the folder is read: pairs with equal_listing(). */
+	atomic_exchange(&listing->begun, true);
+	listing->error = directory_read(file_cache_root(listing->cache), listing->path,
+					listing->hidden, AUTOINDEX_MAX, job, &directory);
+	if (listing->error)
 		return;
-	autoindex_sort(directory.entries, directory.count, autoindex->wish.order);
+	autoindex_sort(directory.entries, directory.count, listing->wish.order);
 	page.entries = directory.entries;
 	page.count = directory.count;
 	page.more = directory.more;
-	autoindex->text = autoindex->wish.json ? autoindex_json(&page, TEXT_MAX, &autoindex->cut)
-					       : autoindex_html(&page, TEXT_MAX);
+	if (!job_cancelled(job))
+		listing->text = listing->wish.json ? autoindex_json(&page, TEXT_MAX, &listing->cut)
+						   : autoindex_html(&page, TEXT_MAX);
 	directory_clear(&directory);
 }
+
+/* --- on the transactions' thread ----------------------------------------------------- */
 
 static void refuse(struct transaction *transaction, int error)
 {
 	switch (error) {
+	case -ECANCELED:
+		transaction_refuse(transaction, 503, "the client has left");
+		return;
 	case -ENOENT:
 	case -ENOTDIR:
 	case -ENAMETOOLONG:
@@ -99,21 +123,24 @@ static void refuse(struct transaction *transaction, int error)
 	"Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n"
 #define CUT "X-Listing: incomplete\r\n"
 
-static void work_done(struct job *job)
+static struct waiter *waiter_of(struct transaction *transaction)
 {
-	struct autoindex *autoindex = (struct autoindex *)job;
-	struct transaction *transaction = autoindex->transaction;
-	GString *text = autoindex->text;
-	int error = autoindex->error;
+	return (struct waiter *)(void *)transaction->scratch;
+}
 
-	if (!error) {
-		strcpy(transaction->head_buffer, autoindex->cut ? LINES CUT : LINES);
+static void respond(struct transaction *transaction, const struct listing *listing, GBytes *text)
+{
+	int error = text ? 0 : listing->error;
+
+	transaction->gone = transaction->half_closed = NULL;
+	if (text) {
+		strcpy(transaction->head_buffer, listing->cut ? LINES CUT : LINES);
 		transaction->head_length = strlen(transaction->head_buffer);
 		/* From here on the scratch memory belongs to the text response. */
-		error = text_response_set(transaction,
-					  autoindex->wish.json ? "application/json"
+		error = text_response_share(transaction,
+					    listing->wish.json ? "application/json"
 							       : "text/html; charset=utf-8",
-					  text);
+					    g_bytes_ref(text));
 		if (error)
 			transaction->head_length = 0;
 	}
@@ -122,17 +149,122 @@ static void work_done(struct job *job)
 	transaction->done(transaction);
 }
 
+static void listing_free(struct listing *listing)
+{
+	g_queue_unlink(&listing->thread->listings, &listing->link);
+	file_cache_close(listing->cache);
+	g_free(listing->path);
+	g_free(listing->as);
+	g_free(listing);
+}
+
+void autoindex_close(struct thread *thread)
+{
+	while (thread->listings.length) {
+		struct listing *listing = thread->listings.head->data;
+
+		if (listing->text)
+			g_string_free(listing->text, TRUE);
+		listing_free(listing);
+	}
+}
+
+static void work_done(struct job *job)
+{
+	struct listing *listing = (struct listing *)job;
+	GBytes *text = listing->text ? g_string_free_to_bytes(listing->text) : NULL;
+	GList *link;
+
+	/* Its waiters have left. */
+	if (!job->worked || (!text && !listing->error))
+		listing->error = -ECANCELED;
+	while ((link = g_queue_pop_head_link(&listing->waiters)))
+		respond(((struct waiter *)link->data)->transaction, listing, text);
+	if (text)
+		g_bytes_unref(text);
+	listing_free(listing);
+}
+
+/* The client has left. */
+static void gone(struct transaction *transaction)
+{
+	struct waiter *waiter = waiter_of(transaction);
+	struct listing *listing = waiter->listing;
+
+	g_queue_unlink(&listing->waiters, &waiter->link);
+	if (!listing->waiters.length)
+		thread_pool_cancel(&listing->job);
+	transaction->gone = transaction->half_closed = NULL;
+	refuse(transaction, -ECANCELED);
+	transaction->done(transaction);
+}
+
+/* Most such clients have left. */
+static void half_closed(struct transaction *transaction)
+{
+	struct listing *listing = waiter_of(transaction)->listing;
+
+	if (listing->waiters.length > 1)
+		return;
+	listing->deferred = true;
+	thread_pool_defer(&listing->job);
+}
+
+/* Returns the queued listing that is the response to this request too; NULL: none is. */
+static struct listing *equal_listing(const struct transaction *transaction, const char *path,
+				     const struct autoindex_wish *wish)
+{
+	const struct scope *scope = transaction->scope;
+
+	for (GList *link = transaction->thread->listings.head; link; link = link->next) {
+		struct listing *other = link->data;
+
+		if (other->waiters.length && !other->deferred && !atomic_load(&other->begun) &&
+		    other->cache == scope->file_cache && other->hidden == scope->hidden &&
+		    other->wish.json == wish->json &&
+		    other->wish.order.column == wish->order.column &&
+		    other->wish.order.descending == wish->order.descending &&
+		    strcmp(other->path, path) == 0 && strcmp(other->as, transaction->path) == 0)
+			return other;
+	}
+	return NULL;
+}
+
+static struct listing *new_listing(const struct transaction *transaction, const char *path,
+				   const struct autoindex_wish *wish)
+{
+	struct thread *thread = transaction->thread;
+	struct listing *listing = g_new0(struct listing, 1);
+
+	listing->job = (struct job){.work = work,
+				    .done = work_done,
+				    .loop = thread->loop,
+				    .class = JOB_SLOW,
+				    .client = client_address(transaction->remote)};
+	listing->thread = thread;
+	listing->path = g_strdup(path);
+	listing->as = g_strdup(transaction->path);
+	listing->cache = file_cache_ref(transaction->scope->file_cache);
+	listing->hidden = transaction->scope->hidden;
+	listing->wish = *wish;
+	listing->link.data = listing;
+	g_queue_push_tail_link(&thread->listings, &listing->link);
+	return listing;
+}
+
 enum respond autoindex_respond(struct transaction *transaction, const char *path,
 			       struct autoindex_wish wish)
 {
-	struct autoindex *autoindex = (struct autoindex *)(void *)transaction->scratch;
+	struct waiter *waiter = waiter_of(transaction);
+	struct listing *equal = equal_listing(transaction, path, &wish);
+	struct listing *listing = equal ? equal : new_listing(transaction, path, &wish);
 
-	*autoindex = (struct autoindex){
-		.job = {.work = work, .done = work_done, .loop = transaction->thread->loop},
-		.transaction = transaction,
-		.path = path,
-		.wish = wish,
-	};
-	thread_pool_submit(transaction->thread->server->thread_pool, &autoindex->job);
+	*waiter = (struct waiter){.transaction = transaction, .listing = listing};
+	waiter->link.data = waiter;
+	g_queue_push_tail_link(&listing->waiters, &waiter->link);
+	transaction->gone = gone;
+	transaction->half_closed = half_closed;
+	if (!equal)
+		thread_pool_submit(transaction->thread->server->thread_pool, &listing->job);
 	return RESPOND_LATER;
 }

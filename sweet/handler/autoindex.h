@@ -11,6 +11,7 @@
 #include "http/autoindex-render.h"
 
 struct request;
+struct thread;
 
 #define AUTOINDEX_MAX 10000 /* entries of a listing at most */
 
@@ -29,5 +30,8 @@ struct autoindex_wish autoindex_wish(const struct request *request);
  */
 enum respond autoindex_respond(struct transaction *transaction, const char *path,
 			       struct autoindex_wish wish);
+
+/* Frees the listings that are not made any more: the thread has no connections, nor helpers. */
+void autoindex_close(struct thread *thread);
 
 #endif

@@ -17,6 +17,7 @@
 #include "config/config-script.h"
 #include "config/path-rules.h"
 #include "core/server.h"
+#include "event/client-limit.h"
 #include "event/loop.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"
@@ -102,10 +103,16 @@ static void answer(struct transaction *transaction)
 	}
 }
 
+static void gone(struct transaction *transaction)
+{
+	file_cache_leave(&page_of(transaction)->waiter);
+}
+
 static void arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = ((struct page *)waiter)->transaction;
 
+	transaction->gone = NULL;
 	answer(transaction);
 	transaction->done(transaction);
 }
@@ -171,15 +178,19 @@ enum respond errorpage_find(struct transaction *transaction)
 	if (!bare)
 		drop_body(transaction);
 	*page = (struct page){
-		.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
+		.waiter = {.arrived = arrived,
+			   .loop = transaction->thread->loop,
+			   .client = client_address(transaction->remote)},
 		.transaction = transaction,
 		.cache = scope->file_cache,
 		.as = found->as,
 	};
 	if (!file_cache_tick_get(transaction->thread->tick, page->cache,
 				 found->path + (scope->alias ? scope->alias_skip : 0),
-				 &page->waiter))
+				 &page->waiter)) {
+		transaction->gone = gone;
 		return RESPOND_LATER;
+	}
 	answer(transaction);
 	return RESPOND_NOW;
 }

@@ -24,6 +24,7 @@
 
 #include "config/configuration.h"
 #include "core/server.h"
+#include "event/client-limit.h"
 #include "event/data-path.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
@@ -259,7 +260,7 @@ static void work(struct job *job)
 		if (stream->error || stream->renewed)
 			return;
 	}
-	stream->error = read_window(stream);
+	stream->error = job_cancelled(job) ? -ECANCELED : read_window(stream);
 }
 
 /* --- on the transaction's thread -------------------------------------------------- */
@@ -349,6 +350,10 @@ static void break_off(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
 
+	if (stream->error == -ECANCELED) {
+		transaction->status = 0; /* the client has left */
+		return;
+	}
 	if (stream->begun) {
 		log_info("%s: %s while it was sent: cut off", transaction->path,
 			 stream->error == -EAGAIN ? "the file was changed"
@@ -395,6 +400,8 @@ static void work_done(struct job *job)
 	struct filestream *stream = (struct filestream *)job;
 
 	stream->reading = false;
+	if (!job->worked)
+		stream->error = -ECANCELED;
 	if (!stream->transaction) {
 		stream_free(stream);
 		return;
@@ -444,8 +451,20 @@ static void finish(struct transaction *transaction)
 	struct filestream *stream = *stream_of(transaction);
 
 	stream->transaction = NULL;
-	if (!stream->reading)
+	transaction->gone = NULL;
+	if (stream->reading)
+		thread_pool_cancel(&stream->job);
+	else
 		stream_free(stream);
+}
+
+/* Nobody waits for the next window. */
+static void gone(struct transaction *transaction)
+{
+	struct filestream *stream = *stream_of(transaction);
+
+	if (stream->reading)
+		thread_pool_cancel(&stream->job);
 }
 
 static struct filestream *begin(struct transaction *transaction)
@@ -456,7 +475,11 @@ static struct filestream *begin(struct transaction *transaction)
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
 	stream->budget = &thread->server->windows;
-	stream->job = (struct job){.work = work, .done = work_done, .loop = thread->loop};
+	stream->job = (struct job){.work = work,
+				   .done = work_done,
+				   .loop = thread->loop,
+				   .class = JOB_QUICK,
+				   .client = client_address(transaction->remote)};
 	stream->tick = thread->tick;
 	stream->fd = -1;
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
@@ -464,6 +487,7 @@ static struct filestream *begin(struct transaction *transaction)
 	stream->awaited = true;
 	transaction->next = next;
 	transaction->finish = finish;
+	transaction->gone = gone;
 	return stream;
 }
 

@@ -21,6 +21,7 @@
 #include "config/configuration.h"
 #include "core/file-path.h"
 #include "core/server.h"
+#include "event/client-limit.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"
 #include "files/file-cache.h"
@@ -166,6 +167,8 @@ static enum respond refuse(struct transaction *transaction, int error)
 		return transaction_refuse(transaction, 403, docroot_denied(error));
 	case -EAGAIN:
 		return transaction_fail(transaction, 503, "The file is being changed.");
+	case -ECANCELED:
+		return transaction_refuse(transaction, 503, "the client has left");
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
@@ -261,6 +264,11 @@ static void learn_wishes(struct transaction *transaction)
 					 wait->order);
 }
 
+static void gone(struct transaction *transaction)
+{
+	file_cache_leave(&wait_of(transaction)->waiter);
+}
+
 static enum respond look(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
@@ -269,6 +277,7 @@ static enum respond look(struct transaction *transaction)
 				file_path(transaction), &wait->waiter))
 		return arrived_now(transaction);
 	learn_wishes(transaction);
+	transaction->gone = gone;
 	return RESPOND_LATER;
 }
 
@@ -377,11 +386,26 @@ static enum respond arrived_now(struct transaction *transaction)
 					   : file_arrived(transaction);
 }
 
+/* The client has left meanwhile: there is nothing more to look up. */
+static enum respond end_left(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	struct file_cache_tick *tick = transaction->thread->tick;
+
+	if (!wait->waiter.result.error)
+		file_cache_tick_put(tick, file_cache_of(transaction), wait->waiter.result.entry);
+	if (wait->entry)
+		file_cache_tick_put(tick, file_cache_of(transaction), wait->entry);
+	return refuse(transaction, -ECANCELED);
+}
+
 static void arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = ((struct wait *)waiter)->transaction;
 
-	if (arrived_now(transaction) == RESPOND_NOW)
+	transaction->gone = NULL;
+	if (waiter->left ? end_left(transaction) == RESPOND_NOW
+			 : arrived_now(transaction) == RESPOND_NOW)
 		transaction->done(transaction);
 }
 
@@ -392,7 +416,9 @@ enum respond static_respond(struct transaction *transaction)
 	struct slice query = transaction_query(transaction);
 	struct wait *wait = wait_of(transaction);
 
-	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
+	*wait = (struct wait){.waiter = {.arrived = arrived,
+					 .loop = transaction->thread->loop,
+					 .client = client_address(transaction->remote)},
 			      .transaction = transaction,
 			      .length = strlen(transaction->path)};
 	if (static_hides(transaction))

@@ -12,6 +12,7 @@
 #include "base/histogram.h"
 #include "core/server.h"
 #include "core/socket-options.h"
+#include "event/thread-pool.h"
 #include "files/compressor.h"
 #include "files/file-cache.h"
 #include "files/spool.h"
@@ -60,6 +61,7 @@ struct status_data {
 	struct histogram_sum latency;			  /* us */
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct file_cache_stat files;
+	struct thread_pool_stat jobs;
 	struct compressor_stat compress;
 	uint64_t encoders, encoded, encoders_refused; /* of responses that are being sent */
 	struct span_export_stat spans;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/server.h"
+#include "event/thread-pool.h"
 #include "handler/status-data.h"
 #include "handler/status-field.h"
 
@@ -75,6 +76,17 @@ const struct status_field status_fields[] = {
 	 "Files looked up or read, by thread.", false, AT(files.by_loops)},
 	{"files", "by_helpers", "file_loads_total", "thread=\"helper\"", NULL, false,
 	 AT(files.by_helpers)},
+	/* --- jobs of the helper threads --- */
+	{"jobs", "quick_waiting", "jobs_waiting", "class=\"quick\"",
+	 "Jobs that wait for a helper thread, by class.", true, AT(jobs.waiting[JOB_QUICK])},
+	{"jobs", "slow_waiting", "jobs_waiting", "class=\"slow\"", NULL, true,
+	 AT(jobs.waiting[JOB_SLOW])},
+	{"jobs", "quick_run", "jobs_run_total", "class=\"quick\"",
+	 "Jobs that helper threads got, by class.", false, AT(jobs.run[JOB_QUICK])},
+	{"jobs", "slow_run", "jobs_run_total", "class=\"slow\"", NULL, false,
+	 AT(jobs.run[JOB_SLOW])},
+	{"jobs", "cancelled", "jobs_cancelled_total", NULL,
+	 "Jobs that were not run, because the client had left.", false, AT(jobs.cancelled)},
 	{"caches", "path", "file_cache_on", "cache=\"path\"",
 	 "1 if the cache of files is on, by kind.", true, AT(path_cache)},
 	{"caches", "header", "file_cache_on", "cache=\"header\"", NULL, true, AT(header_cache)},
@@ -149,7 +161,8 @@ const struct status_field status_fields[] = {
 	{"compress", "streams", "compress_streams", NULL,
 	 "Responses that are compressed while they are sent.", true, AT(encoders)},
 	{"compress", "streamed", "compress_streams_total", "result=\"compressed\"",
-	 "Responses that were to be compressed while they are sent, by result.", false, AT(encoded)},
+	 "Responses that were to be compressed while they are sent, by result.", false,
+	 AT(encoded)},
 	{"compress", "streams_refused", "compress_streams_total", "result=\"refused\"", NULL, false,
 	 AT(encoders_refused)},
 	/* --- spans for a collector --- */

@@ -32,6 +32,7 @@
 #include "core/text-response.h"
 #include "event/data-path.h"
 #include "event/loop.h"
+#include "event/thread-pool.h"
 #include "files/compressor.h"
 #include "files/spool.h"
 #include "handler/status-data.h"
@@ -245,6 +246,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;
 	site_stat(config, &data->files);
+	thread_pool_stat(server->thread_pool, &data->jobs);
 	add_gateway(data, server, config);
 	add_cache(data, server->cache);
 	data->held = load(&server->held);

@@ -38,7 +38,7 @@ static void read_next(struct job *job)
 		(void)site_open(
 			reload->next, reload->config,
 			&(struct site_options){.thread_pool = reload->server->thread_pool,
-						.compressor = reload->server->compressor,
+					       .compressor = reload->server->compressor,
 					       .authenticator = reload->server->authenticator,
 					       .tickets = reload->server->tickets,
 					       .opener = reload->server->opener,
@@ -214,8 +214,10 @@ static void begin(struct reload *reload)
 	reload->again = false;
 	reload_calls_begin(&reload->calls);
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
-	reload->job = (struct job){
-		.work = read_next, .done = was_read, .loop = reload->runners->all[0].thread.loop};
+	reload->job = (struct job){.work = read_next,
+				   .done = was_read,
+				   .loop = reload->runners->all[0].thread.loop,
+				   .class = JOB_QUICK};
 	thread_pool_submit(reload->server->thread_pool, &reload->job);
 }
 

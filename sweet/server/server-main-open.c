@@ -37,6 +37,7 @@
 #include "files/file-cache-tick.h"
 #include "files/spool.h"
 #include "http/body.h"
+#include "handler/autoindex.h"
 #include "log/log.h"
 #include "log/span-export.h"
 #include "process/endpoints.h"
@@ -140,7 +141,7 @@ bool server_main_open_shared(void)
 	server->held_most = server->cache_size / 2;
 	server->unsent_most = config->socket_memory ? config->socket_memory
 						    : MAX(server->cache_size, SOCKET_MEMORY_LEAST);
-	server->thread_pool = thread_pool_open(server->arch->helpers);
+	server->thread_pool = thread_pool_open(server->arch->helpers, server->arch->helpers / 2);
 	if (!server->thread_pool)
 		return server_main_complain("cannot start threads: %s", strerror(errno));
 	server->dav = dav_open(MIN(server->arch->helpers, DAV_THREADS));
@@ -207,9 +208,11 @@ static void close_runners(void)
 	gateway_close(server->gateway);
 	authenticator_close(server->authenticator);
 	/* Released here, when no connection needs a response any more. */
-	for (unsigned i = 0; i < runners->count; i++)
+	for (unsigned i = 0; i < runners->count; i++) {
 		if (runners->all[i].thread.loop)
 			connection_close_all(&runners->all[i].thread);
+		autoindex_close(&runners->all[i].thread);
+	}
 	g_clear_pointer(&server->spans, span_export_close);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct thread *thread = &runners->all[i].thread;

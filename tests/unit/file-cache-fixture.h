@@ -94,7 +94,7 @@ static inline void open_with(size_t size, struct file_cache_options file_cache_o
 	ck_assert_ptr_nonnull(cache);
 	for (unsigned i = 0; i < LOOPS; i++)
 		runner_start(&runners[i], any_kind());
-	thread_pool = thread_pool_open(threads);
+	thread_pool = thread_pool_open(threads, threads);
 	ck_assert_ptr_nonnull(thread_pool);
 	mime = mime_open(&(struct mime_options){.charset = "utf-8"});
 	file_cache_options.root = root;

@@ -90,7 +90,7 @@ START_TEST(test_moved)
 	char *why = NULL;
 
 	begin(_i);
-	server.thread_pool = thread_pool_open(1);
+	server.thread_pool = thread_pool_open(1, 1);
 	server.spools = spools_open(&options, &why);
 	ck_assert_msg(server.spools, "%s", why);
 	spools_start(server.spools, server.thread_pool);

@@ -65,7 +65,7 @@ static struct job *chore(unsigned number, int gate, struct runner *to)
 /* One thread: one job after the other, in the order of submission. */
 START_TEST(test_order)
 {
-	struct thread_pool *thread_pool = thread_pool_open(1);
+	struct thread_pool *thread_pool = thread_pool_open(1, 1);
 	int gate[2];
 
 	ck_assert_ptr_nonnull(thread_pool);
@@ -96,7 +96,7 @@ END_TEST
 /* All but one thread are blocked: that one does all work. */
 START_TEST(test_blocked)
 {
-	struct thread_pool *thread_pool = thread_pool_open(THREADS);
+	struct thread_pool *thread_pool = thread_pool_open(THREADS, THREADS);
 	int gate[2];
 
 	ck_assert_ptr_nonnull(thread_pool);
@@ -129,7 +129,7 @@ static void submit_own(void *argument)
 
 START_TEST(test_no_threads)
 {
-	struct thread_pool *thread_pool = thread_pool_open(0);
+	struct thread_pool *thread_pool = thread_pool_open(0, 0);
 
 	ck_assert_ptr_nonnull(thread_pool);
 	runner_start(&runner, any_kind());
@@ -162,7 +162,7 @@ static void submit_share(void *argument)
 /* Many jobs of two loops: each runs once, and completes on its own loop. */
 START_TEST(test_two_loops)
 {
-	struct thread_pool *thread_pool = thread_pool_open(THREADS);
+	struct thread_pool *thread_pool = thread_pool_open(THREADS, THREADS);
 	unsigned count = scaled(JOBS / 2);
 	struct share shares[2];
 	struct runner two[2];
@@ -201,7 +201,7 @@ static void *close_helpers(void *argument)
 /* Closing waits for running jobs and drops waiting ones. */
 START_TEST(test_close)
 {
-	struct closing closing = {.thread_pool = thread_pool_open(1)};
+	struct closing closing = {.thread_pool = thread_pool_open(1, 1)};
 	int gate[2];
 
 	ck_assert_ptr_nonnull(closing.thread_pool);
@@ -229,7 +229,7 @@ END_TEST
 START_TEST(test_idle)
 {
 	for (unsigned threads = 1; threads < 10; threads++) {
-		struct thread_pool *thread_pool = thread_pool_open(threads);
+		struct thread_pool *thread_pool = thread_pool_open(threads, threads);
 
 		ck_assert_ptr_nonnull(thread_pool);
 		thread_pool_close(thread_pool);
@@ -253,7 +253,7 @@ START_TEST(test_signals)
 	sigset_t own;
 
 	runner_start(&runner, any_kind());
-	thread_pool = thread_pool_open(1);
+	thread_pool = thread_pool_open(1, 1);
 	ck_assert_ptr_nonnull(thread_pool);
 	pthread_sigmask(SIG_SETMASK, NULL, &own);
 	ck_assert_int_eq(sigismember(&own, SIGTERM), 0);

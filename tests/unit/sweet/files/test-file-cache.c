@@ -335,6 +335,51 @@ START_TEST(test_waiters)
 }
 END_TEST
 
+static void leave(void *argument)
+{
+	file_cache_leave(&((struct asker *)argument)->waiter);
+}
+
+/* A file for which nobody waits any more is not read, and each waiter is told so. */
+START_TEST(test_left)
+{
+	struct asker askers[4], stays;
+	struct thread_pool_stat stat;
+	struct gate gate;
+
+	/* Without the cache of paths, each request looks up for itself. */
+	open_with(4 << 20, (struct file_cache_options){.max_unit = 1 << 20, .no_paths = _i}, 1);
+	put("file", 'w', 50000);
+	put("other", 'o', 50000);
+	gate_shut(&gate);
+	for (unsigned i = 0; i < 4; i++)
+		begin_asking(&askers[i], i % LOOPS, "/file");
+	begin_asking(&stays, 0, "/other");
+	for (unsigned i = 0; i < 4; i++) {
+		call(&runners[i % LOOPS], leave, &askers[i]);
+		settle(&runners[0]);
+		SEEN(askers[0].done == (_i || i == 3));
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		AWAIT(askers[i].done);
+		ck_assert_int_eq(askers[i].waiter.result.error, -ECANCELED);
+		ck_assert(!askers[i].elsewhere);
+	}
+	SEEN(!stays.done);
+	close(gate.ends[1]);
+	AWAIT(stays.done);
+	ck_assert_int_eq(stays.waiter.result.error, 0);
+	give_back(0, &stays);
+	thread_pool_stat(thread_pool, &stat);
+	ck_assert_uint_eq(stat.cancelled, _i ? 4 : 1);
+	ck_assert_uint_eq(inserts(), 1);
+	/* The next request gets the file. */
+	(void)check_file(1, "/file", 'w', 50000);
+	close(gate.ends[0]);
+	close_all();
+}
+END_TEST
+
 /* --- a cache that is too small ---------------------------------------------------------------- */
 
 #define FILES 12
@@ -468,6 +513,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_revalidate);
 	tcase_add_test(tcase, test_destroyed_unseen);
 	tcase_add_test(tcase, test_waiters);
+	tcase_add_loop_test(tcase, test_left, 0, 2);
 	tcase_add_test(tcase, test_eviction);
 	tcase_add_test(tcase, test_eviction_before_arrival);
 	tcase_add_test(tcase, test_no_memory);

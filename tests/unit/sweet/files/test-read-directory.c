@@ -67,7 +67,7 @@ static void check_listed(const char *path, bool hidden, unsigned max, const char
 	struct directory folder;
 	char got[1024] = "";
 
-	ck_assert_int_eq(directory_read(root, path, hidden, max, &folder), 0);
+	ck_assert_int_eq(directory_read(root, path, hidden, max, NULL, &folder), 0);
 	autoindex_sort(folder.entries, folder.count, order);
 	for (unsigned i = 0; i < folder.count; i++) {
 		strcat(got, folder.entries[i].folder ? "/" : "-");
@@ -102,7 +102,7 @@ START_TEST(test_entry)
 
 	put("root/sub/file", 1234567);
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("root/sub/file"), times, 0), 0);
-	ck_assert_int_eq(directory_read(root, "/sub/", false, 100, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 100, NULL, &folder), 0);
 	ck_assert_uint_eq(folder.count, 1);
 	ck_assert(!folder.more && !folder.entries[0].folder);
 	ck_assert_str_eq(folder.entries[0].name, "file");
@@ -126,7 +126,7 @@ START_TEST(test_links)
 	ck_assert_int_eq(symlink("none", at("root/sub/dangling")), 0);
 	ck_assert_int_eq(symlink("loop", at("root/sub/loop")), 0);
 	check_listed("/sub/", false, 100, has_openat2() ? "/folder -in " : "");
-	ck_assert_int_eq(directory_read(root, "/sub/", false, 100, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 100, NULL, &folder), 0);
 	for (unsigned i = 0; i < folder.count; i++)
 		if (!folder.entries[i].folder)
 			ck_assert_uint_eq(folder.entries[i].size, 777);
@@ -143,15 +143,15 @@ START_TEST(test_bound)
 		snprintf(name, sizeof(name), "root/sub/%02u", i);
 		put(name, i);
 	}
-	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, NULL, &folder), 0);
 	ck_assert(folder.count == 50 && !folder.more);
 	directory_clear(&folder);
-	ck_assert_int_eq(directory_read(root, "/sub/", false, 49, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 49, NULL, &folder), 0);
 	ck_assert(folder.count == 49 && folder.more);
 	directory_clear(&folder);
 	/* Names that are not listed do not count. */
 	put("root/sub/.hidden", 1);
-	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, NULL, &folder), 0);
 	ck_assert(folder.count == 50 && !folder.more);
 	directory_clear(&folder);
 }
@@ -167,12 +167,12 @@ START_TEST(test_failures)
 	put("root/file", 3);
 	ck_assert_int_eq(symlink("/etc", at("root/away")), 0);
 	ck_assert_int_eq(mkfifo(at("root/fifo"), 0644), 0);
-	ck_assert_int_eq(directory_read(root, "/none/", false, 9, &folder), -ENOENT);
-	ck_assert_int_eq(directory_read(root, "/file/", false, 9, &folder), -ENOTDIR);
-	ck_assert_int_eq(directory_read(root, "/fifo/", false, 9, &folder), -ENOTDIR);
+	ck_assert_int_eq(directory_read(root, "/none/", false, 9, NULL, &folder), -ENOENT);
+	ck_assert_int_eq(directory_read(root, "/file/", false, 9, NULL, &folder), -ENOTDIR);
+	ck_assert_int_eq(directory_read(root, "/fifo/", false, 9, NULL, &folder), -ENOTDIR);
 	if (has_openat2()) {
-		ck_assert_int_eq(directory_read(root, "/away/", false, 9, &folder), -EACCES);
-		ck_assert_int_eq(directory_read(root, "/../", false, 9, &folder), -EACCES);
+		ck_assert_int_eq(directory_read(root, "/away/", false, 9, NULL, &folder), -EACCES);
+		ck_assert_int_eq(directory_read(root, "/../", false, 9, NULL, &folder), -EACCES);
 		ck_assert_int_eq(docroot_look(root, "/away/passwd", &is_folder, &version), -EACCES);
 	}
 	ck_assert_int_eq(docroot_look(root, "/fifo", &is_folder, &version), -EACCES);

@@ -27,6 +27,7 @@
 #include <glib.h>
 #include <unistd.h>
 
+#include "event/client-limit.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
 
@@ -65,7 +66,7 @@ static void op_drop(struct spool_op *op)
 static void open_it(void *argument)
 {
 	(void)argument;
-	spool = spool_open(spools, runner.loop);
+	spool = spool_open(spools, runner.loop, client_address(NULL));
 }
 
 static void close_it(void *argument)
@@ -160,7 +161,7 @@ static void begin(unsigned threads)
 
 	for (unsigned i = 0; i < PATTERN; i++)
 		pattern[i] = (char)(i * 2654435761u >> 13);
-	thread_pool = thread_pool_open(threads);
+	thread_pool = thread_pool_open(threads, threads);
 	ck_assert_ptr_nonnull(thread_pool);
 	runner_start(&runner, any_kind());
 	spools = try_open(FOLDER, false, &why);
@@ -230,6 +231,49 @@ START_TEST(test_bytes)
 	ck_assert_uint_eq(stat_now().bytes, 0);
 	ck_assert_uint_eq(stat_now().written, PATTERN);
 	ck_assert_uint_eq(stat_now().refused, 0);
+	end();
+}
+END_TEST
+
+struct gate {
+	struct job job; /* must be first */
+	int ends[2];
+};
+
+static void gate_waits(struct job *job)
+{
+	char byte;
+
+	(void)!read(((struct gate *)job)->ends[0], &byte, 1);
+}
+
+static void gate_done(struct job *job)
+{
+	(void)job;
+}
+
+/* What helpers have not begun when the spool is closed is not written. */
+START_TEST(test_closed_before)
+{
+	struct gate gate = {.job = {.work = gate_waits, .done = gate_done}};
+	struct task *task = new_task(pattern, PATTERN, 1, 0);
+
+	begin(1);
+	ck_assert_int_eq(pipe2(gate.ends, O_CLOEXEC), 0);
+	gate.job.loop = runner.loop;
+	thread_pool_submit(thread_pool, &gate.job);
+	call(&runner, append_it, task);
+	ck_assert_int_eq(task->started, 0);
+	call(&runner, close_it, NULL);
+	AWAIT(task->dropped);
+	close(gate.ends[1]);
+	while (stat_now().files)
+		settle(&runner);
+	SEEN(!task->done && task->dropped == 1);
+	ck_assert_uint_eq(stat_now().written, 0);
+	ck_assert_uint_eq(stat_now().refused, 0);
+	free(task);
+	close(gate.ends[0]);
 	end();
 }
 END_TEST
@@ -486,6 +530,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_limit);
 	tcase_add_test(tcase, test_full);
 	tcase_add_test(tcase, test_close);
+	tcase_add_test(tcase, test_closed_before);
 	tcase_add_test(tcase, test_close_inside);
 	tcase_add_test(tcase, test_stop);
 	tcase_add_test(tcase, test_named);
