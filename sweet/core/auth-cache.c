@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth-cache.c - caches valid credentials for some time, as a keyed hash of user, password and line
- * of the file.  Any thread.
+ * auth-cache.c - caches valid credentials for some time after each use, as a keyed hash of user,
+ * password and line of the file: a check of the same three would have the same result.  Any thread.
  *
  * A table of sets with a fixed size, not a hash table of GLib: its memory is wiped at the end, and
  * the oldest entry of a set is overwritten.
@@ -43,9 +43,12 @@ bool auth_is_remembered(struct authenticator *authenticator, const char *hash,
 	digest(authenticator, hash, check, key);
 	set = authenticator->memories[key[0] % AUTH_SETS];
 	pthread_mutex_lock(&authenticator->lock);
-	for (unsigned i = 0; i < AUTH_WAYS; i++)
-		found |=
-			set[i].until_ns > now_ns && htpasswd_equal(set[i].digest, key, AUTH_DIGEST);
+	for (unsigned i = 0; i < AUTH_WAYS; i++) {
+		if (set[i].until_ns <= now_ns || !htpasswd_equal(set[i].digest, key, AUTH_DIGEST))
+			continue;
+		set[i].until_ns = now_ns + REMEMBER_NS;
+		found = true;
+	}
 	pthread_mutex_unlock(&authenticator->lock);
 	return found;
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "auth/htpasswd.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
+#include "event/thread-pool.h"
 #include "log/log.h"
 
 static bool same_version(const struct stat *a, const struct stat *b)
@@ -125,6 +127,42 @@ void auth_refresh(struct auth *auth)
 		auth->users = users;
 	}
 	pthread_mutex_unlock(&auth->lock);
+}
+
+static void refresh(struct job *job)
+{
+	auth_refresh((struct auth *)((char *)job - offsetof(struct auth, refresh)));
+}
+
+static void refreshed(struct job *job)
+{
+	struct auth *auth = (struct auth *)((char *)job - offsetof(struct auth, refresh));
+	struct authenticator *authenticator = auth->authenticator;
+
+	pthread_mutex_lock(&authenticator->lock);
+	g_queue_unlink(&authenticator->refreshes, &auth->refresh_link);
+	auth->refresh_link.data = NULL;
+	pthread_mutex_unlock(&authenticator->lock);
+	auth_release(auth);
+}
+
+void auth_refresh_beside(struct auth *auth, struct loop *loop)
+{
+	struct authenticator *authenticator = auth->authenticator;
+	bool first;
+
+	pthread_mutex_lock(&authenticator->lock);
+	first = !auth->refresh_link.data;
+	if (first) {
+		auth->refresh_link.data = auth_hold(auth);
+		g_queue_push_tail_link(&authenticator->refreshes, &auth->refresh_link);
+	}
+	pthread_mutex_unlock(&authenticator->lock);
+	if (!first)
+		return;
+	auth->refresh =
+		(struct job){.work = refresh, .done = refreshed, .loop = loop, .class = JOB_QUICK};
+	thread_pool_submit(authenticator->thread_pool, &auth->refresh);
 }
 
 bool auth_verify(struct auth *auth, const char *hash, const struct auth_check *check)

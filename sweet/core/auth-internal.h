@@ -17,10 +17,12 @@
 #include <glib.h>
 
 #include "event/client-limit.h"
+#include "event/thread-pool.h"
 
 struct auth_check;
+struct loop;
 
-#define AUTH_THREADS 2
+#define AUTH_THREADS 2	    /* that check passwords; one more looks at the files */
 #define AUTH_CHECKS_MAX 256 /* that are queued or have a thread */
 #define AUTH_SECOND_NS UINT64_C(1000000000)
 #define AUTH_SETS 128
@@ -49,6 +51,7 @@ struct authenticator {
 	struct auth_check *checks;
 	unsigned check_count, working; /* queued or with a thread; with a thread */
 	GQueue turns;		       /* of clients with queued checks */
+	GQueue refreshes; /* of files that are looked at beside; links: auth->refresh_link */
 	struct auth_client
 		*clients[AUTH_CHECKS_MAX]; /* those with checks first, then unused ones */
 	unsigned client_count;
@@ -62,7 +65,9 @@ struct auth {
 	struct authenticator *authenticator;
 	char *path;
 	_Atomic uint64_t looked_ns; /* when a caller last started to check the file */
-	pthread_mutex_t lock;	    /* of the fields that follow */
+	struct job refresh;	    /* its check beside the requests */
+	GList refresh_link;   /* in authenticator->refreshes, with a reference; data: NULL if not */
+	pthread_mutex_t lock; /* of the fields that follow */
 	struct htpasswd *users;
 	struct stat version;
 	char *wrong;   /* what is wrong with the file, as logged; or NULL */
@@ -75,6 +80,12 @@ struct auth {
 bool auth_open_threads(struct authenticator *authenticator);
 
 /* --- auth-file.c --- */
+
+/*
+ * Refreshes the file on a thread that checks no passwords, unless that is being done; nobody waits
+ * for it.
+ */
+void auth_refresh_beside(struct auth *auth, struct loop *loop);
 
 /* Returns the users, to be released with htpasswd_release(). */
 struct htpasswd *auth_hold_users(struct auth *auth);
@@ -120,6 +131,9 @@ void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_cl
 
 /* Returns the next check, which the caller submits to a thread; NULL: none, or no idle thread. */
 struct auth_check *auth_next_locked(struct authenticator *authenticator);
+
+/* Removes a queued check from the queue. */
+void auth_unqueue_locked(struct authenticator *authenticator, struct auth_check *check);
 
 /* Removes a check that is neither queued nor has a thread any more. */
 void auth_remove_check_locked(struct authenticator *authenticator, struct auth_check *check);

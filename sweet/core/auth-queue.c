@@ -3,6 +3,7 @@
  * auth-queue.c - the checks that wait for a thread: clients take turns, and share the queue fairly.
  * Everything runs under the authenticator's lock.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include <glib.h>
@@ -96,6 +97,7 @@ void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_cl
 			     struct auth_check *check)
 {
 	check->of = client;
+	check->queued = true;
 	check->later = NULL;
 	client->checks++;
 	authenticator->check_count++;
@@ -120,27 +122,29 @@ struct auth_check *auth_next_locked(struct authenticator *authenticator)
 	remove_turn_locked(authenticator, client);
 	if (client->first)
 		add_turn_locked(authenticator, client);
+	check->queued = false;
 	authenticator->working++;
 	return check;
 }
 
-/* Removes the last queued check of that client from the queue. */
-static struct auth_check *drop_last_locked(struct authenticator *authenticator,
-					   struct auth_client *client)
+void auth_unqueue_locked(struct authenticator *authenticator, struct auth_check *check)
 {
-	struct auth_check *check = client->last, *before = client->first;
+	struct auth_client *client = check->of;
+	struct auth_check *before = client->first;
 
 	if (before == check) {
-		client->first = NULL;
-		remove_turn_locked(authenticator, client);
+		client->first = check->later;
+		if (!client->first)
+			remove_turn_locked(authenticator, client);
 	} else {
 		while (before->later != check)
 			before = before->later;
-		before->later = NULL;
-		client->last = before;
+		before->later = check->later;
+		if (client->last == check)
+			client->last = before;
 	}
+	check->queued = false;
 	auth_remove_check_locked(authenticator, check);
-	return check;
 }
 
 /*
@@ -150,6 +154,7 @@ static struct auth_check *drop_last_locked(struct authenticator *authenticator,
 struct auth_check *auth_make_place_locked(struct authenticator *authenticator, unsigned checks)
 {
 	struct auth_client *most = NULL;
+	struct auth_check *victim;
 
 	for (unsigned i = 0; i < authenticator->client_count; i++) {
 		struct auth_client *client = authenticator->clients[i];
@@ -158,5 +163,8 @@ struct auth_check *auth_make_place_locked(struct authenticator *authenticator, u
 		    (!most || client->checks > most->checks))
 			most = client;
 	}
-	return most ? drop_last_locked(authenticator, most) : NULL;
+	victim = most ? most->last : NULL;
+	if (victim)
+		auth_unqueue_locked(authenticator, victim);
+	return victim;
 }

@@ -67,6 +67,8 @@ void authenticator_close(struct authenticator *authenticator)
 	if (!authenticator)
 		return;
 	thread_pool_close(authenticator->thread_pool);
+	while (authenticator->refreshes.length)
+		auth_release(g_queue_pop_head_link(&authenticator->refreshes)->data);
 	while (authenticator->checks) {
 		struct auth_check *check = authenticator->checks;
 
@@ -87,7 +89,7 @@ bool auth_open_threads(struct authenticator *authenticator)
 
 	pthread_mutex_lock(&authenticator->lock);
 	if (!authenticator->thread_pool)
-		authenticator->thread_pool = thread_pool_open(AUTH_THREADS, AUTH_THREADS);
+		authenticator->thread_pool = thread_pool_open(AUTH_THREADS + 1, AUTH_THREADS);
 	good = authenticator->thread_pool != NULL;
 	pthread_mutex_unlock(&authenticator->lock);
 	return good;
@@ -264,21 +266,19 @@ static enum auth_answer count(struct auth_check *check, const struct sockaddr *c
 
 /* Queues the check; the result may arrive as soon as that is done. */
 static enum auth_answer submit(struct auth_check *check, const struct sockaddr *client,
-			       bool remembered, uint64_t now)
+			       uint64_t now)
 {
 	struct authenticator *authenticator = check->auth->authenticator;
-	struct auth_check *same = NULL, *victim = NULL, *followers = NULL, *next = NULL;
+	struct auth_check *same, *victim = NULL, *followers = NULL, *next = NULL;
 	enum auth_answer answer = AUTH_LATER;
 
 	pthread_mutex_lock(&authenticator->lock);
-	if (!remembered)
-		same = auth_find_same_locked(authenticator, check);
+	same = auth_find_same_locked(authenticator, check);
 	if (same) {
 		check->later = same->followers;
 		same->followers = check;
 	} else {
-		if (!remembered)
-			answer = count(check, client, now);
+		answer = count(check, client, now);
 		if (answer == AUTH_LATER)
 			answer = enter_locked(authenticator, check, &victim);
 		if (answer == AUTH_LATER)
@@ -318,24 +318,26 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 {
 	uint64_t now = clock_monotonic_ns();
 	enum auth_answer answer;
-	bool remembered;
 
 	check->user[0] = '\0';
 	check->wait_s = 0;
-	check->taken = false;
+	check->taken = check->refresh = check->queued = false;
 	check->answer = AUTH_NO;
 	if (!read_field(field, check))
 		return AUTH_NO;
-	remembered = is_remembered(auth, check, now);
-	check->refresh = remembered && auth_is_due(auth, now);
-	if (remembered && !check->refresh)
+	if (is_remembered(auth, check, now)) {
+		if (auth_is_due(auth, now))
+			auth_refresh_beside(auth, check->loop);
 		return answer_now(check, AUTH_YES);
+	}
 	check->auth = auth_hold(auth);
 	check->of = NULL;
 	check->followers = NULL;
 	check->client = client_address(client);
-	check->job = (struct job){.work = work, .done = done, .loop = check->loop};
-	answer = submit(check, client, remembered, now);
+	/* Clients take turns before they get here. */
+	check->job =
+		(struct job){.work = work, .done = done, .loop = check->loop, .class = JOB_SLOW};
+	answer = submit(check, client, now);
 	if (answer == AUTH_LATER)
 		return AUTH_LATER;
 	if (answer == AUTH_BUSY && check->refresh)
@@ -345,6 +347,23 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 				       &check->client);
 	auth_release(auth);
 	return answer_now(check, answer);
+}
+
+void auth_leave(struct auth_check *check)
+{
+	struct authenticator *authenticator = check->auth->authenticator;
+	bool removed;
+
+	pthread_mutex_lock(&authenticator->lock);
+	/* Its followers still need the result, and a follower costs nothing. */
+	removed = check->queued && !check->followers;
+	if (removed) {
+		auth_unqueue_locked(authenticator, check);
+		check->answer = AUTH_BUSY;
+	}
+	pthread_mutex_unlock(&authenticator->lock);
+	if (removed)
+		drop(check, NULL);
 }
 
 size_t auth_challenge(const char *realm, char *out, size_t out_size)

@@ -13,7 +13,9 @@
  * with many parts is requested many times before the first answer.
  *
  * With a check, at most once a second, the server looks whether the file has changed.  If the file
- * cannot be read or has an invalid line, this is logged and the previous users stay.
+ * cannot be read or has an invalid line, this is logged and the previous users stay.  A client with
+ * remembered credentials waits neither for the checks of others nor for the file: the look at the
+ * file is done beside, and what it finds counts for the next request.
  */
 #ifndef SWEET_AUTH_H
 #define SWEET_AUTH_H
@@ -59,7 +61,7 @@ struct auth_check {
 	struct auth_check *followers; /* with the same credentials: they get the same answer */
 	struct auth_client *of;
 	struct client_address client;
-	bool refresh, taken;
+	bool refresh, taken, queued;
 	char password[AUTH_PASSWORD_MAX + 1];
 };
 
@@ -86,6 +88,9 @@ void auth_release(struct auth *auth);
  */
 enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 			  const struct sockaddr *client, struct slice field);
+
+/* The client of a check without a result has left: the check is not begun any more. */
+void auth_leave(struct auth_check *check);
 
 /*
  * Writes the field that requests credentials, "WWW-Authenticate: ...\r\n", without a NUL.  Returns

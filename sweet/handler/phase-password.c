@@ -71,12 +71,22 @@ static void answered(struct auth_check *check)
 	struct wait *wait = (struct wait *)check;
 	struct transaction *transaction = wait->transaction;
 
+	transaction->gone = NULL;
 	/* If the client has disconnected, its address and other data are no longer valid. */
 	if (transaction->connection)
 		transaction->owner->resume(transaction, go_on, wait);
 	else
 		transaction->done(transaction);
 	free(wait);
+}
+
+/* No responder has the scratch memory yet. */
+static void gone(struct transaction *transaction)
+{
+	struct wait *wait;
+
+	memcpy(&wait, transaction->scratch, sizeof(struct wait *));
+	auth_leave(&wait->check);
 }
 
 static enum phase authenticate(struct transaction *transaction)
@@ -98,8 +108,11 @@ static enum phase authenticate(struct transaction *transaction)
 	wait->check.loop = transaction->thread->loop;
 	wait->check.answered = answered;
 	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
-	    AUTH_LATER)
+	    AUTH_LATER) {
+		memcpy(transaction->scratch, &wait, sizeof(struct wait *));
+		transaction->gone = gone;
 		return PHASE_LATER;
+	}
 	phase = conclude(transaction, &wait->check);
 	free(wait);
 	return phase;

@@ -297,6 +297,30 @@ def test_guessing(top):
         assert ask(server.port, "/closed/a.txt", source="127.0.0.9").status == 401
 
 
+def test_guessing_from_many_addresses(start, top):
+    """Remembered users are not delayed; a check that is not made is answered as such, not as a
+    wrong password."""
+    add_slow(top)
+    with open(top / "users", "a") as users:
+        users.write("\nanna:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\n")
+    server = start(top / "root", "--config", top / "sweet.conf")
+    assert ask(server.port, "/closed/a.txt", basic("anna")).status == 200
+    with contextlib.ExitStack() as stack:
+        sources = [f"127.0.{i // 200 + 1}.{i % 200 + 1}" for i in range(300)]
+        clients = [stack.enter_context(Client(server.port, source=source)) for source in sources]
+        for i, client in enumerate(clients):
+            client.send(request("/closed/a.txt", fields=basic("slow", f"guess{i}")))
+        assert ask(server.port, "/closed/a.txt", basic("anna")).status == 200
+        # The first answer of a queue, not its last one.
+        assert server.status()["responses"]["4xx"] < len(clients)
+        answer = ask(server.port, "/closed/a.txt", basic("slow"), source="127.0.9.1")
+        # As many clients as checks may wait: then none of them is dropped for this one.
+        assert answer.status == 200 or (answer.status, answer["Retry-After"]) == (503, "1")
+        for client in clients:
+            answer = client.response()
+            assert answer.status == 401 or (answer.status, answer["Retry-After"]) == (503, "1")
+
+
 def test_curl(top):
     with servers.running("epoll", top / "root", "--config", top / "sweet.conf") as server:
         def curl(*options):

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -330,6 +331,116 @@ START_TEST(test_many_users)
 }
 END_TEST
 
+/* Others guess, and a file cannot be read: who is remembered is answered at once, each time. */
+START_TEST(test_remembered_while_busy)
+{
+	static const unsigned guesses = 200;
+	struct auth *auth = open_file("bert:" SHA "\n"), *other;
+	char plain[32], *why;
+	unsigned pending = 0;
+	int fd;
+
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+	other = auth_open(authenticator, path, &why);
+	ck_assert_ptr_nonnull(other);
+	ck_assert_int_eq(answer(other, "bert:geheim"), AUTH_YES);
+	plug();
+	for (unsigned i = 0; i < guesses; i++) {
+		set_client(&asks[i], false, i, 0);
+		snprintf(plain, sizeof(plain), "anna:%u", i);
+		pending += put_plain(auth, &asks[i], plain) == AUTH_LATER;
+	}
+	ck_assert_uint_eq(pending, guesses);
+	/* Meanwhile its file is due, and opening it waits for a writer. */
+	unlink(path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	for (unsigned i = 0; i < 60; i++) {
+		ck_assert_int_eq(put_plain(auth, &asks[CHECKS], "bert:geheim"), AUTH_YES);
+		ck_assert_int_eq(put_plain(other, &asks[CHECKS], "bert:geheim"), AUTH_YES);
+		poll(NULL, 0, 20);
+	}
+	ck_assert_uint_eq(all_answers(), 0);
+	/* The look at the file is pending; what it finds counts. */
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert(g_file_set_contents(path, "carl:" SHA "\n", -1, NULL));
+	ck_assert_int_gt(write(fd, "carl:" SHA "\n", strlen("carl:" SHA "\n")), 0);
+	close(fd);
+	while (put_plain(auth, &asks[CHECKS], "bert:geheim") == AUTH_YES &&
+	       put_plain(other, &asks[CHECKS], "bert:geheim") == AUTH_YES)
+		poll(NULL, 0, 1);
+	release_plugs(0);
+	AWAIT(all_answers() >= guesses);
+	auth_release(other);
+	auth_release(auth);
+}
+END_TEST
+
+static void leave(void *argument)
+{
+	auth_leave(&((struct ask *)argument)->check);
+}
+
+/* Checks of clients that have left are not begun, and are no failures. */
+START_TEST(test_left)
+{
+	struct auth *auth = open_file("anna:" SHA "\n");
+	struct ask *honest = &asks[CHECKS];
+	char plain[32];
+
+	plug();
+	for (unsigned i = 0; i < SAME; i++) {
+		set_client(&asks[i], false, i % 2, i);
+		snprintf(plain, sizeof(plain), "anna:%u", i / 4);
+		/* Half of them are the same as another one. */
+		(void)put_plain(auth, &asks[i], plain);
+	}
+	set_client(honest, false, 200, 1);
+	ck_assert_int_eq(put(auth, honest, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
+	/* From the last on, the followers first. */
+	for (unsigned i = SAME; i-- > 0;)
+		if (asks[i].answer == AUTH_LATER)
+			call(&runner, leave, &asks[i]);
+	settle(&runner);
+	SEEN(all_answers() == 0);
+	release_plugs(0);
+	AWAIT(honest->answered == 1);
+	ck_assert_int_eq(honest->check.answer, AUTH_YES);
+	for (unsigned i = 0; i < SAME; i++)
+		if (asks[i].answer == AUTH_LATER)
+			AWAIT(asks[i].answered == 1);
+	auth_release(auth);
+}
+END_TEST
+
+/* Who sends many different ones and leaves has no failures, and the queue is empty. */
+START_TEST(test_left_alone)
+{
+	struct auth *auth = open_file("anna:" SHA "\n");
+	char plain[32];
+
+	plug();
+	for (unsigned round = 0; round < 5; round++) {
+		for (unsigned i = 0; i < 10; i++) {
+			snprintf(plain, sizeof(plain), "anna:%u", round * 10 + i);
+			ck_assert_int_eq(put_plain(auth, &asks[i], plain), AUTH_LATER);
+		}
+		/* In the middle, at the end, at the beginning. */
+		for (unsigned i = 0; i < 10; i++)
+			call(&runner, leave, &asks[(i * 7 + 5) % 10]);
+		for (unsigned i = 0; i < 10; i++) {
+			AWAIT(asks[i].answered == 1);
+			ck_assert_int_eq(asks[i].check.answer, AUTH_BUSY);
+		}
+	}
+	release_plugs(0);
+	ck_assert_int_eq(answer(auth, "anna:falsch"), AUTH_NO);
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	auth_release(auth);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -342,6 +453,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_same_dropped);
 	tcase_add_test(tcase, test_same_at_close);
 	tcase_add_test(tcase, test_many_users);
+	tcase_add_test(tcase, test_remembered_while_busy);
+	tcase_add_test(tcase, test_left);
+	tcase_add_test(tcase, test_left_alone);
 }
 
 RUN_SUITE("auth-clients", fill)

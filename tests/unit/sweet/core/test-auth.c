@@ -8,12 +8,14 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "auth/htpasswd.h"
+#include "core/auth-internal.h"
 #include "core/auth.h"
 
 #include "auth-fixture.h"
@@ -105,7 +107,7 @@ START_TEST(test_answers)
 }
 END_TEST
 
-/* A right password is remembered and needs no thread, except for the check of the file. */
+/* A right password is remembered and needs no thread. */
 START_TEST(test_remembered)
 {
 	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
@@ -118,8 +120,7 @@ START_TEST(test_remembered)
 		ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
 		here += asks[0].answer == AUTH_YES;
 	}
-	/* One in each second, and for slow machines. */
-	ck_assert_uint_ge(here, all - all / 4);
+	ck_assert_uint_eq(here, all);
 	/* For this user only, although the hashes are equal. */
 	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
 	ck_assert_int_eq(asks[0].answer, AUTH_LATER);
@@ -132,8 +133,27 @@ START_TEST(test_remembered)
 		ck_assert_int_eq(answer(other, "anna:geheim"), AUTH_YES);
 		here += asks[0].answer == AUTH_YES;
 	}
-	ck_assert_uint_ge(here, 50);
+	ck_assert_uint_eq(here, 100);
 	auth_release(other);
+	auth_release(auth);
+}
+END_TEST
+
+/* For five minutes after each use, so that nobody is checked again while others guess. */
+START_TEST(test_used_again)
+{
+	static const uint64_t minute = 60 * AUTH_SECOND_NS;
+	struct auth *auth = open_file("anna:" SHA "\n");
+	struct auth_check *check = &asks[0].check;
+
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	strcpy(check->user, "anna");
+	strcpy(check->password, "geheim");
+	auth_remember(authenticator, SHA, check, minute);
+	for (unsigned i = 1; i < 100; i += 4)
+		ck_assert(auth_is_remembered(authenticator, SHA, check, i * minute));
+	ck_assert(!auth_is_remembered(authenticator, SHA, check, 103 * minute));
+	ck_assert(!auth_is_remembered(authenticator, SHA, check, 103 * minute));
 	auth_release(auth);
 }
 END_TEST
@@ -240,6 +260,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_fields);
 	tcase_add_test(tcase, test_answers);
 	tcase_add_test(tcase, test_remembered);
+	tcase_add_test(tcase, test_used_again);
 	tcase_add_test(tcase, test_changes);
 	tcase_add_test(tcase, test_open_errors);
 	tcase_add_test(tcase, test_unknown_form);
