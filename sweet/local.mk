@@ -118,6 +118,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/auth-internal.h sweet/core/auth-file.c sweet/core/auth-cache.c \
 	sweet/core/auth-queue.c \
 	sweet/log/log.c sweet/log/log.h \
+	sweet/log/log-output.c sweet/log/log-output.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/logs.c sweet/core/logs.h \
 	sweet/core/log-set.c sweet/core/log-set.h \

@@ -1189,6 +1189,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_log.py \
 	tests/system/operate/test_log_files.py \
 	tests/system/operate/test_log_templates.py \
+	tests/system/operate/test_log_unread.py \
 	tests/system/operate/test_request_id.py \
 	tests/system/operate/test_timing.py \
 	tests/system/protocol/test_rate.py \

@@ -15,6 +15,7 @@
 #include "core/access-log.h"
 #include "log/access-line.h"
 #include "log/log-format.h"
+#include "log/log-output.h"
 #include "log/log.h"
 #include "log/template-line.h"
 
@@ -23,61 +24,81 @@ int access_log_open(const char *where, int *fd)
 	*fd = -1;
 	if (!where || strcmp(where, "off") == 0)
 		return 0;
-	*fd = strcmp(where, "-") == 0
-		      ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-		      : open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
-	return *fd < 0 ? -errno : 0;
+	*fd = strcmp(where, "-") == 0 ? log_output_standard(STDOUT_FILENO) : log_output_open(where);
+	return *fd < 0 ? *fd : 0;
 }
 
 /* --- writing ------------------------------------------------------------------------ */
 
-/* Returns 0 or -errno, and how much was written. */
-static int write_all(int fd, const char *data, size_t length, size_t *done)
+/* Lost lines must not stop the server: they are counted, and this is logged once. */
+static void lose(struct access_log *log, unsigned lines, int error)
 {
-	*done = 0;
-	while (*done < length) {
-		ssize_t written = write(fd, data + *done, length - *done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		*done += (size_t)written;
-	}
-	return 0;
-}
-
-/* A full disk must not stop the server: lines are lost, and this is logged once. */
-static void log_failure(struct access_log *log, int error)
-{
-	if (error && !log->failing)
+	log->lost += lines;
+	log_output_lose(lines);
+	if (lines && !log->failing)
 		log_error("cannot write the access log: %s; its lines are lost until that ends",
-			  strerror(-error));
-	else if (!error && log->failing)
-		log_notice("the access log can be written again");
-	log->failing = error != 0;
+			  error == -EAGAIN ? "nobody reads it" : strerror(-error));
+	log->failing |= lines > 0;
 }
 
-void access_log_flush(struct access_log *log)
+static void log_success(struct access_log *log)
+{
+	if (log->failing)
+		log_notice("the access log can be written again; %u lines are lost", log->lost);
+	log->failing = false;
+	log->lost = 0;
+}
+
+static unsigned count_lines(const char *data, size_t length)
+{
+	const char *end = data + length;
+	unsigned lines = 0;
+
+	for (; (data = memchr(data, '\n', (size_t)(end - data))); data++)
+		lines++;
+	return lines;
+}
+
+/* Returns 0 or -errno; then the rest is still there. */
+static int flush(struct access_log *log)
 {
 	size_t done = 0;
 	int error = 0;
 
 	timer_stop(&log->timer);
 	if (!log->used)
-		return;
+		return 0;
 	log->written_ms = loop_now_ms(log->loop);
 	/* End a line that was cut when the disk was full, so that the next one is valid. */
 	if (log->torn) {
-		error = write_all(log->fd, "\n", 1, &done);
+		error = log_output_write(&log->output, "\n", 1, &done);
 		log->torn = error != 0;
+		done = 0;
 	}
 	if (!error) {
-		error = write_all(log->fd, log->buffer, log->used, &done);
-		log->torn = done > 0 && log->buffer[done - 1] != '\n';
+		error = log_output_write(&log->output, log->buffer, log->used, &done);
+		log->torn = error != -EAGAIN && done > 0 && log->buffer[done - 1] != '\n';
 	}
+	log->used -= done;
+	memmove(log->buffer, log->buffer + done, log->used);
+	if (!error)
+		log_success(log);
+	return error;
+}
+
+/* Drops what could not be written. */
+static void drop(struct access_log *log, int error)
+{
+	lose(log, count_lines(log->buffer, log->used), error);
 	log->used = 0;
-	log_failure(log, error);
+}
+
+void access_log_flush(struct access_log *log)
+{
+	int error = flush(log);
+
+	if (error && error != -EAGAIN)
+		drop(log, error);
 }
 
 static void expired(struct timer *timer)
@@ -110,7 +131,7 @@ void access_log_put(struct access_log *log, const struct access_line *line)
 	bool template;
 	size_t most;
 
-	if (log->fd < 0)
+	if (log->output.fd < 0)
 		return;
 	if (!access_clock_good(&log->clock, now)) {
 		struct timespec real;
@@ -122,6 +143,10 @@ void access_log_put(struct access_log *log, const struct access_line *line)
 	most = template ? template_line_most(log->format, line) : access_line_most(line);
 	if (most > sizeof(log->buffer) - log->used)
 		access_log_flush(log);
+	if (most > sizeof(log->buffer) - log->used) {
+		lose(log, 1, -EAGAIN);
+		return;
+	}
 	to = log->buffer + log->used;
 	end = template ? template_line_write(to, log->format, line, &log->clock, now)
 		       : access_line_write(to, log->format->kind, line, &log->clock, now);
@@ -131,15 +156,23 @@ void access_log_put(struct access_log *log, const struct access_line *line)
 void access_log_use(struct access_log *log, int fd, const struct log_format *format)
 {
 	access_log_flush(log);
-	log->fd = fd;
+	if (fd < 0)
+		drop(log, -EAGAIN);
+	log->output = log_output_of(fd);
 	log->format = format;
-	log->torn = log->failing = false;
+	log->torn = false;
+}
+
+void access_log_end(struct access_log *log)
+{
+	access_log_flush(log);
+	drop(log, -EAGAIN);
 }
 
 void access_log_start(struct access_log *log, struct loop *loop, int fd,
 		      const struct log_format *format)
 {
-	log->fd = fd;
+	log->output = log_output_of(fd);
 	log->format = format;
 	log->loop = loop;
 	log->hook.before_sleep = before_sleep;

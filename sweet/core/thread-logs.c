@@ -99,7 +99,7 @@ void thread_logs_stop(struct thread_logs *logs)
 		return;
 	for (unsigned i = 0; i < logs->count; i++)
 		if (logs->all[i])
-			access_log_flush(logs->all[i]);
+			access_log_end(logs->all[i]);
 	take(logs);
 	for (unsigned i = 0; i < logs->count; i++)
 		free(logs->all[i]);

@@ -62,6 +62,7 @@ struct status_data {
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct file_cache_stat files;
 	struct thread_pool_stat jobs;
+	uint64_t log_lost; /* lines */
 	struct compressor_stat compress;
 	uint64_t encoders, encoded, encoders_refused; /* of responses that are being sent */
 	struct span_export_stat spans;

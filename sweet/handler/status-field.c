@@ -76,6 +76,10 @@ const struct status_field status_fields[] = {
 	 "Files looked up or read, by thread.", false, AT(files.by_loops)},
 	{"files", "by_helpers", "file_loads_total", "thread=\"helper\"", NULL, false,
 	 AT(files.by_helpers)},
+	/* --- logs --- */
+	{"logs", "lost", "log_lines_lost_total", NULL,
+	 "Lines of logs that could not be written, because nobody read them or the disk was full.",
+	 false, AT(log_lost)},
 	/* --- jobs of the helper threads --- */
 	{"jobs", "quick_waiting", "jobs_waiting", "class=\"quick\"",
 	 "Jobs that wait for a helper thread, by class.", true, AT(jobs.waiting[JOB_QUICK])},

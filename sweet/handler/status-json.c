@@ -232,6 +232,7 @@ GString *status_json(const struct status_data *data)
 	add_group(&json, data, "loops");
 	add_latency(&json, &data->latency);
 	add_files(&json, data);
+	add_group(&json, data, "logs");
 	add_group(&json, data, "jobs");
 	add_group(&json, data, "caches");
 	add_group(&json, data, "answers");

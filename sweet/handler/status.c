@@ -41,6 +41,7 @@
 #include "handler/status-page.h"
 #include "handler/status.h"
 #include "http/request.h"
+#include "log/log-output.h"
 #include "log/span-export.h"
 #include "respcache/respcache.h"
 
@@ -247,6 +248,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->content_cache = config->content_cache;
 	site_stat(config, &data->files);
 	thread_pool_stat(server->thread_pool, &data->jobs);
+	data->log_lost = log_output_lost();
 	add_gateway(data, server, config);
 	add_cache(data, server->cache);
 	data->held = load(&server->held);

@@ -5,6 +5,9 @@
  * The process has one error log.  It is standard error until log_open() changes it.
  * Any thread may write.  Messages may contain untrusted text: characters that could
  * end the line or move the cursor are escaped.
+ *
+ * Nothing waits for the reader of the log.  Messages that cannot be written are lost, counted
+ * (log-output.h), and reported before the next one.
  */
 #ifndef SWEET_LOG_H
 #define SWEET_LOG_H

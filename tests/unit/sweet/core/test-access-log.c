@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #include "event/loop.h"
 #include "log/access-line.h"
 #include "log/log-format.h"
+#include "log/log-output.h"
 
 #include "loop-fixture.h"
 #include "suite.h"
@@ -208,7 +210,7 @@ START_TEST(test_full_disk)
 	ck_assert_uint_eq(record.used, 0);
 	ck_assert_uint_eq(lines_of(errors), 1);
 	ck_assert_ptr_nonnull(strstr(text, "sweet: cannot write the access log: No space left"));
-	record.fd = fd;
+	record.output = log_output_of(fd);
 	put(1);
 	put(2);
 	access_log_flush(&record);
@@ -218,6 +220,77 @@ START_TEST(test_full_disk)
 	close_still();
 	close(full);
 	close(fd);
+}
+END_TEST
+
+/* Reads what is in a pipe now. */
+static unsigned drain(int fd)
+{
+	unsigned lines = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text, sizeof(text) - 1)) > 0)
+		for (ssize_t i = 0; i < got; i++)
+			lines += text[i] == '\n';
+	return lines;
+}
+
+/* The reader of a FIFO stops: lines wait in the FIFO, then in memory, then they are counted. */
+START_TEST(test_stopped_reader)
+{
+	char directory[64], path[100];
+	unsigned lines = 0, all = 5000;
+	uint64_t lost = log_output_lost();
+	int fd, file = memory(), reader;
+
+	catch_errors();
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/access.log", directory);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	/* Nobody has opened its other end yet. */
+	ck_assert_int_eq(access_log_open(path, &fd), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ck_assert_int_ge(reader, 0);
+	open_still(fd);
+	for (unsigned i = 0; i < all; i++)
+		put(i);
+	access_log_flush(&record);
+	lost = log_output_lost() - lost;
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_eq(lines_of(errors), 1);
+	ck_assert_ptr_nonnull(strstr(text, "cannot write the access log: nobody reads it"));
+	/* The reader continues, and gets whole lines. */
+	for (unsigned i = 0; i < 10; i++) {
+		lines += drain(reader);
+		access_log_flush(&record);
+	}
+	ck_assert_uint_eq(lines + lost, all);
+	ck_assert_uint_eq(lines_of(errors), 2);
+	snprintf(path, sizeof(path), "again; %u lines are lost", (unsigned)lost);
+	ck_assert_ptr_nonnull(strstr(text, path));
+	snprintf(path, sizeof(path), "%s/access.log", directory);
+	/* It stops again, and the log is another file: what waits in memory goes there. */
+	for (unsigned i = 0; i < all; i++)
+		put(i);
+	ck_assert_uint_gt(record.used, 0);
+	access_log_use(&record, file, formats[ACCESS_SHORT]);
+	access_log_flush(&record);
+	ck_assert_uint_eq(record.used, 0);
+	ck_assert_uint_gt(lines_of(file), 100);
+	/* With nothing else to do but end, it does not wait either. */
+	access_log_use(&record, fd, formats[ACCESS_SHORT]);
+	for (unsigned i = 0; i < 200; i++)
+		put(i);
+	lost = log_output_lost();
+	access_log_end(&record);
+	ck_assert_uint_eq(record.used, 0);
+	ck_assert_uint_gt(log_output_lost(), lost);
+	close_still();
+	close(fd);
+	close(reader);
+	close(file);
+	unlink(path);
+	rmdir(directory);
 }
 END_TEST
 
@@ -423,6 +496,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_long_lines);
 	tcase_add_test(tcase, test_off);
 	tcase_add_test(tcase, test_full_disk);
+	tcase_add_test(tcase, test_stopped_reader);
 	tcase_add_test(tcase, test_torn_line);
 	tcase_add_test(tcase, test_open);
 	tcase_add_loop_test(tcase, test_time, 0, KINDS);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/log-output.h"
 #include "log/log.h"
 
 #include "suite.h"
@@ -213,7 +215,87 @@ START_TEST(test_full_disk)
 	log_close();
 	ck_assert_uint_eq(open_descriptors(), open_before);
 	log_error("not lost");
-	ck_assert_str_eq(content(record), "sweet: not lost\n");
+	ck_assert_str_eq(
+		content(record),
+		"sweet: messages that were lost before the next one: 1\nsweet: not lost\n");
+}
+END_TEST
+
+/* Reads what is in a pipe now; returns its number of lines, the last one in text. */
+static unsigned drain(int fd)
+{
+	unsigned lines = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text, sizeof(text) - 1)) > 0)
+		for (ssize_t i = 0; i < got; i++)
+			lines += text[i] == '\n';
+	return lines;
+}
+
+static void flood(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		log_error("message %u of a flood that is longer than what a pipe has room for", i);
+}
+
+#define FLOOD 5000u
+
+/* A flood for a reader that has stopped, which returns: what is lost is counted. */
+static void check_stopped(int reader)
+{
+	uint64_t lost = log_output_lost();
+	unsigned lines;
+
+	flood(FLOOD);
+	lost = log_output_lost() - lost;
+	ck_assert_uint_gt(lost, 0);
+	lines = drain(reader);
+	ck_assert_uint_gt(lines, 100);
+	ck_assert_uint_eq(lines + lost, FLOOD);
+	log_error("after it");
+	ck_assert_uint_eq(drain(reader), 2);
+	snprintf(moved, sizeof(moved), "lost before the next one: %u\n", (unsigned)lost);
+	ck_assert_ptr_nonnull(strstr(text, moved));
+	log_error("the last one");
+	ck_assert_uint_eq(drain(reader), 1);
+}
+
+/* Nobody waits for the reader of standard error, whose flags others share. */
+START_TEST(test_standard_error)
+{
+	int ends[2];
+
+	if (_i)
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	else
+		ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	check_stopped(ends[0]);
+	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+/* Nor for that of a FIFO, not even when it is opened again, nor if there is none. */
+START_TEST(test_fifo)
+{
+	int reader;
+
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(log_open(path), 0);
+	log_settled();
+	log_error("before there is a reader");
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ck_assert_int_ge(reader, 0);
+	ck_assert_uint_eq(drain(reader), 1);
+	check_stopped(reader);
+	flood(FLOOD);
+	ck_assert_int_eq(log_open(path), 0);
+	ck_assert_uint_gt(drain(reader), 100);
+	close(reader);
 }
 END_TEST
 
@@ -315,6 +397,29 @@ START_TEST(test_syslog)
 }
 END_TEST
 
+/* A daemon of syslog or of the journal that has stopped. */
+START_TEST(test_stopped_daemon)
+{
+	uint64_t lost = log_output_lost();
+	int fd;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/dev", "tmpfs", 0, NULL) < 0)
+		return; /* not permitted here */
+	fd = listen_at("/dev/log");
+	ck_assert_int_eq(log_open("syslog"), 0);
+	log_settled();
+	flood(FLOOD);
+	ck_assert_uint_gt(log_output_lost() - lost, 0);
+	while (recv(fd, text, sizeof(text), 0) > 0)
+		continue;
+	log_error("after it");
+	ck_assert_ptr_nonnull(strstr(datagram(fd), "lost before the next one: "));
+	ck_assert_ptr_nonnull(strstr(datagram(fd), "after it"));
+	close(fd);
+}
+END_TEST
+
 #define WRITERS 3
 
 static void *write_many(void *argument)
@@ -380,9 +485,12 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_long);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_full_disk);
+	tcase_add_loop_test(tcase, test_standard_error, 0, 2);
+	tcase_add_test(tcase, test_fifo);
 	tcase_add_test(tcase, test_journal);
 	tcase_add_test(tcase, test_journal_name);
 	tcase_add_test(tcase, test_syslog);
+	tcase_add_test(tcase, test_stopped_daemon);
 	tcase_add_test(tcase, test_threads);
 }
 
