@@ -161,7 +161,7 @@ static void kill_run(struct timer *timer)
 
 void cgi_run_end(struct cgi_run *run)
 {
-	if (run->over || run->ending)
+	if (run->gone || run->ending)
 		return;
 	run->ending = true;
 	spawner_signal(&run->start, SIGTERM);
@@ -235,13 +235,14 @@ static void runs_too_long(struct timer *timer)
 void cgi_run_release(struct cgi_run *run, unsigned ms)
 {
 	run->user = NULL;
+	run->awaited = false;
 	close_watched(run, &run->out_fd);
 	/* The program may read what was queued already; nothing more will follow. */
 	if (run->input.queue.more)
 		cgi_input_close(&run->input);
 	if (!run->ending)
 		timer_stop(&run->timer);
-	if (!run->over && !run->ending)
+	if (!run->gone && !run->ending)
 		loop_timer_start(run->loop, &run->timer, ms, runs_too_long);
 	cgi_run_settle(run);
 }
@@ -260,9 +261,26 @@ void cgi_run_free(struct cgi_run *run)
 	free(run);
 }
 
+/* Whether a process that has left the group may still write a part of the response. */
+static bool is_written(const struct cgi_run *run)
+{
+	struct pollfd state = {.fd = run->out_fd};
+
+	return run->user && run->out_fd >= 0 && poll(&state, 1, 0) == 0;
+}
+
+static void check_over(struct cgi_run *run)
+{
+	if (!run->gone || run->counted || is_written(run))
+		return;
+	run->counted = true;
+	run->owner->over(run);
+}
+
 void cgi_run_settle(struct cgi_run *run)
 {
-	if (!run->over || run->user || run->reading)
+	check_over(run);
+	if (!run->gone || run->user || run->reading)
 		return;
 	/* Read its last output before the pipe's other writers, if any, write more. */
 	read_errors(run);
@@ -270,16 +288,16 @@ void cgi_run_settle(struct cgi_run *run)
 	cgi_run_free(run);
 }
 
-static void report_over(struct cgi_run *run)
+static void gone(struct start *start)
 {
-	run->over = true;
+	struct cgi_run *run = (struct cgi_run *)start;
+
+	run->over = run->gone = true;
+	/* The timer of cgi_run_expect() continues: the output may still be open. */
+	if (run->ending || !run->user)
+		timer_stop(&run->timer);
 	run->ending = false;
-	timer_stop(&run->timer);
-	run->owner->over(run);
-	if (run->awaited && run->user)
-		settled(run);
-	else
-		cgi_run_settle(run);
+	cgi_run_settle(run);
 }
 
 static void ended(struct start *start, int status)
@@ -294,7 +312,13 @@ static void ended(struct start *start, int status)
 	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
 		log_info("%s: ended with status %d", cgi_run_name(run, name, sizeof(name)),
 			 WEXITSTATUS(status));
-	report_over(run);
+	run->over = true;
+	if (!run->awaited)
+		return;
+	/* Otherwise it measures the time until SIGKILL. */
+	if (!run->ending)
+		timer_stop(&run->timer);
+	settled(run);
 }
 
 /* --- the start --------------------------------------------------------------------------- */
@@ -304,8 +328,10 @@ static void output_readable(struct loop_watch *watch)
 	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, out));
 
 	/* Output may arrive before the report of its start. */
-	if (run->started)
-		run->owner->readable(run);
+	if (!run->started)
+		return;
+	check_over(run);
+	run->owner->readable(run);
 }
 
 static void close_theirs(struct start *start)
@@ -349,7 +375,7 @@ static void started(struct start *start, int error, int pidfd)
 	if (run->user)
 		run->owner->refused(run, error);
 	run->reading = false;
-	report_over(run);
+	gone(start);
 }
 
 static int open_pipes(struct cgi_run *run)
@@ -420,7 +446,8 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel
 	run->start = (struct start){.program = program.number,
 				    .fds = {-1, -1, -1, -1},
 				    .done = started,
-				    .ended = ended};
+				    .ended = ended,
+				    .gone = gone};
 	write_text(run, block, cache_socket);
 	run->input.drained = drained;
 	run->input.stopped_reading = stopped_reading;

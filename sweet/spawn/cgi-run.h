@@ -3,8 +3,9 @@
  * cgi-run.h - one running CGI program (RFC 3875): its input, output, standard
  * error, and end.
  *
- * The owner reads the response from out_fd.  A run is freed when its program has
- * ended and the owner has released it.  For one thread.
+ * The owner reads the response from out_fd.  A run is freed when its program and all
+ * that this has left in its process group have ended, and the owner has released it.
+ * For one thread.
  */
 #ifndef SWEET_CGI_RUN_H
 #define SWEET_CGI_RUN_H
@@ -33,11 +34,14 @@ struct cgi_run_owner {
 	void (*drained)(struct cgi_run *run);
 	/* The program stopped reading although more was to follow. */
 	void (*stopped_reading)(struct cgi_run *run);
-	/* No output arrived within the time of cgi_run_expect(). */
+	/* No output arrived within the time of cgi_run_expect(), whether the program runs or not. */
 	void (*silent)(struct cgi_run *run);
 	/* The result of cgi_run_await_end(); the run is still the owner's. */
 	void (*settled)(struct cgi_run *run);
-	/* The program has ended; called after refused() as well, and after cgi_run_release(). */
+	/*
+	 * Nothing of the program is left: its group has ended, and no other process can write a
+	 * part of the response.  Called after refused() as well, and after cgi_run_release().
+	 */
 	void (*over)(struct cgi_run *run);
 	/* The run will be freed now. */
 	void (*freed)(struct cgi_run *run);
@@ -64,6 +68,8 @@ struct cgi_run {
 	struct timer timer, more;
 	int err_fd, pidfd;
 	bool started, ending, awaited;
+	bool gone;	 /* its group has ended */
+	bool counted;	 /* over() was called */
 	unsigned errors; /* bytes of standard error so far */
 	size_t line_length;
 	char line[CGI_LINE_MAX];
@@ -105,10 +111,10 @@ void cgi_run_expect(struct cgi_run *run, unsigned ms);
  */
 void cgi_run_await_end(struct cgi_run *run);
 
-/* Sends SIGTERM, and later SIGKILL if it does not end. */
+/* Sends SIGTERM to its group, and later SIGKILL if that does not end. */
 void cgi_run_end(struct cgi_run *run);
 
-/* Releases the run; ms: how long the program may continue. */
+/* Releases the run; ms: how long the program, or what is left of its group, may continue. */
 void cgi_run_release(struct cgi_run *run, unsigned ms);
 
 /* Frees the run if nothing uses it. */

@@ -2,9 +2,9 @@
 /*
  * spawn-child.c - see spawn-child.h.
  *
- * A child is freed when it was closed and its end was reported, because the
- * spawner's channel refers to it until then.  At the end of the server, no ends are
- * reported any more.
+ * A child is freed when it was closed and the end of its group was reported, because
+ * the spawner's channel refers to it until then.  At the end of the server, no ends
+ * are reported any more.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ struct spawn_child {
 	void (*ended)(void *user, int status);
 	void *user;
 	struct spawn_child *next, **link; /* in the list of closed children; NULL: not closed */
-	bool over;
+	bool over, gone;		  /* it has ended; so has its group */
 };
 
 static void free_child(struct spawn_child *child)
@@ -44,10 +44,17 @@ static void ended(struct start *start, int status)
 	struct spawn_child *child = (struct spawn_child *)start;
 
 	child->over = true;
+	if (!child->link)
+		child->ended(child->user, status);
+}
+
+static void gone(struct start *start)
+{
+	struct spawn_child *child = (struct spawn_child *)start;
+
+	child->gone = true;
 	if (child->link)
 		free_child(child);
-	else
-		child->ended(child->user, status);
 }
 
 int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel, struct loop *loop,
@@ -59,6 +66,7 @@ int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel,
 
 	child->start = *what;
 	child->start.ended = ended;
+	child->start.gone = gone;
 	child->loop = loop;
 	child->ended = on_end;
 	child->user = user;
@@ -79,7 +87,7 @@ pid_t spawn_child_pid(const struct spawn_child *child)
 
 void spawn_child_kill(struct spawn_child *child)
 {
-	if (!child->over)
+	if (!child->gone)
 		spawner_signal(&child->start, SIGKILL);
 }
 
@@ -106,7 +114,7 @@ void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving)
 		child->next->link = &child->next;
 	child->link = leaving;
 	*leaving = child;
-	if (child->over)
+	if (child->gone)
 		free_child(child);
 }
 

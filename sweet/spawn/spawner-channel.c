@@ -29,9 +29,10 @@
 #include "spawn/spawner-wire.h"
 #include "spawn/spawner.h"
 
-enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING };
+/* START_LEFT: the program has ended, others of its group have not. */
+enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING, START_LEFT };
 
-enum start_news { NEWS_DONE = 1, NEWS_ENDED = 2 };
+enum start_news { NEWS_DONE = 1, NEWS_ENDED = 2, NEWS_GONE = 4 };
 
 /* --- news --------------------------------------------------------------------------- */
 
@@ -43,7 +44,7 @@ static void note(struct spawner_channel *channel, struct start *start, unsigned 
 		channel->last_news = &start->next;
 	}
 	start->news |= what;
-	if (what == NEWS_DONE && start->error == 0)
+	if (!(what & NEWS_GONE) && (what != NEWS_DONE || start->error == 0))
 		return;
 	/* Over: no further news about it. */
 	start->state = START_IDLE;
@@ -56,6 +57,17 @@ static void note_failure(struct spawner_channel *channel, struct start *start, i
 	start->error = error;
 	start->pidfd = -1;
 	note(channel, start, NEWS_DONE);
+}
+
+/* The program has ended, unless that was noted already; and everything of its group. */
+static void note_gone(struct spawner_channel *channel, struct start *start, int status)
+{
+	if (start->state == START_LEFT) {
+		note(channel, start, NEWS_GONE);
+		return;
+	}
+	start->status = status;
+	note(channel, start, NEWS_ENDED | NEWS_GONE);
 }
 
 static void drop_news(struct spawner_channel *channel, struct start *start)
@@ -80,11 +92,13 @@ static void run_callbacks(struct spawner_channel *channel)
 		if (what & NEWS_DONE)
 			start->done(start, start->error, start->pidfd);
 		/*
-		 * After an error the memory may be the caller's again: start->ended
-		 * is not called then.
+		 * After an error the memory may be the caller's again: the others
+		 * are not called then.
 		 */
 		if (what & NEWS_ENDED && start->ended)
 			start->ended(start, start->status);
+		if (what & NEWS_GONE && start->gone)
+			start->gone(start);
 	}
 }
 
@@ -131,6 +145,11 @@ static void try_again(struct spawner_channel *channel)
 
 /* --- messages ------------------------------------------------------------------------- */
 
+static bool is_running(const struct start *start)
+{
+	return start->state == START_RUNNING || start->state == START_LEFT;
+}
+
 /* The spawner and its monitor are gone: fails everything. */
 static void fail_all(struct spawner_channel *channel)
 {
@@ -145,9 +164,8 @@ static void fail_all(struct spawner_channel *channel)
 	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
 		struct start *start = channel->places[i];
 
-		if (start && start->state == START_RUNNING) {
-			start->status = -1;
-			note(channel, start, NEWS_ENDED);
+		if (start && is_running(start)) {
+			note_gone(channel, start, -1);
 		} else if (start) {
 			note_failure(channel, start, EPIPE);
 		}
@@ -271,9 +289,8 @@ static void renew(struct spawner_channel *channel)
 	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
 		struct start *start = channel->places[i];
 
-		if (start && start->state == START_RUNNING) {
-			start->status = -1;
-			note(channel, start, NEWS_ENDED);
+		if (start && is_running(start)) {
+			note_gone(channel, start, -1);
 		} else if (start && start->state == START_ASKED) {
 			start->doubtful = channel->mark = true;
 		}
@@ -317,11 +334,26 @@ static ssize_t receive(int socket, struct spawner_answer *answer, int *pidfd)
 }
 
 /* Returns false on a protocol error. */
+static bool take_end(struct spawner_channel *channel, struct start *start,
+		     const struct spawner_answer *answer)
+{
+	if (start->state != (answer->kind == SPAWNER_ENDED ? START_RUNNING : START_LEFT))
+		return false;
+	if (answer->kind == SPAWNER_GONE || !answer->error) {
+		note_gone(channel, start, answer->status);
+		return true;
+	}
+	start->state = START_LEFT;
+	start->status = answer->status;
+	note(channel, start, NEWS_ENDED);
+	return true;
+}
+
+/* Returns false on a protocol error. */
 static bool take(struct spawner_channel *channel, const struct spawner_answer *answer, int pidfd)
 {
 	struct start *start =
 		answer->place < SPAWNER_PLACES ? channel->places[answer->place] : NULL;
-	bool ended = answer->kind == SPAWNER_ENDED;
 
 	if (answer->kind == SPAWNER_RENEWED) {
 		renew(channel);
@@ -333,13 +365,12 @@ static bool take(struct spawner_channel *channel, const struct spawner_answer *a
 			settle(channel);
 		return true;
 	}
-	if (!start || start->state != (ended ? START_RUNNING : START_ASKED))
+	if (!start)
 		return false;
-	if (ended) {
-		start->status = answer->status;
-		note(channel, start, NEWS_ENDED);
-		return true;
-	}
+	if (answer->kind == SPAWNER_ENDED || answer->kind == SPAWNER_GONE)
+		return take_end(channel, start, answer);
+	if (start->state != START_ASKED)
+		return false;
 	channel->asked--;
 	if (answer->kind == SPAWNER_REFUSED && answer->error > 0) {
 		note_failure(channel, start, answer->error);
@@ -444,7 +475,7 @@ void spawner_signal(struct start *start, int signal_number)
 	struct spawner_channel *channel = start->channel;
 	int error;
 
-	if (start->state != START_RUNNING)
+	if (!is_running(start))
 		return;
 	error = send_request(channel, start, signal_number);
 	start->signal = 0;

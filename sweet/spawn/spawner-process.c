@@ -25,9 +25,15 @@
 #include "spawn/spawner-program.h"
 #include "spawn/spawner-wire.h"
 
+#define LOOK_MS 200 /* interval of looks at groups: processes leave them without an event */
+
 struct place {
-	pid_t pid;  /* 0: free */
-	bool ended; /* reaped, but not yet reported */
+	pid_t pid; /* 0: free */
+	/*
+	 * The program was reaped, which is not yet reported; then processes of its group are left;
+	 * then none is, which is not yet reported.
+	 */
+	bool ended, left, gone;
 	int status;
 };
 
@@ -35,7 +41,7 @@ struct channel {
 	int fd;			      /* -1: closed */
 	struct spawner_answer answer; /* to the last request, or RENEWED; kind 0: sent */
 	int answer_pidfd;
-	unsigned ended; /* number of places whose end must be reported */
+	unsigned ended; /* number of places of which an end must be reported */
 	struct place places[SPAWNER_PLACES];
 };
 
@@ -44,6 +50,7 @@ struct process {
 	unsigned count;
 	struct spawner_exec *exec;
 	int signals;
+	unsigned left; /* number of places with processes of a program that has ended */
 	unsigned channel_count;
 	struct channel *channels;
 	struct pollfd *polls; /* of the channels, then of the signals */
@@ -73,10 +80,29 @@ static bool send_answer(int channel, const struct spawner_answer *answer, int fd
 	return sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
+/*
+ * Whether the group of a program that was reaped has processes.  Those whose parent has ended are
+ * children of the spawner, so none can be missed.
+ */
+static bool has_left(pid_t pid)
+{
+	siginfo_t info;
+
+	return waitid(P_PGID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* If not, another group may have its number by now. */
+static bool has_processes(const struct place *place)
+{
+	if (place->left)
+		return has_left(place->pid);
+	return place->pid && !place->ended && !place->gone;
+}
+
 static void end_programs(struct channel *channel)
 {
 	for (unsigned i = 0; i < SPAWNER_PLACES; i++)
-		if (channel->places[i].pid && !channel->places[i].ended)
+		if (has_processes(&channel->places[i]))
 			kill(-channel->places[i].pid, SIGKILL);
 }
 
@@ -101,6 +127,27 @@ static bool is_later(int error)
 	       error == ETOOMANYREFS;
 }
 
+/* Sends what must be reported of its end; returns true if that was sent. */
+static bool send_end(struct channel *channel, struct place *place)
+{
+	struct spawner_answer answer = {.kind = place->ended ? SPAWNER_ENDED : SPAWNER_GONE,
+					.place = (uint32_t)(place - channel->places),
+					.pid = place->pid,
+					.error = place->ended && place->left,
+					.status = place->status};
+
+	if (!send_answer(channel->fd, &answer, -1)) {
+		if (!is_later(errno))
+			close_channel(channel);
+		return false;
+	}
+	place->ended = false;
+	if (!place->left)
+		*place = (struct place){0};
+	channel->ended--;
+	return true;
+}
+
 /* Sends as many pending answers as possible; returns true if none is left. */
 static bool send_answers(struct channel *channel)
 {
@@ -117,20 +164,9 @@ static bool send_answers(struct channel *channel)
 	}
 	for (unsigned i = 0; i < SPAWNER_PLACES && channel->ended; i++) {
 		struct place *place = &channel->places[i];
-		struct spawner_answer answer = {.kind = SPAWNER_ENDED,
-						.place = i,
-						.pid = place->pid,
-						.status = place->status};
 
-		if (!place->ended)
-			continue;
-		if (!send_answer(channel->fd, &answer, -1)) {
-			if (!is_later(errno))
-				close_channel(channel);
+		if ((place->ended || place->gone) && !send_end(channel, place))
 			return false;
-		}
-		*place = (struct place){0};
-		channel->ended--;
 	}
 	return true;
 }
@@ -225,7 +261,7 @@ static bool act(struct process *process, struct channel *channel, size_t length,
 	pid = channel->places[request->place].pid;
 	if (request->kind == SPAWNER_SIGNAL) {
 		/* The program may have ended meanwhile. */
-		if (pid && !channel->places[request->place].ended &&
+		if (has_processes(&channel->places[request->place]) &&
 		    (request->signal == SIGTERM || request->signal == SIGKILL))
 			kill(-pid, request->signal);
 		return true;
@@ -270,16 +306,42 @@ static void note_end(struct process *process, pid_t pid, int status)
 		for (unsigned k = 0; k < SPAWNER_PLACES; k++) {
 			struct place *place = &channel->places[k];
 
-			if (place->pid != pid || place->ended)
+			if (place->pid != pid || place->ended || place->left || place->gone)
 				continue;
+			place->left = has_left(pid);
+			process->left += place->left;
 			if (channel->fd < 0) {
-				*place = (struct place){0};
+				/* Started while the channel's programs were killed. */
+				if (place->left)
+					kill(-pid, SIGKILL);
+				else
+					*place = (struct place){0};
 				return;
 			}
 			place->ended = true;
 			place->status = status;
 			channel->ended++;
 			return;
+		}
+	}
+}
+
+/* Finds the groups that have ended since. */
+static void check_left(struct process *process)
+{
+	for (unsigned i = 0; i < process->channel_count * SPAWNER_PLACES && process->left; i++) {
+		struct channel *channel = &process->channels[i / SPAWNER_PLACES];
+		struct place *place = &channel->places[i % SPAWNER_PLACES];
+
+		if (!place->left || has_left(place->pid))
+			continue;
+		place->left = false;
+		process->left--;
+		if (channel->fd < 0) {
+			*place = (struct place){0};
+		} else if (!place->ended) {
+			place->gone = true;
+			channel->ended++;
 		}
 	}
 }
@@ -294,6 +356,7 @@ static void reap(struct process *process)
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		note_end(process, pid, status);
+	check_left(process);
 }
 
 /* Returns false if no channel is left. */
@@ -312,9 +375,9 @@ static bool turn(struct process *process)
 	polls[process->channel_count] = (struct pollfd){.fd = process->signals, .events = POLLIN};
 	if (!open)
 		return false;
-	if (poll(polls, process->channel_count + 1, -1) < 0)
+	if (poll(polls, process->channel_count + 1, process->left ? LOOK_MS : -1) < 0)
 		return true;
-	if (polls[process->channel_count].revents) {
+	if (polls[process->channel_count].revents || process->left) {
 		reap(process);
 		for (unsigned i = 0; i < process->channel_count; i++)
 			if (process->channels[i].fd >= 0 && process->channels[i].ended)
@@ -331,6 +394,7 @@ static bool set_up(struct process *process, const int *channels, bool renewed)
 	sigset_t all;
 
 	(void)prctl(PR_SET_NAME, "sweet: starter", 0, 0, 0);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	for (unsigned i = 0; i < process->channel_count; i++)
 		process->channels[i] =
 			(struct channel){.fd = channels[i],

@@ -5,7 +5,8 @@
  *
  * A request is the structure, then mount, script and block, with the descriptors
  * for the program.  Every START has one answer, STARTED (with the pidfd) or
- * REFUSED; a program that was started, later an ENDED.  Then its place, which the
+ * REFUSED; a program that was started, later an ENDED.  If it has left processes of
+ * its group, a GONE follows when they have ended too.  Then its place, which the
  * server chose, is free again.  Before that, the first channel gets READY.
  *
  * A spawner that was killed is replaced by a new one on the same channels, which
@@ -33,6 +34,7 @@ enum spawner_kind {
 	SPAWNER_STARTED,
 	SPAWNER_REFUSED,
 	SPAWNER_ENDED,
+	SPAWNER_GONE,
 	SPAWNER_READY,
 	SPAWNER_RENEWED,
 	SPAWNER_MARKED
@@ -51,7 +53,8 @@ struct spawner_answer {
 	uint32_t kind;
 	uint32_t place;
 	int32_t pid;
-	int32_t error;		/* REFUSED: errno; READY: why it is not ready, or 0 */
+	/* REFUSED: errno; READY: why it is not ready, or 0; ENDED: 1: a GONE follows */
+	int32_t error;
 	int32_t status;		/* ENDED: as of waitpid() */
 	uint32_t script_length; /* bytes of the script's path that name the program */
 };

@@ -27,7 +27,7 @@ struct spawner_program;
 
 /*
  * One program to start, in the caller's memory from spawner_ask() until done() with
- * an error, or until ended().  What it points to, and its descriptors, must last
+ * an error, or until gone().  What it points to, and its descriptors, must last
  * only until done().
  */
 struct start {
@@ -47,6 +47,11 @@ struct start {
 	void (*done)(struct start *start, int error, int pidfd);
 	/* The program has ended; status as of waitpid(), -1: with its spawner.  May be NULL. */
 	void (*ended)(struct start *start, int status);
+	/*
+	 * No process of its group is left, the last call: at once after ended(), unless the program
+	 * has started others that are still running.  May be NULL.
+	 */
+	void (*gone)(struct start *start);
 	/* Valid from done() on: */
 	pid_t pid;
 	uint64_t asked;	      /* ns of clock_boottime_ns(): before it started */
@@ -85,7 +90,7 @@ void spawner_ask(struct spawner_channel *channel, struct start *start);
 /* The same, but waits: returns 0 and the pidfd, or -errno; done() is not called. */
 int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd);
 
-/* Sends SIGTERM or SIGKILL to a running program, and to all that it has started. */
+/* Sends SIGTERM or SIGKILL to a program's group until gone(): all that it has started, too. */
 void spawner_signal(struct start *start, int signal_number);
 
 #endif

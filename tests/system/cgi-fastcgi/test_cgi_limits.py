@@ -49,6 +49,53 @@ def test_silence_in_the_middle(folder):
     assert server.errors.wait(r"stop\.sh \(pid \d+\): stopped writing")
 
 
+def ask_for_error(server, path, errors):
+    with contextlib.suppress(http.client.IncompleteRead, ConnectionError):
+        errors.append(ask(server, path).status)
+
+
+@pytest.mark.parametrize("head, status", [("", 504), (TEXT + "echo half\n", None)])
+@pytest.mark.parametrize("by", ["", "setsid "])
+def test_silence_of_what_is_left(folder, head, status, by):
+    """The program has ended, what it started holds its output: the timeout continues."""
+    folder.script("left.sh", f"{by}sh -c 'echo $$ > {folder.path}/pid; exec sleep 1000' &\n"
+                             f"until [ -s {folder.path}/pid ]; do :; done\n" + head)
+    server = folder.configured(f"timeout={SOON}s")
+    statuses = []
+    ask_for_error(server, "/cgi/left.sh", statuses)
+    assert statuses == [status] * bool(status)
+    pid = int((folder.path / "pid").read_text())
+    if by:  # it has left the program's group
+        os.kill(pid, signal.SIGKILL)
+    assert gone(pid)
+
+
+@pytest.mark.parametrize("output", ["", " > /dev/null 2>&1"])
+def test_what_is_left_counts(folder, output):
+    """Whether it holds the output or not; the place is free when it was ended."""
+    os.mkfifo(folder.path / "begun")
+    folder.script("left.sh", f"(echo > {folder.path}/begun; exec sleep 1000){output} &\n"
+                  + "printf 'Content-Length: 2\\n'\n" + TEXT + "echo 1\n")
+    folder.script("next.sh", TEXT + "echo next\n")
+    server = folder.configured(f"processes=1\nqueue=10\ntimeout={2 * SOON}s", "threads=1")
+    texts = []
+
+    def left():
+        texts.append(ask(server, "/cgi/left.sh").text)
+
+    first = threading.Thread(target=left)
+    first.start()
+    (folder.path / "begun").read_text()
+    first.join()
+    assert texts == ["1\n"]
+    second = threading.Thread(target=lambda: texts.append(ask(server, "/cgi/next.sh").text))
+    second.start()
+    server.wait_status(lambda status: status["workers"]["pools"][0]["waiting"] == 1)
+    second.join()
+    assert texts[1:] == ["next\n"]
+    assert server.errors.wait(r"left\.sh \(pid \d+\): continues after its response: ending it")
+
+
 def test_client_goes(folder):
     """Before the response, and in the middle: the program is stopped, too."""
     os.mkfifo(folder.path / "begun")

@@ -38,7 +38,7 @@ static char *const base[] = {"PATH=/usr/bin:/bin", NULL};
 
 struct job {
 	struct start start; /* must be first */
-	bool done, ended;
+	bool done, ended, gone;
 	int error, pidfd, status;
 	int output;	/* what it writes */
 	unsigned calls; /* number of calls of done() */
@@ -60,6 +60,13 @@ static inline void job_ended(struct start *start, int status)
 	struct job *job = (struct job *)start;
 
 	EVENT(job->ended = true; job->status = status; job->calls += 100);
+}
+
+static inline void job_gone(struct start *start)
+{
+	struct job *job = (struct job *)start;
+
+	EVENT(job->gone = true);
 }
 
 static inline void attach(void *argument)
@@ -95,7 +102,8 @@ static inline void job_init(struct job *job, unsigned program, const char *scrip
 				      .script = script,
 				      .fds = {-1, ends[1], -1, -1},
 				      .done = job_done,
-				      .ended = job_ended},
+				      .ended = job_ended,
+				      .gone = job_gone},
 			    .pidfd = -1,
 			    .output = ends[0]};
 }
@@ -119,6 +127,8 @@ static inline void job_start(struct job *job)
 
 static inline void job_clear(struct job *job)
 {
+	if (job->ended)
+		AWAIT(job->gone);
 	if (job->pidfd >= 0)
 		close(job->pidfd);
 	close(job->output);

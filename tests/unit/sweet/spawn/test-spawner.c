@@ -458,6 +458,85 @@ START_TEST(test_signal)
 }
 END_TEST
 
+/* What a program leaves in its group keeps its place, and can be signalled. */
+START_TEST(test_left)
+{
+	const struct spawner_program programs[] = {SHELL("sleep 1000 & exit 3"), SHELL(":")};
+	struct job job, other;
+
+	begin(programs, 2);
+	job_init(&job, 0, NULL);
+	job_start(&job);
+	AWAIT(job.ended);
+	ck_assert(WIFEXITED(job.status) && WEXITSTATUS(job.status) == 3);
+	ck_assert_uint_eq(job.start.place, 0);
+	job_init(&other, 1, NULL);
+	job_start(&other);
+	ck_assert_uint_eq(other.start.place, 1);
+	AWAIT(other.ended);
+	job_clear(&other);
+	SEEN(!job.gone);
+	call(&runner, send_term, &job.start);
+	ck_assert_str_eq(read_to_end(job.output), "");
+	AWAIT(job.gone);
+	job_clear(&job);
+	/* It can be used again. */
+	job_init(&other, 1, NULL);
+	job_start(&other);
+	ck_assert_uint_eq(other.start.place, 0);
+	AWAIT(other.ended);
+	job_clear(&other);
+	end();
+}
+END_TEST
+
+/* Without a signal: the end of the last one is reported, also of a grandchild. */
+START_TEST(test_left_ends_by_itself)
+{
+	const struct spawner_program programs[] = {SHELL("(read line; (read line) <&3 &) <&3 &"),
+						   SHELL("setsid sh -c 'echo; read line' <&3 &")};
+	struct job job;
+	char line[4];
+	int input[2];
+
+	begin(programs, 2);
+	ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
+	job_init(&job, 0, NULL);
+	job.start.fds[3] = input[0];
+	job_start(&job);
+	AWAIT(job.ended);
+	ck_assert_int_eq(write(input[1], "1\n", 2), 2);
+	SEEN(!job.gone);
+	ck_assert_int_eq(write(input[1], "2\n", 2), 2);
+	AWAIT(job.gone);
+	job_clear(&job);
+	/* A process of another session is no part of the program. */
+	job_init(&job, 1, NULL);
+	job.start.fds[3] = input[0];
+	job_start(&job);
+	read_exactly(job.output, line, 1);
+	AWAIT(job.gone);
+	close_pair(input);
+	ck_assert_str_eq(read_to_end(job.output), "");
+	job_clear(&job);
+	end();
+}
+END_TEST
+
+START_TEST(test_left_ends_with_the_channel)
+{
+	const struct spawner_program programs[] = {SHELL("sleep 1000 & exit 3")};
+	struct job job;
+
+	begin(programs, 1);
+	job_init(&job, 0, NULL);
+	job_start(&job);
+	AWAIT(job.ended);
+	end();
+	ck_assert_str_eq(read_to_end(job.output), "");
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_run);
@@ -472,6 +551,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_user);
 	tcase_add_test(tcase, test_after_the_drop);
 	tcase_add_test(tcase, test_signal);
+	tcase_add_test(tcase, test_left);
+	tcase_add_test(tcase, test_left_ends_by_itself);
+	tcase_add_test(tcase, test_left_ends_with_the_channel);
 }
 
 RUN_SUITE("spawner", fill)
