@@ -13,10 +13,28 @@ void nc_diagnostics_init(struct nc_diagnostics *diagnostics, NC_log log, void *c
 	*diagnostics = (struct nc_diagnostics){.log = log, .context = context};
 }
 
+static void warn(const struct nc_diagnostics *diagnostics, const char *format, va_list arguments)
+{
+	char text[512];
+
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	diagnostics->log(diagnostics->context, LOG_WARNING, text);
+}
+
+void nc_diagnostics_warn(const struct nc_diagnostics *diagnostics, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!diagnostics->log)
+		return;
+	va_start(arguments, format);
+	warn(diagnostics, format, arguments);
+	va_end(arguments);
+}
+
 void nc_diagnostics_report(struct nc_diagnostics *diagnostics, enum nc_diagnostic what,
 			   const char *format, ...)
 {
-	char text[512];
 	va_list arguments;
 
 	if (!diagnostics->log ||
@@ -24,9 +42,8 @@ void nc_diagnostics_report(struct nc_diagnostics *diagnostics, enum nc_diagnosti
 	     1u << what))
 		return;
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
+	warn(diagnostics, format, arguments);
 	va_end(arguments);
-	diagnostics->log(diagnostics->context, LOG_WARNING, text);
 }
 
 void nc_diagnostics_report_error(struct nc_diagnostics *diagnostics, int error)

@@ -39,6 +39,10 @@ void nc_diagnostics_init(struct nc_diagnostics *diagnostics, NC_log log, void *c
 void nc_diagnostics_report(struct nc_diagnostics *diagnostics, enum nc_diagnostic what,
 			   const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same without the limit: for what concerns one process of many. */
+void nc_diagnostics_warn(const struct nc_diagnostics *diagnostics, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Reports what an errno means for the operator, if anything. */
 void nc_diagnostics_report_error(struct nc_diagnostics *diagnostics, int error);
 

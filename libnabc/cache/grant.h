@@ -37,6 +37,7 @@ struct nc_subject {
 	struct nc_identity who;
 	unsigned number; /* its member number, or 0 */
 	bool operates;	 /* an operator, which manages the whole cache */
+	pid_t stranger;	 /* another process that has sent a call as this one; 0: none */
 	size_t quota;	 /* limit of bytes that it made sealed */
 	size_t sealed;
 	unsigned descriptors; /* the owner's descriptors that its units occupy */

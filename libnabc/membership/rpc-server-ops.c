@@ -344,6 +344,8 @@ int nc_rpc_server_act(struct nc_rpc_call *rpc)
 	case NC_WIRE_ROUTE:
 	case NC_WIRE_PURGE:
 		return serve_admin(rpc);
+	case NC_WIRE_JOINED:
+		return 0;
 	case NC_WIRE_OPS:
 		break;
 	}

@@ -189,6 +189,8 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 	}
 	reply.head = (struct nc_wire_reply){.magic = NC_WIRE_MAGIC, .tag = rpc.call.tag};
 	/* A socket may be passed on or inherited; a membership may not. */
+	if (sender != caller->who.pid)
+		caller->stranger = sender;
 	if (sender != caller->who.pid || nc_identity_ended(caller->who.pidfd))
 		error = -EACCES;
 	else

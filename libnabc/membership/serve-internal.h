@@ -18,8 +18,9 @@ struct nc_guest {
 	int socket;
 	struct nc_remote_member *remote; /* NULL: has no segment */
 	struct nc_subject subject;
-	bool welcome; /* the hello was received */
-	bool worker;  /* a worker: its supervisor dismisses it */
+	bool welcome;  /* the hello was received */
+	bool worker;   /* a worker: its supervisor dismisses it */
+	bool reported; /* that another process uses its membership */
 	bool dismissed;
 	bool gone;
 };

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/diagnostics.h"
 #include "cache/grant.h"
 #include "cache/index.h"
 #include "cache/remote-member.h"
@@ -208,6 +209,21 @@ void nc_serve_dismiss(struct nc_serve *serve, struct nc_guest *guest)
 	free_guests(serve, gone);
 }
 
+/*
+ * A worker whose calls are refused still gets requests, so nothing else shows what is wrong.  Each
+ * worker is reported: the operator may have mended another one.
+ */
+static void report_stranger(struct nc_serve *serve, struct nc_guest *guest)
+{
+	guest->reported = true;
+	nc_diagnostics_warn(
+		&serve->index->diagnostics,
+		"worker process %d is not the process that was started as a worker, which is %d: "
+		"its calls are refused, so it can read no request body and use no sealed unit; "
+		"run it with exec in the script that starts it",
+		(int)guest->subject.stranger, (int)guest->subject.who.pid);
+}
+
 static void attend(struct nc_serve *serve, struct nc_guest *guest)
 {
 	const struct nc_rpc_server_lock lock = {&serve->lock, &guest->gone, serve->disposal};
@@ -221,6 +237,8 @@ static void attend(struct nc_serve *serve, struct nc_guest *guest)
 		result = guest->welcome ? nc_rpc_server_serve(serve->index, guest->socket,
 							      &guest->subject, &serve->admin, &lock)
 					: nc_serve_greet(serve, guest);
+	if (guest->worker && guest->subject.stranger && !guest->reported)
+		report_stranger(serve, guest);
 	if (result < 0)
 		nc_serve_part(serve, guest);
 }

@@ -96,6 +96,11 @@ enum nc_wire_op {
 	 * total in fraglen; operators, the maker
 	 */
 	NC_WIRE_GRANTS,
+	/*
+	 * A worker has joined: so the owner finds out at once whether it is the process that it has
+	 * started.  The worker skips the reply.
+	 */
+	NC_WIRE_JOINED,
 	NC_WIRE_OPS,
 };
 

@@ -35,6 +35,14 @@
  */
 #define YIELD_BYTES ((size_t)1 << 20)
 
+/* No reply is awaited: the server may be between two looks at its members. */
+static void report_joined(int socket)
+{
+	const struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_JOINED};
+
+	(void)nc_peer_send(socket, &call, sizeof(call), NULL, 0);
+}
+
 int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **result)
 {
 	struct nc_responder *responder = NULL;
@@ -85,6 +93,7 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 				welcome.queue_size);
 		responder->channel[i].doorbell = fds[2 + i];
 	}
+	report_joined(socket);
 	*result = responder;
 	return 0;
 }

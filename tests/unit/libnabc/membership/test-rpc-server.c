@@ -119,13 +119,14 @@ START_TEST(test_operator)
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), -ENOENT);
 	/* This server does not implement these; members may not even call them. */
 	for (unsigned op = NC_WIRE_COUNTERS; op < NC_WIRE_OPS; op++) {
-		if (op == NC_WIRE_KEEP || op == NC_WIRE_GRANTS)
+		if (op == NC_WIRE_KEEP || op == NC_WIRE_GRANTS || op == NC_WIRE_JOINED)
 			continue;
 		ck_assert_int_eq(call_id(&overseer, op, 1), -EOPNOTSUPP);
 		ck_assert_int_eq(call_id(&member, op, 1), -EPERM);
 	}
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_KEEP, 1), -EINVAL);
 	ck_assert_int_eq(call_id(&member, NC_WIRE_KEEP, 1), -EACCES);
+	ck_assert_int_eq(call_id(&member, NC_WIRE_JOINED, 1), 0);
 	close_all();
 }
 END_TEST
