@@ -226,7 +226,7 @@ static const char *take_status_line(struct cgihead *head, struct seen *seen, str
 	if (rest->length < sizeof(version) || memcmp(rest->at, version, sizeof(version) - 1) != 0)
 		return NULL;
 	/* Behind the minor version. */
-	if (!end || end <= value.at || (value.at[-1] != '0' && value.at[-1] != '1') ||
+	if (!end || end <= value.at || value.at[-1] < '0' || value.at[-1] > '9' ||
 	    value.at[0] != ' ')
 		return "a malformed status line";
 	value.length = (size_t)(end - value.at);

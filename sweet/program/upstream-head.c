@@ -22,7 +22,8 @@ static const char version[] = "HTTP/1."; /* a digit and a space follow */
 
 /* What the lines have said so far. */
 struct said {
-	unsigned minor, fields;
+	bool minor; /* HTTP/1.1, not 1.0 */
+	unsigned fields;
 	bool length, coding, close, keep_alive, upgrade;
 	unsigned upgrades; /* lines */
 };
@@ -38,7 +39,7 @@ const char *upstream_head_check(struct slice begin)
 
 	if (memcmp(begin.at, version, most) != 0)
 		return "does not speak HTTP/1.1";
-	if (begin.length > VERSION && begin.at[VERSION] != '0' && begin.at[VERSION] != '1')
+	if (begin.length > VERSION && !is_digit(begin.at[VERSION]))
 		return "does not speak HTTP/1.1";
 	return NULL;
 }
@@ -65,7 +66,8 @@ static const char *take_status_line(struct upstream_head *head, struct said *sai
 			return "a malformed status line";
 	if (at[VERSION + 1] != ' ' || (length > STATUS_LINE && at[STATUS_LINE] != ' '))
 		return "a malformed status line";
-	said->minor = (unsigned)(at[VERSION] - '0');
+	/* A later minor version is read as the latest that is known (RFC 9110, section 2.5). */
+	said->minor = at[VERSION] != '0';
 	head->status = (at[STATUS_LINE - 3] - '0') * 100 + (at[STATUS_LINE - 2] - '0') * 10 +
 		       (at[STATUS_LINE - 1] - '0');
 	if (head->status < 100 || head->status > 599)
@@ -129,8 +131,9 @@ static const char *finish(struct upstream_head *head, const struct said *said)
 		return "both a Content-Length and a Transfer-Encoding";
 	if (said->coding && !said->minor)
 		return "a Transfer-Encoding in a response of HTTP/1.0";
-	if (said->coding && (head->status < 200 || head->status == 204))
-		return "a Transfer-Encoding in a response without a body";
+	/* A 204 has no body, whatever it says (RFC 9112, section 6.3): the connection ends there. */
+	if (said->coding && head->status < 200)
+		return "a Transfer-Encoding in an interim response";
 	if (said->length && head->status < 200)
 		return "a Content-Length in an interim response";
 	head->keep_alive = !said->close && (said->minor || said->keep_alive);

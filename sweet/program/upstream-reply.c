@@ -59,7 +59,7 @@ static void begin_body(struct upstream_reply *reply, const struct upstream_head 
 	else
 		reply->state = TO_CLOSE;
 	/* What follows a 204 that announces a body could be that. */
-	if (reply->state == TO_CLOSE || (head->status == 204 && reply->left))
+	if (reply->state == TO_CLOSE || (head->status == 204 && (reply->left || head->chunked)))
 		reply->keep_alive = false;
 }
 
@@ -74,9 +74,9 @@ static const char *take_head(struct upstream_reply *reply, struct slice text,
 		return "switched protocols, which the request did not ask for";
 	if (found->head.status == 101 && !slice_is(found->head.upgrade, reply->upgrade))
 		return "switched to another protocol than it was asked for";
+	/* However many: the time for the response runs on. */
 	if (found->head.status < 200 && found->head.status != 101)
-		return ++reply->interims > UPSTREAM_INTERIMS_MAX ? "too many interim responses"
-								 : NULL;
+		return NULL;
 	found->event = UPSTREAM_HEAD;
 	begin_body(reply, &found->head);
 	return NULL;

@@ -14,8 +14,6 @@
 #include "http/chunked.h"
 #include "program/upstream-head.h"
 
-#define UPSTREAM_INTERIMS_MAX 16u /* responses 1xx before the final one */
-
 enum upstream_event {
 	UPSTREAM_NOTHING, /* yet */
 	UPSTREAM_HEAD,
@@ -29,7 +27,6 @@ struct upstream_reply {
 	size_t length, most;
 	uint64_t left; /* missing bytes of a body of known length */
 	struct chunked chunked;
-	unsigned interims;
 	uint8_t state;
 	const char *upgrade; /* a protocol that the request asks for; or NULL */
 	bool no_body;	     /* the request was HEAD */
@@ -57,7 +54,7 @@ bool upstream_reply_is_over(const struct upstream_reply *reply);
 /*
  * Reads a part of data[0, length), which may be split anywhere.  Returns the bytes consumed; the
  * caller calls it again with the rest, or if the response is over.  Interim responses
- * are skipped, and trailers dropped.  Runs are never empty and point into data.  After UPSTREAM_END
+ * are skipped, any number of them, and trailers dropped.  Runs are never empty and point into data.  After UPSTREAM_END
  * it reads nothing.  Returns -1 if the response is invalid, with found->fault for the log; then the
  * connection must be closed.
  */
