@@ -16,6 +16,7 @@
 #include "handler/phase.h"
 #include "http/accept.h"
 #include "http/request.h"
+#include "http/uri.h"
 #include "rules/request-rule.h"
 
 /* Looks up with the request that the scope's rules make of the client's. */
@@ -58,6 +59,11 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 	phase = phase_script_index(transaction, pool, skip);
 	if (phase != PHASE_NEXT)
 		return phase;
+	if (pool->protocol == POOL_HTTP && uri_has_dot_parameter(transaction->path))
+		return phase_responds(transaction_refuse(
+			transaction, 400,
+			"a path with a segment . or .. that has a parameter, for an HTTP server, "
+			"which may resolve it"));
 	transaction->pool_name = pool->name;
 	/* After a redirect of a program, the request is one that rules have changed. */
 	if (!transaction->redirects)

@@ -139,6 +139,22 @@ int uri_decode_path(struct slice raw, enum uri_slash slash, char *out, size_t ou
 	return (int)length;
 }
 
+bool uri_has_dot_parameter(const char *path)
+{
+	const char *at = path;
+
+	while ((at = strstr(at, ".;"))) {
+		const char *start = at;
+
+		if (start > path && start[-1] == '.')
+			start--;
+		if (start > path && start[-1] == '/')
+			return true;
+		at += 2;
+	}
+	return false;
+}
+
 /* pchar of RFC 3986 without '%', and the slash. */
 static bool is_plain(char byte)
 {

@@ -5,6 +5,7 @@
 #ifndef SWEET_URI_H
 #define SWEET_URI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/slice.h"
@@ -26,6 +27,12 @@ enum uri_slash {
  * always enough. out must not overlap raw, and is invalid after an error.
  */
 int uri_decode_path(struct slice raw, enum uri_slash slash, char *out, size_t out_size);
+
+/*
+ * Whether a decoded path has a segment "." or ".." with a parameter, as in "/..;a/b".  It is a name
+ * here, but a dot segment for servers that remove parameters first, as those of Java do.
+ */
+bool uri_has_dot_parameter(const char *path);
 
 /* Writes a byte of a decoded path, escaped if it has to be; returns 1 or 3 bytes. */
 size_t uri_escape(char byte, char out[3]);

@@ -51,9 +51,13 @@ static int digit_of(char byte)
 	return byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10;
 }
 
-/* Whether the path, whose escapes were checked, is the decoded one without any other change. */
+/*
+ * Whether the path, whose escapes were checked, is the decoded one without any other change than
+ * that runs of slashes have become one.  The decoded path has no dot segment; so this has none.
+ */
 static bool is_plain(struct slice raw, const char *decoded)
 {
+	char before = '\0'; /* the last byte of the decoded path */
 	size_t i = 0;
 
 	while (i < raw.length) {
@@ -64,8 +68,13 @@ static bool is_plain(struct slice raw, const char *decoded)
 		/* An escaped slash that is data. */
 		if (byte == '%' && strncmp(decoded, "%2F", 3) == 0 && raw.at[i + 1] == '2' &&
 		    (raw.at[i + 2] | 0x20) == 'f') {
+			before = 'F';
 			decoded += 3;
 			i += 3;
+			continue;
+		}
+		if (byte == '/' && before == '/') {
+			i++;
 			continue;
 		}
 		if (byte == '%')
@@ -73,9 +82,20 @@ static bool is_plain(struct slice raw, const char *decoded)
 		/* One that separates segments is sent as what it is. */
 		if (byte == '\0' || byte != *decoded++ || (byte == '/' && raw.at[i] != '/'))
 			return false;
+		before = byte;
 		i += raw.at[i] == '%' ? 3 : 1;
 	}
 	return *decoded == '\0';
+}
+
+/* Two slashes at the start of a reference begin a host, for who resolves it as one. */
+static struct slice without_host(struct slice path)
+{
+	while (path.length > 1 && path.at[1] == '/') {
+		path.at++;
+		path.length--;
+	}
+	return path;
 }
 
 static void put_escaped(struct out *out, char byte)
@@ -90,7 +110,7 @@ static void put_target(struct out *out, const struct request *request, const cha
 		       struct slice query)
 {
 	if (is_plain(request->path, path))
-		put(out, request->path);
+		put(out, without_host(request->path));
 	else
 		for (; *path; path++)
 			put_escaped(out, *path);

@@ -7,6 +7,56 @@ import pytest
 from test_fastcgi import Client, fetch
 
 
+# --- the path --------------------------------------------------------------------------------
+
+
+# What the client sends, and what the server behind receives.
+PATHS = [
+    # Signed URLs, and URLs in URLs: not one byte changes.
+    ("/app/http%3A//example.org/a//b?c", "/app/http%3A//example.org/a//b?c"),
+    ("/app//a%7Eb%2c%3b;v=1,%C3%A4//", "/app//a%7Eb%2c%3b;v=1,%C3%A4//"),
+    ("/app/%61%2E%2e%2Eb//", "/app/%61%2E%2e%2Eb//"),
+    # Two slashes at the start would name a host for those who resolve it as a reference.
+    ("//app/a//b%3A", "/app/a//b%3A"),
+    ("///app//", "/app//"),
+    # Dot segments are resolved: then the normal form leaves.
+    ("/app/a//./b%3A", "/app/a/b:"),
+    ("/x/../app/%41", "/app/A"),
+    ("/x//%2E%2e//app//b", "/app/b"),
+]
+
+
+@pytest.mark.parametrize("target, sent", PATHS)
+def test_path(behind, target, sent):
+    def answer(asked):
+        asked.answer(asked.target.encode())
+
+    app = behind(answer)
+    assert fetch(app.server.port, target).body == sent.encode()
+
+
+def test_path_and_rules(behind):
+    """Rules see the normal form, and no other form of a path escapes them."""
+    def answer(asked):
+        asked.answer(asked.target.encode())
+
+    app = behind(answer, path="[path /app/secret]\npool=app\ndeny=all\n[path /app/moved]\n"
+                              "rewrite=/app/new\n")
+    for target in ("/app/secret/a", "/app//secret/a", "//app/secret", "/app/%73ecret//a",
+                   "/app/x/..//secret", "/app/./secret", "/app//./secret", "///app///secret"):
+        assert fetch(app.server.port, target).status == 403
+    assert fetch(app.server.port, "/app//moved/a%3Ab").body == b"/app/new/a:b"
+
+
+@pytest.mark.parametrize("target", ["/app/..;/secret", "/app/x/..;a=b//y", "/app/.;", "/app/%2e.;x/",
+                                    "/app/..%3B/secret"])
+def test_dots_with_a_parameter(behind, target):
+    """Java's servers drop the parameter, and resolve the dots that the rules saw as a name."""
+    app = behind(lambda asked: asked.answer(asked.target.encode()))
+    assert fetch(app.server.port, target).status == 400
+    assert fetch(app.server.port, "/app/a..;b/.c;/...;").body == b"/app/a..;b/.c;/...;"
+
+
 # --- the response ----------------------------------------------------------------------------
 
 

@@ -297,12 +297,28 @@ START_TEST(test_random)
 }
 END_TEST
 
+START_TEST(test_dot_parameters)
+{
+	static const char *const with[] = {"/.;",      "/..;",	   "/..;a/b",	"/a/.;x/y",
+					   "/a/..;/b", "/a.;/..;", "/a/..;b;c", "/;/..;"};
+	static const char *const without[] = {"/",	"/;",	  "/a;b",  "/a.;b",
+					      "/a..;b", "/...;a", "/.a;b", "/..a;b",
+					      "/a/.",	"/;..",	  "/. ;"};
+
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+		ck_assert_msg(uri_has_dot_parameter(with[i]), "%s", with[i]);
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		ck_assert_msg(!uri_has_dot_parameter(without[i]), "%s", without[i]);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_table);
 	tcase_add_test(tcase, test_slashes);
 	tcase_add_test(tcase, test_sizes);
+	tcase_add_test(tcase, test_dot_parameters);
 	tcase_add_test(tcase, test_random);
 }
 

@@ -32,7 +32,17 @@ static const struct {
 	/* paths that the rules see in another form */
 	{GET("/a/../b?c") HOST, NULL, GET("/b?c") HOST TO},
 	{GET("//a/./%2e%2E/b") HOST, NULL, GET("/b") HOST TO},
-	{GET("/a//b") HOST, NULL, GET("/a/b") HOST TO},
+	{GET("/a//./b%3A") HOST, NULL, GET("/a/b:") HOST TO},
+	{GET("/a%3a/b%41//%2e%2e") HOST, NULL, GET("/a:/") HOST TO},
+	/* but for slashes */
+	{GET("/a//b%3A///%7e") HOST, NULL, GET("/a//b%3A///%7e") HOST TO},
+	{GET("/http%3A//h//?//") HOST, NULL, GET("/http%3A//h//?//") HOST TO},
+	{GET("//h/%41") HOST, NULL, GET("/h/%41") HOST TO},
+	{GET("///") HOST, NULL, GET("/") HOST TO},
+	{GET("/a//.b/..c//...") HOST, NULL, GET("/a//.b/..c//...") HOST TO},
+	/* a rule that changes the end only */
+	{GET("/a//b") HOST, "/a/b/", GET("/a/b/") HOST TO},
+	{GET("/a//b/") HOST, "/a/b", GET("/a/b") HOST TO},
 	{GET("/old/x%20y?q") HOST, "/new/x y?\xc3\xa4", GET("/new/x%20y%3F%C3%A4?q") HOST TO},
 	{GET("/a") HOST, "/ab", GET("/ab") HOST TO},
 	{GET("/ab") HOST, "/a", GET("/a") HOST TO},
