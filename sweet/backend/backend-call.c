@@ -425,6 +425,12 @@ long call_take_lines(struct backend_call *call, struct slice lines, struct respo
 	return response_filter_headers(lines, transaction_lines(transaction), room, facts);
 }
 
+/* Whether an empty response is sent as it is; an error can get an error page instead. */
+static bool stays_empty(const struct backend_call *call, int status)
+{
+	return status < 400 || call->has_type || call->pool->protocol->complete;
+}
+
 void call_answer(struct backend_call *call, int status, size_t lines_length, bool has_type,
 		 bool has_body, uint64_t length)
 {
@@ -439,9 +445,10 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 	call->state = CALL_ANSWERED;
 	transaction->times.answered_ns = now_of(transaction);
 	call->has_type = has_type;
-	/* An error without body and type gets an error page, which has its own type. */
-	bodiless = length == 0 && (status < 400 || has_type);
-	if (!has_type && has_body && length && (status < 400 || length != TRANSACTION_UNKNOWN))
+	/* An error page has its own type and length. */
+	bodiless = length == 0 && stays_empty(call, status);
+	if (!has_type && !call->pool->protocol->complete && has_body && length &&
+	    (status < 400 || length != TRANSACTION_UNKNOWN))
 		at = stpcpy(at, "Content-Type: application/octet-stream\r\n");
 	if (length != TRANSACTION_UNKNOWN && (length || bodiless) && status != 204 &&
 	    status != 304) {
@@ -463,8 +470,8 @@ void call_measured(struct backend_call *call, uint64_t length)
 	char *at = transaction_lines(transaction) + transaction->head_length;
 
 	transaction->length = length;
-	transaction->bodiless = length == 0 && (transaction->status < 400 || call->has_type);
-	/* An error without a body gets an error page, which has another length. */
+	transaction->bodiless = length == 0 && stays_empty(call, transaction->status);
+	/* An error page has another length. */
 	if (length || transaction->bodiless)
 		transaction->head_length +=
 			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);

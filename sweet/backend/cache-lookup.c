@@ -105,12 +105,12 @@ static char *put_number(char *at, struct slice name, uint64_t number)
 static void give_whole(struct transaction *transaction, const struct respcache_view *view,
 		       uint32_t age)
 {
-	bool no_length = view->status == 204 || (!view->range_count && view->status >= 400);
+	bool no_length = view->status == 204 || (!view->range_count && !view->empty);
 	char lines[LINES_MAX], *at = lines;
 
 	transaction->status = view->status;
 	transaction->length = view->length;
-	transaction->bodiless = !view->range_count && view->status < 400;
+	transaction->bodiless = view->empty;
 	if (view->range_count == 1) {
 		transaction->body = view->ranges[0];
 		transaction->hold = view->holds[0];

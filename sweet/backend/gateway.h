@@ -66,6 +66,8 @@ struct backend_protocol {
 	bool wants_length; /* a body of unknown length is passed as a whole */
 	bool validates;	   /* programs may be asked whether an outdated response has changed */
 	bool frames_body;  /* states the length of a body itself, by backend_call.length */
+	/* Programs say all that clients get: no Content-Type and no error page is added. */
+	bool complete;
 	/*
 	 * Writes the block that describes a request to the program; the first skip bytes of its
 	 * path name the pool.  Returns its bytes, or -1 if out is too small.

@@ -315,6 +315,7 @@ const struct backend_protocol fastcgi_protocol = {
 const struct backend_protocol http_protocol = {
 	.validates = true,
 	.frames_body = true,
+	.complete = true,
 	.describe = http_describe,
 	.open = open_http,
 	SHARED,

@@ -167,6 +167,8 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	entry->names = put(&writer, names);
 	entry->values = put(&writer, (struct slice){values, (size_t)values_length}).at;
 	entry->view.status = said->head->status;
+	entry->view.empty = !answer->range_count &&
+			    (said->head->status < 400 || said->head->http || said->head->has_type);
 	entry->view.etag = put(&writer, said->etag);
 	entry->view.head = put_lines(&writer, answer->lines, false);
 	entry->view.lean = put_lines(&writer, answer->lines, true);

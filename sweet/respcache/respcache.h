@@ -102,6 +102,7 @@ struct respcache_view {
 		*holds; /* one for each range, as all who were given the entry hold it */
 	unsigned range_count;
 	uint64_t length; /* bytes of the whole body */
+	bool empty;	 /* there is none, and no error page instead */
 	bool can_code;	 /* nothing forbids to send the body compressed; its type is known */
 	bool varies;	 /* its Vary names Accept-Encoding, or is a variant's */
 	struct slice type;

@@ -4,6 +4,7 @@ server adds nothing to."""
 
 import pytest
 
+from files import write
 from test_fastcgi import Client, fetch
 
 
@@ -58,6 +59,47 @@ def test_dots_with_a_parameter(behind, target):
 
 
 # --- the response ----------------------------------------------------------------------------
+
+
+def test_no_invented_type(behind):
+    def answer(asked):
+        if asked.target == "/app/chunks":
+            asked.chunks(b"<p>", b"page", fields=b"")
+        else:
+            asked.answer(b"<p>page", b"")
+
+    app = behind(answer)
+    for path in ("/app", "/app/chunks"):
+        got = fetch(app.server.port, path)
+        assert (got.status, got.body) == (200, b"<p>page") and "Content-Type" not in got
+        assert "Content-Type" not in fetch(app.server.port, path, "HEAD")
+
+
+EMPTY = {
+    "length": b"Content-Length: 0\r\n\r\n",
+    "type": b"Content-Type: text/plain\r\nContent-Length: 0\r\n\r\n",
+    "chunks": b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "cached": b"Cache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n",
+    "cached type": b"Cache-Control: max-age=60\r\nContent-Type: a/b\r\nContent-Length: 0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("how", EMPTY)
+@pytest.mark.parametrize("status", ["404 Not Found", "500 Oh"])
+@pytest.mark.parametrize("intercepts", [False, True])
+def test_empty_error(behind, tmp_path, how, status, intercepts):
+    write(tmp_path / "sorry.txt", b"sorry")
+    app = behind(lambda asked: asked.send(f"HTTP/1.1 {status}\r\n".encode() + EMPTY[how]),
+                 path="cache=response\n",
+                 more="error-page=404=/sorry.txt;500=/sorry.txt\n"
+                      + ("intercept-errors=on\n" if intercepts else ""))
+    for _ in range(3):
+        got = fetch(app.server.port, "/app")
+        assert (got.status, got.body) == (int(status[:3]), b"sorry" if intercepts else b"")
+        if not intercepts:
+            assert got.fields.get("content-type") == (
+                "text/plain" if how == "type" else "a/b" if how == "cached type" else None)
+            assert got.fields.get("content-length", "0") == "0"
 
 
 def test_no_content_in_chunks(behind):

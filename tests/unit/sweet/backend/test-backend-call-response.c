@@ -88,6 +88,42 @@ START_TEST(test_answers)
 }
 END_TEST
 
+/* What an HTTP server says is all that is said. */
+START_TEST(test_complete)
+{
+	static const struct backend_protocol complete = {.complete = true};
+	static const struct {
+		int status;
+		uint64_t length, measured;
+		const char *head;
+		bool bodiless;
+	} cases[] = {
+		{200, 5, 5, "Content-Length: 5\r\n", false},
+		{200, UNKNOWN, 5, "Content-Length: 5\r\n", false},
+		{404, 0, 0, "Content-Length: 0\r\n", true},
+		{500, UNKNOWN, 0, "Content-Length: 0\r\n", true},
+		{503, UNKNOWN, 7, "Content-Length: 7\r\n", false},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct backend_call *call;
+		const struct backend_protocol *before;
+
+		begin();
+		call = make_call(0);
+		before = call->pool->protocol;
+		call->pool->protocol = &complete;
+		call_answer(call, cases[i].status, 0, false, true, cases[i].length);
+		if (cases[i].length == UNKNOWN)
+			call_measured(call, cases[i].measured);
+		check_head(cases[i].head);
+		ck_assert_msg(transactions[0].bodiless == cases[i].bodiless, "%u", i);
+		call->pool->protocol = before;
+		end();
+	}
+}
+END_TEST
+
 START_TEST(test_measured)
 {
 	static const struct {
@@ -224,6 +260,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_answers);
+	tcase_add_test(tcase, test_complete);
 	tcase_add_test(tcase, test_measured);
 	tcase_add_test(tcase, test_long_lines);
 	tcase_add_test(tcase, test_date);
