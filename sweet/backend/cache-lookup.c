@@ -111,6 +111,8 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 	transaction->status = view->status;
 	transaction->length = view->length;
 	transaction->bodiless = view->empty;
+	if (view->phrase.length)
+		transaction_set_phrase(transaction, view->status, view->phrase);
 	if (view->range_count == 1) {
 		transaction->body = view->ranges[0];
 		transaction->hold = view->holds[0];

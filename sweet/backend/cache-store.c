@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -39,6 +40,7 @@ struct cache_store {
 	char *own_lines;
 	size_t own_length;
 	int status;
+	char *phrase;	   /* of it; NULL: the usual one */
 	bool http;	   /* head is of an HTTP response */
 	time_t came, date; /* when the head came; its Date field, or the same */
 	uint64_t came_ns;
@@ -69,6 +71,7 @@ static void free_keep(struct transaction *transaction)
 		g_byte_array_unref(store->body);
 	g_free(store->head);
 	g_free(store->own_lines);
+	g_free(store->phrase);
 	g_free((char *)(uintptr_t)store->url.at);
 	g_free(store);
 }
@@ -156,6 +159,8 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 	store->head_length = said->head->lines.length;
 	store->head = g_memdup2(said->head->lines.at, store->head_length);
 	store->status = said->head->status;
+	if (transaction->phrase_status == store->status)
+		store->phrase = g_strdup(transaction->phrase);
 	store->http = said->head->http;
 	if (transaction->accel_lines) {
 		store->own_length = transaction->head_length;
@@ -235,6 +240,8 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 	struct cacheable said;
 	struct cgihead head;
 
+	if (store->phrase)
+		answer.phrase = (struct slice){store->phrase, strlen(store->phrase)};
 	if (store->own_lines)
 		answer.lines = (struct slice){store->own_lines, store->own_length};
 	/* It was parsed successfully before. */

@@ -74,6 +74,7 @@ static bool use_stored(struct response_stream *stream, const struct cgihead *hea
 	stream->has_head = stream->ended = true;
 	call_take_date(stream->call, &facts);
 	call_answer(stream->call, head->status, (size_t)length, facts.has_type, true, body.length);
+	transaction_set_phrase(transaction, head->status, head->phrase);
 	cache_store_head(transaction, head);
 	if (body.length)
 		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 0);
@@ -109,6 +110,7 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 
 	lines.at = merged;
 	fault = cgihead_read_http(&whole, view->status, lines);
+	whole.phrase = view->phrase;
 	good = fault ? response_stream_fail(stream, fault) : use_stored(stream, &whole, body);
 	g_free(merged);
 	if (!good || !client_has_it)
@@ -169,6 +171,7 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 		    head->unit ? transaction->body.length
 		    : has_body ? stream->left
 			       : 0);
+	transaction_set_phrase(transaction, head->status, head->phrase);
 	cache_store_head(transaction, head);
 	if (head->unit)
 		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 1);
@@ -194,6 +197,13 @@ static bool take_head(struct response_stream *stream, struct slice text)
 	return use_head(stream, &head);
 }
 
+/* The pointer of an empty slice may be NULL. */
+static void copy_slice(char *to, struct slice from)
+{
+	if (from.length)
+		memcpy(to, from.at, from.length);
+}
+
 bool response_stream_http_head(struct response_stream *stream, const struct cgihead *head)
 {
 	if (stream->failed)
@@ -202,8 +212,14 @@ bool response_stream_http_head(struct response_stream *stream, const struct cgih
 		    head->lines.length);
 	if (!stream->held)
 		return use_head(stream, head);
-	stream->head = g_memdup2(head->lines.at, head->lines.length);
+	/* The phrase follows the lines. */
+	stream->head = malloc(head->lines.length + head->phrase.length + 1);
+	if (!stream->head)
+		return response_stream_fail(stream, "out of memory for its response head");
+	copy_slice(stream->head, head->lines);
+	copy_slice(stream->head + head->lines.length, head->phrase);
 	stream->head_length = head->lines.length;
+	stream->phrase_length = head->phrase.length;
 	stream->http_status = (uint16_t)head->status;
 	return true;
 }
@@ -218,8 +234,9 @@ bool response_stream_stored_head(struct response_stream *stream)
 	stream->head = NULL;
 	fault = cgihead_read_http(&head, stream->http_status,
 				  (struct slice){lines, stream->head_length});
+	head.phrase = (struct slice){lines + stream->head_length, stream->phrase_length};
 	good = fault ? response_stream_fail(stream, fault) : use_head(stream, &head);
-	g_free(lines);
+	free(lines);
 	return good;
 }
 

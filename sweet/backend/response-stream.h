@@ -54,7 +54,7 @@ struct response_stream {
 	struct backend_call *call;
 	const struct response_stream_source *source;
 	char *head; /* the incomplete head of the response; or NULL */
-	size_t head_length;
+	size_t head_length, phrase_length;
 	uint64_t left;			   /* announced bytes of the body that have not come */
 	struct read_buffer *first, **last; /* queued buffers */
 	unsigned count;			   /* queued buffers in memory */

@@ -101,6 +101,8 @@ struct output *output_open(struct thread *thread)
 	transaction->codings_known = false;
 	transaction->accel_lines = NULL;
 	transaction->accel = false;
+	transaction->phrase = NULL;
+	transaction->phrase_status = 0;
 	transaction->head = NULL;
 	transaction->head_length = 0;
 	transaction->date = 0;
@@ -297,10 +299,12 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	at = output_bytes(output);
 	output_refresh_date(thread);
 	output->responded_ns = loop_now_ns(thread->loop);
-	if (transaction->status == 200)
+	if (transaction->phrase && transaction->phrase_status == transaction->status)
+		at += response_status_line(transaction->status, transaction->phrase, at);
+	else if (transaction->status == 200)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
 	else
-		at += response_status_line(transaction->status, at);
+		at += response_status_line(transaction->status, NULL, at);
 	lead = at;
 	at = append(at, thread->lead, thread->lead_length);
 	if (transaction->date)

@@ -14,6 +14,7 @@
 #include "core/client-calls.h"
 #include "core/transaction.h"
 #include "http/header-lines.h"
+#include "http/response.h"
 
 #define ALIGN 64u /* as the head in output.h */
 
@@ -44,8 +45,20 @@ void transaction_release(struct transaction *transaction)
 	g_free(transaction->rewrite_query);
 	g_free(transaction->header_lines);
 	g_free(transaction->accel_lines);
+	g_free(transaction->phrase);
 	config_ref_release(transaction->config_ref);
 	client_calls_release(transaction->calls);
+}
+
+void transaction_set_phrase(struct transaction *transaction, int status, struct slice phrase)
+{
+	const char *usual = response_reason(status);
+
+	g_clear_pointer(&transaction->phrase, g_free);
+	transaction->phrase_status = status;
+	if (phrase.length && phrase.length <= RESPONSE_PHRASE_MAX &&
+	    (phrase.length != strlen(usual) || memcmp(phrase.at, usual, phrase.length) != 0))
+		transaction->phrase = g_strndup(phrase.at, phrase.length);
 }
 
 void transaction_merge_lines(struct transaction *transaction)

@@ -59,7 +59,7 @@ struct transaction;
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
 #define TRANSACTION_AROUND_MAX                                                                     \
-	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1536) /* of that, with other lines */
+	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1792) /* of that, with other lines */
 #define TRANSACTION_SCRATCH 576				 /* bytes */
 #define TRANSACTION_ID_MAX 64				 /* bytes of a request's id */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
@@ -202,6 +202,8 @@ struct transaction {
 	int status;
 	const char *detail;	   /* for the error page: static text, or NULL */
 	const char *reason;	   /* of a refusal, for the log: static text, or NULL */
+	char *phrase;		   /* a program's, of phrase_status; NULL: the usual one */
+	int phrase_status;	   /* with another status, the phrase is not sent */
 	const char *head;	   /* header lines, valid until finish() */
 	size_t head_length;	   /* bytes */
 	time_t date;		   /* when the response was made, for Date; 0: now */
@@ -300,6 +302,12 @@ bool transaction_make_room(struct transaction *transaction, size_t bytes);
 unsigned transaction_codings(const struct transaction *transaction, const struct request *request,
 			     enum coding order[CODINGS]);
 
+/*
+ * Sets the status's phrase of a program; of one that is empty, usual or too long, the usual one is
+ * sent.
+ */
+void transaction_set_phrase(struct transaction *transaction, int status, struct slice phrase);
+
 /* Puts accel_lines into the head, unless the response is an error. */
 void transaction_merge_lines(struct transaction *transaction);
 
@@ -354,6 +362,7 @@ static inline void transaction_dismiss(struct transaction *transaction)
 	transaction->next = NULL;
 	transaction->gone = transaction->half_closed = NULL;
 	transaction->date = 0;
+	transaction->phrase_status = 0;
 }
 
 /* Responds with a status and its built-in page. */

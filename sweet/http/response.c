@@ -146,7 +146,7 @@ static void put_string(struct out *out, const char *text)
 	put(out, text, strlen(text));
 }
 
-static void put_status(struct out *out, int status)
+static void put_status(struct out *out, int status, const char *phrase)
 {
 	char digits[3];
 
@@ -158,15 +158,15 @@ static void put_status(struct out *out, int status)
 	digits[2] = (char)('0' + status % 10);
 	put(out, digits, sizeof(digits));
 	put(out, " ", 1);
-	put_string(out, response_reason(status));
+	put_string(out, phrase ? phrase : response_reason(status));
 }
 
-size_t response_status_line(int status, char *out)
+size_t response_status_line(int status, const char *phrase, char *out)
 {
 	struct out line = {out, out + RESPONSE_STATUS_MAX, false};
 
 	put_string(&line, "HTTP/1.1 ");
-	put_status(&line, status);
+	put_status(&line, status, phrase);
 	put_string(&line, "\r\n");
 	return (size_t)(line.at - out);
 }
@@ -215,9 +215,9 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	page.end += out_size - 1;
 	put_string(&page,
 		   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
-	put_status(&page, status);
+	put_status(&page, status, NULL);
 	put_string(&page, "</title></head>\n<body><h1>");
-	put_status(&page, status);
+	put_status(&page, status, NULL);
 	put_string(&page, "</h1>\n");
 	/* The detail is cut so that the end of the page fits. */
 	if (detail && !page.full &&

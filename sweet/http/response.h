@@ -15,12 +15,13 @@
 const char *response_reason(int status);
 
 /*
- * Writes the status line: "HTTP/1.1 200 OK\r\n".  Returns its bytes; out needs
- * RESPONSE_STATUS_MAX.  Not NUL-terminated.  A status that does not have three
- * digits is sent as 500.
+ * Writes the status line: "HTTP/1.1 200 OK\r\n", or with that phrase, which has at most
+ * RESPONSE_PHRASE_MAX bytes, unless it is NULL.  Returns its bytes; out needs RESPONSE_STATUS_MAX.
+ * Not NUL-terminated.  A status that does not have three digits is sent as 500.
  */
-#define RESPONSE_STATUS_MAX 64
-size_t response_status_line(int status, char *out);
+#define RESPONSE_PHRASE_MAX 256
+#define RESPONSE_STATUS_MAX (RESPONSE_PHRASE_MAX + 64)
+size_t response_status_line(int status, const char *phrase, char *out);
 
 /*
  * Writes a small HTML page with status and reason, NUL-terminated; returns its

@@ -37,11 +37,12 @@ static const char *note_status(struct cgihead *head, struct seen *seen, struct s
 	if (seen->status)
 		return "two Status lines";
 	seen->status = true;
-	/* A reason phrase may follow the number; it is ignored. */
 	if (value.length > 3 && !syntax_is_blank(value.at[3]))
 		return "an invalid Status";
-	if (value.length > 3)
+	if (value.length > 3) {
+		head->phrase = field_trim((struct slice){value.at + 4, value.length - 4});
 		value.length = 3;
+	}
 	if (!field_number(value, &status) || status < 200 || status > 599)
 		return "an invalid Status";
 	head->status = (int)status;

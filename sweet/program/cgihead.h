@@ -20,6 +20,7 @@
 struct cgihead {
 	struct slice lines;    /* all lines, for response_filter_headers() */
 	int status;	       /* 200 to 599; 302 for a Location without a Status */
+	struct slice phrase;   /* of the status; length 0: none */
 	struct slice location; /* length 0: none */
 	bool local_redirect;   /* location is a local path, whose response replaces this one */
 	struct slice accel;    /* X-Accel-Redirect; length 0: none */

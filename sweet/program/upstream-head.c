@@ -26,6 +26,7 @@ struct said {
 	unsigned fields;
 	bool length, coding, close, keep_alive, upgrade;
 	unsigned upgrades; /* lines */
+	struct slice phrase;
 };
 
 static bool is_digit(char byte)
@@ -44,7 +45,7 @@ const char *upstream_head_check(struct slice begin)
 	return NULL;
 }
 
-/* Removes the first line from *rest.  The reason phrase is of no use, and may be missing. */
+/* Removes the first line from *rest.  The reason phrase may be missing. */
 static const char *take_status_line(struct upstream_head *head, struct said *said,
 				    struct slice *rest)
 {
@@ -72,6 +73,9 @@ static const char *take_status_line(struct upstream_head *head, struct said *sai
 		       (at[STATUS_LINE - 1] - '0');
 	if (head->status < 100 || head->status > 599)
 		return "a status that is not from 100 to 599";
+	if (length > STATUS_LINE)
+		said->phrase =
+			field_trim((struct slice){at + STATUS_LINE + 1, length - STATUS_LINE - 1});
 	rest->length -= (size_t)(end + 1 - at);
 	rest->at = end + 1;
 	return NULL;
@@ -127,6 +131,8 @@ static const char *take_line(struct upstream_head *head, struct said *said, stru
 /* RFC 9112, section 6. */
 static const char *finish(struct upstream_head *head, const struct said *said)
 {
+	const char *wrong;
+
 	if (said->coding && said->length)
 		return "both a Content-Length and a Transfer-Encoding";
 	if (said->coding && !said->minor)
@@ -139,9 +145,11 @@ static const char *finish(struct upstream_head *head, const struct said *said)
 	head->keep_alive = !said->close && (said->minor || said->keep_alive);
 	if (!said->upgrade || said->upgrades != 1)
 		head->upgrade = (struct slice){0};
-	return head->status < 200 && head->status != 101
-		       ? NULL
-		       : cgihead_read_http(&head->fields, head->status, head->lines);
+	if (head->status < 200 && head->status != 101)
+		return NULL;
+	wrong = cgihead_read_http(&head->fields, head->status, head->lines);
+	head->fields.phrase = said->phrase;
+	return wrong;
 }
 
 const char *upstream_head_parse(struct upstream_head *head, struct slice text)

@@ -152,7 +152,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	size = sizeof(*entry) + (size_t)tags * sizeof(struct respcache_tag) +
 	       answer->range_count * (sizeof(struct NC_range) + sizeof(struct NC_hold)) +
 	       flight->key.text.length + names.length + (size_t)values_length + said->etag.length +
-	       2 * room_for(answer->lines);
+	       2 * room_for(answer->lines) + answer->phrase.length;
 	entry = calloc(1, size);
 	if (!entry)
 		return NULL;
@@ -170,6 +170,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	entry->view.empty = !answer->range_count &&
 			    (said->head->status < 400 || said->head->http || said->head->has_type);
 	entry->view.etag = put(&writer, said->etag);
+	entry->view.phrase = put(&writer, answer->phrase);
 	entry->view.head = put_lines(&writer, answer->lines, false);
 	entry->view.lean = put_lines(&writer, answer->lines, true);
 	assert(writer.at <= (char *)entry + size);

@@ -118,7 +118,7 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 	size_t tag_most = from->etag.length + TAG_MAX;
 	size_t size = sizeof(struct respcache_entry) + sizeof(struct NC_range) +
 		      sizeof(struct NC_hold) + 3 * tag_most + from->head.length +
-		      from->lean.length + (size_t)2 * CODED_MAX;
+		      from->lean.length + from->phrase.length + (size_t)2 * CODED_MAX;
 	struct respcache_entry *variant = calloc(1, size);
 	struct NC_range *range;
 	struct NC_hold *hold;
@@ -145,6 +145,9 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 	variant->view.head = put_lines(&writer, source, from->head, variant->view.etag,
 				       coding_token(job->coding));
 	variant->view.lean = put_lines(&writer, source, from->lean, variant->view.etag, NULL);
+	variant->view.phrase = (struct slice){writer.at, from->phrase.length};
+	if (from->phrase.length)
+		put(&writer, from->phrase);
 	variant->age = source->age;
 	variant->stored_ns = source->stored_ns;
 	variant->owned = 1;

@@ -92,8 +92,9 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 /* The constant content of an entry. */
 struct respcache_view {
 	int status;
-	struct slice head; /* its header lines, each with CRLF, without Age and Content-Length */
-	struct slice lean; /* those of them that a 304 has */
+	struct slice phrase; /* of the status; length 0: the usual one */
+	struct slice head;   /* its header lines, each with CRLF, without Age and Content-Length */
+	struct slice lean;   /* those of them that a 304 has */
 	struct slice etag;
 	time_t modified; /* 0: not stated */
 	time_t date;	 /* when it was generated */
@@ -139,6 +140,7 @@ void respcache_compress(struct respcache *cache, struct respcache_entry *entry, 
 struct respcache_answer {
 	const struct cacheable *said; /* also has the status, in its head */
 	struct slice lines;	      /* filtered */
+	struct slice phrase;	      /* of the status; length 0: the usual one */
 	struct cacheable_terms terms; /* fresh is not 0 */
 	time_t date;		      /* when it was generated */
 	const struct NC_range *ranges;

@@ -307,6 +307,17 @@ def test_heads(server, apps, head, status, fields):
         assert got.getheader(name) == value
 
 
+@pytest.mark.http1("about a text that HTTP/2 does not have")
+def test_reason(server, apps):
+    @apps.on
+    def reason(asked):
+        asked.body()
+        asked.answer(b"body", b"Status: 404 Not here\r\n" + HEAD)
+
+    for _ in range(2):
+        assert ask(server.port, "/app/reason").reason == "Not here"
+
+
 def test_local_redirect(server, apps):
     @apps.on
     def local(asked):

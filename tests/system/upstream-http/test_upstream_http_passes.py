@@ -4,8 +4,11 @@ server adds nothing to."""
 
 import pytest
 
-from files import write
+from client import request
+from files import MB, pattern, write
 from test_fastcgi import Client, fetch
+
+END = b"Content-Length: 0\r\n\r\n"
 
 
 # --- the path --------------------------------------------------------------------------------
@@ -100,6 +103,53 @@ def test_empty_error(behind, tmp_path, how, status, intercepts):
             assert got.fields.get("content-type") == (
                 "text/plain" if how == "type" else "a/b" if how == "cached type" else None)
             assert got.fields.get("content-length", "0") == "0"
+
+
+@pytest.mark.http1("about a text that HTTP/2 does not have")
+@pytest.mark.parametrize("line, reason", [
+    ("200 Fine", "Fine"), ("404 No such thing \t(really)", "No such thing \t(really)"),
+    ("404 Not Found", "Not Found"), ("299 H\xe4", "H\xe4"), ("499 Client Closed", "Client Closed"),
+    # Nothing to pass, and too much.
+    ("200 ", "OK"), ("404", "Not Found"), ("404 " + "x" * 300, "Not Found")])
+def test_reason(behind, line, reason):
+    app = behind(lambda asked: asked.send(
+        f"HTTP/1.1 {line}\r\nCache-Control: max-age=60\r\n".encode("latin-1") + END),
+                 path="cache=response\n")
+    for _ in range(3):
+        got = fetch(app.server.port, "/app")
+        assert (got.status, got.reason) == (int(line[:3]), reason)
+    assert fetch(app.server.port, "/file").reason == "Not Found"
+
+
+@pytest.mark.http1("about a text that HTTP/2 does not have")
+def test_reason_of_another_status(behind, tmp_path):
+    """The phrase belongs to the status that came with it."""
+    write(tmp_path / "sorry.txt", b"sorry")
+    app = behind(lambda asked: asked.answer(b"x", b'ETag: "a"\r\nCache-Control: max-age=60\r\n',
+                                            b"404 Away" if "gone" in asked.target else b"200 Here"),
+                 path="cache=response\n", more="intercept-errors=on\nerror-page=404=/sorry.txt\n")
+    with Client(app.server.port) as client:
+        assert client.get("/app/gone").reason == "Not Found"
+        assert client.get("/app").reason == "Here"
+        got = client.get("/app", fields='If-None-Match: "a"\r\n')
+        assert (got.status, got.reason) == (304, "Not Modified")
+        got = client.get("/app", fields="Range: bytes=0-0\r\n")
+        assert (got.status, got.reason) == (206, "Partial Content")
+
+
+@pytest.mark.http1("about a text that HTTP/2 does not have")
+def test_reason_before_the_body(behind):
+    """A head that waits until the request's body has been sent."""
+    def early(asked):
+        next(asked.pieces())
+        asked.answer(b"enough", status=b"403 No more")
+        return asked.closed() and False
+
+    app = behind(early, pool="request-buffering=off\n")
+    with Client(app.server.port) as client:
+        client.send(request("/app", "POST", f"Content-Length: {3 * MB}\r\n") + pattern(2 * MB))
+        got = client.response()
+        assert (got.status, got.reason, got.body) == (403, "No more", b"enough")
 
 
 def test_no_content_in_chunks(behind):

@@ -359,13 +359,30 @@ START_TEST(test_status_line)
 		size_t length;
 
 		memset(out, GUARD, sizeof(out));
-		length = response_status_line(status, out);
+		length = response_status_line(status, NULL, out);
 		snprintf(expected, sizeof(expected), "HTTP/1.1 %d %s\r\n", shown,
 			 response_reason(shown));
 		ck_assert_uint_eq(length, strlen(expected));
 		ck_assert_mem_eq(out, expected, length);
 		ck_assert_int_eq(out[length], GUARD);
 	}
+}
+END_TEST
+
+START_TEST(test_phrase)
+{
+	char phrase[RESPONSE_PHRASE_MAX + 1], out[RESPONSE_STATUS_MAX + 1];
+	size_t length = response_status_line(404, "No \xe4", out);
+
+	ck_assert_uint_eq(length, strlen("HTTP/1.1 404 No \xe4\r\n"));
+	ck_assert_mem_eq(out, "HTTP/1.1 404 No \xe4\r\n", length);
+	memset(phrase, 'x', sizeof(phrase) - 1);
+	phrase[sizeof(phrase) - 1] = '\0';
+	memset(out, GUARD, sizeof(out));
+	length = response_status_line(200, phrase, out);
+	ck_assert_uint_eq(length, strlen("HTTP/1.1 200 \r\n") + RESPONSE_PHRASE_MAX);
+	ck_assert_mem_eq(out + length - 3, "x\r\n", 3);
+	ck_assert_int_eq(out[length], GUARD);
 }
 END_TEST
 
@@ -437,6 +454,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_filter_random);
 	tcase_add_test(tcase, test_reasons);
 	tcase_add_test(tcase, test_status_line);
+	tcase_add_test(tcase, test_phrase);
 	tcase_add_test(tcase, test_page);
 	tcase_add_test(tcase, test_page_sizes);
 }

@@ -250,6 +250,30 @@ START_TEST(test_lines)
 }
 END_TEST
 
+START_TEST(test_phrases)
+{
+	static const struct {
+		const char *text, *phrase;
+	} phrases[] = {
+		{"Status: 404 Not here\n\n", "Not here"},
+		{"Status: 404\t \xe4 \r\n\n", "\xe4"},
+		{"Status: 404\n\n", ""},
+		{"A: b\n\n", ""},
+		{"HTTP/1.1 201 Made it\n\n", "Made it"},
+	};
+
+	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
+		struct cgihead head;
+
+		ck_assert_ptr_null(cgihead_parse(
+			&head, (struct slice){phrases[i].text, strlen(phrases[i].text)}));
+		ck_assert_uint_eq(head.phrase.length, strlen(phrases[i].phrase));
+		if (head.phrase.length)
+			ck_assert_mem_eq(head.phrase.at, phrases[i].phrase, head.phrase.length);
+	}
+}
+END_TEST
+
 /* An incomplete line is not a line. */
 START_TEST(test_half)
 {
@@ -343,6 +367,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_heads);
 	tcase_add_test(tcase, test_lines);
+	tcase_add_test(tcase, test_phrases);
 	tcase_add_test(tcase, test_half);
 	tcase_add_test(tcase, test_cut_anywhere);
 	tcase_add_test(tcase, test_noise);

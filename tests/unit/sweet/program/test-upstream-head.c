@@ -151,6 +151,32 @@ START_TEST(test_heads)
 }
 END_TEST
 
+START_TEST(test_phrases)
+{
+	static const struct {
+		const char *line, *phrase;
+	} phrases[] = {
+		{"HTTP/1.1 200 OK", "OK"},
+		{"HTTP/1.1 404 Not here, \tnot \xe4", "Not here, \tnot \xe4"},
+		{"HTTP/1.1 404  two blanks ", "two blanks"},
+		{"HTTP/1.1 404 ", ""},
+		{"HTTP/1.1 404", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
+		struct upstream_head head;
+		char text[128], *copy;
+		size_t length = (size_t)sprintf(text, "%s\r\nA: b\r\n" END, phrases[i].line);
+
+		ck_assert_ptr_null(parse(&head, text, length, &copy));
+		ck_assert_uint_eq(head.fields.phrase.length, strlen(phrases[i].phrase));
+		ck_assert(slice_same(head.fields.phrase,
+				     (struct slice){phrases[i].phrase, strlen(phrases[i].phrase)}));
+		free(copy);
+	}
+}
+END_TEST
+
 START_TEST(test_many_fields)
 {
 	char text[4096];
@@ -208,6 +234,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_heads);
+	tcase_add_test(tcase, test_phrases);
 	tcase_add_test(tcase, test_many_fields);
 	tcase_add_test(tcase, test_begin);
 	tcase_add_test(tcase, test_noise);
