@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/slice.h"
+#include "base/syntax.h"
 #include "core/transaction.h"
 #include "handler/local-redirect.h"
 #include "http/request.h"
@@ -27,15 +28,35 @@ static void append_field(GString *text, struct slice name, struct slice value)
 			       value.at);
 }
 
+static bool is_escape(const char *at, const char *end)
+{
+	return end - at >= 3 && g_ascii_isxdigit(at[1]) && g_ascii_isxdigit(at[2]);
+}
+
+/*
+ * Programs write names as they are: with blanks, UTF-8 and all else that a client escapes.  Escapes
+ * stay; a '%' that begins none is one of a name.
+ */
+static void append_target(GString *text, struct slice target)
+{
+	const char *end = target.at + target.length;
+
+	for (const char *at = target.at; at < end; at++)
+		if (syntax_is(*at, SYNTAX_TARGET) && (*at != '%' || is_escape(at, end)))
+			g_string_append_c(text, *at);
+		else
+			g_string_append_printf(text, "%%%02X", (unsigned char)*at);
+}
+
 GString *local_redirect_request(struct transaction *transaction, struct slice head,
 				struct slice target, struct request *request, bool *good)
 {
 	GString *text = g_string_sized_new(head.length + target.length);
 
 	(void)request_parse(request, head.at, head.length); /* valid: parsed before */
-	g_string_append_printf(text, "%s %.*s HTTP/1.%u\r\n",
-			       transaction->head_only ? "HEAD" : "GET", (int)target.length,
-			       target.at, request->minor);
+	g_string_append(text, transaction->head_only ? "HEAD " : "GET ");
+	append_target(text, target);
+	g_string_append_printf(text, " HTTP/1.%u\r\n", request->minor);
 	/* The host of an absolute target replaces the Host field. */
 	if (request->host.length || request_find(request, "Host"))
 		append_field(text, (struct slice){"Host", 4}, request->host);

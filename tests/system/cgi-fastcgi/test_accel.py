@@ -5,6 +5,7 @@ import http.client
 import os
 import re
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -109,7 +110,7 @@ def answer(request):
     fields = request.variables.get("HTTP_FIELDS", "").replace("|", "\r\n")
     request.answer(b"the program itself\n", (
         f"{fields}{fields and chr(13) + chr(10)}Content-Type: text/x-own\r\n"
-        "Content-Length: 19\r\nSet-Cookie: a=b\r\nETag: mine\r\n").encode())
+        "Content-Length: 19\r\nSet-Cookie: a=b\r\nETag: mine\r\n").encode("latin-1"))
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +157,25 @@ def test_redirect(server, path):
     again = ask(server, path, ["X-Accel-Redirect: /inside/a.txt"],
                 more=f"If-None-Match: {answer['ETag']}\r\n")
     assert again.status == 304 and again["Set-Cookie"] == "a=b"
+
+
+NAMES = ["a b", "\u00e4\u20ac", "100% sure", '"<x>^`{}\\', "a#b", "c;d=e&f"]
+
+
+@pytest.mark.parametrize("path", ["/led/p", "/fast/p"])
+@pytest.mark.parametrize("name", NAMES)
+def test_redirect_as_it_is(server, top, path, name):
+    """Names that programs do not escape, and the same ones escaped."""
+    write(top / "root/inside" / name, name.encode())
+    for written in (name, quote(name), quote(name) + "?x=\u00e4 b"):
+        answer = ask(server, path, [f"X-Accel-Redirect: /inside/{written}"])
+        assert (answer.status, answer.body) == (200, name.encode())
+
+
+@pytest.mark.parametrize("name", ["../outside", "../../outside", ".%2e/outside", "a%00b"])
+def test_redirect_is_no_way_out(server, name):
+    for rest in (name, name + " \u00e4"):
+        assert ask(server, "/led/p", [f"X-Accel-Redirect: /inside/{rest}"]).status in (400, 502)
 
 
 @pytest.mark.parametrize("target, status", [
