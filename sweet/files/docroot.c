@@ -18,7 +18,11 @@ static struct file_version version_of(const struct stat *stat)
 				     .inode = stat->st_ino,
 				     .size = stat->st_size,
 				     .modified = stat->st_mtim,
-				     .changed = stat->st_ctim};
+				     .changed = stat->st_ctim,
+				     .links = stat->st_nlink,
+				     .mode = stat->st_mode,
+				     .user = stat->st_uid,
+				     .group = stat->st_gid};
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -43,12 +47,6 @@ bool file_version_follows(const struct file_version *made, const struct file_ver
 		return true;
 	return made->modified.tv_sec == from->modified.tv_sec && made->modified.tv_nsec == 0 &&
 	       before(&from->changed, &made->changed);
-}
-
-bool file_version_same_bytes(const struct file_version *a, const struct file_version *b)
-{
-	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       same_time(&a->modified, &b->modified);
 }
 
 static int64_t nanoseconds(const struct timespec *time)
@@ -156,6 +154,41 @@ int docroot_peek(struct docroot root, const char *path, struct file_version *ver
 		return -errno;
 	*version = version_of(&stat);
 	return 0;
+}
+
+static bool same_attributes(const struct file_version *a, const struct file_version *b)
+{
+	return a->links == b->links && a->mode == b->mode && a->user == b->user &&
+	       a->group == b->group;
+}
+
+/* Whether the path names that file no more. */
+static bool has_moved(struct docroot root, const char *path, const struct file_version *version)
+{
+	struct file_version there;
+
+	return path && (docroot_peek(root, path, &there) < 0 || there.device != version->device ||
+			there.inode != version->inode);
+}
+
+int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version)
+{
+	struct file_version now;
+	int error = docroot_version(fd, &now);
+	bool same;
+
+	if (error)
+		return error;
+	if (now.device != version->device || now.inode != version->inode ||
+	    now.size != version->size || !same_time(&now.modified, &version->modified))
+		return -EAGAIN;
+	if (same_time(&now.changed, &version->changed))
+		return 0;
+	/* A new name explains one change: the path is compared only once. */
+	now.moved = version->moved || has_moved(root, path, &now);
+	same = now.moved != version->moved || !same_attributes(&now, version);
+	*version = now;
+	return same ? 0 : -EAGAIN;
 }
 
 int docroot_open_folder(struct docroot root, const char *path)

@@ -29,6 +29,12 @@ struct file_version {
 	ino_t inode;
 	off_t size; /* bytes */
 	struct timespec modified, changed;
+	/* What explains a change of `changed` (st_ctime) that is none of the bytes. */
+	nlink_t links;
+	mode_t mode;
+	uid_t user;
+	gid_t group;
+	bool moved; /* docroot_still() has found that its path names another file, or none */
 };
 
 bool file_version_equal(const struct file_version *a, const struct file_version *b);
@@ -39,12 +45,6 @@ bool file_version_equal(const struct file_version *a, const struct file_version 
  * second: then it must have been changed later than the other.
  */
 bool file_version_follows(const struct file_version *made, const struct file_version *from);
-
-/*
- * Returns true if two versions of one open file have the same bytes.  A new or
- * removed hard link changes the file's st_ctime, but not its bytes.
- */
-bool file_version_same_bytes(const struct file_version *a, const struct file_version *b);
 
 /*
  * Waits until the last change is older than the resolution of timestamps: a newer
@@ -86,6 +86,14 @@ int docroot_look(struct docroot root, const char *path, bool *folder, struct fil
 
 /* Gets the current version of an open file; returns 0 or -errno. */
 int docroot_version(int fd, struct file_version *version);
+
+/*
+ * Whether the open file that was found at path (NULL: the path is not known) still has the bytes of
+ * that version.  Its st_ctime counts, since a writer may restore the time of modification, unless
+ * the number of its names, its mode or its owner has changed, or path names it no more: then
+ * *version becomes the current one.  Returns 0, -EAGAIN if it may have other bytes, or -errno.
+ */
+int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version);
 
 /* Returns the reason, for the log, why such an error is answered with 403. */
 const char *docroot_denied(int error);

@@ -29,30 +29,29 @@ int reading_open(struct reading *reading, struct docroot root, const char *path,
 	if (fd < 0)
 		return fd == -EAGAIN && !wait ? READING_LATER : fd;
 	reading->fd = fd;
+	reading->root = root;
 	reading->path = path;
 	return 0;
 }
 
-int reading_rest(struct reading *reading, size_t max_unit, bool wait)
+void reading_borrow(struct reading *reading, const struct reading *from, struct docroot root,
+		    const char *path, const struct file_version *version)
 {
-	struct file_version now;
-	bool same;
-	int error;
+	reading->fd = from->fd;
+	reading->root = root;
+	reading->path = path;
+	reading->version = *version;
+	reading->borrowed = true;
+}
 
+int reading_rest(struct reading *reading, bool wait)
+{
 	if (file_version_is_stable(&reading->version))
 		return 0;
 	if (!wait)
 		return READING_LATER;
 	file_version_await_stable(&reading->version);
-	error = docroot_version(reading->fd, &now);
-	if (error)
-		return error;
-	/* It changed again, so it was not stable, and another change could go unnoticed. */
-	same = now.size > 0 && (uint64_t)now.size <= max_unit
-		       ? file_version_equal(&now, &reading->version)
-		       : file_version_same_bytes(&now, &reading->version);
-	reading->version = now;
-	return same ? 0 : -EAGAIN;
+	return docroot_still(reading->fd, reading->root, reading->path, &reading->version);
 }
 
 /* Gets where the next bytes go; merges adjacent fragments. */
@@ -161,7 +160,6 @@ int reading_unit(struct reading *reading, enum reading_way way, bool wait, size_
 	/* Sent once: short-lived memory without checksums, freed with the last hold. */
 	enum NC_kind kind = passing ? NC_KIND_RECYCLED : NC_KIND_AUTO;
 	unsigned flags = passing ? NC_UNIT_UNSUMMED : 0;
-	struct file_version after;
 	int error;
 
 	if (!wait && reading->version.size > NOW_MAX)
@@ -176,9 +174,7 @@ int reading_unit(struct reading *reading, enum reading_way way, bool wait, size_
 	if (!error && reading->done != (size_t)reading->version.size)
 		error = -EAGAIN;
 	if (!error)
-		error = docroot_version(reading->fd, &after);
-	if (!error && !file_version_equal(&reading->version, &after))
-		error = -EAGAIN;
+		error = docroot_still(reading->fd, reading->root, reading->path, &reading->version);
 	if (!error)
 		error = insert(reading, id, hold);
 	(void)NC_free(&reading->handle);

@@ -28,8 +28,9 @@ enum reading_way {
 };
 
 struct reading {
-	int fd;		  /* -1: not open */
-	const char *path; /* of the caller that opened it, for the log */
+	int fd; /* -1: not open */
+	struct docroot root;
+	const char *path; /* below root; of the caller that opened it */
 	bool borrowed;	  /* the descriptor belongs to another reading, which uses it too */
 	bool filling;	  /* the handle is in use */
 	size_t done;	  /* bytes in the unit so far */
@@ -39,14 +40,18 @@ struct reading {
 
 #define READING_NONE ((struct reading){.fd = -1})
 
+/* Uses the descriptor of another reading, which has opened the file at path. */
+void reading_borrow(struct reading *reading, const struct reading *from, struct docroot root,
+		    const char *path, const struct file_version *version);
+
 /* Opens the file, unless it is open; returns 0 or -errno (docroot.h). */
 int reading_open(struct reading *reading, struct docroot root, const char *path, bool wait);
 
 /*
- * Makes sure that the version is stable.  Returns 0; -EAGAIN: it changed meanwhile,
- * in a way that matters for files of up to max_unit bytes.
+ * Makes sure that the version is stable.  Returns 0; -EAGAIN: its bytes may have changed meanwhile.
+ * A file that was renamed, replaced or removed meanwhile is the version that was opened.
  */
-int reading_rest(struct reading *reading, size_t max_unit, bool wait);
+int reading_rest(struct reading *reading, bool wait);
 
 /*
  * Reads the whole file into a unit, with one hold.  READING_DIRECT needs a descriptor

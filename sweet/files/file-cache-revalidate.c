@@ -128,7 +128,7 @@ static int look_up(struct file_cache_entry *entry, bool keeps, bool wait)
 	if (keeps && !entry->known && find_known(entry))
 		entry->found = true;
 	/* A cached version is stable. */
-	return entry->known ? 0 : reading_rest(&entry->reading, entry->cache->max_unit, wait);
+	return entry->known ? 0 : reading_rest(&entry->reading, wait);
 }
 
 static int read_once(struct file_cache_entry *entry, bool wait)
@@ -244,9 +244,8 @@ bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *kn
 
 	if (known) {
 		take_known(entry, known);
-		entry->reading.fd = known->reading.fd;
-		entry->reading.version = known->view.version;
-		entry->reading.borrowed = true;
+		reading_borrow(&entry->reading, &known->reading, cache->options.root, entry->path,
+			       &known->view.version);
 	}
 	if (cache->options.try_now && read_entry(entry, false) != READING_LATER) {
 		finish(entry, waiter, true);

@@ -102,7 +102,7 @@ static int load_once(struct file_cache_entry *entry, bool wait)
 				      memory_order_relaxed);
 	error = reading_open(reading, options->root, entry->path, wait);
 	if (!error)
-		error = reading_rest(reading, entry->cache->max_unit, wait);
+		error = reading_rest(reading, wait);
 	if (error || options->no_contents || !file_cache_fits(entry->cache, &reading->version))
 		return error;
 	error = reading_unit(reading, file_cache_way(entry->cache), wait, &entry->view.id,

@@ -13,6 +13,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include <glib.h>
+
 #include "base/slice.h"
 #include "core/server.h"
 #include "files/docroot.h"
@@ -289,10 +291,11 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 {
 	struct file_response *response = &transaction->file_response;
 	struct file_version version = file_cache_view(response->entry)->version;
+	char *path = g_strdup(file_cache_view(response->entry)->path);
 
 	transaction->body = (struct NC_range){0};
 	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);
-	filestream_go_on(transaction, fd, &version, gone, &owner);
+	filestream_go_on(transaction, fd, path, &version, gone, &owner);
 }
 
 enum respond file_response_respond(struct transaction *transaction, struct file_cache *cache,

@@ -8,7 +8,8 @@
  * bytes of the response are held back until all others are acknowledged.  If the file has changed
  * by then, the connection is reset, and no client can take a mixture of two versions for the file.
  *
- * The comparison uses the time stamps of the kernel.  A program that writes to mapped pages of the
+ * The comparison uses the time stamps of the kernel, also that of the last change of the inode, which
+ * no program can restore: docroot_still().  A program that writes to mapped pages of the
  * file updates them rarely; a server cannot detect that.
  */
 #include <errno.h>
@@ -65,6 +66,7 @@ struct filestream {
 	struct file_cache_tick *tick;
 	struct file_cache *cache;
 	struct file_cache_entry *entry;
+	char *path; /* of the file, without entry */
 	int fd;
 	struct spool *spool; /* NULL: a file, which others may change */
 	struct file_version version;
@@ -152,14 +154,14 @@ static size_t lend_length(const struct filestream *stream, uint64_t offset, uint
 	return left < most ? (size_t)left : most;
 }
 
-static int check(const struct filestream *stream)
+/* A file that was renamed or unlinked is still sent to its end. */
+static int check(struct filestream *stream)
 {
-	struct file_version now;
-	int error = stream->spool ? 0 : docroot_version(stream->fd, &now);
+	const char *path = stream->entry ? file_cache_view(stream->entry)->path : stream->path;
 
-	/* A file that was renamed or unlinked is still sent to its end. */
-	return stream->spool || error || file_version_same_bytes(&now, &stream->version) ? error
-											 : -EAGAIN;
+	return stream->spool ? 0
+			     : docroot_still(stream->fd, file_cache_root(stream->cache), path,
+					     &stream->version);
 }
 
 /* Whether the next window consists of lent pages. */
@@ -234,7 +236,6 @@ static bool have_window(struct filestream *stream)
 static int open_file(struct filestream *stream)
 {
 	struct file_version now;
-	int error;
 
 	stream->fd = docroot_open_file(file_cache_root(stream->cache),
 				       file_cache_view(stream->entry)->path, &now);
@@ -246,8 +247,7 @@ static int open_file(struct filestream *stream)
 	stream->version = now;
 	stream->renewed = true;
 	file_version_await_stable(&now);
-	error = docroot_version(stream->fd, &now);
-	return !error && !file_version_same_bytes(&now, &stream->version) ? -EAGAIN : error;
+	return check(stream);
 }
 
 static void work(struct job *job)
@@ -275,6 +275,7 @@ static void stream_free(struct filestream *stream)
 	if (stream->entry)
 		file_cache_tick_put(stream->tick, stream->cache, stream->entry);
 	file_cache_close(stream->cache);
+	g_free(stream->path);
 	g_free(stream);
 }
 
@@ -506,12 +507,15 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 	return RESPOND_LATER;
 }
 
-void filestream_go_on(struct transaction *transaction, int fd, const struct file_version *version,
-		      uint64_t gone, const struct filestream_owner *owner)
+void filestream_go_on(struct transaction *transaction, int fd, char *path,
+		      const struct file_version *version, uint64_t gone,
+		      const struct filestream_owner *owner)
 {
 	struct filestream *stream = begin(transaction);
 
 	stream->owner = owner;
+	stream->cache = file_cache_ref(transaction->file_response.cache);
+	stream->path = path;
 	stream->fd = fd;
 	stream->version = *version;
 	stream->ranges = transaction->file_response.ranges;

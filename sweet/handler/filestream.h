@@ -44,10 +44,11 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 
 /*
  * Continues a response that is being sent from an open file, after `gone` bytes of the current
- * range.  Takes over fd, next() and finish().  Calls done() when the next piece is ready.
+ * range.  Takes over fd, path (of the file, below the cache's root), next() and finish().  Calls done() when the next piece is ready.
  */
-void filestream_go_on(struct transaction *transaction, int fd, const struct file_version *version,
-		      uint64_t gone, const struct filestream_owner *owner);
+void filestream_go_on(struct transaction *transaction, int fd, char *path,
+		      const struct file_version *version, uint64_t gone,
+		      const struct filestream_owner *owner);
 
 /* The same from a spool, which it takes over with the descriptor that reads it. */
 void filestream_from_spool(struct transaction *transaction, struct spool *spool, int fd,

@@ -133,6 +133,33 @@ def test_renamed_over(server, size):
     file.run(changes())
 
 
+@pytest.mark.parametrize("options", [(), ("--content-cache", "off"), ("--path-cache", "off")],
+                         ids=lambda options: "-".join(options).strip("-") or "default")
+@pytest.mark.parametrize("size", [10, 100 * KB, 6 * MB], ids=str)
+def test_renamed_over_all_the_time(kind, tmp_path, size, options):
+    """Every file that is opened is one version, which nobody writes to any more."""
+    path = write(tmp_path / "file", version(0, size))
+    over = threading.Event()
+
+    def replace():
+        number = 0
+        while not over.wait(0.01):
+            number += 1
+            os.replace(other_name(path, version(number, size)), path)
+
+    thread = threading.Thread(target=replace)
+    with running(kind, tmp_path, "--cache-size", "16M", *options) as server:
+        thread.start()
+        try:
+            with Client(server.port) as client:
+                for _ in range(48 // SCALE):
+                    got = client.get("/file")
+                    assert got.status == 200 and got.body == got.body[:1] * size
+        finally:
+            over.set()
+            thread.join(TIMEOUT)
+
+
 def test_streamed_and_renamed_over(server):
     """Too large to be cached whole: a pending response continues from the open file."""
     file = watched(server, "large", 6 * MB)

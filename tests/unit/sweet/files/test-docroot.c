@@ -278,6 +278,73 @@ START_TEST(test_versions)
 }
 END_TEST
 
+/* What happens to an open file, and whether its bytes are known to be the same. */
+static void rename_it(void)
+{
+	ck_assert_int_eq(rename(at("root/file"), at("root/other")), 0);
+}
+
+static void replace_it(void)
+{
+	put("root/other", "FILE");
+	ck_assert_int_eq(rename(at("root/other"), at("root/file")), 0);
+}
+
+static void link_it(void)
+{
+	ck_assert_int_eq(link(at("root/file"), at("root/other")), 0);
+}
+
+static void hide_it(void)
+{
+	ck_assert_int_eq(chmod(at("root/file"), 0600), 0);
+}
+
+static void restore_it(int fd)
+{
+	struct stat before;
+	struct timespec times[2];
+
+	ck_assert_int_eq(fstat(fd, &before), 0);
+	ck_assert_int_eq(pwrite(fd, "X", 1, 0), 1);
+	times[0] = times[1] = before.st_mtim;
+	ck_assert_int_eq(futimens(fd, times), 0);
+}
+
+START_TEST(test_still)
+{
+	static void (*const changes[])(void) = {rename_it, replace_it, link_it, hide_it};
+	struct file_version version;
+	int fd;
+
+	(void)unlink(at("root/file"));
+	(void)unlink(at("root/other"));
+	put("root/file", "file");
+	fd = open(at("root/file"), O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(docroot_version(fd, &version), 0);
+	file_version_await_stable(&version);
+	ck_assert_int_eq(docroot_still(fd, root, "/file", &version), 0);
+	if (_i < 4)
+		changes[_i]();
+	if (_i == 0) {
+		/* Who does not know its name cannot tell. */
+		struct file_version nameless = version;
+
+		ck_assert_int_eq(docroot_still(fd, root, NULL, &nameless), -EAGAIN);
+	}
+	ck_assert_int_eq(docroot_still(fd, root, "/file", &version), 0);
+	/* It explains that change, and no later one. */
+	file_version_await_stable(&version);
+	restore_it(fd);
+	ck_assert_int_eq(docroot_still(fd, root, "/file", &version), -EAGAIN);
+	close(fd);
+	(void)unlink(at("root/file"));
+	(void)unlink(at("root/other"));
+	put("root/file", "file");
+}
+END_TEST
+
 static _Atomic bool over;
 static _Atomic unsigned moves;
 
@@ -344,6 +411,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_root);
 	tcase_add_test(tcase, test_permissions);
 	tcase_add_test(tcase, test_versions);
+	tcase_add_loop_test(tcase, test_still, 0, 5);
 	tcase_add_test(tcase, test_moving_folders);
 }
 

@@ -108,7 +108,7 @@ START_TEST(test_steps)
 		error = reading_open(&reading, root, "/file", true);
 	ck_assert_int_eq(error, 0);
 	ck_assert_int_eq(reading_open(&reading, root, "/none", true), 0);
-	ck_assert_int_eq(reading_rest(&reading, MAX, !now), 0);
+	ck_assert_int_eq(reading_rest(&reading, !now), 0);
 	if (forget)
 		reading_drop_pages(&reading);
 	error = unit_of(&reading, READING_CACHED, !now, &id);
@@ -161,11 +161,35 @@ START_TEST(test_young)
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	/* Unless the machine was slower than the time that a file has to rest. */
 	if (!file_version_is_stable(&reading.version))
-		ck_assert_int_ne(reading_rest(&reading, MAX, false), -EAGAIN);
-	ck_assert_int_eq(reading_rest(&reading, MAX, true), 0);
+		ck_assert_int_ne(reading_rest(&reading, false), -EAGAIN);
+	ck_assert_int_eq(reading_rest(&reading, true), 0);
 	ck_assert(file_version_is_stable(&reading.version));
-	ck_assert_int_eq(reading_rest(&reading, MAX, false), 0);
+	ck_assert_int_eq(reading_rest(&reading, false), 0);
 	reading_end(&reading);
+	close_all();
+}
+END_TEST
+
+/* Whatever becomes of its name, what was opened is one version. */
+START_TEST(test_young_and_replaced)
+{
+	struct reading reading = READING_NONE;
+	size_t id = 0;
+
+	open_all();
+	put("file", 'b', SIZE);
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	if (_i) {
+		put("new", 'c', SIZE);
+		ck_assert_int_eq(renameat(root.fd, "new", root.fd, "file"), 0);
+	} else {
+		ck_assert_int_eq(unlinkat(root.fd, "file", 0), 0);
+	}
+	ck_assert_int_eq(reading_rest(&reading, true), 0);
+	ck_assert_int_eq(unit_of(&reading, READING_CACHED, true, &id), 0);
+	check_unit(id, 'b', SIZE);
+	reading_end(&reading);
+	put("file", 'd', SIZE);
 	close_all();
 }
 END_TEST
@@ -217,7 +241,7 @@ static bool open_uncached(struct reading *reading)
 	open_all();
 	await_stable();
 	ck_assert_int_eq(reading_open(reading, root, "/file", true), 0);
-	ck_assert_int_eq(reading_rest(reading, MAX, true), 0);
+	ck_assert_int_eq(reading_rest(reading, true), 0);
 	fd = openat(root.fd, "file", O_RDONLY | O_CLOEXEC);
 	uncached = uncache(fd, SIZE);
 	close(fd);
@@ -309,6 +333,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_steps, 0, 4);
 	tcase_add_loop_test(tcase, test_rest_of_it, 0, 2);
 	tcase_add_test(tcase, test_young);
+	tcase_add_loop_test(tcase, test_young_and_replaced, 0, 2);
 	tcase_add_loop_test(tcase, test_changes, 0, 3);
 	tcase_add_loop_test(tcase, test_direct, 0, 3);
 	tcase_add_test(tcase, test_direct_fails);
