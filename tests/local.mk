@@ -1147,6 +1147,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_fastcgi_move.py \
 	tests/system/cgi-fastcgi/test_fastcgi_programs.py \
 	tests/system/cgi-fastcgi/test_fastcgi_spawned.py \
+	tests/system/cgi-fastcgi/test_fastcgi_stale.py \
 	tests/system/cgi-fastcgi/test_fastcgi_units.py \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \

@@ -48,8 +48,7 @@ static int make(struct backend_call *call, struct slice block)
 
 static void begin(struct upstream_link *link, struct backend_call *call)
 {
-	(void)call;
-	fcgi_init(&link->fcgi);
+	fcgi_message_begin(&upstream_call_of(call)->message, link);
 }
 
 /* Logs each line of the application's error output. */

@@ -50,10 +50,7 @@ struct upstream_wire {
 	/* The connection has ended.  Returns why the response is incomplete; NULL: it is not. */
 	const char *(*ended)(const struct upstream_link *link);
 	void (*clear)(struct upstream_link *link); /* it closes; may be NULL */
-	/*
-	 * A request that was sent is repeated only if the application has closed a kept link; and
-	 * an idle link is always checked for bytes, which would be taken for the response.
-	 */
+	/* A request that was sent is repeated only if the application has closed a kept link. */
 	bool careful;
 	/* An application that closes the link after a response has said so in it. */
 	bool announces;

@@ -247,9 +247,8 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 
 	while ((link = place->resting)) {
 		upstream_forget(link);
-		/* The peer may be closing it.  Only a repeatable request takes that risk. */
-		if ((repeatable && !all->wire->careful) ||
-		    (may_stay && upstream_link_is_alive(link)))
+		/* Bytes would be taken for the response; and the peer may have closed it. */
+		if (may_stay && upstream_link_is_alive(link))
 			return link;
 		upstream_log_bytes(link);
 		keep_permit(link);

@@ -6,7 +6,8 @@
  * and state, and content stays where it was received, so that it can be sent from
  * there.  No allocation: any thread may call it.
  *
- * An application that answers another request than the current one, or continues
+ * An application that answers another request than the current one, as an earlier one of the
+ * connection, or continues
  * after the end of a stream, is out of step: the reader reports a fault.
  */
 #include <assert.h>
@@ -38,7 +39,7 @@ enum fault {
 
 /* --- writing ------------------------------------------------------------------ */
 
-static void put_header(char *out, enum fcgi_type type, unsigned id, size_t length)
+void fcgi_header(char out[FCGI_HEADER_SIZE], enum fcgi_type type, unsigned id, size_t length)
 {
 	assert(length <= FCGI_CONTENT_MAX);
 	out[0] = VERSION;
@@ -51,17 +52,33 @@ static void put_header(char *out, enum fcgi_type type, unsigned id, size_t lengt
 	out[7] = 0;
 }
 
-void fcgi_header(char out[FCGI_HEADER_SIZE], enum fcgi_type type, size_t length)
-{
-	put_header(out, type, FCGI_ID, length);
-}
-
 void fcgi_begin(char out[FCGI_BEGIN_SIZE], bool keep_connection)
 {
-	fcgi_header(out, FCGI_BEGIN_REQUEST, 8);
+	fcgi_header(out, FCGI_BEGIN_REQUEST, FCGI_ID_FIRST, 8);
 	memset(out + FCGI_HEADER_SIZE, 0, 8);
 	out[FCGI_HEADER_SIZE + 1] = RESPONDER;
 	out[FCGI_HEADER_SIZE + 2] = keep_connection ? KEEP_CONNECTION : 0;
+}
+
+static unsigned pair_at(const char *at)
+{
+	return (unsigned)(unsigned char)at[0] << 8 | (unsigned char)at[1];
+}
+
+void fcgi_set_id(char *records, size_t length, unsigned id)
+{
+	size_t at = 0;
+
+	while (at < length) {
+		records[at + 2] = (char)(id >> 8);
+		records[at + 3] = (char)id;
+		at += FCGI_HEADER_SIZE + pair_at(records + at + 4);
+	}
+}
+
+unsigned fcgi_id(const char record[FCGI_HEADER_SIZE])
+{
+	return pair_at(record + 2);
 }
 
 static size_t length_size(size_t length)
@@ -130,7 +147,7 @@ ssize_t fcgi_params(struct slice *block, char *out, size_t out_size)
 	length = put_pairs(block, out + FCGI_HEADER_SIZE, out_size - FCGI_HEADER_SIZE);
 	if (!length && !last)
 		return -1;
-	fcgi_header(out, FCGI_PARAMS, length);
+	fcgi_header(out, FCGI_PARAMS, FCGI_ID_FIRST, length);
 	return (ssize_t)(FCGI_HEADER_SIZE + length);
 }
 
@@ -143,15 +160,16 @@ ssize_t fcgi_get_values(struct slice block, char *out, size_t out_size)
 	length = put_pairs(&block, out + FCGI_HEADER_SIZE, out_size - FCGI_HEADER_SIZE);
 	if (block.length)
 		return -1;
-	put_header(out, FCGI_GET_VALUES, 0, length); /* of the connection, not of a request */
+	fcgi_header(out, FCGI_GET_VALUES, 0, length); /* of the connection, not of a request */
 	return (ssize_t)(FCGI_HEADER_SIZE + length);
 }
 
 /* --- reading ------------------------------------------------------------------ */
 
-void fcgi_init(struct fcgi *fcgi)
+void fcgi_init(struct fcgi *fcgi, unsigned id)
 {
-	*fcgi = (struct fcgi){.state = HEADER};
+	assert(id && id <= FCGI_ID_MAX);
+	*fcgi = (struct fcgi){.state = HEADER, .id = (uint16_t)id};
 }
 
 bool fcgi_is_over(const struct fcgi *fcgi)
@@ -182,11 +200,6 @@ const char *fcgi_fault(ssize_t fault)
 	}
 }
 
-static unsigned pair_at(const char *at)
-{
-	return (unsigned)(unsigned char)at[0] << 8 | (unsigned char)at[1];
-}
-
 /* Parses a complete header; returns 0 or the fault. */
 static int take_header(struct fcgi *fcgi)
 {
@@ -199,7 +212,7 @@ static int take_header(struct fcgi *fcgi)
 	if (type != FCGI_END_REQUEST && type != FCGI_STDOUT && type != FCGI_STDERR &&
 	    type != FCGI_GET_VALUES_RESULT && type != FCGI_UNKNOWN_TYPE)
 		return BAD_TYPE;
-	if (id != (management ? 0 : FCGI_ID))
+	if (id != (management ? 0 : fcgi->id))
 		return BAD_ID;
 	if ((type == FCGI_END_REQUEST || type == FCGI_UNKNOWN_TYPE) && length != 8)
 		return BAD_LENGTH;

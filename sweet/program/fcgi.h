@@ -2,7 +2,8 @@
 /*
  * fcgi.h - the records of FastCGI 1.0, as a server writes and reads them.
  *
- * A connection carries one request at a time, with the id FCGI_ID.
+ * A connection carries one request at a time.  Each has an id of its own, so that records which an
+ * application sends too late for one request are not taken for the response to the next.
  */
 #ifndef SWEET_FCGI_H
 #define SWEET_FCGI_H
@@ -13,7 +14,8 @@
 
 #include "base/slice.h"
 
-#define FCGI_ID 1
+#define FCGI_ID_FIRST 1u
+#define FCGI_ID_MAX 65535u
 #define FCGI_HEADER_SIZE 8
 #define FCGI_CONTENT_MAX 65535 /* bytes in a record */
 
@@ -34,22 +36,29 @@ enum fcgi_type {
 /* --- to the application ----------------------------------------------------- */
 
 /*
- * Writes the header of a record with length bytes of content, at most
+ * Writes the header of a record of the request with that id, with length bytes of content, at most
  * FCGI_CONTENT_MAX, and no padding.  Length 0 ends a stream; an FCGI_ABORT_REQUEST
  * consists of this header only.
  */
-void fcgi_header(char out[FCGI_HEADER_SIZE], enum fcgi_type type, size_t length);
+void fcgi_header(char out[FCGI_HEADER_SIZE], enum fcgi_type type, unsigned id, size_t length);
 
-/* Writes the complete record that begins a request to a responder. */
+/* Writes the complete record that begins a request to a responder; its id is FCGI_ID_FIRST. */
 #define FCGI_BEGIN_SIZE (FCGI_HEADER_SIZE + 8)
 void fcgi_begin(char out[FCGI_BEGIN_SIZE], bool keep_connection);
+
+/*
+ * Gives all records the id of another request; the content of the last one need not be there.
+ * They were written here.
+ */
+void fcgi_set_id(char *records, size_t length, unsigned id);
+unsigned fcgi_id(const char record[FCGI_HEADER_SIZE]);
 
 /*
  * Writes the next record of a request's variables: as many of block's "NAME=value"
  * strings (each ended by a NUL) as fit, and removes them from block.  It never
  * splits a string, because some applications cannot join the parts.  If block is
- * empty, it writes the empty record that ends the variables.  Returns the bytes
- * written, or -1 if the next string does not fit.
+ * empty, it writes the empty record that ends the variables.  The id is FCGI_ID_FIRST.
+ * Returns the bytes written, or -1 if the next string does not fit.
  */
 ssize_t fcgi_params(struct slice *block, char *out, size_t out_size);
 
@@ -69,10 +78,11 @@ enum fcgi_event {
 	FCGI_END,     /* the end of the request */
 };
 
-/* Records being received.  In the caller's memory; only fcgi.c uses the fields. */
+/* Records being received.  In the caller's memory; only fcgi.c uses the fields, but for id. */
 struct fcgi {
 	char bytes[FCGI_HEADER_SIZE]; /* of a header or an end record, as received so far */
 	uint16_t left;		      /* missing bytes of content */
+	uint16_t id;		      /* of the request */
 	uint8_t have;		      /* number of bytes[] */
 	uint8_t padding;	      /* missing bytes of padding */
 	uint8_t type;
@@ -91,8 +101,8 @@ struct fcgi_found {
 	enum fcgi_status status; /* not FCGI_COMPLETE: the application refused the request */
 };
 
-/* Call it before the first request of a connection, and after each FCGI_END. */
-void fcgi_init(struct fcgi *fcgi);
+/* The request with that id, from 1 to FCGI_ID_MAX, begins. */
+void fcgi_init(struct fcgi *fcgi, unsigned id);
 
 /*
  * Reads a part of data[0, length), which may be split anywhere.  Returns the number

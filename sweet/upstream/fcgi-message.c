@@ -14,9 +14,10 @@
 
 #define READ_MAX 8192 /* bytes that libfcgi reads at a time */
 
-static size_t write_header(char out[UPSTREAM_FRAME_MAX], size_t length)
+static size_t write_header(const struct upstream_message *message, char out[UPSTREAM_FRAME_MAX],
+			   size_t length)
 {
-	fcgi_header(out, FCGI_STDIN, length);
+	fcgi_header(out, FCGI_STDIN, fcgi_id(message->bytes), length);
 	return FCGI_HEADER_SIZE;
 }
 
@@ -46,7 +47,7 @@ int fcgi_message_make(struct upstream_message *message, struct slice block, stru
 			return -EMSGSIZE;
 		message->length += (size_t)length;
 	} while (!last);
-	fcgi_header(message->bytes + message->length, FCGI_STDIN,
+	fcgi_header(message->bytes + message->length, FCGI_STDIN, FCGI_ID_FIRST,
 		    body.length < UPSTREAM_PART_MAX ? body.length : UPSTREAM_PART_MAX);
 	message->length += FCGI_HEADER_SIZE;
 	/*
@@ -58,6 +59,15 @@ int fcgi_message_make(struct upstream_message *message, struct slice block, stru
 	return 0;
 }
 
+void fcgi_message_begin(struct upstream_message *message, struct upstream_link *link)
+{
+	unsigned id = link->requests % FCGI_ID_MAX + FCGI_ID_FIRST;
+
+	if (fcgi_id(message->bytes) != id)
+		fcgi_set_id(message->bytes, message->length, id);
+	fcgi_init(&link->fcgi, id);
+}
+
 void fcgi_message_abandon(struct upstream_link *link)
 {
 	char abort[FCGI_HEADER_SIZE];
@@ -65,6 +75,7 @@ void fcgi_message_abandon(struct upstream_link *link)
 	/* Only between two records, else it would be taken for content. */
 	if (fcgi_is_over(&link->fcgi))
 		return;
-	fcgi_header(abort, FCGI_ABORT_REQUEST, 0);
+	/* The message may be gone. */
+	fcgi_header(abort, FCGI_ABORT_REQUEST, link->fcgi.id, 0);
 	(void)!send(link->fd, abort, sizeof(abort), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

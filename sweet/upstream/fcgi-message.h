@@ -21,6 +21,12 @@ struct upstream_message;
 int fcgi_message_make(struct upstream_message *message, struct slice block, struct NC_range body,
 		      bool more);
 
+/*
+ * The message is the next request of the link: gives it the id that no earlier request of the link
+ * had, and prepares the link for its response.
+ */
+void fcgi_message_begin(struct upstream_message *message, struct upstream_link *link);
+
 /* Informs the application that its response is not needed any more; for upstream_link_owner. */
 void fcgi_message_abandon(struct upstream_link *link);
 

@@ -16,10 +16,12 @@
 #define FRAMING_MOST 128 /* bytes of the lines that http_message_make() adds */
 
 /* The line end before it belongs to the previous chunk. */
-static size_t write_chunk(char out[UPSTREAM_FRAME_MAX], size_t length)
+static size_t write_chunk(const struct upstream_message *message, char out[UPSTREAM_FRAME_MAX],
+			  size_t length)
 {
 	int bytes = sprintf(out, length ? "\r\n%zx\r\n" : "\r\n%zx\r\n\r\n", length);
 
+	(void)message;
 	return (size_t)bytes;
 }
 

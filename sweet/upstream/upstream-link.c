@@ -97,7 +97,7 @@ static void send_on(struct upstream_link *link)
 	if (next.length == 0 && link->queue.more)
 		return;
 	if (framing->header)
-		length = framing->header(link->header, next.length);
+		length = framing->header(link->message, link->header, next.length);
 	if (next.length || length)
 		send_part(link, link->header, length);
 	else

@@ -27,6 +27,7 @@
 
 struct client_calls;
 struct upstream_link;
+struct upstream_message;
 struct loop;
 struct upstream;
 
@@ -49,7 +50,8 @@ struct upstream_framing {
 	 * Writes what precedes that many bytes of the body, which are not the first ones; 0: what
 	 * ends the body.  Returns its bytes.  NULL: nothing, the length of the body is known.
 	 */
-	size_t (*header)(char out[UPSTREAM_FRAME_MAX], size_t length);
+	size_t (*header)(const struct upstream_message *message, char out[UPSTREAM_FRAME_MAX],
+			 size_t length);
 };
 
 /* A request, up to the start of its body; fits any application. */

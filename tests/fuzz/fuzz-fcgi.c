@@ -49,7 +49,7 @@ static struct found read_all(const char *data, size_t length, size_t step)
 
 	for (unsigned i = 0; i < FCGI_END; i++)
 		found.content[i] = exact_copy(data, length);
-	fcgi_init(&fcgi);
+	fcgi_init(&fcgi, FCGI_ID_FIRST);
 	while ((size_t)found.result < length && !fcgi_is_over(&fcgi)) {
 		size_t rest = length - (size_t)found.result, now = rest < step ? rest : step;
 		char *cut = exact_copy(data + found.result, now);

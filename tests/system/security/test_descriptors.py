@@ -12,7 +12,7 @@ import pytest
 import lingering
 from client import Client, request
 from files import write
-from responder import STDOUT, Application, end, record
+from responder import STDOUT, Application, end, numbered, record
 from server import TIMEOUT
 from stopped import stop
 from test_unix import UnixClient
@@ -71,7 +71,8 @@ def test_fastcgi(start, root, tmp_path, peer):
         asked.body()
         answer = record(STDOUT, b"Content-Length: 4\r\n\r\ntext") + end()
         try:
-            lingering.send(asked.connection.socket, answer, peer.port, LONG)
+            lingering.send(asked.connection.socket, numbered(answer, asked.number), peer.port,
+                           LONG)
         except PermissionError:
             refused.append(True)
             asked.send(answer)

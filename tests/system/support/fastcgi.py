@@ -22,13 +22,16 @@ def take(connection, length):
         data += piece
     return data
 
+number = 1  # of the request
+
 def record(kind, data):
-    return struct.pack("!BBHHBx", 1, kind, 1, len(data), 0) + data
+    return struct.pack("!BBHHBx", 1, kind, number, len(data), 0) + data
 
 def take_request(connection):
+    global number
     params, ended = b"", False
     while not ended:
-        _, kind, _, length, padding = struct.unpack("!BBHHBx", take(connection, 8))
+        _, kind, number, length, padding = struct.unpack("!BBHHBx", take(connection, 8))
         data = take(connection, length + padding)[:length]
         params += data if kind == 4 else b""
         ended = kind == 5 and not data

@@ -17,7 +17,10 @@ class Gone(Exception):
     """The server has closed the connection."""
 
 
-def record(kind, data=b"", padding=0, number=1, version=1):
+CURRENT = 0  # instead of the id of the request that sends the record
+
+
+def record(kind, data=b"", padding=0, number=CURRENT, version=1):
     return struct.pack("!BBHHBx", version, kind, number, len(data), padding) + data + b"p" * padding
 
 
@@ -25,15 +28,28 @@ def end(status=0, protocol=COMPLETE):
     return record(END, struct.pack("!IBxxx", status, protocol))
 
 
+def numbered(data, number):
+    """The records, with that id where they have none."""
+    data = bytearray(data)
+    at = 0
+    while at + 8 <= len(data) and data[at] == 1:
+        _, _, found, length, padding = struct.unpack_from("!BBHHB", data, at)
+        if found == CURRENT and data[at + 1] <= STDERR:
+            struct.pack_into("!H", data, at + 2, number)
+        at += 8 + length + padding
+    return bytes(data)
+
+
 class Request:
     """One request, as far as it was received; body() reads more of its body."""
 
     def __init__(self, connection):
         self.connection = connection
-        kind, data = connection.record()
+        kind, data = connection.begin()
         if kind == ABORT:
             raise Gone
         assert kind == BEGIN and len(data) == 8, (kind, data)
+        self.number = connection.number
         self.role, self.flags = struct.unpack("!HB", data[:3])
         block = b""
         self.records = 0
@@ -74,7 +90,7 @@ class Request:
             pieces.append(data)
 
     def send(self, data):
-        self.connection.send(data)
+        self.connection.send(numbered(data, self.number))
 
     def out(self, data, size=8184, padding=0):
         """Sends it in records of that size."""
@@ -98,8 +114,11 @@ class Request:
 
 
 class Connection:
+    """number: the id of the current request."""
+
     def __init__(self, accepted):
         self.socket = accepted
+        self.number = None
         self.socket.settimeout(TIMEOUT)
 
     def take(self, length):
@@ -111,9 +130,16 @@ class Connection:
             data += piece
         return bytes(data)
 
+    def begin(self):
+        """The first record of a request, whose id the others must have."""
+        self.number = None
+        return self.record()
+
     def record(self):
         version, kind, number, length, padding = struct.unpack("!BBHHBx", self.take(8))
-        assert version == 1 and number == 1, (version, number)
+        if self.number is None:
+            self.number = number
+        assert version == 1 and number == self.number, (version, number)
         data = self.take(length)
         self.take(padding)
         return kind, data

@@ -200,7 +200,7 @@ START_TEST(test_cut_anywhere)
 			for (size_t second = first; second <= whole; second++) {
 				struct reading reading = {.length = 0};
 
-				fcgi_init(&reading.fcgi);
+				fcgi_init(&reading.fcgi, 1);
 				feed(&reading, raw, first);
 				feed(&reading, raw + first, second - first);
 				feed(&reading, raw + second, whole - second);
@@ -216,10 +216,34 @@ START_TEST(test_byte_by_byte)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct reading reading = {.length = 0};
 
-		fcgi_init(&reading.fcgi);
+		fcgi_init(&reading.fcgi, 1);
 		for (size_t at = 0; at < cases[i].length; at++)
 			feed(&reading, cases[i].raw + at, 1);
 		judge(&reading, i, 1, 1);
+	}
+}
+END_TEST
+
+/* Only the records of this request are its response, whatever ids others had. */
+START_TEST(test_ids)
+{
+	static const unsigned ids[] = {1, 2, 255, 256, FCGI_ID_MAX};
+	const unsigned count = sizeof(ids) / sizeof(ids[0]);
+
+	for (unsigned i = 0; i < count * count; i++) {
+		unsigned wanted = ids[i / count], sent = ids[i % count];
+		struct reading reading = {.length = 0};
+		char raw[FCGI_HEADER_SIZE + 1];
+
+		fcgi_header(raw, FCGI_STDOUT, sent, 1);
+		raw[FCGI_HEADER_SIZE] = 'a';
+		fcgi_init(&reading.fcgi, wanted);
+		feed(&reading, raw, sizeof(raw));
+		if (sent == wanted)
+			ck_assert_str_eq(reading.says, "out a");
+		else
+			ck_assert_str_eq(fcgi_fault(reading.fault),
+					 "a record with the id of another request");
 	}
 }
 END_TEST
@@ -230,7 +254,7 @@ START_TEST(test_between)
 	static const char raw[] = "\1\6\0\1\0\1\2\0aPP\1\7\0\1\0\0\0\0";
 	struct reading reading = {.length = 0};
 
-	fcgi_init(&reading.fcgi);
+	fcgi_init(&reading.fcgi, 1);
 	for (size_t at = 0; at < sizeof(raw) - 1; at++) {
 		ck_assert_int_eq(fcgi_is_between(&reading.fcgi), at == 0 || at == 11);
 		feed(&reading, raw + at, 1);
@@ -249,7 +273,7 @@ START_TEST(test_largest)
 
 	memset(raw, 1, length);
 	memcpy(raw, header, sizeof(header)); /* its NUL is reserved */
-	fcgi_init(&fcgi);
+	fcgi_init(&fcgi, 1);
 	while (at < length) {
 		struct fcgi_found found;
 		ssize_t used = fcgi_read(&fcgi, raw + at, length - at, &found);
@@ -277,7 +301,7 @@ START_TEST(test_noise)
 
 		for (size_t n = i % 5; n < sizeof(noise); n++)
 			noise[n] = alphabet[random_next(&state) % (sizeof(alphabet) - 1)];
-		fcgi_init(&fcgi);
+		fcgi_init(&fcgi, 1);
 		while (at < sizeof(noise) && !fcgi_is_over(&fcgi)) {
 			struct fcgi_found found;
 			ssize_t used = fcgi_read(&fcgi, noise + at, sizeof(noise) - at, &found);
@@ -301,14 +325,38 @@ START_TEST(test_headers)
 	ck_assert_mem_eq(out, "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0", 16);
 	fcgi_begin(out, false);
 	ck_assert_mem_eq(out, "\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0", 16);
-	fcgi_header(out, FCGI_STDIN, 0);
+	fcgi_header(out, FCGI_STDIN, 1, 0);
 	ck_assert_mem_eq(out, "\1\5\0\1\0\0\0\0", 8);
-	fcgi_header(out, FCGI_STDIN, FCGI_CONTENT_MAX);
+	fcgi_header(out, FCGI_STDIN, 1, FCGI_CONTENT_MAX);
 	ck_assert_mem_eq(out, "\1\5\0\1\377\377\0\0", 8);
-	fcgi_header(out, FCGI_STDIN, 0x1234);
+	fcgi_header(out, FCGI_STDIN, 1, 0x1234);
 	ck_assert_mem_eq(out, "\1\5\0\1\x12\x34\0\0", 8);
-	fcgi_header(out, FCGI_ABORT_REQUEST, 0);
+	fcgi_header(out, FCGI_STDIN, 0x1234, 0);
+	ck_assert_mem_eq(out, "\1\5\x12\x34\0\0\0\0", 8);
+	ck_assert_uint_eq(fcgi_id(out), 0x1234);
+	fcgi_header(out, FCGI_ABORT_REQUEST, 1, 0);
 	ck_assert_mem_eq(out, "\1\2\0\1\0\0\0\0", 8);
+}
+END_TEST
+
+/* All records of a request get its id; the content of the last one follows later. */
+START_TEST(test_set_id)
+{
+	static const char wanted[] = "\1\1\1\2\0\10\0\0\0\1\1\0\0\0\0\0"
+				     "\1\4\1\2\0\5\0\0\1\2Abc\1\4\1\2\0\0\0\0"
+				     "\1\5\1\2\377\377\0\0";
+	struct slice block = {"A=bc", 5};
+	char out[sizeof(wanted) - 1];
+	char *at = out;
+
+	fcgi_begin(at, true);
+	at += FCGI_BEGIN_SIZE;
+	at += fcgi_params(&block, at, (size_t)(out + sizeof(out) - at));
+	at += fcgi_params(&block, at, (size_t)(out + sizeof(out) - at));
+	fcgi_header(at, FCGI_STDIN, 1, FCGI_CONTENT_MAX);
+	ck_assert_ptr_eq(at + FCGI_HEADER_SIZE, out + sizeof(out));
+	fcgi_set_id(out, sizeof(out), 0x102);
+	ck_assert_mem_eq(out, wanted, sizeof(out));
 }
 END_TEST
 
@@ -490,10 +538,12 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_cut_anywhere);
 	tcase_add_test(tcase, test_byte_by_byte);
+	tcase_add_test(tcase, test_ids);
 	tcase_add_test(tcase, test_between);
 	tcase_add_test(tcase, test_largest);
 	tcase_add_test(tcase, test_noise);
 	tcase_add_test(tcase, test_headers);
+	tcase_add_test(tcase, test_set_id);
 	tcase_add_test(tcase, test_params);
 	tcase_add_test(tcase, test_records);
 	tcase_add_test(tcase, test_no_room);

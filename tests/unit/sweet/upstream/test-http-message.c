@@ -72,9 +72,9 @@ START_TEST(test_chunks)
 	char out[UPSTREAM_FRAME_MAX];
 
 	ck_assert_int_eq(http_message_make(&message, SLICE(POST), &body), 0);
-	ck_assert_uint_eq(message.framing->header(out, 65528), 8);
+	ck_assert_uint_eq(message.framing->header(&message, out, 65528), 8);
 	ck_assert_mem_eq(out, "\r\nfff8\r\n", 8);
-	ck_assert_uint_eq(message.framing->header(out, 0), 7);
+	ck_assert_uint_eq(message.framing->header(&message, out, 0), 7);
 	ck_assert_mem_eq(out, "\r\n0\r\n\r\n", 7);
 	upstream_message_free(&message);
 }

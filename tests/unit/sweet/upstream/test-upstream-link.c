@@ -152,7 +152,7 @@ static void ask_again(void *argument)
 {
 	struct client *client = argument;
 
-	request(client);
+	request_fcgi(client);
 	client->error = upstream_link_is_unsent(client->link);
 }
 

@@ -34,6 +34,7 @@ static const char variables[] = "REQUEST_METHOD=POST\0QUERY_STRING=\0SCRIPT_NAME
 static struct runner runner;
 static NC_cache *cache;
 static int listener;
+static unsigned id; /* of the request that was sent last */
 
 /* A request, and the callbacks of its link. */
 struct client {
@@ -105,7 +106,7 @@ static inline void take_record(int peer, enum fcgi_type type, size_t length, voi
 {
 	char header[FCGI_HEADER_SIZE], wanted[FCGI_HEADER_SIZE];
 
-	fcgi_header(wanted, type, length);
+	fcgi_header(wanted, type, id, length);
 	read_exactly(peer, header, sizeof(header));
 	ck_assert_mem_eq(header, wanted, sizeof(header));
 	read_exactly(peer, content, length);
@@ -120,6 +121,7 @@ static inline void take_beginning(int peer, bool keep)
 	ssize_t length = fcgi_params(&rest, params, sizeof(params));
 
 	fcgi_begin(wanted, keep);
+	fcgi_set_id(wanted, sizeof(wanted), id);
 	read_exactly(peer, begin, sizeof(begin));
 	ck_assert_mem_eq(begin, wanted, sizeof(begin));
 	take_record(peer, FCGI_PARAMS, (size_t)length - FCGI_HEADER_SIZE, content);
@@ -214,6 +216,15 @@ static inline void request(void *argument)
 	client->error = upstream_link_request(client->link, &client->message);
 }
 
+static inline void request_fcgi(void *argument)
+{
+	struct client *client = argument;
+
+	fcgi_message_begin(&client->message, client->link);
+	id = client->link->requests + 1;
+	request(client);
+}
+
 /* Returns when the application has accepted the link. */
 static inline void connect_to(struct client *client)
 {
@@ -226,7 +237,7 @@ static inline void connect_to(struct client *client)
 static inline void ask(struct client *client, struct NC_range body, bool more)
 {
 	ck_assert_int_eq(fcgi_message_make(&client->message, block(), body, more), 0);
-	call(&runner, request, client);
+	call(&runner, request_fcgi, client);
 	ck_assert_int_eq(client->error, 0);
 }
 
