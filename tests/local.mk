@@ -1143,6 +1143,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_cgi_variables.py \
 	tests/system/cgi-fastcgi/test_fastcgi.py \
 	tests/system/cgi-fastcgi/test_fastcgi_connections.py \
+	tests/system/cgi-fastcgi/test_fastcgi_dying.py \
 	tests/system/cgi-fastcgi/test_fastcgi_bad.py \
 	tests/system/cgi-fastcgi/test_fastcgi_move.py \
 	tests/system/cgi-fastcgi/test_fastcgi_programs.py \

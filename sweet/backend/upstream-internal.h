@@ -106,6 +106,8 @@ struct upstream_call {
 	bool repeatable;
 	bool asked;	      /* a further piece of the body is requested: the first is gone */
 	bool stopped_reading; /* the application reads no more of the body */
+	bool anew;	      /* a kept link has ended: only new ones are used */
+	bool heard;	      /* the application has sent something */
 	bool came;	      /* the response has begun */
 	bool switched;	      /* and is in another protocol */
 };

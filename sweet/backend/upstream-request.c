@@ -10,9 +10,12 @@
  * application, the link is kept only for a short time, unless the operator configures more: many
  * applications serve one connection at a time, and another server may be waiting.
  *
- * A request without a response is sent to another address if that is safe: nothing of it was sent,
- * or its method may be repeated (RFC 9110, section 9.2.2).  If its body comes in pieces, the
+ * A request without a byte of a response is sent to another address if that is safe: nothing of it
+ * was sent, or its method may be repeated (RFC 9110, section 9.2.2).  If its body comes in pieces, the
  * application must not have got more than the first: pieces are not kept.
+ *
+ * The request may be what ends the process, so only one process of an address reads it.  A kept link
+ * may end before that: then the same address gets the request once more, by a new link.
  */
 #include <errno.h>
 #include <glib.h>
@@ -237,12 +240,12 @@ static struct upstream *choose(struct upstream_local *local, uint64_t tried, boo
 
 /* Returns an idle link or a new one; NULL with *error. */
 static struct upstream_link *get_link(struct upstream_local *local, struct upstream *upstream,
-				      bool repeatable, int *error)
+				      const struct upstream_call *own, int *error)
 {
 	const struct upstream_pool *all = local->pool->own;
 	struct upstream_place *place = upstream->own;
 	/* Some FastCGI libraries close after each response, a moment later, whatever was asked. */
-	bool may_stay = repeatable || all->wire->announces || place->keeps;
+	bool may_stay = !own->anew && (own->repeatable || all->wire->announces || place->keeps);
 	struct upstream_link *link;
 
 	while ((link = place->resting)) {
@@ -287,7 +290,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 		if (!upstream)
 			break;
 		own->where = upstream;
-		link = get_link(local, upstream, own->repeatable, &error);
+		link = get_link(local, upstream, own, &error);
 		return_permits(upstream);
 		own->attempts++;
 		if (link) {
@@ -434,6 +437,17 @@ void upstream_go_elsewhere(struct upstream_link *link, bool stale, const char *f
 	response_stream_end(&own->stream, fault);
 }
 
+/*
+ * Whether a process has read the request and ended.  Those that the server has started it ends
+ * itself, at any time.
+ */
+static bool was_read(const struct upstream_link *link, int error)
+{
+	const struct upstream_pool *all = upstream_place_of(link)->local->pool->own;
+
+	return !all->wire->careful && !all->spawn && !error && upstream_link_was_read(link);
+}
+
 void upstream_ended(struct upstream_link *link, int error)
 {
 	struct upstream_local *local = upstream_place_of(link)->local;
@@ -454,15 +468,15 @@ void upstream_ended(struct upstream_link *link, int error)
 		g_snprintf(fault, sizeof(fault), "the connection broke: %s", strerror(-error));
 	else
 		g_strlcpy(fault, wrong, sizeof(fault));
-	if (own->came) {
+	if (own->heard) {
 		upstream_drop(link);
 		response_stream_end(&own->stream, fault);
 		return;
 	}
-	if (!stale) {
+	own->anew |= stale;
+	if (!stale || was_read(link, error))
 		own->tried |= balancer_bit(link->upstream);
-		if (upstream_link_is_unsent(link) || error == -ETIMEDOUT)
-			cannot_reach(link->upstream, local, error ? error : -EPIPE);
-	}
+	if (!stale && (upstream_link_is_unsent(link) || error == -ETIMEDOUT))
+		cannot_reach(link->upstream, local, error ? error : -EPIPE);
 	upstream_go_elsewhere(link, stale, fault);
 }

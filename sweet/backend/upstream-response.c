@@ -130,6 +130,7 @@ static bool read_on(struct upstream_link *link)
 		if (buffer) {
 			link->last_read = buffer->length;
 			link->last_of_many = buffers > 1;
+			upstream_call_of(link->user)->heard = true;
 			more = upstream_wire_of(link)->take(link, buffer);
 		} else if (error == -EAGAIN) {
 			break;

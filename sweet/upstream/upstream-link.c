@@ -349,6 +349,18 @@ bool upstream_link_is_unsent(const struct upstream_link *link)
 	return !link->taken && link->send.message.skip == 0 && !(link->sending && link->send.batch);
 }
 
+bool upstream_link_was_read(const struct upstream_link *link)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&link->upstream->address.address;
+	struct tcp_info info = {0};
+	socklen_t length = sizeof(info);
+
+	/* What is closed with unread bytes resets the connection; by TCP they may have met its end. */
+	return address->sa_family == AF_UNIX ||
+	       (getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+		info.tcpi_state == TCP_CLOSE_WAIT && info.tcpi_unacked == 0);
+}
+
 void upstream_link_close(struct upstream_link *link)
 {
 	if (link->message && !link->sending && link->owner->abandon)

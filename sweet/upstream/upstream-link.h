@@ -156,6 +156,12 @@ bool upstream_link_is_unsent(const struct upstream_link *link);
 void upstream_link_abandon(struct upstream_link *link, struct upstream_message *message,
 			   unsigned ms);
 
+/*
+ * The connection has ended without an error: returns true if the application had read all that was
+ * sent, as far as the system knows.
+ */
+bool upstream_link_was_read(const struct upstream_link *link);
+
 /* Abandons a current request. */
 void upstream_link_close(struct upstream_link *link);
 

@@ -127,9 +127,9 @@ def served(kind, tmp_path):
 def one(served, tmp_path):
     """one(handle): an application, and a server with one thread for it."""
 
-    def begin(handle, *options, others=(), path="app.sock", pool=None):
+    def begin(handle, *options, others=(), path="app.sock", pool=None, tcp=False):
         """pool: lines of its section, instead of an option."""
-        app = responder.Application(handle, tmp_path / path)
+        app = responder.Application(handle, None if tcp else tmp_path / path)
         addresses = [app.address, *others]
         if pool is None:
             how = ["--fastcgi", f"/app={','.join(addresses)}"]

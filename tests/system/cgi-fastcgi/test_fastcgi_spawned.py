@@ -113,6 +113,21 @@ def test_killed_and_dying(begin):
     process.close()
 
 
+def test_dying_of_a_request(begin):
+    """A request that ends its process gets one more, since the server may have ended the first."""
+    server = begin("processes=6")
+    clients = [Client(server.port) for _ in range(12)]
+    for client in clients:
+        client.send(b"GET /app/sleep HTTP/1.1\r\nHost: test\r\n\r\n")
+    assert len({client.response().body.split()[0] for client in clients}) == 6
+    for client in clients:
+        client.close()
+    assert fetch(server.port, "/app/die").status == 502
+    assert server.errors.wait(r"app.* has ended with status 3$", 2)
+    assert pid(server)
+    assert server.errors.count("has ended with status 3") == 2
+
+
 def test_status_has_no_figures_of_their_requests(begin):
     """Processes accept from the socket; the server knows only for workers which process has
     which request."""

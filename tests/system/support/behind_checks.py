@@ -24,6 +24,35 @@ def nobody(folder):
     return f"unix:{folder / 'nobody.sock'}"
 
 
+def together(handle, count):
+    """The first requests at an address have that many connections: none has its response before all
+    have come."""
+    places = {}
+    lock = threading.Lock()
+
+    def both(asked):
+        with lock:
+            mine = places.setdefault(asked.connection.socket.getsockname(),
+                                     [0, threading.Barrier(count)])
+            mine[0] += 1
+            first = mine[0] <= count
+        if first:
+            mine[1].wait(TIMEOUT)
+        return handle(asked)
+
+    return both
+
+
+def at_once(port, count):
+    """That many requests together, each answered."""
+    clients = [Client(port) for _ in range(count)]
+    for client in clients:
+        client.send(request("/app"))
+    for client in clients:
+        assert client.response().status == 200
+        client.close()
+
+
 def one_of_two_is_away(begin, folder, plain):
     app = begin(plain, others=[nobody(folder)])
     for method in ("GET", "POST"):

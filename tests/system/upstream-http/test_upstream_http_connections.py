@@ -88,6 +88,26 @@ def test_new_connection_that_closes(behind, tmp_path):
     other.close()
 
 
+def test_kept_connections_that_close(behind):
+    """A safe request is sent once more, by a new connection, however many are kept."""
+    deaths = []
+
+    def dying(asked):
+        asked.body()
+        if asked.target == "/app?die":
+            deaths.append(asked.method)
+            return False
+        asked.answer(b"well")
+        return True
+
+    app = behind(behind_checks.together(dying, 6), pool=KEEP)
+    behind_checks.at_once(app.server.port, 6)
+    assert app.connections == 6
+    assert fetch(app.server.port, "/app?die").status == 502
+    assert deaths == ["GET"] * 2
+    assert fetch(app.server.port, "/app").body == b"well"
+
+
 def test_closed_within_a_response(behind):
     """Not repeated after the first byte of a response."""
     count = []
