@@ -24,8 +24,12 @@ int access_log_open(const char *where, int *fd)
 	*fd = -1;
 	if (!where || strcmp(where, "off") == 0)
 		return 0;
-	*fd = strcmp(where, "-") == 0 ? log_output_standard(STDOUT_FILENO) : log_output_open(where);
-	return *fd < 0 ? *fd : 0;
+	if (strcmp(where, "-") != 0) {
+		*fd = log_output_open(where);
+		return *fd < 0 ? *fd : 0;
+	}
+	*fd = fcntl(log_output_standard(STDOUT_FILENO), F_DUPFD_CLOEXEC, 3);
+	return *fd < 0 ? -errno : 0;
 }
 
 /* --- writing ------------------------------------------------------------------------ */

@@ -54,26 +54,31 @@ static int open_again(int fd)
 {
 	struct stat stat;
 	char path[32];
+	int opened, moved;
 
 	if (fstat(fd, &stat) < 0 || !(S_ISFIFO(stat.st_mode) || S_ISCHR(stat.st_mode)))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	opened = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (opened < 0 || opened >= STANDARD)
+		return opened;
+	/* Its number is that of a standard descriptor that is closed. */
+	moved = fcntl(opened, F_DUPFD_CLOEXEC, STANDARD);
+	close(opened);
+	return moved;
 }
 
 int log_output_standard(int fd)
 {
-	int from, copy;
+	int own;
 
 	pthread_mutex_lock(&lock);
 	/* The number of another descriptor, if a helper process has closed all that it need not have. */
 	if (!same(fd, kept[fd]))
 		kept[fd] = open_again(fd);
-	from = kept[fd] >= 0 ? kept[fd] : fd;
-	copy = fcntl(from, F_DUPFD_CLOEXEC, STANDARD);
-	copy = copy < 0 ? -errno : copy;
+	own = kept[fd];
 	pthread_mutex_unlock(&lock);
-	return copy;
+	return own < 0 ? fd : own;
 }
 
 struct log_output log_output_of(int fd)

@@ -26,7 +26,10 @@ struct log_output {
 /* Opens a file or FIFO to append to.  Returns the descriptor or -errno. */
 int log_output_open(const char *path);
 
-/* Returns another descriptor of standard output or error, or -errno. */
+/*
+ * Returns a descriptor of standard output or error, which is not the caller's; after the first call,
+ * it needs no new descriptor.
+ */
 int log_output_standard(int fd);
 
 struct log_output log_output_of(int fd);

@@ -62,18 +62,13 @@ static bool write_line(int to, const char *front, const char *text)
 	struct log_output output = log_output_of(to);
 	size_t done;
 
-	return to >= 0 && log_output_write(&output, line, (size_t)length, &done) == 0;
+	return log_output_write(&output, line, (size_t)length, &done) == 0;
 }
 
 static bool write_standard_error(const char *front, const char *text)
 {
 	/* It may have been replaced since the last message. */
-	int to = log_output_standard(STDERR_FILENO);
-	bool good = write_line(to, front, text);
-
-	if (to >= 0)
-		close(to);
-	return good;
+	return write_line(log_output_standard(STDERR_FILENO), front, text);
 }
 
 static bool write_file(enum log_level level, const char *text)

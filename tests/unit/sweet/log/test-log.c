@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -264,6 +265,8 @@ static void check_stopped(int reader)
 /* Nobody waits for the reader of standard error, whose flags others share. */
 START_TEST(test_standard_error)
 {
+	struct rlimit limit;
+	rlim_t before_limit;
 	int ends[2];
 
 	if (_i)
@@ -274,6 +277,16 @@ START_TEST(test_standard_error)
 	ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
 	check_stopped(ends[0]);
 	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
+	/* A message that says so needs no descriptor. */
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before_limit = limit.rlim_cur;
+	limit.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_lt(dup(0), 0);
+	log_error("no descriptor is left");
+	limit.rlim_cur = before_limit;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_uint_eq(drain(ends[0]), 1);
 	close(ends[0]);
 	close(ends[1]);
 }
