@@ -132,6 +132,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
 	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
 	sweet/base/timer.c sweet/base/timer.h \
+	sweet/base/user-open.c sweet/base/user-open.h \
 	sweet/base/spare-memory.c sweet/base/spare-memory.h \
 	sweet/base/histogram.c sweet/base/histogram.h \
 	sweet/event/loop.c sweet/event/loop.h \

@@ -215,6 +215,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/core/test-auth \
 	tests/unit/sweet/core/test-auth-clients \
 	tests/unit/sweet/base/test-timer \
+	tests/unit/sweet/base/test-user-open \
 	tests/unit/sweet/event/test-loop \
 	tests/unit/sweet/event/test-loop-pause \
 	tests/unit/sweet/event/test-loop-close \
@@ -722,6 +723,9 @@ tests_unit_sweet_http_test_redirect_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_timer_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_timer_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_user_open_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_user_open_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_user_open_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_event_test_loop_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_CFLAGS = $(sweet_unit_cflags)
@@ -1232,6 +1236,7 @@ EXTRA_DIST += \
 	tests/system/security/test_descriptors.py \
 	tests/system/security/test_forwarded.py \
 	tests/system/security/test_hostile.py \
+	tests/system/security/test_led_elsewhere.py \
 	tests/system/security/test_privileges.py \
 	tests/system/security/test_reused_pids.py \
 	tests/system/security/test_rules.py \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* peer.c - Unix sockets between owner and members.  No state; any thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
@@ -79,7 +80,10 @@ int nc_peer_listen(const char *path, mode_t mode, gid_t group)
 		close(socket_fd);
 		return error;
 	}
-	if ((group != (gid_t)-1 && chown(path, (uid_t)-1, group) < 0) || chmod(path, mode) < 0 ||
+	/* Others may write the folder, and have put a link there. */
+	if ((group != (gid_t)-1 &&
+	     fchownat(AT_FDCWD, path, (uid_t)-1, group, AT_SYMLINK_NOFOLLOW) < 0) ||
+	    fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    listen(socket_fd, BACKLOG) < 0) {
 		error = -errno;
 		unlink(path);

@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include "base/user-open.h"
 #include "config/configuration.h"
 #include "core/access-log.h"
 #include "core/log-set.h"
@@ -42,7 +43,7 @@ struct log_set *log_set_open(struct config *config, char **why)
 
 		if (error) {
 			*why = g_strdup_printf("cannot write the %s log \"%s\": %s", log->kind,
-					       log->file, strerror(-error));
+					       log->file, user_open_error(error));
 			log_set_release(set);
 			return NULL;
 		}

@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include "base/user-open.h"
 #include "config/configuration.h"
 #include "core/log-set.h"
 #include "core/logs.h"
@@ -23,7 +24,7 @@ bool logs_apply(struct server *server, struct config *config, char **why)
 
 	if (error) {
 		*why = g_strdup_printf("cannot write the error log \"%s\": %s", config->error_log,
-				       strerror(-error));
+				       user_open_error(error));
 		g_clear_pointer(&set, log_set_release);
 	}
 	if (!set)

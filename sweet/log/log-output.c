@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/user-open.h"
 #include "log/log-output.h"
 
 #define STANDARD (STDERR_FILENO + 1)
@@ -33,12 +34,10 @@ static _Atomic uint64_t lost;
 int log_output_open(const char *path)
 {
 	const int flags = O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-	int fd = open(path, flags | O_WRONLY, 0640);
+	int fd = user_open(path, flags | O_WRONLY, 0640);
 
 	/* A FIFO that nobody reads yet: what fits into it waits there. */
-	if (fd < 0 && errno == ENXIO)
-		fd = open(path, flags | O_RDWR, 0640);
-	return fd < 0 ? -errno : fd;
+	return fd == -ENXIO ? user_open(path, flags | O_RDWR, 0640) : fd;
 }
 
 /* Returns true if both descriptors are of the same pipe, file or terminal. */

@@ -23,7 +23,7 @@ struct log_output {
 	enum log_way way;
 };
 
-/* Opens a file or FIFO to append to.  Returns the descriptor or -errno. */
+/* Opens a file or FIFO to append to.  Returns the descriptor, or what user_open() returns. */
 int log_output_open(const char *path);
 
 /*

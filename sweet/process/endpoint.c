@@ -72,9 +72,16 @@ static bool is_stale(const struct listen_address *address)
 	return refused;
 }
 
+int endpoint_set_mode(const char *path, mode_t mode)
+{
+	/* Others may write the folder, and have put a link there. */
+	return fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 static int bind_unix(int fd, const struct listen_address *address)
 {
 	const char *path = address_path(address);
+	int error;
 
 	/* The file gets the socket's mode, minus umask: never too many permissions. */
 	(void)fchmod(fd, address->mode);
@@ -86,13 +93,10 @@ static int bind_unix(int fd, const struct listen_address *address)
 		if (unlink(path) < 0 || bind(fd, raw(address), address->length) < 0)
 			return -errno;
 	}
-	if (path && chmod(path, address->mode) < 0) {
-		int error = -errno;
-
+	error = path ? endpoint_set_mode(path, address->mode) : 0;
+	if (error)
 		unlink(path);
-		return error;
-	}
-	return 0;
+	return error;
 }
 
 int endpoint_bind(const struct listen_address *address, bool shared)

@@ -35,6 +35,9 @@ struct endpoint {
  */
 int endpoint_bind(const struct listen_address *address, bool shared);
 
+/* Sets the mode of a socket's file, not of what a link there leads to.  Returns 0 or -errno. */
+int endpoint_set_mode(const char *path, mode_t mode);
+
 /*
  * Listens on an address that no other socket has, not even one with SO_REUSEPORT.
  * one_queue: the threads share one socket.  Returns NULL with errno.

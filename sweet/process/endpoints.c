@@ -144,7 +144,7 @@ void endpoints_commit(struct endpoints *endpoints, struct endpoints_change *chan
 		struct endpoint *endpoint = change->moded->pdata[i];
 		mode_t mode = g_array_index(change->modes, mode_t, i);
 
-		if (chmod(address_path(&endpoint->wanted), mode) == 0)
+		if (endpoint_set_mode(address_path(&endpoint->wanted), mode) == 0)
 			endpoint->wanted.mode = mode;
 	}
 	for (unsigned i = 0; i < endpoints->all->len; i++) {

@@ -13,12 +13,18 @@
 
 int pidfile_write(const char *path)
 {
-	/* The folder may be writable for others than root: follow no symbolic link. */
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	char text[32];
 	int length = snprintf(text, sizeof(text), "%d\n", (int)getpid()), error = 0;
 	ssize_t written;
+	int fd;
 
+	/*
+	 * Others than root may write the folder.  A new file is no link, and nobody else's; it
+	 * stays root's: who reads it as root sends signals to that process.
+	 */
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
 	written = write(fd, text, (size_t)length);

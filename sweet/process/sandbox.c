@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/user-open.h"
 #include "config/configuration.h"
 #include "log/log.h"
 #include "process/endpoint.h"
@@ -21,9 +22,8 @@
 /* Gives the new user a file that the server opens again later.  Follows no symbolic link. */
 static void give_file(const struct privileges *privileges, const char *path)
 {
-	int fd = path && strchr(path, '/') ? open(path, O_WRONLY | O_APPEND | O_NOFOLLOW |
-								O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-					   : -1;
+	const int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	int fd = path && strchr(path, '/') ? user_open(path, flags, 0) : -1;
 
 	if (fd < 0)
 		return;
@@ -85,7 +85,6 @@ bool sandbox_enter(const struct config *config, const struct privileges *privile
 		for (unsigned i = 0; i < config->log_count; i++)
 			give_file(privileges, config->logs[i].file);
 		give_file(privileges, config->error_log);
-		give_file(privileges, config->pid_file);
 	}
 	if (config->read_only)
 		enter_readonly(config, endpoints, spool_folder);

@@ -16,6 +16,7 @@
 #include <glib.h>
 
 #include "base/clock.h"
+#include "base/user-open.h"
 #include "config/arch.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
@@ -162,6 +163,9 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 	/* Report errors before anything is created. */
 	if (!privileges_find(&privileges, config->user, config->group, &why))
 		return server_main_complain_of(why);
+	if (privileges.user)
+		user_open_set(privileges.uid, privileges.gid, privileges.groups,
+			      privileges.group_count);
 	privileges_clear(&privileges);
 	if (!logs_apply(server, config, &why))
 		return server_main_complain_of(why);

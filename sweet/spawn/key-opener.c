@@ -19,6 +19,7 @@
 
 #include <glib.h>
 
+#include "base/user-open.h"
 #include "config/config-read.h"
 #include "config/configuration.h"
 #include "spawn/helper-process.h"
@@ -86,8 +87,9 @@ static void answer_file(int socket, const struct config *config, const char *pat
 	int fd = -1, error = is_named(config, path) ? 0 : EPERM;
 
 	if (!error) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		error = fd < 0 ? errno : 0;
+		/* The server may be in the hands of others, and so what its user can write. */
+		fd = user_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+		error = fd == USER_OPEN_UNSAFE ? EPERM : fd < 0 ? -fd : 0;
 	}
 	answer(socket, error, fd);
 	if (fd >= 0)
