@@ -266,6 +266,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/process/pidfile.c sweet/process/pidfile.h \
 	sweet/process/endpoints.c sweet/process/endpoints.h \
+	sweet/config/config-effect.c sweet/config/config-effect.h \
+	sweet/config/effect-of-scope.c sweet/config/effect-of-scope.h \
 	sweet/config/config-script.c sweet/config/config-script.h \
 	sweet/config/config-startup.c sweet/config/config-startup.h \
 	sweet/config/config-webdav.c sweet/config/config-webdav.h \

@@ -272,6 +272,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/process/test-readonly \
 	tests/unit/sweet/process/test-syscall-filter \
 	tests/unit/sweet/process/test-endpoints \
+	tests/unit/sweet/config/test-config-effect \
 	tests/unit/sweet/config/test-config-script \
 	tests/unit/sweet/config/test-config-startup \
 	tests/unit/sweet/process/test-pidfile \
@@ -908,6 +909,10 @@ tests_unit_sweet_process_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_process_test_endpoints_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_process_test_endpoints_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_config_test_config_effect_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_effect_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_effect_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_config_test_config_script_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_config_test_config_script_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_config_test_config_script_LDADD = $(sweet_unit_ldadd)
@@ -1177,6 +1182,7 @@ EXTRA_DIST += \
 	tests/system/config/test_check_config.py \
 	tests/system/config/test_command_line.py \
 	tests/system/config/test_config.py \
+	tests/system/config/test_effects.py \
 	tests/system/config/test_include.py \
 	tests/system/conftest.py \
 	tests/system/library/consumer/Makefile \

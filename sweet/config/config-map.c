@@ -137,9 +137,16 @@ struct slice config_map_value(const struct map_table *table, template_value *val
 	return (struct slice){found, strlen(found)};
 }
 
-static const char *find_map(void *config, const char *name)
+static const char *find_map(void *context, const char *name)
 {
-	return config_map(config, name) ? NULL : "there is no such [map]";
+	struct config *config = context;
+
+	for (unsigned i = 0; i < config->map_count; i++)
+		if (strcmp(config->maps[i].name, name) == 0) {
+			config->maps[i].used = true;
+			return NULL;
+		}
+	return "there is no such [map]";
 }
 
 void config_map_check(struct config_tree *tree, struct config *config,

@@ -4,12 +4,14 @@
  */
 #include <glib.h>
 #include <nabc.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "config/config-key.h"
 #include "config/config-map.h"
 #include "config/config-pool.h"
 #include "config/config-tree.h"
+#include "config/config-value.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "rules/template.h"
@@ -71,7 +73,7 @@ static void mount(struct config_tree *tree, struct config *config, const char *k
 	struct given *given = tree->sections->len ? &((struct section *)tree->sections->pdata[0])
 							     ->given[key_find(key, KEY_GLOBAL)]
 						  : NULL;
-	const char *what = NULL, *place = given ? given->place : NULL;
+	const char *what = NULL, *place = given ? given->place : NULL, *must;
 	char *prefix = split(spec, &what);
 	char *label = g_strdup_printf("%s%s \"%s\"", place ? "" : "--", key, spec);
 	struct pool_config *pool;
@@ -86,6 +88,9 @@ static void mount(struct config_tree *tree, struct config *config, const char *k
 		g_free(label);
 		return;
 	}
+	must = value_path(prefix);
+	if (must)
+		config_tree_complain(tree, place, "%s: the prefix %s", label, must);
 	for (unsigned i = 0; i < config->mount_count; i++)
 		if (strcmp(config->mounts[i].prefix, prefix) == 0)
 			config_tree_complain(
@@ -97,6 +102,7 @@ static void mount(struct config_tree *tree, struct config *config, const char *k
 	g_free(label);
 	resolve(tree, &none, pool);
 	g_free(none.given);
+	pool->mounted = true;
 	pool->protocol = protocol;
 	if (protocol == POOL_WORKER) {
 		pool->command = g_strdup(what);

@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "config/arch.h"
 #include "config/config-chain.h"
+#include "config/config-effect.h"
 #include "config/config-key.h"
 #include "config/config-log.h"
 #include "config/config-map.h"
@@ -197,6 +198,7 @@ static void resolve_hosts(struct config_tree *tree, struct config *config)
 		chain_resolve(tree, KEY_SITE, chain, host);
 		read_tls(tree, config, host, chain);
 		config_log_add(config, host, given_place(chain, "access-log"));
+		config_effect_host(config, host, chain);
 		scope_add_host(tree, config, host, section);
 	}
 	for (unsigned exact = 0; exact < 2; exact++)
@@ -225,6 +227,14 @@ static void resolve_pool(struct config_tree *tree, const struct section *section
 	const struct section *chain[] = {section, NULL};
 
 	chain_resolve(tree, KEY_POOL, chain, pool);
+}
+
+/* The sections end with the tree. */
+static void drop_chains(struct config *config)
+{
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			g_clear_pointer(&config->hosts[i].scopes[k].chain, g_free);
 }
 
 static void check_method(struct config_tree *tree, const struct config *config)
@@ -264,5 +274,8 @@ struct config *config_resolve(struct config_tree *tree)
 	config_arch_pools(tree, config);
 	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;
 	resolve_hosts(tree, config);
+	config_effect_check(tree, config);
+	drop_chains(config);
+	config->warnings = g_steal_pointer(&tree->warnings);
 	return config;
 }

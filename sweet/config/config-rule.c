@@ -113,8 +113,18 @@ const char *rule_cache(struct scope *scope, char **values, const char **wrong)
 	return NULL;
 }
 
-/* Reads "STATUS=/PATH[=STATUS]"; a path may contain '='. */
-static bool read_error_page(struct error_page *page, const char *text)
+/* Whether another entry follows behind a blank: "404=/a.html 500=/b.html". */
+static bool is_several(const char *text)
+{
+	for (const char *at = text; (at = strchr(at, ' ')); at++)
+		if (g_ascii_isdigit(at[1]) && g_ascii_isdigit(at[2]) && g_ascii_isdigit(at[3]) &&
+		    at[4] == '=')
+			return true;
+	return false;
+}
+
+/* Reads "STATUS=/PATH[=STATUS]"; a path may contain '='.  Returns NULL or what it must be. */
+static const char *read_error_page(struct error_page *page, const char *text)
 {
 	const char *equals = strchr(text, '='), *last = strrchr(text, '=');
 	char *number = g_strstrip(g_strndup(text, (gsize)(equals - text)));
@@ -129,18 +139,38 @@ static bool read_error_page(struct error_page *page, const char *text)
 	page->status = (int)status;
 	page->as = (int)as;
 	page->path = g_strndup(equals + 1, (gsize)(last - equals - 1));
-	return good && !value_path(page->path);
+	if (!good || *page->path != '/')
+		return "must be STATUS=/PATH with a status from 400 to 599";
+	return is_several(page->path) ? "must be one page: several are separated by ';'"
+				      : value_path(page->path);
+}
+
+/* Returns false if an entry before that one has its status: it would never be sent. */
+static bool is_first_page(const struct scope *scope)
+{
+	unsigned last = scope->error_page_count - 1;
+
+	for (unsigned i = 0; i < last; i++)
+		if (scope->error_pages[i].status == scope->error_pages[last].status)
+			return false;
+	return true;
 }
 
 const char *rule_error_pages(struct scope *scope, char **values, const char **wrong)
 {
+	const char *must;
+
 	scope->error_pages = g_new0(struct error_page, g_strv_length(values));
 	for (unsigned i = 0; values[i]; i++) {
 		*wrong = values[i];
 		if (!strchr(values[i], '='))
 			return "must be STATUS=/PATH, like 404=/missing.html";
-		if (!read_error_page(&scope->error_pages[scope->error_page_count++], values[i]))
-			return "must be STATUS=/PATH with a status from 400 to 599";
+		must = read_error_page(&scope->error_pages[scope->error_page_count++], values[i]);
+		if (must)
+			return must;
+		if (!is_first_page(scope))
+			return "must have another status than the entries before it, which are "
+			       "sent";
 	}
 	return NULL;
 }

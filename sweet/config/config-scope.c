@@ -18,6 +18,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "event/client-limit.h"
+#include "http/uri.h"
 #include "rules/header-rule.h"
 #include "rules/path-pattern.h"
 #include "rules/request-rule.h"
@@ -175,6 +176,15 @@ static void name_folder(char **folder, const struct host *host)
 	g_strfreev(parts);
 }
 
+static const struct section **copy_chain(const struct section *const *chain)
+{
+	unsigned count = 0;
+
+	while (chain[count])
+		count++;
+	return g_memdup2(chain, (count + 1) * sizeof(*chain));
+}
+
 /* Fills a scope of that prefix with what the chain's first section says or inherits. */
 static void fill(struct config_tree *tree, struct config *config, const struct host *host,
 		 struct scope *scope, unsigned levels, const struct section *const *chain)
@@ -185,6 +195,7 @@ static void fill(struct config_tree *tree, struct config *config, const struct h
 
 	scope->prefix = g_strdup(prefix);
 	scope->prefix_length = strlen(prefix);
+	scope->chain = copy_chain(chain);
 	chain_resolve(tree, levels, chain, scope);
 	name_folder(&scope->root, host);
 	name_folder(&scope->alias, host);
@@ -325,10 +336,25 @@ void scope_resolve_path(struct config_tree *tree, struct config *config, struct 
 	/* Its host has the scope of [path /]. */
 	if (!of || !*section->prefix)
 		return;
+	if (strstr(section->prefix, "%2F") && host_of(config, of)->escaped_slash != URI_SLASH_KEEP)
+		config_tree_complain(tree, section->place,
+				     "path \"%s\": %%2F is a part of a path only with "
+				     "escaped-slash=keep",
+				     section->prefix);
 	chain = make_chain(tree, section, of);
 	(section->exact ? add_exact : add)(tree, config, host_of(config, of), section,
 					   sections_of(chain));
 	g_ptr_array_unref(chain);
+}
+
+/* Of a character; escaped-slash=keep leaves those of slashes. */
+static bool has_escape(const char *text)
+{
+	for (; (text = strchr(text, '%')); text++)
+		if (g_ascii_isxdigit(text[1]) && g_ascii_isxdigit(text[2]) &&
+		    strncmp(text, "%2F", 3) != 0)
+			return true;
+	return false;
 }
 
 static void add_rule(struct config_tree *tree, struct host *host, const struct section *section)
@@ -345,6 +371,11 @@ static void add_rule(struct config_tree *tree, struct host *host, const struct s
 				     section->pattern);
 		return;
 	}
+	if (has_escape(given->values[0]))
+		config_tree_warn(
+			tree, given->place,
+			"match \"%s\": paths are compared decoded, so no path has %%XX in it",
+			given->values[0]);
 	rule->pattern = path_pattern_compile(given->values[0], &why);
 	if (!rule->pattern)
 		config_tree_complain(tree, given->place, "match \"%s\": %s", given->values[0],
@@ -440,6 +471,7 @@ void scope_add_folders(struct config_tree *tree, struct config *config)
 			scope->alias = g_strdup(*folder);
 			scope->root_place = g_strdup(pool->place);
 			scope->accel_pool = g_strdup(pool->name);
+			g_clear_pointer(&scope->chain, g_free);
 			scope->hidden = true;
 		}
 	}

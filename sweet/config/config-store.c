@@ -95,12 +95,22 @@ const char *store_listen(const struct key *key, char **values, void *base, const
 	return store_list(key, values, base, wrong);
 }
 
+/* Whether a blank stands between names that have ends: "index.php index.html". */
+static bool is_several(const char *text)
+{
+	const char *blank = strpbrk(text, " \t,"), *dot = strchr(text, '.');
+
+	return blank && dot && dot < blank && strchr(blank, '.');
+}
+
 const char *store_names(const struct key *key, char **values, void *base, const char **wrong)
 {
 	for (unsigned i = 0; values[i]; i++) {
 		*wrong = values[i];
-		if (!*values[i] || strchr(values[i], '/'))
-			return "must be a file's name, without a folder";
+		if (!*values[i] || strpbrk(values[i], "/*?"))
+			return "must be a file's name, without a folder or wildcards";
+		if (is_several(values[i]))
+			return "must be one name: several are separated by ';'";
 	}
 	return store_list(key, values, base, wrong);
 }

@@ -10,20 +10,38 @@
 #include "config/config-tree.h"
 #include "config/config-key.h"
 
+/* Adds a line once, although many paths may inherit the setting from their host. */
+static void add_line(GPtrArray *lines, char *line)
+{
+	if (g_ptr_array_find_with_equal_func(lines, line, g_str_equal, NULL))
+		g_free(line);
+	else
+		g_ptr_array_add(lines, line);
+}
+
 void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
 {
 	va_list arguments;
-	char *text, *line;
+	char *text;
 
 	va_start(arguments, format);
 	text = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	line = place ? g_strdup_printf("%s: %s", place, text) : g_strdup(text);
-	/* Only once, although many paths may inherit it from their host. */
-	if (g_ptr_array_find_with_equal_func(tree->errors, line, g_str_equal, NULL))
-		g_free(line);
-	else
-		g_ptr_array_add(tree->errors, line);
+	add_line(tree->errors,
+		 g_strdup_printf("%s%s%s", place ? place : "", place ? ": " : "", text));
+	g_free(text);
+}
+
+void config_tree_warn(struct config_tree *tree, const char *place, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	text = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	add_line(tree->warnings,
+		 g_strdup_printf("%s%swarning: %s", place ? place : "", place ? ": " : "", text));
 	g_free(text);
 }
 
@@ -58,11 +76,14 @@ static void free_section(void *data)
 void config_tree_init(struct config_tree *tree, GPtrArray *errors)
 {
 	*tree = (struct config_tree){.errors = errors,
+				     .warnings = g_ptr_array_new_with_free_func(g_free),
 				     .sections = g_ptr_array_new_with_free_func(free_section)};
 }
 
 void config_tree_fini(struct config_tree *tree)
 {
 	g_ptr_array_free(tree->sections, TRUE);
+	if (tree->warnings)
+		g_ptr_array_free(tree->warnings, TRUE);
 	g_free(tree->path);
 }

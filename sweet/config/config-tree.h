@@ -13,6 +13,9 @@
 struct given {
 	char **values; /* NULL: not given */
 	char *place;   /* "FILE:LINE" or "--"; see config-resolve.c */
+	/* Of config-effect.c: it has an effect somewhere, or what leads requests elsewhere. */
+	bool works;
+	const char *lost;
 };
 
 /* [sweet], [host NAME], [path PREFIX] or [pattern NAME], as in the file. */
@@ -28,6 +31,7 @@ struct section {
 
 struct config_tree {
 	GPtrArray *errors;
+	GPtrArray *warnings; /* the same, of what is accepted but has no effect */
 	GPtrArray *sections; /* [0] is [sweet] with the command line */
 	char *path;	     /* of the file */
 };
@@ -37,6 +41,10 @@ void config_tree_fini(struct config_tree *tree);
 
 /* Adds a line for the operator; place: "FILE:LINE", or NULL. */
 void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same for what does no harm. */
+void config_tree_warn(struct config_tree *tree, const char *place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The tree owns the section; levels as in config-key.h. */

@@ -88,12 +88,34 @@ bool value_word(const char *text, const char *const *words, unsigned *value)
 	return false;
 }
 
+/* Returns what a path that no request has must be, as requests are compared decoded; else NULL. */
+static const char *matches_nothing(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '*')
+			return "must be one path, without *: [path /a] is also for all below /a, "
+			       "and a [pattern] for an expression";
+		if (*text == '?')
+			return "must be a path without a query";
+		/* With escaped-slash=keep, these three characters are a part of a path. */
+		if (*text == '%' && g_ascii_isxdigit(text[1]) && g_ascii_isxdigit(text[2]) &&
+		    strncmp(text, "%2F", 3) != 0)
+			return "must have the characters that stand for %XX, because paths are "
+			       "compared decoded";
+	}
+	return NULL;
+}
+
 const char *value_path(const char *text)
 {
 	static const char wrong[] = "must be a path like /a/b, without //, /. or /..";
 
+	const char *must = matches_nothing(text);
+
 	if (*text != '/')
 		return "must begin with '/'";
+	if (must)
+		return must;
 	if (!text[1])
 		return NULL;
 	while (*text) {

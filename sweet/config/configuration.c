@@ -55,6 +55,7 @@ static void free_rules(struct scope *scope)
 static void free_scope(struct scope *scope)
 {
 	free_rules(scope);
+	g_free(scope->chain);
 	ip_acl_free(scope->access);
 	rate_free(scope->rate);
 	g_strfreev(scope->index);
@@ -154,6 +155,8 @@ void config_release(struct config *config)
 	ip_acl_free(config->proxies);
 	if (config->places)
 		g_hash_table_destroy(config->places);
+	if (config->warnings)
+		g_ptr_array_free(config->warnings, TRUE);
 	g_free(config->file);
 	g_free(config->collector.url);
 	g_free(config->collector.service);

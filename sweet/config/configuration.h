@@ -30,6 +30,7 @@
 struct header_rule;
 struct request_rule;
 struct script_claim;
+struct section;
 struct ip_acl;
 struct log_format;
 struct path_pattern;
@@ -71,6 +72,7 @@ struct map_table {
 	char *text, **pairs, *file, *otherwise; /* as in the file; NULL: not given */
 	struct template *lookup;
 	GHashTable *values;
+	bool used; /* a value names it */
 };
 
 /* All settings of a path, including inherited ones. */
@@ -83,6 +85,8 @@ struct scope {
 	 */
 	unsigned first_pattern, pattern_count;
 	struct path_rule *rule; /* the host owns it */
+	/* The sections that it takes its keys from, the nearest first; NULL afterwards. */
+	const struct section **chain;
 	/* "FILE:LINE" of its folder, users, webdav and variables, for messages; NULL: the command line. */
 	char *root_place, *auth_place, *webdav_place, *variable_place;
 
@@ -310,6 +314,8 @@ struct config {
 	unsigned host_count;
 	GHashTable *names; /* to a GPtrArray of the hosts with the name */
 	bool by_address;   /* some host has addresses */
+
+	GPtrArray *warnings; /* lines about what has no effect */
 
 	/* Called before it is freed, to release what other modules store in it; may be NULL. */
 	void (*release)(struct config *config);

@@ -23,6 +23,8 @@ struct pool_config {
 	char *place; /* "FILE:LINE"; NULL: the command line */
 	char *label; /* for messages: "pool NAME", or the option as given */
 
+	bool mounted; /* made by an option */
+
 	unsigned protocol;    /* enum pool_protocol */
 	char *command;	      /* of a worker; NULL */
 	char **argv;	      /* parsed from command */

@@ -203,6 +203,12 @@ bool log_error_list(GPtrArray *errors)
 	return good;
 }
 
+void log_warning_list(const GPtrArray *warnings)
+{
+	for (unsigned i = 0; i < warnings->len; i++)
+		log_warning("%s", (const char *)warnings->pdata[i]);
+}
+
 void log_set_level(enum log_level level)
 {
 	atomic_store_explicit(&log_threshold, (int)level, memory_order_relaxed);

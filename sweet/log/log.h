@@ -47,6 +47,9 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 /* Logs each line of errors, and frees errors; returns true if there was none. */
 bool log_error_list(GPtrArray *errors);
 
+/* Logs each line of warnings. */
+void log_warning_list(const GPtrArray *warnings);
+
 void log_set_level(enum log_level level);
 
 /*

@@ -35,6 +35,8 @@ int main(int argc, char **argv)
 		check_config(config, errors);
 	}
 	good = log_error_list(errors);
+	if (good && !request.reload && !request.version)
+		log_warning_list(config->warnings);
 	if (good && request.reload)
 		good = reload_call(request.reload);
 	else if (good && request.version)

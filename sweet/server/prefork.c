@@ -248,6 +248,7 @@ static void reload(struct prefork *all)
 	said = taken ? NULL : reload_lines(errors);
 	(void)log_error_list(errors);
 	if (taken) {
+		log_warning_list(next->warnings);
 		all->wanted = next->threads;
 		all->set++;
 		all->settled = false;

@@ -176,6 +176,7 @@ static void reload_over(struct reload *reload, bool good)
 {
 	if (good) {
 		server_main_announce();
+		log_warning_list(reload->config->warnings);
 		log_notice("reloaded %s",
 			   reload->config->file ? reload->config->file : "the settings");
 	}

@@ -76,6 +76,50 @@ BROKEN = {
                             [(2, 'index "a/index.html": must be a file\'s name, without a folder')]),
     "path with dots": ("[path /a/../b]\n", [
         (1, 'path "/a/../b": must be a path like /a/b, without //, /. or /..')]),
+    "wildcard": ("[path /d/*]\ndeny=all\n[path =/a*]\n", [
+        (1, 'path "/d/*": must be one path, without *: [path /a] is also for all below /a'),
+        (3, 'path "=/a*": must be one path, without *')]),
+    "escapes": ("[path /%6cist]\ndeny=all\n[path /a%20b]\n", [
+        (1, 'path "/%6cist": must have the characters that stand for %XX'), (3, 'path "/a%20b"')]),
+    "escaped slash": ("[sweet]\nescaped-slash=keep\n[path /a%2Fb]\ndeny=all\n[host h]\n"
+                      "escaped-slash=decode\n[path h/a%2Fb]\ndeny=all\n", [
+                          (7, 'path "/a%2Fb": %2F is a part of a path only with escaped-slash=keep')]),
+    "query": ("[path /a?b]\ndeny=all\n[path /b]\ntry-files=file;/index.php?a\n"
+              "[path /c]\nrewrite=/d?e=f\n[path /d]\nerror-page=404=/a?b\n", [
+                  (1, 'path "/a?b": must be a path without a query'),
+                  (4, 'try-files "/index.php?a": must be a path without a query'),
+                  (6, 'rewrite "/d?e=f": must be a path without a query'),
+                  (8, 'error-page "404=/a?b": must be a path without a query')]),
+    "escapes of others": ("[sweet]\nworker=/%41=/bin/true\nerror-page=404=/%6c\ncgi=/a*=/tmp\n", [
+        (2, 'worker "/%41=/bin/true": the prefix must have the characters'),
+        (3, 'error-page "404=/%6c": must have the characters'),
+        (4, 'cgi "/a*=/tmp": the prefix must be one path')]),
+    "names in one": ("[sweet]\nindex=index.php index.html\n[path /a]\nindex=a.html, b.html\n", [
+        (2, 'index "index.php index.html": must be one name: several are separated by \';\''),
+        (4, 'index "a.html, b.html": must be one name')]),
+    "wildcards as an index": ("[sweet]\nindex=*.html\n", [(2, 'index "*.html": must be a file')]),
+    "pages in one": ("[sweet]\nerror-page=404=/a.html 500=/b.html\n", [
+        (2, 'error-page "404=/a.html 500=/b.html": must be one page: several are separated')]),
+    "two pages for a status": ("[sweet]\nerror-page=404=/a.html;500=/b.html;404=/c.html\n", [
+        (2, 'error-page "404=/c.html": must have another status than the entries before it')]),
+    "passwords of nobody": (
+        "[sweet]\n[path /a]\nauth-file=FOLDER/users\n[path /b]\nauth-realm=off\n"
+        "auth-file=FOLDER/users\n", [
+            (3, "auth-file has no effect: without auth-realm, nobody is asked for a password"),
+            (6, "auth-file has no effect: without auth-realm")]),
+    "pool that is left": (
+        "[path /a]\npool=p\nrewrite=/\n[path /b]\nrewrite=/\npool=p\n[path /c]\npool=p\n"
+        "redirect=301 /d\n[pool p]\nprotocol=http\nupstream=127.0.0.1:1\n", [
+            (2, "pool has no effect: rewrite of this path leads all requests to another one"),
+            (6, "pool has no effect: rewrite of this path"),
+            (8, "pool has no effect: redirect of this path")]),
+    "certificates of nobody": (
+        "[sweet]\nclient-ca=/dev/null\n[host a]\nclient-certificate=required\n"
+        "client-ca=/dev/null\n", [
+            (2, "client-ca has no effect: without client-certificate, no client is asked for one")]),
+    "same expression": ("[pattern a]\nmatch=x\n[pattern b]\nmatch=x\ndeny=all\n"
+                        "[host h]\n[pattern h/c]\nmatch=x\n", [
+                            (3, "[pattern b] has no effect: [pattern a] has the same expression")]),
     "path of no host": ("[host a.example]\n[path b.example/x]\n",
                         [(2, "there is no [host b.example]")]),
     "host twice": ("[host a.example]\n[host b.example]\nnames=b.example;A.example\n",

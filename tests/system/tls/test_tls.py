@@ -415,6 +415,25 @@ def test_groups(kind, root, groups, offered, agreed):
 
 
 @pytest.mark.needs("openssl")
+def test_ocsp_staple(kind, root, tmp_path):
+    """A client that asks for it gets the response of ocsp-staple."""
+    run = lambda *words: subprocess.run(
+        ["openssl", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT).stdout
+    pem, key, staple = (tmp_path / name for name in ["a.pem", "a.key", "a.der"])
+    run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", pem, "-days", 2,
+        "-subj", "/CN=a", "-set_serial", 1)
+    index = write(tmp_path / "index", b"V\t491231235959Z\t\t01\tunknown\t/CN=a\n")
+    run("ocsp", "-index", index, "-CA", pem, "-rsigner", pem, "-rkey", key, "-issuer", pem,
+        "-serial", 1, "-ndays", 1, "-respout", staple)
+    for options, said in [([], "OCSP response: no response sent"),
+                          (["--ocsp-staple", staple], "OCSP Response Status: successful")]:
+        with running(kind, root, "--certificate", pem, "--key", key, *options,
+                     listen="127.0.0.1:0,tls") as server:
+            assert said in run("s_client", "-connect", f"127.0.0.1:{server.port}", "-status")
+
+
+@pytest.mark.needs("openssl")
 def test_renegotiation(server):
     """Refused: a client could let the server compute forever."""
     output = s_client(server, "-tls1_2", "R", "RENEGOTIATING")
