@@ -91,7 +91,7 @@ void upstream_abandon(struct upstream_link *link)
 
 	/* What has begun to respond finds out with what it writes next, if it has not ended. */
 	if (own->came || link->reading || upstream_link_is_unsent(link) ||
-	    !upstream_link_is_alive(link)) {
+	    upstream_link_has_backlog(link) || !upstream_link_is_alive(link)) {
 		upstream_drop(link);
 		return;
 	}

@@ -174,6 +174,7 @@ void upstream_link_end(struct upstream_link *link)
 /* What was being sent of an abandoned request was sent, or could not be: no more follows. */
 static void leave(struct upstream_link *link, int result)
 {
+	body_queue_clear(&link->queue);
 	if (result < 0) {
 		link->owner->idled(link);
 		return;
@@ -315,6 +316,14 @@ void upstream_link_rest(struct upstream_link *link, unsigned ms)
 	assert(upstream_link_may_rest(link) && body_queue_is_over(&link->queue));
 	link->message = NULL;
 	loop_timer_start(link->loop, &link->timer, ms, idled);
+}
+
+bool upstream_link_has_backlog(const struct upstream_link *link)
+{
+	const struct body_queue *queue = &link->queue;
+
+	return link->sending && (queue->count > 1 ||
+				 (queue->count == 1 && queue->line[0].length > link->piece.length));
 }
 
 void upstream_link_abandon(struct upstream_link *link, struct upstream_message *message,

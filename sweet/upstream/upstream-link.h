@@ -148,6 +148,12 @@ bool upstream_link_has_bytes(const struct upstream_link *link);
 bool upstream_link_is_unsent(const struct upstream_link *link);
 
 /*
+ * Returns true if more of the body has come than the part that is being sent: the link holds memory
+ * that the application does not read.
+ */
+bool upstream_link_has_backlog(const struct upstream_link *link);
+
+/*
  * Nobody waits for the response any more, of which nothing has come: nothing more of the request is
  * sent, and our end closes, which is all that an application sees of a connection that is closed.
  * The link remains until the application has closed its end, or responds, or for that time: then

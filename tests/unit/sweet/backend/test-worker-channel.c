@@ -16,6 +16,7 @@
 #include "backend/worker-channel.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
+#include "core/client-calls.h"
 #include "core/page-memory.h"
 #include "core/transaction.h"
 
@@ -99,11 +100,13 @@ END_TEST
 /* Its slot is occupied until the worker has sent the last record. */
 START_TEST(test_gone)
 {
+	struct client_calls *calls = client_calls_new();
 	struct backend_call *call;
 
 	begin_worker();
 	stop_worker();
 	call = send_call(0, "echo", "VALUE=x");
+	transactions[0].calls = calls;
 	backend_call_start_timer(call);
 	ck_assert(!worker_channel_settle(&channel));
 	worker_channel_gone(call);
@@ -112,10 +115,15 @@ START_TEST(test_gone)
 	ck_assert_ptr_null(channel_call_of(call)->channel);
 	ck_assert_uint_eq(channel.in_flight, 1);
 	ck_assert_uint_eq(channel.orphaned, 1);
+	ck_assert_uint_eq(calls->abandoned, 1);
 	ck_assert_ptr_nonnull(channel.drain_timer.queue);
 	worker_channel_finish(call);
+	ck_assert_uint_eq(calls->abandoned, 1);
 	continue_worker();
 	SERVE_UNTIL(channel.in_flight == 0);
+	ck_assert_uint_eq(calls->abandoned, 0);
+	ck_assert_uint_eq(calls->users, 1);
+	client_calls_release(calls);
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert(!process.doomed);
 	end_worker();

@@ -212,6 +212,116 @@ START_TEST(test_abort)
 }
 END_TEST
 
+static void abandon(void *argument)
+{
+	struct client *client = argument;
+
+	upstream_link_abandon(client->link, &client->message, 3600000);
+}
+
+static void abandon_briefly(void *argument)
+{
+	struct client *client = argument;
+
+	upstream_link_abandon(client->link, &client->message, 1);
+}
+
+/* In one turn of the loop: nothing of it was sent by then, or only a part. */
+static void ask_and_abandon(void *argument)
+{
+	struct client *client = argument;
+
+	request(client);
+	if (!client->error)
+		abandon(client);
+}
+
+static void take_abort(int peer)
+{
+	char byte;
+
+	take_record(peer, FCGI_ABORT_REQUEST, 0, NULL);
+	ck_assert_int_eq(read(peer, &byte, 1), 0);
+}
+
+/* The application sees what it sees of a link that is closed; the link waits for what it does. */
+START_TEST(test_abandon)
+{
+	static const char response[] = "x";
+	struct client client;
+
+	for (unsigned ends = 0; ends < 2; ends++) {
+		begin_asked(&client, _i);
+		call(&runner, abandon, &client);
+		ck_assert_ptr_null(client.message.bytes);
+		take_abort(client.peer);
+		settle(&runner);
+		SEEN(client.idled == 0);
+		if (ends) {
+			close(client.peer);
+			client.peer = FD_NONE;
+		} else {
+			ck_assert_int_eq(write(client.peer, response, 1), 1);
+		}
+		AWAIT(client.idled > 0);
+		SEEN(client.broke == 1 && client.readable == 0 && client.drained == 0);
+		end(&client);
+	}
+	begin_asked(&client, _i);
+	call(&runner, abandon_briefly, &client);
+	AWAIT(client.idled == 1);
+	end(&client);
+}
+END_TEST
+
+/* What is being sent keeps its memory until then, and nothing follows it. */
+START_TEST(test_abandon_while_sending)
+{
+	struct NC_range body;
+	struct client client;
+
+	begin(&client, _i);
+	connect_to(&client);
+	body = body_of(1, 1000);
+	ck_assert_int_eq(fcgi_message_make(&client.message, block(), body, true), 0);
+	call(&runner, ask_and_abandon, &client);
+	ck_assert_int_eq(client.error, 0);
+	take_beginning(client.peer, false);
+	take_body(client.peer, 1, 0, 1000);
+	take_abort(client.peer);
+	settle(&runner);
+	ck_assert_uint_eq(holds(body.id), 0);
+	SEEN(client.broke == 1 && client.drained == 0 && client.idled == 0);
+	end(&client);
+}
+END_TEST
+
+static void look_for_backlog(void *argument)
+{
+	struct client *client = argument;
+
+	client->error = upstream_link_has_backlog(client->link);
+}
+
+/* A body that the application does not read is memory that should not stay. */
+START_TEST(test_backlog)
+{
+	struct client client;
+
+	begin(&client, _i);
+	connect_to(&client);
+	ask(&client, body_of(1, LARGE), false);
+	settle(&runner);
+	call(&runner, look_for_backlog, &client);
+	ck_assert_int_eq(client.error, true);
+	end(&client);
+	begin_asked(&client, _i);
+	call(&runner, look_for_backlog, &client);
+	ck_assert_int_eq(client.error, false);
+	end(&client);
+}
+END_TEST
+
 /* A variable that fits into no record; others are divided among several records. */
 START_TEST(test_large_variables)
 {
@@ -256,6 +366,9 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_again, first, KINDS);
 	tcase_add_loop_test(tcase, test_rest_at_its_end, first, KINDS);
 	tcase_add_loop_test(tcase, test_abort, first, KINDS);
+	tcase_add_loop_test(tcase, test_abandon, first, KINDS);
+	tcase_add_loop_test(tcase, test_abandon_while_sending, first, KINDS);
+	tcase_add_loop_test(tcase, test_backlog, first, KINDS);
 	tcase_add_test(tcase, test_large_variables);
 }
 
