@@ -295,7 +295,6 @@ static enum respond submit(struct dav_call *call, bool own, void (*run)(struct j
 			   void (*done)(struct job *job))
 {
 	const struct method *method = &methods[call->request.method];
-
 	struct thread_pool *threads =
 		own ? own_threads(call->dav) : call->transaction->thread->server->thread_pool;
 
