@@ -23,7 +23,8 @@
 #include "core/server.h"
 #include "event/loop.h"
 
-#define USELESS_MAX 2000u /* in the period, beside what progress excuses */
+#define USELESS_MAX 2000u  /* in the period, beside what progress excuses */
+#define LONG_HEADS_MAX 20u /* in the period: to decode one costs more than to send it */
 #define PERIOD_MS 10000u
 #define RESETS_MAX 1000u /* more than in tabs that a person closes at once */
 #define RESET_MS 30u	 /* excuses one */
@@ -35,7 +36,7 @@ void session_flood_received(struct session *session)
 
 	if (now - session->useless_ms > PERIOD_MS) {
 		session->useless_ms = now;
-		session->useless = 0;
+		session->useless = session->long_heads = 0;
 	}
 	session->useless++;
 }
@@ -59,6 +60,11 @@ void session_flood_sent(struct session *session)
 	session->useless -= MIN(session->useless, EXCUSED);
 }
 
+void session_flood_long_head(struct session *session)
+{
+	session->long_heads++;
+}
+
 void session_flood_reset(struct session *session)
 {
 	uint64_t now = loop_now_ms(session->connection->thread->loop);
@@ -71,5 +77,6 @@ void session_flood_reset(struct session *session)
 
 bool session_flood_is_over_limit(const struct session *session)
 {
-	return session->useless > USELESS_MAX || session->resets > RESETS_MAX;
+	return session->useless > USELESS_MAX || session->long_heads > LONG_HEADS_MAX ||
+	       session->resets > RESETS_MAX;
 }

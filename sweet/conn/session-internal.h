@@ -93,7 +93,8 @@ struct session {
 	struct stream *found;	    /* the last one that a callback was for; or NULL */
 	struct stream *current;	    /* whose bytes are being processed; NULL: it has been closed */
 	struct stream *opening;	    /* whose head has not come as a whole */
-	struct stream_head head;    /* that of `opening` */
+	struct stream_head head;    /* that of `opening`; or trailers, of which nothing is kept */
+	bool endless;		    /* it is to be refused before its end has come */
 	GList waking;		    /* in the thread's list of sessions with something to do */
 	bool wakes;
 	bool stalls;  /* the message waits for the client: nothing else waits for the message */
@@ -109,7 +110,8 @@ struct session {
 	struct timer unsettled; /* runs until the client has acknowledged the settings */
 	unsigned useless;	/* frames without progress, since then */
 	uint64_t useless_ms;
-	unsigned resets; /* less those that time has excused, by then */
+	unsigned long_heads; /* that were refused, since then */
+	unsigned resets;     /* less those that time has excused, by then */
 	uint64_t resets_ms;
 	const struct config_ref *begun_with; /* only compared */
 	/* Of session-closed.c: */
@@ -218,6 +220,9 @@ void session_flood_sent(struct session *session);
 
 /* The client has reset a request, or has made the server reset it. */
 void session_flood_reset(struct session *session);
+
+/* A head, or trailers, have more bytes than they may have. */
+void session_flood_long_head(struct session *session);
 
 /* Whether the client only costs. */
 bool session_flood_is_over_limit(const struct session *session);

@@ -29,6 +29,12 @@
  */
 #define STARTED_MAX 8u
 
+/*
+ * What a callback returns for a stream that was reset: the library decodes the rest of the head, for
+ * heads that follow, but neither checks nor reports it.
+ */
+#define ONLY_DECODE NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
+
 /* --- for streams ------------------------------------------------------------------- */
 
 /* Passes bytes to the stream; returns it, or NULL if it has been closed. */
@@ -46,6 +52,8 @@ static void start_request(struct session *session, struct stream *stream, bool b
 {
 	struct slice head = stream_head_end(&session->head, body);
 
+	if (session->head.error == -431)
+		session_flood_long_head(session);
 	session->opening = NULL;
 	session->current = stream;
 	connection_request(&stream->connection, head.at, head.length, session->head.error,
@@ -63,13 +71,13 @@ static void end_request(struct session *session, struct stream *stream)
 		(void)pass(session, stream, "", 0);
 }
 
-/* The client may repeat the request later.  Its head is decoded, for those that follow. */
+/* The client may repeat the request later. */
 static int refuse(struct session *session, int32_t id)
 {
 	return nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id,
 					 NGHTTP2_REFUSED_STREAM)
 		       ? NGHTTP2_ERR_CALLBACK_FAILURE
-		       : 0;
+		       : ONLY_DECODE;
 }
 
 static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
@@ -77,8 +85,12 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
 	struct session *session = context;
 	struct stream *stream;
 
-	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+		stream_head_reset(&session->head,
+				  connection_limits(session->connection)->max_header);
+		session->head.error = -431;
 		return 0;
+	}
 	/* To the library, streams that were reset exist no more. */
 	if (session->calls->abandoned &&
 	    session->stream_count + session->calls->abandoned >=
@@ -97,14 +109,26 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 		     void *context)
 {
 	struct session *session = context;
+	bool request = frame->headers.cat == NGHTTP2_HCAT_REQUEST;
 
-	(void)http2;
 	(void)flags;
-	/* Trailers are ignored, as in HTTP/1.1. */
-	if (frame->headers.cat == NGHTTP2_HCAT_REQUEST && session->opening)
-		stream_head_add(&session->head, (struct slice){(const char *)name, name_length},
-				(struct slice){(const char *)value, value_length});
-	return 0;
+	/* It was refused. */
+	if (request && !session->opening)
+		return ONLY_DECODE;
+	stream_head_add(&session->head, (struct slice){(const char *)name, name_length},
+			(struct slice){(const char *)value, value_length});
+	if (!stream_head_is_endless(&session->head))
+		return 0;
+	if (request) {
+		session->endless = true;
+		return NGHTTP2_ERR_PAUSE;
+	}
+	/* Trailers are ignored, as in HTTP/1.1, but they have a limit, too. */
+	session_flood_long_head(session);
+	return nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+					 NGHTTP2_ENHANCE_YOUR_CALM)
+		       ? NGHTTP2_ERR_CALLBACK_FAILURE
+		       : ONLY_DECODE;
 }
 
 static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
@@ -197,14 +221,41 @@ static bool opens_stream(struct session *session)
 	return true;
 }
 
+/*
+ * Responds to a head of which the rest is not worth decoding, and resets its stream.  Returns false if
+ * the connection was freed.
+ */
+static bool refuse_endless(struct session *session)
+{
+	struct stream *stream = session->opening;
+	int32_t id = stream->id;
+
+	session->endless = false;
+	start_request(session, stream, false);
+	/* The reset cancels a response that is not in a message. */
+	if (!session_collect(session))
+		return false;
+	(void)nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+	return true;
+}
+
 /* Returns false if the connection was freed. */
 static bool process(struct session *session, const char *data, size_t length)
 {
-	ssize_t used = nghttp2_session_mem_recv(session->http2, (const uint8_t *)data, length);
+	while (length) {
+		ssize_t used =
+			nghttp2_session_mem_recv(session->http2, (const uint8_t *)data, length);
 
-	if (used < 0) {
-		session_fail(session, nghttp2_strerror((int)used));
-		return false;
+		if (used < 0) {
+			session_fail(session, nghttp2_strerror((int)used));
+			return false;
+		}
+		data += used;
+		length -= (size_t)used;
+		if (!session->endless)
+			break;
+		if (!refuse_endless(session))
+			return false;
 	}
 	if (session_flood_is_over_limit(session))
 		session_break_off(session, NGHTTP2_ENHANCE_YOUR_CALM,

@@ -15,6 +15,7 @@
 #include "conn/stream-head.h"
 
 #define ROOM_FIRST 1024u /* bytes */
+#define FIELD_COST 32u	 /* bytes, as in RFC 9113, section 6.5.2 */
 /* Names are in lower case (RFC 9113, section 8.2). */
 #define IS(name, text) slice_equals(name, SLICE(text))
 
@@ -189,6 +190,7 @@ void stream_head_reset(struct stream_head *head, size_t most)
 
 void stream_head_add(struct stream_head *head, struct slice name, struct slice value)
 {
+	head->decoded += name.length + value.length + FIELD_COST;
 	if (head->used + head->cookies_used + name.length + value.length > head->most)
 		refuse(head, -431, "a head that is longer than max-header");
 	if (head->error)

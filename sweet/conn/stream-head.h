@@ -14,11 +14,14 @@
 
 #include "base/slice.h"
 
+#define STREAM_HEAD_MORE (64u << 10) /* bytes that are decoded to refuse a head that is too long */
+
 enum stream_head_pseudo { HEAD_METHOD, HEAD_PATH, HEAD_AUTHORITY, HEAD_PSEUDOS };
 
 /* In the caller's memory; all zeros: no memory. */
 struct stream_head {
 	size_t most;		  /* bytes of the text */
+	size_t decoded;		  /* bytes of all fields, also of those that were refused */
 	char *text;		  /* first the values of pseudo-fields */
 	size_t used, room, start; /* start: of the request line; 0: not written yet */
 	struct {
@@ -33,6 +36,15 @@ struct stream_head {
 
 /* Begins a head of at most that many bytes; keeps memory of an earlier one. */
 void stream_head_reset(struct stream_head *head, size_t most);
+
+/*
+ * Whether so much more has come than a head may have that the rest of it is not worth decoding: a
+ * byte of HPACK can name thousands.
+ */
+static inline bool stream_head_is_endless(const struct stream_head *head)
+{
+	return head->decoded > 4 * head->most + STREAM_HEAD_MORE;
+}
 
 /* Adds a field; pseudo-fields come before the others. */
 void stream_head_add(struct stream_head *head, struct slice name, struct slice value);

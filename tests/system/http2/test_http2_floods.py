@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Clients of HTTP/2 that cost more than they should, by frames that are permitted one by one."""
 
-import itertools
 import struct
 
 import pytest
 
 from files import MB, pattern, write
 from server import UNDER, running, sanitized
-from streams import (ACK, DATA, END_HEADERS, GOAWAY, HEADERS, OPEN, PADDED, PING, PREFACE, RESET,
-                     SETTINGS, WINDOW, Raw, Streams, block, frame, needs_h2)
+from streams import (CONTINUATION, DATA, END_HEADERS, GOAWAY, HEADERS, OPEN, PADDED, PING, PREFACE,
+                     RESET, SETTINGS, WINDOW, Raw, Streams, block, frame, needs_h2)
 from test_memory import resident
 
 pytestmark = [pytest.mark.clear("these choose what is below"), needs_h2]
@@ -159,3 +158,84 @@ def test_content_byte_by_byte(server):
         session.h2.end_stream(stream)
         session.flush()
         assert session.answer(stream).body == b"good\n"
+
+
+# --- heads that cost more to decode than to send ---------------------------------------------------
+
+LONG = 4000
+# A field for the table, with a long value; then each byte names it (a bomb of HPACK).
+NAMED = b"\x40\x01a" + b"\x7f" + bytes([LONG - 127 & 0x7f | 0x80, LONG - 127 >> 7]) + b"b" * LONG
+BOMB = NAMED + b"\xbe" * 8000
+
+
+def statuses(client):
+    """Returns the statuses of the responses by their streams."""
+    import hpack
+    decoder = hpack.Decoder()  # of all: they share a table
+    return {stream: dict(decoder.decode(payload, raw=True))[b":status"]
+            for kind, _, stream, payload in client.frames if kind == HEADERS}
+
+
+def code(client, stream):
+    client.until(RESET, stream)
+    return next(struct.unpack(">I", payload)[0] for kind, _, number, payload in client.frames
+                if (kind, number) == (RESET, stream))
+
+
+def test_head_without_end(server):
+    """It is refused before its end has come, and what follows is decoded for other heads only."""
+    with Raw(server.port) as client:
+        client.send(frame(HEADERS, SHORT + BOMB, 1, 1))
+        client.until(HEADERS, 1)
+        assert statuses(client) == {1: b"431"}
+        assert code(client, 1) == NONE
+        # A field that the next head refers to.
+        client.send(frame(CONTINUATION, b"\xbe" * 8000 + b"\x44\x06/small", END_HEADERS, 1),
+                    frame(HEADERS, b"\x82\x86\xbe\x01\x04test", OPEN, 3))
+        client.until(DATA, 3)
+        assert b"small\n" in [payload for kind, _, _, payload in client.frames if kind == DATA]
+
+
+def test_heads_that_are_too_long(server):
+    """A few are refused one by one."""
+    with Raw(server.port) as client:
+        for stream in range(1, 2000, 2):
+            if not client.send(frame(HEADERS, SHORT + (BOMB if stream == 1 else BOMB[-8000:]),
+                                     OPEN, stream)):
+                break
+        assert client.end() in (CALM, None)
+        assert sum(kind == HEADERS for kind, _, _, _ in client.frames) < 30
+    serves(server)
+
+
+def test_heads_that_are_a_little_too_long(server):
+    """The same, without a reset."""
+    with Raw(server.port) as client:
+        for stream in range(1, 11, 2):
+            client.send(frame(HEADERS, SHORT + (NAMED if stream == 1 else b"") + b"\xbe" * 5,
+                              OPEN, stream))
+            client.until(HEADERS, stream)
+            assert statuses(client)[stream] == b"431"
+        client.send(frame(HEADERS, block("/small"), OPEN, 11))
+        client.until(DATA, 11)
+        assert not [one for one in client.frames if one[0] == RESET]
+        for stream in range(13, 2000, 2):
+            if not client.send(frame(HEADERS, SHORT + b"\xbe" * 5, OPEN, stream)):
+                break
+        assert client.end() in (CALM, None)
+    serves(server)
+
+
+def test_trailers_that_are_too_long(server):
+    """They are ignored, so nothing else would limit them."""
+    post = block("/cgi/count", "POST")
+    with Raw(server.port) as client:
+        client.send(frame(HEADERS, post, END_HEADERS, 1), frame(HEADERS, BOMB, OPEN, 1))
+        assert code(client, 1) == CALM
+        for stream in range(3, 2000, 2):
+            if not client.send(frame(HEADERS, post, END_HEADERS, stream),
+                               frame(HEADERS, BOMB[-8000:], OPEN, stream)):
+                break
+        assert client.end() in (CALM, None)
+        assert sum(kind == RESET for kind, _, _, _ in client.frames) < 30
+    serves(server)

@@ -189,6 +189,25 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/* All fields count, also those behind an error, and those without a byte. */
+START_TEST(test_endless)
+{
+	const size_t most = 1000, limit = 4 * most + STREAM_HEAD_MORE;
+	size_t fields = 0;
+
+	begin(most);
+	FIELDS(BASE, "a b", "c\n");
+	for (; !stream_head_is_endless(&head); fields++) {
+		ck_assert_uint_le(fields * 32, limit);
+		FIELDS("", "");
+	}
+	ck_assert_uint_gt((fields + 10) * 32, limit);
+	stream_head_reset(&head, most);
+	ck_assert(!stream_head_is_endless(&head));
+	stream_head_free(&head);
+}
+END_TEST
+
 /* Nothing, or nothing but an error. */
 START_TEST(test_empty)
 {
@@ -210,6 +229,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_host_again);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_endless);
 	tcase_add_test(tcase, test_empty);
 }
 
