@@ -17,6 +17,7 @@ man3_MANS = \
 	man/NC_backend_sent.3 \
 	man/NC_backend_start.3 \
 	man/NC_backend_started.3 \
+	man/NC_backend_stop.3 \
 	man/NC_backend_submit.3 \
 	man/NC_backend_withdraw.3 \
 	man/NC_cache_attach.3 \

@@ -103,6 +103,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
 	sweet/spawn/spawner-monitor.c \
 	sweet/spawn/helper-process.c sweet/spawn/helper-process.h \
+	sweet/spawn/group-guard.c sweet/spawn/group-guard.h \
 	sweet/spawn/key-opener.c sweet/spawn/key-opener.h \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
@@ -197,6 +198,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/static-variant.c sweet/handler/static-variant.h \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
+	sweet/backend/process-leaving.c sweet/backend/process-leaving.h \
 	sweet/backend/accel.c sweet/backend/accel.h \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
 	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c \

@@ -1329,6 +1329,7 @@ EXTRA_DIST += \
 	tests/system/workers/test_upload.py \
 	tests/system/workers/test_upload_pieces.py \
 	tests/system/workers/test_worker_stream.py \
+	tests/system/workers/test_worker_end.py \
 	tests/system/workers/test_worker_script.py \
 	tests/system/workers/test_worker_users.py \
 	tests/system/workers/test_workers.py

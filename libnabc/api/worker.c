@@ -312,6 +312,14 @@ int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, un
 	return nc_api_result(nc_backend_withdraw(backend, channel, most, left));
 }
 
+int NC_backend_stop(NC_backend *backend)
+{
+	if (!backend)
+		return nc_api_result(-EINVAL);
+	nc_backend_stop(backend);
+	return 0;
+}
+
 int NC_backend_close(NC_backend *backend)
 {
 	if (!backend)

@@ -128,6 +128,7 @@ void NC_backend_data_free(const void *data);
 int NC_backend_arm(NC_backend *backend, unsigned channel, unsigned responses);
 int NC_backend_pending(const NC_backend *backend, unsigned channel);
 int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, unsigned *left);
+int NC_backend_stop(NC_backend *backend);
 int NC_backend_close(NC_backend *backend);
 
 #ifdef __cplusplus

@@ -164,6 +164,9 @@ int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_PIDFD | SIGCHLD), NULL, &pidfd, NULL, NULL);
 	if (pid == 0)
 		become_worker(socket, parent, argv, all);
+	/* Both ends set it: neither knows which of them is first. */
+	if (pid > 0)
+		(void)setpgid((pid_t)pid, (pid_t)pid);
 	if (pid < 0)
 		error = -errno;
 	else
@@ -197,6 +200,8 @@ static void end_child(const struct nc_process *process)
 	/* Before it is reaped, the pid is its own. */
 	if (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED | WNOHANG | WNOWAIT))
 		return;
+	/* With all that it has started in its group, also if itself has ended. */
+	kill(-process->pid, SIGKILL);
 	kill(process->pid, SIGKILL);
 	while (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED) < 0 && errno == EINTR)
 		;

@@ -208,10 +208,15 @@ int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
 	return 0;
 }
 
+/* The worker's sleep ends, as all that the pipe wakes it for. */
+void nc_backend_stop(struct NC_backend *backend)
+{
+	close_fd(&backend->ring);
+}
+
 void nc_backend_end(struct NC_backend *backend)
 {
-	/* An idle worker notices that its doorbell is closed; a busy one is not waited for. */
-	close_fd(&backend->ring);
+	nc_backend_stop(backend);
 	nc_process_end(&backend->process);
 	if (backend->guest)
 		nc_serve_dismiss(backend->serve, backend->guest);

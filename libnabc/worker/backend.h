@@ -53,6 +53,8 @@ int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
  * -EALREADY, -EINVAL or -errno.
  */
 int nc_backend_adopt(struct NC_backend *backend, pid_t pid, int pidfd);
+/* Lets the worker end by itself: it finds no further request. */
+void nc_backend_stop(struct NC_backend *backend);
 void nc_backend_end(struct NC_backend *backend);
 
 int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,

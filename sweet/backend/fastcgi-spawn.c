@@ -52,12 +52,8 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 				   .block = spawn->block,
 				   .block_length = spawn->block_length,
 				   .fds = {spawn->listener, -1, -1, -1}};
-	int error = pool_process_run(process, &what, pid, pidfd);
 
-	if (!error && *pidfd >= 0)
-		close(*pidfd);
-	*pidfd = -1;
-	return error;
+	return pool_process_run(process, &what, pid, pidfd);
 }
 
 /* The processes share the socket, which exists already. */
@@ -68,7 +64,9 @@ static void up(struct pool_process *process)
 
 static void retire(struct pool_process *process)
 {
-	spawn_child_ask_to_end(process->child);
+	const struct thread *main = process->pool->gateway->main;
+
+	spawn_child_ask_to_end(process->child, main->config_ref->config->limits.stop_ms);
 }
 
 static void down(struct pool_process *process)
@@ -76,11 +74,6 @@ static void down(struct pool_process *process)
 	if (process->planned)
 		pool_process_left(process);
 	pool_process_left(process);
-}
-
-static void close_process(struct pool_process *process)
-{
-	(void)process;
 }
 
 /* --- the pool ----------------------------------------------------------------------- */
@@ -156,7 +149,7 @@ int fastcgi_spawn_open(struct fastcgi_spawn **out, struct gateway_pool *pool,
 		       struct listen_address *address)
 {
 	static const struct pool_process_kind kind = {
-		.start = start, .up = up, .retire = retire, .down = down, .close = close_process};
+		.start = start, .up = up, .retire = retire, .down = down};
 	struct fastcgi_spawn *spawn = *out = g_new0(struct fastcgi_spawn, 1);
 	int program = pool_processes_program(pool), error;
 

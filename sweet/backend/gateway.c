@@ -15,6 +15,7 @@
 
 #include "backend/gateway.h"
 #include "backend/backend-call.h"
+#include "backend/process-leaving.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -202,7 +203,7 @@ struct gateway *gateway_open(struct server *server)
 	return gateway;
 }
 
-void gateway_close(struct gateway *gateway)
+void gateway_close(struct gateway *gateway, unsigned ms, int hurry)
 {
 	if (!gateway)
 		return;
@@ -218,6 +219,7 @@ void gateway_close(struct gateway *gateway)
 		pool->gateway = NULL;
 		drop_use(pool);
 	}
+	process_leaving_await(gateway, ms, hurry);
 	spawn_children_free(&gateway->leaving);
 	for (unsigned i = 0; i < gateway->server->threads; i++)
 		g_clear_pointer(&gateway->server->per_thread[i]->gateway_block, g_free);

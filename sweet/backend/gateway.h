@@ -23,6 +23,7 @@ struct backend_call;
 struct worker_channel;
 struct gateway;
 struct config;
+struct process_leaving;
 struct server;
 struct thread;
 struct transaction;
@@ -121,11 +122,12 @@ extern const struct backend_protocol http_protocol;
 
 struct gateway {
 	struct server *server;
-	struct thread *main;	     /* its loop supervises the processes */
-	GPtrArray *pools;	     /* struct gateway_pool */
-	struct spawn_child *leaving; /* processes that are ending */
-	int pid;		     /* of this process, for grants of programs to it */
-	bool started;		     /* the first configuration's pools have been started */
+	struct thread *main;		/* its loop supervises the processes */
+	GPtrArray *pools;		/* struct gateway_pool */
+	struct spawn_child *leaving;	/* processes that were killed */
+	struct process_leaving *ending; /* those that are to end by themselves */
+	int pid;			/* of this process, for grants of programs to it */
+	bool started;			/* the first configuration's pools have been started */
 	bool closing;
 };
 
@@ -147,7 +149,10 @@ void gateway_renew(const struct config *config);
 /* The loop of a thread has ended, others run on and may take over its resources; main thread. */
 void gateway_thread_ended(struct gateway *gateway, struct thread *thread);
 
-/* Ends all pools; the threads' loops must have ended. */
-void gateway_close(struct gateway *gateway);
+/*
+ * Ends all pools; the threads' loops must have ended.  Waits for the processes for at most ms, and
+ * no longer if hurry, a descriptor, is readable; -1: none.
+ */
+void gateway_close(struct gateway *gateway, unsigned ms, int hurry);
 
 #endif

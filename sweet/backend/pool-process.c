@@ -22,12 +22,14 @@
 
 #include "backend/gateway.h"
 #include "backend/pool-process.h"
+#include "backend/process-leaving.h"
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "log/log.h"
+#include "spawn/group-guard.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
 
@@ -91,13 +93,22 @@ static void drop_child(struct pool_process *process)
 	process->child = NULL;
 }
 
-static void close_process(struct pool_process *process)
+/* ended: the process has ended; otherwise it ends soon, and the next one need not wait for that. */
+static void close_process(struct pool_process *process, bool ended)
 {
-	/* Only the spawner may end it, and closing waits for its end. */
-	if (process->child)
-		spawn_child_kill(process->child);
-	process->kind->close(process);
-	drop_child(process);
+	struct process_parts parts = {
+		.pool = name_of(process),
+		.number = process->number,
+		.pid = process->started_pid,
+		.pidfd = process->pidfd,
+		.backend = process->kind->release ? process->kind->release(process) : NULL,
+		.child = process->child,
+		.ended = ended};
+
+	process->child = NULL;
+	process->pidfd = -1;
+	atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
+	process_leaving_add(process->pool->gateway, &parts);
 }
 
 static int watch(struct pool_process *process)
@@ -135,9 +146,12 @@ static int start(struct pool_process *process)
 		drop_child(process);
 		return error;
 	}
+	if (!process->child)
+		group_guard_add(process->pool->gateway->server->guard, pid);
+	process->started_pid = pid;
 	error = watch(process);
 	if (error) {
-		close_process(process);
+		close_process(process, false);
 		return error;
 	}
 	process->state = POOL_PROCESS_UP;
@@ -196,8 +210,7 @@ static void gone(struct loop_task *task)
 
 	if (process->state == POOL_PROCESS_RETIRING)
 		unwatch(process);
-	atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
-	close_process(process);
+	close_process(process, process->state == POOL_PROCESS_LEAVING);
 	process->state = POOL_PROCESS_DOWN;
 	if (is_closing(process))
 		return;
@@ -465,7 +478,7 @@ void pool_processes_close(struct gateway_pool *pool)
 			continue;
 		if (process->state != POOL_PROCESS_LEAVING)
 			unwatch(process);
-		close_process(process);
+		close_process(process, process->state == POOL_PROCESS_LEAVING);
 		process->state = POOL_PROCESS_DOWN;
 	}
 }

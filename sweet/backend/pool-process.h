@@ -18,6 +18,7 @@
 #include "base/timer.h"
 #include "event/loop.h"
 
+struct NC_backend;
 struct gateway_pool;
 struct spawn_child;
 struct pool_process;
@@ -31,7 +32,7 @@ enum pool_process_state {
 };
 
 struct pool_process_kind {
-	/* Starts a process.  Returns 0 with the pid and, for an own child, the pidfd; or -errno. */
+	/* Starts a process.  Returns 0 with the pid and the pidfd; or -errno. */
 	int (*start)(struct pool_process *process, pid_t *pid, int *pidfd);
 	/* The process has started: notifies all threads.  Called after start(), or never. */
 	void (*up)(struct pool_process *process);
@@ -42,8 +43,8 @@ struct pool_process_kind {
 	 */
 	void (*retire)(struct pool_process *process);
 	void (*down)(struct pool_process *process);
-	/* No part uses it: ends and reaps the process, unless the spawner does. */
-	void (*close)(struct pool_process *process);
+	/* No part uses it: returns the backend of a worker, which the caller closes; NULL: none. */
+	struct NC_backend *(*release)(struct pool_process *process);
 };
 
 /* One place in a pool: a process and its successors. */
@@ -54,7 +55,8 @@ struct pool_process {
 	unsigned parts;	 /* parts of the server that have to release it */
 	enum pool_process_state state;
 	struct spawn_child *child; /* a child of the spawner; NULL: our own child */
-	int pidfd;		   /* of our own child */
+	pid_t started_pid;	   /* of the current process, also after its end */
+	int pidfd;		   /* a worker's belongs to its backend; -1: unknown */
 	struct loop_watch ended;
 	struct timer restart;
 	unsigned backoff; /* delay of the next start, in ms */

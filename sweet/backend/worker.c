@@ -401,18 +401,19 @@ static void down(struct pool_process *process)
 	post_tasks(process, offsetof(struct worker_channel, down), channel_down);
 }
 
-static void close_process(struct pool_process *process)
+static NC_backend *release(struct pool_process *process)
 {
 	struct place *place = place_of(process);
+	NC_backend *backend = place->backend;
 
-	(void)NC_backend_close(place->backend);
 	place->backend = NULL;
+	return backend;
 }
 
 static int open_pool(struct gateway_pool *pool)
 {
 	static const struct pool_process_kind kind = {
-		.start = start, .up = up, .retire = retire, .down = down, .close = close_process};
+		.start = start, .up = up, .retire = retire, .down = down, .release = release};
 	struct server *server = pool->gateway->server;
 
 	pool->count = pool->settings->processes;

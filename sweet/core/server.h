@@ -30,6 +30,7 @@ struct gateway;
 struct path_memory;
 struct spawn_table;
 struct key_opener;
+struct group_guard;
 struct respcache;
 struct thread;
 struct spools;
@@ -63,6 +64,7 @@ struct server {
 	struct body_budget ahead;    /* of responses that wait for slow clients */
 	struct tls_tickets *tickets; /* for all processes */
 	struct key_opener *opener;   /* opens keys at reloads; NULL: this process can */
+	struct group_guard *guard;   /* ends what workers started; NULL: no workers */
 	bool kernel_tls;	     /* the kernel can encrypt */
 	NC_cache *cache;
 	unsigned threads;

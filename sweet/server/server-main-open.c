@@ -45,6 +45,7 @@
 #include "server/server-main-internal.h"
 #include "server/server-main.h"
 #include "server/thread.h"
+#include "spawn/group-guard.h"
 #include "spawn/key-opener.h"
 #include "process/pidfile.h"
 #include "spawn/spawn-table.h"
@@ -205,7 +206,10 @@ static void close_runners(void)
 	}
 	dav_end_requests(server->dav);
 	cache_lookup_end(server);
-	gateway_close(server->gateway);
+	/* The second signal, also a later one, ends the wait. */
+	gateway_close(server->gateway,
+		      program.signals > 1 ? 0 : program.reload.config->limits.stop_ms,
+		      program.signal_fd);
 	authenticator_close(server->authenticator);
 	/* Released here, when no connection needs a response any more. */
 	for (unsigned i = 0; i < runners->count; i++) {
@@ -239,6 +243,7 @@ void server_main_close(void)
 	}
 	dav_close(server->dav);
 	spawn_table_close(server->spawn_table);
+	group_guard_close(server->guard);
 	key_opener_close(server->opener);
 	reload_clear(&program.reload);
 	cache_lookup_close(server);

@@ -34,6 +34,7 @@
 #include "process/memory-limit.h"
 #include "process/pidfile.h"
 #include "server/server-main.h"
+#include "spawn/group-guard.h"
 #include "spawn/key-opener.h"
 #include "spawn/spawn-table.h"
 #include "tls/tls-kernel.h"
@@ -286,6 +287,23 @@ static bool open_tls(struct config *config, const struct privileges *privileges)
 	return log_error_list(errors) && good;
 }
 
+/* Before the process has the private keys, which the guard does not need. */
+static bool open_guard(const struct config *config, const struct privileges *privileges)
+{
+	bool needed = false;
+
+	for (unsigned i = 0; i < config->pool_count; i++)
+		needed |= config->pools[i]->protocol == POOL_WORKER &&
+			  !pool_config_is_other(config->pools[i]);
+	if (!needed)
+		return true;
+	program.server.guard = group_guard_open(privileges);
+	return program.server.guard
+		       ? true
+		       : server_main_complain("cannot start the process that guards workers: %s",
+					      strerror(errno));
+}
+
 bool server_main_enter(void)
 {
 	struct config *config = program.reload.config;
@@ -303,6 +321,7 @@ bool server_main_enter(void)
 	if (good && !spawn_table_open(&program.server.spawn_table, config, program.server.threads,
 				      &privileges, &why))
 		good = server_main_complain_of(why);
+	good = good && open_guard(config, &privileges);
 	good = good && (!config->tls || open_tls(config, &privileges));
 	good = good && open_spools(config, &privileges);
 	spools = program.server.spools;

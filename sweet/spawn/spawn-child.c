@@ -18,8 +18,7 @@
 #include "spawn/spawn-child.h"
 #include "spawn/spawner.h"
 
-#define END_MS 5000 /* for a process to end after SIGTERM */
-#define STARTS 3    /* attempts, if the spawner dies during a start */
+#define STARTS 3 /* attempts, if the spawner dies during a start */
 
 struct spawn_child {
 	struct start start; /* must be first */
@@ -44,7 +43,7 @@ static void ended(struct start *start, int status)
 	struct spawn_child *child = (struct spawn_child *)start;
 
 	child->over = true;
-	if (!child->link)
+	if (!child->link && child->ended)
 		child->ended(child->user, status);
 }
 
@@ -97,12 +96,18 @@ static void too_slow(struct timer *timer)
 		(struct spawn_child *)((char *)timer - offsetof(struct spawn_child, end_timer)));
 }
 
-void spawn_child_ask_to_end(struct spawn_child *child)
+void spawn_child_ask_to_end(struct spawn_child *child, unsigned ms)
 {
 	if (child->over)
 		return;
 	spawner_signal(&child->start, SIGTERM);
-	loop_timer_start(child->loop, &child->end_timer, END_MS, too_slow);
+	if (ms)
+		loop_timer_start(child->loop, &child->end_timer, ms, too_slow);
+}
+
+void spawn_child_leave(struct spawn_child *child)
+{
+	child->ended = NULL;
 }
 
 void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving)

@@ -27,9 +27,12 @@ int spawn_child_start(struct spawn_child **child, struct spawner_channel *channe
 
 pid_t spawn_child_pid(const struct spawn_child *child);
 
-/* The first sends SIGTERM, and SIGKILL after a timeout; the second sends SIGKILL. */
-void spawn_child_ask_to_end(struct spawn_child *child);
+/* The first sends SIGTERM, and SIGKILL after ms, 0: never; the second sends SIGKILL. */
+void spawn_child_ask_to_end(struct spawn_child *child, unsigned ms);
 void spawn_child_kill(struct spawn_child *child);
+
+/* Its user gets no further callback. */
+void spawn_child_leave(struct spawn_child *child);
 
 /*
  * Kills it if it runs; its user gets no further callback.  Until its end is

@@ -23,9 +23,11 @@
  *	/deny      the same of one whose response it has begun
  *	/back      begins a response, tells the server that it never had this request, and
  *	           continues as /wait
+ *	/child     starts a process, whose id is the body
  *	/wait      says so, reads a byte from the FIFO that the query names; then as /pid
  *
- * Single-threaded; ends when its server does.
+ * Single-threaded; ends when its server does, or asks for it.  Then, if OBEY_END is set, it says so,
+ * and if that is a FIFO, opens it, before it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -323,6 +325,29 @@ static struct NC_range page(const struct NC_request *request)
 	return body;
 }
 
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid;
+}
+
+static void say_end(int accepted)
+{
+	const char *how = getenv("OBEY_END");
+	int fd;
+
+	if (!how || accepted < 0)
+		return;
+	fprintf(stderr, "worker-obey: %d ends\n", (int)getpid());
+	fd = open(how, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+}
+
 static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 {
 	static struct NC_range kept, list[3];
@@ -340,6 +365,9 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 		await(request);
 	if (strcmp(order, "/pid") == 0 || strcmp(order, "/wait") == 0) {
 		snprintf(pid, sizeof(pid), "%d", (int)getpid());
+		response.body = unit_of(pid);
+	} else if (strcmp(order, "/child") == 0) {
+		snprintf(pid, sizeof(pid), "%d", (int)start_child());
 		response.body = unit_of(pid);
 	} else if (strcmp(order, "/hang") == 0) {
 		fputs("worker-obey: hangs\n", stderr);
@@ -404,12 +432,13 @@ int main(void)
 {
 	NC_worker *worker = NC_worker_open();
 	struct NC_request request;
+	int accepted;
 
 	if (!worker) {
 		perror("worker-obey: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while (NC_worker_accept(worker, &request, sizeof(request)) > 0) {
+	while ((accepted = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
 		struct NC_response response = obey(worker, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {
@@ -417,6 +446,7 @@ int main(void)
 			break;
 		}
 	}
+	say_end(accepted);
 	NC_worker_close(worker);
 	return EXIT_SUCCESS;
 }

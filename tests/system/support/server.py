@@ -126,6 +126,15 @@ class Process:
         self.signal(signal.SIGKILL)
 
 
+def name_of(pid):
+    """Returns the name of a process, or None if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return None
+
+
 def inside(pid, name):
     """Returns the path of a /proc file of a server; only root can read it, because the server is
     not dumpable."""
@@ -267,7 +276,8 @@ class Server:
                     self.known[pid] = Process(pid)
                 except ProcessLookupError:
                     continue
-            present[pid] = self.known[pid]
+            if name_of(pid) != "sweet: guard":
+                present[pid] = self.known[pid]
         return present
 
     def kill(self):

@@ -4,10 +4,13 @@
  * responses of every size, channels, returned memory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <nabc-worker.h>
 #include <nabc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +20,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/process.h"
@@ -457,6 +461,55 @@ START_TEST(test_drop)
 }
 END_TEST
 
+/* It handles what it was sent before, and ends by itself; its process group ends with it. */
+START_TEST(test_stop)
+{
+	struct NC_response response;
+	siginfo_t ended;
+	uint64_t tag;
+
+	open_all(1, 1 << 20);
+	check_echo(0, 1);
+	ck_assert_int_eq(submit(0, 5, "DO=echo", "VALUE=last", NULL), 0);
+	ck_assert_int_eq(NC_backend_stop(backend), 0);
+	await(NC_backend_pidfd(backend), POLLIN);
+	ck_assert_int_eq(waitid(P_PIDFD, (id_t)NC_backend_pidfd(backend), &ended,
+				WEXITED | WNOWAIT | WNOHANG),
+			 0);
+	ck_assert(ended.si_code == CLD_EXITED && ended.si_status == 0);
+	ck_assert_int_eq(reap(0, &tag, &response), 1);
+	ck_assert_uint_eq(tag, 5);
+	release_all(&response);
+	ck_assert_int_eq(NC_backend_stop(backend), 0);
+	ck_assert_int_eq(NC_backend_stop(NULL), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_close_ends_the_group)
+{
+	int ends[2], errors = dup(STDERR_FILENO);
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	open_cache();
+	/* Standard error is all that a worker's child keeps. */
+	ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	close(ends[1]);
+	backend = start_program(
+		(char *const[]){"sh", "-c", "sleep 1000 & echo started >&2; exit 0", NULL}, NULL, 1,
+		1 << 20);
+	ck_assert_ptr_nonnull(backend);
+	ck_assert_int_eq(dup2(errors, STDERR_FILENO), STDERR_FILENO);
+	close(errors);
+	await(NC_backend_pidfd(backend), POLLIN);
+	ck_assert_int_eq(NC_backend_close(backend), 0);
+	ck_assert_str_eq(read_to_end(ends[0]), "started\n");
+	close(ends[0]);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_start_refused);
@@ -472,6 +525,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_keep);
 	tcase_add_test(tcase, test_lists);
 	tcase_add_test(tcase, test_drop);
+	tcase_add_test(tcase, test_stop);
+	tcase_add_test(tcase, test_close_ends_the_group);
 }
 
 RUN_SUITE("backend", fill)

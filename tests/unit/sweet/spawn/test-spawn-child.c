@@ -113,7 +113,7 @@ static void job_start(struct job *job, unsigned program)
 
 static void ask_to_end(void *argument)
 {
-	spawn_child_ask_to_end(((struct job *)argument)->child);
+	spawn_child_ask_to_end(((struct job *)argument)->child, 5000);
 }
 
 static void kill_now(void *argument)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process-leaving.c - see process-leaving.h.
+ *
+ * The pidfd shows the end.  The process is not reaped before, so its number, and that of its group,
+ * is its own until then.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <glib.h>
+#include <nabc-worker.h>
+
+#include "backend/gateway.h"
+#include "backend/process-leaving.h"
+#include "base/clock.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "log/log.h"
+#include "spawn/group-guard.h"
+#include "spawn/spawn-child.h"
+
+struct process_leaving {
+	struct process_parts parts;
+	char *pool; /* a copy */
+	struct gateway *gateway;
+	struct loop_watch ended;
+	struct timer late;
+	struct process_leaving *next, **link;
+};
+
+static int pidfd_of(const struct process_parts *parts)
+{
+	return parts->backend ? NC_backend_pidfd(parts->backend) : parts->pidfd;
+}
+
+/* Its end, and that of its group; an own child is reaped, which waits only if it still runs. */
+static void close_parts(const struct process_parts *parts, struct gateway *gateway)
+{
+	if (parts->child)
+		spawn_child_close(parts->child, &gateway->leaving);
+	else
+		group_guard_remove(gateway->server->guard, parts->pid);
+	if (parts->backend)
+		(void)NC_backend_close(parts->backend);
+	else if (parts->pidfd >= 0)
+		close(parts->pidfd);
+}
+
+static void finish(struct process_leaving *leaving)
+{
+	struct gateway *gateway = leaving->gateway;
+
+	*leaving->link = leaving->next;
+	if (leaving->next)
+		leaving->next->link = leaving->link;
+	timer_stop(&leaving->late);
+	close_parts(&leaving->parts, gateway);
+	g_free(leaving->pool);
+	g_free(leaving);
+}
+
+static void kill_now(struct process_leaving *leaving)
+{
+	const struct process_parts *parts = &leaving->parts;
+
+	log_warning("worker %s[%u] (pid %d) does not end: killing it", leaving->pool, parts->number,
+		    parts->pid);
+	if (parts->child)
+		spawn_child_kill(parts->child);
+	else
+		kill(-parts->pid, SIGKILL);
+}
+
+static void is_late(struct timer *timer)
+{
+	kill_now(
+		(struct process_leaving *)((char *)timer - offsetof(struct process_leaving, late)));
+}
+
+static void has_ended(struct loop_watch *watch)
+{
+	struct process_leaving *leaving =
+		(struct process_leaving *)((char *)watch - offsetof(struct process_leaving, ended));
+
+	loop_watch_stop(leaving->gateway->main->loop, pidfd_of(&leaving->parts));
+	finish(leaving);
+}
+
+static void ask_to_end(const struct process_parts *parts)
+{
+	if (parts->backend)
+		(void)NC_backend_stop(parts->backend);
+	else if (parts->child)
+		spawn_child_ask_to_end(parts->child, 0);
+}
+
+void process_leaving_add(struct gateway *gateway, const struct process_parts *parts)
+{
+	struct loop *loop = gateway->main->loop;
+	struct process_leaving *leaving;
+
+	if (parts->ended || pidfd_of(parts) < 0) {
+		close_parts(parts, gateway);
+		return;
+	}
+	/* The place gets another process, which this one's end does not concern. */
+	if (parts->child)
+		spawn_child_leave(parts->child);
+	leaving = g_new0(struct process_leaving, 1);
+	leaving->parts = *parts;
+	leaving->pool = g_strdup(parts->pool);
+	leaving->gateway = gateway;
+	leaving->next = gateway->ending;
+	if (leaving->next)
+		leaving->next->link = &leaving->next;
+	leaving->link = &gateway->ending;
+	gateway->ending = leaving;
+	ask_to_end(parts);
+	if (gateway->closing)
+		return;
+	leaving->ended.ready = has_ended;
+	if (loop_watch_start(loop, &leaving->ended, pidfd_of(parts)) < 0) {
+		kill_now(leaving);
+		finish(leaving);
+		return;
+	}
+	loop_timer_start(loop, &leaving->late, gateway->main->config_ref->config->limits.stop_ms,
+			 is_late);
+}
+
+/* Returns how many still run. */
+static unsigned finish_ended(struct gateway *gateway)
+{
+	struct process_leaving *next;
+	unsigned running = 0;
+
+	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = next) {
+		struct pollfd state = {.fd = pidfd_of(&leaving->parts), .events = POLLIN};
+
+		next = leaving->next;
+		if (poll(&state, 1, 0) > 0)
+			finish(leaving);
+		else
+			running++;
+	}
+	return running;
+}
+
+/* Waits until one of the processes has ended; returns false if there is no time left. */
+static bool wait_for_one(struct gateway *gateway, unsigned running, uint64_t until_ns, int hurry)
+{
+	struct pollfd *polls = g_new0(struct pollfd, running + 1);
+	uint64_t now_ns = clock_monotonic_ns();
+	unsigned count = 0;
+	int result;
+
+	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next)
+		polls[count++] = (struct pollfd){.fd = pidfd_of(&leaving->parts), .events = POLLIN};
+	polls[count++] = (struct pollfd){.fd = hurry, .events = POLLIN};
+	result = now_ns < until_ns ? poll(polls, count, (int)((until_ns - now_ns) / 1000000 + 1))
+				   : 0;
+	if (result > 0 && polls[count - 1].revents)
+		result = 0;
+	g_free(polls);
+	return result != 0;
+}
+
+void process_leaving_await(struct gateway *gateway, unsigned ms, int hurry)
+{
+	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)ms * 1000000;
+	unsigned running;
+
+	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next) {
+		timer_stop(&leaving->late);
+		if (leaving->ended.ready)
+			loop_watch_stop(gateway->main->loop, pidfd_of(&leaving->parts));
+		leaving->ended.ready = NULL;
+	}
+	while ((running = finish_ended(gateway)) > 0)
+		if (!wait_for_one(gateway, running, until_ns, hurry))
+			break;
+	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next)
+		kill_now(leaving);
+	while (gateway->ending)
+		finish(gateway->ending);
+}
