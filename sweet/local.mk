@@ -100,6 +100,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/spawner-wire.h \
 	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
 	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
+	sweet/spawn/spawner-places.c sweet/spawn/spawner-places.h \
 	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
 	sweet/spawn/spawner-monitor.c \
 	sweet/spawn/helper-process.c sweet/spawn/helper-process.h \

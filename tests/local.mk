@@ -1159,6 +1159,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_fastcgi_spawned.py \
 	tests/system/cgi-fastcgi/test_fastcgi_stale.py \
 	tests/system/cgi-fastcgi/test_fastcgi_units.py \
+	tests/system/cgi-fastcgi/test_held_starts.py \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \
 	tests/system/cgi-fastcgi/test_accel.py \

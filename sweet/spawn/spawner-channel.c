@@ -371,6 +371,10 @@ static bool take(struct spawner_channel *channel, const struct spawner_answer *a
 		return take_end(channel, start, answer);
 	if (start->state != START_ASKED)
 		return false;
+	if (answer->kind == SPAWNER_BEGUN) {
+		start->doubtful = false;
+		return true;
+	}
 	channel->asked--;
 	if (answer->kind == SPAWNER_REFUSED && answer->error > 0) {
 		note_failure(channel, start, answer->error);
@@ -475,9 +479,11 @@ void spawner_signal(struct start *start, int signal_number)
 	struct spawner_channel *channel = start->channel;
 	int error;
 
-	if (!is_running(start))
+	if (start->state == START_IDLE)
 		return;
-	error = send_request(channel, start, signal_number);
+	/* Sent when the request was; one that cannot be started yet must not outlast its user. */
+	error = start->state == START_WAITING ? -EAGAIN
+					      : send_request(channel, start, signal_number);
 	start->signal = 0;
 	if (error != -EAGAIN && error != -EINTR && !is_out_of_memory(-error))
 		return;

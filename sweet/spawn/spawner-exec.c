@@ -2,15 +2,13 @@
 /*
  * spawner-exec.c - see spawner-exec.h.
  *
- * Until it executes the program, the child shares the spawner's memory (as with
- * vfork()), so nothing is copied, however large either is, and the spawner waits
- * meanwhile.  The child makes direct system calls only, because side effects of the
- * C library would change the spawner.
+ * The child is a copy of the spawner, which is small, and the spawner does not wait for it: from the
+ * change of user on, processes of that user may stop it, and the kernel may make it wait for them
+ * (leases on the program's file).  So one user's programs delay no others.  The child makes only
+ * calls that are safe after a fork.
  *
- * As soon as the child has another user, processes of that user may stop it, and
- * the spawner would wait without end.  Therefore the child sets a timer that kills
- * it even if it is stopped; the kernel deletes the timer when the child executes
- * its program.
+ * A start that is never done must not last forever, either: the child sets a timer that kills it
+ * even if it is stopped; the kernel deletes the timer when the child executes its program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,32 +32,24 @@
 #include "spawn/spawner-program.h"
 #include "spawn/spawner-wire.h"
 
-/* gcc 14's thread sanitizer takes each clone() for a fork(), after which memory is not shared. */
-#ifdef __SANITIZE_THREAD__
-extern int __clone(int (*run)(void *), void *stack, int flags, void *context, ...);
-#define clone __clone
-#endif
-
-#define STACK_SIZE ((size_t)64 << 10)
-#define START_SECONDS 1
+/* More than the kernel lets a lease delay an open (fs.lease-break-time, 45 s). */
+#define START_SECONDS 60
 #define FILES_DEFAULT 1024u
 
-/* The child's functions never return and their stack is reused: keep ASan from recording it. */
-#define IN_CHILD static __attribute__((no_sanitize_address))
+#define DESCRIPTORS 65536
+#define REPORT (STDERR_FILENO + 2) /* the child writes its errno there */
 
+/* Instructions for the child. */
 struct spawner_exec {
-	char *stack;
-	pid_t self;
-	bool root;
-	/* Instructions for the child: */
+	pid_t spawner;
 	const struct spawner_launch *launch;
 	const int *fds;
-	int report; /* it writes its errno here */
+	int report;
 };
 
 /* --- in the child ----------------------------------------------------------------------- */
 
-IN_CHILD bool limit(int what, uint64_t most)
+static bool limit(int what, uint64_t most)
 {
 	struct rlimit limit = {.rlim_cur = most, .rlim_max = most}, now;
 
@@ -69,7 +59,7 @@ IN_CHILD bool limit(int what, uint64_t most)
 	return setrlimit(what, &limit) == 0;
 }
 
-IN_CHILD bool set_limits(const struct spawner_program *program)
+static bool set_limits(const struct spawner_program *program)
 {
 	struct rlimit files;
 
@@ -93,7 +83,7 @@ IN_CHILD bool set_limits(const struct spawner_program *program)
 	return true;
 }
 
-IN_CHILD bool become_user(const struct privileges *privileges)
+static bool become_user(const struct privileges *privileges)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {{0}};
@@ -113,7 +103,7 @@ IN_CHILD bool become_user(const struct privileges *privileges)
 	       euid == uid && suid == uid;
 }
 
-IN_CHILD bool place_descriptors(const int fds[SPAWNER_FDS])
+static bool place_descriptors(const int fds[SPAWNER_FDS])
 {
 	for (int i = 0; i < SPAWNER_FDS; i++)
 		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
@@ -122,7 +112,7 @@ IN_CHILD bool place_descriptors(const int fds[SPAWNER_FDS])
 	return fds[1] >= 0 || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
 }
 
-IN_CHILD bool set_timer(void)
+static bool set_timer(void)
 {
 	struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
 	struct itimerspec when = {.it_value.tv_sec = START_SECONDS};
@@ -132,23 +122,35 @@ IN_CHILD bool set_timer(void)
 	       syscall(SYS_timer_settime, timer, 0, &when, NULL) == 0;
 }
 
-IN_CHILD bool become(const struct spawner_exec *exec)
+/* Keeps nothing else of the spawner open: a child that is stopped would hold its channels. */
+static bool place_report(int *report)
+{
+	if (*report != REPORT && dup3(*report, REPORT, O_CLOEXEC) < 0)
+		return false;
+	*report = REPORT;
+	if (syscall(SYS_close_range, REPORT + 1, ~0u, 0) < 0)
+		for (int fd = REPORT + 1; fd < DESCRIPTORS; fd++)
+			close(fd);
+	return true;
+}
+
+static bool become(const struct spawner_exec *exec, int *report)
 {
 	const struct spawner_launch *launch = exec->launch;
 	const struct privileges *privileges = launch->program->privileges;
 	sigset_t none;
 
-	if (setsid() < 0 || !set_timer() || !place_descriptors(exec->fds) ||
-	    !set_limits(launch->program))
+	if (setsid() < 0 || !set_timer() || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+	    !place_descriptors(exec->fds) || !place_report(report) || !set_limits(launch->program))
 		return false;
-	if (exec->root && privileges && privileges->group && !become_user(privileges))
+	if (geteuid() == 0 && privileges && privileges->group && !become_user(privileges))
 		return false;
 	/* After the change of user, which clears it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir(launch->directory) < 0)
 		return false;
 	errno = ESRCH;
-	if (getppid() != exec->self)
+	if (getppid() != exec->spawner)
 		return false;
 	sigemptyset(&none);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
@@ -161,64 +163,52 @@ IN_CHILD bool become(const struct spawner_exec *exec)
 	return false;
 }
 
-IN_CHILD int child(void *context)
+static _Noreturn void child(const struct spawner_exec *exec)
 {
-	const struct spawner_exec *exec = context;
-	int error;
+	int error, report = exec->report;
 
-	(void)become(exec);
+	(void)become(exec, &report);
 	error = errno;
-	(void)!write(exec->report, &error, sizeof(error));
-	return 127;
+	(void)!write(report, &error, sizeof(error));
+	_exit(127);
 }
 
 /* --- in the spawner ------------------------------------------------------------------------ */
 
-struct spawner_exec *spawner_exec_open(void)
+int spawner_exec_begin(const struct spawner_launch *launch, const int fds[SPAWNER_FDS], pid_t *pid,
+		       int *pidfd, int *report)
 {
-	struct spawner_exec *exec = calloc(1, sizeof(*exec));
+	struct spawner_exec exec = {.spawner = getpid(), .launch = launch, .fds = fds};
+	int ends[2], error;
 
-	if (!exec)
-		return NULL;
-	exec->self = getpid();
-	exec->root = geteuid() == 0;
-	exec->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (exec->stack != MAP_FAILED)
-		return exec;
-	free(exec);
-	return NULL;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	exec.report = ends[1];
+	*pidfd = -1;
+	/* A fork() that also returns a pidfd. */
+	*pid = (pid_t)syscall(SYS_clone, (unsigned long)(CLONE_PIDFD | SIGCHLD), NULL, pidfd, NULL,
+			      NULL);
+	if (*pid == 0)
+		child(&exec);
+	error = *pid < 0 ? -errno : 0;
+	close(ends[1]);
+	if (error)
+		close(ends[0]);
+	else
+		*report = ends[0];
+	return error;
 }
 
-int spawner_exec_run(struct spawner_exec *exec, const struct spawner_launch *launch,
-		     const int fds[SPAWNER_FDS], pid_t *pid, int *pidfd)
+int spawner_exec_result(int report)
 {
-	int ends[2], error = 0;
+	ssize_t got;
+	int error;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	do
+		got = read(report, &error, sizeof(error));
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
 		return -errno;
-	exec->launch = launch;
-	exec->fds = fds;
-	exec->report = ends[1];
-	*pidfd = -1;
-	*pid = clone(child, exec->stack + STACK_SIZE,
-		     CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, exec, pidfd);
-	error = *pid < 0 ? errno : 0;
-	close(ends[1]);
-	/*
-	 * Returns 0 bytes when the child executed the program or was killed; its
-	 * end is reported later.
-	 */
-	while (!error && read(ends[0], &error, sizeof(error)) < 0 && errno == EINTR)
-		;
-	close(ends[0]);
-	if (!error)
-		return 0;
-	if (*pid > 0)
-		while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	if (*pidfd >= 0)
-		close(*pidfd);
-	*pidfd = -1;
-	return -error;
+	/* It ends when the child has executed the program, or was killed: that is reported later. */
+	return got == sizeof(error) ? -error : 0;
 }

@@ -10,19 +10,18 @@
 
 #include "spawn/spawner-wire.h"
 
-struct spawner_exec;
 struct spawner_launch;
 
-/* Returns NULL with errno. */
-struct spawner_exec *spawner_exec_open(void);
-
 /*
- * Starts the program with fds[n] as its descriptor n; -1: none, and for standard
- * input, output and error those of the spawner. fds must be SPAWNER_FDS or above.
- * Returns 0 when the program runs, with its pid and a pidfd (-1 if not supported),
- * or -errno if it could not be started.
+ * Begins to start the program with fds[n] as its descriptor n; -1: none, and for standard input,
+ * output and error those of the spawner.  fds must be SPAWNER_FDS or above.  Returns 0 with the pid,
+ * a pidfd (-1 if not supported) and a descriptor that becomes readable when the result is known, or
+ * -errno.
  */
-int spawner_exec_run(struct spawner_exec *exec, const struct spawner_launch *launch,
-		     const int fds[SPAWNER_FDS], pid_t *pid, int *pidfd);
+int spawner_exec_begin(const struct spawner_launch *launch, const int fds[SPAWNER_FDS], pid_t *pid,
+		       int *pidfd, int *report);
+
+/* Returns the result: 0 when the program runs, or -errno if it could not be started; -EAGAIN: none. */
+int spawner_exec_result(int report);
 
 #endif

@@ -12,8 +12,9 @@
  * A spawner that was killed is replaced by a new one on the same channels, which
  * sends RENEWED instead, on each: all programs of the old one have ended.  Requests
  * that the old one had not read are still there; but one request may have been lost
- * with it.  Since answers come in the order of requests, a MARK detects it: that
- * request was sent before the MARK, and has no answer when the MARKED arrives.
+ * with it.  A MARK detects it: that request was sent before the MARK, and has no
+ * answer when the MARKED arrives.  For starts that are not done by then, BEGUN comes
+ * before.  Starts are not done in the order of requests.
  */
 #ifndef SWEET_SPAWNER_WIRE_H
 #define SWEET_SPAWNER_WIRE_H
@@ -35,6 +36,7 @@ enum spawner_kind {
 	SPAWNER_REFUSED,
 	SPAWNER_ENDED,
 	SPAWNER_GONE,
+	SPAWNER_BEGUN,
 	SPAWNER_READY,
 	SPAWNER_RENEWED,
 	SPAWNER_MARKED

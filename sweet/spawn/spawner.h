@@ -90,7 +90,10 @@ void spawner_ask(struct spawner_channel *channel, struct start *start);
 /* The same, but waits: returns 0 and the pidfd, or -errno; done() is not called. */
 int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd);
 
-/* Sends SIGTERM or SIGKILL to a program's group until gone(): all that it has started, too. */
+/*
+ * Sends SIGTERM or SIGKILL to a program's group from spawner_ask() until gone(): all that it has
+ * started, too.  Before done() it ends the start, which counts as that of a program that has ended.
+ */
 void spawner_signal(struct start *start, int signal_number);
 
 #endif

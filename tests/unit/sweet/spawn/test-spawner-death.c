@@ -139,7 +139,7 @@ static int open_slow(char *folder)
 	return fd;
 }
 
-/* The current start is lost; requests that wait behind it are not. */
+/* The current start is lost; requests that were not read are not. */
 START_TEST(test_death_in_a_start)
 {
 	char folder[64], command[256];
@@ -157,6 +157,7 @@ START_TEST(test_death_in_a_start)
 	/* The start is in progress when the lease is being broken. */
 	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
 		sched_yield();
+	ck_assert_int_eq(kill(first, SIGSTOP), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		job_init(&waiting[i], 2, NULL);
 		call(&runner, ask, &waiting[i]);
@@ -216,28 +217,72 @@ START_TEST(test_death_of_the_keeper)
 }
 END_TEST
 
-/* A process that does not become its program is killed, and no longer waited for. */
+static void send_kill(void *argument)
+{
+	spawner_signal(argument, SIGKILL);
+}
+
+/* What holds one start delays no other, on the same channel; and it can be ended. */
 START_TEST(test_hanging_start)
 {
 	char folder[64], command[256];
 	struct spawner_program programs[] = {{.folder = folder}, SHELL("echo next")};
-	struct job job;
+	struct job jobs[3];
 	int fd;
 
 	fd = open_slow(folder);
 	begin(programs, 2);
 	/* The kernel delays other opens until the lease is returned. */
 	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
-	job_init(&job, 0, "slow.sh");
-	job_start(&job);
-	ck_assert_int_eq(job.error, 0);
-	AWAIT(job.ended);
-	ck_assert(WIFSIGNALED(job.status) && WTERMSIG(job.status) == SIGKILL);
-	ck_assert_str_eq(read_to_end(job.output), "");
-	job_clear(&job);
+	for (unsigned i = 0; i < 3; i++) {
+		job_init(&jobs[i], 0, "slow.sh");
+		call(&runner, ask, &jobs[i]);
+		ck_assert_str_eq(output_of(1, NULL), "next\n");
+	}
+	for (unsigned i = 0; i < 3; i++)
+		SEEN(!jobs[i].done);
+	for (unsigned i = 0; i < 2; i++) {
+		call(&runner, send_kill, &jobs[i].start);
+		AWAIT(jobs[i].ended);
+		SEEN(jobs[i].error == 0 && WTERMSIG(jobs[i].status) == SIGKILL);
+		close(jobs[i].start.fds[1]);
+		ck_assert_str_eq(read_to_end(jobs[i].output), "");
+		job_clear(&jobs[i]);
+	}
+	/* The third one is told what its file is, once that is known. */
+	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	AWAIT(jobs[2].done);
+	ck_assert_int_eq(jobs[2].error, ETXTBSY);
+	close(jobs[2].start.fds[1]);
+	job_clear(&jobs[2]);
 	close(fd);
 	ck_assert_str_eq(output_of(1, NULL), "next\n");
 	end();
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* A start that is held when the spawner's channel closes ends with it, and so does the spawner. */
+START_TEST(test_hanging_start_at_the_end)
+{
+	char folder[64], command[256];
+	struct spawner_program programs[] = {{.folder = folder}};
+	struct job job;
+	int fd;
+
+	fd = open_slow(folder);
+	begin(programs, 1);
+	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	job_init(&job, 0, "slow.sh");
+	call(&runner, ask, &job);
+	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
+		sched_yield();
+	end();
+	close(job.start.fds[1]);
+	ck_assert_str_eq(read_to_end(job.output), "");
+	job_clear(&job);
+	close(fd);
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	ck_assert_int_eq(system(command), 0);
 }
@@ -471,6 +516,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_death_in_a_start);
 	tcase_add_test(tcase, test_death_of_the_keeper);
 	tcase_add_test(tcase, test_hanging_start);
+	tcase_add_test(tcase, test_hanging_start_at_the_end);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_large_blocks);
 	tcase_add_test(tcase, test_waiting_for_an_answer);
