@@ -103,6 +103,7 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 
 	/* For programs, which may run in another directory. */
 	scope->folder = g_canonicalize_filename(folder, NULL);
+	options.folder = scope->folder;
 	options.root = (struct docroot){docroot_open(folder), (enum symlinks)scope->symlinks};
 	if (options.root.fd < 0) {
 		char *what = g_strdup_printf("cannot serve the %s \"%s\"",

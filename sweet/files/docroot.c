@@ -88,6 +88,25 @@ int docroot_open(const char *folder)
 	return fd < 0 ? -errno : fd;
 }
 
+int docroot_follow(struct docroot root, const char *folder)
+{
+	struct stat ours, there;
+	int fd, error = 0;
+
+	if (fstat(root.fd, &ours) < 0 || stat(folder, &there) < 0)
+		return -errno;
+	if (ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+		return 0;
+	fd = docroot_open(folder);
+	if (fd < 0)
+		return fd;
+	/* Others may be using the number: it always is an open folder. */
+	if (dup3(fd, root.fd, O_CLOEXEC) < 0)
+		error = -errno;
+	close(fd);
+	return error ? error : 1;
+}
+
 /* Makes the path relative to the root: "/a" becomes "a", "/" becomes ".". */
 static const char *beneath(const char *path)
 {

@@ -59,6 +59,12 @@ bool file_version_is_stable(const struct file_version *version);
 int docroot_open(const char *folder);
 
 /*
+ * If that path, of the root, leads to another folder now, root.fd becomes a descriptor of it, for
+ * all threads at once.  Returns 1, 0 if nothing has changed, or -errno: then the old one stays.
+ */
+int docroot_follow(struct docroot root, const char *folder);
+
+/*
  * Opens the regular file at path.  Returns a descriptor and its version, or -errno:
  * -ENOENT, -EACCES (also: outside the root, not a regular file), -EISDIR, -ELOOP,
  * -EMFILE, -EIO ... May block on a disk.

@@ -79,6 +79,9 @@ struct file_cache_entry {
 struct file_cache {
 	_Atomic unsigned references;
 	struct file_cache_options options;
+	char *folder;		      /* of the options */
+	_Atomic uint64_t followed_ns; /* when its path was looked at */
+	_Atomic uint64_t switched_ns; /* when it led to another folder; entries are older */
 	pthread_mutex_t lock;
 	GHashTable *table;	     /* path, or identity, to entry */
 	GQueue recent;		     /* entries in the table, most recently loaded first */

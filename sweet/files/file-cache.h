@@ -43,6 +43,7 @@ enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_DROP, PAGE_CACHE_BYPASS };
 
 struct file_cache_options {
 	struct docroot root; /* the cache owns its descriptor from then on */
+	const char *folder;  /* the path of root, which is followed; NULL: it is not */
 	struct mime *mime;
 	struct thread_pool *thread_pool;
 	struct compressor *compressor; /* NULL: there are no variants */
@@ -100,8 +101,8 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 /* Returns the media type of a file of that name; it lives as long as the cache. */
 const char *file_cache_type(const struct file_cache *cache, const char *name);
 
-/* Returns the folder's descriptor. */
-struct docroot file_cache_root(const struct file_cache *cache);
+/* Returns the folder's descriptor: of the one that its path leads to, at most a second late. */
+struct docroot file_cache_root(struct file_cache *cache);
 
 /*
  * Finds the file at path (a decoded URL path, not ending with '/').  Returns true
