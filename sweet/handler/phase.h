@@ -110,6 +110,12 @@ bool phase_has_script_index(struct transaction *transaction);
 enum phase phase_script_index(struct transaction *transaction, const struct pool_config *pool,
 			      size_t skip);
 
+/*
+ * Whether the path with a slash at its end leads to a folder, too: its rules may be others, if those
+ * of the path are of it alone.  Without one, no client is sent there.
+ */
+bool phase_folder_is_there(struct transaction *transaction);
+
 /* Converts what a responder returned. */
 static inline enum phase phase_responds(enum respond respond)
 {

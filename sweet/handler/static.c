@@ -27,6 +27,7 @@
 #include "files/file-cache.h"
 #include "handler/autoindex.h"
 #include "handler/file-response.h"
+#include "handler/phase.h"
 #include "handler/static-variant.h"
 #include "handler/static.h"
 #include "http/accept.h"
@@ -122,8 +123,11 @@ static void cut(struct transaction *transaction)
 static enum respond redirect(struct transaction *transaction)
 {
 	size_t query_length = wait_of(transaction)->query_length, length;
-	char *query = g_memdup2(transaction->head_buffer, query_length);
+	char *query;
 
+	if (!phase_folder_is_there(transaction))
+		return transaction_fail(transaction, 404, NULL);
+	query = g_memdup2(transaction->head_buffer, query_length);
 	length = redirect_write_folder(transaction->path, (struct slice){query, query_length},
 				       transaction->head_buffer, sizeof(transaction->head_buffer));
 	g_free(query);

@@ -385,6 +385,40 @@ def test_type_of_a_hidden_name(open_server):
     assert fetch(open_server.port, "/.html")["Content-Type"] == "application/octet-stream"
 
 
+def test_no_redirect_into_nothing(tmp_path):
+    """The path with its slash has other rules than an exact path: who is sent there finds it."""
+    for name in ("dir.php", "app.php", ".dot", "same"):
+        write(tmp_path / "other" / name / "index.html", b"index")
+        write(tmp_path / "other" / name / "index.php", b"<?php")
+    write(tmp_path / "root/same/index.html", b"index")
+    write(tmp_path / "root/.dot/index.html", b"index")
+    rules = write(tmp_path / "sweet.conf", f"""[pool php]
+protocol=fastcgi
+upstream=unix:{tmp_path}/none
+script-suffix=.php
+[path =/dir.php]
+root={tmp_path}/other
+[path =/app.php]
+root={tmp_path}/other
+index=index.php
+pool=php
+[path =/.dot]
+hidden=on
+[path =/same]
+root={tmp_path}/other
+[path =/gone]
+root={tmp_path}/other
+[path /inside]
+internal=on
+""".encode())
+    with running("epoll", tmp_path / "root", "--config", rules) as server:
+        for path in ("/dir.php", "/app.php", "/.dot"):
+            assert fetch(server.port, path).status == fetch(server.port, path + "/").status == 404
+            assert fetch(server.port, path + "?a").status == 404
+        assert fetch(server.port, "/same")["Location"] == "/same/"
+        assert fetch(server.port, "/same/").body == b"index"
+
+
 def test_well_known(server):
     assert fetch(server.port, "/.well-known/security.txt").body == b"contact"
     assert fetch(server.port, "/.well-known")["Location"] == "/.well-known/"
