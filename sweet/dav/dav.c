@@ -17,6 +17,7 @@
 
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "core/file-path.h"
 #include "core/server.h"
 #include "core/text-response.h"
 #include "dav/dav-body.h"
@@ -92,15 +93,16 @@ static const struct method {
 	bool changes;	/* what its path names, which then must not be the root of all */
 	bool folders;	/* may take as long as a folder is large, on threads of its own */
 	bool slow;	/* the same, on the server's */
+	bool makes;	/* what its path names need not exist */
 } methods[DAV_METHODS] = {
-	[DAV_PUT] = {.run = dav_put_begin, .changes = true},
+	[DAV_PUT] = {.run = dav_put_begin, .changes = true, .makes = true},
 	[DAV_DELETE] = {.run = dav_delete, .changes = true, .folders = true},
-	[DAV_MKCOL] = {.run = dav_mkcol},
+	[DAV_MKCOL] = {.run = dav_mkcol, .makes = true},
 	[DAV_COPY] = {.run = dav_copy, .folders = true},
 	[DAV_MOVE] = {.run = dav_move, .changes = true, .folders = true},
 	[DAV_PROPFIND] = {.run = dav_propfind, .reads_xml = true, .slow = true},
 	[DAV_PROPPATCH] = {.run = dav_proppatch, .reads_xml = true},
-	[DAV_LOCK] = {.run = dav_lock, .reads_xml = true},
+	[DAV_LOCK] = {.run = dav_lock, .reads_xml = true, .makes = true},
 	[DAV_UNLOCK] = {.run = dav_unlock},
 };
 
@@ -400,6 +402,10 @@ static int find_places(struct dav_call *call)
 	int status = dav_place_set(&call->at, transaction->scope, transaction->path,
 				   methods[request->method].changes);
 
+	/* As for GET: hidden names do not exist, and cannot be made. */
+	if (status == 403 && !methods[request->method].makes &&
+	    file_path_is_hidden(transaction->scope, transaction->path))
+		status = 404;
 	if (!status && (request->method == DAV_COPY || request->method == DAV_MOVE))
 		status = dav_place_find(&call->to, transaction, request->destination, true);
 	if (request->has_if && request->condition.lists[0].resource.at)
@@ -419,7 +425,9 @@ static enum respond begin(struct dav_call *call)
 	int status = find_places(call);
 
 	if (status) {
-		dav_fail(call, status, "a name or destination that must not be written");
+		dav_fail(call, status,
+			 status == 404 ? "a hidden name"
+				       : "a name or destination that must not be written");
 		return respond(call);
 	}
 	if (method->reads_xml && transaction->has_upload)

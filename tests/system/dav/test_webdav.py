@@ -277,6 +277,72 @@ def test_move(server, folder):
     assert names(folder) == ["h"]
 
 
+@pytest.mark.parametrize("name", ["._x", ".DS_Store", ".f/a", "f/._x"])
+def test_hidden_names(server, folder, name):
+    """As for GET, they do not exist; and nobody makes one."""
+    write(folder / "a", b"a")
+    write(folder / name, b"hidden")
+    before = names(folder)
+    for method in ("PROPFIND", "PROPPATCH", "DELETE", "UNLOCK", "HEAD"):
+        fields = "Depth: 0\r\nLock-Token: <opaquelocktoken:a>\r\n"
+        assert status(server, method, f"/dav/{name}", fields) == 404
+    for method in ("COPY", "MOVE"):
+        assert status(server, method, f"/dav/{name}", to("/dav/new")) == 404
+        assert status(server, method, "/dav/a", to(f"/dav/{name}")) == 403
+    for method in ("PUT", "MKCOL", "LOCK"):
+        assert status(server, method, f"/dav/{name}") == 403
+    assert names(folder) == before
+
+
+@pytest.fixture
+def open_server(start, tmp_path):
+    """As the manual for operators says."""
+    dav.make(tmp_path)
+    config = tmp_path / "sweet.conf"
+    config.write_text(config.read_text().replace("webdav=on\n", "webdav=on\nhidden=on\n"))
+    return dav.begin(start, tmp_path)
+
+
+LOCK = b"""<?xml version="1.0" encoding="utf-8"?>
+<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+<D:locktype><D:write/></D:locktype><D:owner><D:href>http://www.apple.com/webdav_fs/</D:href></D:owner>
+</D:lockinfo>"""
+
+
+def test_finder_copies(open_server, tmp_path):
+    """A file with a resource fork, as macOS writes it."""
+    folder = tmp_path / "root/dav"
+    for name in ("a.txt", "._a.txt", ".DS_Store"):
+        target = f"/dav/{name}"
+        assert status(open_server, "PROPFIND", target, "Depth: 0\r\n") == 404
+        assert status(open_server, "PUT", target, body=b"") == 201
+        locked = call(open_server, "LOCK", target, "Depth: 0\r\nTimeout: Second-600\r\n", LOCK)
+        assert locked.status == 200
+        token = locked["Lock-Token"]
+        assert status(open_server, "PUT", target, f"If: ({token})\r\n", name.encode()) == 204
+        assert status(open_server, "PROPFIND", target, "Depth: 0\r\n") == 207
+        assert status(open_server, "UNLOCK", target, f"Lock-Token: {token}\r\n") == 204
+    listed = call(open_server, "PROPFIND", "/dav/", "Depth: 1\r\n")
+    assert listed.status == 207 and b"/dav/._a.txt<" in listed.body
+    assert names(folder) == [".DS_Store", "._a.txt", "a.txt"]
+
+
+def test_rclone_syncs(open_server, tmp_path):
+    """A folder with names that begin with a dot: made, listed, and removed again."""
+    folder = tmp_path / "root/dav"
+    assert status(open_server, "PROPFIND", "/dav/.git/", "Depth: 1\r\n") == 404
+    assert status(open_server, "MKCOL", "/dav/.git/") == 201
+    for name in (".git/config", ".profile"):
+        assert status(open_server, "PUT", f"/dav/{name}", body=b"1") == 201
+        assert status(open_server, "PROPFIND", f"/dav/{name}", "Depth: 0\r\n") == 207
+    assert b"/dav/.git/config<" in call(open_server, "PROPFIND", "/dav/.git/", "Depth: 1\r\n").body
+    assert status(open_server, "MOVE", "/dav/.profile", to("/dav/.git/b")) == 201
+    assert status(open_server, "COPY", "/dav/.git", to("/dav/.copy")) == 201
+    assert names(folder) == [".copy", ".copy/b", ".copy/config", ".git", ".git/b", ".git/config"]
+    assert status(open_server, "DELETE", "/dav/.git/") == 204
+    assert status(open_server, "DELETE", "/dav/.copy/b") == 204
+
+
 @pytest.mark.parametrize("target, expected", [
     ("/outside.txt", 403), ("/dav/../new", 403), ("/dav/%2e%2e/new", 403), ("/dav/", 403),
     ("/dav/.hidden", 403), ("http://test/dav/good", 201), ("http://test:8080/dav/good", 201),

@@ -76,7 +76,7 @@ def test_depth(server, folder):
         assert tree.fromstring(answer.body)[0].tag == "{DAV:}propfind-finite-depth"
     assert status(server, "PROPFIND", "/dav/f", "Depth: 2\r\n") == 400
     assert status(server, "PROPFIND", "/dav/none", "Depth: 0\r\n") == 404
-    assert status(server, "PROPFIND", "/dav/f/.hidden", "Depth: 0\r\n") == 403
+    assert status(server, "PROPFIND", "/dav/f/.hidden", "Depth: 0\r\n") == 404
     assert status(server, "PROPFIND", "/dav/f/outside", "Depth: 0\r\n") == 403
 
 
