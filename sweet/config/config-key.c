@@ -14,6 +14,7 @@
 #include <glib.h>
 
 #include "base/symlinks.h"
+#include "http/etag.h"
 #include "config/config-key.h"
 #include "config/config-store.h"
 #include "config/config-trace.h"
@@ -57,6 +58,7 @@ static const char *const symlinks_words[] = {[SYMLINKS_INSIDE] = "inside",
 					     [SYMLINKS_OWNER] = "owner",
 					     [SYMLINKS_DENY] = "deny",
 					     NULL};
+static const char *const etag_words[] = {[ETAG_FILE] = "file", [ETAG_TIME] = "time", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* Text in other words; formats for pictures, sounds and archives are compressed already. */
@@ -339,6 +341,8 @@ const struct key config_keys[] = {
 	 .help = "Files that stand for their folder", .argument = "NAME"},
 	{"listing", SCOPE(listing), .otherwise = "off", .store = store_switch,
 	 .help = "List folders without such a file", .argument = "SWITCH"},
+	{"etag", SCOPE(etag), .otherwise = "file", .store = store_word, .words = etag_words,
+	 .help = "Of files: file, or time, which is equal on all machines", .argument = "OF"},
 	{"precompressed", SCOPE(precompressed), .otherwise = "off", .store = store_switch,
 	 .help = "Send FILE.br, .zst or .gz to clients that accept it", .argument = "SWITCH"},
 	{"compress", KEY_SCOPE, .list = true, .otherwise = "", .store = store_codings,

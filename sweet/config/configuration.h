@@ -112,6 +112,7 @@ struct scope {
 	char *charset, *default_type; /* of text types; of unknown names; NULL: none, the usual */
 	char **types;		      /* "TYPE EXTENSION..." */
 	unsigned symlinks;	      /* enum symlinks */
+	unsigned etag;		      /* enum etag_kind */
 	bool hidden;		      /* serve names that begin with a dot */
 	bool webdav;		      /* clients may write */
 	bool internal;		      /* only the server itself leads requests here */

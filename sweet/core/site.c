@@ -19,6 +19,7 @@
 #include "core/site-tls.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
+#include "http/etag.h"
 #include "http/mime.h"
 
 static const char *folder_of(const struct scope *scope)
@@ -104,6 +105,7 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	/* For programs, which may run in another directory. */
 	scope->folder = g_canonicalize_filename(folder, NULL);
 	options.folder = scope->folder;
+	options.etag = (enum etag_kind)scope->etag;
 	options.root = (struct docroot){docroot_open(folder), (enum symlinks)scope->symlinks};
 	if (options.root.fd < 0) {
 		char *what = g_strdup_printf("cannot serve the %s \"%s\"",

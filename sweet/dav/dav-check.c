@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/slice.h"
+#include "config/configuration.h"
 #include "core/transaction.h"
 #include "dav/dav-call.h"
 #include "dav/dav-if.h"
@@ -18,6 +19,7 @@
 #include "dav/dav-place.h"
 #include "dav/dav-request.h"
 #include "files/docroot.h"
+#include "files/file-cache.h"
 #include "files/filehead.h"
 #include "http/conditional.h"
 #include "log/log.h"
@@ -57,7 +59,8 @@ static int look(const struct dav_place *place, struct dav_state *state)
 
 	state->exists = !error;
 	if (!error && !state->folder)
-		filehead_write(&state->head, &state->version, "", time(NULL));
+		filehead_write(&state->head, &state->version,
+			       file_cache_etag(place->scope->file_cache), "", time(NULL));
 	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
 }
 

@@ -54,6 +54,7 @@ int dav_resource_open(struct dav_resource *resource, const struct scope *scope, 
 	resource->key = strcmp(file, ".") == 0 ? g_strdup(scope->folder)
 					       : g_strdup_printf("%s/%s", scope->folder, file);
 	resource->type = file_cache_type(scope->file_cache, file);
+	resource->etag = file_cache_etag(scope->file_cache);
 	if (with_fd)
 		resource->fd =
 			docroot_openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -142,7 +143,7 @@ static bool write_tag(GString *to, const struct dav_resource *resource)
 
 	if (resource->folder)
 		return false;
-	filehead_write(&head, &resource->version, "", time(NULL));
+	filehead_write(&head, &resource->version, resource->etag, "", time(NULL));
 	g_string_append(to, "<D:getetag>");
 	g_string_append_len(to, head.text + head.etag_at, ETAG_LENGTH);
 	g_string_append(to, "</D:getetag>");

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "files/docroot.h"
+#include "http/etag.h"
 
 struct dav;
 struct scope;
@@ -23,7 +24,8 @@ struct dav_resource {
 	int fd; /* for dav-properties.h; -1: not wanted, or no right to read it */
 	struct file_version version;
 	const char *type; /* media type; of a file */
-	int64_t created;  /* seconds since 1970; 0: not known */
+	enum etag_kind etag;
+	int64_t created; /* seconds since 1970; 0: not known */
 };
 
 /* path: decoded, of the host; file: the same below the root.  Returns 0 or -errno; may block. */

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/configuration.h"
 #include "core/transaction.h"
 #include "dav/dav-call.h"
 #include "dav/dav-place.h"
@@ -22,6 +23,7 @@
 #include "dav/dav-request.h"
 #include "dav/dav-temp.h"
 #include "files/docroot.h"
+#include "files/file-cache.h"
 #include "files/filehead.h"
 #include "http/conditional.h"
 #include "http/etag.h"
@@ -121,7 +123,8 @@ static void set_tag(struct dav_call *call)
 
 	if (docroot_version(call->upload->temp.fd, &version))
 		return;
-	filehead_write(&head, &version, "", time(NULL));
+	filehead_write(&head, &version, file_cache_etag(call->at.scope->file_cache), "",
+		       time(NULL));
 	call->lines = g_string_new("ETag: ");
 	g_string_append_len(call->lines, head.text + head.etag_at, ETAG_LENGTH);
 	g_string_append(call->lines, "\r\n");

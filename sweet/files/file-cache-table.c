@@ -127,7 +127,7 @@ void file_cache_describe(struct file_cache_entry *entry, const struct file_versi
 	entry->view.type = mime_type(options->mime, entry->path);
 	if (options->no_heads)
 		return;
-	filehead_write(&entry->head, version, entry->view.type, time(NULL));
+	filehead_write(&entry->head, version, options->etag, entry->view.type, time(NULL));
 	entry->view.head = &entry->head;
 }
 

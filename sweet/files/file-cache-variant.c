@@ -86,8 +86,9 @@ static void publish(struct file_cache_entry *entry, const struct compress_job *j
 	variant->view.version.size = (off_t)job->length;
 	variant->view.type = entry->view.type;
 	variant->view.coded = true;
-	filehead_write_coded(&variant->head, &entry->view.version, job->length,
-			     compressor_revision(job->coding), entry->view.type, time(NULL));
+	filehead_write_coded(&variant->head, &entry->view.version, entry->cache->options.etag,
+			     job->length, compressor_revision(job->coding), entry->view.type,
+			     time(NULL));
 	variant->view.head = &variant->head;
 	/* Each user has a hold of its own. */
 	holds_release(&job->hold, 1);

@@ -77,8 +77,8 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 	       own->root.symlinks == options->root.symlinks && ours.st_dev == theirs.st_dev &&
 	       ours.st_ino == theirs.st_ino && g_strcmp0(own->folder, options->folder) == 0 &&
 	       own->thread_pool == options->thread_pool && own->compressor == options->compressor &&
-	       own->max_unit == options->max_unit && own->revalidate_ns == options->revalidate_ns &&
-	       own->pages == options->pages &&
+	       own->etag == options->etag && own->max_unit == options->max_unit &&
+	       own->revalidate_ns == options->revalidate_ns && own->pages == options->pages &&
 	       own->try_now == (options->try_now && options->pages == PAGE_CACHE_KEEP) &&
 	       own->no_paths == options->no_paths && own->no_heads == options->no_heads &&
 	       own->no_contents == options->no_contents && mime_equal(own->mime, options->mime);
@@ -87,6 +87,11 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 const char *file_cache_type(const struct file_cache *cache, const char *name)
 {
 	return mime_type(cache->options.mime, name);
+}
+
+enum etag_kind file_cache_etag(const struct file_cache *cache)
+{
+	return cache->options.etag;
 }
 
 /*
@@ -502,7 +507,8 @@ const struct filehead *file_cache_head(const struct file_cache_entry *entry, str
 {
 	if (entry->view.head)
 		return entry->view.head;
-	filehead_write(place, &entry->view.version, entry->view.type, time(NULL));
+	filehead_write(place, &entry->view.version, entry->cache->options.etag, entry->view.type,
+		       time(NULL));
 	return place;
 }
 

@@ -32,6 +32,7 @@
 #include "event/loop.h"
 #include "files/docroot.h"
 #include "http/accept.h"
+#include "http/etag.h"
 
 struct file_cache;
 struct file_cache_entry;
@@ -45,6 +46,7 @@ struct file_cache_options {
 	struct docroot root; /* the cache owns its descriptor from then on */
 	const char *folder;  /* the path of root, which is followed; NULL: it is not */
 	struct mime *mime;
+	enum etag_kind etag;
 	struct thread_pool *thread_pool;
 	struct compressor *compressor; /* NULL: there are no variants */
 	size_t max_unit;	       /* maximum size of a cached file */
@@ -100,6 +102,9 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 
 /* Returns the media type of a file of that name; it lives as long as the cache. */
 const char *file_cache_type(const struct file_cache *cache, const char *name);
+
+/* Returns what entity tags of its files are made of. */
+enum etag_kind file_cache_etag(const struct file_cache *cache);
 
 /* Returns the folder's descriptor: of the one that its path leads to, at most a second late. */
 struct docroot file_cache_root(struct file_cache *cache);

@@ -9,11 +9,13 @@
 #include "base/date.h"
 #include "files/docroot.h"
 #include "files/filehead.h"
+#include "http/etag.h"
 
-void filehead_write_coded(struct filehead *head, const struct file_version *version, uint64_t size,
-			  uint64_t coded, const char *type, time_t now)
+void filehead_write_coded(struct filehead *head, const struct file_version *version,
+			  enum etag_kind kind, uint64_t size, uint64_t coded, const char *type,
+			  time_t now)
 {
-	const struct etag_source source = {
+	struct etag_source source = {
 		.device = version->device,
 		.inode = version->inode,
 		.size = (uint64_t)version->size,
@@ -26,6 +28,10 @@ void filehead_write_coded(struct filehead *head, const struct file_version *vers
 	char date[DATE_LENGTH], etag[ETAG_LENGTH];
 	int own, length;
 
+	if (kind == ETAG_TIME) {
+		source.device = source.inode = 0;
+		source.changed_s = source.changed_ns = 0;
+	}
 	head->modified = version->modified.tv_sec < now ? version->modified.tv_sec : now;
 	date_format(head->modified, date);
 	etag_format(&source, etag);
@@ -42,8 +48,8 @@ void filehead_write_coded(struct filehead *head, const struct file_version *vers
 					 (int)sizeof("\r\nETag: ") - 1);
 }
 
-void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
-		    time_t now)
+void filehead_write(struct filehead *head, const struct file_version *version, enum etag_kind kind,
+		    const char *type, time_t now)
 {
-	filehead_write_coded(head, version, (uint64_t)version->size, 0, type, now);
+	filehead_write_coded(head, version, kind, (uint64_t)version->size, 0, type, now);
 }

@@ -31,12 +31,13 @@ struct filehead {
  * last as long as the head. now: no later time is sent as Last-Modified (RFC 9110,
  * section 8.8.2.1).
  */
-void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
-		    time_t now);
+void filehead_write(struct filehead *head, const struct file_version *version, enum etag_kind kind,
+		    const char *type, time_t now);
 
 /* The same for a compressed variant of that version, of that length; coded: see etag.h. */
 void filehead_write_coded(struct filehead *head, const struct file_version *version,
-			  uint64_t length, uint64_t coded, const char *type, time_t now);
+			  enum etag_kind kind, uint64_t length, uint64_t coded, const char *type,
+			  time_t now);
 
 static inline struct slice filehead_etag(const struct filehead *head)
 {

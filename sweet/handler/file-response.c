@@ -259,7 +259,8 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
 {
 	struct filehead head;
 
-	filehead_write(&head, version, transaction->file_response.type, time(NULL));
+	filehead_write(&head, version, file_cache_etag(transaction->file_response.cache),
+		       transaction->file_response.type, time(NULL));
 	(void)choose(transaction, &head, (uint64_t)version->size);
 	if (transaction->head == head.text) {
 		memcpy(transaction->head_buffer, head.text, transaction->head_length);

@@ -13,6 +13,12 @@
 
 #define ETAG_LENGTH 18 /* with quotes */
 
+/* What a tag is made of; in the order of the values of "etag". */
+enum etag_kind {
+	ETAG_FILE, /* everything */
+	ETAG_TIME, /* size and time of modification, which copies on other machines have, too */
+};
+
 /* Everything that distinguishes one version of a file from another. */
 struct etag_source {
 	uint64_t device, inode, size;

@@ -4,12 +4,13 @@
 import email.utils
 import os
 import re
+import shutil
 import subprocess
 import time
 
 import pytest
 
-from client import Client
+from client import Client, fetch
 from files import KB, MB, pattern, write
 from server import TIMEOUT, running
 
@@ -198,3 +199,35 @@ def test_curl(server, tmp_path):
     long_ago = date(1000000000)
     assert curl("-z", "-" + long_ago, *code) == b"412"  # If-Unmodified-Since
     assert curl("-z", long_ago, *code) == b"200"
+
+
+@pytest.mark.parametrize("size", [5, 6 * MB], ids=str)
+def test_tag_of_each_node(tmp_path, size):
+    """etag=time: what the machines of a site have copied has one tag, whatever chmod did."""
+    one = write(tmp_path / "one/file", pattern(size))
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    copy = tmp_path / "two/file"
+    os.link(copy, tmp_path / "two/link")
+    options = ["--cache-size", "16M", "--etag", "time"]
+    with running("epoll", tmp_path / "one", *options) as first, \
+            running("epoll", tmp_path / "two", *options) as second:
+        def tag(server):
+            return fetch(server.port, "/file")["ETag"]
+
+        known = tag(first)
+        assert tag(second) == known
+        copy.chmod(0o640)
+        assert tag(second) == known
+        got = fetch(second.port, "/file", fields=f"If-None-Match: {known}\r\n", method="HEAD")
+        assert got.status == 304
+        # It is another one if its bytes may be others.
+        os.utime(copy, ns=(0, one.stat().st_mtime_ns + 1))
+        assert tag(second) != known
+        os.utime(copy, ns=(0, one.stat().st_mtime_ns))
+        assert tag(second) == known
+        os.truncate(copy, size - 1)
+        os.utime(copy, ns=(0, one.stat().st_mtime_ns))
+        assert tag(second) != known
+    # Without the key, a tag is of one file.
+    with running("epoll", tmp_path / "one") as server:
+        assert fetch(server.port, "/file")["ETag"] != known

@@ -36,7 +36,7 @@ START_TEST(test_lines)
 	struct slice etag, common;
 	char expected[FILEHEAD_MAX];
 
-	filehead_write(&head, &version, "text/plain", NOW);
+	filehead_write(&head, &version, ETAG_FILE, "text/plain", NOW);
 	etag = filehead_etag(&head);
 	ck_assert_int_eq(etag.at[0], '"');
 	ck_assert_int_eq(etag.at[ETAG_LENGTH - 1], '"');
@@ -54,6 +54,33 @@ START_TEST(test_lines)
 }
 END_TEST
 
+static bool same_tag(const struct file_version *other, enum etag_kind kind)
+{
+	struct filehead one, two;
+
+	filehead_write(&one, &version, kind, "a/b", NOW);
+	filehead_write(&two, other, kind, "a/b", NOW);
+	return memcmp(filehead_etag(&one).at, filehead_etag(&two).at, ETAG_LENGTH) == 0;
+}
+
+/* What a copy on another machine has, and what chmod changes. */
+START_TEST(test_kinds)
+{
+	struct file_version copy = version;
+
+	copy.device++;
+	copy.inode++;
+	copy.changed.tv_sec++;
+	copy.mode = 0600;
+	ck_assert(same_tag(&copy, ETAG_TIME) && !same_tag(&copy, ETAG_FILE));
+	copy.modified.tv_nsec--;
+	ck_assert(!same_tag(&copy, ETAG_TIME));
+	copy.modified.tv_nsec++;
+	copy.size--;
+	ck_assert(!same_tag(&copy, ETAG_TIME));
+}
+END_TEST
+
 /* A time of modification in the future counts as now. */
 START_TEST(test_future)
 {
@@ -61,7 +88,7 @@ START_TEST(test_future)
 	struct filehead head;
 
 	later.modified.tv_sec = NOW + 100;
-	filehead_write(&head, &later, "a/b", NOW);
+	filehead_write(&head, &later, ETAG_FILE, "a/b", NOW);
 	ck_assert_int_eq(head.modified, NOW);
 	ck_assert_ptr_nonnull(memmem(head.text, head.length, "Tue, 14 Nov 2023 22:13:20 GMT", 29));
 }
@@ -77,7 +104,7 @@ START_TEST(test_largest)
 	memset(type, 't', sizeof(type) - 1);
 	type[sizeof(type) - 1] = '\0';
 	largest.size = INT64_MAX;
-	filehead_write(&head, &largest, type, NOW);
+	filehead_write(&head, &largest, ETAG_FILE, type, NOW);
 	ck_assert_uint_lt(head.length, FILEHEAD_MAX);
 	ck_assert_mem_eq(head.text + head.length - 2, "\r\n", 2);
 	ck_assert_uint_eq(strspn(head.text + strlen("Content-Type: "), "t"), 128);
@@ -88,6 +115,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_lines);
+	tcase_add_test(tcase, test_kinds);
 	tcase_add_test(tcase, test_future);
 	tcase_add_test(tcase, test_largest);
 }
