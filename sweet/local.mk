@@ -110,6 +110,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
 	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
 	sweet/base/body-queue.c sweet/base/body-queue.h \
+	sweet/base/byte-rate.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
 	sweet/backend/cgi.c \
@@ -215,6 +216,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
 	sweet/backend/response-stream.c sweet/backend/response-stream.h \
 	sweet/backend/response-stream-internal.h sweet/backend/response-stream-head.c \
+	sweet/backend/response-ignored.c \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
 	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \

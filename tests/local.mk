@@ -257,6 +257,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
 	tests/unit/sweet/base/test-body-queue \
+	tests/unit/sweet/base/test-byte-rate \
 	tests/unit/sweet/base/test-spare-memory \
 	tests/unit/sweet/backend/test-backend-call \
 	tests/unit/sweet/backend/test-response-queue \
@@ -950,6 +951,9 @@ tests_unit_sweet_base_test_spare_memory_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_body_queue_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_body_queue_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_body_queue_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_byte_rate_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_byte_rate_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_byte_rate_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_backend_test_backend_call_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_backend_call_CFLAGS = $(sweet_unit_cflags)

@@ -97,7 +97,7 @@ static bool take(struct upstream_link *link, struct read_buffer *buffer)
 	struct backend_call *call = link->user;
 	struct upstream_call *own = upstream_call_of(call);
 	const char *data = buffer->data;
-	size_t at = 0, length = buffer->length;
+	size_t at = 0, length = buffer->length, said = 0;
 
 	while (at < length) {
 		struct fcgi_found found;
@@ -112,11 +112,15 @@ static bool take(struct upstream_link *link, struct read_buffer *buffer)
 				return upstream_refuse(link, buffer, NULL);
 		} else if (found.event == FCGI_ERR) {
 			log_errors(call, found.run);
+			said += found.run.length;
 		} else if (found.event == FCGI_END) {
 			complete(link, buffer, &found, length - at);
 			return false;
 		}
 	}
+	/* A buffer of nothing else is counted by the stream. */
+	if (said && buffer->range_count)
+		response_stream_ignored(&own->stream, said);
 	response_stream_add(&own->stream, buffer);
 	return link->user != NULL;
 }

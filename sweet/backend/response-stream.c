@@ -70,7 +70,7 @@ static bool has_room(const struct response_stream *stream)
 bool response_stream_takes_more(struct response_stream *stream)
 {
 	stream->full = !has_room(stream);
-	return !stream->full;
+	return !stream->full && !stream->paused;
 }
 
 /* Buffers have left memory: a source that waited for this reads on. */
@@ -397,19 +397,6 @@ static bool unhold(struct response_stream *stream)
 	return good;
 }
 
-static void read_again(struct timer *timer)
-{
-	struct response_stream *stream =
-		(struct response_stream *)((char *)timer - offsetof(struct response_stream, again));
-
-	stream->source->resume(stream->call);
-}
-
-void response_stream_read_later(struct response_stream *stream)
-{
-	loop_timer_start(stream->call->transaction->thread->loop, &stream->again, 0, read_again);
-}
-
 static void release(struct timer *timer)
 {
 	struct response_stream *stream =
@@ -444,6 +431,8 @@ static void hurry(struct response_stream *stream)
 
 void response_stream_add(struct response_stream *stream, struct read_buffer *buffer)
 {
+	if (!buffer->range_count)
+		response_stream_ignored(stream, buffer->length);
 	enqueue(stream, buffer);
 	if (!stream->held) {
 		announce(stream);

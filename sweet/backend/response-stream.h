@@ -15,6 +15,8 @@
  *
  * It lies in the call's own part and belongs to the call's thread.
  *
+ * What no client gets takes no memory: response-ignored.c limits its rate.
+ *
  * Call cycle: response-stream.c passes the beginning to response-stream-head.c, which fails the
  * stream if the head is invalid; and it passes buffers to response-spool.c, which reports later
  * that they are written, fetched or lost.
@@ -26,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/byte-rate.h"
 #include "base/slice.h"
 #include "base/timer.h"
 
@@ -63,7 +66,9 @@ struct response_stream {
 	struct read_buffer *sending;	   /* being sent, or just sent, by the connection */
 	bool unit; /* the transaction's hold is of a unit that the program responded with */
 	struct timer later; /* for the release */
-	struct timer again; /* to read more in the next turn */
+	struct timer again; /* to read more in the next turn, or when the pause is over */
+	struct byte_rate ignored;
+	bool paused; /* too much was ignored */
 	bool held, releasing;
 	const char *upgrade;  /* the protocol that the request asks for; or NULL */
 	uint16_t http_status; /* while it is held: head has the lines of an HTTP response; or 0 */
@@ -83,16 +88,20 @@ static inline void response_stream_keep_back(struct response_stream *stream)
 {
 	timer_stop(&stream->later);
 	timer_stop(&stream->again);
+	stream->paused = false;
 }
 
-/*
- * Buffers that one turn of the loop may read.  Only this limits data that is written and never
- * sent, as records without bytes or more than the announced length, since that takes no memory.
- */
+/* Buffers that one turn of the loop may read. */
 #define RESPONSE_STREAM_TURN 16u
 
 /* One turn's buffers were read: resume() comes in the next turn. */
 void response_stream_read_later(struct response_stream *stream);
+
+/*
+ * The program has written that many bytes which no client gets, such as error output, records without
+ * bytes, or more than the announced length: after too many the source reads no more for a while.
+ */
+void response_stream_ignored(struct response_stream *stream, size_t bytes);
 
 /* If the client waits for more of the response: the time limit starts again. */
 void response_stream_limit(const struct response_stream *stream);

@@ -18,6 +18,7 @@
 #include <glib.h>
 
 #include "base/body-queue.h"
+#include "base/byte-rate.h"
 #include "base/escape.h"
 #include "base/timer.h"
 #include "event/loop.h"
@@ -31,6 +32,7 @@
 #define ERRORS_MAX 16384u /* bytes of standard error that are logged */
 #define EXTRA_MAX 160	  /* bytes of the server's own variables, without the path of the cache */
 #define READS_MAX 16u	  /* reads of standard error at a time */
+#define ERROR_RATE ((size_t)1 << 20) /* bytes of it in a second */
 
 const char *cgi_run_name(const struct cgi_run *run, char *out, size_t size)
 {
@@ -88,14 +90,19 @@ static void take_errors(struct cgi_run *run, const char *at, size_t length)
 
 static void read_more_errors(struct timer *timer);
 
-/* Reads at most a pipe's content; a program that writes without end must not stop the thread. */
+/*
+ * Reads at most a pipe's content; a program that writes without end must not stop the thread, nor
+ * keep it busy.
+ */
 static void read_errors(struct cgi_run *run)
 {
 	char bytes[4096];
+	bool enough = false;
 
 	for (unsigned i = 0; run->err_fd >= 0; i++) {
-		if (i == READS_MAX) {
-			loop_timer_start(run->loop, &run->more, 1, read_more_errors);
+		if (i == READS_MAX || enough) {
+			loop_timer_start(run->loop, &run->more, enough ? BYTE_RATE_MS : 1,
+					 read_more_errors);
 			return;
 		}
 		ssize_t got = read(run->err_fd, bytes, sizeof(bytes));
@@ -104,6 +111,8 @@ static void read_errors(struct cgi_run *run)
 			return;
 		if (got > 0) {
 			take_errors(run, bytes, (size_t)got);
+			enough = byte_rate_take(&run->error_rate, (size_t)got, ERROR_RATE,
+						loop_now_ms(run->loop));
 		} else {
 			log_line(run);
 			close_watched(run, &run->err_fd);
@@ -118,7 +127,11 @@ static void read_more_errors(struct timer *timer)
 
 static void errors_readable(struct loop_watch *watch)
 {
-	read_errors((struct cgi_run *)((char *)watch - offsetof(struct cgi_run, err)));
+	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, err));
+
+	/* Else the timer reads on. */
+	if (!run->more.queue)
+		read_errors(run);
 }
 
 /* --- input ---------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/byte-rate.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "event/loop.h"
@@ -70,7 +71,8 @@ struct cgi_run {
 	bool started, ending, awaited;
 	bool gone;	 /* its group has ended */
 	bool counted;	 /* over() was called */
-	unsigned errors; /* bytes of standard error so far */
+	unsigned errors; /* bytes of standard error that were logged */
+	struct byte_rate error_rate;
 	size_t line_length;
 	char line[CGI_LINE_MAX];
 	char text[]; /* mount, script, block */

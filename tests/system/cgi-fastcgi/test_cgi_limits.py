@@ -149,6 +149,15 @@ def test_many_at_once(folder):
     assert sorted(statuses) == [200] * 5 + [503] * 3
 
 
+def test_flood_of_complaints(folder):
+    """Read at a limited rate, 1 MB in a second and what pipes hold, until the time limit."""
+    taken = folder.path / "taken"
+    folder.script("flood.sh", f"yes complaint | head -c 128000000 | tee {taken} >&2\n")
+    server = folder.configured(f"timeout={2 * SOON}s")
+    assert ask(server, "/cgi/flood.sh").status in (502, 504)
+    assert 0 < taken.stat().st_size < (2 * SOON + 4) << 20
+
+
 def test_waiting_costs_nothing(folder):
     """A waiting request is notified of free capacity, and does not poll."""
     os.mkfifo(folder.path / "go")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """FastCGI applications that respond wrongly, late or not at all."""
 
+import contextlib
 import http.client
 import threading
 import time
@@ -10,8 +11,8 @@ import pytest
 import behind_checks
 import responder
 from client import Closed, request
-from responder import Application, end, record
-from files import KB, pattern, write
+from responder import Application, end, numbered, record
+from files import KB, MB, pattern, write
 from server import SCALE, SOON, TIMEOUT, running
 from test_fastcgi import HEAD, Client, apps, ask, fetch, server
 from test_fastcgi_connections import is_good
@@ -131,6 +132,56 @@ def test_errors_are_logged(one):
     assert fetch(app.server.port, "/app").body == b"done"
     assert app.server.errors.wait("says more, which is left out")
     assert app.server.errors.count("a line of many") < 2000
+
+
+@pytest.mark.parametrize("what", ["errors", "empty records"])
+def test_flood_of_what_no_client_gets(kind, tmp_path, what):
+    """Read at a limited rate, 1 MB in a second and what sockets hold, until the time limit."""
+    sent = []
+    flood = {"errors": record(responder.STDERR, b"e" * 60000) * 10,
+             "empty records": record(responder.STDOUT, padding=200) * 1000}[what]
+
+    def flooding(asked):
+        if is_good(asked):
+            return True
+        flooded = numbered(flood, asked.number)
+        with contextlib.suppress(ConnectionError):
+            while sum(sent) < 256 * MB:
+                asked.connection.send(flooded)
+                sent.append(len(flooded))
+        return False
+
+    app = Application(flooding, tmp_path / "app.sock")
+    conf = write(tmp_path / "conf", f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nthreads=1\n"
+                 f"[pool app]\nprotocol=fastcgi\nupstream={app.address}\ntimeout={2 * SOON}s\n"
+                 "[path /app]\npool=app\n".encode())
+    with running(kind, None, "--config", conf, listen=None) as server:
+        with Client(server.port) as client:
+            client.send(request("/app"))
+            assert fetch(server.port, "/app?good").body == b"plain"
+            assert client.response().status in (502, 504)
+        assert fetch(server.port, "/app?good").body == b"plain"
+    app.close()
+    assert not app.faults
+    assert 0 < sum(sent) < (2 * SOON + 6) * MB
+
+
+def test_errors_between_parts_of_a_response(one):
+    """They come at the same limited rate, and so does the response."""
+    errors = record(responder.STDERR, b"e" * 60000)
+    began = []
+
+    def both(asked):
+        asked.body()
+        began.append(time.monotonic())
+        asked.out(HEAD + b"Content-Length: 60\r\n\r\n")
+        for _ in range(60):
+            asked.send(errors + record(responder.STDOUT, b"x"))
+        asked.send(end())
+
+    app = one(both)
+    assert fetch(app.server.port, "/app").body == b"x" * 60
+    assert 60 * len(errors) < (time.monotonic() - began[0] + 2) * MB
 
 
 def test_too_late(kind, tmp_path):
