@@ -1136,6 +1136,7 @@ EXTRA_DIST += \
 	tests/system/bench-torture/test_bench_nic.py \
 	tests/system/bench-torture/test_bench_tls.py \
 	tests/system/bench-torture/test_torture.py \
+	tests/system/bench-torture/test_torture_backends.py \
 	tests/system/bench-torture/test_torture_bytes.py \
 	tests/system/bench-torture/test_torture_figures.py \
 	tests/system/bench-torture/test_wan.py \

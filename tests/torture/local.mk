@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Torture (README.md here): no part of make check, since it takes as long as it is told to.
 EXTRA_DIST += tests/torture/README.md tests/torture/torture tests/torture/figures
+EXTRA_DIST += tests/torture/backends.py tests/torture/backend_answers.py \
+	tests/torture/backend_clients.py
 EXTRA_DIST += tests/torture/bytes.py tests/torture/kills.py tests/torture/mixed.py \
 	tests/torture/soak.py tests/torture/tree.py tests/torture/visitors.py
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The stage "backends" of tests/torture: a short run, and that it fails when it should."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from server import BUILD, POLL, TIMEOUT, children_of
+
+pytestmark = pytest.mark.bench
+
+TORTURE = os.path.join(os.environ["srcdir"], "tests", "torture", "torture")
+
+
+def torture(seconds, **environment):
+    return subprocess.Popen(
+        [sys.executable, TORTURE, "--build", BUILD, "--seconds", str(seconds), "--seed", "4",
+         "backends"], stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def said(process):
+    try:
+        return process.communicate(timeout=6 * TIMEOUT)[0]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_short():
+    process = torture(6)
+    text = said(process)
+    assert process.returncode == 0, text
+    assert re.search(r"^torture: backends: \d+ answers, 0 wrong, .*: passed$", text, re.M)
+
+
+def test_an_answer_of_another_client():
+    """Some applications answer with the token of another request."""
+    process = torture(60, TORTURE_SPOIL="1")
+    text = said(process)
+    assert process.returncode == 1
+    assert re.search("^torture: backends: .*: an answer of another client, ", text, re.M), text
+    assert re.search(r"^torture: backends: .* 1 wrong, .*: FAILED$", text, re.M), text
+
+
+def abort_server(process):
+    """Ends the first server as a failed assertion does."""
+    deadline = time.monotonic() + TIMEOUT
+    while time.monotonic() < deadline:
+        for pid in children_of(process.pid):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"sweet.conf" in file.read():
+                    os.kill(pid, signal.SIGABRT)
+                    return
+        threading.Event().wait(POLL)
+
+
+def test_a_server_that_aborts():
+    process = torture(60)
+    abort_server(process)
+    text = said(process)
+    assert process.returncode == 1
+    assert re.search("the server has (ended with status -6|not started)", text), text
