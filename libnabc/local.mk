@@ -46,7 +46,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/unit.c libnabc/store/unit.h \
 	libnabc/store/revocation-map.c libnabc/store/revocation-map.h \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
-	libnabc/cache/grant-subject.c libnabc/cache/grant-export.c libnabc/cache/grant-internal.h \
+	libnabc/cache/grant-subject.c libnabc/cache/grant-share.c libnabc/cache/grant-export.c libnabc/cache/grant-internal.h \
 	libnabc/wire/rpc-client.c libnabc/wire/rpc-client.h \
 	libnabc/store/store.c libnabc/store/store.h \
 	libnabc/store/unit-checksum.c libnabc/store/unit-checksum.h \

@@ -43,6 +43,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-sizes \
 	tests/unit/libnabc/api/test-nabc-hold \
 	tests/unit/libnabc/api/test-nabc-bare \
+	tests/unit/libnabc/api/test-nabc-share \
 	tests/unit/libnabc/api/test-nabc-ids \
 	tests/unit/libnabc/api/test-nabc-pin \
 	tests/unit/libnabc/test-hostile \

@@ -43,7 +43,8 @@ static_assert(offsetof(struct NC_cache, index) == 0, "a handle's cache is one of
 #define ATTACH_OPTIONS_LEAST 32u
 #define SENDFILE_LEAST 64u
 
-static_assert(sizeof(struct NC_cache_options) == CACHE_OPTIONS_LEAST, "grows at its end only");
+static_assert(offsetof(struct NC_cache_options, member_share) == CACHE_OPTIONS_LEAST,
+	      "grows at its end only");
 static_assert(sizeof(struct NC_serve_options) == SERVE_OPTIONS_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_attach_options) == ATTACH_OPTIONS_LEAST, "grows at its end only");
 static_assert(offsetof(struct NC_send, cookie) == NC_API_SEND_LEAST, "grows at its end only");

@@ -30,10 +30,11 @@ struct nc_grant_record {
 	struct nc_origin origin;    /* of the maker, gone or not */
 	struct nc_segment copy;	    /* fd -1: the unit itself is sealed */
 	size_t size, fraglen;
-	size_t charged;	   /* bytes, to the maker, or to the owner for its copies */
-	bool counted;	   /* its descriptor is charged to a member */
-	bool owners_copy;  /* its descriptor is charged to the owner's copies */
-	uint64_t orphaned; /* order of becoming an orphan, from 1; 0: it is none */
+	size_t charged;	  /* bytes, to the maker, or to the owner for its copies */
+	bool counted;	  /* its descriptor is charged to a member */
+	bool owners_copy; /* its descriptor is charged to the owner's copies */
+	size_t cached; /* bytes in the owner's memory of a member's sealed unit, or of an orphan */
+	struct nc_grant_record *older, *newer; /* of those of its maker, or of the orphans */
 	struct nc_grant_entry *grants;
 	unsigned grant_count;
 	struct nc_export *exports;
@@ -72,6 +73,15 @@ void nc_grants_discount(struct nc_grants *grants, struct nc_subject *maker, bool
 /* As nc_grants_room(). */
 int nc_grants_room_locked(const struct nc_grants *grants, const struct nc_subject *maker,
 			  size_t size);
+
+/* --- grant-share.c -------------------------------------------------------------- */
+
+/* The unit is in the owner's memory from now on, for its maker; or no longer. */
+void nc_sealed_enter_locked(struct nc_grants *grants, struct nc_grant_record *record, size_t bytes);
+void nc_sealed_leave_locked(struct nc_grants *grants, struct nc_grant_record *record);
+
+/* The maker is gone. */
+void nc_sealed_orphan_locked(struct nc_grants *grants, struct nc_grant_record *record);
 
 /* --- grant-export.c ------------------------------------------------------------- */
 

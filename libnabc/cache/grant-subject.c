@@ -73,9 +73,8 @@ static bool next_orphan(struct nc_grants *grants, struct nc_subject *maker, size
 		 * dropped with the member's segment.
 		 */
 		maker->sealed -= record->charged;
-		record->maker = NULL;
 		record->charged = 0;
-		record->orphaned = ++grants->orphaned;
+		nc_sealed_orphan_locked(grants, record);
 		*id = entry->key;
 		found = true;
 	}

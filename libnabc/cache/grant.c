@@ -19,7 +19,7 @@
 
 void nc_grants_init(struct nc_grants *grants, size_t quota)
 {
-	*grants = (struct nc_grants){.quota = quota, .copies_max = UINT_MAX};
+	*grants = (struct nc_grants){.quota = quota, .share = SIZE_MAX / 4, .copies_max = UINT_MAX};
 	pthread_mutex_init(&grants->lock, NULL);
 	nc_hash_table_init(&grants->records);
 	grants->marks = calloc(MARKS, sizeof(*grants->marks));
@@ -66,6 +66,7 @@ static void drop_locked(struct nc_grants *grants, struct nc_grant_record *record
 	nc_grants_discount(grants, record->maker, record->counted);
 	if (record->copy.fd >= 0)
 		nc_segment_close(&record->copy);
+	nc_sealed_leave_locked(grants, record);
 	if (record->maker)
 		record->maker->sealed -= record->charged;
 	else
@@ -94,24 +95,6 @@ void nc_grants_fini(struct nc_grants *grants)
 	nc_hash_table_fini(&grants->records);
 	free(grants->marks);
 	pthread_mutex_destroy(&grants->lock);
-}
-
-bool nc_grants_orphan(struct nc_grants *grants, size_t *id)
-{
-	struct nc_hash_entry *entry = NULL;
-	uint64_t first = 0;
-
-	pthread_mutex_lock(&grants->lock);
-	while ((entry = nc_hash_table_next(&grants->records, entry))) {
-		const struct nc_grant_record *record = (const struct nc_grant_record *)entry;
-
-		if (record->orphaned && (!first || record->orphaned < first)) {
-			first = record->orphaned;
-			*id = entry->key;
-		}
-	}
-	pthread_mutex_unlock(&grants->lock);
-	return first;
 }
 
 static struct nc_origin origin_of(const struct nc_subject *maker)
@@ -152,6 +135,8 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *make
 		record->origin = origin_of(maker);
 		maker->sealed += record->charged;
 		nc_grants_count_one(grants, maker, &record->counted);
+		if (!copy)
+			nc_sealed_enter_locked(grants, record, bytes);
 	} else {
 		grants->copied += record->charged;
 		record->owners_copy = copy != NULL;

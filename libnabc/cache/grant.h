@@ -30,7 +30,14 @@
 #define NC_GRANTS_MAX 1024u /* of one unit */
 
 struct nc_export;
+struct nc_grant_record;
 struct nc_segment;
+
+/* Units that members made sealed and that are in the owner's memory, in order. */
+struct nc_sealed_units {
+	struct nc_grant_record *oldest, *newest;
+	size_t bytes;
+};
 
 /* A member that makes, is granted, and imports units. */
 struct nc_subject {
@@ -40,7 +47,8 @@ struct nc_subject {
 	pid_t stranger;	 /* another process that has sent a call as this one; 0: none */
 	size_t quota;	 /* limit of bytes that it made sealed */
 	size_t sealed;
-	unsigned descriptors; /* the owner's descriptors that its units occupy */
+	struct nc_sealed_units units; /* of those, without copies */
+	unsigned descriptors;	      /* the owner's descriptors that its units occupy */
 	struct nc_revocation_map revocations;
 	struct nc_export **exports; /* by slot of the revocation map */
 	struct nc_subject *next;
@@ -66,11 +74,13 @@ struct nc_grants {
 	struct nc_hash_table records;
 	struct nc_subject *subjects;
 	size_t quota; /* limit of bytes of copies made by the owner */
+	size_t share; /* bytes of sealed units that one member may keep beside others */
+	struct nc_sealed_units orphans; /* their makers are gone */
+	size_t sealed;			/* bytes of all members' sealed units, and of orphans */
 	size_t copied;
 	unsigned copies, copies_max; /* number of those copies (a descriptor each), and its limit */
 	unsigned descriptors;	     /* occupied by units and grants of members */
 	uint64_t last_serial;	     /* number of grants so far */
-	uint64_t orphaned;	     /* number of units orphaned so far */
 	_Atomic size_t count;	     /* of records */
 	/*
 	 * Number of records by hash of their ids, to be read before locking: most units, such
@@ -114,6 +124,14 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *make
  * to which they granted one occupies a descriptor.
  */
 int nc_grants_room(struct nc_grants *grants, const struct nc_subject *maker, size_t size);
+
+/*
+ * Whether a maker's next unit of that size needs an older one to go first: its own oldest,
+ * if it would have more than its share, or one of an orphan or of the member that has most, if all
+ * together would have more than two.  *id: that unit, which then counts as the newest, for the
+ * case that it is in use.
+ */
+bool nc_grants_exceed(struct nc_grants *grants, struct nc_subject *maker, size_t size, size_t *id);
 
 /* Returns the unit orphaned first; false: there is none. */
 bool nc_grants_orphan(struct nc_grants *grants, size_t *id);

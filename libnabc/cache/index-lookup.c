@@ -244,6 +244,14 @@ int nc_index_destroy(struct nc_index *index, size_t id)
 	return error ? refused(index, error) : 0;
 }
 
+bool nc_index_evict(struct nc_index *index, size_t id, bool also_in_grace)
+{
+	struct nc_view view;
+
+	return !find(index, id, &view) && !view.remote &&
+	       nc_member_evict(&index->own, view.unit, nc_id_generation(id), also_in_grace);
+}
+
 /* Holds one of the owner's own units, to change it. */
 static int hold_own(struct nc_index *index, size_t id, struct nc_view *view)
 {

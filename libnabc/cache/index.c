@@ -28,6 +28,7 @@
 #define MEMBER_MIN ((size_t)64 << 10)
 #define MEMBER_MAX ((size_t)64 << 30)
 #define QUOTA_SEGMENTS 4u
+#define SHARE_OF_MEMBER 4u
 #define ORPHAN_LIFETIME_MS 60000u
 #define BYTES_A_SLOT ((size_t)16 << 10)
 #define SLOTS_MIN 64u
@@ -44,7 +45,7 @@ static void unit_gone(void *context, const struct nc_unit *unit, unsigned genera
 int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *options)
 {
 	static const struct NC_cache_options defaults;
-	size_t size;
+	size_t size, share;
 	int error;
 
 	if (!options)
@@ -59,6 +60,9 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	index->unsent_limit = options->unsent_limit;
 	index->checksum = options->checksum ? options->checksum : NC_CHECKSUM_INET;
 	if (index->checksum < NC_CHECKSUM_DEFAULT || index->checksum > NC_CHECKSUM_CRC32C)
+		return -EINVAL;
+	share = options->member_share ? options->member_share : size / SHARE_OF_MEMBER;
+	if (share > size)
 		return -EINVAL;
 	if (size < SIZE_MIN || size > SIZE_LIMIT || index->max_unit > size / 4 ||
 	    index->member_size < MEMBER_MIN || index->member_size > MEMBER_MAX ||
@@ -98,6 +102,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	nc_grants_init(&index->grants, index->member_quota > index->max_unit ? index->member_quota
 									     : index->max_unit);
 	index->grants.copies_max = index->own.max_descriptors;
+	index->grants.share = share;
 	if (options->flags & NC_CACHE_PIN) {
 		nc_pin_init(&index->pin, nc_pin_methods, &index->diagnostics, size,
 			    index->member_quota);

@@ -188,6 +188,9 @@ int nc_index_checksum(struct nc_index *index, const struct nc_view *view,
 /* Returns 0, -ENOENT or -EACCES. */
 int nc_index_destroy(struct nc_index *index, size_t id);
 
+/* Owner, for own units: see nc_member_evict(). */
+bool nc_index_evict(struct nc_index *index, size_t id, bool also_in_grace);
+
 /* Attached: the owner ends the grants of an own unit, or destroys another one. */
 int nc_index_call_to_destroy(struct nc_index *index, size_t id);
 

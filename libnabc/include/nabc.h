@@ -135,6 +135,12 @@ struct NC_cache_options {
 	 * a quarter of RLIMIT_NOFILE at the time of NC_cache_open().
 	 */
 	unsigned max_descriptors;
+	/*
+	 * Bytes of memory that one member's sealed units have beside all others; if it has
+	 * more when memory is short, its older ones are evicted first.  All members together
+	 * have twice as much.  Default: a quarter of memory.
+	 */
+	size_t member_share;
 };
 
 #define NC_CACHE_OPTIONS_INIT(...) NC_INIT(struct NC_cache_options, __VA_ARGS__)

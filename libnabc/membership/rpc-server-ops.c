@@ -38,6 +38,9 @@ static int take_fd(int *fd)
 	return taken;
 }
 
+/* How many units are looked at to evict some for a new one; and as many again, in grace or not. */
+#define SHARE_TRIES 32u
+
 static int export_unit(struct nc_rpc_call *rpc, size_t id)
 {
 	struct nc_export_info info;
@@ -67,6 +70,21 @@ static int evict_orphans(struct nc_rpc_call *rpc, size_t size)
 		error = nc_grants_room(grants, rpc->caller, size);
 	}
 	return error;
+}
+
+/*
+ * If one more unit needs memory that others use, evicts older ones of members that have more than
+ * their share: at first those that were used.  If too many are held, the cache evicts as usual.
+ */
+static void keep_share(struct nc_rpc_call *rpc, size_t size)
+{
+	struct nc_index *index = rpc->index;
+	size_t id;
+
+	for (unsigned turn = 0; turn < 2 * SHARE_TRIES && nc_member_is_full(&index->own, size) &&
+				nc_grants_exceed(&index->grants, rpc->caller, size, &id);
+	     turn++)
+		(void)nc_index_evict(index, id, turn >= SHARE_TRIES);
 }
 
 /*
@@ -105,6 +123,7 @@ static int seal(struct nc_rpc_call *rpc)
 
 	if (error)
 		return error;
+	keep_share(rpc, layout.extent);
 	error = nc_member_adopt(&index->own, &segment, &layout, &unit);
 	if (error) {
 		nc_segment_close(&segment);

@@ -193,6 +193,31 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 	return late ? -ENOENT : granted;
 }
 
+bool nc_member_is_full(struct nc_member *member, size_t more)
+{
+	bool full;
+
+	nc_pool_lock(member);
+	/* Above the low mark, not the high one, so that reclaiming ahead has nothing to do. */
+	full = member->used > member->low || more > member->low - member->used;
+	nc_pool_unlock(member);
+	return full;
+}
+
+bool nc_member_evict(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		     bool also_in_grace)
+{
+	bool evicted;
+
+	nc_pool_lock(member);
+	evicted = nc_word_generation(nc_unit_word(unit)) == generation &&
+		  atomic_load_explicit(&unit->priority, memory_order_relaxed) < NC_PRIORITIES &&
+		  (also_in_grace || !nc_unit_in_grace(unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE))) &&
+		  nc_pool_evict(member, unit);
+	nc_pool_unlock(member);
+	return evicted;
+}
+
 int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
 			   enum NC_priority priority)
 {

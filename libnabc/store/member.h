@@ -93,6 +93,16 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
  */
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 
+/* Whether with that many bytes more, there is so little memory left that units are evicted soon. */
+bool nc_member_is_full(struct nc_member *member, size_t more);
+
+/*
+ * Evicts one of the owner's units, as if memory were needed, unless it is held, pinned, or, without
+ * also_in_grace, in its grace period.
+ */
+bool nc_member_evict(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		     bool also_in_grace);
+
 /* Whether the unit is held; if so, counts as one more use of it. */
 bool nc_member_held(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 

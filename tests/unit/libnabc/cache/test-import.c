@@ -247,7 +247,7 @@ START_TEST(test_surplus)
 	unsigned descriptors;
 
 	open_all();
-	caller.subject.quota = 16 * MIB;
+	caller.subject.quota = cache.grants.share = 16 * MIB;
 	held = made(1000, 100);
 	ck_assert_int_eq(nc_imports_hold(&imports, held, false, &unit), 0);
 	for (unsigned i = 0; i < NC_IMPORTS_MAX + 20; i++)
