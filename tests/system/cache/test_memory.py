@@ -3,22 +3,16 @@
 
 import contextlib
 import os
-import re
 
 import pytest
 
 from client import Client, fetch, request
-from files import KB, MB, pattern, write
-from server import GENERATE, UNDER, running, sanitized
+from files import MB, pattern, write
+from server import GENERATE, UNDER, resident, running, sanitized
 
 if UNDER or sanitized():
     pytest.skip("the memory of a sanitizer or Valgrind is not the server's",
                 allow_module_level=True)
-
-
-def resident(pid):
-    with open(f"/proc/{pid}/status") as status:
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * KB
 
 
 def test_idle_memory(kind, start, tmp_path):

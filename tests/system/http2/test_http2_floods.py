@@ -6,10 +6,9 @@ import struct
 import pytest
 
 from files import MB, pattern, write
-from server import UNDER, running, sanitized
+from server import UNDER, resident, running, sanitized
 from streams import (CONTINUATION, DATA, END_HEADERS, GOAWAY, HEADERS, OPEN, PADDED, PING, PREFACE,
                      RESET, SETTINGS, WINDOW, Raw, Streams, block, frame, needs_h2)
-from test_memory import resident
 
 pytestmark = [pytest.mark.clear("these choose what is below"), needs_h2]
 
@@ -63,7 +62,8 @@ FLOODS = {
 }
 
 
-@pytest.mark.skipif(bool(UNDER) or sanitized(), reason="the memory of a sanitizer is not the server's")
+@pytest.mark.skipif(bool(UNDER) or sanitized(),
+                    reason="the memory of a sanitizer or Valgrind is not the server's")
 @pytest.mark.parametrize("which", FLOODS)
 def test_frames_that_wait_for_the_client(kind, root, which):
     """What the server has to say to a client that does not read is bounded."""

@@ -148,6 +148,12 @@ def inside(pid, name):
     return path
 
 
+def resident(pid):
+    """Returns the bytes of memory that a process has."""
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
+
+
 def descriptors(pid):
     return len(os.listdir(inside(pid, "fd")))
 
