@@ -199,6 +199,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/static.c sweet/handler/static.h \
 	sweet/handler/static-variant.c sweet/handler/static-variant.h \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
+	sweet/backend/pool-load.c \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
 	sweet/backend/process-leaving.c sweet/backend/process-leaving.h \
 	sweet/backend/accel.c sweet/backend/accel.h \

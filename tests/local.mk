@@ -1331,6 +1331,7 @@ EXTRA_DIST += \
 	tests/system/tls/test_tls_segments.py \
 	tests/system/workers/test_behind.py \
 	tests/system/workers/test_generate.py \
+	tests/system/workers/test_held_workers.py \
 	tests/system/workers/test_pools.py \
 	tests/system/workers/test_readers.py \
 	tests/system/workers/test_upload.py \

@@ -53,7 +53,9 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 				   .block_length = spawn->block_length,
 				   .fds = {spawn->listener, -1, -1, -1}};
 
-	return pool_process_run(process, &what, pid, pidfd);
+	*pid = 0;
+	*pidfd = -1;
+	return pool_process_run(process, &what);
 }
 
 /* The processes share the socket, which exists already. */

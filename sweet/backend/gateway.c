@@ -169,6 +169,14 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 	return 0;
 }
 
+bool gateway_settle(struct gateway *gateway, unsigned ms, char **why)
+{
+	spawn_table_settle(gateway->server->spawn_table, ms);
+	gateway->settled = true;
+	*why = g_steal_pointer(&gateway->why);
+	return !*why;
+}
+
 void gateway_renew(const struct config *config)
 {
 	for (unsigned i = 0; i < config->pool_count; i++) {
@@ -224,5 +232,6 @@ void gateway_close(struct gateway *gateway, unsigned ms, int hurry)
 	for (unsigned i = 0; i < gateway->server->threads; i++)
 		g_clear_pointer(&gateway->server->per_thread[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);
+	g_free(gateway->why);
 	g_free(gateway);
 }

@@ -128,6 +128,8 @@ struct gateway {
 	struct process_leaving *ending; /* those that are to end by themselves */
 	int pid;			/* of this process, for grants of programs to it */
 	bool started;			/* the first configuration's pools have been started */
+	bool settled;			/* after that: gateway_settle() */
+	char *why;			/* until then: which process cannot start; or NULL */
 	bool closing;
 };
 
@@ -139,6 +141,12 @@ struct gateway *gateway_open(struct server *server);
  * message in *why (g_free()) if config cannot be used.
  */
 int gateway_use(struct gateway *gateway, struct config *config, char **why);
+
+/*
+ * Before the loops run: waits for the first starts, at most ms.  Returns false with a message in
+ * *why (g_free()) if a process cannot be started.  A start that lasts longer continues.
+ */
+bool gateway_settle(struct gateway *gateway, unsigned ms, char **why);
 
 /*
  * All threads now use config: replaces the processes of pools that continue.  A pool that only

@@ -58,8 +58,11 @@ static bool is_closing(const struct pool_process *process)
 
 static void ended(struct pool_process *process, int status);
 static void own_ended(struct loop_watch *watch);
+static void other_started(void *user, int error, int pidfd);
 static void other_ended(void *user, int status);
+static void retire(struct pool_process *process);
 static void next_turn(struct gateway_pool *pool);
+static void end_if_down(struct gateway_pool *pool);
 
 int pool_processes_program(const struct gateway_pool *pool)
 {
@@ -73,17 +76,16 @@ int pool_processes_program(const struct gateway_pool *pool)
 	return -EPERM;
 }
 
-int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid, int *pidfd)
+int pool_process_run(struct pool_process *process, const struct start *what)
 {
+	static const struct spawn_child_user callbacks = {.started = other_started,
+							  .ended = other_ended};
 	struct spawn_table *table = process->pool->gateway->server->spawn_table;
 	/* Channel 0 belongs to the main thread. */
 	struct spawner_channel *channel = spawn_table_channel(table, 0);
-	int error = spawn_child_start(&process->child, channel, loop_of(process), what, other_ended,
-				      process, pidfd);
 
-	if (!error)
-		*pid = spawn_child_pid(process->child);
-	return error;
+	return spawn_child_start(&process->child, channel, loop_of(process), what, &callbacks,
+				 process);
 }
 
 static void drop_child(struct pool_process *process)
@@ -134,21 +136,14 @@ static void set_failing(struct pool_process *process, bool failing)
 				  memory_order_relaxed);
 }
 
-static int start(struct pool_process *process)
+/* The process runs: all threads may use it. */
+static int go_up(struct pool_process *process, pid_t pid)
 {
-	pid_t pid = 0;
 	int error;
 
-	atomic_store_explicit(&process->doomed, false, memory_order_relaxed);
-	atomic_store_explicit(&process->asked, clock_boottime_ns(), memory_order_relaxed);
-	error = process->kind->start(process, &pid, &process->pidfd);
-	if (error) {
-		drop_child(process);
-		return error;
-	}
+	process->started_pid = pid;
 	if (!process->child)
 		group_guard_add(process->pool->gateway->server->guard, pid);
-	process->started_pid = pid;
 	error = watch(process);
 	if (error) {
 		close_process(process, false);
@@ -167,9 +162,57 @@ static int start(struct pool_process *process)
 	/* A restarted process counts as good until it fails again. */
 	set_failing(process, false);
 	process->kind->up(process);
-	if (process->pool->turn.at == process->number + 1)
+	if (process->pool->ending)
+		retire(process);
+	else if (process->pool->turn.at == process->number + 1)
 		next_turn(process->pool);
 	return 0;
+}
+
+/* Returns 0 if it runs, or will: other_started(). */
+static int start(struct pool_process *process)
+{
+	pid_t pid = 0;
+	int error;
+
+	atomic_store_explicit(&process->doomed, false, memory_order_relaxed);
+	atomic_store_explicit(&process->asked, clock_boottime_ns(), memory_order_relaxed);
+	process->pidfd = -1;
+	process->state = POOL_PROCESS_DOWN;
+	error = process->kind->start(process, &pid, &process->pidfd);
+	if (error) {
+		drop_child(process);
+		return error;
+	}
+	if (pid)
+		return go_up(process, pid);
+	process->state = POOL_PROCESS_STARTING;
+	return 0;
+}
+
+static void restart(struct timer *timer);
+
+static void cannot_start(struct pool_process *process, int error)
+{
+	struct gateway *gateway = process->pool->gateway;
+
+	process->state = POOL_PROCESS_DOWN;
+	/* Set before the message: a reader of the log may send a request at once. */
+	set_failing(process, true);
+	process->backoff = BACKOFF_MAX;
+	if (!gateway->settled) {
+		/* The server does not start, for the first reason. */
+		if (!gateway->why)
+			gateway->why = g_strdup_printf("pool \"%s\": cannot start: %s",
+						       name_of(process), strerror(-error));
+		return;
+	}
+	log_error("worker %s[%u]: cannot start: %s", name_of(process), process->number,
+		  strerror(-error));
+	loop_timer_start(loop_of(process), &process->restart, BACKOFF_MAX, restart);
+	/* It does not delay the other replacements of the round. */
+	if (process->pool->turn.at == process->number + 1)
+		next_turn(process->pool);
 }
 
 static void restart(struct timer *timer)
@@ -181,14 +224,36 @@ static void restart(struct timer *timer)
 	if (is_closing(process))
 		return;
 	error = start(process);
-	if (error) {
-		/* Set before the message: a reader of the log may send a request at once. */
-		set_failing(process, true);
-		process->backoff = BACKOFF_MAX;
-		log_error("worker %s[%u]: cannot start: %s", name_of(process), process->number,
-			  strerror(-error));
-		loop_timer_start(loop_of(process), &process->restart, BACKOFF_MAX, restart);
+	if (error)
+		cannot_start(process, error);
+}
+
+static void other_started(void *user, int error, int pidfd)
+{
+	struct pool_process *process = user;
+
+	process->pidfd = pidfd;
+	if (error)
+		close_process(process, true);
+	else if (process->kind->started)
+		error = -process->kind->started(process, spawn_child_pid(process->child), pidfd);
+	/* Nothing can be done with the process. */
+	if (error && process->child) {
+		if (pidfd >= 0)
+			close(pidfd);
+		process->pidfd = -1;
+		close_process(process, true);
 	}
+	if (!error)
+		error = -go_up(process, spawn_child_pid(process->child));
+	if (!error)
+		return;
+	if (!process->pool->ending) {
+		cannot_start(process, -error);
+		return;
+	}
+	process->state = POOL_PROCESS_DOWN;
+	end_if_down(process->pool);
 }
 
 /* --- going -------------------------------------------------------------------------- */
@@ -332,37 +397,6 @@ static void kill_own(struct pool_process *process, int pid)
 			  process->number, pid, strerror(errno));
 }
 
-void pool_process_takes(struct pool_process *process, uint64_t now_ms)
-{
-	if (atomic_fetch_add_explicit(&process->load, 1, memory_order_relaxed) == 0)
-		atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
-}
-
-void pool_process_leaves(struct pool_process *process, uint64_t now_ms)
-{
-	/*
-	 * The caller looks for waiting requests next: sequentially consistent, like has_room() of
-	 * worker.c, which first says that one waits and then reads this.
-	 */
-	atomic_fetch_sub_explicit(&process->load, 1, memory_order_seq_cst);
-	atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
-}
-
-void pool_process_loses(struct pool_process *process)
-{
-	atomic_fetch_sub_explicit(&process->load, 1, memory_order_relaxed);
-}
-
-uint64_t pool_process_stalled_ms(const struct pool_process *process, uint64_t now_ms)
-{
-	uint64_t moved_ms = atomic_load_explicit(&process->moved_ms, memory_order_relaxed);
-
-	/* The clock of another thread may be ahead of this one's. */
-	if (!atomic_load_explicit(&process->load, memory_order_relaxed) || moved_ms > now_ms)
-		return 0;
-	return now_ms - moved_ms;
-}
-
 void pool_process_kill(struct pool_process *process, const char *why)
 {
 	/* It is reaped after every part has released it: the pid is still valid. */
@@ -462,6 +496,9 @@ void pool_processes_end(struct gateway_pool *pool)
 		timer_stop(&process->restart);
 		if (process->state == POOL_PROCESS_UP)
 			retire(process);
+		/* It may be held; its start is reported, and then its end. */
+		if (process->state == POOL_PROCESS_STARTING)
+			spawn_child_kill(process->child);
 		any |= process->state != POOL_PROCESS_DOWN;
 	}
 	if (!any)
@@ -476,9 +513,10 @@ void pool_processes_close(struct gateway_pool *pool)
 		timer_stop(&process->restart);
 		if (process->state == POOL_PROCESS_DOWN)
 			continue;
-		if (process->state != POOL_PROCESS_LEAVING)
+		if (process->state == POOL_PROCESS_UP || process->state == POOL_PROCESS_RETIRING)
 			unwatch(process);
-		close_process(process, process->state == POOL_PROCESS_LEAVING);
+		close_process(process, process->state == POOL_PROCESS_LEAVING ||
+					       process->state == POOL_PROCESS_STARTING);
 		process->state = POOL_PROCESS_DOWN;
 	}
 }

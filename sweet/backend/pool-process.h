@@ -26,14 +26,23 @@ struct start;
 
 enum pool_process_state {
 	POOL_PROCESS_DOWN,
+	POOL_PROCESS_STARTING, /* the spawner was asked to start it */
 	POOL_PROCESS_UP,
 	POOL_PROCESS_RETIRING, /* gets no more requests, ends when it has none left */
 	POOL_PROCESS_LEAVING,  /* has ended or retired: all parts release it */
 };
 
 struct pool_process_kind {
-	/* Starts a process.  Returns 0 with the pid and the pidfd; or -errno. */
+	/*
+	 * Starts a process.  Returns 0 with the pid and the pidfd, or with pid 0 after
+	 * pool_process_run(); or -errno.
+	 */
 	int (*start)(struct pool_process *process, pid_t *pid, int *pidfd);
+	/*
+	 * The spawner has started it.  Returns 0 and owns the pidfd if release() returns a backend,
+	 * or -errno.  NULL: nothing to do.
+	 */
+	int (*started)(struct pool_process *process, pid_t pid, int pidfd);
 	/* The process has started: notifies all threads.  Called after start(), or never. */
 	void (*up)(struct pool_process *process);
 	/*
@@ -98,9 +107,8 @@ void pool_processes_close(struct gateway_pool *pool);
 /* Returns the number of the pool's program, or logs that it is unknown: -EPERM. */
 int pool_processes_program(const struct gateway_pool *pool);
 
-/* For start() of a kind: has the spawner start a process.  0 with a pidfd to close, or -errno. */
-int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid,
-		     int *pidfd);
+/* For start() of a kind: asks the spawner to start a process.  Returns 0 or -errno. */
+int pool_process_run(struct pool_process *process, const struct start *what);
 
 /* Replaces all processes one after the other, each when it is idle. */
 void pool_processes_renew(struct gateway_pool *pool);

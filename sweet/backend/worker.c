@@ -342,10 +342,18 @@ static int start_other(void *context, int socket, char *const *environment, pid_
 		g_string_append_len(block, environment[i], (gssize)strlen(environment[i]) + 1);
 	what.block = block->str;
 	what.block_length = block->len;
-	error = pool_process_run(process, &what, pid, pidfd);
+	/* started() follows. */
+	*pid = 0;
+	*pidfd = -1;
+	error = pool_process_run(process, &what);
 	g_string_free(block, TRUE);
 	errno = -error;
 	return error ? -1 : 0;
+}
+
+static int started(struct pool_process *process, pid_t pid, int pidfd)
+{
+	return NC_backend_started(place_of(process)->backend, pid, pidfd) < 0 ? -errno : 0;
 }
 
 static int start(struct pool_process *process, pid_t *pid, int *pidfd)
@@ -367,8 +375,10 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 	place->backend = NC_backend_start(server->cache, &options);
 	if (!place->backend)
 		return -errno;
-	*pid = NC_backend_pid(place->backend);
-	*pidfd = NC_backend_pidfd(place->backend);
+	if (!options.start) {
+		*pid = NC_backend_pid(place->backend);
+		*pidfd = NC_backend_pidfd(place->backend);
+	}
 	return 0;
 }
 
@@ -412,8 +422,12 @@ static NC_backend *release(struct pool_process *process)
 
 static int open_pool(struct gateway_pool *pool)
 {
-	static const struct pool_process_kind kind = {
-		.start = start, .up = up, .retire = retire, .down = down, .release = release};
+	static const struct pool_process_kind kind = {.start = start,
+						      .started = started,
+						      .up = up,
+						      .retire = retire,
+						      .down = down,
+						      .release = release};
 	struct server *server = pool->gateway->server;
 
 	pool->count = pool->settings->processes;

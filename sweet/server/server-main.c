@@ -38,6 +38,8 @@
 #include "server/server-main.h"
 #include "server/thread.h"
 
+#define FIRST_STARTS_MS 1000 /* that the server waits for its programs before it serves */
+
 struct program program;
 
 bool server_main_complain(const char *format, ...)
@@ -284,6 +286,9 @@ static bool start(void)
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.server.cache));
 	if (!error && gateway_use(program.server.gateway, program.reload.config, &why) < 0)
+		return server_main_complain_of(why);
+	/* Nobody is served yet; later, nothing waits for a start. */
+	if (!error && !gateway_settle(program.server.gateway, FIRST_STARTS_MS, &why))
 		return server_main_complain_of(why);
 	for (unsigned i = 0; i < program.server.threads && !error; i++) {
 		struct server_thread *runner = &program.runners->all[i];

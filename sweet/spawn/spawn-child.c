@@ -7,34 +7,52 @@
  * are reported any more.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <glib.h>
 
 #include "base/timer.h"
 #include "event/loop.h"
 #include "spawn/spawn-child.h"
+#include "spawn/spawner-wire.h"
 #include "spawn/spawner.h"
 
 #define STARTS 3 /* attempts, if the spawner dies during a start */
 
 struct spawn_child {
 	struct start start; /* must be first */
+	struct spawner_channel *channel;
 	struct loop *loop;
 	struct timer end_timer;
+	unsigned starts;
+	char *block; /* of its request */
+	void (*started)(void *user, int error, int pidfd);
 	void (*ended)(void *user, int status);
 	void *user;
 	struct spawn_child *next, **link; /* in the list of closed children; NULL: not closed */
 	bool over, gone;		  /* it has ended; so has its group */
 };
 
+static void close_fds(struct spawn_child *child)
+{
+	for (unsigned i = 0; i < SPAWNER_FDS; i++) {
+		if (child->start.fds[i] >= 0)
+			close(child->start.fds[i]);
+		child->start.fds[i] = -1;
+	}
+}
+
 static void free_child(struct spawn_child *child)
 {
 	*child->link = child->next;
 	if (child->next)
 		child->next->link = child->link;
+	close_fds(child);
+	g_free(child->block);
 	g_free(child);
 }
 
@@ -56,27 +74,72 @@ static void gone(struct start *start)
 		free_child(child);
 }
 
+static void done(struct start *start, int error, int pidfd)
+{
+	struct spawn_child *child = (struct spawn_child *)start;
+
+	if (error == EOWNERDEAD && !child->link && ++child->starts < STARTS) {
+		spawner_ask(child->channel, start);
+		return;
+	}
+	close_fds(child);
+	child->gone = error != 0;
+	child->over = child->gone;
+	if (!child->link) {
+		child->started(child->user, error, pidfd);
+		return;
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	if (error)
+		free_child(child);
+	else
+		spawner_signal(start, SIGKILL);
+}
+
+/* The descriptors and the block must last until the request is answered. */
+static int copy_request(struct spawn_child *child, const struct start *what)
+{
+	int error = 0;
+
+	child->start.fds[0] = child->start.fds[1] = child->start.fds[2] = child->start.fds[3] = -1;
+	for (unsigned i = 0; i < SPAWNER_FDS && !error; i++) {
+		if (what->fds[i] < 0)
+			continue;
+		child->start.fds[i] = fcntl(what->fds[i], F_DUPFD_CLOEXEC, 0);
+		error = child->start.fds[i] < 0 ? -errno : 0;
+	}
+	child->block = g_memdup2(what->block, what->block_length);
+	child->start.block = child->block;
+	return error;
+}
+
 int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel, struct loop *loop,
-		      const struct start *what, void (*on_end)(void *user, int status), void *user,
-		      int *pidfd)
+		      const struct start *what, const struct spawn_child_user *callbacks,
+		      void *user)
 {
 	struct spawn_child *child = g_new0(struct spawn_child, 1);
-	int error, starts = 0;
+	int error;
 
 	child->start = *what;
+	child->start.done = done;
 	child->start.ended = ended;
 	child->start.gone = gone;
+	child->channel = channel;
 	child->loop = loop;
-	child->ended = on_end;
+	child->started = callbacks->started;
+	child->ended = callbacks->ended;
 	child->user = user;
-	do
-		error = spawner_run(channel, &child->start, pidfd);
-	while (error == -EOWNERDEAD && ++starts < STARTS);
-	if (error)
+	error = copy_request(child, what);
+	if (error) {
+		close_fds(child);
+		g_free(child->block);
 		g_free(child);
-	else
-		*out = child;
-	return error;
+		return error;
+	}
+	*out = child;
+	spawner_ask(channel, &child->start);
+	return 0;
 }
 
 pid_t spawn_child_pid(const struct spawn_child *child)

@@ -15,23 +15,30 @@ struct loop;
 struct spawner_channel;
 struct start;
 
-/*
- * Starts the program of what (copied, but not what it points to), and waits until
- * it runs.  Returns 0, or -errno if nothing runs. ended is called later, unless the
- * child is closed first; status as of waitpid(), -1: unknown.  The caller owns
- * *pidfd; -1 if pidfds are not supported.
- */
+/* Not called any more when the child is closed; never called during spawn_child_start(). */
+struct spawn_child_user {
+	/*
+	 * error 0: the program runs; the callee owns pidfd, -1 if pidfds are not supported.  Else
+	 * an errno: nothing runs, and the callee closes the child.
+	 */
+	void (*started)(void *user, int error, int pidfd);
+	/* status as of waitpid(), -1: unknown. */
+	void (*ended)(void *user, int status);
+};
+
+/* Starts the program of what, which it copies.  Returns 0, or -errno: then there is no child. */
 int spawn_child_start(struct spawn_child **child, struct spawner_channel *channel,
 		      struct loop *loop, const struct start *what,
-		      void (*ended)(void *user, int status), void *user, int *pidfd);
+		      const struct spawn_child_user *callbacks, void *user);
 
+/* Valid from started() on. */
 pid_t spawn_child_pid(const struct spawn_child *child);
 
 /* The first sends SIGTERM, and SIGKILL after ms, 0: never; the second sends SIGKILL. */
 void spawn_child_ask_to_end(struct spawn_child *child, unsigned ms);
 void spawn_child_kill(struct spawn_child *child);
 
-/* Its user gets no further callback. */
+/* Its user gets no report of its end. */
 void spawn_child_leave(struct spawn_child *child);
 
 /*

@@ -209,6 +209,12 @@ struct spawner_channel *spawn_table_channel(struct spawn_table *table, unsigned 
 	return spawner_channel(table->spawner, thread);
 }
 
+void spawn_table_settle(struct spawn_table *table, unsigned ms)
+{
+	if (table)
+		spawner_settle(spawn_table_channel(table, 0), ms);
+}
+
 int spawn_table_attach(struct spawn_table *table, unsigned thread, struct loop *loop)
 {
 	return spawner_attach(spawn_table_channel(table, thread), loop);

@@ -29,6 +29,9 @@ void spawn_table_close(struct spawn_table *table); /* may be NULL */
  */
 int spawn_table_attach(struct spawn_table *table, unsigned thread, struct loop *loop);
 
+/* Before the first loop runs: waits for starts of its thread, at most ms; table may be NULL. */
+void spawn_table_settle(struct spawn_table *table, unsigned ms);
+
 struct spawner_channel *spawn_table_channel(struct spawn_table *table, unsigned thread);
 
 /*

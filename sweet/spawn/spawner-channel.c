@@ -5,7 +5,7 @@
  *
  * Each result is first noted in its struct start, which is put into the channel's
  * list of news; then the news are reported.  So no callback runs while a request is
- * made, and a caller that waits for its own result leaves the others to the loop.
+ * made.
  *
  * If a spawner dies and the next one has not answered a request by the time of its
  * MARKED, the request was lost (spawner-wire.h); until then it is doubtful.
@@ -457,21 +457,21 @@ void spawner_ask(struct spawner_channel *channel, struct start *start)
 	post_news(channel);
 }
 
-int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd)
+void spawner_settle(struct spawner_channel *channel, unsigned ms)
 {
-	begin(channel, start);
-	while (!(start->news & NEWS_DONE)) {
+	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)ms * 1000000, now_ns;
+
+	run_callbacks(channel);
+	while ((channel->asked || channel->waiting) && channel->fd >= 0) {
 		struct pollfd wait = {.fd = channel->fd, .events = POLLIN};
 
-		(void)poll(&wait, 1, -1);
+		now_ns = clock_monotonic_ns();
+		if (now_ns >= until_ns)
+			break;
+		(void)poll(&wait, 1, (int)((until_ns - now_ns) / 1000000 + 1));
 		listen_to(channel);
+		run_callbacks(channel);
 	}
-	*pidfd = start->pidfd;
-	start->news &= (uint8_t)~NEWS_DONE;
-	if (!start->news)
-		drop_news(channel, start);
-	post_news(channel);
-	return -start->error;
 }
 
 void spawner_signal(struct start *start, int signal_number)

@@ -84,11 +84,14 @@ struct spawner_channel *spawner_channel(struct spawner *spawner, unsigned thread
 /* From now on results arrive on that loop; call it on its thread.  Returns 0 or -errno. */
 int spawner_attach(struct spawner_channel *channel, struct loop *loop);
 
-/* All three on the channel's thread. */
+/* All of these on the channel's thread. */
 void spawner_ask(struct spawner_channel *channel, struct start *start);
 
-/* The same, but waits: returns 0 and the pidfd, or -errno; done() is not called. */
-int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd);
+/*
+ * Before the loop runs: waits until all requests are answered, at most ms, and calls their
+ * functions.
+ */
+void spawner_settle(struct spawner_channel *channel, unsigned ms);
 
 /*
  * Sends SIGTERM or SIGKILL to a program's group from spawner_ask() until gone(): all that it has

@@ -50,9 +50,17 @@ struct job {
 	struct spawn_child *child;
 	int input, output; /* its 0, and its 1 and 2; the other ends */
 	int error, pidfd;
+	bool started;
 	unsigned calls;
 	int status;
 };
+
+static void on_start(void *user, int error, int pidfd)
+{
+	struct job *job = user;
+
+	EVENT(job->started = true; job->error = error; job->pidfd = pidfd);
+}
 
 static void on_end(void *user, int status)
 {
@@ -89,14 +97,17 @@ static void end(void)
 static void start(void *argument)
 {
 	struct job *job = argument;
+	static const struct spawn_child_user callbacks = {.started = on_start, .ended = on_end};
 	int input[2], output[2];
 	struct start what = {
 		.program = job->program, .block = job->block, .block_length = job->block_length};
 
 	expect(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0);
 	memcpy(what.fds, (int[]){input[0], output[1], output[1], -1}, sizeof(what.fds));
-	job->error = spawn_child_start(&job->child, spawner_channel(spawner, 0), runner.loop, &what,
-				       on_end, job, &job->pidfd);
+	job->pidfd = -1;
+	expect(spawn_child_start(&job->child, spawner_channel(spawner, 0), runner.loop, &what,
+				 &callbacks, job) == 0);
+	expect(!job->started);
 	close(input[0]);
 	close(output[1]);
 	job->input = input[1];
@@ -107,6 +118,7 @@ static void job_start(struct job *job, unsigned program)
 {
 	*job = (struct job){.program = program};
 	call(&runner, start, job);
+	AWAIT(job->started);
 	ck_assert_int_eq(job->error, 0);
 	ck_assert_int_gt(spawn_child_pid(job->child), 0);
 }
@@ -272,6 +284,7 @@ START_TEST(test_variables)
 
 	begin();
 	call(&runner, start, &job);
+	AWAIT(job.started);
 	ck_assert_int_eq(job.error, 0);
 	read_exactly(job.output, said, sizeof(said));
 	ck_assert_mem_eq(said, "value\n", sizeof(said));
@@ -281,15 +294,33 @@ START_TEST(test_variables)
 }
 END_TEST
 
+static void start_and_close(void *argument)
+{
+	start(argument);
+	close_child(argument);
+}
+
 START_TEST(test_refused)
 {
 	struct job job = {.program = ABSENT};
 
 	begin();
 	call(&runner, start, &job);
-	ck_assert_int_eq(job.error, -ENOENT);
-	ck_assert_ptr_null(job.child);
+	AWAIT(job.started);
+	ck_assert_int_eq(job.error, ENOENT);
 	ck_assert_int_eq(job.pidfd, -1);
+	call(&runner, close_child, &job);
+	/* Closed before its user is told. */
+	job_clear(&job);
+	job.started = false;
+	call(&runner, start_and_close, &job);
+	await_left();
+	SEEN(!job.started);
+	job.program = OBEDIENT;
+	job_clear(&job);
+	call(&runner, start_and_close, &job);
+	await_left();
+	SEEN(!job.started && job.calls == 0);
 	job_clear(&job);
 	end();
 }

@@ -92,6 +92,8 @@ static void check_ended(struct job *job)
 	job_clear(job);
 }
 
+#define PATIENCE_MS 60000
+
 /* If a spawner is killed, its programs end; all threads get a new spawner. */
 START_TEST(test_death_of_the_spawner)
 {
@@ -99,7 +101,6 @@ START_TEST(test_death_of_the_spawner)
 	struct spawner_channel *other;
 	struct job job, waited;
 	pid_t first, second;
-	int pidfd;
 
 	begin(programs, 2);
 	other = spawner_channel(spawner, 1);
@@ -109,11 +110,13 @@ START_TEST(test_death_of_the_spawner)
 	ck_assert_str_eq(output_of(1, NULL), "next\n");
 	/* The other thread has not noticed yet. */
 	job_init(&waited, 1, NULL);
-	ck_assert_int_eq(spawner_run(other, &waited.start, &pidfd), 0);
+	spawner_ask(other, &waited.start);
+	spawner_settle(other, PATIENCE_MS);
+	ck_assert(waited.done && waited.error == 0);
 	close(waited.start.fds[1]);
 	ck_assert_str_eq(read_to_end(waited.output), "next\n");
-	close(pidfd);
-	job_clear(&waited);
+	close(waited.pidfd);
+	close(waited.output);
 	/* The second one is replaced, too. */
 	second = start_sleeping(&job, 0);
 	ck_assert_int_ne(second, first);
@@ -193,7 +196,7 @@ START_TEST(test_death_of_the_keeper)
 	struct job job, other;
 	char path[64];
 	pid_t last;
-	int pidfd, monitor = 0;
+	int monitor = 0;
 	FILE *file;
 
 	begin(programs, 2);
@@ -210,7 +213,9 @@ START_TEST(test_death_of_the_keeper)
 	ck_assert_int_eq(error_of(1, NULL), EPIPE);
 	job_init(&other, 1, NULL);
 	/* The other thread has not noticed yet. */
-	ck_assert_int_eq(spawner_run(spawner_channel(spawner, 1), &other.start, &pidfd), -EPIPE);
+	spawner_ask(spawner_channel(spawner, 1), &other.start);
+	spawner_settle(spawner_channel(spawner, 1), PATIENCE_MS);
+	ck_assert(other.done && other.error == EPIPE);
 	close(other.start.fds[1]);
 	job_clear(&other);
 	end();
@@ -362,57 +367,67 @@ START_TEST(test_large_blocks)
 }
 END_TEST
 
-struct waiter {
-	struct job *first, *job;
-	int error, pidfd;
-};
-
-static void ask_and_wait(void *argument)
+static void ask_and_settle(void *argument)
 {
-	struct waiter *waiter = argument;
+	struct job **jobs = argument;
 
-	if (waiter->first)
-		spawner_ask(channel, &waiter->first->start);
-	waiter->error = spawner_run(channel, &waiter->job->start, &waiter->pidfd);
-	/* Called back later, by the loop. */
-	expect(!waiter->job->done && (!waiter->first || !waiter->first->done));
+	for (unsigned i = 0; jobs[i]; i++)
+		spawner_ask(channel, &jobs[i]->start);
+	spawner_settle(channel, PATIENCE_MS);
+	for (unsigned i = 0; jobs[i]; i++)
+		expect(jobs[i]->done);
 }
 
-/* A thread that waits for its own reply leaves those of others to the loop. */
-START_TEST(test_waiting_for_an_answer)
+/* For the start of a server: all answers are there, of programs that run and of others. */
+START_TEST(test_settle)
 {
 	const struct spawner_program programs[] = {
 		SHELL("echo one"),
-		SHELL("echo two"),
 		{.path = "/nonexistent/program", .argv = (char *const[]){"x", NULL}}};
 	struct job one, two;
-	struct waiter waiter = {&one, &two, 0, 0};
 
-	begin(programs, 3);
+	begin(programs, 2);
 	job_init(&one, 0, NULL);
 	job_init(&two, 1, NULL);
-	call(&runner, ask_and_wait, &waiter);
-	ck_assert_int_eq(waiter.error, 0);
-	ck_assert_int_ge(waiter.pidfd, 0);
-	close(two.start.fds[1]);
-	ck_assert_str_eq(read_to_end(two.output), "two\n");
-	AWAIT(one.done);
+	call(&runner, ask_and_settle, (struct job *[]){&one, &two, NULL});
+	SEEN(one.error == 0 && two.error == ENOENT);
 	close(one.start.fds[1]);
+	close(two.start.fds[1]);
 	ck_assert_str_eq(read_to_end(one.output), "one\n");
 	AWAIT(one.ended);
-	AWAIT(two.ended);
-	SEEN(one.calls == 101 && two.calls == 100);
-	close(waiter.pidfd);
 	job_clear(&one);
 	job_clear(&two);
-	job_init(&one, 2, NULL);
-	waiter = (struct waiter){NULL, &one, 0, 0};
-	call(&runner, ask_and_wait, &waiter);
-	ck_assert_int_eq(waiter.error, -ENOENT);
-	ck_assert_int_eq(waiter.pidfd, -1);
-	close(one.start.fds[1]);
-	job_clear(&one);
 	end();
+}
+END_TEST
+
+static void settle_now(void *argument)
+{
+	(void)argument;
+	spawner_settle(channel, 1);
+}
+
+/* It waits no longer than it may. */
+START_TEST(test_settle_ends)
+{
+	char folder[64], command[256];
+	struct spawner_program programs[] = {{.folder = folder}};
+	struct job job;
+	int fd;
+
+	fd = open_slow(folder);
+	begin(programs, 1);
+	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	job_init(&job, 0, "slow.sh");
+	call(&runner, ask, &job);
+	call(&runner, settle_now, NULL);
+	SEEN(!job.done);
+	end();
+	close(job.start.fds[1]);
+	job_clear(&job);
+	close(fd);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -519,7 +534,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_hanging_start_at_the_end);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_large_blocks);
-	tcase_add_test(tcase, test_waiting_for_an_answer);
+	tcase_add_test(tcase, test_settle);
+	tcase_add_test(tcase, test_settle_ends);
 	tcase_add_test(tcase, test_not_to_be_opened);
 	tcase_add_test(tcase, test_no_room);
 	tcase_add_test(tcase, test_descriptors_in_flight);
