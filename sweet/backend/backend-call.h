@@ -33,7 +33,7 @@ struct response_facts;
 struct scope;
 struct thread;
 
-#define BACKEND_CALL_OWN 384 /* bytes */
+#define BACKEND_CALL_OWN 400 /* bytes */
 
 enum call_state {
 	CALL_PENDING,	/* waits for its body, or is queued */

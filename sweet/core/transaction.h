@@ -60,7 +60,7 @@ struct transaction;
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
 #define TRANSACTION_AROUND_MAX                                                                     \
 	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1792) /* of that, with other lines */
-#define TRANSACTION_SCRATCH 576				 /* bytes */
+#define TRANSACTION_SCRATCH 592				 /* bytes */
 #define TRANSACTION_ID_MAX 64				 /* bytes of a request's id */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 

@@ -109,7 +109,7 @@ def test_settings_without_acknowledgement(kind, root, clock):
             other.until(HEADERS, 1)
 
 
-# --- frames that achieve nothing ---------------------------------------------------------------------
+# --- frames that achieve nothing ------------------------------------------------------------
 
 def test_refused_streams(server):
     """A client that never acknowledges the settings has no more of them than of other frames."""
@@ -160,7 +160,7 @@ def test_content_byte_by_byte(server):
         assert session.answer(stream).body == b"good\n"
 
 
-# --- heads that cost more to decode than to send ---------------------------------------------------
+# --- heads that cost more to decode than to send --------------------------------------------
 
 LONG = 4000
 # A field for the table, with a long value; then each byte names it (a bomb of HPACK).

@@ -37,7 +37,7 @@ WAYS = {
 
 @pytest.mark.parametrize("which", WAYS)
 def test_resets_without_number(server, which):  # noqa: F811
-    """The limit for resets is the same, the client or the server; and lower than that of useless frames."""
+    """One limit for those by the client and by the server, below that of useless frames."""
     make = WAYS[which]
     with Raw(server.port) as client:
         for first in range(0, 1900, 100):
