@@ -56,8 +56,9 @@ struct gateway_pool {
 	unsigned count;
 	struct pool_process *processes;
 	struct pool_process_turn turn;
-	bool ending;		  /* no more processes are started */
-	_Atomic unsigned failing; /* processes that ended soon after their start */
+	bool ending;		     /* no more processes are started */
+	_Atomic unsigned failing;    /* processes that ended soon after their start */
+	_Atomic uint64_t retired_ms; /* when the server last asked one to end; 0: never */
 };
 
 /* The functions of a protocol.  They run on the call's thread unless stated otherwise. */

@@ -37,6 +37,7 @@
 #define BACKOFF_STEP 200
 #define BACKOFF_MAX 10000
 #define BACKOFF_FAILS (BACKOFF_STEP * 4) /* calls do not wait for a place with such a back-off */
+#define RETIRING_MS 10000		 /* of a process from SIGTERM to SIGKILL, and more */
 #define LIVED_MS 1000			 /* a process that ran this long started successfully */
 
 static struct loop *loop_of(const struct pool_process *process)
@@ -370,6 +371,8 @@ static void retire(struct pool_process *process)
 {
 	process->state = POOL_PROCESS_RETIRING;
 	process->planned = true;
+	atomic_store_explicit(&process->pool->retired_ms, loop_now_ms(loop_of(process)),
+			      memory_order_release);
 	atomic_store_explicit(&process->leaving, process->parts, memory_order_release);
 	process->kind->retire(process);
 }
@@ -519,6 +522,14 @@ void pool_processes_close(struct gateway_pool *pool)
 					       process->state == POOL_PROCESS_STARTING);
 		process->state = POOL_PROCESS_DOWN;
 	}
+}
+
+bool pool_processes_retired(const struct gateway_pool *pool, uint64_t now_ms)
+{
+	uint64_t retired_ms = atomic_load_explicit(&pool->retired_ms, memory_order_acquire);
+
+	/* The clock of the main thread may be ahead of the caller's. */
+	return retired_ms && now_ms < retired_ms + RETIRING_MS;
 }
 
 bool pool_processes_fail(struct gateway_pool *pool)

@@ -138,6 +138,9 @@ void pool_process_served(struct pool_process *process);
 /* Kills a process that broke the protocol or timed out; while a thread uses it. */
 void pool_process_kill(struct pool_process *process, const char *why);
 
+/* Whether a process that has just ended may have done so because the server asked it to. */
+bool pool_processes_retired(const struct gateway_pool *pool, uint64_t now_ms);
+
 /* Whether all places fail again and again. */
 bool pool_processes_fail(struct gateway_pool *pool);
 

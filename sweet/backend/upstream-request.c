@@ -26,6 +26,7 @@
 
 #include "backend/backend-call.h"
 #include "backend/gateway.h"
+#include "backend/pool-process.h"
 #include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
 #include "base/address.h"
@@ -437,15 +438,13 @@ void upstream_go_elsewhere(struct upstream_link *link, bool stale, const char *f
 	response_stream_end(&own->stream, fault);
 }
 
-/*
- * Whether a process has read the request and ended.  Those that the server has started it ends
- * itself, at any time.
- */
+/* Whether a process has read the request and ended, and not because the server wanted it to. */
 static bool was_read(const struct upstream_link *link, int error)
 {
-	const struct upstream_pool *all = upstream_place_of(link)->local->pool->own;
+	const struct upstream_local *local = upstream_place_of(link)->local;
 
-	return !all->wire->careful && !all->spawn && !error && upstream_link_was_read(link);
+	return !upstream_wire_of(link)->careful && !error && upstream_link_was_read(link) &&
+	       !pool_processes_retired(local->pool, loop_now_ms(local->thread->loop));
 }
 
 void upstream_ended(struct upstream_link *link, int error)
