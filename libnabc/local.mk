@@ -23,6 +23,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/base/hash-table.c libnabc/base/hash-table.h \
 	libnabc/base/diagnostics.c libnabc/base/diagnostics.h \
 	libnabc/os/identity.c libnabc/os/identity.h \
+	libnabc/os/release.c libnabc/os/release.h \
 	libnabc/os/segment.c libnabc/os/segment.h \
 	libnabc/os/thread.c libnabc/os/thread.h \
 	libnabc/os/device.c libnabc/os/device.h \

@@ -18,6 +18,7 @@
 #include "base/fragment.h"
 #include "os/descriptor.h"
 #include "os/pin.h"
+#include "os/release.h"
 #include "os/segment.h"
 
 /* Linux 6.1; absent from Debian 12's header. */
@@ -406,16 +407,6 @@ char *nc_segment_whole(struct nc_segment *segment)
 	return map_whole(segment);
 }
 
-static void unmap(struct nc_segment *segment)
-{
-	char *whole = atomic_load_explicit(&segment->whole, memory_order_relaxed);
-
-	if (whole && whole != segment->base)
-		munmap(whole, segment->size);
-	if (segment->base)
-		munmap(segment->base, segment->size);
-}
-
 void nc_segment_watch(struct nc_segment *segment, struct nc_segment_watch *watch)
 {
 	/* Pairs with the acquires in call_watches() and in find() of registered.c. */
@@ -441,14 +432,22 @@ static void call_watches(struct nc_segment *segment)
 void nc_segment_close(struct nc_segment *segment)
 {
 	int reader = atomic_load_explicit(&segment->reader, memory_order_relaxed);
+	char *whole = atomic_load_explicit(&segment->whole, memory_order_relaxed);
+	struct nc_release release;
 
 	call_watches(segment);
 	if (reader)
 		close(reader - 1);
-	unmap(segment);
+	release = (struct nc_release){
+		.base = segment->base, .size = segment->size, .fd = segment->fd};
+	if (whole != segment->base)
+		release.second = whole;
+	/* Locked memory is returned before anything else may need it. */
+	if (segment->locked)
+		nc_release_here(&release);
+	else
+		nc_release(&release);
 	if (segment->pin)
 		nc_pin_closed(segment->pin, segment->size, segment->locked);
-	if (segment->fd >= 0)
-		close(segment->fd);
 	*segment = (struct nc_segment){.fd = -1};
 }
