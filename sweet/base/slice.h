@@ -22,16 +22,16 @@ struct slice {
 		literal, sizeof(literal) - 1                                                       \
 	}
 
-/* Compares every byte. */
+/* Compares every byte; an empty one may be NULL. */
 static inline bool slice_equals(struct slice a, struct slice b)
 {
-	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+	return a.length == b.length && (!a.length || memcmp(a.at, b.at, a.length) == 0);
 }
 
 /* Compares, ignoring ASCII case. */
 static inline bool slice_same(struct slice a, struct slice b)
 {
-	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
+	return a.length == b.length && (!a.length || strncasecmp(a.at, b.at, a.length) == 0);
 }
 
 /* Compares with a string, ignoring ASCII case. */

@@ -52,10 +52,8 @@ static void take(GArray *groups, const struct note *note)
 static _Noreturn void serve(int fd)
 {
 	GArray *groups = g_array_new(FALSE, FALSE, sizeof(int32_t));
-	struct note note = {0};
+	struct note note;
 
-	if (send(fd, &note, sizeof(note), MSG_NOSIGNAL) < 0)
-		_exit(EXIT_FAILURE);
 	for (;;) {
 		ssize_t got = recv(fd, &note, sizeof(note), 0);
 
@@ -75,10 +73,15 @@ static _Noreturn void serve(int fd)
 static _Noreturn void be_guard(int socket, const struct privileges *privileges)
 {
 	char *why;
-	int own;
+	int own, error = helper_process_enter("sweet: guard", &socket, 1, &own);
+	struct note ready;
 
-	if (helper_process_enter("sweet: guard", &socket, 1, &own) < 0 ||
-	    !privileges_drop(privileges, &why) || privileges_seal() < 0)
+	if (!error && !privileges_drop(privileges, &why))
+		error = -EPERM;
+	if (!error)
+		error = privileges_seal();
+	ready = (struct note){.group = error};
+	if (send(own, &ready, sizeof(ready), MSG_NOSIGNAL) < 0 || error)
 		_exit(EXIT_FAILURE);
 	serve(own);
 }
@@ -106,10 +109,12 @@ struct group_guard *group_guard_open(const struct privileges *privileges)
 	}
 	guard = g_new(struct group_guard, 1);
 	*guard = (struct group_guard){.fd = ends[1], .pid = pid};
-	if (recv(guard->fd, &ready, sizeof(ready), 0) == sizeof(ready))
+	if (recv(guard->fd, &ready, sizeof(ready), 0) != sizeof(ready))
+		ready.group = -ECHILD;
+	if (!ready.group)
 		return guard;
 	group_guard_close(guard);
-	errno = ECHILD;
+	errno = -ready.group;
 	return NULL;
 }
 

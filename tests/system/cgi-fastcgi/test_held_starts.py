@@ -21,7 +21,15 @@ class Held:
     def __init__(self, path):
         self.before = signal.signal(signal.SIGIO, signal.SIG_IGN)
         self.fd = os.open(path, os.O_WRONLY)
-        fcntl.fcntl(self.fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        # A shell may be reading it.
+        assert until(self.takes)
+
+    def takes(self):
+        try:
+            fcntl.fcntl(self.fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except BlockingIOError:
+            return False
+        return True
 
     def begun(self):
         """Waits until a process waits."""

@@ -58,6 +58,7 @@ KEYS = {
     "compress-max": (TARGET, "compress=gzip\n", "compress-max=1\n"),
     "hidden": ("{P}/.dot", "", "hidden=on\n"),
     "webdav": (TARGET, AUTH, "webdav=on\n"),
+    "etag": (TARGET, "", "etag=time\n"),
     "charset": (TARGET, "", "charset=iso-8859-1\n"),
     "default-type": ("{P}/unknown", "", "default-type=text/x-own\n"),
     "types": (TARGET, "", "types=text/x-own txt\n"),

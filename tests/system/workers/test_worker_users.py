@@ -25,6 +25,7 @@ from test_pools import Config, loaded, pool, status_pool
 
 root_alone = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become others")
 not_sanitized = pytest.mark.skipif(sanitized(), reason="a sanitizer takes all of the address space")
+USED = "[path /app]\npool=app\n"
 NOBODY, DAEMON = pwd.getpwnam("nobody"), pwd.getpwnam("daemon")
 
 
@@ -290,7 +291,7 @@ def test_program_that_is_no_worker(run):
 def test_program_that_cannot_be_run(config):
     script = write(config.folder / "script", b"#!/no/such/interpreter\n")
     script.chmod(0o755)
-    config.write(pool(command=str(script), directory="/"))
+    config.write(pool(command=str(script), directory="/") + USED)
     assert "cannot start: No such file" in complaint("--config", config.path)
 
 
@@ -404,11 +405,11 @@ def test_none_outlives_the_server(config, kind, end):
 @root_alone
 def test_only_root_can(config):
     drop = ["setpriv", "--reuid=54321", "--regid=12345", "--clear-groups"]
-    config.write(pool(user="nobody"))
+    config.write(pool(user="nobody") + USED)
     said = complaint("--config", config.path, prefix=drop)
     assert f'"{os.path.abspath(OBEY)}": only root can start it as user {NOBODY.pw_uid}' in said
 
 
 def test_unknown_user(config):
-    config.write(pool(user="no-such-user"))
+    config.write(pool(user="no-such-user") + USED)
     assert 'pool "app": user "no-such-user"' in complaint("--config", config.path)

@@ -22,6 +22,7 @@
 #include "core/transaction.h"
 #include "event/data-path.h"
 #include "event/loop.h"
+#include "event/thread-pool.h"
 #include "handler/status.h"
 #include "http/request.h"
 
@@ -169,6 +170,8 @@ START_TEST(test_accept)
 
 	begin("/.sweet/status", "127.0.0.1");
 	server.cache = cache;
+	server.thread_pool = thread_pool_open(0, 0);
+	ck_assert_ptr_nonnull(server.thread_pool);
 	server.per_thread[0] = &thread;
 	transaction.head_only = true;
 	thread.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
@@ -188,6 +191,7 @@ START_TEST(test_accept)
 	ck_assert(!strstr(head->str, "Content-Security-Policy") == !accepts[_i].html);
 	g_string_free(head, TRUE);
 	transaction.finish(&transaction);
+	thread_pool_close(server.thread_pool);
 	loop_close(thread.loop);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }

@@ -110,7 +110,7 @@ START_TEST(reads_the_configuration_again)
 
 	ck_assert_int_eq(key_opener_begin(opener), 0);
 	configure("[sweet]\nlisten=127.0.0.1:0,tls\ncertificate=@/other\n"
-		  "[host a]\nclient-ca=@/key\n");
+		  "[host a]\nclient-certificate=optional\nclient-ca=@/key\n");
 	ck_assert_int_eq(key_opener_file(opener, other), -EPERM);
 	ck_assert_int_eq(key_opener_begin(opener), 0);
 	fd = key_opener_file(opener, other);

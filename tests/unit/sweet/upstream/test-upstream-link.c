@@ -231,7 +231,7 @@ static void ask_and_abandon(void *argument)
 {
 	struct client *client = argument;
 
-	request(client);
+	request_fcgi(client);
 	if (!client->error)
 		abandon(client);
 }
