@@ -17,7 +17,7 @@ from visitors import Connection, Cut
 TOKEN = re.compile(rb"t[0-9a-f]{16}")
 ERRORS = (502, 503, 504)  # of the server, for any request
 LEFT_MOST = 200_000  # bytes after which a client leaves
-WEIGHTS = {"plain": 6, "endless": 0.5, "silent": 0.2}
+WEIGHTS = {"plain": 6, "endless": 0.3, "silent": 0.05}
 
 
 def new_token(rng):
@@ -122,10 +122,11 @@ class Asker(Connection):
 
 
 class Clients:
-    """`count` threads that send requests until ended."""
+    """`count` threads that send requests to a server until ended."""
 
-    def __init__(self, port, rng, count):
-        self.port = port
+    def __init__(self, server, rng, count):
+        self.server, self.port = server, server.port
+        self.said = []  # by the server, until something was wrong
         self.figures = collections.Counter()
         self.answers = collections.Counter()  # right ones, by way
         self.wrong = []
@@ -159,6 +160,8 @@ class Clients:
                 with Asker(self.port, rng.random() < 0.05) as asker:
                     self.connected(asker, rng)
         except Exception as error:  # reported by the stage
+            with self.lock:
+                self.said = self.said or self.server.errors.text().splitlines()
             self.wrong.append(f"{type(error).__name__}: {error}")
             self.ending.set()
 

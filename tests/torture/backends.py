@@ -21,9 +21,10 @@ SHARE = 0.2
 ARCHS = ("amped", "sped", "mt")
 SLOT = 20.0  # seconds of a server
 CLIENTS = 12
-TIME_LIMIT = 1  # seconds for an application to respond
+TIME_LIMIT = 4  # seconds for an application to respond, more than a busy machine stops one
 RELOAD = (0.3, 2.0)  # seconds between two
 ADDRESSES = 3  # of a pool
+SAID = 30  # lines of the log up to an error
 TRIES = 8  # of a request; the connections of an application may have late answers
 
 
@@ -96,7 +97,7 @@ class Slot:
                 application.close()
 
     def load(self, server, until):
-        clients = Clients(server.port, self.random, CLIENTS)
+        clients = Clients(server, self.random, CLIENTS)
         reloads = 0
         try:
             while time.monotonic() < until and not clients.ending.wait(
@@ -105,7 +106,7 @@ class Slot:
                 server.send_signal(signal.SIGHUP)
                 reloads += 1
         finally:
-            clients.end(servers.TIMEOUT)
+            clients.end(3 * servers.TIMEOUT)  # three requests may be under way
         self.torture.count("reloads", reloads)
         for name, figure in clients.figures.items():
             self.torture.count(name, figure)
@@ -114,6 +115,9 @@ class Slot:
         faults = [fault for one, application in self.applications
                   for fault in one.faults + application.faults
                   if not isinstance(fault, TimeoutError)]
+        if clients.wrong:
+            said = [line for line in clients.said if ": says: " not in line][-SAID:]
+            self.torture.say("the server's log until then:\n" + "\n".join(said))
         for what in clients.wrong + faults:
             self.wrong(what if isinstance(what, str) else repr(what))
         if clients.answers["plain"] <= clients.figures["plain ones lost"]:
