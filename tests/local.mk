@@ -1219,6 +1219,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_reload_call.py \
 	tests/system/operate/test_service.py \
 	tests/system/operate/test_status.py \
+	tests/system/operate/test_status_listen.py \
 	tests/system/operate/test_status_page.py \
 	tests/system/operate/test_stop.py \
 	tests/system/operate/test_supervisor.py \
@@ -1321,6 +1322,7 @@ EXTRA_DIST += \
 	tests/system/http2/test_h2spec.py tests/system/http2/test_http2.py \
 	tests/system/http2/test_http2_clients.py tests/system/http2/test_http2_floods.py \
 	tests/system/http2/test_http2_hostile.py tests/system/http2/test_http2_resets.py \
+	tests/system/support/spellings.py \
 	tests/system/support/stopped.py \
 	tests/system/support/streams.py \
 	tests/system/tls/test_acme.py \

@@ -106,6 +106,7 @@ static const struct need of_server[] = {
 	{"trace-header", EXPORT, "there is no trace-export", false},
 	{"trace-ca", SECURE_EXPORT, "trace-export has no https URL", false},
 	{"status-allow", STATUS, "status is off", false},
+	{"status-listen", STATUS, "status is off", false},
 	{"max-streams", HTTP2, "http2 is off", false},
 	{"compress-streams", STREAMS, "no path has compress-uncached", false},
 };

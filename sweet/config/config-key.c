@@ -254,6 +254,9 @@ const struct key config_keys[] = {
 	 .help = "Whether there is /.sweet/status", .argument = "SWITCH"},
 	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",
 	 .store = store_addresses, .help = "Clients that may read it", .argument = "CIDR"},
+	{"status-listen", GLOBAL(status_listen), .list = true, .otherwise = "",
+	 .store = store_listen, .help = "Address for these pages alone; then no site has them",
+	 .argument = "ADDRESS:PORT[,tls]"},
 
 	{"protocol", POOL(protocol), .otherwise = "worker", .store = store_word,
 	 .words = pool_protocols},

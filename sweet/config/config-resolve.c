@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -162,6 +163,8 @@ static void find_tls(struct config *config)
 			config->tls = true;
 			config->tls_port = address_port(&address);
 		}
+	for (unsigned i = 0; config->status_listen && config->status_listen[i]; i++)
+		config->tls |= address_parse(config->status_listen[i], &address) && address.tls;
 	if (config->tls_port == HTTPS_PORT)
 		config->tls_port = 0;
 }
@@ -245,6 +248,28 @@ static void check_method(struct config_tree *tree, const struct config *config)
 				     "which copies whatever it sends");
 }
 
+/* The system chooses a port 0, so two of them are different addresses. */
+static void check_status_listen(struct config_tree *tree, const struct config *config)
+{
+	struct listen_address address, site;
+
+	for (unsigned i = 0; config->status_listen && config->status_listen[i]; i++) {
+		bool web = address_parse(config->status_listen[i], &address) &&
+			   address.address.ss_family != AF_UNIX;
+
+		if (web && address_port(&address) == 0)
+			continue;
+		for (unsigned k = 0; config->listen && config->listen[k]; k++)
+			if (address_parse(config->listen[k], &site) &&
+			    address_equal(&address, &site))
+				config_tree_complain(
+					tree, config_place(config, "status-listen"),
+					"status-listen \"%s\": listen has this address, "
+					"too; the status needs one of its own",
+					config->status_listen[i]);
+	}
+}
+
 struct config *config_resolve(struct config_tree *tree)
 {
 	struct config *config = g_new0(struct config, 1);
@@ -260,6 +285,7 @@ struct config *config_resolve(struct config_tree *tree)
 					    g_strdup(chain[0]->given[i].place));
 	chain_resolve(tree, KEY_GLOBAL, chain, config);
 	find_tls(config);
+	check_status_listen(tree, config);
 	config_arch_threads(tree, config);
 	/* An empty list means nobody here. */
 	config->status_access = config->status_allow && config->status_allow[0]

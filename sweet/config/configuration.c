@@ -149,6 +149,7 @@ void config_release(struct config *config)
 	g_free(config->mounts);
 	g_strfreev(config->proxy_protocol);
 	g_strfreev(config->trusted_proxies);
+	g_strfreev(config->status_listen);
 	g_strfreev(config->status_allow);
 	ip_acl_free(config->status_access);
 	ip_acl_free(config->proxy_access);

@@ -292,6 +292,7 @@ struct config {
 	bool status;
 	char **trusted_proxies;	      /* CIDR */
 	unsigned forwarded;	      /* enum forwarded_fields */
+	char **status_listen;	      /* addresses for these pages alone; empty: as the sites */
 	char **status_allow;	      /* CIDR */
 	struct ip_acl *status_access; /* made from it */
 	struct ip_acl *proxy_access;  /* made from proxy_protocol; NULL: nobody */

@@ -125,6 +125,7 @@ struct connection {
 	enum state state;
 	enum connection_state counted; /* state that the thread's counters contain */
 	bool keep_alive;	       /* after the current response */
+	bool status_only;	       /* of a listener for the status alone */
 	bool ended;		       /* the peer has closed its end */
 	bool shutting;		       /* our end will be closed when the socket has room */
 	bool paused;

@@ -195,6 +195,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->server_addr = carrier->addresses.local;
 	transaction->server_port = carrier->addresses.local_port;
 	transaction->connection = connection;
+	transaction->status_only = carrier->status_only;
 	connection_tls_describe(carrier, transaction);
 	transaction->http2 = connection_is_stream(connection);
 	if (transaction->http2)

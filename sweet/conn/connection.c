@@ -412,7 +412,7 @@ void connection_init(struct thread *thread)
 	session_init(thread);
 }
 
-void connection_open(struct thread *thread, int fd, bool tls)
+void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 {
 	struct connection *connection;
 	struct sockaddr_storage remote, local;
@@ -436,6 +436,7 @@ void connection_open(struct thread *thread, int fd, bool tls)
 	connection->carrier = connection;
 	connection->thread = thread;
 	connection->fd = fd;
+	connection->status_only = status_only;
 	if (named)
 		memcpy(&connection->own, &local, sizeof(connection->own));
 	if (!connection_begin(connection, tls)) {

@@ -13,7 +13,7 @@ struct thread;
 void connection_init(struct thread *thread);
 
 /* Takes over a connected socket (non-blocking). tls: the client begins with a handshake. */
-void connection_open(struct thread *thread, int fd, bool tls);
+void connection_open(struct thread *thread, int fd, bool tls, bool status_only);
 
 /* Closes idle connections, and lets the others end after their response. */
 void connection_drain(struct thread *thread);

@@ -86,7 +86,7 @@ static void accepted(struct loop_accept *op, int fd)
 		failed(listener, fd);
 		return;
 	}
-	connection_open(listener->thread, fd, listener->tls);
+	connection_open(listener->thread, fd, listener->tls, listener->status_only);
 	/* The connection may have been refused. */
 	if (op->single && !listener->thread->connections)
 		listener_next(listener);
@@ -111,7 +111,7 @@ static void stopped(struct loop_accept *op)
 	while (!listener->leave_queue && (fd >= 0 || errno == EINTR || errno == ECONNABORTED)) {
 		fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
-			connection_open(listener->thread, fd, listener->tls);
+			connection_open(listener->thread, fd, listener->tls, listener->status_only);
 	}
 	shut(listener);
 	if (listener->retired)
@@ -124,6 +124,7 @@ int listener_start(struct listener *listener, struct thread *thread, int fd, boo
 		.accept = {.accepted = accepted, .stopped = stopped, .single = single},
 		.thread = thread,
 		.tls = listener->tls,
+		.status_only = listener->status_only,
 		.fd = fd,
 		.reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
 	listener_tune(listener);

@@ -23,13 +23,14 @@ struct listener {
 	uint64_t logged_ms; /* when that was last logged */
 	struct timer rest;
 	bool leave_queue;
-	bool tls; /* clients begin with a handshake */
+	bool tls;	  /* clients begin with a handshake */
+	bool status_only; /* the status pages are all that they get */
 	void (*retired)(struct listener *listener);
 };
 
 /*
  * Starts a listener, which takes over the socket. single: it pauses after each connection until
- * listener_next(); its tls must be set.  Returns 0 or -errno.
+ * listener_next(); its tls and status_only must be set.  Returns 0 or -errno.
  */
 int listener_start(struct listener *listener, struct thread *thread, int fd, bool single);
 

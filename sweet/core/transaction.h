@@ -175,6 +175,7 @@ struct transaction {
 	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
+	bool status_only;	      /* of a listener for the status alone */
 	bool secure;		      /* by TLS */
 	bool https;		      /* the client's URL is: by TLS, or as a proxy says */
 	bool http2;		      /* on a stream of HTTP/2 */

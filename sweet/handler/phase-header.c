@@ -41,6 +41,9 @@ enum phase phase_responds_early(struct transaction *transaction, enum respond re
 	if (!transaction->host)
 		transaction->host = config_host(transaction->config_ref->config,
 						transaction->request->host, transaction->local);
+	/* Its listener has nothing of the sites. */
+	if (transaction->status_only)
+		return phase_responds(respond);
 	if (!transaction->scope)
 		transaction->scope = host_scope(transaction->host, "/");
 	(void)expand(transaction);

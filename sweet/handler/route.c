@@ -24,7 +24,7 @@
 enum row {
 	METHOD,	  /* refuses methods that no resource supports */
 	TARGET,	  /* path and host */
-	STATUS,	  /* the status page, which no rule can hide */
+	STATUS,	  /* the status page, which no rule can hide; all that its own listener has */
 	SCOPE,	  /* sets the scope, whose rules follow */
 	HEADER,	  /* header */
 	INTERNAL, /* internal */
@@ -191,6 +191,9 @@ enum respond route(struct transaction *transaction)
 	transaction->internal = transaction->accel;
 	transaction->accel = false;
 	transaction->files = NULL;
+	/* What the memory knows is of the sites. */
+	if (transaction->status_only)
+		transaction->known = NULL;
 	transaction->phases =
 		transaction->known && recall_scope(transaction) ? due(transaction) : ALL;
 	return route_proceed(transaction);

@@ -80,6 +80,9 @@ bool status_answers(const struct transaction *transaction)
 	const struct config *config = transaction->config_ref->config;
 	enum form form = find(transaction->path);
 
+	if (form != FORM_NONE && config->status_listen && config->status_listen[0] &&
+	    !transaction->status_only)
+		return false;
 	return form != FORM_NONE && config->status &&
 	       (form == FORM_READY || ip_acl_allows(config->status_access, transaction->remote));
 }

@@ -20,6 +20,7 @@ struct endpoint {
 	unsigned id;		      /* the owner's */
 	struct listen_address wanted; /* as configured */
 	struct listen_address bound;  /* the same, with the actual port */
+	bool status_only;	      /* for the status pages alone */
 	bool inherited;		      /* the supervisor keeps it and its file */
 	bool has_file;		      /* the server created a Unix socket's file */
 	dev_t device;

@@ -47,21 +47,30 @@ int endpoints_adopt(struct endpoints *endpoints, int fd)
 	return 0;
 }
 
-/* Returns the index of an endpoint for that address that no other line uses, or -1. */
+/*
+ * Returns the index of an endpoint for that address that no other line uses, or -1: one for the same
+ * pages if there are several, as with port 0.
+ */
 static int find(const struct endpoints *endpoints, const bool *kept,
-		const struct listen_address *address)
+		const struct listen_address *address, bool status_only)
 {
+	int other = -1;
+
 	for (unsigned i = 0; i < endpoints->all->len; i++) {
 		const struct endpoint *endpoint = endpoints->all->pdata[i];
 
-		if (!kept[i] && address_equal(&endpoint->wanted, address))
+		if (kept[i] || !address_equal(&endpoint->wanted, address))
+			continue;
+		if (endpoint->status_only == status_only)
 			return (int)i;
+		if (other < 0)
+			other = (int)i;
 	}
-	return -1;
+	return other;
 }
 
 static void plan_one(const struct endpoints *endpoints, bool *kept, const char *text,
-		     struct endpoints_change *change, GPtrArray *errors)
+		     bool status_only, struct endpoints_change *change, GPtrArray *errors)
 {
 	struct listen_address address;
 	struct endpoint *endpoint;
@@ -69,17 +78,19 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 
 	if (!address_parse(text, &address)) {
 		change->in_use = false;
-		g_ptr_array_add(errors, g_strdup_printf("listen \"%s\": must be ADDRESS:PORT, "
+		g_ptr_array_add(errors, g_strdup_printf("%slisten \"%s\": must be ADDRESS:PORT, "
 							":PORT, PORT or unix:PATH",
-							text));
+							status_only ? "status-" : "", text));
 		return;
 	}
-	at = find(endpoints, kept, &address);
+	at = find(endpoints, kept, &address, status_only);
 	if (at >= 0) {
 		endpoint = endpoints->all->pdata[at];
 		kept[at] = true;
 		if (address.tls)
 			g_ptr_array_add(change->tls, endpoint);
+		if (status_only)
+			g_ptr_array_add(change->status_only, endpoint);
 		if (endpoint->has_file && endpoint->wanted.mode != address.mode) {
 			g_ptr_array_add(change->moded, endpoint);
 			g_array_append_val(change->modes, address.mode);
@@ -88,6 +99,7 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 	}
 	endpoint = endpoint_open(&address, endpoints->threads, endpoints->one_queue);
 	if (endpoint) {
+		endpoint->status_only = status_only;
 		g_ptr_array_add(change->fresh, endpoint);
 		return;
 	}
@@ -96,7 +108,7 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 			g_strdup_printf("cannot listen on %s: %s", address.text, strerror(errno)));
 }
 
-bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool given,
+bool endpoints_plan(const struct endpoints *endpoints, const struct endpoints_wanted *wanted,
 		    struct endpoints_change *change, GPtrArray *errors)
 {
 	bool *kept = g_new0(bool, endpoints->all->len + 1), inherited = false, in_use;
@@ -106,12 +118,15 @@ bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool
 					    .gone = g_ptr_array_new(),
 					    .moded = g_ptr_array_new(),
 					    .tls = g_ptr_array_new(),
+					    .status_only = g_ptr_array_new(),
 					    .modes = g_array_new(FALSE, FALSE, sizeof(mode_t)),
 					    .in_use = true};
 	for (unsigned i = 0; i < endpoints->all->len; i++)
 		inherited |= ((struct endpoint *)endpoints->all->pdata[i])->inherited;
-	for (; *listen && (given || !inherited); listen++)
-		plan_one(endpoints, kept, *listen, change, errors);
+	for (char *const *at = wanted->listen; *at && (wanted->given || !inherited); at++)
+		plan_one(endpoints, kept, *at, false, change, errors);
+	for (char *const *at = wanted->status_listen; at && *at; at++)
+		plan_one(endpoints, kept, *at, true, change, errors);
 	for (unsigned i = 0; i < endpoints->all->len; i++) {
 		const struct endpoint *endpoint = endpoints->all->pdata[i];
 
@@ -134,6 +149,7 @@ static void free_lists(struct endpoints_change *change)
 	g_ptr_array_free(change->gone, TRUE);
 	g_ptr_array_free(change->moded, TRUE);
 	g_ptr_array_free(change->tls, TRUE);
+	g_ptr_array_free(change->status_only, TRUE);
 	g_array_free(change->modes, TRUE);
 	*change = (struct endpoints_change){0};
 }
@@ -151,6 +167,7 @@ void endpoints_commit(struct endpoints *endpoints, struct endpoints_change *chan
 		struct endpoint *endpoint = endpoints->all->pdata[i];
 
 		endpoint->wanted.tls = g_ptr_array_find(change->tls, endpoint, NULL);
+		endpoint->status_only = g_ptr_array_find(change->status_only, endpoint, NULL);
 	}
 	for (unsigned i = 0; i < change->gone->len; i++)
 		g_ptr_array_remove(endpoints->all, change->gone->pdata[i]);

@@ -17,6 +17,13 @@ struct endpoints {
 	GPtrArray *all; /* struct endpoint */
 };
 
+/* What a configuration wants: lists of texts, which end with NULL. */
+struct endpoints_wanted {
+	char *const *listen;
+	bool given;		    /* listen is not the default */
+	char *const *status_listen; /* for the status pages alone */
+};
+
 /* The planned change. */
 struct endpoints_change {
 	GPtrArray *fresh; /* opened; not yet in all */
@@ -24,7 +31,9 @@ struct endpoints_change {
 	GPtrArray *moded; /* in all: struct endpoint whose files get a new mode, ... */
 	GArray *modes;	  /* ... a mode_t for each */
 	GPtrArray *tls;	  /* in all: struct endpoint whose clients use TLS, of those that stay */
-	bool in_use;	  /* it failed only because addresses are in use */
+	GPtrArray
+		*status_only; /* in all: struct endpoint for the status alone, of those that stay */
+	bool in_use;	      /* it failed only because addresses are in use */
 };
 
 void endpoints_init(struct endpoints *endpoints, unsigned threads, bool one_queue);
@@ -39,12 +48,11 @@ void endpoints_clear(struct endpoints *endpoints);
 int endpoints_adopt(struct endpoints *endpoints, int fd);
 
 /*
- * Opens the addresses of listen (texts, ends with NULL) that are new.  Inherited
- * endpoints always remain; if there are any, they replace a listen that is not
- * given.  Returns false with a line in errors (g_free) for each mistake; then there
+ * Opens the wanted addresses that are new.  Inherited endpoints always remain; if
+ * there are any, they replace a listen that is not given.  Returns false with a line in errors (g_free) for each mistake; then there
  * is nothing to commit, and only change->in_use is valid.
  */
-bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool given,
+bool endpoints_plan(const struct endpoints *endpoints, const struct endpoints_wanted *wanted,
 		    struct endpoints_change *change, GPtrArray *errors);
 
 /*

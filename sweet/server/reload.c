@@ -58,6 +58,13 @@ char *reload_lines(GPtrArray *errors)
 	return g_string_free(lines, FALSE);
 }
 
+struct endpoints_wanted reload_endpoints(const struct config *config)
+{
+	return (struct endpoints_wanted){.listen = config->listen,
+					 .given = config->listen_given,
+					 .status_listen = config->status_listen};
+}
+
 static void drop_next(struct reload *reload)
 {
 	config_release(reload->next);
@@ -92,6 +99,7 @@ static void free_change(struct thread_change *change)
 	}
 	g_free(change->gone);
 	g_free(change->tls);
+	g_free(change->status_only);
 	g_free(change->fresh);
 	g_free(change);
 }
@@ -127,15 +135,18 @@ static struct thread_change *part_of(struct reload *reload, struct server_thread
 	return change;
 }
 
-/* Lists the addresses with TLS, of all that the server listens on now. */
-static void list_tls(const struct endpoints *endpoints, struct thread_change *change)
+/* Lists the addresses with TLS and those for the status, of all that the server listens on now. */
+static void list_kinds(const struct endpoints *endpoints, struct thread_change *change)
 {
 	change->tls = g_new(unsigned, endpoints->all->len);
+	change->status_only = g_new(unsigned, endpoints->all->len);
 	for (unsigned i = 0; i < endpoints->all->len; i++) {
 		const struct endpoint *endpoint = endpoints->all->pdata[i];
 
 		if (endpoint->wanted.tls)
 			change->tls[change->tls_count++] = endpoint->id;
+		if (endpoint->status_only)
+			change->status_only[change->status_only_count++] = endpoint->id;
 	}
 }
 
@@ -160,7 +171,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	for (unsigned i = 0; i < count; i++) {
 		struct thread_change *change = reload->under_way->pdata[i];
 
-		list_tls(reload->endpoints, change);
+		list_kinds(reload->endpoints, change);
 		/* New endpoints are at the end of the list. */
 		change->fresh = g_new(struct seat *, reload->endpoints->all->len - first);
 		for (unsigned k = first; k < reload->endpoints->all->len; k++)
@@ -177,6 +188,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 static void was_read(struct job *job)
 {
 	struct reload *reload = (struct reload *)((char *)job - offsetof(struct reload, job));
+	struct endpoints_wanted wanted;
 	struct endpoints_change endpoints;
 	char *why = NULL;
 
@@ -184,9 +196,10 @@ static void was_read(struct job *job)
 		finish(reload, false);
 		return;
 	}
+	if (reload->next)
+		wanted = reload_endpoints(reload->next);
 	if (reload->errors->len == 0 &&
-	    endpoints_plan(reload->endpoints, reload->next->listen, reload->next->listen_given,
-			   &endpoints, reload->errors)) {
+	    endpoints_plan(reload->endpoints, &wanted, &endpoints, reload->errors)) {
 		bool method =
 			send_method_use(reload->server->cache, reload->config, reload->next, &why);
 

@@ -15,6 +15,9 @@
 #include "event/thread-pool.h"
 #include "process/reload-call.h"
 
+struct config;
+struct endpoints_wanted;
+
 struct reload {
 	/* Given at the start, changed by a reload: */
 	int argc;
@@ -42,6 +45,9 @@ struct reload {
 
 /* Returns what the caller of a refused reload is told; free it with g_free(). */
 char *reload_lines(GPtrArray *errors);
+
+/* Returns the addresses that the configuration wants, valid as long as it is. */
+struct endpoints_wanted reload_endpoints(const struct config *config);
 
 /* Main thread.  Requests during a reload cause one more reload. */
 void reload_begin(struct reload *reload);

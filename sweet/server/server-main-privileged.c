@@ -53,11 +53,11 @@
 static bool plan_sockets(const struct config *config, struct endpoints_change *change,
 			 GPtrArray *errors)
 {
+	struct endpoints_wanted wanted = reload_endpoints(config);
 	uint64_t until = clock_monotonic_ns() + ADDRESSES_NS;
 	unsigned before = errors->len;
 
-	while (!endpoints_plan(&program.endpoints, config->listen, config->listen_given, change,
-			       errors)) {
+	while (!endpoints_plan(&program.endpoints, &wanted, change, errors)) {
 		if (!change->in_use || clock_monotonic_ns() >= until)
 			return false;
 		g_ptr_array_set_size(errors, (int)before);
@@ -180,6 +180,7 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 
 bool server_main_renew(struct config *next, GPtrArray *errors)
 {
+	struct endpoints_wanted wanted = reload_endpoints(next);
 	struct endpoints_change change;
 	char *why;
 
@@ -188,7 +189,7 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 						 "use another"));
 		return false;
 	}
-	if (!endpoints_plan(&program.endpoints, next->listen, next->listen_given, &change, errors))
+	if (!endpoints_plan(&program.endpoints, &wanted, &change, errors))
 		return false;
 	if (!logs_apply(&program.server, next, &why)) {
 		endpoints_abandon(&change);

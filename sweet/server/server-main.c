@@ -81,13 +81,20 @@ void server_main_announce(void)
 		const struct endpoint *endpoint = program.endpoints.all->pdata[i];
 		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
+		if (endpoint->status_only) {
+			log_notice("listening on %s%s%s (status pages only)",
+				   !web			  ? ""
+				   : endpoint->wanted.tls ? "https://"
+							  : "http://",
+				   endpoint->bound.text, web ? "/" : "");
+			continue;
+		}
 		log_notice("listening on %s%s%s (root %s, %s%s%u %s%s%s%s%s%s%s%s%s)",
 			   !web			  ? ""
 			   : endpoint->wanted.tls ? "https://"
 						  : "http://",
-			   endpoint->bound.text, web ? "/" : "",
-			   host_scope(host, "")->root, usual ? "" : arch->name,
-			   usual ? "" : ", ", config->threads,
+			   endpoint->bound.text, web ? "/" : "", host_scope(host, "")->root,
+			   usual ? "" : arch->name, usual ? "" : ", ", config->threads,
 			   arch->processes ? "process" : "thread",
 			   config->threads == 1 ? ""
 			   : arch->processes	? "es"

@@ -52,6 +52,7 @@ struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *e
 	seat->id = endpoint->id;
 	seat->inherited = endpoint->inherited;
 	seat->listener.tls = endpoint->wanted.tls;
+	seat->listener.status_only = endpoint->status_only;
 	seat->listener.fd = endpoint_take(endpoint, runner->thread.number);
 	return seat;
 }
@@ -197,10 +198,13 @@ static void apply(struct loop_task *task)
 	for (struct seat *seat = runner->seats; seat; seat = next) {
 		next = seat->next;
 		listener_tune(&seat->listener);
-		if (lists(change->gone, change->gone_count, seat->id))
+		if (lists(change->gone, change->gone_count, seat->id)) {
 			retire(seat, false);
-		else
-			seat->listener.tls = lists(change->tls, change->tls_count, seat->id);
+			continue;
+		}
+		seat->listener.tls = lists(change->tls, change->tls_count, seat->id);
+		seat->listener.status_only =
+			lists(change->status_only, change->status_only_count, seat->id);
 	}
 	change->over.run = changed;
 	loop_post(runner->siblings->all[0].thread.loop, &change->over);

@@ -62,6 +62,8 @@ struct thread_change {
 	unsigned fresh_count;
 	unsigned *tls; /* ids of endpoints whose clients use TLS */
 	unsigned tls_count;
+	unsigned *status_only; /* ids of endpoints for the status alone */
+	unsigned status_only_count;
 	/* Called on the main thread when the thread has taken the change over; frees it. */
 	void (*done)(struct thread_change *change);
 	void *owner;

@@ -448,7 +448,7 @@ static void connect_client(void)
 	if (client.options & FULL)
 		MUST(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
 	client.fd = pair[0];
-	connection_open(&thread, pair[1], false);
+	connection_open(&thread, pair[1], false, false);
 }
 
 /* Everything was released. */

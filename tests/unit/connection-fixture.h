@@ -140,7 +140,7 @@ static void be_done(void *argument)
 
 static void take_over(void *argument)
 {
-	connection_open(&thread, *(int *)argument, false);
+	connection_open(&thread, *(int *)argument, false, false);
 }
 
 static void connect_client(void)

@@ -119,6 +119,7 @@ ELSEWHERE = {
         static/test_escapes.py raw-utf8
         upstream-http/test_compress_uncached.py compress-streams
         security/test_rules.py connections-per-client status status-allow
+        operate/test_status_listen.py status-listen
         protocol/test_proxy_protocol.py proxy-protocol
         security/test_forwarded.py trusted-proxies forwarded
         config/test_effects.py mime-types""",
@@ -389,6 +390,8 @@ VOID = {
     "trace-header": ("[sweet]\ntrace-header=A: b\n", 2, WARNING, "there is no trace-export"),
     "trace-ca": ("[sweet]\ntrace-ca=/dev/null\n", 2, WARNING, "trace-export has no https URL"),
     "status-allow": ("[sweet]\nstatus=off\nstatus-allow=all\n", 3, WARNING, "status is off"),
+    "status-listen": ("[sweet]\nstatus=off\nstatus-listen=127.0.0.1:0\n", 3, WARNING,
+                      "status is off"),
     "max-streams": ("[sweet]\nhttp2=off\nmax-streams=9\n", 3, WARNING, "http2 is off"),
     "compress-streams": ("[sweet]\ncompress-streams=9\n", 2, WARNING,
                          "no path has compress-uncached"),

@@ -20,10 +20,12 @@ import time
 import pytest
 
 import website
-from client import http_connection
+from client import Client, fetch, http_connection
 from files import write
+from ports import free_port
 from programs import Daemon, not_under_valgrind
-from server import TIMEOUT, Server
+from server import TIMEOUT, Server, running
+from spellings import STATUS
 from tools import find
 
 pytestmark = [not_under_valgrind, pytest.mark.needs("haproxy")]
@@ -31,6 +33,7 @@ CONFIGURATION = os.path.join(os.environ["srcdir"], "doc", "haproxy.cfg")
 # Addresses of their own: nobody's connection takes a port away meanwhile.
 HOSTS = ["127.66.0.1", "127.66.0.2", "127.66.0.3"]
 CLIENTS = ["127.77.0.1", "127.77.0.2", "127.77.0.3", "127.77.0.4"]
+STATUS_PORT = free_port()
 LINE = re.compile(r'^(\S+) \[[^]]*\] "GET (\S+) HTTP/1\.1" (\d+) ')
 
 
@@ -40,6 +43,11 @@ def until(good):
     while not good():
         assert time.monotonic() < deadline, good
         time.sleep(0.02)
+
+
+def read_configuration():
+    with open(CONFIGURATION) as file:
+        return file.read()
 
 
 class Instance:
@@ -56,7 +64,7 @@ class Instance:
         delay = "1200ms" if self.number == 0 else "0"
         self.server = Server("epoll", self.root, "--access-log", self.log, "--threads", 1,
                              "--proxy-protocol", "127.0.0.1/32", "--drain-delay", delay,
-                             listen=self.address)
+                             "--status-listen", f"{HOSTS[self.number]}:{STATUS_PORT}", listen=self.address)
         self.address = f"{HOSTS[self.number]}:{self.server.port}"
 
     def lines(self):
@@ -87,9 +95,8 @@ class Cluster:
             self.wait_for(instance, "UP")
 
     def command(self, port, folder):
-        with open(CONFIGURATION) as file:
-            text = file.read()
-        changes = [("bind :80\n", f"bind 127.0.0.1:{port}\n"),
+        text = read_configuration()
+        changes = [("check port 8081 ", f"check port {STATUS_PORT} "), ("bind :80\n", f"bind 127.0.0.1:{port}\n"),
                    ("maxconn 20000\n", f"maxconn 1000\n    stats socket {folder}/admin\n")]
         changes += [(f"10.0.0.1{instance.number + 1}:8080\n", instance.address + "\n")
                     for instance in self.instances]
@@ -190,6 +197,35 @@ def test_one_that_is_away_takes_its_share_along(cluster, files):
     cluster.wait_for(away, "UP")
     cluster.fetch_all(files)
     assert cluster.shares(files) == before
+
+
+def test_no_spelling_shows_the_status(cluster, tmp_path):
+    """By the rule of the file, also where a server has no status-listen and no PROXY protocol, so that
+    all clients are HAProxy, whose address the server trusts."""
+    for target in STATUS:
+        assert fetch(cluster.port, target).status == 403, target
+    for instance in cluster.instances:
+        with Client(STATUS_PORT, address=HOSTS[instance.number], source="127.77.0.1") as client:
+            assert client.get("/.sweet/status").status == 200
+    (tmp_path / "root").mkdir()
+    with running("epoll", tmp_path / "root") as plain:
+        text = read_configuration().replace("send-proxy-v2 check-send-proxy", "")
+        text = re.sub(r"    server sweet[23] .*\n", "", text)
+        text = text.replace("maxconn 20000", "maxconn 1000")
+        text = text.replace("10.0.0.11:8080", f"127.0.0.1:{plain.port}")
+        text = text.replace("check port 8081", f"check port {plain.port}")
+        shown = [target for target in STATUS if fetch(plain.port, target).status == 200]
+        assert shown == STATUS
+
+        def command(port):
+            bound = text.replace("bind :80\n", f"bind 127.0.0.1:{port}\n")
+            return [find("haproxy"), "-db", "-f", write(tmp_path / "plain.cfg", bound.encode())]
+
+        with Daemon(command, tmp_path) as daemon:
+            # Without a server HAProxy answers 503.
+            until(lambda: fetch(daemon.port, "/other").status == 404)
+            for target in STATUS:
+                assert fetch(daemon.port, target).status == 403, target
 
 
 class Checking:

@@ -208,7 +208,7 @@ static inline void start(void *argument)
 
 static inline void take_over(void *argument)
 {
-	connection_open(&thread, *(int *)argument, false);
+	connection_open(&thread, *(int *)argument, false, false);
 }
 
 static inline void connect_client(void)

@@ -105,6 +105,15 @@ START_TEST(test_who)
 	config.status = false;
 	ck_assert(!answers("/.sweet/ready", "127.0.0.1"));
 	config.status = true;
+	/* With addresses of its own, only there. */
+	allow(all, NULL);
+	config.status_listen = all;
+	ck_assert(!answers("/.sweet/ready", "127.0.0.1"));
+	ck_assert(!answers("/.sweet/status", "127.0.0.1"));
+	transaction.status_only = true;
+	ck_assert(status_answers(&transaction));
+	transaction.status_only = false;
+	config.status_listen = NULL;
 }
 END_TEST
 
@@ -170,9 +179,9 @@ START_TEST(test_accept)
 
 	begin("/.sweet/status", "127.0.0.1");
 	server.cache = cache;
-	server.thread_pool = thread_pool_open(0, 0);
-	ck_assert_ptr_nonnull(server.thread_pool);
 	server.per_thread[0] = &thread;
+	server.thread_pool = thread_pool_open(1, 1);
+	ck_assert_ptr_nonnull(server.thread_pool);
 	transaction.head_only = true;
 	thread.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
 	if (accepts[_i].accept) {
@@ -192,6 +201,7 @@ START_TEST(test_accept)
 	g_string_free(head, TRUE);
 	transaction.finish(&transaction);
 	thread_pool_close(server.thread_pool);
+	server.thread_pool = NULL;
 	loop_close(thread.loop);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }

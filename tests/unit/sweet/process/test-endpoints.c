@@ -32,7 +32,8 @@ static struct endpoint *at(unsigned i)
 static bool plan(struct endpoints_change *change, const char *text)
 {
 	char **listen = g_strsplit(text, ";", 0);
-	bool good = endpoints_plan(&endpoints, listen, true, change, errors);
+	struct endpoints_wanted wanted = {.listen = listen, .given = true};
+	bool good = endpoints_plan(&endpoints, &wanted, change, errors);
 
 	g_strfreev(listen);
 	return good;
@@ -146,7 +147,8 @@ START_TEST(test_inherited)
 	fd = endpoint_bind(&address, false);
 	ck_assert_int_eq(endpoints_adopt(&endpoints, fd), 0);
 	/* Inherited sockets replace a default, which is not opened. */
-	ck_assert(endpoints_plan(&endpoints, listen, false, &step, errors));
+	ck_assert(endpoints_plan(&endpoints, &(struct endpoints_wanted){.listen = listen}, &step,
+				 errors));
 	ck_assert_uint_eq(step.fresh->len, 0);
 	endpoints_commit(&endpoints, &step);
 	/* A configured one is not opened again, and one that is not configured stays. */
