@@ -91,7 +91,7 @@ def test_children_end_with_it(config, run, by, how):
     if how == "exits":
         fetch(server.port, "/a/exit")
     elif how == "crashes":
-        os.kill(pid, signal.SIGSEGV)
+        os.kill(pid, signal.SIGABRT)
     elif how == "reload":
         config.reload(server)
     else:
