@@ -58,6 +58,7 @@ struct gateway_pool {
 	struct pool_process_turn turn;
 	bool ending;		     /* no more processes are started */
 	_Atomic unsigned failing;    /* processes that ended soon after their start */
+	bool none_left;		     /* all failed, which the log says once until one lives */
 	_Atomic uint64_t retired_ms; /* when the server last asked one to end; 0: never */
 };
 

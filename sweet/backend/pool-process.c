@@ -130,11 +130,22 @@ static void unwatch(struct pool_process *process)
 /* Sets whether calls need not wait for this place; the pool counts such places. */
 static void set_failing(struct pool_process *process, bool failing)
 {
+	struct gateway_pool *pool = process->pool;
+	unsigned before;
+
 	if (process->failing == failing)
 		return;
 	process->failing = failing;
-	atomic_fetch_add_explicit(&process->pool->failing, failing ? 1u : -1u,
-				  memory_order_relaxed);
+	before =
+		atomic_fetch_add_explicit(&pool->failing, failing ? 1u : -1u, memory_order_relaxed);
+	/* Each new start counts as good for a moment. */
+	if (!failing || before + 1 < pool->count || pool->none_left)
+		return;
+	pool->none_left = true;
+	log_warning("pool %s: no worker left: its requests get status 503; all of its processes "
+		    "end soon "
+		    "after their start, or cannot be started",
+		    pool->settings->name);
 }
 
 /* The process runs: all threads may use it. */
@@ -286,6 +297,7 @@ static void gone(struct loop_task *task)
 	}
 	if (process->planned || lived >= LIVED_MS) {
 		process->backoff = BACKOFF_FIRST;
+		process->pool->none_left = false;
 	} else {
 		process->backoff = process->backoff ? process->backoff * 2 : BACKOFF_STEP;
 		if (process->backoff > BACKOFF_MAX)
@@ -334,6 +346,18 @@ static int status_of(int pidfd)
 	return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
 }
 
+/*
+ * The first end of a place that nobody wanted: of a row, the others add nothing.  A process that has
+ * lived may end by itself with status 0, as PHP does after so many requests.
+ */
+static bool is_alarming(const struct pool_process *process, int status)
+{
+	uint64_t lived = loop_now_ms(loop_of(process)) - process->started_ms;
+
+	return !process->planned && !process->doomed && process->backoff == BACKOFF_FIRST &&
+	       (status > 0 || lived < LIVED_MS);
+}
+
 static void ended(struct pool_process *process, int status)
 {
 	char how[160];
@@ -343,8 +367,9 @@ static void ended(struct pool_process *process, int status)
 	process->state = POOL_PROCESS_LEAVING;
 	describe(process, status, how, sizeof(how));
 	if (!is_closing(process))
-		log_notice("worker %s[%u] (pid %d) has ended%s", name_of(process), process->number,
-			   atomic_load_explicit(&process->pid, memory_order_relaxed), how);
+		log_at(is_alarming(process, status) ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE,
+		       "worker %s[%u] (pid %d) has ended%s", name_of(process), process->number,
+		       atomic_load_explicit(&process->pid, memory_order_relaxed), how);
 	atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
 	unwatch(process);
 	if (atomic_fetch_add_explicit(&process->leaving, process->parts, memory_order_acq_rel) ||

@@ -287,6 +287,39 @@ def test_program_that_is_no_worker(run):
     assert server.errors.wait(r"worker app\[0\]: starting again after a pause")
 
 
+@pytest.mark.parametrize("kind", ["epoll"], indirect=True)
+def test_what_log_level_warning_says(run, config):
+    """The first end of each place that nobody wanted, and that no worker is left; of the rest of a
+    row, and of ends that the server asked for, nothing."""
+    script = write(config.folder / "worker.sh", f"#!/bin/sh\nexec {OBEY}\n".encode())
+    script.chmod(0o755)
+    server = run(pool(command=str(script), processes=2))
+    assert fetch(server.port, "/a/who").status == 200
+    config.write(pool(command=str(script), processes=2) + "[path /a]\npool=app\n",
+                 "log-level=warning")
+    before = set(server.workers())
+    server.send_signal(signal.SIGHUP)
+    server.wait_status(lambda status: status["config"]["generation"] == 2
+                       and len(set(server.workers()) - before) == 2
+                       and not before & set(server.workers()))
+    assert fetch(server.port, "/a/who").status == 200
+    said = len(server.errors.lines)
+    fresh = write(config.folder / "fresh.sh", b"#!/bin/sh\nexit 1\n")
+    fresh.chmod(0o755)
+    fresh.replace(script)
+    for process in server.workers().values():
+        process.kill()
+    assert server.errors.wait("pool app: no worker left: its requests get status 503")
+    assert fetch(server.port, "/a").status == 503
+    lines = [line for line in server.errors.lines[said:] if "no worker left" not in line]
+    for number in range(2):
+        ends = [line for line in lines if f"worker app[{number}] " in line]
+        # Its killed process, and the first in a row that has status 1.
+        assert 1 <= len(ends) <= 2 and "by signal 9" in ends[0], lines
+    assert not any("starting again" in line for line in lines)
+    assert server.errors.count("no worker left") == 1
+
+
 @pytest.mark.skipif(VALGRIND, reason="what Valgrind cannot execute ends there, and has begun")
 def test_program_that_cannot_be_run(config):
     script = write(config.folder / "script", b"#!/no/such/interpreter\n")
