@@ -32,6 +32,7 @@
 #include "event/loop.h"
 #include "http/accept.h"
 #include "http/conditional.h"
+#include "http/header-lines.h"
 #include "http/multipart.h"
 #include "http/range.h"
 #include "http/request.h"
@@ -138,14 +139,32 @@ static void give_unchanged(struct transaction *transaction, const struct respcac
 	write_head(transaction, view->lean, (struct slice){line, (size_t)(end - line)});
 }
 
-/* Responds with 416: the requested range does not exist. */
-static void refuse_part(struct transaction *transaction, uint64_t size)
+/* An error about the response that was selected: a cache must know by which fields. */
+static void refuse(struct transaction *transaction, const struct respcache_view *view, int status,
+		   struct slice more)
 {
-	(void)transaction_fail(transaction, 416, NULL);
-	transaction->head_length =
-		(size_t)snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
-				 "Content-Range: bytes */%" PRIu64 "\r\n", size);
+	const struct slice kept[] = {SLICE("Vary")};
+	char *at = transaction->head_buffer;
+
+	(void)transaction_fail(transaction, status, NULL);
+	at += header_filter(view->head, kept, G_N_ELEMENTS(kept), true, at);
+	if (look_of(transaction)->varies) {
+		memcpy(at, VARY, sizeof(VARY) - 1);
+		at += sizeof(VARY) - 1;
+	}
+	memcpy(at, more.at, more.length);
 	transaction->head = transaction->head_buffer;
+	transaction->head_length = (size_t)(at - transaction->head_buffer) + more.length;
+}
+
+/* Responds with 416: the requested range does not exist. */
+static void refuse_part(struct transaction *transaction, const struct respcache_view *view)
+{
+	char line[LINES_MAX];
+	int length = snprintf(line, sizeof(line), "Content-Range: bytes */%" PRIu64 "\r\n",
+			      view->length);
+
+	refuse(transaction, view, 416, (struct slice){line, (size_t)length});
 }
 
 /* Returns false if the whole response is to be sent. */
@@ -162,7 +181,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 		verdict = range_parse(conditions_value(conditions, CONDITION_RANGE), view->length,
 				      set);
 	if (verdict == RANGE_UNSATISFIABLE) {
-		refuse_part(transaction, view->length);
+		refuse_part(transaction, view);
 		return true;
 	}
 	/* Several ranges, of the stored body or of the request, are not combined here. */
@@ -283,7 +302,8 @@ static enum respond give(struct transaction *transaction, const struct request *
 		give_unchanged(transaction, view, age);
 		return RESPOND_NOW;
 	case CONDITION_FAILED:
-		return transaction_fail(transaction, 412, NULL);
+		refuse(transaction, view, 412, SLICE(""));
+		return RESPOND_NOW;
 	case CONDITION_PROCEED:
 		if (give_part(transaction, view, age))
 			return RESPOND_NOW;

@@ -348,7 +348,7 @@ static int status_of(int pidfd)
 
 /*
  * The first end of a place that nobody wanted: of a row, the others add nothing.  A process that has
- * lived may end by itself with status 0, as PHP does after so many requests.
+ * lived may end by itself with status 0, as PHP does after a number of requests.
  */
 static bool is_alarming(const struct pool_process *process, int status)
 {

@@ -24,6 +24,7 @@
 #include "handler/filestream.h"
 #include "handler/file-response.h"
 #include "http/conditional.h"
+#include "http/header-lines.h"
 #include "http/multipart.h"
 #include "http/range.h"
 
@@ -57,6 +58,25 @@ static enum respond fail(struct transaction *transaction, int status, const char
 	transaction->head_length = 0;
 	transaction->length = 0;
 	return transaction_fail(transaction, status, detail);
+}
+
+/*
+ * The same for an error about the variant that was selected, with the Vary of the caller's lines: a
+ * cache must know that other requests get another.
+ */
+static enum respond fail_selected(struct transaction *transaction, int status)
+{
+	const struct slice kept[] = {SLICE("Vary")};
+	struct slice own = {transaction->head_buffer, transaction->file_response.own_lines};
+	size_t length = 0;
+
+	if (own.length)
+		length = header_filter(own, kept, G_N_ELEMENTS(kept), true,
+				       transaction->head_buffer);
+	(void)fail(transaction, status, NULL);
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = length;
+	return RESPOND_NOW;
 }
 
 static enum respond no_room(struct transaction *transaction)
@@ -121,12 +141,12 @@ static enum respond not_modified(struct transaction *transaction, const struct f
 
 static enum respond unsatisfiable(struct transaction *transaction, uint64_t size)
 {
-	(void)fail(transaction, 416, NULL);
-	transaction->head_length =
-		(size_t)snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
-				 "Content-Range: bytes */%llu\r\n", (unsigned long long)size);
-	transaction->head = transaction->head_buffer;
-	return RESPOND_NOW;
+	char line[MULTIPART_RANGE_MAX + sizeof("Content-Range: \r\n")];
+	int length = snprintf(line, sizeof(line), "Content-Range: bytes */%llu\r\n",
+			      (unsigned long long)size);
+
+	(void)fail_selected(transaction, 416);
+	return add_lines(transaction, line, (size_t)length) ? RESPOND_NOW : no_room(transaction);
 }
 
 /* Describes one range: its position is in the head. */
@@ -191,7 +211,7 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 	verdict = conditions_evaluate(&response->conditions, transaction->head_only, &file,
 				      time(NULL));
 	if (verdict == CONDITION_FAILED)
-		return fail(transaction, 412, NULL);
+		return fail_selected(transaction, 412);
 	if (verdict == CONDITION_NOT_MODIFIED)
 		return not_modified(transaction, head);
 	if (verdict == CONDITION_PROCEED)

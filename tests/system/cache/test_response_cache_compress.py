@@ -168,6 +168,17 @@ def test_not_cached(site):
     assert site.server.status()["compress"]["made"] == 0
 
 
+def test_errors_about_a_variant_vary(site):
+    for own, vary in [("", "Accept-Encoding"),
+                      ("&Vary:Accept-Language,+Accept-Encoding", "Accept-Language, Accept-Encoding")]:
+        target = f"/w/a?{PAGE}&X-Number:{len(own)}{own}"
+        assert fetch(site.port, target).status == 200
+        for fields, status in [('If-Match: "other"\r\n', 412), ("Range: bytes=9999999-\r\n", 416)]:
+            got = fetch(site.port, target, fields=fields)
+            assert (got.status, got["Vary"]) == (status, vary), fields
+            assert ("Content-Range" in got) == (status == 416) and "X-Number" not in got
+
+
 def test_own_vary(site):
     """A program's Vary is not repeated; its other fields select as before."""
     target = f"/w/a?{PAGE}&Vary:Accept-Language,+Accept-Encoding"

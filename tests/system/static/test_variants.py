@@ -79,6 +79,19 @@ def test_variants_have_their_own_versions(server):
         assert got.status == 304 and got["Vary"] == "Accept-Encoding"
 
 
+def test_errors_about_a_variant_vary(server):
+    """As the variant would: a cache between must not answer others with them."""
+    for coding in ("identity", "br", "gzip"):
+        accept = f"Accept-Encoding: {coding}\r\n"
+        for fields, status in [('If-Match: "other"\r\n', 412), ("Range: bytes=9999999-\r\n", 416),
+                               ("If-Unmodified-Since: Sat, 01 Jan 2000 00:00:00 GMT\r\n", 412)]:
+            got = fetch(server.port, "/all.css", fields=accept + fields)
+            assert (got.status, got["Vary"]) == (status, "Accept-Encoding"), fields
+            assert "Content-Encoding" not in got and "ETag" not in got
+            assert ("Content-Range" in got) == (status == 416)
+            assert "Vary" not in fetch(server.port, "/none.txt", fields=accept + fields)
+
+
 def test_only_some(server):
     got = ask(server, "/gz.js", "br, zstd, gzip;q=0.1")
     assert gzip.decompress(got.body) == PLAIN and got["Content-Encoding"] == "gzip"
