@@ -1208,6 +1208,7 @@ EXTRA_DIST += \
 	tests/system/library/test_nabcctl_units.py \
 	tests/system/operate/test_log.py \
 	tests/system/operate/test_log_files.py \
+	tests/system/operate/test_log_paths.py \
 	tests/system/operate/test_log_templates.py \
 	tests/system/operate/test_log_unread.py \
 	tests/system/operate/test_request_id.py \

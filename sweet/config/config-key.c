@@ -58,6 +58,8 @@ static const char *const symlinks_words[] = {[SYMLINKS_INSIDE] = "inside",
 					     [SYMLINKS_OWNER] = "owner",
 					     [SYMLINKS_DENY] = "deny",
 					     NULL};
+static const char *const access_log_words[] = {
+	[ACCESS_LOG_AUTO] = "auto", [ACCESS_LOG_ON] = "on", [ACCESS_LOG_OFF] = "off", NULL};
 static const char *const etag_words[] = {[ETAG_FILE] = "file", [ETAG_TIME] = "time", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
@@ -333,6 +335,9 @@ const struct key config_keys[] = {
 	 .words = slash_words, .help = "%2F in paths: refuse, decode or keep", .argument = "WHAT"},
 	{"access-log", SITE(access_log), .otherwise = "off", .store = store_text, .least = 1,
 	 .help = "File, - for standard output, or off", .argument = "FILE"},
+	/* By path: whether the log has its requests, not which log. */
+	{"access-log", SCOPE(access_log), .otherwise = "auto", .store = store_word,
+	 .words = access_log_words},
 	{"log-format", SITE(log_format), .otherwise = "short", .store = store_log_format,
 	 .words = log_variables, .help = "short, common, combined, json, or template:TEXT",
 	 .argument = "FORMAT"},

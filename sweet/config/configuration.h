@@ -75,6 +75,9 @@ struct map_table {
 	bool used; /* a value names it */
 };
 
+/* In the order of the values of "access-log" of a path: auto is on, but off for the status pages. */
+enum access_log_use { ACCESS_LOG_AUTO, ACCESS_LOG_ON, ACCESS_LOG_OFF };
+
 /* All settings of a path, including inherited ones. */
 struct scope {
 	char *prefix; /* "/images"; "" for the whole host */
@@ -116,9 +119,10 @@ struct scope {
 	bool hidden;		      /* serve names that begin with a dot */
 	bool webdav;		      /* clients may write */
 	bool internal;		      /* only the server itself leads requests here */
-	char *accel_pool;   /* a folder whose files the pool of that name may send; else NULL */
-	unsigned slow_ms;   /* longer requests are in the slow log; 0: none */
-	bool server_timing; /* send Server-Timing */
+	char *accel_pool;    /* a folder whose files the pool of that name may send; else NULL */
+	unsigned access_log; /* enum access_log_use */
+	unsigned slow_ms;    /* longer requests are in the slow log; 0: none */
+	bool server_timing;  /* send Server-Timing */
 	struct compress_rule compress;
 	struct cache_rule *cache_rules;
 	unsigned cache_rule_count;

@@ -196,10 +196,12 @@ void output_log(struct output *output)
 	add_details(output, &line);
 	line.fields = logged_fields(output, logs->set->config, places);
 	line.field_count = logs->set->config->log_field_count;
-	thread_logs_put(
-		&thread->logs,
-		log_set_number(logs->set, transaction->config_ref->config, transaction->host),
-		&line);
+	if (!transaction->unlogged &&
+	    !(transaction->scope && transaction->scope->access_log == ACCESS_LOG_OFF))
+		thread_logs_put(&thread->logs,
+				log_set_number(logs->set, transaction->config_ref->config,
+					       transaction->host),
+				&line);
 	if (is_slow(transaction, logs->set->config, &times))
 		thread_logs_put(&thread->logs, logs->set->config->slow_number, &line);
 }

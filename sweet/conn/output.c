@@ -84,6 +84,7 @@ struct output *output_open(struct thread *thread)
 	transaction->calls = NULL;
 	transaction->tls = NULL;
 	transaction->scope = NULL;
+	transaction->unlogged = false;
 	transaction->request = NULL;
 	transaction->known = NULL;
 	transaction->head_only = false;

@@ -176,6 +176,7 @@ struct transaction {
 	uint16_t server_port;
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
 	bool status_only;	      /* of a listener for the status alone */
+	bool unlogged;		      /* a status page, which the access log does not have */
 	bool secure;		      /* by TLS */
 	bool https;		      /* the client's URL is: by TLS, or as a proxy says */
 	bool http2;		      /* on a stream of HTTP/2 */

@@ -23,10 +23,14 @@ static enum phase refuse(struct transaction *transaction)
 
 enum phase phase_status(struct transaction *transaction)
 {
+	const struct scope *scope;
+
 	if (!request_is_reading(transaction->request) || !status_answers(transaction))
 		return transaction->status_only ? refuse(transaction) : PHASE_NEXT;
+	scope = host_scope(transaction->host, transaction->path);
+	transaction->unlogged = scope->access_log != ACCESS_LOG_ON;
 	/* Its errors use the error pages of the scope; its own listener has nothing of the sites. */
 	if (!transaction->status_only)
-		transaction->scope = host_scope(transaction->host, transaction->path);
+		transaction->scope = scope;
 	return phase_responds_early(transaction, status_respond(transaction));
 }

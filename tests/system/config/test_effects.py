@@ -153,6 +153,7 @@ ELSEWHERE = {
         operate/test_log_templates.py log-format""",
     "SCOPE": """
         operate/test_timing.py slow-time
+        operate/test_log_paths.py access-log
         protocol/test_rate.py rate""",
 }
 
