@@ -11,7 +11,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 
-#define LOOPS_MAX 64
+#define LOOPS_MAX 64 /* ARCH_THREADS_RANGE says so */
 
 /* Threads and processes are as many as the paper took. */
 const struct arch archs[ARCHS] = {
@@ -34,8 +34,8 @@ void config_arch_threads(struct config_tree *tree, struct config *config)
 		const char *place = config_place(config, "threads");
 
 		config_tree_complain(tree, place,
-				     "%sthreads \"%u\": must be a number from 1 to %d with arch %s",
-				     place ? "" : "--", config->threads, LOOPS_MAX, arch->name);
+				     "%sthreads \"%u\": must be a number " ARCH_THREADS_RANGE,
+				     place ? "" : "--", config->threads);
 	}
 	if (arch->processes && config->cache_socket)
 		config_tree_complain(tree, config_place(config, "cache-socket"),

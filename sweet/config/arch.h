@@ -25,6 +25,9 @@ struct arch {
 
 extern const struct arch archs[ARCHS];
 
+/* Of the key threads, in the words of each message about it. */
+#define ARCH_THREADS_RANGE "from 1 to 64, or to 4096 with arch mt or mp"
+
 struct config;
 struct config_tree;
 

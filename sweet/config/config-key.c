@@ -15,6 +15,7 @@
 
 #include "base/symlinks.h"
 #include "http/etag.h"
+#include "config/arch.h"
 #include "config/config-key.h"
 #include "config/config-store.h"
 #include "config/config-trace.h"
@@ -88,7 +89,7 @@ const struct key config_keys[] = {
 	 .help = "Folder to serve", .argument = "DIR"},
 	{"include", GLOBAL(include), .list = true, .otherwise = "", .store = store_list},
 	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
-	 .help = "Event loops (default: one a CPU)", .argument = "N"},
+	 .range = ARCH_THREADS_RANGE, .help = "Event loops (default: one a CPU)", .argument = "N"},
 	{"arch", GLOBAL(arch), .experiment = true, .otherwise = "amped", .store = store_word,
 	 .words = arch_words, .help = "Architecture: amped, sped, mt or mp", .argument = "KIND"},
 	{"io", GLOBAL(io), .otherwise = "auto", .store = store_word, .words = io_words,
@@ -507,6 +508,8 @@ char *key_store(const struct key *key, char **values, void *base, const char **w
 		g_free(words);
 		return text;
 	}
+	if (key->range)
+		return g_strdup_printf("%s %s", must, key->range);
 	if (key->store == store_number)
 		return g_strdup_printf("%s from %llu to %llu", must, (unsigned long long)key->least,
 				       (unsigned long long)key->most);

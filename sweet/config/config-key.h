@@ -33,6 +33,7 @@ struct key {
 	size_t offset; /* of the field in struct config, host, scope or pool_config */
 	uint64_t least, most;
 	const char *const *words;
+	const char *range;	     /* in words, of a number; NULL: least and most */
 	const char *help, *argument; /* for --help */
 	bool experiment; /* only repeats an experiment of a paper: listed by --help-experiments */
 };

@@ -200,8 +200,13 @@ static void fill(struct config_tree *tree, struct config *config, const struct h
 	name_folder(&scope->root, host);
 	name_folder(&scope->alias, host);
 	finish_scope(scope, chain);
-	if (choose_files(scope, chain))
-		config_tree_complain(tree, chain[0]->place, "alias and rewrite exclude each other");
+	if (choose_files(scope, chain)) {
+		/* The section that has both, which others may inherit; they say the same line. */
+		const struct section *has = chain_giver(chain, "alias");
+
+		config_tree_complain(tree, has ? has->place : chain[0]->place,
+				     "alias and rewrite exclude each other");
+	}
 	choose_texts(tree, config, scope, chain);
 	choose_pool(tree, config, scope, chain);
 	choose_tried(tree, config, scope, chain);

@@ -69,10 +69,15 @@ static bool open_files(const struct host *host, struct key_opener *opener,
 	for (unsigned i = 0; host->certificates[i]; i++) {
 		bool own = host->keys && host->keys[0];
 
-		good &= open_file(host, opener, "certificate", host->certificates[i],
-				  &certificates[i].chain, errors);
-		good &= open_file(host, opener, "key", own ? host->keys[i] : host->certificates[i],
-				  &certificates[i].key, errors);
+		bool chain = open_file(host, opener, "certificate", host->certificates[i],
+				       &certificates[i].chain, errors);
+
+		good &= chain;
+		/* A file with both is missing once. */
+		if (own || chain)
+			good &= open_file(host, opener, "key",
+					  own ? host->keys[i] : host->certificates[i],
+					  &certificates[i].key, errors);
 		if (host->staples && host->staples[0])
 			good &= open_file(host, opener, "ocsp-staple", host->staples[i],
 					  &certificates[i].staple, errors);
@@ -94,8 +99,8 @@ static void open_identity(struct host *host, bool http2, const struct site_optio
 {
 	unsigned count = g_strv_length(host->certificates);
 	struct tls_certificate *certificates = g_new0(struct tls_certificate, count);
-	char *groups = host->tls_groups && host->tls_groups[0] ? g_strjoinv(":", host->tls_groups)
-								: NULL;
+	char *groups =
+		host->tls_groups && host->tls_groups[0] ? g_strjoinv(":", host->tls_groups) : NULL;
 	struct tls_options of = {.name = host->name,
 				 .certificates = certificates,
 				 .certificate_count = count,

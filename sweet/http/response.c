@@ -213,8 +213,9 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	if (out_size == 0)
 		return 0;
 	page.end += out_size - 1;
-	put_string(&page,
-		   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+	put_string(&page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+			  "<meta name=\"viewport\" content=\"width=device-width\">"
+			  "<meta name=\"color-scheme\" content=\"light dark\"><title>");
 	put_status(&page, status, NULL);
 	put_string(&page, "</title></head>\n<body><h1>");
 	put_status(&page, status, NULL);

@@ -41,7 +41,8 @@ BROKEN = {
     "escape": ("[sweet]\nroot=C:\\www\n",
                [(2, "root: has an unknown escape: a backslash is written \\\\")]),
     "Latin-1": (b"[sweet]\n# gr\xfc\xdfe\n[path /gr\xfc\xdfe]\n", [(3, "not UTF-8 text")]),
-    "no number": ("[sweet]\nthreads=all\n", [(2, 'threads "all": must be a number from 1 to 4096')]),
+    "no number": ("[sweet]\nthreads=all\n", [(2, 'threads "all": must be a number from 1 to 64, or to 4096 with '
+                                          'arch mt or mp')]),
     "number too large": ("[sweet]\nthreads=65\n",
                          [(2, 'threads "65": must be a number from 1 to 64')]),
     "no size": ("[sweet]\ncache-size=1.5G\n",
@@ -127,6 +128,17 @@ BROKEN = {
     "no host name": ("[host a_b/c]\n", [(1, 'host "a_b/c": must be a name like example.org')]),
     "two instead of the prefix": ("[path /a]\nalias=/srv\nrewrite=/b\n",
                                   [(1, "alias and rewrite exclude each other")]),
+    "two that others inherit": ("[path /a]\nalias=/srv\nrewrite=/b\n[path /a/b]\nlisting=on\n"
+                                "[pattern p]\nmatch=x\nhidden=on\n",
+                                [(1, "alias and rewrite exclude each other")]),
+    "certificate with its key": ("[sweet]\nlisten=127.0.0.1:0,tls\ncertificate=FOLDER/none\n",
+                                 [(3, 'certificate "FOLDER/none": No such file')]),
+    "certificate and key": ("[sweet]\nlisten=127.0.0.1:0,tls\ncertificate=FOLDER/none\n"
+                            "key=FOLDER/other\n", [
+                                (3, 'certificate "FOLDER/none": No such file'),
+                                (3, 'key "FOLDER/other": No such file')]),
+    "many threads": ("[sweet]\nthreads=4097\narch=mt\n", [
+        (2, 'threads "4097": must be a number from 1 to 64, or to 4096 with arch mt or mp')]),
     "realm of nobody": ("[sweet]\nauth-realm=staff\n[path /a]\n",
                         [(2, "auth-realm needs an auth-file")]),
     "no such root": ("[sweet]\nroot=FOLDER/none\n[path /a]\nlisting=on\n", [

@@ -393,6 +393,8 @@ START_TEST(test_page)
 
 	ck_assert_uint_eq(length, strlen(out));
 	ck_assert_ptr_nonnull(strstr(out, "<title>404 Not Found</title>"));
+	ck_assert_ptr_nonnull(strstr(out, "<meta name=\"viewport\" "));
+	ck_assert_ptr_nonnull(strstr(out, "<meta name=\"color-scheme\" content=\"light dark\">"));
 	ck_assert_ptr_nonnull(strstr(out, "<h1>404 Not Found</h1>"));
 	ck_assert_ptr_null(strstr(out, "<p>"));
 	ck_assert_str_eq(out + length - 15, "</body></html>\n");
