@@ -30,6 +30,11 @@ done
 PREFIX=$prefix PKG_CONFIG_PATH=$to/pkgconfig "$srcdir/tests/check-installed.sh" ||
 	die "what was installed fails"
 rm -r "$to/pkgconfig" || exit 1
+# The guides are for those who have no sources: each that another names is there.
+for guide in library embedding workers operator coming-from haproxy recipes/README recipes/wordpress; do
+	[ -n "$(find "$to" -path "*/doc/nabc/$guide.md")" ] || die "the guide $guide.md is not installed"
+done
+
 make -C "$builddir" uninstall DESTDIR="$to" || die "make uninstall fails"
 left=$(find "$to" ! -type d -print)
 [ -z "$left" ] || die "make uninstall leaves: $left"
