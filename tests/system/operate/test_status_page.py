@@ -90,6 +90,30 @@ def test_draws(browser, root):
         assert asked(browser) == {server.url + "/.sweet/status", server.url + "/.sweet/status.json"}
 
 
+def test_explains_its_numbers(browser, root):
+    """A title or a legend for each, in whole notes; and that copies are right on this machine."""
+    with running("epoll", root) as server, Load(server.port):
+        browser.open(server.url + "/.sweet/status")
+        browser.until(f"{LIVE} && {POINTS}('Requests') >= 3")
+        bare = browser.evaluate(
+            "[...document.querySelectorAll('#plots h2')].filter(h => !h.title)"
+            ".concat([...document.querySelectorAll('#tables section')]"
+            "  .filter(card => !card.querySelector('.about')))"
+            ".map(one => one.textContent).join('; ')")
+        assert bare == ""
+        for row in ("ids refused", "small files kept ready", "lingering", "evicted", "splice"):
+            assert browser.evaluate("[...document.querySelectorAll('#tables tr')].find("
+                                    f"row => row.cells[0].textContent === '{row}').title.length") > 9, row
+        text = browser.evaluate("document.body.textContent")
+        assert "man 8 sweet" in text and "copies are right" in text
+        for width in (360, 1200):
+            browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800,
+                         deviceScaleFactor=1, mobile=True)
+            assert browser.evaluate("[...document.querySelectorAll('.note span')].every("
+                                    "note => note.scrollWidth <= note.clientWidth)")
+        browser.call("Emulation.clearDeviceMetricsOverride")
+
+
 def test_policy(browser, root):
     """The page obeys its policy: no other origin, no other script."""
     with running("epoll", root) as server, running("epoll", root) as other:
