@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The status page in a browser: it draws by itself and only loads from its own server."""
 
+import os
 import re
 import threading
 
@@ -112,6 +113,33 @@ def test_explains_its_numbers(browser, root):
             assert browser.evaluate("[...document.querySelectorAll('.note span')].every("
                                     "note => note.scrollWidth <= note.clientWidth)")
         browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+@pytest.mark.parametrize("scheme, paper", [("light", "255,253,248"), ("dark", "21,25,29")])
+def test_demo(browser, scheme, paper):
+    """The page of ./quickstart: fits a telephone, is dark where the reader wants that, its drawing
+    too, and names the server's own address."""
+    demo = os.path.join(os.environ["srcdir"], "sweet", "demo")
+    with running("epoll", demo) as server:
+        browser.call("Emulation.setEmulatedMedia",
+                     features=[{"name": "prefers-color-scheme", "value": scheme}])
+        browser.call("Emulation.setDeviceMetricsOverride", width=390, height=800,
+                     deviceScaleFactor=1, mobile=True)
+        browser.open(server.url + "/")
+        browser.until("document.readyState === 'complete'")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+        shown = browser.evaluate("""(() => {
+            const image = document.querySelector('img'), canvas = document.createElement('canvas');
+            canvas.width = 720; canvas.height = 300;
+            const drawing = canvas.getContext('2d');
+            drawing.drawImage(image, 0, 0);
+            return [...drawing.getImageData(3, 3, 1, 1).data.slice(0, 3)].join(',');
+        })()""")
+        assert shown == paper
+        text = browser.evaluate("document.querySelector('pre').textContent")
+        assert text.count(server.url) == 3 and ":8080" not in text
+        browser.call("Emulation.clearDeviceMetricsOverride")
+        browser.call("Emulation.setEmulatedMedia", features=[])
 
 
 def test_policy(browser, root):
