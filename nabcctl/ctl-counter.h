@@ -20,6 +20,8 @@ struct ctl_counter {
 	unsigned count; /* 1, or CTL_METHODS: one in each struct NC_method_count */
 	bool gauge;	/* a present value, not a sum since the start */
 	bool main;	/* shown even if 0 */
+	const char *
+		words; /* what it counts, for people: at most 30 bytes; NULL of gauges and methods */
 };
 
 extern const struct ctl_counter ctl_counters[];

@@ -52,7 +52,7 @@ static double now(void)
 
 static void print_counters(const struct top *top, const struct NC_cache_stat *stat, double seconds)
 {
-	printf("%-20s %12s %20s\n", "", "/s", "total");
+	printf("%-20s %10s %15s\n", "", "/s", "total");
 	for (size_t i = 0; i < ctl_counter_count; i++) {
 		const struct ctl_counter *counter = &ctl_counters[i];
 		uint64_t value = ctl_counter_value(counter, stat, 0);
@@ -60,8 +60,9 @@ static void print_counters(const struct top *top, const struct NC_cache_stat *st
 		/* Counters that are 0 are omitted. */
 		if (counter->gauge || counter->count > 1 || (!value && !counter->main))
 			continue;
-		printf("%-20s %12.1f %20" PRIu64 "\n", counter->name,
-		       ctl_rate(ctl_counter_value(counter, &top->last, 0), value, seconds), value);
+		printf("%-20s %10.1f %15" PRIu64 "  %s\n", counter->name,
+		       ctl_rate(ctl_counter_value(counter, &top->last, 0), value, seconds), value,
+		       counter->words);
 	}
 }
 
@@ -69,12 +70,12 @@ static void print_methods(const struct top *top, const struct NC_cache_stat *sta
 {
 	const size_t at = offsetof(struct NC_cache_stat, by_copy);
 
-	printf("\n%-20s %12s %20s %12s\n", "sends", "/s", "total", "MB/s");
+	printf("\n%-20s %10s %15s %12s\n", "sends", "/s", "total", "MB/s");
 	for (unsigned i = 0; i < CTL_METHODS; i++) {
 		struct NC_method_count before = ctl_by_method(&top->last, at, i);
 		struct NC_method_count now = ctl_by_method(stat, at, i);
 
-		printf("%-20s %12.1f %20" PRIu64 " %12.1f\n", ctl_methods[i],
+		printf("%-20s %10.1f %15" PRIu64 " %12.1f\n", ctl_methods[i],
 		       ctl_rate(before.sends, now.sends, seconds), now.sends,
 		       ctl_rate(before.bytes, now.bytes, seconds) / 1e6);
 	}

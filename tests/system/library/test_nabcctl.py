@@ -366,6 +366,23 @@ def test_top(owner):
     assert text.count(" members\n") == 3 and "\033" not in text
     for name in ("inserts", "failures", "copy", "zerocopy"):
         assert len(re.findall(rf"^{name} +0\.0 +\d+", text, re.M)) == 3, blocks
+    # Each counter says in words what it counts, within a terminal of 80 columns.
+    assert len(re.findall(r"^evictions +0\.0 +\d+  units that made room$", text, re.M)) == 3
+    for block in blocks:
+        counters = block.split("\n\nsends")[0].splitlines()[3:]
+        assert counters and all(re.fullmatch(r"\w+ +[\d.]+ +\d+  [a-z].{5,}", line)
+                                for line in counters if line), block
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_every_counter_has_words():
+    with open(os.path.join(os.environ["srcdir"], "nabcctl", "ctl-counter.c")) as file:
+        rows = re.findall(r"\{AT\((\w+)\)(.*?)\},", file.read(), re.S)
+    assert len(rows) > 30
+    for name, row in rows:
+        words = re.search(r'\.words = "(.*)"', row)
+        assert (".gauge" in row) != bool(words), name
+        assert not words or 5 < len(words[1]) <= 30, name
 
 
 def start_top(path, *words, **options):
