@@ -17,7 +17,8 @@ struct config_request {
 
 /*
  * Reads argv (without changing it) and the file that --config names.  Returns NULL
- * and adds a line for each mistake to errors (g_free). --help prints and exits.
+ * and adds a line for each mistake to errors (g_free). --help prints and exits.  With request->check,
+ * a configuration with mistakes is returned, too, to check it further: invalid values are missing.
  */
 struct config *config_read(int argc, char **argv, struct config_request *request,
 			   GPtrArray *errors);

@@ -149,6 +149,16 @@ static void open_answers(struct host *host, const struct site_options *options, 
 	close_file(&folder);
 }
 
+/* Whether the lists belong together: a check has reported those that do not. */
+static bool is_whole(const struct host *host)
+{
+	unsigned count = g_strv_length(host->certificates);
+
+	return (!host->keys || !host->keys[0] || g_strv_length(host->keys) == count) &&
+	       (!host->staples || !host->staples[0] || g_strv_length(host->staples) == count) &&
+	       (host->client_certificate == TLS_CLIENT_NONE || host->client_ca);
+}
+
 void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors)
 {
 	int error = config->tls && options->opener ? key_opener_begin(options->opener) : 0;
@@ -160,7 +170,7 @@ void site_tls_open(struct config *config, const struct site_options *options, GP
 	for (unsigned i = 0; config->tls && !error && i < config->host_count; i++) {
 		struct host *host = &config->hosts[i];
 
-		if (host->certificates && host->certificates[0] && !host->tls)
+		if (host->certificates && host->certificates[0] && !host->tls && is_whole(host))
 			open_identity(host, config->http2 != HTTP2_OFF, options, errors);
 		if (host->answer_folder && !host->answers.name)
 			open_answers(host, options, errors);

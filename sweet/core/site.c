@@ -102,6 +102,9 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	const char *folder = folder_of(scope);
 	struct file_cache *known;
 
+	/* Its key is invalid, which a check has reported. */
+	if (!folder)
+		return;
 	/* For programs, which may run in another directory. */
 	scope->folder = g_canonicalize_filename(folder, NULL);
 	options.folder = scope->folder;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * check-config.c - see check-config.h.  Reports what a start would report, and also mistakes that
- * do not prevent a start, such as a missing file of media types.
+ * do not prevent a start, such as a missing file of media types.  Values that are invalid have been
+ * reported, and are missing.
  */
 #include <errno.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void check_log(struct checker *checker, const char *place, const char *ke
 {
 	static const char *const words[] = {"-", "off", "syslog", "journal", NULL};
 
-	if (!g_strv_contains(words, path))
+	if (path && !g_strv_contains(words, path))
 		check_output_at(checker, place, key, path);
 }
 
@@ -71,7 +72,7 @@ static void check_types(struct checker *checker)
 	const char *path = checker->config->mime_types;
 
 	/* The default file may be missing: a list is built in. */
-	if (config_place(checker->config, "mime-types") && access(path, R_OK) < 0)
+	if (path && config_place(checker->config, "mime-types") && access(path, R_OK) < 0)
 		complain(checker, "mime-types",
 			 g_strdup_printf("mime-types \"%s\": cannot be read: %s", path,
 					 g_strerror(errno)));
@@ -111,7 +112,7 @@ static void check_spool(struct checker *checker)
 	struct spools *spools;
 	char *why = NULL;
 
-	if (!config->spool_directory)
+	if (!config->spool_directory || !config->spool_size)
 		return;
 	/* Mistakes in these were reported before. */
 	if (privileges_find(&privileges, config->user, config->group, &why) && geteuid() == 0) {
