@@ -228,7 +228,7 @@ struct config *config_read(int argc, char **argv, struct config_request *request
 	if (read_arguments(&tree, request, argc, argv) &&
 	    (!tree.path || request->version || request->reload || read_file(&tree)))
 		config = config_resolve(&tree);
-	/* A check goes on to what the values lead to; those that are invalid are missing. */
+	/* A check continues to what the values lead to; those that are invalid are missing. */
 	if (config && errors->len && !request->check) {
 		config_release(config);
 		config = NULL;
