@@ -230,6 +230,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/upstream/http-message.c sweet/upstream/http-message.h \
 	sweet/backend/upstream-pool.c sweet/backend/upstream-internal.h \
 	sweet/backend/upstream-request.c sweet/backend/upstream-response.c \
+	sweet/backend/upstream-tunnel.c \
 	sweet/backend/fastcgi-spawn.c \
 	sweet/backend/fastcgi-response.c \
 	sweet/backend/http-response.c \

@@ -1183,6 +1183,7 @@ EXTRA_DIST += \
 	tests/system/upstream-http/test_upstream_http_large.py \
 	tests/system/upstream-http/test_upstream_http_passes.py \
 	tests/system/upstream-http/test_upstream_http_programs.py \
+	tests/system/upstream-http/test_upstream_http_tunnels.py \
 	tests/system/upstream-http/test_upstream_http_upgrade.py \
 	tests/system/upstream-http/test_upstream_http_validate.py \
 	tests/system/upstream-http/test_upstream_http_websocket.py \

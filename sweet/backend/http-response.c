@@ -115,6 +115,8 @@ static bool feed(struct upstream_link *link, struct read_buffer *buffer,
 
 	if (found->event == UPSTREAM_HEAD && found->head.status == 101)
 		upstream_switched(link);
+	else if (found->event == UPSTREAM_HEAD)
+		upstream_tunnel_leave(link->user);
 	if (found->event == UPSTREAM_BODY && own->switched)
 		upstream_switched(link);
 	if (found->event == UPSTREAM_HEAD)

@@ -3,7 +3,7 @@
  * upstream-internal.h - a pool of applications with sockets, by FastCGI or HTTP; private to
  * upstream-pool.c, which has the pools and the life of a call, upstream-request.c, which chooses an
  * application for a call and sends the request, upstream-response.c, which reads the response, and
- * the protocols: fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server
+ * upstream-tunnel.c, for connections that switch to another protocol, and the protocols: fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server
  * starts itself, and http-response.c.
  *
  * Call cycle: upstream-request.c opens a link with callbacks in upstream-response.c; these call the
@@ -36,6 +36,7 @@
 
 struct upstream_local;
 struct fastcgi_spawn;
+struct limited_client;
 struct read_buffer;
 
 /* What differs between FastCGI and HTTP. */
@@ -101,8 +102,10 @@ struct upstream_call {
 	struct timer later;  /* reports a failure that came too early; limits a tunnel's silence */
 	uint64_t tried;	     /* addresses, one bit each */
 	const char *upgrade; /* the protocol that the request asks for; or NULL */
+	struct limited_client *client; /* whose tunnel it is; NULL: not counted for one */
 	unsigned attempts;
 	unsigned errors; /* bytes of error output so far */
+	bool counted;	 /* as a tunnel of the pool */
 	bool repeatable;
 	bool asked;	      /* a further piece of the body is requested: the first is gone */
 	bool stopped_reading; /* the application reads no more of the body */
@@ -201,9 +204,6 @@ void upstream_ended(struct upstream_link *link, int error);
 
 extern const struct response_stream_source upstream_source;
 
-/* The response is in another protocol, and bytes of it have come, or were sent. */
-void upstream_switched(struct upstream_link *link);
-
 /* Callbacks of links. */
 void upstream_readable(struct upstream_link *link);
 void upstream_broke(struct upstream_link *link, int error);
@@ -228,6 +228,20 @@ void upstream_complete(struct upstream_link *link, struct read_buffer *buffer, b
  * link and ends the call.  Returns false.
  */
 bool upstream_refuse(struct upstream_link *link, struct read_buffer *buffer, const char *fault);
+
+/* --- upstream-tunnel.c --- */
+
+/* Counts the call, which asks for another protocol; false: the limits do not permit it. */
+bool upstream_tunnel_enter(struct backend_call *call);
+/* It has ended, or got an ordinary response; nothing if it was not counted. */
+void upstream_tunnel_leave(struct backend_call *call);
+
+/* The response is in another protocol, and bytes of it have come, or were sent. */
+void upstream_switched(struct upstream_link *link);
+
+/* See struct response_stream_source. */
+void upstream_tunnel_awaited(struct backend_call *call);
+void upstream_tunnel_from_client(struct transaction *transaction, const char *data, size_t length);
 
 /* --- fastcgi-response.c, http-response.c --- */
 

@@ -91,6 +91,7 @@ static void finish(struct backend_call *call)
 	timer_stop(&own->later);
 	if (has_link)
 		upstream_abandon(own->link);
+	upstream_tunnel_leave(call);
 	upstream_message_free(&own->message);
 	sender_close(&own->sender);
 	response_stream_clear(&own->stream);

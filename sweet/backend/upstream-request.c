@@ -322,6 +322,14 @@ static void nobody_there(struct timer *timer)
 	backend_call_fail(own->stream.call, 503, "The application cannot be reached.");
 }
 
+static void no_tunnel(struct timer *timer)
+{
+	struct upstream_call *own =
+		(struct upstream_call *)((char *)timer - offsetof(struct upstream_call, later));
+
+	backend_call_fail(own->stream.call, 503, "Too many connections are open.");
+}
+
 /* --- calls that wait -------------------------------------------------------------------------- */
 
 static void set_behind(struct upstream_local *local, bool behind)
@@ -386,7 +394,9 @@ bool upstream_submit(struct backend_call *call, const char *block, size_t length
 	response_stream_begin(&own->stream, call, &upstream_source);
 	own->sender = SENDER_UNKNOWN;
 	error = all->wire->make(call, (struct slice){block, length});
-	if (error || !attempt(call, upstream))
+	if (!error && own->upgrade && !upstream_tunnel_enter(call))
+		loop_timer_start(local->thread->loop, &own->later, 0, no_tunnel);
+	else if (error || !attempt(call, upstream))
 		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
 	return_permits(upstream);
 	return true;

@@ -226,56 +226,12 @@ static const char *refusal(struct backend_call *call, size_t id)
 	       "NC_grant(3), or set trust-cache-ids=on for the pool, see sweet.conf(5)";
 }
 
-/* --- another protocol ------------------------------------------------------------------------ */
-
-static void silent(struct timer *timer)
-{
-	struct upstream_call *own =
-		(struct upstream_call *)((char *)timer - offsetof(struct upstream_call, later));
-	struct backend_call *call = own->stream.call;
-	struct upstream_local *local = upstream_local_of(call);
-	char who[256];
-
-	log_info("%s: %s: no byte of %s for upgrade-timeout: closing",
-		 call->transaction->remote_addr, upstream_name(call, who, sizeof(who)),
-		 own->upgrade);
-	upstream_complete(own->link, NULL, false);
-	call_queue_room(local->pool, local->thread);
-}
-
-void upstream_switched(struct upstream_link *link)
-{
-	struct upstream_call *own = upstream_call_of(link->user);
-
-	own->switched = true;
-	loop_timer_start(link->loop, &own->later, own->stream.call->pool->settings->upgrade_ms,
-			 silent);
-}
-
-/* A tunnel has a time limit of its own, in both directions. */
-static void awaited(struct backend_call *call)
-{
-	if (!upstream_call_of(call)->switched)
-		backend_call_start_timer(call);
-}
-
-static void from_client(struct transaction *transaction, const char *data, size_t length)
-{
-	struct upstream_link *link = upstream_call_of(backend_call_of(transaction))->link;
-
-	if (!link)
-		return;
-	upstream_switched(link);
-	if (!length)
-		upstream_link_end(link);
-	else if (!upstream_link_write(link, data, length))
-		transaction->owner->hold_input(transaction, true);
-}
+/* --- for response-stream.c ------------------------------------------------------------------- */
 
 const struct response_stream_source upstream_source = {
 	.resume = resume,
 	.refusal = refusal,
-	.from_client = from_client,
-	.awaited = awaited,
+	.from_client = upstream_tunnel_from_client,
+	.awaited = upstream_tunnel_awaited,
 	.name = upstream_name,
 };

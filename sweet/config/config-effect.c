@@ -128,6 +128,8 @@ static const struct need of_pools[] = {
 	{"in-flight", MANY, "each of these programs has one request at a time", false},
 	{"keep-connection", UPSTREAM, "it is about connections to upstream", false},
 	{"upgrade-timeout", UPGRADE, "there is no upgrade", false},
+	{"max-tunnels", UPGRADE, "there is no upgrade", false},
+	{"tunnels-per-client", UPGRADE, "there is no upgrade", false},
 	{"memory", WORKER, "the pool has no workers", false},
 	{"max-requests", KEPT, "no process of the server has more than one request", false},
 	{"request-buffering", NO_WORKER, "workers read their requests' bodies themselves", false},

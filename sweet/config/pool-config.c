@@ -247,6 +247,8 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       same_lists(one->variables.list, other->variables.list) &&
 	       same_lists(one->methods, other->methods) && same_lists(one->accel, other->accel) &&
 	       same_lists(one->upgrade, other->upgrade) && one->upgrade_ms == other->upgrade_ms &&
+	       one->tunnels == other->tunnels &&
+	       one->tunnels_per_client == other->tunnels_per_client &&
 	       one->pass_authorization == other->pass_authorization &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
 	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&

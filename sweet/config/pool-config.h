@@ -46,6 +46,8 @@ struct pool_config {
 	char **accel;	     /* "internal" and folders that its programs may send; or NULL */
 	char **upgrade;	     /* protocols that clients may switch to, of HTTP servers; or NULL */
 	unsigned upgrade_ms; /* how long these may be silent */
+	unsigned tunnels;    /* connections in such a protocol at once; 0: unlimited */
+	unsigned tunnels_per_client; /* of these; 0: unlimited */
 	char **methods; /* that its programs know, beside those that the server knows; or NULL */
 	size_t memory;	/* bytes of a worker's segment */
 	size_t memory_limit;	      /* bytes of a process; 0: unlimited */

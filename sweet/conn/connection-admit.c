@@ -55,7 +55,7 @@ static bool admit(struct connection *connection)
 	unsigned most = thread->config_ref->config->limits.connections_per_client;
 
 	if (most)
-		connection->client = client_limits_enter(thread->server->limits,
+		connection->client = client_limits_enter(thread->server->limits, 0,
 							 &connection->addresses.address.any, most);
 	if (!most || connection->client)
 		return true;

@@ -11,8 +11,8 @@
  * GLib's hash table has no bounded size, and a block of memory for each entry, so it is not
  * used for these.
  *
- * Connections: a counter for each client that has connections, in a hash table of each
- * stripe.
+ * Connections: a counter for each client that has connections of a scope, in a hash table of
+ * each stripe.
  *
  * Locks are striped; each is held for a few comparisons.  No lock is taken while no
  * limit is configured, because then nobody calls these functions.
@@ -122,11 +122,18 @@ static uint64_t number(const struct client_limits *limits, const struct client_a
 
 /* --- connections ------------------------------------------------------------------ */
 
-struct limited_client *client_limits_enter(struct client_limits *limits,
+uint64_t client_limits_scope(const char *name)
+{
+	static const uint8_t no_key[16];
+
+	return siphash(no_key, name, strlen(name));
+}
+
+struct limited_client *client_limits_enter(struct client_limits *limits, uint64_t scope,
 					   const struct sockaddr *address, unsigned at_most)
 {
 	struct client_address from = client_address(address);
-	uint64_t who = number(limits, &from, 0);
+	uint64_t who = number(limits, &from, scope);
 	union stripe *stripe = &limits->stripes[who % STRIPES];
 	struct limited_client *client;
 
@@ -160,12 +167,11 @@ void client_limits_leave(struct client_limits *limits, struct limited_client *cl
 
 struct rate_limit *rate_new(const char *name, unsigned rate, unsigned burst)
 {
-	static const uint8_t no_key[16];
 	struct rate_limit *limit = malloc(sizeof(*limit));
 
 	if (!limit)
 		return NULL;
-	limit->scope = siphash(no_key, name, strlen(name));
+	limit->scope = client_limits_scope(name);
 	limit->interval_ns = 1000000000u / rate;
 	if (limit->interval_ns == 0)
 		limit->interval_ns = 1;

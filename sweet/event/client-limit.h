@@ -35,11 +35,14 @@ struct rate_limit {
 struct client_limits *client_limits_open(unsigned entries);
 void client_limits_close(struct client_limits *limits);
 
+/* Names what is counted: each scope has counts of its own, the same after a reload. */
+uint64_t client_limits_scope(const char *name);
+
 /*
- * Counts a connection of this client until client_limits_leave().  Returns NULL if
- * it has at_most connections already, or there is no memory.
+ * Counts a connection of this client until client_limits_leave(); scope 0: any connection.  Returns
+ * NULL if it has at_most connections already, or there is no memory.
  */
-struct limited_client *client_limits_enter(struct client_limits *limits,
+struct limited_client *client_limits_enter(struct client_limits *limits, uint64_t scope,
 					   const struct sockaddr *address, unsigned at_most);
 void client_limits_leave(struct client_limits *limits, struct limited_client *client);
 

@@ -37,6 +37,7 @@ struct status_pool {
 	const char *prefix;
 	char **argv;
 	uint64_t waiting; /* requests that wait for a worker */
+	uint64_t tunnels, tunnels_refused;
 	unsigned count;
 	struct status_worker *workers;
 };

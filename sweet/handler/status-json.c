@@ -139,6 +139,8 @@ static void add_pool(struct json *json, const struct status_pool *pool)
 		json_text(json, NULL, pool->argv[i]);
 	json_close(json, ']');
 	json_number(json, "waiting", pool->waiting);
+	json_number(json, "tunnels", pool->tunnels);
+	json_number(json, "tunnels_refused", pool->tunnels_refused);
 	json_open_as(json, "processes", '[', JSON_LINES);
 	for (unsigned i = 0; i < pool->count; i++)
 		add_worker(json, i, &pool->workers[i]);

@@ -164,6 +164,14 @@ static bool repeats(const struct status_data *data, unsigned pool)
 
 static void add_workers(GString *text, const struct status_data *data)
 {
+	static const struct column of_pools[] = {
+		{"pool_waiting", "Requests that wait for a worker of a pool.", true,
+		 EACH(status_pool, waiting)},
+		{"pool_tunnels", "Connections in another protocol, and requests for one.", true,
+		 EACH(status_pool, tunnels)},
+		{"pool_tunnels_refused_total", "Requests that the limits of these refused.", false,
+		 EACH(status_pool, tunnels_refused)},
+	};
 	static const struct column columns[] = {
 		{"worker_in_flight", "Requests that a worker has.", true,
 		 EACH(status_worker, in_flight)},
@@ -178,13 +186,16 @@ static void add_workers(GString *text, const struct status_data *data)
 
 	if (!data->pool_count)
 		return;
-	add_head(text, "pool_waiting", "gauge", "Requests that wait for a worker of a pool.");
-	for (unsigned i = 0; i < data->pool_count; i++) {
-		if (repeats(data, i))
-			continue;
-		g_string_append(text, "sweet_pool_waiting{");
-		add_label(text, "pool", data->pools[i].prefix);
-		g_string_append_printf(text, "} " U "\n", data->pools[i].waiting);
+	for (unsigned c = 0; c < G_N_ELEMENTS(of_pools); c++) {
+		add_head(text, of_pools[c].metric, of_pools[c].gauge ? "gauge" : "counter",
+			 of_pools[c].help);
+		for (unsigned i = 0; i < data->pool_count; i++) {
+			if (repeats(data, i))
+				continue;
+			g_string_append_printf(text, "sweet_%s{", of_pools[c].metric);
+			add_label(text, "pool", data->pools[i].prefix);
+			add_value(text, &data->pools[i], &of_pools[c]);
+		}
 	}
 	for (unsigned c = 0; c < G_N_ELEMENTS(columns); c++) {
 		add_head(text, columns[c].metric, columns[c].gauge ? "gauge" : "counter",

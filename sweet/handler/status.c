@@ -164,6 +164,8 @@ static void add_gateway(struct status_data *data, const struct server *server,
 
 		pool->prefix = config->pools[i]->name;
 		pool->argv = config->pools[i]->argv;
+		pool->tunnels = load(&from->tunnels);
+		pool->tunnels_refused = load(&from->tunnels_refused);
 		pool->count = from->count;
 		pool->workers = g_new0(struct status_worker, from->count);
 		for (unsigned k = 0; k < server->threads; k++)

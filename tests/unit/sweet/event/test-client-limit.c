@@ -136,9 +136,9 @@ START_TEST(test_who)
 				  0);
 		ck_assert_uint_ne(client_limits_take(limits, again, client(cases[i].one), SECOND),
 				  0);
-		entered = client_limits_enter(limits, client(cases[i].one), 1);
+		entered = client_limits_enter(limits, 0, client(cases[i].one), 1);
 		ck_assert_ptr_nonnull(entered);
-		second = client_limits_enter(limits, client(cases[i].other), 1);
+		second = client_limits_enter(limits, 0, client(cases[i].other), 1);
 		ck_assert((second == NULL) == cases[i].same);
 		client_limits_leave(limits, entered);
 		if (second)
@@ -155,10 +155,10 @@ START_TEST(test_unix)
 {
 	struct client_limits *limits = client_limits_open(64);
 	struct sockaddr local = {.sa_family = AF_UNIX};
-	struct limited_client *entered = client_limits_enter(limits, &local, 1);
+	struct limited_client *entered = client_limits_enter(limits, 0, &local, 1);
 
 	ck_assert_ptr_nonnull(entered);
-	ck_assert_ptr_null(client_limits_enter(limits, &local, 1));
+	ck_assert_ptr_null(client_limits_enter(limits, 0, &local, 1));
 	client_limits_leave(limits, entered);
 	client_limits_close(limits);
 }
@@ -169,23 +169,23 @@ START_TEST(test_connections)
 	struct client_limits *limits = client_limits_open(0);
 	struct limited_client *held[3], *other;
 
-	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 0));
+	ck_assert_ptr_null(client_limits_enter(limits, 0, client("192.0.2.1"), 0));
 	for (unsigned i = 0; i < 3; i++) {
-		held[i] = client_limits_enter(limits, client("192.0.2.1"), 3);
+		held[i] = client_limits_enter(limits, 0, client("192.0.2.1"), 3);
 		ck_assert_ptr_nonnull(held[i]);
 	}
-	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 3));
-	other = client_limits_enter(limits, client("192.0.2.2"), 3);
+	ck_assert_ptr_null(client_limits_enter(limits, 0, client("192.0.2.1"), 3));
+	other = client_limits_enter(limits, 0, client("192.0.2.2"), 3);
 	ck_assert_ptr_nonnull(other);
 	client_limits_leave(limits, other);
 	client_limits_leave(limits, held[1]);
-	held[1] = client_limits_enter(limits, client("192.0.2.1"), 3);
+	held[1] = client_limits_enter(limits, 0, client("192.0.2.1"), 3);
 	ck_assert_ptr_nonnull(held[1]);
-	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 3));
+	ck_assert_ptr_null(client_limits_enter(limits, 0, client("192.0.2.1"), 3));
 	for (unsigned i = 0; i < 3; i++)
 		client_limits_leave(limits, held[i]);
 	/* Remaining ones are freed with the table. */
-	ck_assert_ptr_nonnull(client_limits_enter(limits, client("192.0.2.1"), 1));
+	ck_assert_ptr_nonnull(client_limits_enter(limits, 0, client("192.0.2.1"), 1));
 	client_limits_close(limits);
 }
 END_TEST
@@ -200,15 +200,15 @@ START_TEST(test_many_connections)
 
 	for (unsigned i = 0; i < count; i++) {
 		in.sin_addr.s_addr = htonl(0x0a000000 + i);
-		held[i] = client_limits_enter(limits, (struct sockaddr *)&in, 1);
+		held[i] = client_limits_enter(limits, 0, (struct sockaddr *)&in, 1);
 		expect(held[i] != NULL);
-		expect(client_limits_enter(limits, (struct sockaddr *)&in, 1) == NULL);
+		expect(client_limits_enter(limits, 0, (struct sockaddr *)&in, 1) == NULL);
 	}
 	for (unsigned i = 0; i < count; i++)
 		client_limits_leave(limits, held[(size_t)i * 7919 % count]);
 	for (unsigned i = 0; i < count; i++) {
 		in.sin_addr.s_addr = htonl(0x0a000000 + i);
-		held[i] = client_limits_enter(limits, (struct sockaddr *)&in, 1);
+		held[i] = client_limits_enter(limits, 0, (struct sockaddr *)&in, 1);
 		expect(held[i] != NULL);
 		client_limits_leave(limits, held[i]);
 	}
@@ -254,7 +254,7 @@ static void *visitor(void *unused)
 	pthread_barrier_wait(&crowd.barrier);
 	for (unsigned i = 0; i < scaled(20000); i++) {
 		struct limited_client *entered =
-			client_limits_enter(crowd.limits, who, THREADS - 1);
+			client_limits_enter(crowd.limits, 0, who, THREADS - 1);
 		unsigned inside;
 
 		crowd.taken += client_limits_take(crowd.limits, crowd.rate, who, SECOND) == 0;
