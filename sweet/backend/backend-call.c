@@ -101,7 +101,9 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 	}
 	transaction_fail(transaction, status, detail);
 	if (!detail)
-		transaction->reason = "the program sent no valid response";
+		transaction->reason = backend_call_of(transaction)->keeps_nothing
+					      ? "the request body cannot be kept on disk"
+					      : "the program sent no valid response";
 	return RESPOND_NOW;
 }
 
@@ -225,6 +227,7 @@ static enum respond received(struct transaction *transaction)
 	if (call->buffered && (transaction->upload_more || call->spooling)) {
 		int status = request_spool_take(call);
 
+		call->keeps_nothing = status;
 		return status ? refuse(transaction, status, NULL) : RESPOND_LATER;
 	}
 	if (call->state != CALL_PENDING) {
@@ -265,6 +268,7 @@ void backend_call_body_ready(struct backend_call *call)
 
 void backend_call_body_lost(struct backend_call *call)
 {
+	call->keeps_nothing = true;
 	if (call->state == CALL_PENDING)
 		backend_call_fail(call, 503, NULL);
 	else

@@ -61,6 +61,7 @@ struct backend_call {
 	uint64_t length;     /* of a body in pieces, or TRANSACTION_UNKNOWN */
 	uint64_t before;     /* bytes of the body in the pieces before the current one */
 	bool refused;	     /* the response is our error response: no more of the body is needed */
+	bool keeps_nothing;  /* of the request body: the disk is full, or the like */
 	bool asked;	     /* a piece is requested and has not come yet */
 	bool rest;	     /* the rest of the body is to come as one piece */
 	bool buffered;	     /* a body in pieces is collected on disk */

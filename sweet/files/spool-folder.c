@@ -79,6 +79,34 @@ static const char *memory_name(long type)
 	}
 }
 
+bool spool_folder_is_gone(int folder)
+{
+	struct stat now;
+
+	return fstat(folder, &now) == 0 && now.st_nlink == 0;
+}
+
+int spool_renew_folder(int folder, const char *path, bool memory)
+{
+	int next = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), error = 0;
+	struct stat old, new;
+	struct statfs system;
+
+	if (next < 0)
+		return -errno;
+	if (fstat(folder, &old) < 0 || fstat(next, &new) < 0 || fstatfs(next, &system) < 0)
+		error = -errno;
+	else if (old.st_uid != new.st_uid)
+		error = -EPERM;
+	else if (!memory && memory_name((long)system.f_type))
+		error = -EMEDIUMTYPE;
+	/* At once: others that use the descriptor get the one folder or the other. */
+	else if (dup3(next, folder, O_CLOEXEC) < 0)
+		error = -errno;
+	close(next);
+	return error;
+}
+
 /* Creates a file as the user that will create the others.  Returns 0 or -errno. */
 static int try_folder(int folder, const struct spools_options *options)
 {

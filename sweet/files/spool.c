@@ -18,12 +18,15 @@
 #include "event/thread-pool.h"
 #include "files/spool-folder.h"
 #include "files/spool.h"
+#include "log/log.h"
 
 #define RESERVE 4 /* this fraction is reserved for bodies that cannot wait elsewhere */
 
 struct spools {
 	int folder;
 	char *path;
+	bool memory;	      /* the folder may be in memory */
+	_Atomic bool missing; /* it is gone, and the log says so */
 	uint64_t most;
 	struct thread_pool *thread_pool;
 	pthread_mutex_t lock;
@@ -62,6 +65,7 @@ struct spools *spools_open(const struct spools_options *options, char **why)
 	spools->folder = folder;
 	spools->path = path;
 	spools->most = options->most;
+	spools->memory = options->memory;
 	pthread_mutex_init(&spools->lock, NULL);
 	return spools;
 }
@@ -157,6 +161,35 @@ static int move(int fd, const struct spool_op *op)
 	return 0;
 }
 
+/*
+ * Returns a descriptor or -errno.  A folder that was deleted is opened again as soon as there is a new
+ * one; the log says once that it is gone.
+ */
+static int make_file(struct spools *spools)
+{
+	int fd = spool_make_file(spools->folder), error;
+
+	if (fd >= 0 || !spool_folder_is_gone(spools->folder))
+		return fd;
+	error = spool_renew_folder(spools->folder, spools->path, spools->memory);
+	if (!error)
+		fd = spool_make_file(spools->folder);
+	if (fd >= 0) {
+		atomic_store(&spools->missing, false);
+		log_notice("spool-directory \"%s\": was deleted, and is opened again",
+			   spools->path);
+	} else if (!atomic_exchange(&spools->missing, true)) {
+		log_warning("spool-directory \"%s\": was deleted, and cannot be opened again: "
+			    "%s: requests with large bodies get status 503; make the folder again, "
+			    "for the same user",
+			    spools->path,
+			    error == -EPERM	    ? "it belongs to another user than before"
+			    : error == -EMEDIUMTYPE ? "it is in memory, not on a disk"
+						    : strerror(error ? -error : -fd));
+	}
+	return fd < 0 ? -ENOENT : fd;
+}
+
 static void work(struct job *job)
 {
 	struct spool *spool = (struct spool *)job;
@@ -166,7 +199,7 @@ static void work(struct job *job)
 	if (op->result)
 		return;
 	if (spool->made < 0)
-		spool->made = spool_make_file(spool->spools->folder);
+		spool->made = make_file(spool->spools);
 	op->result = spool->made < 0 ? spool->made : move(spool->made, op);
 }
 

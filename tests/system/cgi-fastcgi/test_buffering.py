@@ -242,6 +242,28 @@ def test_refused_closes_nothing(programs):
     assert os.readlink(path) == before
 
 
+def test_deleted_folder(programs):
+    """The log says what is wrong, once; a new folder in its place is used at once."""
+    server = programs.serve("log-level=info")
+    data, folder = pattern(PART), programs.folder / "spool"
+    folder.rmdir()
+    for _ in range(2):
+        with Client(server.port) as client:
+            client.send(head("/app/sum", PART) + data)
+            assert answer(client)[0] == 503
+    assert server.errors.wait(r'spool": was deleted, and cannot be opened again: No such file')
+    assert server.errors.text().count("was deleted") == 1
+    folder.mkdir()
+    for _ in range(2):
+        with Client(server.port) as client:
+            client.send(head("/app/sum", PART) + data)
+            summed(client, data)
+    assert server.errors.text().count("and is opened again") == 1
+    assert server.errors.text().count("the request body cannot be kept on disk") == 2
+    assert "no valid response" not in server.errors.text()
+    programs.await_empty()
+
+
 def test_no_room(programs):
     """The limit, for one body alone and for all; each refusal is logged, and counted."""
     server = programs.serve("spool-size=4M")

@@ -523,6 +523,61 @@ START_TEST(test_folders)
 }
 END_TEST
 
+/* Appends by a new spool, and returns the result. */
+static int append_anew(void)
+{
+	close_and_wait();
+	call(&runner, open_it, NULL);
+	return append(pattern, PATTERN, 1);
+}
+
+/* A folder that was deleted is used again as soon as there is one of the same owner in its place. */
+START_TEST(test_deleted)
+{
+	char folder[] = FOLDER "/test-spool-XXXXXX", *why;
+	struct stat file, place;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	begin(2);
+	call(&runner, close_it, NULL);
+	while (stat_now().files)
+		settle(&runner);
+	spools_close(spools);
+	spools = try_open(folder, false, &why);
+	ck_assert_msg(spools, "%s", why);
+	spools_start(spools, thread_pool);
+	call(&runner, open_it, NULL);
+	ck_assert_int_eq(append(pattern, PATTERN, 1), 0);
+	ck_assert_int_eq(rmdir(folder), 0);
+	/* Its file is still there. */
+	ck_assert_int_eq(read_back(0, PATTERN, 1), 0);
+	ck_assert_mem_eq(back, pattern, PATTERN);
+	ck_assert_int_eq(append_anew(), -ENOENT);
+	ck_assert_int_eq(append_anew(), -ENOENT);
+	if (geteuid() == 0) {
+		ck_assert_int_eq(mkdir(folder, 0777), 0);
+		ck_assert_int_eq(chown(folder, 12345, 12345), 0);
+		ck_assert_int_eq(append_anew(), -ENOENT);
+		ck_assert_int_eq(rmdir(folder), 0);
+	}
+	ck_assert_int_eq(symlink("/dev/null", folder), 0);
+	ck_assert_int_eq(append_anew(), -ENOENT);
+	ck_assert_int_eq(unlink(folder), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(mkdir(folder, 0700), 0);
+		ck_assert_int_eq(append_anew(), 0);
+		ck_assert_int_eq(fstat(spool_fd(spool), &file), 0);
+		ck_assert_int_eq(stat(folder, &place), 0);
+		ck_assert_uint_eq(file.st_dev, place.st_dev);
+		ck_assert_int_eq(rmdir(folder), 0);
+		ck_assert_int_eq(append_anew(), -ENOENT);
+	}
+	ck_assert_uint_eq(stat_now().refused, geteuid() == 0 ? 6 : 5);
+	close_and_wait();
+	end();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_bytes, 0, 2);
@@ -535,6 +590,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_stop);
 	tcase_add_test(tcase, test_named);
 	tcase_add_test(tcase, test_folders);
+	tcase_add_test(tcase, test_deleted);
 }
 
 RUN_SUITE("spool", fill)
