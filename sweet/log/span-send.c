@@ -19,7 +19,8 @@
 #define POST_MS 10000L
 #define STEP_MS 1000
 #define NS_OF_MS 1000000u
-#define ANSWER_MAX 1024 /* bytes of an answer that are looked at */
+#define ANSWER_MAX 1024	    /* bytes of an answer that are looked at */
+#define RESPONSE_MAX 65536u /* bytes with all heads; a longer one is not read to its end */
 #define SERVER_NAME "SWEET/" PACKAGE_VERSION
 
 struct span_sender {
@@ -30,6 +31,7 @@ struct span_sender {
 	/* Of the request. */
 	char error[CURL_ERROR_SIZE], answer[ANSWER_MAX + 1];
 	size_t answer_length;
+	size_t received; /* bytes of heads and body */
 };
 
 const char *span_send_missing(void)
@@ -72,14 +74,27 @@ void span_sender_close(struct span_sender *sender)
 
 /* --- one request --------------------------------------------------------------------- */
 
-static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
+/* Returns false if the response is too long: then libcurl closes the connection. */
+static bool count(struct span_sender *sender, size_t length)
+{
+	sender->received += length;
+	return sender->received <= RESPONSE_MAX;
+}
+
+static size_t take_head(char *bytes, size_t size, size_t number, void *context)
+{
+	(void)bytes;
+	return count(context, size * number) ? size * number : 0;
+}
+
+static size_t take_answer(char *bytes, size_t size, size_t number, void *context)
 {
 	struct span_sender *sender = context;
-	size_t length = size * count, room = ANSWER_MAX - sender->answer_length;
+	size_t length = size * number, room = ANSWER_MAX - sender->answer_length;
 
 	memcpy(sender->answer + sender->answer_length, bytes, length < room ? length : room);
 	sender->answer_length += length < room ? length : room;
-	return length;
+	return count(sender, length) ? length : 0;
 }
 
 static struct curl_slist *fields_of(const struct curl_library *curl,
@@ -124,11 +139,13 @@ static void set_up(struct span_sender *sender, const struct span_target *target,
 	curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
 	curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
 	curl->easy_setopt(easy, CURLOPT_WRITEDATA, sender);
+	curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head);
+	curl->easy_setopt(easy, CURLOPT_HEADERDATA, sender);
 	curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, sender->error);
 	if (target->ca)
 		curl->easy_setopt(easy, CURLOPT_CAINFO, target->ca);
 	sender->error[0] = '\0';
-	sender->answer_length = 0;
+	sender->answer_length = sender->received = 0;
 }
 
 /* Returns the milliseconds before the limit, at most STEP_MS. */
@@ -183,14 +200,17 @@ static void judge(struct span_sender *sender, CURLcode result, struct span_answe
 	curl_off_t after = 0;
 	long status = 0;
 
-	if (result != CURLE_OK) {
+	(void)curl->easy_getinfo(sender->easy, CURLINFO_RESPONSE_CODE, &status);
+	/* The status of a response that is too long counts, unless it is an interim one. */
+	if (result != CURLE_OK && (sender->received <= RESPONSE_MAX || status < 200)) {
 		answer->outcome = SPAN_RETRY;
 		answer->code = (unsigned)result;
 		snprintf(answer->why, sizeof(answer->why), "%s",
-			 *sender->error ? sender->error : curl->easy_strerror(result));
+			 sender->received > RESPONSE_MAX ? "a response of more than 64 KB"
+			 : *sender->error		 ? sender->error
+							 : curl->easy_strerror(result));
 		return;
 	}
-	(void)curl->easy_getinfo(sender->easy, CURLINFO_RESPONSE_CODE, &status);
 	answer->code = 1000 + (unsigned)status;
 	if (status >= 200 && status < 300) {
 		answer->outcome = SPAN_ACCEPTED;

@@ -6,15 +6,17 @@ import json
 import re
 import signal
 import socket
+import threading
 
 import pytest
 
 import tls
 from client import Client, fetch
 from collector import INTERNAL, OK, Collector
-from files import write
+from files import MB, write
 from ports import free_port
-from server import refuses, running
+from responder import Gone
+from server import TIMEOUT, refuses, running
 from streams import http2, needs_h2
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -218,6 +220,53 @@ def test_part_refused(folder, collector):
     with serve("epoll", folder, collector.url) as server:
         ask(server)
         results(server, rejected=1, accepted=0)
+
+
+class Endless(Collector):
+    """Repeats the end of its first response until nobody reads it any more."""
+
+    def __init__(self, first, then):
+        self.first, self.then, self.sent = first, then, 0
+        self.given_up = threading.Event()
+        super().__init__()
+
+    def collect(self, request):
+        body = request.body()
+        if self.given_up.is_set():
+            self.keep(request, body)
+            request.answer(OK[2], OK[1], OK[0])
+            return
+        request.send(self.first)
+        try:
+            while True:
+                request.send(self.then)
+                self.sent += len(self.then)
+        except OSError:
+            self.given_up.set()
+            raise Gone from None
+
+
+@pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
+def test_endless_body(folder, status):
+    """Its status counts, as that of a whole response; the rest is not read."""
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {1 << 40}\r\n\r\n".encode()
+    with contextlib.closing(Endless(head, b"a" * 65536)) as collector, \
+            serve("epoll", folder, collector.url) as server:
+        ask(server)
+        accepted = status.startswith("2")
+        results(server, accepted=int(accepted), rejected=int(not accepted), lost=0)
+        assert collector.given_up.wait(TIMEOUT) and collector.sent < 32 * MB
+
+
+def test_endless_heads(folder):
+    hint = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    with contextlib.closing(Endless(hint, hint * 1000)) as collector, \
+            serve("epoll", folder, collector.url) as server:
+        ask(server)
+        assert server.errors.wait("does not take spans: a response of more than 64 KB")
+        assert collector.given_up.wait(TIMEOUT) and collector.sent < 32 * MB
+        collector.servers(1)
+        results(server, accepted=1, rejected=0, lost=0)
 
 
 def test_full(folder, collector):
