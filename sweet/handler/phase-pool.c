@@ -6,17 +6,21 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "backend/cache-lookup.h"
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
+#include "config/path-rules.h"
 #include "config/pool-config.h"
 #include "core/request-value.h"
+#include "core/server.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/accept.h"
 #include "http/request.h"
 #include "http/uri.h"
+#include "rules/path-pattern.h"
 #include "rules/request-rule.h"
 
 /* Looks up with the request that the scope's rules make of the client's. */
@@ -47,6 +51,29 @@ static enum respond look_up_changed(struct transaction *transaction, const struc
 	return respond;
 }
 
+/*
+ * Whether the path has other rules without its parameters, which many HTTP servers drop before they
+ * look at it: "/admin;a" is /admin for them.
+ */
+static bool parameters_hide_rules(const struct transaction *transaction)
+{
+	const struct config *config = transaction->config_ref->config;
+	struct path_memory **memory = &transaction->thread->paths;
+	char plain[REQUEST_TARGET_MAX + 1];
+	const struct scope *scope;
+	struct path_captures captures;
+	struct path_rule *rule;
+
+	if (strlen(transaction->path) >= sizeof(plain))
+		return true;
+	if (!uri_without_parameters(transaction->path, plain))
+		return false;
+	scope = path_rules_find(config, transaction->host, transaction->path, memory, &captures,
+				&rule);
+	return !scope ||
+	       scope != path_rules_find(config, transaction->host, plain, memory, &captures, &rule);
+}
+
 enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip)
 {
 	const struct request *request = transaction->request;
@@ -64,6 +91,11 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 			transaction, 400,
 			"a path with a segment . or .. that has a parameter, for an HTTP server, "
 			"which may resolve it"));
+	if (pool->protocol == POOL_HTTP && parameters_hide_rules(transaction))
+		return phase_responds(transaction_refuse(
+			transaction, 400,
+			"a path that has other rules without its parameters, for an HTTP server, "
+			"which may drop them"));
 	transaction->pool_name = pool->name;
 	/* After a redirect of a program, the request is one that rules have changed. */
 	if (!transaction->redirects)

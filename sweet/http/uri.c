@@ -155,6 +155,24 @@ bool uri_has_dot_parameter(const char *path)
 	return false;
 }
 
+bool uri_without_parameters(const char *path, char *out)
+{
+	char last = '\0';
+
+	if (!strchr(path, ';'))
+		return false;
+	while (*path) {
+		if (*path == ';')
+			path += strcspn(path, "/");
+		else if (*path == '/' && last == '/')
+			path++;
+		else
+			*out++ = last = *path++;
+	}
+	*out = '\0';
+	return true;
+}
+
 /* pchar of RFC 3986 without '%', and the slash. */
 static bool is_plain(char byte)
 {

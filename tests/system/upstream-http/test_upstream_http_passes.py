@@ -61,6 +61,28 @@ def test_dots_with_a_parameter(behind, target):
     assert fetch(app.server.port, "/app/a..;b/.c;/...;").body == b"/app/a..;b/.c;/...;"
 
 
+RULES = ("[path =/app/exact]\npool=app\ndeny=all\n[path /app/secret]\npool=app\ndeny=all\n"
+         "[pattern private]\nmatch=/private[0-9]*$\npool=app\ndeny=all\n")
+
+
+@pytest.mark.parametrize("target", [
+    "/app/exact;x", "/app/;x/exact", "/app;x/exact", "/app/secret;", "/app/secret;a=b/c",
+    "/app/secret%3Bx/c", "/app/a/private1;b", "/app/a;x/private;y", "/;x/app/secret",
+])
+def test_parameters_that_hide_rules(behind, target):
+    """Many servers look at /app/secret for /app/secret;x, whose rules are others."""
+    app = behind(lambda asked: asked.answer(asked.target.encode()), path=RULES)
+    assert fetch(app.server.port, target).status in (400, 404)
+    assert app.requests == 0
+
+
+@pytest.mark.parametrize("target", ["/app/x;session=1", "/app/a;b=c/d;e", "/app/;",
+                                    "/app/exact;x/y", "/app/private1;b/z"])
+def test_other_parameters(behind, target):
+    app = behind(lambda asked: asked.answer(asked.target.encode()), path=RULES)
+    assert fetch(app.server.port, target).body == target.encode()
+
+
 # --- the response ----------------------------------------------------------------------------
 
 

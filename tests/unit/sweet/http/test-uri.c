@@ -4,6 +4,7 @@
  * of the buffer, and random input.  Single-threaded; every input is a heap copy of its
  * exact size, so that memory checkers detect a read beyond.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -312,6 +313,32 @@ START_TEST(test_dot_parameters)
 }
 END_TEST
 
+START_TEST(test_parameters)
+{
+	static const struct {
+		const char *path, *without;
+	} cases[] = {
+		{"/admin;a", "/admin"},
+		{"/admin;a=b,c;d/x", "/admin/x"},
+		{"/;a/admin", "/admin"},
+		{"/a/;/;b//c;", "/a/c"},
+		{"/admin/;x", "/admin/"},
+		{";", ""},
+		{"/a", NULL},
+		{"//a", NULL},
+	};
+	char out[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool any = uri_without_parameters(cases[i].path, out);
+
+		ck_assert_msg(any == (cases[i].without != NULL), "%s", cases[i].path);
+		if (any)
+			ck_assert_str_eq(out, cases[i].without);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 300);
@@ -319,6 +346,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_slashes);
 	tcase_add_test(tcase, test_sizes);
 	tcase_add_test(tcase, test_dot_parameters);
+	tcase_add_test(tcase, test_parameters);
 	tcase_add_test(tcase, test_random);
 }
 
