@@ -139,6 +139,8 @@ static bool is_no_answer(int status)
 static struct cacheable_terms terms_of(const struct cache_store *store,
 				       const struct cacheable *said)
 {
+	if (cacheable_varies_by_own(said, said->head->http))
+		return (struct cacheable_terms){0};
 	return cacheable_judge(said, store->rule, respcache_flight_authorized(store->flight),
 			       store->came);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/date.h"
 #include "base/slice.h"
@@ -172,6 +173,22 @@ struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cach
 	terms.fresh = seconds - terms.age;
 	terms.stale = cachecontrol_grace(&head->control);
 	return terms;
+}
+
+bool cacheable_varies_by_own(const struct cacheable *said, bool http)
+{
+	/* The scheme and the host are parts of the key. */
+	static const char *const own[] = {"x-request-id", "traceparent", "tracestate"};
+	const struct cachecontrol_vary *vary = &said->head->vary;
+
+	for (size_t at = 0; at < vary->length; at += strlen(vary->names + at) + 1) {
+		if (http && strcmp(vary->names + at, "x-forwarded-for") == 0)
+			return true;
+		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+			if (strcmp(vary->names + at, own[i]) == 0)
+				return true;
+	}
+	return false;
 }
 
 static bool separates(char byte)

@@ -60,6 +60,12 @@ struct cacheable_terms {
 struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cacheable_rule rule,
 				       bool authorized, time_t now);
 
+/*
+ * Whether Vary names a field that the server sets itself, so that the program has got another value than
+ * the client has sent: of all programs, or only of HTTP servers (http).
+ */
+bool cacheable_varies_by_own(const struct cacheable *said, bool http);
+
 /* Splits the next tag off a line's value; blanks and commas separate tags. */
 bool cacheable_tag(struct slice *rest, struct slice *tag);
 

@@ -83,6 +83,26 @@ def test_other_parameters(behind, target):
     assert fetch(app.server.port, target).body == target.encode()
 
 
+# --- a page of one client ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "Accept, x-forwarded-for", "traceparent"])
+def test_vary_by_what_the_server_sets(behind, name):
+    """The server's own value is compared with no client's: such a page is not for others."""
+    own = name.split()[-1].lower()
+
+    def answer(asked):
+        asked.answer(asked.fields[own].encode(),
+                     f"Cache-Control: max-age=60\r\nVary: {name}\r\n".encode())
+
+    app = behind(answer, path="cache=response\n", more="trace=on\n")
+    pages = []
+    for source in ("127.0.0.1", "127.0.0.2"):
+        with Client(app.server.port, source=source) as client:
+            pages.append(client.get("/app").body)
+    assert pages[0] != pages[1] and app.requests == 2
+
+
 # --- the response ----------------------------------------------------------------------------
 
 
