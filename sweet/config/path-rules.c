@@ -21,7 +21,8 @@
 
 struct place {
 	const struct host *host;
-	const struct scope *scope;
+	const struct scope *scope; /* NULL: the rule's pattern is too hard for the path */
+	struct path_rule *rule;
 	struct path_captures captures;
 	uint16_t length;
 	char path[REMEMBERED_MAX];
@@ -72,20 +73,28 @@ static bool is_of(const struct place *place, const struct host *host, const char
 	       memcmp(place->path, path, length) == 0;
 }
 
-/* Returns the scope of the first pattern that matches a path of that prefix. */
+/*
+ * Returns the scope of the first pattern that matches a path of that prefix.  NULL: *known says whether
+ * it is the same for the path at each time.
+ */
 static const struct scope *find_pattern(const struct host *host, const struct scope *prefix,
 					struct path_memory *memory, struct slice path,
-					struct path_captures *captures, struct path_rule **rule)
+					struct path_captures *captures, struct path_rule **rule,
+					bool *known)
 {
 	for (unsigned i = 0; i < prefix->pattern_count; i++) {
 		const struct scope *scope = &host->scopes[prefix->first_pattern + i];
 
-		switch (path_pattern_match(scope->rule->pattern, memory->matching, path,
-					   captures)) {
+		enum path_match found =
+			path_pattern_match(scope->rule->pattern, memory->matching, path, captures);
+
+		switch (found) {
 		case PATH_MATCHES:
 			return scope;
 		case PATH_TOO_HARD:
+		case PATH_NOT_NOW:
 			*rule = scope->rule;
+			*known = found == PATH_TOO_HARD;
 			return NULL;
 		default:
 			break;
@@ -102,6 +111,7 @@ const struct scope *path_rules_find(const struct config *config, const struct ho
 	struct slice text = {path, strlen(path)};
 	const struct scope *scope;
 	struct place *place;
+	bool known = true;
 
 	captures->count = 0;
 	*rule = NULL;
@@ -116,12 +126,14 @@ const struct scope *path_rules_find(const struct config *config, const struct ho
 	place = place_of(*memory, config, path);
 	if (is_of(place, host, path, text.length)) {
 		*captures = place->captures;
+		*rule = place->rule;
 		return place->scope;
 	}
-	scope = find_pattern(host, host_scope(host, path), *memory, text, captures, rule);
-	if (scope && text.length <= REMEMBERED_MAX) {
+	scope = find_pattern(host, host_scope(host, path), *memory, text, captures, rule, &known);
+	if (known && text.length <= REMEMBERED_MAX) {
 		*place = (struct place){.host = host,
 					.scope = scope,
+					.rule = *rule,
 					.captures = *captures,
 					.length = (uint16_t)text.length};
 		memcpy(place->path, path, text.length);

@@ -12,17 +12,24 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <glib.h>
 #include <pcre2.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/slice.h"
 #include "rules/path-pattern.h"
+
+#define SECOND_NS UINT64_C(1000000000)
 
 /* About a millisecond of backtracking, and 1 MB of it. */
 #define MATCH_LIMIT 50000u
+/* Of paths that clients make hard, of which each is another: what these may cost with each request. */
+#define QUICK_LIMIT(length) (1000u + (uint32_t)(length))
 #define HEAP_LIMIT 1024u /* KiB */
 
 struct path_pattern {
 	pcre2_code *code;
-	pcre2_match_context *limits; /* constant */
 	unsigned groups;
 	char *begin; /* bytes that all paths begin with */
 	size_t begin_length;
@@ -30,6 +37,9 @@ struct path_pattern {
 
 struct path_pattern_memory {
 	pcre2_match_data *data;
+	pcre2_match_context *limits;
+	uint64_t since_ns; /* when the second of these tries began */
+	unsigned tries;
 };
 
 static void explain(int error, size_t at, char **why)
@@ -113,15 +123,11 @@ struct path_pattern *path_pattern_compile(const char *expression, char **why)
 	/* Bytes, as paths are. */
 	pattern->code = pcre2_compile((PCRE2_SPTR)expression, PCRE2_ZERO_TERMINATED,
 				      PCRE2_DOLLAR_ENDONLY, &error, &at, NULL);
-	pattern->limits = pcre2_match_context_create(NULL);
-	if (!pattern->code || !pattern->limits) {
-		if (!pattern->code)
-			explain(error, (size_t)at, why);
+	if (!pattern->code) {
+		explain(error, (size_t)at, why);
 		path_pattern_free(pattern);
 		return NULL;
 	}
-	(void)pcre2_set_match_limit(pattern->limits, MATCH_LIMIT);
-	(void)pcre2_set_heap_limit(pattern->limits, HEAP_LIMIT);
 	(void)pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE);
 	(void)pcre2_pattern_info(pattern->code, PCRE2_INFO_CAPTURECOUNT, &groups);
 	find_begin(pattern, expression);
@@ -133,7 +139,6 @@ void path_pattern_free(struct path_pattern *pattern)
 {
 	if (!pattern)
 		return;
-	pcre2_match_context_free(pattern->limits);
 	pcre2_code_free(pattern->code);
 	g_free(pattern->begin);
 	g_free(pattern);
@@ -149,9 +154,12 @@ struct path_pattern_memory *path_pattern_memory_new(void)
 	struct path_pattern_memory *memory = g_new0(struct path_pattern_memory, 1);
 
 	memory->data = pcre2_match_data_create(PATH_CAPTURES_MAX, NULL);
-	if (memory->data)
+	memory->limits = pcre2_match_context_create(NULL);
+	if (memory->data && memory->limits) {
+		(void)pcre2_set_heap_limit(memory->limits, HEAP_LIMIT);
 		return memory;
-	g_free(memory);
+	}
+	path_pattern_memory_free(memory);
 	return NULL;
 }
 
@@ -160,14 +168,36 @@ void path_pattern_memory_free(struct path_pattern_memory *memory)
 	if (!memory)
 		return;
 	pcre2_match_data_free(memory->data);
+	pcre2_match_context_free(memory->limits);
 	g_free(memory);
 }
 
+/* Matches within that many steps. */
 static int match(const struct path_pattern *pattern, const struct path_pattern_memory *memory,
-		 struct slice path, uint32_t options)
+		 struct slice path, uint32_t steps)
 {
-	return pcre2_match(pattern->code, (PCRE2_SPTR)path.at, path.length, 0,
-			   PCRE2_NO_UTF_CHECK | options, memory->data, pattern->limits);
+	PCRE2_SPTR text = (PCRE2_SPTR)path.at;
+	int count;
+
+	(void)pcre2_set_match_limit(memory->limits, steps);
+	count = pcre2_match(pattern->code, text, path.length, 0, PCRE2_NO_UTF_CHECK, memory->data,
+			    memory->limits);
+	if (count == PCRE2_ERROR_JIT_STACKLIMIT)
+		count = pcre2_match(pattern->code, text, path.length, 0,
+				    PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, memory->data,
+				    memory->limits);
+	return count;
+}
+
+static bool may_try(struct path_pattern_memory *memory)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - memory->since_ns >= SECOND_NS) {
+		memory->since_ns = now_ns;
+		memory->tries = 0;
+	}
+	return memory->tries++ < PATH_HARD_TRIES;
 }
 
 enum path_match path_pattern_match(const struct path_pattern *pattern,
@@ -180,9 +210,12 @@ enum path_match path_pattern_match(const struct path_pattern *pattern,
 	if (path.length < pattern->begin_length ||
 	    memcmp(path.at, pattern->begin, pattern->begin_length) != 0)
 		return PATH_DIFFERS;
-	count = match(pattern, memory, path, 0);
-	if (count == PCRE2_ERROR_JIT_STACKLIMIT)
-		count = match(pattern, memory, path, PCRE2_NO_JIT);
+	count = match(pattern, memory, path, QUICK_LIMIT(path.length));
+	if (count == PCRE2_ERROR_MATCHLIMIT) {
+		if (!may_try(memory))
+			return PATH_NOT_NOW;
+		count = match(pattern, memory, path, MATCH_LIMIT);
+	}
 	if (count == PCRE2_ERROR_NOMATCH)
 		return PATH_DIFFERS;
 	if (count < 0)

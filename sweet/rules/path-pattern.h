@@ -37,11 +37,17 @@ void path_pattern_memory_free(struct path_pattern_memory *memory);
 
 enum path_match {
 	PATH_DIFFERS,
-	PATH_MATCHES, /* sets captures */
-	PATH_TOO_HARD /* it was ended: the expression backtracks too much for this path */
+	PATH_MATCHES,  /* sets captures */
+	PATH_TOO_HARD, /* it was ended: the expression backtracks too much for this path */
+	PATH_NOT_NOW   /* the same, perhaps: many paths were hard in this second */
 };
 
-/* path: at most 65535 bytes. */
+#define PATH_HARD_TRIES 50u /* paths in a second that a thread gives all steps */
+
+/*
+ * path: at most 65535 bytes.  It gets few steps for each byte, which suffice for most expressions, and
+ * then, if it is one of few in this second, all of them.
+ */
 enum path_match path_pattern_match(const struct path_pattern *pattern,
 				   struct path_pattern_memory *memory, struct slice path,
 				   struct path_captures *captures);

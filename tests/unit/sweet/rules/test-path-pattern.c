@@ -3,11 +3,13 @@
  * test-path-pattern.c - unit tests of regular expressions for paths.  Single-threaded.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "base/clock.h"
 #include "base/slice.h"
 #include "rules/path-pattern.h"
 
@@ -166,6 +168,31 @@ START_TEST(test_too_hard)
 }
 END_TEST
 
+/* Many hard paths, each another one, get few steps; others are matched meanwhile. */
+START_TEST(test_many_hard)
+{
+	uint64_t began_ns = clock_monotonic_ns(), seconds;
+	unsigned tries = 0, refused = 0;
+	char path[200];
+
+	for (unsigned i = 0; i < 20 * PATH_HARD_TRIES; i++) {
+		enum path_match found;
+
+		snprintf(path, sizeof(path), "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!%u", i);
+		found = match("^/(a+)+$", path);
+		ck_assert(found == PATH_TOO_HARD || found == PATH_NOT_NOW);
+		tries += found == PATH_TOO_HARD;
+		refused += found == PATH_NOT_NOW;
+		ck_assert_int_eq(match("^/(a+)+!", path), PATH_MATCHES);
+		ck_assert_int_eq(match("^/(b+)+$", path), PATH_DIFFERS);
+	}
+	seconds = (clock_monotonic_ns() - began_ns) / 1000000000u + 2;
+	ck_assert_uint_ge(tries, PATH_HARD_TRIES);
+	ck_assert_uint_le(tries, seconds * PATH_HARD_TRIES);
+	ck_assert(refused || seconds > 19);
+}
+END_TEST
+
 /* With and without machine code, whose stack is smaller, the results are the same. */
 START_TEST(test_long)
 {
@@ -179,6 +206,9 @@ START_TEST(test_long)
 			enum path_match result;
 			unsigned end;
 
+			/* With all its tries. */
+			path_pattern_memory_free(memory);
+			memory = path_pattern_memory_new();
 			memset(path, 'a', length);
 			path[0] = '/';
 			path[length] = '\0';
@@ -202,6 +232,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_begin);
 	tcase_add_test(tcase, test_invalid);
 	tcase_add_test(tcase, test_too_hard);
+	tcase_add_test(tcase, test_many_hard);
 	tcase_add_test(tcase, test_long);
 }
 
