@@ -24,6 +24,7 @@
 #include "config/configuration.h"
 #include "spawn/helper-process.h"
 #include "spawn/key-opener.h"
+#include "spawn/reader-filter.h"
 
 struct key_opener {
 	int socket;
@@ -135,7 +136,8 @@ struct key_opener *key_opener_open(int argc, char **argv)
 		return NULL;
 	pid = fork();
 	if (pid == 0) {
-		if (helper_process_enter("sweet: keys", &pair[1], 1, &own) < 0)
+		if (helper_process_enter("sweet: keys", &pair[1], 1, &own) < 0 ||
+		    reader_filter_enter() < 0)
 			_exit(EXIT_FAILURE);
 		serve(own, argc, argv);
 	}

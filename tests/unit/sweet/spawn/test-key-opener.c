@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -20,6 +21,7 @@
 
 #include "spawn/helper-process.h"
 #include "spawn/key-opener.h"
+#include "spawn/reader-filter.h"
 
 #include "suite.h"
 
@@ -110,7 +112,7 @@ START_TEST(reads_the_configuration_again)
 
 	ck_assert_int_eq(key_opener_begin(opener), 0);
 	configure("[sweet]\nlisten=127.0.0.1:0,tls\ncertificate=@/other\n"
-		  "[host a]\nclient-certificate=optional\nclient-ca=@/key\n");
+		  "[host a]\nclient-ca=@/key\nclient-certificate=required\n");
 	ck_assert_int_eq(key_opener_file(opener, other), -EPERM);
 	ck_assert_int_eq(key_opener_begin(opener), 0);
 	fd = key_opener_file(opener, other);
@@ -214,6 +216,82 @@ START_TEST(helper_keeps_its_channels_only)
 }
 END_TEST
 
+/* Returns the number in a line of the process's status. */
+static uint64_t status_of(pid_t pid, const char *name, unsigned base)
+{
+	char file[64], *text = NULL, *line;
+	uint64_t value;
+
+	snprintf(file, sizeof(file), "/proc/%d/status", (int)pid);
+	ck_assert(g_file_get_contents(file, &text, NULL, NULL));
+	line = strstr(text, name);
+	ck_assert_ptr_nonnull(line);
+	value = g_ascii_strtoull(line + strlen(name), NULL, base);
+	g_free(text);
+	return value;
+}
+
+/* Of root's capabilities it has those to read, and to become a user for that. */
+START_TEST(has_few_capabilities)
+{
+	static const uint64_t reading = 1 << 2 | 1 << 6 | 1 << 7;
+	struct key_opener *opener = must_open();
+	pid_t child;
+
+	ck_assert_int_eq(key_opener_begin(opener), 0);
+	child = only_child();
+	ck_assert_uint_eq(status_of(child, "CapPrm:", 16) & ~reading, 0);
+	ck_assert_uint_eq(status_of(child, "CapEff:", 16) & ~reading, 0);
+	ck_assert_uint_eq(status_of(child, "CapInh:", 16), 0);
+	if (geteuid() == 0) {
+		ck_assert_uint_eq(status_of(child, "CapEff:", 16), reading);
+		ck_assert_uint_eq(status_of(child, "CapBnd:", 16), 0);
+	}
+	ck_assert_uint_eq(status_of(child, "NoNewPrivs:", 10), 1);
+	ck_assert_uint_eq(status_of(child, "Seccomp:", 10), 2);
+	key_opener_close(opener);
+}
+END_TEST
+
+static bool refused(long result)
+{
+	return result < 0 && errno == EPERM;
+}
+
+/* Reads, and nothing else. */
+START_TEST(reader_changes_nothing)
+{
+	char *const none[] = {NULL};
+	int channels[2], own[2], status;
+	pid_t pid, parent = getpid();
+
+	ck_assert_int_eq(pipe(channels), 0);
+	pid = fork();
+	if (pid == 0) {
+		bool good = helper_process_enter("a reader", channels, 2, own) == 0 &&
+			    reader_filter_enter() == 0;
+		int fd = open(key, O_RDONLY | O_CLOEXEC);
+
+		good = good && fd >= 0 && read(fd, own, 1) == 1;
+		good = good && refused(open(key, O_WRONLY)) && refused(open(key, O_RDWR)) &&
+		       refused(open(key, O_RDONLY | O_TRUNC)) &&
+		       refused(open("/tmp/none", O_RDONLY | O_CREAT, 0600)) &&
+		       refused(unlink(key)) && refused(rename(key, other)) &&
+		       refused(chmod(key, 0777)) && refused(fchmod(fd, 0777)) &&
+		       refused(chown(key, 1, 1)) && refused(mkdir("/tmp/none", 0700)) &&
+		       refused(symlink(key, "/tmp/none")) && refused(link(key, "/tmp/none"));
+		good = good && refused(fork()) && refused(execve("/bin/true", none, none)) &&
+		       refused(kill(parent, 0)) && refused(setuid(1)) && refused(setgid(1)) &&
+		       refused(socket(AF_UNIX, SOCK_STREAM, 0)) && refused(chroot("/"));
+		_exit(good ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	close(channels[0]);
+	close(channels[1]);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -223,6 +301,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, process_that_has_ended);
 	tcase_add_test(tcase, signals_do_not_end_it);
 	tcase_add_test(tcase, helper_keeps_its_channels_only);
+	tcase_add_test(tcase, has_few_capabilities);
+	tcase_add_test(tcase, reader_changes_nothing);
 }
 
 RUN_SUITE("key-opener", fill)
