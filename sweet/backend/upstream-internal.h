@@ -2,9 +2,10 @@
 /*
  * upstream-internal.h - a pool of applications with sockets, by FastCGI or HTTP; private to
  * upstream-pool.c, which has the pools and the life of a call, upstream-request.c, which chooses an
- * application for a call and sends the request, upstream-response.c, which reads the response, and
- * upstream-tunnel.c, for connections that switch to another protocol, and the protocols: fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server
- * starts itself, and http-response.c.
+ * application for a call and sends the request, upstream-response.c, which reads the response,
+ * upstream-tunnel.c, for connections that switch to another protocol, and the protocols:
+ * fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server starts itself, and
+ * http-response.c.
  *
  * Call cycle: upstream-request.c opens a link with callbacks in upstream-response.c; these call the
  * protocol to read what has come, and upstream-request.c to detach the call and to close or keep
