@@ -191,7 +191,8 @@ START_TEST(test_arch)
 	config_release(config);
 	check_refused("sweet --threads=65",
 		      "threads \"65\": must be a number from 1 to 64, or to 4096 with");
-	check_refused("sweet --arch sped --threads=65", "from 1 to 64, or to 4096 with arch mt or mp");
+	check_refused("sweet --arch sped --threads=65",
+		      "from 1 to 64, or to 4096 with arch mt or mp");
 	check_refused("sweet --arch mt --threads=65 --worker /a=prog",
 		      "--worker \"/a=prog\": workers answer at most 64 threads, not 65");
 	check_refused("sweet --arch mp --cache-socket /a",
