@@ -138,8 +138,8 @@ static void set_failing(struct pool_process *process, bool failing)
 	process->failing = failing;
 	before =
 		atomic_fetch_add_explicit(&pool->failing, failing ? 1u : -1u, memory_order_relaxed);
-	/* Each new start counts as good for a moment. */
-	if (!failing || before + 1 < pool->count || pool->none_left)
+	/* Each new start counts as good for a moment; the first ones decide whether the server starts. */
+	if (!failing || before + 1 < pool->count || pool->none_left || !pool->gateway->settled)
 		return;
 	pool->none_left = true;
 	log_warning("pool %s: no worker left: its requests get status 503; all of its processes "

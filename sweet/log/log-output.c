@@ -24,7 +24,6 @@
 #include "log/log-output.h"
 
 #define STANDARD (STDERR_FILENO + 1)
-#define PIPE_BYTES (1 << 20) /* what a process without privileges may have */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int kept[STANDARD] = {-1, -1, -1}; /* protected by the lock */
@@ -32,23 +31,13 @@ static _Atomic uint64_t lost;
 
 /* --- opening -------------------------------------------------------------------------- */
 
-/* If it is a pipe: a reader that is not scheduled at once loses no line of a burst. */
-static void widen(int fd)
-{
-	if (fd >= 0)
-		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
-}
-
 int log_output_open(const char *path)
 {
 	const int flags = O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	int fd = user_open(path, flags | O_WRONLY, 0640);
 
 	/* A FIFO that nobody reads yet: what fits into it waits there. */
-	if (fd == -ENXIO)
-		fd = user_open(path, flags | O_RDWR, 0640);
-	widen(fd);
-	return fd;
+	return fd == -ENXIO ? user_open(path, flags | O_RDWR, 0640) : fd;
 }
 
 /* Returns true if both descriptors are of the same pipe, file or terminal. */
@@ -70,7 +59,6 @@ static int open_again(int fd)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	opened = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	widen(opened);
 	if (opened < 0 || opened >= STANDARD)
 		return opened;
 	/* Its number is that of a standard descriptor that is closed. */

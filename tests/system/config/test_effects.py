@@ -136,6 +136,7 @@ ELSEWHERE = {
         cgi-fastcgi/test_cgi_limits.py memory-limit timeout
         cgi-fastcgi/test_cgi_variables.py variable
         upstream-http/test_upstream_http_upgrade.py upgrade upgrade-timeout
+        upstream-http/test_upstream_http_tunnels.py max-tunnels tunnels-per-client
         static/test_symlinks.py symlinks
         cgi-fastcgi/test_accel.py accel
         workers/test_workers.py queue-timeout
