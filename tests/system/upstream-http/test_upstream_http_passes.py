@@ -219,7 +219,7 @@ def test_later_minor_version(behind, minor):
         asked.send(f"HTTP/1.{minor} 200 OK\r\nContent-Type: a/b\r\nTransfer-Encoding: chunked\r\n"
                    "\r\n3\r\nabc\r\n0\r\n\r\n".encode())
 
-    app = behind(answer)
+    app = behind(answer, pool="keep-connection=1h\n")
     with Client(app.server.port) as client:
         for _ in range(3):
             assert client.get("/app").body == b"abc"

@@ -88,6 +88,8 @@ def memory(server):
     """Returns the maximum bytes of the server's memory and of its cache."""
     with open(f"/proc/{server.pid}/status") as status:
         text = status.read()
+    # A status of more than 4 KB is a unit itself, for which the cache has a block from then on.
+    server.status()
     # The cache counts mapped units.
     anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * KB
     return anonymous + server.status()["cache"]["used"]
