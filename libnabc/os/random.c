@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* random.c - random numbers from the kernel; see random.h. */
+#include <elf.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
