@@ -118,6 +118,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
 	sweet/process/readonly.c sweet/process/readonly.h \
 	sweet/process/syscall-filter.c sweet/process/syscall-filter.h \
+	sweet/process/filter-program.h \
 	sweet/core/auth.c sweet/core/auth.h \
 	sweet/core/auth-internal.h sweet/core/auth-file.c sweet/core/auth-cache.c \
 	sweet/core/auth-queue.c \

@@ -175,6 +175,25 @@ bool privileges_drop(const struct privileges *privileges, char **why)
 	return true;
 }
 
+int privileges_limit(uint64_t own, uint64_t programs)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct now[2] = {{0}};
+
+	/* If this fails for lack of CAP_SETPCAP, programs cannot gain capabilities anyway. */
+	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		if (i > 63 || !(programs >> i & 1))
+			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
+	if (syscall(SYS_capget, &header, now) < 0)
+		return -errno;
+	for (unsigned i = 0; i < 2; i++) {
+		now[i].permitted &= (uint32_t)(own >> 32 * i);
+		now[i].effective &= (uint32_t)(own >> 32 * i);
+		now[i].inheritable &= (uint32_t)(programs >> 32 * i);
+	}
+	return syscall(SYS_capset, &header, now) < 0 ? -errno : 0;
+}
+
 int privileges_trim(void)
 {
 	/*
@@ -185,24 +204,11 @@ int privileges_trim(void)
 				   CAP_FOWNER,	 CAP_KILL,	   CAP_SETGID,
 				   CAP_SETUID,	 CAP_SETPCAP,	   CAP_NET_BIND_SERVICE,
 				   CAP_IPC_LOCK, CAP_SYS_NICE,	   CAP_SYS_RESOURCE};
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct now[2] = {{0}};
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++)
 		all |= UINT64_C(1) << kept[i];
-	/* If this fails for lack of CAP_SETPCAP, programs cannot gain capabilities anyway. */
-	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		if (i > 63 || !(all >> i & 1))
-			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
-	if (syscall(SYS_capget, &header, now) < 0)
-		return -errno;
-	for (unsigned i = 0; i < 2; i++) {
-		now[i].permitted &= (uint32_t)(all >> 32 * i);
-		now[i].effective &= (uint32_t)(all >> 32 * i);
-		now[i].inheritable &= (uint32_t)(all >> 32 * i);
-	}
-	return syscall(SYS_capset, &header, now) < 0 ? -errno : 0;
+	return privileges_limit(all, all);
 }
 
 void privileges_raise_limits(void)

@@ -8,6 +8,7 @@
 #define SWEET_PRIVILEGES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The user and groups to become. */
@@ -38,6 +39,12 @@ void privileges_give(const struct privileges *privileges, int fd);
  * must not continue.
  */
 bool privileges_drop(const struct privileges *privileges, char **why);
+
+/*
+ * Drops all capabilities but its own and those that programs can have from it, one bit each
+ * (capabilities(7)).  Returns 0 or -errno.
+ */
+int privileges_limit(uint64_t own, uint64_t programs);
 
 /*
  * Drops all capabilities, root's too, and removes from the bounding set all that a

@@ -13,38 +13,22 @@
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
-#include <linux/audit.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "process/filter-program.h"
 #include "process/syscall-filter.h"
 
-#if defined(__x86_64__)
-#define MACHINE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define MACHINE AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define MACHINE AUDIT_ARCH_RISCV64
-#endif
-
-#ifdef MACHINE
+#ifdef FILTER_MACHINE
 
 #define NAMESPACES                                                                                 \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define X32 0x40000000u /* call numbers of another ABI of x86-64 */
 
-/* The lower half of an argument: all three machines are little-endian. */
-#define ARGUMENT(n) offsetof(struct seccomp_data, args[n])
-#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
-#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
-#define FAIL(error) RETURN(SECCOMP_RET_ERRNO | (error))
-#define UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skipped))
-#define IF(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (skipped), 0)
-#define UNLESS_ANY(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, (skipped))
 #define REFUSE(number) UNLESS(number, 1), FAIL(EPERM)
 
 /* Newer than some C libraries; the numbers are the same on every machine. */
@@ -56,10 +40,7 @@
 #endif
 
 static struct sock_filter program[] = {
-	LOAD(offsetof(struct seccomp_data, arch)),
-	IF(MACHINE, 1),
-	RETURN(SECCOMP_RET_KILL_PROCESS), /* its call numbers are different */
-	LOAD(offsetof(struct seccomp_data, nr)),
+	FILTER_BEGIN,
 #ifdef __x86_64__
 	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1),
 	FAIL(EPERM),
@@ -176,10 +157,7 @@ const struct sock_fprog *syscall_filter(void)
 	static const struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]),
 						 .filter = program};
 
-	/* This call can only fail: with EFAULT if filters are supported. */
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno != EFAULT)
-		return NULL;
-	return &filter;
+	return filter_is_supported() ? &filter : NULL;
 }
 
 #else

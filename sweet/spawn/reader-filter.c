@@ -7,46 +7,29 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "process/filter-program.h"
+#include "process/privileges.h"
 #include "spawn/reader-filter.h"
 
-#if defined(__x86_64__)
-#define MACHINE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define MACHINE AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define MACHINE AUDIT_ARCH_RISCV64
-#endif
+#ifdef FILTER_MACHINE
 
-#ifdef MACHINE
-
-#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
-#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
-#define FAIL(error) RETURN(SECCOMP_RET_ERRNO | (error))
-#define UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skipped))
-#define UNLESS_ANY(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, (skipped))
 #define ALLOW(number) UNLESS(number, 1), RETURN(SECCOMP_RET_ALLOW)
 
 #define WRITING (O_ACCMODE | O_CREAT | O_TRUNC)
-/* The argument with the flags: its lower half, as all three machines are little-endian. */
+/* flags: the argument that they are. */
 #define ALLOW_READING(number, flags)                                                               \
-	UNLESS(number, 4), LOAD(offsetof(struct seccomp_data, args[flags])),                       \
-		UNLESS_ANY(WRITING, 1), FAIL(EPERM), RETURN(SECCOMP_RET_ALLOW)
+	UNLESS(number, 4), LOAD(ARGUMENT(flags)), UNLESS_ANY(WRITING, 1), FAIL(EPERM),             \
+		RETURN(SECCOMP_RET_ALLOW)
 
 static struct sock_filter program[] = {
-	LOAD(offsetof(struct seccomp_data, arch)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0),
-	RETURN(SECCOMP_RET_KILL_PROCESS),
-	LOAD(offsetof(struct seccomp_data, nr)),
+	FILTER_BEGIN,
 	/* Files. */
 	ALLOW_READING(SYS_openat, 2),
 	ALLOW(SYS_read),
@@ -123,8 +106,7 @@ static int enter_filter(void)
 	const struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]),
 					  .filter = program};
 
-	/* This call can only fail: with EFAULT if filters are supported. */
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno != EFAULT)
+	if (!filter_is_supported())
 		return 0;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0 ? -errno : 0;
 }
@@ -140,21 +122,9 @@ static int enter_filter(void)
 
 int reader_filter_enter(void)
 {
-	const uint32_t kept = UINT32_C(1) << CAP_DAC_READ_SEARCH | UINT32_C(1) << CAP_SETUID |
-			      UINT32_C(1) << CAP_SETGID;
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct now[2] = {{0}};
+	const uint64_t kept = UINT64_C(1) << CAP_DAC_READ_SEARCH | UINT64_C(1) << CAP_SETUID |
+			      UINT64_C(1) << CAP_SETGID;
+	int error = privileges_limit(kept, 0);
 
-	/* No program gets any: without CAP_SETPCAP there are none that one could get. */
-	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
-	if (syscall(SYS_capget, &header, now) < 0)
-		return -errno;
-	now[0].permitted &= kept;
-	now[0].effective &= kept;
-	now[1].permitted = now[1].effective = 0;
-	now[0].inheritable = now[1].inheritable = 0;
-	if (syscall(SYS_capset, &header, now) < 0)
-		return -errno;
-	return enter_filter();
+	return error ? error : enter_filter();
 }
