@@ -19,30 +19,35 @@ static void add_line(GPtrArray *lines, char *line)
 		g_ptr_array_add(lines, line);
 }
 
+static void add_message(GPtrArray *lines, const char *place, const char *kind, const char *format,
+			va_list arguments) __attribute__((format(printf, 4, 0)));
+
+static void add_message(GPtrArray *lines, const char *place, const char *kind, const char *format,
+			va_list arguments)
+{
+	char *text = g_strdup_vprintf(format, arguments);
+
+	add_line(lines,
+		 g_strdup_printf("%s%s%s%s", place ? place : "", place ? ": " : "", kind, text));
+	g_free(text);
+}
+
 void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
 {
 	va_list arguments;
-	char *text;
 
 	va_start(arguments, format);
-	text = g_strdup_vprintf(format, arguments);
+	add_message(tree->errors, place, "", format, arguments);
 	va_end(arguments);
-	add_line(tree->errors,
-		 g_strdup_printf("%s%s%s", place ? place : "", place ? ": " : "", text));
-	g_free(text);
 }
 
 void config_tree_warn(struct config_tree *tree, const char *place, const char *format, ...)
 {
 	va_list arguments;
-	char *text;
 
 	va_start(arguments, format);
-	text = g_strdup_vprintf(format, arguments);
+	add_message(tree->warnings, place, "warning: ", format, arguments);
 	va_end(arguments);
-	add_line(tree->warnings,
-		 g_strdup_printf("%s%swarning: %s", place ? place : "", place ? ": " : "", text));
-	g_free(text);
 }
 
 struct section *config_tree_add(struct config_tree *tree, unsigned levels, const char *place)
