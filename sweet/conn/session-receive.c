@@ -71,11 +71,10 @@ static void end_request(struct session *session, struct stream *stream)
 		(void)pass(session, stream, "", 0);
 }
 
-/* The client may repeat the request later. */
-static int refuse(struct session *session, int32_t id)
+/* Resets a stream whose head, or trailers, have not come as a whole; for a callback to return. */
+static int refuse(struct session *session, int32_t id, uint32_t error)
 {
-	return nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id,
-					 NGHTTP2_REFUSED_STREAM)
+	return nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id, error)
 		       ? NGHTTP2_ERR_CALLBACK_FAILURE
 		       : ONLY_DECODE;
 }
@@ -91,11 +90,11 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
 		session->head.error = -431;
 		return 0;
 	}
-	/* To the library, streams that were reset exist no more. */
+	/* To the library, streams that were reset exist no more.  The client may try again later. */
 	if (session->calls->abandoned &&
 	    session->stream_count + session->calls->abandoned >=
 		    connection_limits(session->connection)->max_streams)
-		return refuse(session, frame->hd.stream_id);
+		return refuse(session, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
 	stream = stream_open(session, frame->hd.stream_id);
 	if (!stream)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -111,6 +110,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 	struct session *session = context;
 	bool request = frame->headers.cat == NGHTTP2_HCAT_REQUEST;
 
+	(void)http2;
 	(void)flags;
 	/* It was refused. */
 	if (request && !session->opening)
@@ -125,10 +125,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 	}
 	/* Trailers are ignored, as in HTTP/1.1, but they have a limit, too. */
 	session_flood_long_head(session);
-	return nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-					 NGHTTP2_ENHANCE_YOUR_CALM)
-		       ? NGHTTP2_ERR_CALLBACK_FAILURE
-		       : ONLY_DECODE;
+	return refuse(session, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
