@@ -9,6 +9,7 @@ from files import MB, pattern, write
 from server import UNDER, resident, running, sanitized
 from streams import (CONTINUATION, DATA, END_HEADERS, GOAWAY, HEADERS, OPEN, PADDED, PING, PREFACE,
                      RESET, SETTINGS, WINDOW, Raw, Streams, block, frame, needs_h2)
+from test_http2_hostile import server, serves  # noqa: F401
 
 pytestmark = [pytest.mark.clear("these choose what is below"), needs_h2]
 
@@ -29,19 +30,6 @@ def root(tmp_path_factory):
           b"cat > /dev/null\necho good\n").chmod(0o755)
     folder.chmod(0o755)
     return folder
-
-
-@pytest.fixture(scope="module")
-def server(kind, root):
-    with running(kind, root / "root", "--http2", "clear", "--threads", 1, "--cgi",
-                 f"/cgi={root}/cgi", "--cache-socket", root / "cache") as made:
-        yield made
-
-
-def serves(server):
-    """An honest client gets its response."""
-    with Streams(server.port) as session:
-        assert session.get("/small").body == b"small\n"
 
 
 def requests(count, first=1):
