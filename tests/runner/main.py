@@ -214,6 +214,8 @@ class Run:
         lines.append(f"{int(seconds) // 60} min {int(seconds) % 60} s; "
                      f"{100 * self.pool.busy / max(seconds, 1) / self.processors:.0f} % of "
                      f"{self.processors} processors were given out")
+        # Again, because who keeps only the end of a long output needs the names.
+        lines += [f"FAILED {name}" for result in results for name, _, _ in result.failed]
         counts = [sum(result.count(what) for result in results)
                   for what in ("passed", "failed", "skipped")]
         unlisted = sum(len(result.unlisted) for result in results) if self.strict else 0

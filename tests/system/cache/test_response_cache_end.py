@@ -189,7 +189,7 @@ def test_one_unit_of_two_stays(site):
 def test_kept_unit_is_not_copied(site):
     target = "/w/r/kept2?X-NABC-Max-Age:600&keep&size=300000"
     site.get("/w/other?destroy")
-    before = site.server.status()["cache"]["used"]
+    before = site.server.cache_used()
     site.get(target)
     assert site.is_kept(target)
     # What the test before has destroyed may have been in use still.

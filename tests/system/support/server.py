@@ -244,6 +244,21 @@ class Server:
         self.last_status = json.loads(self.body("/.sweet/status"))
         return self.last_status
 
+    def cache_used(self):
+        """Returns the bytes of the cache's blocks, with the one for texts of more than 4 KB.
+
+        The status may be such a text, or become one while a test runs."""
+        self.asked += 1
+        assert len(self.body("/.sweet/status.html")) > 4096
+        return self.status()["cache"]["used"]
+
+    def memory(self):
+        """Returns the bytes of the server's memory and of its cache."""
+        used = self.cache_used()
+        # The cache counts mapped units.
+        with open(f"/proc/{self.pid}/status") as status:
+            return used + int(re.search(r"RssAnon:\s*(\d+) kB", status.read())[1]) * 1024
+
     def try_status(self):
         """For a test that failed: returns the status if the server still answers."""
         if self.port and self.process.poll() is None:

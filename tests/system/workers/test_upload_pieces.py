@@ -69,13 +69,6 @@ def await_idle(server):
     )
 
 
-def memory(server):
-    """Returns the bytes of the server's memory and of its cache."""
-    with open(f"/proc/{server.pid}/status") as status:
-        anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", status.read())[1]) * KB
-    return anonymous + server.status()["cache"]["used"]
-
-
 @pytest.mark.parametrize(
     "size", [WHOLE, WHOLE + 1, WHOLE + 2, 5 * PIECE - 1, 5 * PIECE, 5 * PIECE + 1, 9 * MB]
 )
@@ -141,13 +134,13 @@ def test_memory(root, size, chunked):
         with Client(server.port) as client:
             client.send(head("sum", 2 * MB) + block * 2)
             assert client.response().status == 200
-            before = memory(server)
+            before = server.memory()
             client.send(head("sum", None if chunked else size))
             for number in range(size // MB):
                 sum.update(block)
                 client.send(b"%x\r\n%s\r\n" % (MB, block) if chunked else block)
                 if number % 64 == 0:
-                    most = max(most, memory(server))
+                    most = max(most, server.memory())
             if chunked:
                 client.send(b"0\r\n\r\n")
             _, length, got = client.response().body.decode().split()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Responses of workers in several pieces, and the handling of aborted ones."""
 
-import re
 import socket
 import struct
 import time
@@ -82,17 +81,6 @@ def cancellations(server):
 
 def await_cancellations(server, count):
     server.wait_status(lambda _: cancellations(server) >= count)
-
-
-def memory(server):
-    """Returns the maximum bytes of the server's memory and of its cache."""
-    with open(f"/proc/{server.pid}/status") as status:
-        text = status.read()
-    # A status of more than 4 KB is a unit itself, for which the cache has a block from then on.
-    server.status()
-    # The cache counts mapped units.
-    anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * KB
-    return anonymous + server.status()["cache"]["used"]
 
 
 @pytest.mark.parametrize("count,size", [(1, 1000), (2, 12), (20, 100), (100, 70000)])
@@ -212,13 +200,12 @@ def test_client_that_goes(server):
 
 def test_client_that_reads_slowly(server):
     """Neither side keeps more than a window; others are not affected."""
-    # A piece that waits for a second, on a busy machine, is moved into a segment of the cache.
-    most = memory(server) + 12 * PIECE + 8 * MB + SLACK
+    most = server.memory() + 12 * PIECE + SLACK
     with Client(server.port, buffer=PIECE) as slow:
         ask(slow, "endless")
         for _ in range(30):
             assert chunk(slow)
-            assert memory(server) < most
+            assert server.memory() < most
     await_cancellations(server, 1)
 
 
@@ -227,9 +214,9 @@ def test_large(root, kind):
     count, size = 4096 // SCALE // SCALE, 256 * KB
     with serve(kind, root, "--workers", 1, "--threads", 1) as server, Client(server.port) as client:
         assert len(piece_lengths(client, 50, size)) == 50
-        before = memory(server)
+        before = server.memory()
         assert piece_lengths(client, count, size) == [size] * count
-        assert memory(server) < before + 4 * MB + SLACK
+        assert server.memory() < before + 4 * MB + SLACK
 
 
 def piece_lengths(client, count, size):

@@ -273,8 +273,8 @@ START_TEST(test_closed_before)
 	ck_assert_uint_eq(stat_now().written, 0);
 	ck_assert_uint_eq(stat_now().refused, 0);
 	free(task);
+	end(); /* joins the helper that reads from the pipe */
 	close(gate.ends[0]);
-	end();
 }
 END_TEST
 
