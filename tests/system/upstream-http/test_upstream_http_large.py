@@ -10,7 +10,7 @@ from client import request
 from files import MB, pattern
 from server import SCALE, UNDER, sanitized
 from test_fastcgi import Client
-from test_upload_programs import head, memory
+from test_upload_programs import head
 
 # With a sanitizer the memory is not the server's alone, and is not judged.
 SIZE = (int(os.environ.get("SWEET_LARGE_GB", "1")) << 30) // (8 if sanitized() else SCALE)
@@ -33,7 +33,7 @@ class Watch:
     def look(self):
         self.blocks += 1
         if self.blocks % WATCHED == 1:
-            self.most = max(self.most, memory(self.server))
+            self.most = max(self.most, self.server.memory())
 
     def judge(self):
         assert UNDER or sanitized() or self.most < MOST, self.most
