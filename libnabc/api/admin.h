@@ -28,7 +28,7 @@ int nc_admin_handle(void *context, const struct nc_wire_call *call, const void *
  */
 int nc_admin_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat);
 
-/* The same for one unit.  Returns 0, or errors of nc_index_hold() or of the call. */
+/* Returns the figures of one unit: 0, or errors of nc_index_hold() or of the call. */
 int nc_admin_stat(struct nc_index *index, size_t id, struct NC_stat *stat);
 
 /* See NC_routes() and NC_route_set(); in an operator's process, for the owner's routes. */

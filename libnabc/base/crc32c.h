@@ -27,7 +27,7 @@ uint32_t nc_crc32c_add(uint32_t a, uint32_t b, uint32_t length_of_b);
  */
 uint32_t nc_crc32c_update(uint32_t crc, uint32_t before, uint32_t after, uint32_t behind);
 
-/* The same without CPU extensions, for tests and for CPUs that have none. */
+/* Without CPU extensions, for tests and for CPUs that have none. */
 uint32_t nc_crc32c_plain(uint32_t before, const void *data, size_t length);
 uint32_t nc_crc32c_add_plain(uint32_t a, uint32_t b, uint32_t length_of_b);
 

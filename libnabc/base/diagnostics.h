@@ -39,7 +39,7 @@ void nc_diagnostics_init(struct nc_diagnostics *diagnostics, NC_log log, void *c
 void nc_diagnostics_report(struct nc_diagnostics *diagnostics, enum nc_diagnostic what,
 			   const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same without the limit: for what concerns one process of many. */
+/* Reports each time, for what concerns one process of many.  Any thread. */
 void nc_diagnostics_warn(const struct nc_diagnostics *diagnostics, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

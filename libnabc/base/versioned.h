@@ -40,7 +40,7 @@ static inline void nc_versioned_write(void *given, size_t size, const void *own,
 		memset((char *)given + known, 0, size - known);
 }
 
-/* The same for an array of count structures: the caller's are stride bytes apart. */
+/* Writes an array of count structures: the caller's are stride bytes apart. */
 static inline void nc_versioned_write_all(void *given, size_t stride, const void *own, size_t known,
 					  size_t count)
 {

@@ -58,7 +58,7 @@ int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *
  */
 int nc_imports_hold(struct nc_imports *imports, size_t id, bool unlinked, struct nc_unit **unit);
 
-/* The same for a unit that is here; -EAGAIN: it is not, or is not valid any more. */
+/* Holds a unit that is here already.  Returns 0, or -EAGAIN: it is not, or is not valid any more. */
 int nc_imports_hold_known(struct nc_imports *imports, size_t id, struct nc_unit **unit);
 
 /* Returns 0, or -EINVAL (not held). */

@@ -111,7 +111,7 @@ int nc_index_init_attached(struct nc_index *index, unsigned number,
 			   const struct nc_segment *segment, size_t first, uint32_t slots,
 			   uint32_t generation, size_t max_unit);
 
-/* The same without a segment: only sealed units. */
+/* Attached without a segment: the member has sealed units only. */
 int nc_index_init_guest(struct nc_index *index, size_t max_unit);
 
 /* Attached: sets the socket for calls to the owner. */
@@ -153,8 +153,8 @@ int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id);
 int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_view *view);
 
 /*
- * The same for a unit that is not unlinked, without waiting for the owner: returns -EAGAIN
- * instead, or other errors of nc_prefetch_hold().
+ * Holds a unit that is not unlinked, without waiting for the owner: returns -EAGAIN instead,
+ * or other errors of nc_prefetch_hold().
  */
 int nc_index_hold_nowait(struct nc_index *index, size_t id, struct nc_view *view);
 

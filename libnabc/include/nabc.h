@@ -407,7 +407,7 @@ int NC_destroy(NC_cache *cache, size_t cache_id);
 
 /* Fills *hold: the unit stays, and stays where it is, until the hold is released. */
 int NC_hold(NC_cache *cache, size_t cache_id, struct NC_hold *hold);
-/* The same without waiting: EAGAIN, and NC_cache_fd() is readable when to call again. */
+/* Holds without waiting; errno EAGAIN: call it again when NC_cache_fd() is readable. */
 int NC_hold_nowait(NC_cache *cache, size_t cache_id, struct NC_hold *hold);
 /* Ends the hold and clears *hold. */
 int NC_release(struct NC_hold *hold);

@@ -34,7 +34,7 @@ struct nc_disposal_origin {
 int nc_disposal_take(struct nc_disposal *disposal, struct nc_disposal_origin from, const int *fds,
 		     unsigned count);
 
-/* The same for the connection to a process, with all that waits in it. */
+/* Closes the connection to a process, and the descriptors that wait in it. */
 void nc_disposal_take_socket(struct nc_disposal *disposal, struct nc_disposal_origin from,
 			     int socket);
 

@@ -14,7 +14,7 @@
  */
 int nc_descriptor(int fd);
 
-/* The same for the two of a pipe or socket pair: 0 or -errno, then both are closed. */
+/* Takes the result of pipe2() or socketpair().  Returns 0, or -errno: then both are closed. */
 int nc_descriptor_pair(int result, int pair[2]);
 
 /* Another descriptor of the same file, closed at exec; or -errno. */

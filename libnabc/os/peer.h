@@ -43,7 +43,7 @@ static inline bool nc_peer_is_later(int error)
 }
 
 /*
- * The same on a socket after nc_peer_ask_sender(), without waiting; *pid: the sender.  All
+ * Receives a message on a socket after nc_peer_ask_sender(), without waiting; *pid: the sender.  All
  * descriptors that came are in fds, which has room for NC_PEER_FDS_ALL, and belong to the caller,
  * also on failure and with 0: closing one may block until its maker permits it.  The kernel closes
  * those for which this process has no free descriptor.

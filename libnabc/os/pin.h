@@ -55,8 +55,8 @@ void nc_pin_forget_member(struct nc_pin *pin, size_t size);
 bool nc_pin_lock(struct nc_pin *pin, void *base, size_t size, bool filled);
 
 /*
- * The same for memory that is already counted, after another mapping replaced the
- * locked one; locked: the earlier result.
+ * Locks memory that is already counted, after another mapping replaced the locked one;
+ * locked: the earlier result.
  */
 bool nc_pin_lock_again(struct nc_pin *pin, void *base, size_t size, bool locked);
 

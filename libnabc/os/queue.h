@@ -58,7 +58,7 @@ void nc_queue_init(struct nc_queue *queue, void *memory, uint32_t size);
 int nc_queue_push(struct nc_queue *queue, const void *head, size_t head_length, const void *body,
 		  size_t body_length);
 
-/* The same, but only if `leaving` bytes remain free afterwards. */
+/* Appends the record as nc_queue_push(), but only if `leaving` bytes remain free afterwards. */
 int nc_queue_push_leaving(struct nc_queue *queue, const void *head, size_t head_length,
 			  const void *body, size_t body_length, uint32_t leaving);
 

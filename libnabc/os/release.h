@@ -18,7 +18,7 @@ struct nc_release {
  */
 void nc_release(const struct nc_release *release);
 
-/* The same, and returns when it is done. */
+/* Unmaps and closes before it returns. */
 void nc_release_here(const struct nc_release *release);
 
 #define NC_RELEASE_HERE ((size_t)64 << 20) /* takes about 10 ms */

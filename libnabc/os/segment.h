@@ -76,7 +76,7 @@ char *nc_segment_whole(struct nc_segment *segment);
 /* Maps a segment of another process and takes ownership of its descriptor. */
 int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);
 
-/* The same for a segment that another process writes and this process only reads. */
+/* Adopts a segment that another process writes and this process only reads. */
 int nc_segment_adopt_readable(struct nc_segment *segment, int fd, size_t size);
 
 /* Creates memory for this process only, without a descriptor. */

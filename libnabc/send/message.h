@@ -71,8 +71,8 @@ int nc_message_fetch(const struct nc_message *message, unsigned end);
 void nc_message_advance(struct nc_message *message, size_t bytes);
 
 /*
- * The same, and adds those bytes that are not the header's to the counters; returns
- * their number.
+ * Counts that many more bytes as sent, and adds those that are not the header's to the
+ * counters of the method; returns their number.
  */
 size_t nc_message_moved(struct nc_message *message, enum NC_method method, size_t bytes);
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send-op.h - one message that is sent in steps which complete later.
+ * send-op.h - an operation that sends one message in steps, each of which completes later.
  *
- * It keeps a copy of the message, and holds its units until it is over; a small message is copied
- * with its units, which it does not hold then.  A step is one submission on the caller's io_uring: a send, or, for units in the kernel
- * module, a poll whether the socket is writable, since io_uring cannot call the
- * module; when the poll completes, the module sends without blocking.  Requests
- * linked to a poll would run before the bytes are sent, so the module is only used
- * for callers that link nothing.  With a zero-copy send the operation is not over
- * before the kernel's notification (invariant 1).  It has no lock: the caller
- * serialises its use.
+ * It has a copy of the message, and holds its units until it is over.  Of a small message it copies
+ * the units' bytes as well, and needs no holds.
+ *
+ * A step is one submission on the caller's io_uring.  For units in ordinary memory it is a send.
+ * io_uring cannot call the kernel module, so for units that only the module has, the step is a poll:
+ * when the socket is writable, the module sends without blocking.  What is linked to a poll would run
+ * before the bytes are sent: for callers that link, the module is not used.
+ *
+ * After a zero-copy send the operation is over when the kernel's notification has come (invariant 1).
+ * It has no lock: the caller serialises its use.
  */
 #ifndef NC_SEND_OP_H
 #define NC_SEND_OP_H

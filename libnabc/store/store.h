@@ -184,7 +184,7 @@ static inline char *nc_unit_base(const struct nc_unit *unit)
 	return unit->store->segment.base + unit->at;
 }
 
-/* The same bytes, for the kernel to read without a copy: see nc_segment_whole(). */
+/* Where the kernel reads the unit's bytes without a copy: see nc_segment_whole(). */
 static inline char *nc_unit_lent_base(const struct nc_unit *unit)
 {
 	return nc_segment_whole(&unit->store->segment) + unit->at;

@@ -69,7 +69,7 @@ void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *d
 int nc_unit_checksum_make(struct nc_unit *unit);
 
 /*
- * The same in steps.  A draft is memory for the checksums of all fragments, which the
+ * Computes them in steps.  A draft is memory for the checksums of all fragments, which the
  * caller owns; NULL: no memory.  Free it with free(), or publish it, once every
  * fragment was computed; the unit then keeps it, unless it has checksums already.
  * nc_unit_checksum_draft_step() computes as many fragments from `first` on as
@@ -90,7 +90,7 @@ uint32_t nc_unit_checksum_range(struct nc_unit *unit, enum NC_checksum_kind kind
 				size_t length);
 
 /*
- * The same by the module, for a unit whose bytes are only there: of any range, without
+ * Asks the module for the checksum of a range of a unit whose bytes only the kernel has, without
  * a copy.  Returns 0 or -errno; then the bytes must be fetched.
  */
 int nc_unit_checksum_ask(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,

@@ -92,7 +92,7 @@ void nc_pending_keep(struct nc_pending *pending, uint32_t channel, size_t length
 /* Returns the oldest kept request, valid until the next call; NULL: none. */
 struct nc_kept *nc_pending_next(struct nc_pending *pending);
 
-/* The same for one channel; the caller frees it.  NULL: none. */
+/* Removes and returns the oldest kept request of a channel, which the caller frees; NULL: none. */
 struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t channel);
 
 /* Frees the request that nc_pending_next() returned. */

@@ -195,12 +195,12 @@ int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, 
 int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length);
 
 /*
- * Check a received message of length bytes and copy its head.  Return 0 or -EPROTO.  A call
- * of an operation that this library does not know is good: a newer member may send it.
+ * Checks a received call of length bytes and copies its head.  Returns 0 or -EPROTO.  An operation
+ * that this library does not know is good: a newer member may call it.
  */
 int nc_wire_check_call(const void *message, size_t length, unsigned fds, struct nc_wire_call *call);
 
-/* The same of a reply. */
+/* Checks a received reply and copies its head.  Returns 0 or -EPROTO. */
 int nc_wire_check_reply(const void *message, size_t length, unsigned fds,
 			struct nc_wire_reply *reply);
 

@@ -137,7 +137,7 @@ void call_queue_move(struct backend_call *call);
 /* The pool has free capacity again on that thread: submits queued calls. */
 void call_queue_room(struct gateway_pool *pool, struct thread *thread);
 
-/* The same, soon, on all threads by call_queue_room_task(); called on any thread. */
+/* Any thread: makes each thread call call_queue_room() soon, by call_queue_room_task(). */
 void call_queue_room_everywhere(struct gateway_pool *pool);
 void call_queue_room_task(struct loop_task *task);
 

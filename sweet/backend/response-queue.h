@@ -35,7 +35,7 @@ struct response_queue {
 bool response_queue_add(struct response_queue *parts, const struct NC_range *ranges,
 			const struct NC_hold *holds, unsigned count, uint64_t *left);
 
-/* The same for bytes from NC_backend_reap(), within the memory of the budget. */
+/* Adds bytes from NC_backend_reap(), up to *left, for which the budget has memory; returns as above. */
 bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, uint64_t *left,
 			      struct body_budget *budget);
 

@@ -117,7 +117,8 @@ bool response_stream_feed(struct response_stream *stream, struct read_buffer *bu
 			  struct slice run);
 
 /*
- * The same for the head of an HTTP response, whose body is fed afterwards.  The stream copies it.
+ * Feeds the head of an HTTP response, which the stream copies; its body is fed afterwards.  Returns
+ * as response_stream_feed().
  */
 bool response_stream_http_head(struct response_stream *stream, const struct cgihead *head);
 

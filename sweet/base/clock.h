@@ -22,7 +22,7 @@ static inline uint64_t clock_monotonic_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The same, but counts the time of suspension, as NC_stat(3) does. */
+/* Returns nanoseconds with the time of suspension, as NC_stat(3) counts. */
 static inline uint64_t clock_boottime_ns(void)
 {
 	return clock_ns(CLOCK_BOOTTIME);

@@ -37,7 +37,7 @@ enum encoder_then {
 struct encoder {
 	uint32_t (*revision)(void);    /* of the library and of how it is used */
 	void *(*open)(uint64_t bytes); /* of the whole input; returns NULL without memory */
-	/* The same for responses that are compressed while they are sent: fast, in little memory. */
+	/* Opens a fast one with little memory, for responses that are compressed while they are sent. */
 	void *(*open_fast)(void);
 	enum encoder_result (*write)(void *state, const void *piece, size_t bytes,
 				     enum encoder_then then, struct encoder_output *output);

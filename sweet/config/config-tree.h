@@ -43,7 +43,7 @@ void config_tree_fini(struct config_tree *tree);
 void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for what does no harm. */
+/* Adds a warning: what it says does no harm. */
 void config_tree_warn(struct config_tree *tree, const char *place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

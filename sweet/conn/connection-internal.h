@@ -140,9 +140,9 @@ struct connection {
 	struct output *output; /* NULL: no transaction */
 	unsigned requests;     /* number so far */
 	bool paced;	       /* of connection-pace.c: counted in the carrier's paced_responses */
-	/* The same, of the carrier: responses with a limit; that of the socket, 0: none. */
+	/* Of a carrier, for connection-pace.c: its responses that have a rate. */
 	unsigned paced_responses;
-	uint32_t pace; /* bytes per second */
+	uint32_t pace; /* of its socket, bytes per second; 0: no limit */
 	bool http10;
 	struct peer_addresses addresses;
 	union {

@@ -2,8 +2,8 @@
 /*
  * ready.c - see ready.h.
  *
- * A table with one place for each hash of an id: a unit that has the place of another one replaces
- * it, so the memory is bounded.
+ * Each thread has a table with READY_PLACES places.  The id of a unit is hashed to one of them; a
+ * unit that comes to a place which another one has replaces it.
  */
 #include <nabc.h>
 #include <stdbool.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ready.h - small files that are sent often, as responses that are ready: head and body in one
- * piece of memory.
+ * ready.h - keeps the responses with small files that are sent often: the head and a copy of the
+ * body in one piece of memory, which one send takes.
  *
- * Everything that decides about a response has run before, as for every other one: what is kept is
- * only the bytes that its status, its header lines and its unit amount to.  The bytes of a unit never
- * change for its id, and an id is never given to a second unit.  The date is renewed each second.
- * Only a response to a client of HTTP/1.1 without TLS can be ready, after READY_AFTER + 1 responses
- * of a thread with that unit.
+ * The phases and the responder run for each request, and decide about the response; only then its
+ * bytes are taken from here.  The copy stays right: the bytes of a unit never change, and no second
+ * unit gets its id.  The date is renewed each second.
+ *
+ * A thread keeps a response after READY_AFTER + 1 responses with that unit, for clients of HTTP/1.1
+ * without TLS only.
  */
 #ifndef SWEET_READY_H
 #define SWEET_READY_H

@@ -269,7 +269,8 @@ bool session_collect(struct session *session);
 /* Submits the last GOAWAY: the session ends when it was sent. */
 void session_say_end(struct session *session, uint32_t error);
 
-/* The same, once, for a client that violates the protocol, or its limits; logs why. */
+/* Submits it for a client that violates the protocol or its limits, and logs why; a second call
+ * does nothing. */
 void session_break_off(struct session *session, uint32_t error, const char *why);
 
 /* Closes the connection at once, and logs why. */

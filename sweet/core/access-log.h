@@ -61,7 +61,7 @@ void access_log_use(struct access_log *log, int fd, const struct log_format *for
 void access_log_put(struct access_log *log, const struct access_line *line);
 void access_log_flush(struct access_log *log);
 
-/* The same, for the last time: what cannot be written now is lost. */
+/* Flushes for the last time: what cannot be written now is lost. */
 void access_log_end(struct access_log *log);
 
 #endif

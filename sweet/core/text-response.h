@@ -23,7 +23,7 @@ struct transaction;
  */
 int text_response_set(struct transaction *transaction, const char *type, GString *text);
 
-/* The same with a text that several responses share; takes over one reference. */
+/* Makes a text that several responses share the body, as above; takes over one reference. */
 int text_response_share(struct transaction *transaction, const char *type, GBytes *text);
 
 #endif

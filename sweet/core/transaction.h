@@ -126,7 +126,8 @@ struct transaction_owner {
 	 */
 	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
 	/*
-	 * The same with a file: path is below the folder of that scope.
+	 * Responds with the file at path, below the folder of that scope, to a request with the
+	 * fields of head.  The responder has released the transaction.
 	 */
 	void (*send_file)(struct transaction *transaction, struct slice head,
 			  const struct scope *files, const char *path);
@@ -253,7 +254,7 @@ struct transaction {
 	enum respond (*next)(struct transaction *transaction); /* sets status to 0 to cut off */
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
-	/* The same, if the client has closed its end only: it may still read the response. */
+	/* The client has closed its end only, meanwhile: it may still read the response. */
 	void (*half_closed)(struct transaction *transaction);
 
 	/* That the client prefers; unless known, the request says it: transaction_codings(). */
@@ -377,7 +378,7 @@ static inline enum respond transaction_fail(struct transaction *transaction, int
 	return RESPOND_NOW;
 }
 
-/* The same, with a reason for the log only. */
+/* Responds with a status and its built-in page; the reason is for the log only. */
 static inline enum respond transaction_refuse(struct transaction *transaction, int status,
 					      const char *reason)
 {

@@ -36,7 +36,7 @@ struct data_path {
 	 * memory after the ranges.
 	 */
 	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);
-	/* The same, but sends the header with a call of its own if anything follows it. */
+	/* As send(), but the header has a call of its own if anything follows it. */
 	ssize_t (*send_apart)(int socket, const struct NC_send *message, const struct iovec *tail);
 };
 

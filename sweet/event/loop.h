@@ -184,8 +184,8 @@ void loop_receive_pause(struct loop *loop, int fd);
 void loop_receive_resume(struct loop *loop, int fd);
 int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd);
 /*
- * The same for a pipe or a stream socket, connected or connecting, on which sends
- * are started as well.
+ * Watches a pipe or a stream socket, connected or connecting, on which sends are
+ * started as well.
  */
 int loop_watch_socket(struct loop *loop, struct loop_watch *op, int fd);
 /* Ends the operation; the caller keeps the descriptor. */
@@ -207,7 +207,7 @@ void loop_close_fd(struct loop *loop, int fd);
 void loop_post(struct loop *loop, struct loop_task *task);
 
 /*
- * The same for a notice; any thread may call it.  Its task must call
+ * Runs the notice's task before the loop sleeps again; any thread may call it.  The task must call
  * loop_notice_begin() before it checks for the reason.
  */
 static inline void loop_notify(struct loop *loop, struct loop_notice *notice)

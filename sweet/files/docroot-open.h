@@ -12,7 +12,7 @@
 /* As openat(); errno EXDEV or EACCES: it would leave the root. */
 int docroot_openat(struct docroot root, const char *path, int flags);
 
-/* The same, but only with what the kernel has in memory; errno EAGAIN: that is not enough. */
+/* As docroot_openat(), without waiting for a disk; errno EAGAIN: the kernel has not all in memory. */
 int docroot_openat_cached(struct docroot root, const char *path, int flags);
 
 #endif

@@ -72,9 +72,9 @@ int docroot_follow(struct docroot root, const char *folder);
 int docroot_open_file(struct docroot root, const char *path, struct file_version *version);
 
 /*
- * The same, but uses only the folders that the kernel has in memory, so it does not
- * wait for a disk. -EAGAIN: they are not all in memory, or the kernel (before Linux
- * 5.12) cannot do this.
+ * Opens the file only if the kernel has its folders in memory, so it does not wait for
+ * a disk.  Returns as docroot_open_file(), or -EAGAIN: they are not all in memory, or
+ * the kernel (before Linux 5.12) cannot do this.
  */
 int docroot_open_cached(struct docroot root, const char *path, struct file_version *version);
 

@@ -143,7 +143,7 @@ void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding
  */
 struct file_cache_entry *file_cache_variant(struct file_cache_entry *entry, enum coding coding);
 
-/* The same without a reference or a hold, to compare it with those that the caller has. */
+/* Returns the variant without a reference or a hold, to compare it with those that the caller has. */
 const struct file_cache_entry *file_cache_variant_peek(const struct file_cache_entry *entry,
 						       enum coding coding);
 

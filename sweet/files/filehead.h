@@ -34,7 +34,7 @@ struct filehead {
 void filehead_write(struct filehead *head, const struct file_version *version, enum etag_kind kind,
 		    const char *type, time_t now);
 
-/* The same for a compressed variant of that version, of that length; coded: see etag.h. */
+/* Writes the head of a compressed variant of that version, of that length; coded: see etag.h. */
 void filehead_write_coded(struct filehead *head, const struct file_version *version,
 			  enum etag_kind kind, uint64_t length, uint64_t coded, const char *type,
 			  time_t now);

@@ -15,7 +15,7 @@ struct transaction;
  */
 void coded_response_begin(struct transaction *transaction);
 
-/* The same with an encoder of the caller's; for tests. */
+/* Compresses the response with the caller's encoder; for tests. */
 void coded_response_begin_with(struct transaction *transaction, const struct encoder *encoder);
 
 #endif

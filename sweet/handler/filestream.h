@@ -50,7 +50,7 @@ void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		      const struct file_version *version, uint64_t gone,
 		      const struct filestream_owner *owner);
 
-/* The same from a spool, which it takes over with the descriptor that reads it. */
+/* Sends that range of a spool, which it takes over with the descriptor that reads it. */
 void filestream_from_spool(struct transaction *transaction, struct spool *spool, int fd,
 			   struct range range);
 

@@ -37,8 +37,8 @@ enum phase phase_method(struct transaction *transaction);
 enum phase phase_target(struct transaction *transaction);
 
 /*
- * The same: whether the client has shown what this host wants of its clients: the handshake was for
- * the host of another name, perhaps (RFC 9110, section 7.4).
+ * phase-target.c: whether the client's certificate satisfies the rules of this host.  The handshake may
+ * have been for another host, with other rules (RFC 9110, section 7.4).
  */
 bool phase_target_keeps_policy(const struct transaction *transaction);
 
@@ -106,7 +106,10 @@ enum phase phase_take_index(struct transaction *transaction);
 /* Whether the first index that is in the folder is a script, by the rules of the folder. */
 bool phase_has_script_index(struct transaction *transaction);
 
-/* The same for the index that the pool would run, which phase-pool.c calls: PHASE_NEXT changes nothing. */
+/*
+ * Called by phase-pool.c: looks which rules the folder's index has that the pool would run.  After
+ * PHASE_NEXT, it has those of the folder, and the path is as before.
+ */
 enum phase phase_script_index(struct transaction *transaction, const struct pool_config *pool,
 			      size_t skip);
 

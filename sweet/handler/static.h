@@ -18,7 +18,7 @@ bool static_hides(const struct transaction *transaction);
  */
 bool static_finds(const struct transaction *transaction, bool folder);
 
-/* The same; returns 0, or -errno: -EISDIR or -ENOTDIR if it is the other one. */
+/* Looks up the path as static_finds().  Returns 0 or -errno: -EISDIR or -ENOTDIR: it is the other one. */
 int static_look(const struct transaction *transaction, bool folder);
 
 enum respond static_respond(struct transaction *transaction);

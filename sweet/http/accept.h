@@ -26,7 +26,7 @@ const char *coding_suffix(enum coding coding);
  */
 unsigned accept_codings(const struct request *request, enum coding order[CODINGS]);
 
-/* The same, but codings of equal weight have the order of own. */
+/* Stores them as accept_codings() does, but those of equal weight in the order of own. */
 unsigned accept_codings_by(const struct request *request, const enum coding own[CODINGS],
 			   enum coding order[CODINGS]);
 

@@ -27,7 +27,7 @@ size_t redirect_write(const char *target, const char *rest, struct slice query, 
 size_t redirect_write_tls(struct slice host, unsigned port, struct slice path, struct slice query,
 			  char *out, size_t out_size);
 
-/* The same as the first, to add the missing slash to a folder's path. */
+/* Writes the Location of a folder's path with the slash that the request left out. */
 size_t redirect_write_folder(const char *path, struct slice query, char *out, size_t out_size);
 
 #endif

@@ -58,8 +58,9 @@ size_t cgihead_length(const char *data, size_t length, size_t seen);
 const char *cgihead_parse(struct cgihead *head, struct slice text);
 
 /*
- * The same for the header lines of an HTTP server's response, after its status line.  Status and
- * Location are ordinary fields there.  Of X-NABC-*, it reads only the tags for a cache.
+ * Parses the header lines of an HTTP server's response, after its status line.  Status and Location
+ * are ordinary fields there; of X-NABC-*, only the tags for a cache are read.  Returns as
+ * cgihead_parse().
  */
 const char *cgihead_read_http(struct cgihead *head, int status, struct slice lines);
 

@@ -195,7 +195,7 @@ void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns);
  */
 long respcache_purge(struct respcache *cache, struct slice what, bool soft);
 
-/* The same for each tag of a list as in X-NABC-Purge. */
+/* Drops, or with soft makes stale, the entries with any tag of a list as in X-NABC-Purge. */
 void respcache_purge_tags(struct respcache *cache, struct slice list, bool soft);
 
 /*

@@ -40,7 +40,7 @@ extern struct program program;
 /* Logs the line; returns false. */
 bool server_main_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same; frees the line. */
+/* Logs the line and frees it; returns false. */
 bool server_main_complain_of(char *line);
 
 /* Reads signals from a descriptor from now on.  Returns false if that fails; it was logged. */

@@ -20,7 +20,7 @@
 #include "tls/tls-openssl-internal.h"
 
 #define KEPT_MAX 4u
-/* By which most memory that is given back is seen to be none of them, without asking malloc(). */
+/* Kept buffers have it: memory without it is none of them, and malloc() need not be asked. */
 #define ALIGNMENT 1024u
 
 /* A buffer has the room of its class, which is for lengths above `least`. */
