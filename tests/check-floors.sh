@@ -6,6 +6,8 @@
 # included as "FOLDER/NAME.h", from the same folder or from one below; a public
 # header of the library as <NAME.h>.  Only libnabc sees private headers of libnabc.
 #
+# ARCHITECTURE.md says in the same order what each folder of libnabc and SWEET holds.
+#
 # Environment: srcdir, the top of the sources (default: above this script).
 # Exit status: 0 good, 1 not.
 
@@ -70,11 +72,24 @@ check()
 	}' >>"$faults"
 }
 
+# Prints the folders in the rows of the part's table.
+described()
+{
+	sed -n "/^| $1\/.*| holds |\$/,/^\$/s/^| \(\(\`[a-z]*\/\`,* *\)*\)|.*/\1/p" ARCHITECTURE.md | tr -cd 'a-z/' | tr / ' '
+}
+
 # Comments as in shell.
 while read -r part folders; do
 	case $part in '' | '#'*) continue ;; esac
 	# Split into words.
 	check "$part" $folders
+	case $part in
+	libnabc | sweet)
+		rows=$(described "$part")
+		[ "${rows% }" = "$folders" ] ||
+			echo "ARCHITECTURE.md: $part/: has rows for $rows, but tests/folders.txt has $folders" >>"$faults"
+		;;
+	esac
 done <tests/folders.txt
 
 cat "$faults"
