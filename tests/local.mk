@@ -1145,6 +1145,7 @@ EXTRA_DIST += \
 	tests/system/cache/test_caches.py \
 	tests/system/cache/test_held.py \
 	tests/system/cache/test_memory.py \
+	tests/system/cache/test_memory_budget.py \
 	tests/system/cache/test_page_cache.py \
 	tests/system/cache/test_pin.py \
 	tests/system/cache/test_response_cache.py \
@@ -1297,6 +1298,7 @@ EXTRA_DIST += \
 	tests/system/support/http1_responses.py \
 	tests/system/support/http2.py \
 	tests/system/support/lingering.py \
+	tests/system/support/memory_limit.py \
 	tests/system/support/metrics.py \
 	tests/system/support/moved_clock.py \
 	tests/system/support/postmortem.py \

@@ -128,14 +128,20 @@ struct read_buffer *read_buffer_read(int fd, size_t expected, int *error)
 	return read_buffer_of(&fitting, (size_t)got, error);
 }
 
-void read_buffer_free(struct read_buffer *buffer)
+/* Releases what the buffer has. */
+static void drop(struct read_buffer *buffer)
 {
-	if (!buffer)
-		return;
 	if (buffer->id)
 		(void)NC_release(&buffer->hold);
 	if (buffer->ranges != buffer->few)
 		free(buffer->ranges);
+}
+
+void read_buffer_free(struct read_buffer *buffer)
+{
+	if (!buffer)
+		return;
+	drop(buffer);
 	free(buffer);
 }
 
@@ -156,6 +162,60 @@ bool read_buffer_add(struct read_buffer *buffer, struct slice run)
 	buffer->ranges[buffer->range_count++] = (struct NC_range){
 		.id = buffer->id, .offset = (size_t)(run.at - buffer->data), .length = run.length};
 	return true;
+}
+
+/* Copies the bytes of all ranges into a unit of their size. */
+static bool gather(NC_handle *gathered, const struct read_buffer *buffer, size_t bytes)
+{
+	/* First into plain memory: a unit is slow to write a byte at a time. */
+	char *copy = malloc(bytes), *at = copy;
+	bool good;
+
+	if (!copy || make_unit(gathered, bytes) < 0) {
+		free(copy);
+		return false;
+	}
+	for (unsigned i = 0; i < buffer->range_count; i++) {
+		memcpy(at, buffer->data + buffer->ranges[i].offset, buffer->ranges[i].length);
+		at += buffer->ranges[i].length;
+	}
+	good = NC_write(gathered, copy, bytes, 0) == (ssize_t)bytes;
+	free(copy);
+	if (!good)
+		(void)NC_free(gathered);
+	return good;
+}
+
+bool read_buffer_pack(struct read_buffer *buffer)
+{
+	uint64_t bytes = read_buffer_bytes(buffer);
+	NC_handle gathered = {0};
+	struct read_buffer *packed;
+	int error;
+
+	if (buffer->ranges == buffer->few || bytes / buffer->range_count >= READ_BUFFER_RUN)
+		return true;
+	if (!gather(&gathered, buffer, (size_t)bytes))
+		return false;
+	packed = read_buffer_of(&gathered, (size_t)bytes, &error);
+	if (!packed)
+		return false;
+	packed->next = buffer->next;
+	(void)read_buffer_add(packed, (struct slice){packed->data, packed->length});
+	drop(buffer);
+	*buffer = *packed;
+	buffer->ranges = buffer->few;
+	free(packed);
+	return true;
+}
+
+uint64_t read_buffer_memory(const struct read_buffer *buffer)
+{
+	uint64_t bytes = MAX(buffer->length, READ_BUFFER_MIN);
+
+	return buffer->ranges == buffer->few
+		       ? bytes
+		       : bytes + (uint64_t)buffer->range_room * sizeof(*buffer->ranges);
 }
 
 uint64_t read_buffer_bytes(const struct read_buffer *buffer)

@@ -22,6 +22,7 @@
 #define READ_BUFFER_MIN ((size_t)4 << 10)
 #define READ_BUFFER_COPIED ((size_t)16 << 10) /* at most, if little is expected */
 #define READ_BUFFER_RANGES 32u
+#define READ_BUFFER_RUN ((size_t)512) /* bytes of a run, on average: fewer are copied together */
 
 /* A unit that was read, and its ranges that belong to the body. */
 struct read_buffer {
@@ -58,9 +59,18 @@ void read_buffer_free(struct read_buffer *buffer);
 
 /*
  * Adds a run of the buffer's bytes as a range.  Tiny runs make many ranges, but never more than
- * bytes.  Returns false without memory.
+ * bytes: call read_buffer_pack() after the last one.  Returns false without memory.
  */
 bool read_buffer_add(struct read_buffer *buffer, struct slice run);
+
+/*
+ * No run is added any more.  Copies runs that are tiny together, into a unit of their bytes: a range
+ * takes 24 bytes, and would hold one.  Returns false without memory; then the buffer is as it was.
+ */
+bool read_buffer_pack(struct read_buffer *buffer);
+
+/* Returns the bytes of memory that the buffer takes, with its ranges. */
+uint64_t read_buffer_memory(const struct read_buffer *buffer);
 
 /* Returns the bytes of all ranges. */
 uint64_t read_buffer_bytes(const struct read_buffer *buffer);

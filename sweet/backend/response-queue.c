@@ -2,6 +2,7 @@
 /*
  * response-queue.c - see response-queue.h.  A queue belongs to its call's thread.
  */
+#include <assert.h>
 #include <nabc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,6 +26,9 @@ struct response_part {
 	struct NC_range *ranges; /* behind the part, and the holds behind them */
 	struct NC_hold *holds;
 };
+
+/* With the allocator's share of both. */
+static_assert(sizeof(struct response_part) + 32 <= RESPONSE_QUEUE_PART, "the cost of a part");
 
 void response_queue_release(const struct NC_response *response)
 {
@@ -109,12 +113,13 @@ bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, 
 		return true;
 	}
 	part = malloc(sizeof(*part));
-	if (!part || !take(budget, bytes.length)) {
+	if (!part || !take(budget, bytes.length + RESPONSE_QUEUE_PART)) {
 		NC_backend_data_free(bytes.at);
 		free(part);
 		return false;
 	}
-	*part = (struct response_part){.bytes = bytes, .budget = budget, .room = bytes.length};
+	*part = (struct response_part){
+		.bytes = bytes, .budget = budget, .room = bytes.length + RESPONSE_QUEUE_PART};
 	if (part->bytes.length > *left)
 		part->bytes.length = (size_t)*left;
 	*left -= part->bytes.length;

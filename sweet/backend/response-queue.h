@@ -20,6 +20,9 @@ struct NC_response;
 struct body_budget;
 struct transaction;
 
+/* Bytes that a part of bytes takes besides them: they may be very few. */
+#define RESPONSE_QUEUE_PART 96u
+
 /* All zeros: empty. */
 struct response_queue {
 	struct response_part *first, *last; /* waiting parts */

@@ -51,11 +51,6 @@ static struct body_budget *shared(const struct response_stream *stream)
 	return &stream->call->pool->gateway->server->ahead;
 }
 
-static uint64_t memory_of(const struct read_buffer *buffer)
-{
-	return buffer->length > READ_BUFFER_MIN ? buffer->length : READ_BUFFER_MIN;
-}
-
 static bool has_memory(const struct response_stream *stream)
 {
 	return stream->count < (stream->held ? BUFFERS_HELD : BUFFERS_LEAST) ||
@@ -104,7 +99,7 @@ static void drop_queue(struct response_stream *stream)
 
 		stream->first = buffer->next;
 		if (buffer->id)
-			stream->bytes -= memory_of(buffer);
+			stream->bytes -= read_buffer_memory(buffer);
 		read_buffer_free(buffer);
 	}
 	stream->last = &stream->first;
@@ -115,7 +110,7 @@ static void drop_queue(struct response_stream *stream)
 static void drop_sending(struct response_stream *stream)
 {
 	if (stream->sending)
-		stream->bytes -= memory_of(stream->sending);
+		stream->bytes -= read_buffer_memory(stream->sending);
 	read_buffer_free(stream->sending);
 	stream->sending = NULL;
 }
@@ -268,7 +263,7 @@ void response_stream_fetched(struct response_stream *stream, struct read_buffer 
 		stream->last = &buffer->next;
 	stream->first = buffer;
 	stream->count++;
-	stream->bytes += memory_of(buffer);
+	stream->bytes += read_buffer_memory(buffer);
 	satisfy(stream);
 }
 
@@ -315,6 +310,18 @@ bool response_stream_feed(struct response_stream *stream, struct read_buffer *bu
 	return true;
 }
 
+/*
+ * The buffer was fed.  Returns false without memory: then the stream has failed, and the buffer is
+ * freed.
+ */
+static bool pack(struct response_stream *stream, struct read_buffer *buffer)
+{
+	if (read_buffer_pack(buffer))
+		return true;
+	read_buffer_free(buffer);
+	return response_stream_fail(stream, "out of memory for its response");
+}
+
 /* Adds the buffer to the queue, unless it is empty. */
 static void enqueue(struct response_stream *stream, struct read_buffer *buffer)
 {
@@ -329,7 +336,7 @@ static void enqueue(struct response_stream *stream, struct read_buffer *buffer)
 	*stream->last = buffer;
 	stream->last = &buffer->next;
 	stream->count++;
-	stream->bytes += memory_of(buffer);
+	stream->bytes += read_buffer_memory(buffer);
 }
 
 /* Announces the response, or more of it, to the connection.  The call may be freed. */
@@ -433,6 +440,8 @@ void response_stream_add(struct response_stream *stream, struct read_buffer *buf
 {
 	if (!buffer->range_count)
 		response_stream_ignored(stream, buffer->length);
+	else if (!pack(stream, buffer))
+		return;
 	enqueue(stream, buffer);
 	if (!stream->held) {
 		announce(stream);
@@ -466,6 +475,8 @@ static void measure(struct response_stream *stream)
 
 void response_stream_last(struct response_stream *stream, struct read_buffer *buffer)
 {
+	if (buffer && !pack(stream, buffer))
+		return;
 	enqueue(stream, buffer);
 	response_stream_end(stream, NULL);
 }

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The memory that the server needs besides its cache, with the defaults."""
 
-import contextlib
-import os
-
 import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
+from memory_limit import limited
 from server import GENERATE, UNDER, resident, running, sanitized
 
 if UNDER or sanitized():
@@ -42,30 +40,6 @@ def test_clients_that_went_leave_nothing(start, tmp_path):
     for _ in range(4000):
         assert fetch(server.port, "/file").status == 200
     assert resident(server.pid) - before < MB
-
-
-@contextlib.contextmanager
-def limited(limit):
-    """A cgroup with a limit of that many bytes, of either version; yields how to start
-    something in it."""
-    for parent, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                         ("/sys/fs/cgroup", "memory.max")):
-        folder = f"{parent}/sweet-test-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            os.mkdir(folder)
-            try:
-                with open(f"{folder}/{name}", "w") as file:
-                    file.write(str(limit))
-            except OSError:
-                os.rmdir(folder)
-                continue
-            break
-    else:
-        pytest.skip("there is no cgroup to make here")
-    try:
-        yield ("sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh")
-    finally:
-        os.rmdir(folder)
 
 
 def test_default_size_in_a_cgroup(kind, tmp_path):

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <nabc.h>
@@ -200,6 +201,105 @@ START_TEST(test_ranges)
 }
 END_TEST
 
+/* Adds a run of `length` bytes from each of `count` places that far apart, and packs the buffer. */
+static struct read_buffer *packed(unsigned count, size_t length, size_t apart)
+{
+	struct read_buffer *buffer;
+	int error;
+
+	await(ends[0], POLLIN);
+	buffer = read_buffer_read(ends[0], 0, &error);
+	ck_assert_ptr_nonnull(buffer);
+	ck_assert_uint_ge(buffer->length, count * apart);
+	for (unsigned i = 0; i < count; i++)
+		ck_assert(
+			read_buffer_add(buffer, (struct slice){buffer->data + i * apart, length}));
+	ck_assert(read_buffer_pack(buffer));
+	return buffer;
+}
+
+/* The content of runs of one byte takes a unit of its size, and one range. */
+START_TEST(test_tiny_runs)
+{
+	enum { COUNT = 10000, APART = 6 };
+	struct read_buffer *buffer;
+	char bytes[COUNT * APART], content[COUNT];
+
+	begin();
+	pattern_fill(bytes, 5, 0, sizeof(bytes));
+	for (size_t i = 0; i < COUNT; i++)
+		content[i] = bytes[i * APART];
+	say(bytes, sizeof(bytes));
+	buffer = packed(COUNT, 1, APART);
+	ck_assert_uint_eq(buffer->range_count, 1);
+	ck_assert_ptr_eq(buffer->ranges, buffer->few);
+	ck_assert_uint_eq(buffer->ranges[0].id, buffer->id);
+	ck_assert_uint_eq(buffer->ranges[0].length, COUNT);
+	ck_assert_uint_eq(buffer->length, COUNT);
+	ck_assert_mem_eq(buffer->data, content, COUNT);
+	ck_assert_uint_eq(read_buffer_memory(buffer), COUNT);
+	ck_assert_int_eq(hold_id(NULL, buffer->id), -1);
+	read_buffer_free(buffer);
+	end();
+}
+END_TEST
+
+/* Runs of some size stay where they are; their table counts. So do a few, however small. */
+START_TEST(test_other_runs)
+{
+	enum { COUNT = 100 };
+	struct read_buffer *buffer;
+	char bytes[COUNT * READ_BUFFER_RUN];
+
+	begin();
+	pattern_fill(bytes, 6, 0, sizeof(bytes));
+	say(bytes, sizeof(bytes));
+	buffer = packed(COUNT, READ_BUFFER_RUN, READ_BUFFER_RUN);
+	ck_assert_uint_eq(buffer->range_count, COUNT);
+	ck_assert_uint_eq(buffer->length, sizeof(bytes));
+	ck_assert_uint_ge(read_buffer_memory(buffer),
+			  sizeof(bytes) + COUNT * sizeof(struct NC_range));
+	read_buffer_free(buffer);
+
+	say(bytes, 6 * READ_BUFFER_RANGES);
+	buffer = packed(READ_BUFFER_RANGES, 1, 6);
+	ck_assert_uint_eq(buffer->range_count, READ_BUFFER_RANGES);
+	ck_assert_uint_eq(read_buffer_memory(buffer), READ_BUFFER_MIN);
+	read_buffer_free(buffer);
+	end();
+}
+END_TEST
+
+/* Without memory for the copy, the buffer stays as it was. */
+START_TEST(test_no_memory_to_pack)
+{
+	enum { COUNT = 4000, MOST = 1000 };
+	struct read_buffer *buffer;
+	char bytes[2 * COUNT];
+	NC_handle full[MOST];
+	unsigned count = 0;
+
+	begin();
+	memset(bytes, 'x', sizeof(bytes));
+	say(bytes, sizeof(bytes));
+	buffer = must_read();
+	for (unsigned i = 0; i < COUNT; i++)
+		ck_assert(read_buffer_add(buffer, (struct slice){buffer->data + 2 * i, 1}));
+	for (size_t size = 1 << 20; size >= 64; size /= 2)
+		while (count < MOST && NC_alloc(&full[count], size, 0) == 0)
+			count++;
+	ck_assert(!read_buffer_pack(buffer));
+	ck_assert_uint_eq(buffer->range_count, COUNT);
+	ck_assert_uint_eq(read_buffer_bytes(buffer), COUNT);
+	while (count)
+		NC_free(&full[--count]);
+	ck_assert(read_buffer_pack(buffer));
+	ck_assert_uint_eq(buffer->range_count, 1);
+	read_buffer_free(buffer);
+	end();
+}
+END_TEST
+
 START_TEST(test_of_unit)
 {
 	struct read_buffer *buffer;
@@ -244,6 +344,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_little);
 	tcase_add_test(tcase, test_less);
 	tcase_add_loop_test(tcase, test_ranges, 0, 2);
+	tcase_add_test(tcase, test_tiny_runs);
+	tcase_add_test(tcase, test_other_runs);
+	tcase_add_test(tcase, test_no_memory_to_pack);
 	tcase_add_test(tcase, test_of_unit);
 	tcase_add_test(tcase, test_stored);
 }

@@ -159,7 +159,8 @@ static struct slice bytes(size_t length)
 /* Bytes between ranges, within the budget and the announced length. */
 START_TEST(test_bytes)
 {
-	struct body_budget budget = {.most = 1000};
+	enum { PART = RESPONSE_QUEUE_PART };
+	struct body_budget budget = {.most = 1000 + 3 * PART};
 	struct NC_range range;
 	uint64_t left = 900;
 
@@ -169,21 +170,22 @@ START_TEST(test_bytes)
 	ck_assert(add_ranges(&parts, &range, 1, &left));
 	ck_assert_uint_eq(left, 200);
 	/* More than fits. */
-	ck_assert(!response_queue_add_bytes(&parts, bytes(401), &left, &budget));
+	ck_assert(!response_queue_add_bytes(&parts, bytes(401 + 2 * PART), &left, &budget));
 	ck_assert_uint_eq(left, 200);
 	/* More than announced: the excess uses its memory as well. */
 	ck_assert(response_queue_add_bytes(&parts, bytes(400), &left, &budget));
 	ck_assert_uint_eq(left, 0);
 	ck_assert(response_queue_add_bytes(&parts, bytes(10), &left, &budget));
 	ck_assert(response_queue_add_bytes(&parts, (struct slice){0}, &left, &budget));
-	ck_assert_uint_eq(budget.used, 1000);
+	ck_assert_uint_eq(budget.used, 1000 + 2 * PART);
+	ck_assert_uint_ge(parts.bytes, 1000 + 2 * PART);
 
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(transaction_piece(&transaction), 600);
 	ck_assert_int_eq(((const char *)transaction.data)[599], 'b');
 	ck_assert_uint_eq(transaction.range_count, 0);
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(budget.used, 400);
+	ck_assert_uint_eq(budget.used, 400 + PART);
 	ck_assert_ptr_null(transaction.data);
 	ck_assert_uint_eq(transaction_piece(&transaction), 100);
 	response_queue_hand_on(&parts, &transaction);
@@ -196,6 +198,24 @@ START_TEST(test_bytes)
 	ck_assert_uint_eq(budget.used, 0);
 	left = 5;
 	ck_assert(response_queue_add_bytes(&parts, bytes(5), &left, &budget));
+	response_queue_clear(&parts);
+	ck_assert_uint_eq(budget.used, 0);
+	end();
+}
+END_TEST
+
+/* Parts of one byte each: what holds them counts as well. */
+START_TEST(test_tiny_bytes)
+{
+	struct body_budget budget = {.most = 10 * RESPONSE_QUEUE_PART};
+	uint64_t left = 1000;
+	unsigned count = 0;
+
+	begin();
+	while (response_queue_add_bytes(&parts, bytes(1), &left, &budget))
+		count++;
+	ck_assert_uint_eq(count, 9);
+	ck_assert_uint_eq(parts.bytes, 9 * (1 + RESPONSE_QUEUE_PART));
 	response_queue_clear(&parts);
 	ck_assert_uint_eq(budget.used, 0);
 	end();
@@ -228,6 +248,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_left);
 	tcase_add_test(tcase, test_clear);
 	tcase_add_test(tcase, test_bytes);
+	tcase_add_test(tcase, test_tiny_bytes);
 	tcase_add_test(tcase, test_release);
 }
 
