@@ -17,6 +17,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
 	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
+	sweet/tls/client-hello.c sweet/tls/client-hello.h \
 	sweet/core/site-tls.c sweet/core/site-tls.h \
 	sweet/conn/connection-tls.c sweet/conn/connection-tls-internal.h \
 	sweet/conn/connection-cipher.c sweet/conn/connection-socket.c \

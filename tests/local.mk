@@ -143,6 +143,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/tls/test-tls-openssl-secrets \
 	tests/unit/sweet/tls/test-tls-openssl-stream \
 	tests/unit/sweet/tls/test-tls-tickets \
+	tests/unit/sweet/tls/test-client-hello \
 	tests/unit/sweet/tls/test-tls-openssl \
 	tests/unit/sweet/tls/test-tls-openssl-file \
 	tests/unit/sweet/tls/test-tls-openssl-channel \
@@ -425,6 +426,9 @@ tests_unit_sweet_tls_test_tls_openssl_stream_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_tickets_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_client_hello_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_client_hello_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_client_hello_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_tls_test_tls_openssl_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_openssl_CFLAGS = $(sweet_unit_cflags)

@@ -17,6 +17,7 @@ struct connection_tls {
 	struct tls_chooser chooser;
 	struct loop_cipher cipher;
 	struct connection *connection;
+	/* NULL: the ClientHello has not come as a whole. */
 	struct tls_channel *channel;
 	uint64_t policy;  /* of the identity, when the handshake is over */
 	GList waiting;	  /* in the thread's list of handshakes */

@@ -26,6 +26,7 @@
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "log/log.h"
+#include "tls/client-hello.h"
 #include "tls/tls-challenge.h"
 #include "tls/tls.h"
 
@@ -114,12 +115,26 @@ static void end_challenge(struct connection *connection)
 	connection_linger(connection);
 }
 
+/* Returns false without memory, or if the address has no TLS any more. */
+static bool open_channel(struct connection_tls *tls)
+{
+	const struct connection *connection = tls->connection;
+	int socket = connection->thread->server->kernel_tls ? connection->fd : -1;
+
+	tls->channel = tls_library->open(&tls->chooser, socket);
+	return tls->channel;
+}
+
 /* May free the connection. */
 static void shake(struct connection *connection, const char *data, size_t length)
 {
 	struct connection_tls *tls = connection->tls;
 	int result;
 
+	if (!tls->channel && !open_channel(tls)) {
+		connection_close(connection);
+		return;
+	}
 	tls_library->feed(tls->channel, data, length);
 	result = tls_library->handshake(tls->channel);
 	/* Its first bytes always fit into a socket. */
@@ -177,6 +192,48 @@ static void answer_clear(struct connection *connection, const char *data, size_t
 	connection->handlers->refuse_clear(connection, data, length);
 }
 
+/* Nothing is known of what the client speaks: the alert is that of the first versions. */
+static void refuse_hello(struct connection *connection)
+{
+	static const char alert[] = {21, 3, 1, 0, 2, 2, 50}; /* a record: fatal, decode_error */
+
+	log_info("%s: TLS handshake: a ClientHello of more than %u bytes: closing",
+		 connection->addresses.remote, CLIENT_HELLO_MAX);
+	counter_add(&connection->thread->counters.tls_failed, 1);
+	connection->tls->failed = true;
+	(void)!send(connection->fd, alert, sizeof(alert), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)shutdown(connection->fd, SHUT_WR);
+	connection_linger(connection);
+}
+
+/*
+ * A channel takes 40 KB and more: there is none before the ClientHello has come as a whole.  Returns
+ * false as long as it has not; then the connection may be freed.  Else sets the bytes to all of them.
+ */
+static bool gather_hello(struct connection *connection, const char **data, size_t *length)
+{
+	if (connection->input_length) {
+		if (!connection_keep_input(connection, *data, *length)) {
+			connection_close(connection);
+			return false;
+		}
+		*data = connection->input;
+		*length = connection->input_length;
+	}
+	switch (client_hello_look(*data, *length)) {
+	case CLIENT_HELLO_WHOLE:
+		return true;
+	case CLIENT_HELLO_LONG:
+		refuse_hello(connection);
+		return false;
+	case CLIENT_HELLO_PART:
+		break;
+	}
+	if (*data != connection->input && !connection_keep_input(connection, *data, *length))
+		connection_close(connection);
+	return false;
+}
+
 void connection_tls_received(struct connection *connection, const char *data, size_t length)
 {
 	struct connection_tls *tls = connection->tls;
@@ -193,11 +250,16 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		return;
 	}
 	tls->begun = true;
+	if (!tls->channel && !tls->waits && !gather_hello(connection, &data, &length))
+		return;
 	if (!tls->waits && !is_late(connection->thread)) {
-		shake(connection, data, length);
+		if (data == connection->input)
+			connection_consume_input(connection, shake);
+		else
+			shake(connection, data, length);
 		return;
 	}
-	if (!connection_keep_input(connection, data, length)) {
+	if (data != connection->input && !connection_keep_input(connection, data, length)) {
 		connection_close(connection);
 		return;
 	}
@@ -264,7 +326,6 @@ void connection_tls_describe(const struct connection *connection, struct transac
 
 bool connection_tls_open(struct connection *connection)
 {
-	const struct server *server = connection->thread->server;
 	struct connection_tls *tls = calloc(1, sizeof(*tls));
 
 	if (!tls)
@@ -273,11 +334,6 @@ bool connection_tls_open(struct connection *connection)
 	connection_tls_set_cipher(tls);
 	tls->connection = connection;
 	tls->waiting.data = tls;
-	tls->channel = tls_library->open(&tls->chooser, server->kernel_tls ? connection->fd : -1);
-	if (!tls->channel) {
-		free(tls);
-		return false;
-	}
 	connection->tls = tls;
 	return true;
 }
@@ -292,7 +348,8 @@ void connection_tls_free(struct connection *connection)
 		connection->thread->tls_reader = NULL;
 	if (tls->waits)
 		g_queue_unlink(&connection->thread->handshakes, &tls->waiting);
-	tls_library->close(tls->channel);
+	if (tls->channel)
+		tls_library->close(tls->channel);
 	free(tls);
 	connection->tls = NULL;
 }

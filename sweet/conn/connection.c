@@ -337,7 +337,7 @@ static void leave(struct connection *connection)
 	}
 	if ((connection->state != READING && connection->state != PROXY &&
 	     connection->state != HANDSHAKE) ||
-	    connection->input_length || has_waiting(connection))
+	    (connection->input_length && connection->state != HANDSHAKE) || has_waiting(connection))
 		return;
 	/* A new connection was accepted, and its first request shall get a response. */
 	if (connection->requests > 0)

@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 
@@ -16,7 +17,7 @@ import pytest
 
 import tls
 from client import Client, exchange, request
-from files import pattern, write
+from files import KB, pattern, write
 from server import TIMEOUT, Lines, running
 
 pytestmark = pytest.mark.clear("these choose what is below")
@@ -334,6 +335,63 @@ def test_handshake_in_pieces(server):
         while not answer.endswith(pattern(1, seed=1)):
             answer += run(held.secure.read, 4096)
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def in_records(message, size):
+    """The messages of a handshake in records of at most that many bytes."""
+    return b"".join(b"\x16\x03\x01" + struct.pack("!H", len(part)) + part for part in (
+        message[at:at + size] for at in range(0, len(message), size)))
+
+
+@pytest.mark.parametrize("size", [1, 5, 100])
+def test_hello_in_records(server, size):
+    """A message may be spread over records (RFC 8446, section 5.1)."""
+    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as plain:
+        held = tls.Held(plain)
+        held.begin()
+        plain.sendall(in_records(held.out.read()[5:], size))
+        held.run(held.secure.do_handshake, send=held.send)
+        held.secure.write(request("/1.bin"))
+        held.send()
+        assert held.run(held.secure.read, 4096).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("data", [
+    b"\x16\x03\x01\x40\0\x01\0\x40\x01" + bytes(16380),
+    in_records(b"\x01\0\x3f\0" + bytes(5000), 1),
+], ids=["a long message", "many records"])
+def test_hello_is_too_long(kind, root, data):
+    with running(kind, root, *tls.options(), "--log-level", "info", "--threads", "1",
+                 listen="127.0.0.1:0,tls") as server:
+        with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as plain:
+            plain.sendall(data)
+            assert plain.recv(100) == b"\x15\x03\x01\0\x02\x02\x32"  # decode_error
+            assert plain.recv(100) == b""
+        assert server.errors.wait("TLS handshake: a ClientHello of more than 16384 bytes: closing")
+        assert server.status()["tls"]["failed"] == 1
+
+
+def test_clients_that_hold_back_a_hello(kind, root):
+    """Without the last byte, there is nothing to begin a handshake with, nor memory for one."""
+    count, least = 200, 40 * KB  # of a handshake
+    with running(kind, root, *tls.options(), "--threads", "1",
+                 listen="127.0.0.1:0,tls") as server, contextlib.ExitStack() as stack:
+        before = server.memory()
+        waiting = []
+        for _ in range(count):
+            plain = stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), TIMEOUT))
+            held = tls.Held(plain)
+            held.begin()
+            data = held.out.read()
+            plain.sendall(data[:-1])
+            waiting.append((held, data))
+        server.wait_status(lambda status: status["connections"]["open"] == count + 1)
+        # A status is a handshake of its own: what came before it was read.
+        assert server.memory() - before < count * least / 4
+        for held, data in waiting[::50]:
+            held.plain.sendall(data[-1:])
+            held.run(held.secure.do_handshake, send=held.send)
 
 
 def test_handshake_takes_too_long(kind, root, clock):
