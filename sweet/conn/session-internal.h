@@ -36,6 +36,8 @@
 /* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
 #define SESSION_STREAM_WINDOW (256 << 10)
 #define SESSION_WINDOW (1 << 20)
+/* Bytes of the heads of open streams: a byte of HPACK can stand for thousands.  Further streams wait. */
+#define SESSION_HEADS_MAX (512u << 10)
 #define SESSION_LAST_MS 1000u /* for streams that a client opens before it knows of GOAWAY */
 #define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
 /* Heads of responses, resets and acknowledgements that wait for the client to read. */
@@ -49,6 +51,7 @@ struct stream {
 	struct session *session;
 	struct stream *next, **link; /* the session's list */
 	int32_t id;
+	size_t head;	 /* bytes of its request's head */
 	size_t unread;	 /* bytes received for which the client got no window back */
 	bool in_message; /* has something in the message */
 	bool referred;	 /* and by reference: completes when the message is sent */
@@ -89,6 +92,7 @@ struct session {
 	struct session_message message;
 	struct stream *streams;
 	unsigned stream_count;
+	size_t heads;		    /* bytes of those of the streams */
 	struct client_calls *calls; /* those that the client has abandoned */
 	struct stream *found;	    /* the last one that a callback was for; or NULL */
 	struct stream *current;	    /* whose bytes are being processed; NULL: it has been closed */

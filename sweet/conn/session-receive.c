@@ -56,9 +56,12 @@ static void start_request(struct session *session, struct stream *stream, bool b
 		session_flood_long_head(session);
 	session->opening = NULL;
 	session->current = stream;
+	stream->head = head.length;
+	session->heads += head.length;
 	connection_request(&stream->connection, head.at, head.length, session->head.error,
 			   session->head.wrong);
 	session->current = NULL;
+	stream_head_shrink(&session->head);
 }
 
 /* No more of the request follows. */
@@ -79,6 +82,16 @@ static int refuse(struct session *session, int32_t id, uint32_t error)
 		       : ONLY_DECODE;
 }
 
+static bool is_full(const struct session *session)
+{
+	unsigned abandoned = session->calls->abandoned;
+
+	/* To the library, streams that were reset exist no more. */
+	return session->heads >= SESSION_HEADS_MAX ||
+	       (abandoned && session->stream_count + abandoned >=
+				     connection_limits(session->connection)->max_streams);
+}
+
 static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
 {
 	struct session *session = context;
@@ -90,10 +103,8 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
 		session->head.error = -431;
 		return 0;
 	}
-	/* To the library, streams that were reset exist no more.  The client may try again later. */
-	if (session->calls->abandoned &&
-	    session->stream_count + session->calls->abandoned >=
-		    connection_limits(session->connection)->max_streams)
+	/* The client may try again later. */
+	if (is_full(session))
 		return refuse(session, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
 	stream = stream_open(session, frame->hd.stream_id);
 	if (!stream)

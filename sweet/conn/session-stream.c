@@ -282,6 +282,7 @@ static void unlink_stream(struct stream *stream)
 	if (stream->next)
 		stream->next->link = stream->link;
 	session->stream_count--;
+	session->heads -= stream->head;
 	if (session->found == stream)
 		session->found = NULL;
 	if (session->current == stream)

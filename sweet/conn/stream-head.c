@@ -15,6 +15,7 @@
 #include "conn/stream-head.h"
 
 #define ROOM_FIRST 1024u /* bytes */
+#define ROOM_KEPT 4096u	 /* bytes, until the next head comes */
 #define FIELD_COST 32u	 /* bytes, as in RFC 9113, section 6.5.2 */
 /* Names are in lower case (RFC 9113, section 8.2). */
 #define IS(name, text) slice_equals(name, SLICE(text))
@@ -219,6 +220,12 @@ struct slice stream_head_end(struct stream_head *head, bool body)
 	if (make_room(head, strlen("\r\n")))
 		head->used = (size_t)(append(head->text + head->used, SLICE("\r\n")) - head->text);
 	return (struct slice){head->text + head->start, head->used - head->start};
+}
+
+void stream_head_shrink(struct stream_head *head)
+{
+	if (head->room > ROOM_KEPT || head->cookies_used > ROOM_KEPT)
+		stream_head_free(head);
 }
 
 void stream_head_free(struct stream_head *head)

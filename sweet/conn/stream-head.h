@@ -55,6 +55,9 @@ void stream_head_add(struct stream_head *head, struct slice name, struct slice v
  */
 struct slice stream_head_end(struct stream_head *head, bool body);
 
+/* The text is not needed any more: frees the memory, if there is much of it. */
+void stream_head_shrink(struct stream_head *head);
+
 void stream_head_free(struct stream_head *head);
 
 #endif

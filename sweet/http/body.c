@@ -22,7 +22,8 @@
 #include "base/slice.h"
 #include "http/body.h"
 
-#define ROOM_FIRST 4096 /* bytes */
+#define ROOM_FIRST 1024 /* bytes: the client may send no more than a few */
+#define ROOM_SHORT 4096 /* where memory is short */
 
 void body_expect(struct body *body, const struct request *request, uint64_t limit)
 {
@@ -131,7 +132,7 @@ static size_t fitting_length(struct body *body, size_t length)
 	if (length == 0 || body->window == BODY_WHOLE || body->gathered + length <= body->room ||
 	    grow(body, body->gathered + length, false))
 		return length;
-	if (!body->room && !grow(body, 1, true))
+	if (!body->room && !grow(body, ROOM_SHORT, true))
 		return length; /* keep() refuses it */
 	room = body->room - body->gathered;
 	if (room == 0)

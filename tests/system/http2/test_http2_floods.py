@@ -227,3 +227,27 @@ def test_trailers_that_are_too_long(server):
         assert client.end() in (CALM, None)
         assert sum(kind == RESET for kind, _, _, _ in client.frames) < 30
     serves(server)
+
+
+# A field of 4,000 bytes, which is remembered; and two bytes that name it.
+KEPT = b"\x40\x01a\x7f" + bytes([4000 - 127 & 0x7f | 0x80, 4000 - 127 >> 7]) + b"b" * 4000
+KEPT_AGAIN = b"\xbe"
+
+
+def test_heads_of_open_streams(server):
+    """A few bytes of each request name much, which is kept while its body does not come."""
+    upload = block("/cgi/count", "POST")
+    with Raw(server.port) as client:
+        # 512 KB of heads, and then one.
+        client.send(frame(HEADERS, upload + KEPT, END_HEADERS, 1),
+                    *(frame(HEADERS, upload + KEPT_AGAIN * 2, END_HEADERS, stream)
+                      for stream in range(3, 2 * 80, 2)))
+        assert code(client, 2 * 79 + 1) == REFUSED
+        assert [stream for kind, _, stream, _ in client.frames if kind == RESET][0] in range(
+            2 * 62, 2 * 68)
+        # They count as long as their streams are open.
+        client.send(*(frame(RESET, struct.pack(">I", 8), stream=stream)
+                      for stream in range(1, 2 * 30, 2)),
+                    frame(HEADERS, upload + KEPT_AGAIN * 2, OPEN, 201))
+        client.until(HEADERS, 201)
+    serves(server)

@@ -208,6 +208,30 @@ START_TEST(test_endless)
 }
 END_TEST
 
+/* The memory of a long head is not kept, that of others is; both can be followed by another head. */
+START_TEST(test_shrink)
+{
+	static char value[8001];
+
+	memset(value, 'v', sizeof(value) - 1);
+	begin(16384);
+	FIELDS(BASE);
+	(void)stream_head_end(&head, false);
+	stream_head_shrink(&head);
+	ck_assert_ptr_nonnull(head.text);
+	begin(16384);
+	FIELDS(BASE, _i ? "cookie" : "name", value);
+	ck_assert_uint_gt(stream_head_end(&head, false).length, sizeof(value) - 1);
+	stream_head_shrink(&head);
+	ck_assert_ptr_null(head.text);
+	ck_assert_ptr_null(head.cookies);
+	begin(16384);
+	FIELDS(BASE);
+	ck_assert_uint_gt(stream_head_end(&head, false).length, 0);
+	stream_head_free(&head);
+}
+END_TEST
+
 /* Nothing, or nothing but an error. */
 START_TEST(test_empty)
 {
@@ -230,6 +254,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_limits);
 	tcase_add_test(tcase, test_endless);
+	tcase_add_loop_test(tcase, test_shrink, 0, 2);
 	tcase_add_test(tcase, test_empty);
 }
 
