@@ -277,6 +277,7 @@ struct config *config_resolve(struct config_tree *tree)
 	char *nobody[] = {(char *)"all", NULL};
 
 	atomic_init(&config->references, 1);
+	config->limits.max_connections = CONFIG_CONNECTIONS_UNSET;
 	config->file = g_strdup(tree->path);
 	config->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
 	for (unsigned i = 0; i < config_key_count; i++)

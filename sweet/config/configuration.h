@@ -201,16 +201,19 @@ struct mount {
 	struct pool_config *pool; /* the config owns it */
 };
 
+#define CONFIG_CONNECTIONS_UNSET (~0u) /* as many as the memory permits */
+
 struct config_limits {
 	unsigned header_ms, body_ms, keep_alive_ms, send_ms, stop_ms;
-	unsigned drain_ms;	      /* between "not ready" and the end of accepting */
-	unsigned keep_alive_requests; /* 0: unlimited */
-	unsigned max_connections, connections_per_client; /* 0: unlimited */
-	unsigned compress_streams;			  /* encoders at once */
-	size_t max_header;				  /* bytes */
-	bool raw_utf8;					  /* permit it in targets */
-	unsigned max_fields;				  /* at most REQUEST_HEADERS_MAX */
-	unsigned max_streams;				  /* of a client with HTTP/2, at once */
+	unsigned drain_ms;		 /* between "not ready" and the end of accepting */
+	unsigned keep_alive_requests;	 /* 0: unlimited */
+	unsigned max_connections;	 /* 0: unlimited; or CONFIG_CONNECTIONS_UNSET */
+	unsigned connections_per_client; /* 0: unlimited */
+	unsigned compress_streams;	 /* encoders at once */
+	size_t max_header;		 /* bytes */
+	bool raw_utf8;			 /* permit it in targets */
+	unsigned max_fields;		 /* at most REQUEST_HEADERS_MAX */
+	unsigned max_streams;		 /* of a client with HTTP/2, at once */
 };
 
 /* In the order of the values of "http2". */

@@ -39,7 +39,7 @@ static void turn_away(int fd, const char *remote, bool tls, const char *reason)
 static bool is_full(const struct thread *thread)
 {
 	const struct server *server = thread->server;
-	unsigned most = thread->config_ref->config->limits.max_connections;
+	unsigned most = server_connections_most(server, thread->config_ref->config);
 	uint64_t open = 0;
 
 	for (unsigned i = 0; most && i < server->threads; i++)

@@ -62,6 +62,7 @@ struct server {
 	uint64_t unsent_most;
 	struct body_budget windows;  /* of files, copied into memory */
 	struct body_budget ahead;    /* of responses that wait for slow clients */
+	unsigned connections_most;   /* by the memory, where max-connections is not set */
 	struct tls_tickets *tickets; /* for all processes */
 	struct key_opener *opener;   /* opens keys at reloads; NULL: this process can */
 	struct group_guard *guard;   /* ends what workers started; NULL: no workers */
@@ -74,6 +75,15 @@ struct server {
 	uint64_t started_ms;  /* since the epoch */
 	_Atomic bool leaving; /* the server is ending: no new clients should come */
 };
+
+/* Returns how many connections there may be at a time; 0: any number. */
+static inline unsigned server_connections_most(const struct server *server,
+					       const struct config *config)
+{
+	unsigned most = config->limits.max_connections;
+
+	return most == CONFIG_CONNECTIONS_UNSET ? server->connections_most : most;
+}
 
 /* The state of a connection, for the status. */
 enum connection_state {

@@ -55,6 +55,7 @@ struct status_data {
 	struct status_thread thread[SERVER_THREADS_MAX];
 
 	uint64_t accepted, open, states[CONNECTION_STATES];
+	uint64_t connection_limit; /* 0: none */
 	uint64_t sessions;
 	uint64_t tls_handshakes, tls_resumed, tls_kernel, tls_failed;
 	uint64_t requests, responses[6], bytes, pieces, ready;

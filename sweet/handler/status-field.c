@@ -22,6 +22,8 @@ const struct status_field status_fields[] = {
 	{"connections", "accepted", "connections_accepted_total", NULL, "Connections accepted.",
 	 false, AT(accepted)},
 	{"connections", "open", "connections_open", NULL, "Open connections.", true, AT(open)},
+	{"connections", "limit", "connections_limit", NULL,
+	 "Connections that there may be; 0: any number.", true, AT(connection_limit)},
 	{"connections", "idle", "connections", "state=\"idle\"", "Open connections by state.", true,
 	 AT(states[CONNECTION_IDLE])},
 	{"connections", "reading", "connections", "state=\"reading\"", NULL, true,

@@ -248,6 +248,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->draining = atomic_load(&transaction->thread->server->leaving);
 	for (unsigned i = 0; i < server->threads; i++)
 		add_thread(data, server->per_thread[i]);
+	data->connection_limit = server_connections_most(server, config);
 	data->path_cache = config->path_cache;
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;

@@ -18,6 +18,8 @@
 #define MIB ((uint64_t)1 << 20)
 #define CACHE_LEAST MIB /* minimum of the library */
 #define CACHE_PART 4	/* of the memory: without swap a cache cannot be paged out */
+#define CONNECTIONS_PART 2
+#define CONNECTIONS_LEAST 64u
 #define LINE_MAX_BYTES 4096
 #define PATH_BYTES (2 * LINE_MAX_BYTES + 64)
 
@@ -248,6 +250,15 @@ size_t memory_limit_cache(const struct memory_limit *limit)
 	if (part > MEMORY_LIMIT_CACHE_MOST)
 		return MEMORY_LIMIT_CACHE_MOST;
 	return part < CACHE_LEAST ? CACHE_LEAST : part;
+}
+
+unsigned memory_limit_connections(const struct memory_limit *limit)
+{
+	uint64_t count = limit->bytes / CONNECTIONS_PART / MEMORY_LIMIT_CONNECTION;
+
+	if (count > MEMORY_LIMIT_CONNECTIONS_MOST)
+		return MEMORY_LIMIT_CONNECTIONS_MOST;
+	return count < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : (unsigned)count;
 }
 
 const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT_MAX])

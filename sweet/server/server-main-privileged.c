@@ -117,17 +117,28 @@ static uint64_t program_memory(const struct config *config)
 	return archs[config->arch].processes ? sum * config->threads : sum;
 }
 
-/* Returns the total size of the cache; logs the size that was chosen, and what will not fit. */
-static size_t cache_size(const struct config *config)
+/*
+ * Returns the total size of the cache; logs the size that was chosen, what will not fit, and the
+ * number of connections that was chosen.
+ */
+static size_t find_sizes(const struct config *config, unsigned *connections)
 {
 	uint64_t programs = program_memory(config), size = config->cache_size;
 	char cache[MEMORY_TEXT_MAX], there[MEMORY_TEXT_MAX], more[MEMORY_TEXT_MAX];
 	struct memory_limit limit;
+	enum log_level level;
 
 	memory_limit_find(&limit, "");
+	/* Little memory is news. */
+	level = memory_limit_cache(&limit) < MEMORY_LIMIT_CACHE_MOST ? LOG_LEVEL_NOTICE
+								     : LOG_LEVEL_INFO;
+	*connections = memory_limit_connections(&limit);
+	if (config->limits.max_connections == CONFIG_CONNECTIONS_UNSET)
+		log_at(level, "at most %u connections: max-connections is not set, and %s allows %s",
+		       *connections, limit.what, memory_text(limit.bytes, there));
 	if (!size) {
 		size = memory_limit_cache(&limit);
-		log_at(size < MEMORY_LIMIT_CACHE_MOST ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO,
+		log_at(level,
 		       "cache of %s: cache-size is not set, and %s allows %s",
 		       memory_text(size, cache), limit.what, memory_text(limit.bytes, there));
 	}
@@ -139,12 +150,14 @@ static size_t cache_size(const struct config *config)
 	return size;
 }
 
-/* Returns the size for one process: the total, or a part of it with several processes. */
-static size_t cache_share(const struct config *config)
+/* Sets the sizes of one process: the total, or a part of it with several processes. */
+static void set_sizes(struct server *server, const struct config *config)
 {
-	size_t size = cache_size(config);
+	unsigned parts = archs[config->arch].processes ? config->threads : 1, connections;
+	size_t cache = find_sizes(config, &connections);
 
-	return archs[config->arch].processes ? MAX(size / config->threads, CACHE_MIN) : size;
+	server->cache_size = parts > 1 ? MAX(cache / parts, CACHE_MIN) : cache;
+	server->connections_most = MAX(connections / parts, 1u);
 }
 
 bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
@@ -170,7 +183,7 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 	privileges_clear(&privileges);
 	if (!logs_apply(server, config, &why))
 		return server_main_complain_of(why);
-	server->cache_size = cache_share(config);
+	set_sizes(server, config);
 	/* Before other processes are forked, which share the keys. */
 	server->tickets = tls_tickets_open(clock_boottime_ns() / 1000000000u);
 	if (!server->tickets)
@@ -200,7 +213,7 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 	tls_tickets_advance(program.server.tickets, clock_boottime_ns() / 1000000000u);
 	config_release(program.reload.config);
 	program.reload.config = config_hold(next);
-	program.server.cache_size = cache_share(next);
+	set_sizes(&program.server, next);
 	return true;
 }
 

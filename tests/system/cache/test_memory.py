@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The memory that the server needs besides its cache, with the defaults."""
 
+import contextlib
+import resource
+
 import pytest
 
 from client import Client, fetch, request
@@ -61,6 +64,28 @@ def test_default_size_in_a_cgroup(kind, tmp_path):
             assert clients[number % 8].get(f"/{number}").body == body
         for client in clients + slow:
             client.close()
+
+
+def test_default_number_of_connections_in_a_cgroup(tmp_path):
+    """With 128 MB 1024, of 64 KB each; the configuration may say another number, or none."""
+    said = r"at most 1024 connections: max-connections is not set, and /sys/fs/cgroup\S+ allows 128M"
+    write(tmp_path / "file", b"here")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with limited(128 * MB) as prefix:
+        for option, most in (None, 1024), ("--max-connections=7", 7), ("--max-connections=0", 0):
+            with running("epoll", tmp_path, *filter(None, [option]), prefix=prefix) as server:
+                assert server.errors.count(said) == (not option)
+                assert server.status()["connections"]["limit"] == most
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        try:
+            with running("epoll", tmp_path, prefix=prefix) as server, \
+                    contextlib.ExitStack() as stack:
+                first, *_ = [stack.enter_context(Client(server.port)) for _ in range(1024)]
+                with Client(server.port) as refused:
+                    assert refused.response().status == 503
+                assert first.get("/file").body == b"here"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_more_than_there_is(tmp_path):

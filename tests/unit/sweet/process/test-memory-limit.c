@@ -196,6 +196,25 @@ START_TEST(test_cache)
 }
 END_TEST
 
+START_TEST(test_connections)
+{
+	static const struct {
+		uint64_t memory;
+		unsigned count;
+	} cases[] = {{128 * MIB, 1024},
+		     {1024 * MIB, 8192},
+		     {MIB, 64},
+		     {0, 64},
+		     {UINT64_MAX, MEMORY_LIMIT_CONNECTIONS_MOST}};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct memory_limit limit = {.bytes = cases[i].memory};
+
+		ck_assert_uint_eq(memory_limit_connections(&limit), cases[i].count);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -205,6 +224,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_containers);
 	tcase_add_test(tcase, test_nonsense);
 	tcase_add_test(tcase, test_cache);
+	tcase_add_test(tcase, test_connections);
 }
 
 RUN_SUITE("memory-limit", fill)
