@@ -1258,6 +1258,7 @@ EXTRA_DIST += \
 	tests/system/security/test_forwarded.py \
 	tests/system/security/test_hostile.py \
 	tests/system/security/test_led_elsewhere.py \
+	tests/system/security/test_memory_of_connections.py \
 	tests/system/security/test_privileges.py \
 	tests/system/security/test_reused_pids.py \
 	tests/system/security/test_rules.py \

@@ -84,8 +84,11 @@ static int refuse(struct session *session, int32_t id, uint32_t error)
 
 static bool is_full(const struct session *session)
 {
+	const struct thread *thread = session->connection->thread;
 	unsigned abandoned = session->calls->abandoned;
 
+	if (thread->server->streams_most && thread->streams >= thread->server->streams_most)
+		return true;
 	/* To the library, streams that were reset exist no more. */
 	return session->heads >= SESSION_HEADS_MAX ||
 	       (abandoned && session->stream_count + abandoned >=

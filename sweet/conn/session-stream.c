@@ -283,6 +283,7 @@ static void unlink_stream(struct stream *stream)
 		stream->next->link = stream->link;
 	session->stream_count--;
 	session->heads -= stream->head;
+	session->connection->thread->streams--;
 	if (session->found == stream)
 		session->found = NULL;
 	if (session->current == stream)
@@ -354,5 +355,6 @@ struct stream *stream_open(struct session *session, int32_t id)
 		stream->next->link = &stream->next;
 	session->streams = stream;
 	session->stream_count++;
+	carrier->thread->streams++;
 	return stream;
 }

@@ -63,6 +63,7 @@ struct server {
 	struct body_budget windows;  /* of files, copied into memory */
 	struct body_budget ahead;    /* of responses that wait for slow clients */
 	unsigned connections_most;   /* by the memory, where max-connections is not set */
+	unsigned streams_most;	     /* of HTTP/2, of a thread: each takes as much; 0: any number */
 	struct tls_tickets *tickets; /* for all processes */
 	struct key_opener *opener;   /* opens keys at reloads; NULL: this process can */
 	struct group_guard *guard;   /* ends what workers started; NULL: no workers */
@@ -164,6 +165,7 @@ struct thread {
 	struct loop_hook handshake_hook;
 	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
 	GQueue sessions;
+	unsigned streams;		     /* of HTTP/2, that are open */
 	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */

@@ -184,9 +184,7 @@ struct transaction {
 	struct client_calls *calls;   /* of its session, a user of it; NULL: not counted */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
-	/* decoded, and rewritten if a rule requires that */
-	char path[REQUEST_TARGET_MAX + 1];
-	char *rewrite_query;			 /* the query of a rewrite; NULL: the request's */
+	char *rewrite_query;	      /* the query of a rewrite; NULL: the request's */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
 	struct transaction_times times;
 	char request_id[TRANSACTION_ID_MAX + 1];  /* "": none */
@@ -271,11 +269,13 @@ struct transaction {
 	struct file_response file_response;
 	/* Private to the responder, from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
-	char head_buffer[TRANSACTION_HEAD_MAX];
 	/* The head of a response if head_buffer is too small for its lines; else NULL. */
 	char *long_head;
 	size_t long_room; /* bytes for lines in long_head */
 	char *long_out;	  /* the allocation; output.c writes to its beginning */
+	/* Large buffers, of which little is used: last, so that a request uses few pages of memory. */
+	char path[REQUEST_TARGET_MAX + 1]; /* decoded, and rewritten if a rule requires that */
+	char head_buffer[TRANSACTION_HEAD_MAX];
 };
 
 /* Returns the query, as long as the request is set. */

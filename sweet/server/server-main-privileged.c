@@ -41,6 +41,7 @@
 #include "tls/tls-tickets.h"
 #include "tls/tls.h"
 
+#define STREAMS_LEAST 256u	    /* of a thread: those of a few clients */
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; of libnabc */
 #define ADDRESSES_NS 1000000000u    /* to wait for the addresses of a killed server */
 #define ADDRESSES_STEP_US 5000u
@@ -134,12 +135,12 @@ static size_t find_sizes(const struct config *config, unsigned *connections)
 								     : LOG_LEVEL_INFO;
 	*connections = memory_limit_connections(&limit);
 	if (config->limits.max_connections == CONFIG_CONNECTIONS_UNSET)
-		log_at(level, "at most %u connections: max-connections is not set, and %s allows %s",
+		log_at(level,
+		       "at most %u connections: max-connections is not set, and %s allows %s",
 		       *connections, limit.what, memory_text(limit.bytes, there));
 	if (!size) {
 		size = memory_limit_cache(&limit);
-		log_at(level,
-		       "cache of %s: cache-size is not set, and %s allows %s",
+		log_at(level, "cache of %s: cache-size is not set, and %s allows %s",
 		       memory_text(size, cache), limit.what, memory_text(limit.bytes, there));
 	}
 	if (size + programs > limit.bytes)
@@ -150,14 +151,22 @@ static size_t find_sizes(const struct config *config, unsigned *connections)
 	return size;
 }
 
-/* Sets the sizes of one process: the total, or a part of it with several processes. */
+/* Returns the part of one process: all, or less with several processes. */
+static size_t cache_share(const struct config *config, size_t size)
+{
+	return archs[config->arch].processes ? MAX(size / config->threads, CACHE_MIN) : size;
+}
+
+/* Sets the sizes of one process, before there are threads. */
 static void set_sizes(struct server *server, const struct config *config)
 {
-	unsigned parts = archs[config->arch].processes ? config->threads : 1, connections;
-	size_t cache = find_sizes(config, &connections);
+	unsigned connections;
 
-	server->cache_size = parts > 1 ? MAX(cache / parts, CACHE_MIN) : cache;
-	server->connections_most = MAX(connections / parts, 1u);
+	server->cache_size = cache_share(config, find_sizes(config, &connections));
+	if (archs[config->arch].processes)
+		connections = MAX(connections / config->threads, 1u);
+	server->connections_most = connections;
+	server->streams_most = MAX(connections / server->threads, STREAMS_LEAST);
 }
 
 bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
@@ -195,6 +204,7 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 {
 	struct endpoints_wanted wanted = reload_endpoints(next);
 	struct endpoints_change change;
+	unsigned connections;
 	char *why;
 
 	if (&archs[next->arch] != program.server.arch) {
@@ -213,7 +223,8 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 	tls_tickets_advance(program.server.tickets, clock_boottime_ns() / 1000000000u);
 	config_release(program.reload.config);
 	program.reload.config = config_hold(next);
-	set_sizes(&program.server, next);
+	/* The number of connections is read by threads; it depends on the memory alone. */
+	program.server.cache_size = cache_share(next, find_sizes(next, &connections));
 	return true;
 }
 

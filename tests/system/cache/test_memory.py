@@ -68,7 +68,7 @@ def test_default_size_in_a_cgroup(kind, tmp_path):
 
 def test_default_number_of_connections_in_a_cgroup(tmp_path):
     """With 128 MB 1024, of 64 KB each; the configuration may say another number, or none."""
-    said = r"at most 1024 connections: max-connections is not set, and /sys/fs/cgroup\S+ allows 128M"
+    said = r"at most 1024 connections: max-connections is not set, and /sys\S+ allows 128M"
     write(tmp_path / "file", b"here")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with limited(128 * MB) as prefix:
