@@ -11,10 +11,13 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
+#include <glib.h>
+
 #include "base/address.h"
 
 #define MODE ",mode="
 #define TLS ",tls"
+#define LABEL_MAX 63	  /* bytes between two dots of a host name */
 #define MODE_DEFAULT 0666 /* any user may connect, as to a TCP port */
 
 static struct sockaddr_in *as_in(struct listen_address *address)
@@ -163,6 +166,66 @@ bool address_parse(const char *text, struct listen_address *address)
 	if (good)
 		address_write(address);
 	return good;
+}
+
+/* Returns the end of a label of a host name, which is not empty; or NULL. */
+static const char *skip_label(const char *at)
+{
+	const char *start = at;
+
+	while (g_ascii_isalnum(*at) || *at == '-' || *at == '_')
+		at++;
+	return at > start && at - start <= LABEL_MAX && *start != '-' && at[-1] != '-' ? at : NULL;
+}
+
+static bool is_number(const char *text)
+{
+	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x';
+
+	return text[strspn(hex ? text + 2 : text, hex ? "0123456789abcdefABCDEF" : "0123456789") +
+		    (hex ? 2 : 0)] == '\0';
+}
+
+static bool is_host_name(char *host)
+{
+	size_t length = strlen(host);
+	const char *at = host, *label = host;
+	bool number;
+
+	/* A name may end with a dot: then the resolver appends no domain. */
+	bool rooted = length && host[length - 1] == '.';
+
+	if (rooted)
+		host[--length] = '\0';
+	if (length > HOST_NAME_MAX_LENGTH)
+		return false;
+	for (; (at = skip_label(at)) && *at == '.'; at++)
+		label = at + 1;
+	number = is_number(label);
+	if (rooted)
+		host[length] = '.';
+	return at == host + length && !number;
+}
+
+bool address_parse_name(const char *text, struct host_port *name)
+{
+	const char *colon = strrchr(text, ':');
+	size_t length = colon ? (size_t)(colon - text) : 0;
+
+	if (!length || length >= sizeof(name->host) || !parse_port(colon + 1, &name->port))
+		return false;
+	memcpy(name->host, text, length);
+	name->host[length] = '\0';
+	return name->port && is_host_name(name->host);
+}
+
+void address_set_port(struct listen_address *address, uint16_t port)
+{
+	if (address->address.ss_family == AF_INET6)
+		as_in6(address)->sin6_port = htons(port);
+	else
+		as_in(address)->sin_port = htons(port);
+	address_write(address);
 }
 
 void address_write(struct listen_address *address)

@@ -284,8 +284,93 @@ START_TEST(test_accepts)
 }
 END_TEST
 
+#define LABEL TEN TEN TEN TEN TEN TEN "abc"
+#define NAME_253 LABEL "." LABEL "." LABEL "." TEN TEN TEN TEN TEN TEN "a"
+
+START_TEST(test_names)
+{
+	static const struct {
+		const char *text, *host; /* host NULL: refused */
+		unsigned port;
+	} cases[] = {
+		{"localhost:8001", "localhost", 8001},
+		{"app:1", "app", 1},
+		{"my_app-2.example.org:65535", "my_app-2.example.org", 65535},
+		{"a.example.:80", "a.example.", 80},
+		{"1.example:80", "1.example", 80},
+		{"xn--mnchen-3ya.de:80", "xn--mnchen-3ya.de", 80},
+		{"0x1g:80", "0x1g", 80},
+		{LABEL ":80", LABEL, 80},
+		{NAME_253 ":80", NAME_253, 80},
+		{NAME_253 ".:80", NAME_253 ".", 80},
+		{NAME_253 "a:80", NULL, 0},
+		{LABEL "a:80", NULL, 0},
+		{HUNDRED HUNDRED HUNDRED ":80", NULL, 0},
+		{"", NULL, 0},
+		{":80", NULL, 0},
+		{"app", NULL, 0},
+		{"app:", NULL, 0},
+		{"app:0", NULL, 0},
+		{"app:65536", NULL, 0},
+		{"app:http", NULL, 0},
+		{"app:80,tls", NULL, 0},
+		{".:80", NULL, 0},
+		{"..:80", NULL, 0},
+		{"a..b:80", NULL, 0},
+		{".a:80", NULL, 0},
+		{"a..:80", NULL, 0},
+		{"-a:80", NULL, 0},
+		{"a-.b:80", NULL, 0},
+		{"a b:80", NULL, 0},
+		{"a/b:80", NULL, 0},
+		{"http://a:80", NULL, 0},
+		{"a%eth0:80", NULL, 0},
+		{"m\303\274nchen.de:80", NULL, 0},
+		/* Addresses with a mistake. */
+		{"127.0.0.256:80", NULL, 0},
+		{"127.1:80", NULL, 0},
+		{"10.0.0.1.:80", NULL, 0},
+		{"2130706433:80", NULL, 0},
+		{"0x7f000001:80", NULL, 0},
+		{"0x:80", NULL, 0},
+		{"::1:80", NULL, 0},
+		{"[::1]:80", NULL, 0},
+	};
+	struct host_port name;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool good = address_parse_name(cases[i].text, &name);
+
+		ck_assert_msg(good == (cases[i].host != NULL), "%s", cases[i].text);
+		if (!good)
+			continue;
+		ck_assert_str_eq(name.host, cases[i].host);
+		ck_assert_uint_eq(name.port, cases[i].port);
+	}
+}
+END_TEST
+
+START_TEST(test_set_port)
+{
+	static const char *const cases[][2] = {
+		{"127.0.0.1:0", "127.0.0.1:8001"},
+		{"[::1]:80", "[::1]:8001"},
+	};
+	struct listen_address address;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert(address_parse(cases[i][0], &address));
+		address_set_port(&address, 8001);
+		ck_assert_str_eq(address.text, cases[i][1]);
+		ck_assert_uint_eq(address_port(&address), 8001);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_names);
+	tcase_add_test(tcase, test_set_port);
 	tcase_add_test(tcase, test_forms);
 	tcase_add_test(tcase, test_unix);
 	tcase_add_test(tcase, test_tls);
