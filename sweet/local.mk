@@ -228,6 +228,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/upstream/permits.c sweet/upstream/permits.h \
+	sweet/upstream/name-lookup.c sweet/upstream/name-lookup.h \
+	sweet/upstream/resolver.c sweet/upstream/resolver.h \
 	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
 	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
 	sweet/upstream/http-message.c sweet/upstream/http-message.h \

@@ -167,6 +167,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/upstream/test-http-message \
 	tests/unit/sweet/upstream/test-upstream-link \
 	tests/unit/sweet/upstream/test-permits \
+	tests/unit/sweet/upstream/test-name-lookup \
+	tests/unit/sweet/upstream/test-resolver \
 	tests/unit/sweet/spawn/test-key-opener \
 	tests/unit/sweet/core/test-page-memory \
 	tests/unit/sweet/base/test-balancer \
@@ -556,6 +558,12 @@ tests_unit_sweet_upstream_test_upstream_link_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_upstream_test_upstream_link_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_upstream_test_upstream_link_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_upstream_test_name_lookup_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_name_lookup_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_name_lookup_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_resolver_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_resolver_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_resolver_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_upstream_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_upstream_test_permits_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_upstream_test_permits_LDADD = $(sweet_unit_ldadd)
