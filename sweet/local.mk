@@ -230,6 +230,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/upstream/permits.c sweet/upstream/permits.h \
 	sweet/upstream/name-lookup.c sweet/upstream/name-lookup.h \
 	sweet/upstream/resolver.c sweet/upstream/resolver.h \
+	sweet/upstream/upstream-table.c sweet/upstream/upstream-table.h \
 	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
 	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
 	sweet/upstream/http-message.c sweet/upstream/http-message.h \

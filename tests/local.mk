@@ -169,6 +169,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/upstream/test-permits \
 	tests/unit/sweet/upstream/test-name-lookup \
 	tests/unit/sweet/upstream/test-resolver \
+	tests/unit/sweet/upstream/test-upstream-table \
 	tests/unit/sweet/spawn/test-key-opener \
 	tests/unit/sweet/core/test-page-memory \
 	tests/unit/sweet/base/test-balancer \
@@ -564,6 +565,9 @@ tests_unit_sweet_upstream_test_name_lookup_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_upstream_test_resolver_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_upstream_test_resolver_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_upstream_test_resolver_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_upstream_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_upstream_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_upstream_table_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_upstream_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_upstream_test_permits_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_upstream_test_permits_LDADD = $(sweet_unit_ldadd)

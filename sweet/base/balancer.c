@@ -30,7 +30,7 @@ struct upstream *balancer_choose(struct balancer *balancer, uint64_t now_ms, uin
 	for (unsigned i = 0; i < balancer->count; i++) {
 		struct upstream *at = &balancer->all[(balancer->turn + i) % balancer->count];
 
-		if (!(out & balancer_bit(at)) && (!best || is_better(at, best, now_ms)))
+		if (!at->out && !(out & balancer_bit(at)) && (!best || is_better(at, best, now_ms)))
 			best = at;
 	}
 	if (best)

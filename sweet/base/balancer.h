@@ -22,6 +22,7 @@ struct upstream {
 	unsigned in_use;   /* its current requests; the user counts them */
 	unsigned failures; /* since its last response */
 	uint64_t aside_until_ms;
+	bool out;  /* it is no address of the pool any more: it gets no new requests */
 	void *own; /* the user's */
 };
 

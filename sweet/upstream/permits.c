@@ -29,9 +29,9 @@ void permits_init(struct permits *permits, unsigned users, unsigned places, unsi
 	permits->last = &permits->first;
 	permits->place_count = places;
 	permits->user_count = users;
-	permits->free = g_new0(unsigned, places);
+	permits->places = g_new0(struct permit_place, places);
 	for (unsigned i = 0; i < places; i++)
-		permits->free[i] = total;
+		permits->places[i].free = total;
 	permits->users = g_new0(struct permit_user, users);
 	for (unsigned i = 0; i < users; i++) {
 		permits->users[i].permits = permits;
@@ -45,7 +45,7 @@ void permits_clear(struct permits *permits)
 	for (unsigned i = 0; i < permits->user_count; i++)
 		g_free(permits->users[i].parts);
 	g_free(permits->users);
-	g_free(permits->free);
+	g_free(permits->places);
 	pthread_mutex_destroy(&permits->lock);
 }
 
@@ -107,18 +107,23 @@ static void give_locked(struct permit_user *user, unsigned place, bool others)
 
 	assert(user->parts[place].held);
 	user->parts[place].held--;
+	if (permits->places[place].shut) {
+		permits->places[place].saved++;
+		return;
+	}
 	if (others && to == user && to->next)
 		to = to->next;
 	if (to && !permits->closed)
 		grant_locked(to, place);
 	else
-		permits->free[place]++;
+		permits->places[place].free++;
 }
 
 /* Returns true if the user may get a connection that is idle on another loop. */
 static bool may_ask(const struct permit_user *user, unsigned place)
 {
-	return user->urgent || user->parts[place].held < user->parts[place].share;
+	return !user->permits->places[place].shut &&
+	       (user->urgent || user->parts[place].held < user->parts[place].share);
 }
 
 static bool has_stalled(const struct permit_user *user, uint64_t now_ms)
@@ -170,6 +175,44 @@ void permits_close(struct permits *permits)
 	pthread_mutex_unlock(&permits->lock);
 }
 
+void permit_place_shut(struct permits *permits, unsigned place)
+{
+	struct permit_place *at = &permits->places[place];
+
+	pthread_mutex_lock(&permits->lock);
+	if (!at->shut) {
+		at->shut = true;
+		at->saved = at->free;
+		at->free = 0;
+	}
+	/* A user that was granted one gets its news, finds none and waits again. */
+	for (unsigned i = 0; i < permits->user_count; i++) {
+		struct permit_part *part = &permits->users[i].parts[place];
+
+		at->saved += part->granted;
+		part->held -= part->granted;
+		part->granted = 0;
+	}
+	pthread_mutex_unlock(&permits->lock);
+}
+
+void permit_place_open(struct permits *permits, unsigned place)
+{
+	struct permit_place *at = &permits->places[place];
+
+	pthread_mutex_lock(&permits->lock);
+	if (at->shut) {
+		at->shut = false;
+		at->free = at->saved;
+		at->saved = 0;
+	}
+	while (at->free && permits->first && !permits->closed) {
+		at->free--;
+		grant_locked(permits->first, place);
+	}
+	pthread_mutex_unlock(&permits->lock);
+}
+
 bool permit_take(struct permit_user *user, unsigned place)
 {
 	struct permits *permits = user->permits;
@@ -182,8 +225,8 @@ bool permit_take(struct permit_user *user, unsigned place)
 	pthread_mutex_lock(&permits->lock);
 	if (part->granted) {
 		part->granted--;
-	} else if (permits->free[place]) {
-		permits->free[place]--;
+	} else if (permits->places[place].free) {
+		permits->places[place].free--;
 		part->held++;
 	} else {
 		taken = false;
@@ -207,8 +250,8 @@ static bool has_come_locked(struct permit_user *user)
 	for (unsigned i = 0; i < permits->place_count; i++) {
 		if (user->parts[i].granted)
 			return true;
-		if (permits->free[i] && !permits->closed) {
-			permits->free[i]--;
+		if (permits->places[i].free && !permits->closed) {
+			permits->places[i].free--;
 			grant_locked(user, i);
 			return true;
 		}

@@ -52,13 +52,20 @@ struct permit_user {
 	struct permit_part *parts; /* one for each address */
 };
 
+/* One address, of all loops together.  Protected by the lock. */
+struct permit_place {
+	unsigned free;
+	bool shut;	/* it is not used */
+	unsigned saved; /* permits that are free when it is used again */
+};
+
 struct permits {
 	pthread_mutex_t lock;
 	bool closed;		  /* nothing is posted any more */
 	_Atomic unsigned waiting; /* users in the list; written with the lock held */
 	struct permit_user *first, **last;
 	unsigned place_count, user_count;
-	unsigned *free; /* one for each address */
+	struct permit_place *places;
 	struct permit_user *users;
 };
 
@@ -71,6 +78,14 @@ void permits_clear(struct permits *permits);
 
 /* After this, no news is posted; earlier posts may still arrive. */
 void permits_close(struct permits *permits);
+
+/*
+ * An address is not used any more: its permits are neither free nor granted, and those with a
+ * connection return.  Any thread.
+ */
+void permit_place_shut(struct permits *permits, unsigned place);
+/* It is used again. */
+void permit_place_open(struct permits *permits, unsigned place);
 
 /* Takes a granted or a free permit.  Returns false if there is none. */
 bool permit_take(struct permit_user *user, unsigned place);

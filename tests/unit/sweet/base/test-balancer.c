@@ -3,6 +3,7 @@
  * test-balancer.c - unit tests of the choice among several addresses: by load, in
  * turn, without those that have failed.  Single-threaded; the test sets the clock.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -124,8 +125,29 @@ START_TEST(test_most)
 }
 END_TEST
 
+/* Those that are no address any more get nothing, not even if all others have failed. */
+START_TEST(test_out)
+{
+	struct balancer *balancer = make(3);
+
+	balancer->all[1].out = true;
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_int_eq(chosen(balancer, 0, 0), i % 2 ? 2 : 0);
+	balancer_failed(&balancer->all[0], 100);
+	balancer_failed(&balancer->all[2], 200);
+	ck_assert_int_eq(chosen(balancer, 200, 0), 0);
+	ck_assert_int_eq(chosen(balancer, 200, 5), -1);
+	balancer->all[1].out = false;
+	ck_assert_int_eq(chosen(balancer, 200, 0), 1);
+	balancer->count = 0;
+	ck_assert_int_eq(chosen(balancer, 200, 0), -1);
+	free(balancer);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_out);
 	tcase_add_test(tcase, test_turns);
 	tcase_add_test(tcase, test_load);
 	tcase_add_test(tcase, test_failures);

@@ -48,7 +48,7 @@ static void set_up(void)
 
 static unsigned sum(void)
 {
-	unsigned all = permits.free[0];
+	unsigned all = permits.places[0].free + permits.places[0].saved;
 
 	for (unsigned i = 0; i < USERS; i++)
 		all += permits.users[i].parts[0].held;
@@ -216,7 +216,7 @@ START_TEST(test_not_needed)
 	ck_assert(has_news(2));
 	permit_news_begin(user(2));
 	permit_news_end(user(2));
-	ck_assert_uint_eq(permits.free[0], 1);
+	ck_assert_uint_eq(permits.places[0].free, 1);
 	/* A permit that is returned before its user is in the list is not missed. */
 	permit_wait(user(1), 0);
 	ck_assert(has_news(1) && !atomic_load(&user(1)->waits));
@@ -253,7 +253,44 @@ START_TEST(test_closed)
 	permit_give(user(0), 0, false);
 	permit_wait(user(2), 0);
 	ck_assert(!has_news(1) && !has_news(2));
-	ck_assert_uint_eq(permits.free[0], 1);
+	ck_assert_uint_eq(permits.places[0].free, 1);
+}
+END_TEST
+
+/* Nobody gets a permit of an address that is not used, not even one that was granted before. */
+START_TEST(test_shut)
+{
+	take(0);
+	take(0);
+	take(1);
+	permit_wait(user(2), 0);
+	permit_give(user(1), 0, false);
+	ck_assert(has_news(2));
+	permit_place_shut(&permits, 0);
+	permit_place_shut(&permits, 0);
+	permit_news_begin(user(2));
+	ck_assert(!permit_take(user(2), 0));
+	permit_wait(user(2), 0);
+	permit_news_end(user(2));
+	ck_assert_uint_eq(atomic_load(&permits.waiting), 1);
+	permit_give(user(0), 0, false);
+	ck_assert(!has_news(2));
+	/* An idle connection is not wanted either. */
+	permit_idles(user(0));
+	permit_urge(user(2));
+	ck_assert(!permit_is_wanted(user(0), 0, false, LATER));
+	permit_idles_no_more(user(0));
+	permit_news_begin(user(0));
+	permit_news_end(user(0));
+	permit_place_open(&permits, 0);
+	permit_place_open(&permits, 0);
+	ck_assert(has_news(2));
+	permit_news_begin(user(2));
+	take(2);
+	permit_news_end(user(2));
+	take(1);
+	ck_assert(!permit_take(user(1), 0));
+	ck_assert_uint_eq(sum(), TOTAL);
 }
 END_TEST
 
@@ -284,6 +321,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_not_needed);
 	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_closed);
+	tcase_add_test(tcase, test_shut);
 	tcase_add_test(tcase, test_notified);
 }
 
