@@ -231,6 +231,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/upstream/name-lookup.c sweet/upstream/name-lookup.h \
 	sweet/upstream/resolver.c sweet/upstream/resolver.h \
 	sweet/upstream/upstream-table.c sweet/upstream/upstream-table.h \
+	sweet/backend/upstream-names.c \
 	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
 	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
 	sweet/upstream/http-message.c sweet/upstream/http-message.h \

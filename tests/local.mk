@@ -1204,6 +1204,7 @@ EXTRA_DIST += \
 	tests/system/upstream-http/test_upstream_http_upgrade.py \
 	tests/system/upstream-http/test_upstream_http_validate.py \
 	tests/system/upstream-http/test_upstream_http_websocket.py \
+	tests/system/upstream-http/test_upstream_names.py \
 	tests/system/config/test_check_config.py \
 	tests/system/config/test_command_line.py \
 	tests/system/config/test_config.py \
@@ -1318,6 +1319,7 @@ EXTRA_DIST += \
 	tests/system/support/memory_limit.py \
 	tests/system/support/metrics.py \
 	tests/system/support/moved_clock.py \
+	tests/system/support/names.py \
 	tests/system/support/postmortem.py \
 	tests/system/support/ports.py \
 	tests/system/support/programs.py \

@@ -23,6 +23,8 @@
 #include "log/log.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
+#include "upstream/name-lookup.h"
+#include "upstream/resolver.h"
 
 static const struct backend_protocol *const protocols[] = {
 	[POOL_WORKER] = &worker_protocol,
@@ -169,9 +171,18 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 	return 0;
 }
 
+struct resolver *gateway_resolver(struct gateway *gateway)
+{
+	if (!gateway->resolver)
+		gateway->resolver = resolver_open(gateway->main->loop, name_lookup);
+	return gateway->resolver;
+}
+
 bool gateway_settle(struct gateway *gateway, unsigned ms, char **why)
 {
 	spawn_table_settle(gateway->server->spawn_table, ms);
+	if (gateway->resolver)
+		resolver_settle(gateway->resolver, ms);
 	gateway->settled = true;
 	*why = g_steal_pointer(&gateway->why);
 	return !*why;
@@ -227,6 +238,7 @@ void gateway_close(struct gateway *gateway, unsigned ms, int hurry)
 		pool->gateway = NULL;
 		drop_use(pool);
 	}
+	resolver_close(gateway->resolver);
 	process_leaving_await(gateway, ms, hurry);
 	spawn_children_free(&gateway->leaving);
 	for (unsigned i = 0; i < gateway->server->threads; i++)

@@ -24,6 +24,7 @@ struct worker_channel;
 struct gateway;
 struct config;
 struct process_leaving;
+struct resolver;
 struct server;
 struct thread;
 struct transaction;
@@ -109,6 +110,8 @@ struct backend_protocol {
 	 * not supported.
 	 */
 	void (*relieve)(struct gateway_pool *pool, struct thread *thread);
+	/* Returns the addresses in use (g_strfreev()), for the status; any thread.  May be NULL. */
+	char **(*addresses)(const struct gateway_pool *pool);
 	/* No process can take a call until the operator fixes the cause; may be NULL. */
 	bool (*is_unavailable)(struct gateway_pool *pool);
 	/* The response timed out; the client has disconnected: fails the call now or soon. */
@@ -128,6 +131,7 @@ struct gateway {
 	struct server *server;
 	struct thread *main;		/* its loop supervises the processes */
 	GPtrArray *pools;		/* struct gateway_pool */
+	struct resolver *resolver;	/* of names of applications; NULL: there was none */
 	struct spawn_child *leaving;	/* processes that were killed */
 	struct process_leaving *ending; /* those that are to end by themselves */
 	int pid;			/* of this process, for grants of programs to it */
@@ -146,8 +150,11 @@ struct gateway *gateway_open(struct server *server);
  */
 int gateway_use(struct gateway *gateway, struct config *config, char **why);
 
+/* For the pools: what looks up names.  Main thread. */
+struct resolver *gateway_resolver(struct gateway *gateway);
+
 /*
- * Before the loops run: waits for the first starts, at most ms.  Returns false with a message in
+ * Before the loops run: waits for the first starts and lookups of names, at most ms each.  Returns false with a message in
  * *why (g_free()) if a process cannot be started.  A start that lasts longer continues.
  */
 bool gateway_settle(struct gateway *gateway, unsigned ms, char **why);

@@ -2,7 +2,8 @@
 /*
  * upstream-internal.h - a pool of applications with sockets, by FastCGI or HTTP; private to
  * upstream-pool.c, which has the pools and the life of a call, upstream-request.c, which chooses an
- * application for a call and sends the request, upstream-response.c, which reads the response,
+ * application for a call and sends the request, upstream-names.c, for addresses that are names,
+ * upstream-response.c, which reads the response,
  * upstream-tunnel.c, for connections that switch to another protocol, and the protocols:
  * fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server starts itself, and
  * http-response.c.
@@ -34,8 +35,10 @@
 #include "event/sender.h"
 #include "upstream/upstream-link.h"
 #include "upstream/permits.h"
+#include "upstream/upstream-table.h"
 
 struct upstream_local;
+struct upstream_names;
 struct fastcgi_spawn;
 struct limited_client;
 struct read_buffer;
@@ -62,6 +65,7 @@ struct upstream_wire {
 struct upstream_place {
 	struct upstream_local *local;
 	struct upstream_link *resting; /* idle links, the last used first */
+	unsigned links;		       /* all */
 	unsigned permits;	       /* taken for links that will be opened */
 	bool keeps; /* a link was used twice, and the application has closed none since */
 };
@@ -70,7 +74,9 @@ struct upstream_local {
 	struct gateway_pool *pool;
 	struct thread *thread;
 	struct loop_task end;
-	GPtrArray *links; /* all links */
+	struct loop_notice addresses; /* of names have changed */
+	bool ended;		      /* the thread; the main thread's */
+	GPtrArray *links;	      /* all links */
 	struct permit_user *user;
 	struct timer stall; /* runs while requests wait */
 	bool behind;	    /* requests wait, as far as known */
@@ -82,9 +88,11 @@ struct upstream_local {
 
 struct upstream_pool {
 	const struct upstream_wire *wire;
-	struct fastcgi_spawn *spawn; /* NULL: the server has not started the applications */
-	bool has_members;	     /* processes may attach to the server's cache */
-	_Atomic unsigned leaving;    /* threads that still use the pool */
+	struct fastcgi_spawn *spawn;  /* NULL: the server has not started the applications */
+	struct upstream_names *names; /* NULL: all addresses are fixed */
+	struct upstream_table table;
+	bool has_members;	  /* processes may attach to the server's cache */
+	_Atomic unsigned leaving; /* threads that still use the pool */
 	struct loop_task ended;
 	struct gateway_pool *pool;
 	struct permits permits; /* for links; each thread is one user */
@@ -200,6 +208,29 @@ void upstream_go_elsewhere(struct upstream_link *link, bool stale, const char *f
 
 /* The connection has ended. error: 0 or a negative errno. */
 void upstream_ended(struct upstream_link *link, int error);
+
+/* --- upstream-names.c --- */
+
+/* On the main thread, when the table has the fixed addresses: looks the names up. */
+void upstream_names_open(struct upstream_pool *all, const struct host_port *hosts, unsigned count);
+/* The threads have been initialised: they get what changes. */
+void upstream_names_start(struct upstream_pool *all);
+/* No more changes come. */
+void upstream_names_stop(struct upstream_pool *all);
+void upstream_names_close(struct upstream_pool *all);
+
+/* Any thread: no name has an address, and every one has been looked up. */
+bool upstream_names_none(const struct upstream_pool *all);
+
+/* An address has begun to fail: its name may have another one. */
+void upstream_names_late(struct upstream_local *local);
+
+/* Reads the table: new requests go to new addresses, none to those that are gone. */
+void upstream_names_read(struct upstream_local *local);
+/* upstream_local.addresses. */
+void upstream_names_news(struct loop_task *task);
+/* The last link to an address that is gone has been closed. */
+void upstream_names_release(struct upstream_local *local, const struct upstream *upstream);
 
 /* --- upstream-response.c --- */
 

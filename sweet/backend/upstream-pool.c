@@ -29,6 +29,7 @@
 #include "log/log.h"
 #include "upstream/permits.h"
 #include "upstream/upstream-link.h"
+#include "upstream/upstream-table.h"
 
 #define OWN_MS 3600000 /* ms that a link is kept if only this server uses the application */
 
@@ -117,11 +118,11 @@ static unsigned share_of(const struct pool_config *settings, unsigned number, un
 }
 
 static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
-			struct thread *thread, const struct listen_address *addresses,
-			unsigned count)
+			struct thread *thread)
 {
 	const struct pool_config *settings = pool->settings;
 	struct upstream_pool *all = pool->own;
+	unsigned count = all->permits.place_count;
 
 	local->pool = pool;
 	local->thread = thread;
@@ -129,6 +130,7 @@ static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
 	local->user = &all->permits.users[thread->number];
 	local->user->loop = thread->loop;
 	local->user->news.run = upstream_news;
+	local->addresses.task.run = upstream_names_news;
 	local->links = g_ptr_array_new();
 	local->places = g_new0(struct upstream_place, count);
 	local->balancer = g_malloc0(sizeof(*local->balancer) + count * sizeof(struct upstream));
@@ -136,22 +138,44 @@ static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
 	for (unsigned i = 0; i < count; i++) {
 		struct upstream *upstream = &local->balancer->all[i];
 
-		upstream->address = addresses[i];
+		upstream->address = all->table.places[i].address;
+		upstream->out = !(all->table.used >> i & 1);
 		upstream->number = i;
 		upstream->own = &local->places[i];
 		local->places[i].local = local;
 		local->user->parts[i].share = share_of(settings, thread->number, all->count);
 	}
+	if (all->names)
+		upstream_names_read(local);
+}
+
+/* Sorts what upstream has: the addresses into the table.  Returns the number of names. */
+static unsigned read_addresses(struct upstream_pool *all, char **texts,
+			       struct host_port hosts[BALANCER_MAX])
+{
+	struct listen_address addresses[BALANCER_MAX];
+	unsigned count = 0, names = 0;
+
+	/* They were checked when the configuration was read. */
+	for (; texts && *texts && count + names < BALANCER_MAX; texts++)
+		if (address_parse(*texts, &addresses[count]))
+			count++;
+		else
+			names += address_parse_name(*texts, &hosts[names]);
+	upstream_table_init(&all->table, all->pool->gateway->server->threads, names);
+	for (unsigned i = 0; i < count; i++)
+		upstream_table_add(&all->table, &addresses[i]);
+	return names;
 }
 
 static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire)
 {
 	struct server *server = pool->gateway->server;
-	char **texts = pool->settings->upstream;
-	struct listen_address addresses[BALANCER_MAX];
-	unsigned count;
+	struct host_port hosts[BALANCER_MAX];
 	struct upstream_pool *all =
 		g_malloc0(sizeof(*all) + server->threads * sizeof(all->threads[0]));
+	struct listen_address own;
+	unsigned names;
 	int error = 0;
 
 	pool->own = all;
@@ -159,20 +183,24 @@ static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire
 	all->pool = pool;
 	all->has_members =
 		wire == &fastcgi_wire && pool->gateway->main->config_ref->config->cache_socket;
-	/* They were checked when the configuration was read. */
-	for (count = 0; texts && texts[count] && count < BALANCER_MAX; count++)
-		(void)address_parse(texts[count], &addresses[count]);
-	if (pool->settings->command)
-		count = 1;
-	permits_init(&all->permits, server->threads, count,
+	names = read_addresses(all, pool->settings->upstream, hosts);
+	permits_init(&all->permits, server->threads,
+		     names		       ? BALANCER_MAX
+		     : pool->settings->command ? 1
+					       : all->table.fixed,
 		     permits_of(pool->settings, server->threads));
-	if (pool->settings->command)
-		error = fastcgi_spawn_open(&all->spawn, pool, &addresses[0]);
-	if (error)
-		return error;
+	if (pool->settings->command) {
+		error = fastcgi_spawn_open(&all->spawn, pool, &own);
+		if (error)
+			return error;
+		upstream_table_add(&all->table, &own);
+	}
 	all->count = server->threads;
+	if (names)
+		upstream_names_open(all, hosts, names);
 	for (unsigned i = 0; i < all->count; i++)
-		open_thread(&all->threads[i], pool, server->per_thread[i], addresses, count);
+		open_thread(&all->threads[i], pool, server->per_thread[i]);
+	upstream_names_start(all);
 	return 0;
 }
 
@@ -235,6 +263,7 @@ static void end_pool(struct gateway_pool *pool)
 	struct upstream_pool *all = pool->own;
 
 	/* Tasks that were posted before run before end_thread(). */
+	upstream_names_stop(all);
 	permits_close(&all->permits);
 	all->ended.run = pool_ended;
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
@@ -248,6 +277,7 @@ static void close_pool(struct gateway_pool *pool)
 {
 	struct upstream_pool *all = pool->own;
 
+	upstream_names_stop(all);
 	permits_close(&all->permits);
 	for (unsigned i = 0; i < all->count; i++) {
 		struct upstream_local *local = &all->threads[i];
@@ -260,6 +290,8 @@ static void close_pool(struct gateway_pool *pool)
 	}
 	if (all->spawn)
 		fastcgi_spawn_close(all->spawn);
+	upstream_names_close(all);
+	upstream_table_clear(&all->table);
 	permits_clear(&all->permits);
 	g_free(all);
 	pool->own = NULL;
@@ -271,6 +303,7 @@ static void thread_ended(struct gateway_pool *pool, struct thread *thread)
 	struct upstream_pool *all = pool->own;
 	struct upstream_local *local = &all->threads[thread->number];
 
+	local->ended = true;
 	permit_user_gone(local->user);
 	close_resting(local);
 }
@@ -290,6 +323,25 @@ static bool is_unavailable(struct gateway_pool *pool)
 	return all->spawn && pool_processes_fail(pool);
 }
 
+static char **addresses_of(const struct gateway_pool *pool)
+{
+	struct upstream_pool *all = pool->own;
+	struct listen_address addresses[BALANCER_MAX];
+	GPtrArray *texts;
+	uint64_t used;
+
+	/* Nobody is interested in the name of the server's own socket. */
+	if (all->spawn)
+		return NULL;
+	used = upstream_table_read(&all->table, 0, addresses);
+	texts = g_ptr_array_new();
+	for (unsigned i = 0; i < BALANCER_MAX; i++)
+		if (used >> i & 1)
+			g_ptr_array_add(texts, g_strdup(addresses[i].text));
+	g_ptr_array_add(texts, NULL);
+	return (char **)g_ptr_array_free(texts, FALSE);
+}
+
 static int open_fastcgi(struct gateway_pool *pool)
 {
 	return open_pool(pool, &fastcgi_wire);
@@ -302,8 +354,9 @@ static int open_http(struct gateway_pool *pool)
 
 #define SHARED                                                                                     \
 	.end = end_pool, .close = close_pool, .renew = renew_pool, .thread_ended = thread_ended,   \
-	.is_unavailable = is_unavailable, .submit = upstream_submit, .body = upstream_body,        \
-	.body_lost = body_lost, .too_late = too_late, .gone = gone, .finish = finish
+	.addresses = addresses_of, .is_unavailable = is_unavailable, .submit = upstream_submit,    \
+	.body = upstream_body, .body_lost = body_lost, .too_late = too_late, .gone = gone,         \
+	.finish = finish
 
 const struct backend_protocol fastcgi_protocol = {
 	.redirects = true,

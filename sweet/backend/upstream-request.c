@@ -49,8 +49,9 @@
 
 void upstream_close_link(struct upstream_link *link)
 {
-	struct upstream_local *local = upstream_place_of(link)->local;
-	unsigned number = link->upstream->number;
+	struct upstream_place *place = upstream_place_of(link);
+	const struct upstream *upstream = link->upstream;
+	struct upstream_local *local = place->local;
 	bool has_permit = link->permit, given_up = link->given_up;
 
 	/* The code that reads from the link closes it. */
@@ -65,7 +66,9 @@ void upstream_close_link(struct upstream_link *link)
 	upstream_link_close(link);
 	/* Only after the close: the process may serve one connection at a time. */
 	if (has_permit)
-		permit_give(local->user, number, given_up);
+		permit_give(local->user, upstream->number, given_up);
+	if (--place->links == 0 && upstream->out)
+		upstream_names_release(local, upstream);
 }
 
 void upstream_detach(struct upstream_link *link)
@@ -185,9 +188,11 @@ void upstream_news(struct loop_task *task)
 
 static void cannot_reach(struct upstream *upstream, struct upstream_local *local, int error)
 {
-	if (balancer_failed(upstream, loop_now_ms(local->thread->loop)))
-		log_warning("pool %s: %s: cannot be reached: %s", local->pool->settings->name,
-			    upstream->address.text, strerror(-error));
+	if (!balancer_failed(upstream, loop_now_ms(local->thread->loop)))
+		return;
+	log_warning("pool %s: %s: cannot be reached: %s", local->pool->settings->name,
+		    upstream->address.text, strerror(-error));
+	upstream_names_late(local);
 }
 
 void upstream_well(struct upstream_link *link)
@@ -266,6 +271,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 		return NULL;
 	link->permit = place->permits > 0;
 	place->permits -= link->permit;
+	place->links++;
 	g_ptr_array_add(local->links, link);
 	if (all->has_members && upstream_is_local(link))
 		sender_watch(link->fd);
@@ -386,13 +392,17 @@ bool upstream_submit(struct backend_call *call, const char *block, size_t length
 	struct upstream *upstream = choose(local, 0, false);
 	int error;
 
-	if (!upstream) {
+	if (!upstream && !upstream_names_none(all)) {
 		wait_for_permit(local);
 		return false;
 	}
 	note_start(local, call);
 	response_stream_begin(&own->stream, call, &upstream_source);
 	own->sender = SENDER_UNKNOWN;
+	if (!upstream) {
+		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
+		return true;
+	}
 	error = all->wire->make(call, (struct slice){block, length});
 	if (!error && own->upgrade && !upstream_tunnel_enter(call))
 		loop_timer_start(local->thread->loop, &own->later, 0, no_tunnel);

@@ -55,7 +55,7 @@ void upstream_complete(struct upstream_link *link, struct read_buffer *buffer, b
 	struct backend_call *call = link->user;
 	struct upstream_call *own = upstream_call_of(call);
 
-	keep = keep && upstream_link_may_rest(link) &&
+	keep = keep && upstream_link_may_rest(link) && !link->upstream->out &&
 	       loop_now_ms(link->loop) - link->opened_ms < upstream_place_of(link)->local->keep_ms;
 	if (link->requests > 1)
 		upstream_place_of(link)->keeps = true;

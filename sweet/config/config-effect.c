@@ -119,7 +119,8 @@ enum {
 	UPGRADE = 16,
 	WORKER = 32,
 	KEPT = 64,
-	NO_WORKER = 128
+	NO_WORKER = 128,
+	NAMES = 256
 };
 
 static const struct need of_pools[] = {
@@ -127,6 +128,7 @@ static const struct need of_pools[] = {
 	{"processes", COMMAND, "the server does not start programs at upstream", false},
 	{"in-flight", MANY, "each of these programs has one request at a time", false},
 	{"keep-connection", UPSTREAM, "it is about connections to upstream", false},
+	{"resolve-interval", NAMES, "no address of upstream is a name", false},
 	{"upgrade-timeout", UPGRADE, "there is no upgrade", false},
 	{"max-tunnels", UPGRADE, "there is no upgrade", false},
 	{"tunnels-per-client", UPGRADE, "there is no upgrade", false},
@@ -218,6 +220,8 @@ static void mark_pool(const struct section *section, const struct pool_config *p
 		has |= MANY;
 	if (upstream)
 		has |= UPSTREAM;
+	if (pool_config_has_names(pool))
+		has |= NAMES;
 	if (given(pool->upgrade))
 		has |= UPGRADE;
 	has |= pool->protocol == POOL_WORKER ? WORKER : NO_WORKER;

@@ -274,6 +274,8 @@ const struct key config_keys[] = {
 	 .most = 256},
 	{"in-flight", POOL(in_flight), .otherwise = "256", .store = store_number, .least = 1,
 	 .most = 256},
+	{"resolve-interval", POOL(resolve_ms), .otherwise = "10s", .store = store_time,
+	 .least = 1000},
 	{"keep-connection", POOL(keep_ms), .otherwise = "100ms", .store = store_time},
 	{"trust-cache-ids", POOL(trust_cache_ids), .otherwise = "off", .store = store_switch},
 	{"user", POOL(user), .store = store_text, .least = 1},

@@ -7,6 +7,7 @@
 #include <glib.h>
 
 #include "base/address.h"
+#include "base/balancer.h"
 #include "config/pool-config.h"
 
 const char *const pool_protocols[] = {[POOL_WORKER] = "worker",
@@ -76,6 +77,16 @@ bool pool_config_takes(const struct pool_config *pool, struct slice method)
 	for (char **name = pool->methods; name && *name; name++)
 		if (strcmp(*name, "any") == 0 ||
 		    slice_equals((struct slice){*name, strlen(*name)}, method))
+			return true;
+	return false;
+}
+
+bool pool_config_has_names(const struct pool_config *pool)
+{
+	struct host_port name;
+
+	for (char **text = pool->upstream; text && *text; text++)
+		if (address_parse_name(*text, &name))
 			return true;
 	return false;
 }
@@ -159,6 +170,33 @@ static const char *missing(const struct pool_config *pool)
 	}
 }
 
+/* Nothing is looked up: names may become known later. */
+static bool check_upstream(const struct pool_config *pool, char **why)
+{
+	unsigned count = 0;
+
+	for (; pool->upstream && pool->upstream[count]; count++) {
+		const char *text = pool->upstream[count];
+		struct listen_address address;
+		struct host_port name;
+		const char *wrong = NULL;
+
+		if (address_parse(text, &address))
+			wrong = address.tls ? "servers get requests without TLS" : NULL;
+		else if (!address_parse_name(text, &name))
+			wrong = "must be ADDRESS:PORT, [ADDRESS]:PORT, NAME:PORT or unix:PATH";
+		if (wrong) {
+			*why = g_strdup_printf("%s: upstream \"%s\": %s", pool->label, text, wrong);
+			return false;
+		}
+	}
+	if (count <= BALANCER_MAX)
+		return true;
+	*why = g_strdup_printf("%s: upstream has %u addresses: at most %u are possible",
+			       pool->label, count, BALANCER_MAX);
+	return false;
+}
+
 bool pool_config_finish(struct pool_config *pool, char **why)
 {
 	const char *wrong = missing(pool);
@@ -183,17 +221,7 @@ bool pool_config_finish(struct pool_config *pool, char **why)
 					       pool->label, pool->environment[i]);
 			return false;
 		}
-	for (unsigned i = 0; pool->upstream && pool->upstream[i]; i++) {
-		struct listen_address address;
-
-		if (!address_parse(pool->upstream[i], &address)) {
-			*why = g_strdup_printf("%s: upstream \"%s\": must be ADDRESS:PORT, "
-					       "[ADDRESS]:PORT or unix:PATH",
-					       pool->label, pool->upstream[i]);
-			return false;
-		}
-	}
-	return true;
+	return check_upstream(pool, why);
 }
 
 bool pool_config_check(const struct pool_config *pool, char **why)
@@ -251,10 +279,10 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       one->tunnels_per_client == other->tunnels_per_client &&
 	       one->pass_authorization == other->pass_authorization &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
-	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&
-	       one->memory == other->memory && one->max_requests == other->max_requests &&
-	       one->queue == other->queue && one->queue_ms == other->queue_ms &&
-	       one->answer_ms == other->answer_ms &&
+	       one->keep_ms == other->keep_ms && one->resolve_ms == other->resolve_ms &&
+	       one->trust_cache_ids == other->trust_cache_ids && one->memory == other->memory &&
+	       one->max_requests == other->max_requests && one->queue == other->queue &&
+	       one->queue_ms == other->queue_ms && one->answer_ms == other->answer_ms &&
 	       one->request_buffering == other->request_buffering &&
 	       one->response_buffering == other->response_buffering &&
 	       one->max_response_header == other->max_response_header &&

@@ -35,6 +35,7 @@ struct pool_config {
 	char **upstream;      /* addresses of FastCGI applications or HTTP servers; may be empty */
 	unsigned processes;   /* of command; for CGI, programs at a time */
 	unsigned in_flight;   /* requests of a thread in a process, or connections to an address */
+	unsigned resolve_ms;  /* from one lookup of upstream's names to the next one */
 	unsigned keep_ms;     /* how long a connection to an address is kept */
 	bool trust_cache_ids; /* applications at upstream may name units of any member */
 	char *user, *group;   /* NULL: the server's */
@@ -91,6 +92,9 @@ const char *pool_config_withholds(const struct pool_config *pool,
 
 /* Returns true if its programs know that method, which the server does not. */
 bool pool_config_takes(const struct pool_config *pool, struct slice method);
+
+/* Returns true if an address of upstream is the name of a host. */
+bool pool_config_has_names(const struct pool_config *pool);
 
 /* Returns true if its programs may lead requests to internal paths. */
 bool pool_config_leads(const struct pool_config *pool);

@@ -36,6 +36,7 @@ struct status_worker {
 struct status_pool {
 	const char *prefix;
 	char **argv;
+	char **addresses; /* of its applications now; NULL: it starts them */
 	uint64_t waiting; /* requests that wait for a worker */
 	uint64_t tunnels, tunnels_refused;
 	unsigned count;

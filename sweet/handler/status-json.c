@@ -138,6 +138,10 @@ static void add_pool(struct json *json, const struct status_pool *pool)
 	for (unsigned i = 0; pool->argv && pool->argv[i]; i++)
 		json_text(json, NULL, pool->argv[i]);
 	json_close(json, ']');
+	json_open(json, "addresses", '[');
+	for (unsigned i = 0; pool->addresses && pool->addresses[i]; i++)
+		json_text(json, NULL, pool->addresses[i]);
+	json_close(json, ']');
 	json_number(json, "waiting", pool->waiting);
 	json_number(json, "tunnels", pool->tunnels);
 	json_number(json, "tunnels_refused", pool->tunnels_refused);

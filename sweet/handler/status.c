@@ -164,6 +164,8 @@ static void add_gateway(struct status_data *data, const struct server *server,
 
 		pool->prefix = config->pools[i]->name;
 		pool->argv = config->pools[i]->argv;
+		if (from->protocol->addresses)
+			pool->addresses = from->protocol->addresses(from);
 		pool->tunnels = load(&from->tunnels);
 		pool->tunnels_refused = load(&from->tunnels_refused);
 		pool->count = from->count;
@@ -274,8 +276,10 @@ static struct status_data *collect(const struct transaction *transaction)
 
 static void data_free(struct status_data *data)
 {
-	for (unsigned i = 0; i < data->pool_count; i++)
+	for (unsigned i = 0; i < data->pool_count; i++) {
 		g_free(data->pools[i].workers);
+		g_strfreev(data->pools[i].addresses);
+	}
 	g_free(data->pools);
 	g_free(data);
 }

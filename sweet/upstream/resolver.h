@@ -38,13 +38,14 @@ struct resolver_watch {
 struct resolver *resolver_open(struct loop *loop, resolver_lookup *lookup);
 
 /*
- * All watches must have been stopped, and the loop must not run again.  Does not wait for lookups.
+ * All watches must have been stopped, and the loop must not run again.  Does not wait for
+ * lookups.
  */
 void resolver_close(struct resolver *resolver);
 
 /*
- * Begins to look the name up, once in interval_ms.  If another watch has the name, its addresses are
- * known at once.
+ * Begins to look the name up, once in interval_ms.  If another watch has the name, its addresses
+ * are known at once.
  */
 void resolver_watch_start(struct resolver *resolver, struct resolver_watch *watch, const char *host,
 			  unsigned interval_ms);

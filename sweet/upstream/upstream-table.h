@@ -3,8 +3,8 @@
  * upstream-table.h - which addresses the places of one pool have: those that the operator has
  * written, forever, and those of names, which come and go.
  *
- * The main thread changes the table; the other threads read it when they are told to.  A place whose
- * address is gone gets no new requests.  It is free for another address when no thread has a
+ * The main thread changes the table; the other threads read it when it notifies them.  A place
+ * whose address is gone gets no new requests.  It is free for another address when no thread has a
  * connection of it any more, so a connection never changes the address that it has.
  */
 #ifndef SWEET_UPSTREAM_TABLE_H
@@ -47,16 +47,16 @@ struct upstream_table_change {
 };
 
 /*
- * Sets the addresses of a name, each with that port, at least one.  Addresses that it has keep their
- * places.  If none of its addresses gets a place, the ones that it has stay.  Main thread.
+ * Sets the addresses of a name, each with that port, at least one.  Addresses that it has keep
+ * their places.  If none of its addresses gets a place, the ones that it has stay.  Main thread.
  */
 struct upstream_table_change upstream_table_set(struct upstream_table *table, unsigned name,
 						const struct name_addresses *addresses,
 						uint16_t port);
 
 /*
- * For a thread: returns the places in use, and copies the addresses of those that are not in the set
- * known.
+ * For a thread: returns the places in use, and copies the addresses of those that are not in the
+ * set known.
  */
 uint64_t upstream_table_read(struct upstream_table *table, uint64_t known,
 			     struct listen_address addresses[BALANCER_MAX]);

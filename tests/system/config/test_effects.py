@@ -125,6 +125,7 @@ ELSEWHERE = {
         config/test_effects.py mime-types""",
     "POOL": """
         upstream-http/test_upstream_http.py protocol
+        upstream-http/test_upstream_names.py resolve-interval
         cgi-fastcgi/test_fastcgi_spawned.py command directory environment max-requests processes
         cgi-fastcgi/test_cgi.py folder
         cgi-fastcgi/test_fastcgi_move.py upstream in-flight
@@ -405,6 +406,8 @@ VOID = {
                   "each of these programs has one request at a time"),
     "keep-connection": ("[pool p]\ncommand=true\nkeep-connection=3s\n[sweet]\npool=p\n", 3, WARNING,
                         "it is about connections to upstream"),
+    "resolve-interval": (HTTP + "resolve-interval=3s\n[sweet]\npool=p\n", 4, WARNING,
+                         "no address of upstream is a name"),
     "upgrade-timeout": (HTTP + "upgrade-timeout=3s\n[sweet]\npool=p\n", 4, WARNING,
                         "there is no upgrade"),
     "max-tunnels": (HTTP + "max-tunnels=3\n[sweet]\npool=p\n", 4, WARNING,

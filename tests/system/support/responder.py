@@ -154,15 +154,17 @@ class Application:
 
     request = Request
 
-    def __init__(self, handle, path=None):
+    def __init__(self, handle, path=None, host="127.0.0.1", port=0):
         self.handle = handle
         if path:
             self.listener = socket.socket(socket.AF_UNIX)
             self.listener.bind(str(path))
             self.address = f"unix:{path}"
         else:
-            self.listener = socket.create_server(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self.listener = socket.create_server((host, port), family=family)
+            self.port = self.listener.getsockname()[1]
+            self.address = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
         self.listener.listen(128)
         self.connections = 0
         self.requests = 0

@@ -40,6 +40,13 @@ START_TEST(test_needs)
 		{POOL_CGI, NULL, "/tmp", "unix:/s", false},
 		{POOL_FASTCGI, NULL, NULL, "unix:/s;127.0.0.1:9000", true},
 		{POOL_FASTCGI, NULL, NULL, "nonsense:", false},
+		{POOL_FASTCGI, NULL, NULL, "app:9000;my-app.example.org:9000", true},
+		{POOL_FASTCGI, NULL, NULL, "app", false},
+		{POOL_FASTCGI, NULL, NULL, "127.0.0.1:443,tls", false},
+		{POOL_HTTP, NULL, NULL, "localhost:8001;[::1]:8001", true},
+		{POOL_HTTP, NULL, NULL, "localhost:8001;a..b:80", false},
+		{POOL_HTTP, NULL, NULL, "app:443,tls", false},
+		{POOL_HTTP, NULL, NULL, "unix:/s,tls", false},
 		{POOL_FASTCGI, "sh", NULL, NULL, true},
 		{POOL_FASTCGI, "sh", NULL, "unix:/s", false},
 		{POOL_FASTCGI, NULL, NULL, NULL, false},
@@ -234,6 +241,26 @@ START_TEST(test_environment_of_others)
 }
 END_TEST
 
+START_TEST(test_names)
+{
+	static const struct {
+		const char *upstream;
+		bool has;
+	} cases[] = {
+		{NULL, false},
+		{"unix:/a;127.0.0.1:80;[::1]:80;8001", false},
+		{"unix:/a;app:80", true},
+	};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct pool_config *pool = pool_of(POOL_HTTP, NULL, NULL, cases[i].upstream);
+
+		ck_assert(pool_config_has_names(pool) == cases[i].has);
+		pool_config_unref(pool);
+	}
+}
+END_TEST
+
 START_TEST(test_same)
 {
 	struct pool_config *one = pool_of(POOL_FASTCGI, NULL, NULL, "unix:/a;unix:/b");
@@ -253,6 +280,9 @@ START_TEST(test_same)
 	other->keep_ms++;
 	ck_assert(!pool_config_same(one, other));
 	other->keep_ms--;
+	other->resolve_ms++;
+	ck_assert(!pool_config_same(one, other));
+	other->resolve_ms--;
 	other->stream_ahead++;
 	ck_assert(!pool_config_same(one, other));
 	other->stream_ahead--;
@@ -272,6 +302,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_needs);
+	tcase_add_test(tcase, test_names);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_memory);
 	tcase_add_test(tcase, test_bounds);
