@@ -99,6 +99,24 @@ def test_authorization(behind, seen, passes):
     assert seen.asked.fields.get("authorization") == ("Bearer x" if passes else None)
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_bodies_larger_than_the_spool(behind, seen, tmp_path, buffering, chunked):
+    """max-body=0 permits them; but only what is passed on as it comes needs no place on the disk."""
+    (tmp_path / "spool").mkdir()
+    app = behind(seen, more=f"spool-size=2M\nspool-directory={tmp_path}/spool\nspool-memory=on\n",
+                 pool=f"request-buffering={buffering}\n")
+    body = pattern(3 * MB)
+    pieces = (body[at : at + MB] for at in range(0, len(body), MB)) if chunked else body
+    answer = ask(app.server.port, "/app", "PUT", pieces)
+    spool = app.server.status()["spool"]
+    if buffering == "off":
+        assert (answer.status, answer.data, seen.body == body) == (200, b"seen", True)
+        assert spool["written_bytes"] == 0
+    else:
+        assert answer.status == 413 and not app.requests
+
+
 def test_paths(behind, seen):
     """The server behind sees the path that this server's rules have seen."""
     app = behind(seen, more="[path /old]\nrewrite=/app/new\n")
