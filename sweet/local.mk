@@ -232,11 +232,13 @@ sweet_libsweet_a_SOURCES = \
 	sweet/upstream/resolver.c sweet/upstream/resolver.h \
 	sweet/upstream/upstream-table.c sweet/upstream/upstream-table.h \
 	sweet/backend/upstream-names.c \
+	sweet/upstream/capacity.c sweet/upstream/capacity.h \
 	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
 	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
 	sweet/upstream/http-message.c sweet/upstream/http-message.h \
 	sweet/backend/upstream-pool.c sweet/backend/upstream-internal.h \
 	sweet/backend/upstream-request.c sweet/backend/upstream-response.c \
+	sweet/backend/upstream-waiting.c \
 	sweet/backend/upstream-tunnel.c \
 	sweet/backend/fastcgi-spawn.c \
 	sweet/backend/fastcgi-response.c \

@@ -170,6 +170,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/upstream/test-name-lookup \
 	tests/unit/sweet/upstream/test-resolver \
 	tests/unit/sweet/upstream/test-upstream-table \
+	tests/unit/sweet/upstream/test-capacity \
 	tests/unit/sweet/spawn/test-key-opener \
 	tests/unit/sweet/core/test-page-memory \
 	tests/unit/sweet/base/test-balancer \
@@ -568,6 +569,10 @@ tests_unit_sweet_upstream_test_resolver_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_upstream_test_upstream_table_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_upstream_test_upstream_table_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_upstream_test_upstream_table_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_upstream_test_capacity_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_upstream_test_capacity_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_upstream_test_capacity_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_sweet_upstream_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_upstream_test_permits_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_upstream_test_permits_LDADD = $(sweet_unit_ldadd)
@@ -1182,6 +1187,7 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_fastcgi_spawned.py \
 	tests/system/cgi-fastcgi/test_fastcgi_stale.py \
 	tests/system/cgi-fastcgi/test_fastcgi_units.py \
+	tests/system/cgi-fastcgi/test_few_processes.py \
 	tests/system/cgi-fastcgi/test_held_starts.py \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \

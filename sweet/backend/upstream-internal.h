@@ -3,6 +3,7 @@
  * upstream-internal.h - a pool of applications with sockets, by FastCGI or HTTP; private to
  * upstream-pool.c, which has the pools and the life of a call, upstream-request.c, which chooses an
  * application for a call and sends the request, upstream-names.c, for addresses that are names,
+ * upstream-waiting.c, about links that no application has accepted yet and calls that have no link,
  * upstream-response.c, which reads the response,
  * upstream-tunnel.c, for connections that switch to another protocol, and the protocols:
  * fastcgi-response.c, fastcgi-spawn.c, which has the applications that the server starts itself, and
@@ -39,6 +40,7 @@
 
 struct upstream_local;
 struct upstream_names;
+struct capacity;
 struct fastcgi_spawn;
 struct limited_client;
 struct read_buffer;
@@ -65,9 +67,12 @@ struct upstream_wire {
 struct upstream_place {
 	struct upstream_local *local;
 	struct upstream_link *resting; /* idle links, the last used first */
-	unsigned links;		       /* all */
-	unsigned permits;	       /* taken for links that will be opened */
-	bool keeps; /* a link was used twice, and the application has closed none since */
+	struct capacity *capacity;     /* of all threads; NULL: it is known */
+	GQueue line;	  /* links that the application has not accepted, as far as known */
+	unsigned usual;	  /* time until a response begins, see upstream-waiting.c */
+	unsigned links;	  /* all */
+	unsigned permits; /* taken for links that will be opened */
+	bool keeps;	  /* a link was used twice, and the application has closed none since */
 };
 
 struct upstream_local {
@@ -79,7 +84,9 @@ struct upstream_local {
 	GPtrArray *links;	      /* all links */
 	struct permit_user *user;
 	struct timer stall; /* runs while requests wait */
+	struct timer look;  /* runs while links wait */
 	bool behind;	    /* requests wait, as far as known */
+	bool looks;	    /* look runs */
 	unsigned keep_ms;   /* ms that a link may be used, and may be idle */
 	unsigned served;    /* requests to processes that the server has started */
 	struct upstream_place *places;
@@ -95,7 +102,9 @@ struct upstream_pool {
 	_Atomic unsigned leaving; /* threads that still use the pool */
 	struct loop_task ended;
 	struct gateway_pool *pool;
-	struct permits permits; /* for links; each thread is one user */
+	struct permits permits;	     /* for links; each thread is one user */
+	struct capacity *capacities; /* one for each address; or NULL */
+	unsigned address_count;
 	unsigned count;
 	struct upstream_local threads[];
 };
@@ -231,6 +240,26 @@ void upstream_names_read(struct upstream_local *local);
 void upstream_names_news(struct loop_task *task);
 /* The last link to an address that is gone has been closed. */
 void upstream_names_release(struct upstream_local *local, const struct upstream *upstream);
+
+/* --- upstream-waiting.c --- */
+
+/* The link is new: it waits until the application accepts it. */
+void upstream_line_enter(struct upstream_link *link);
+/* The response has begun: the application has accepted the link, and those opened before. */
+void upstream_heard(struct upstream_link *link);
+/* The link closes. */
+void upstream_line_close(struct upstream_link *link);
+
+/*
+ * Whether the link, which is free after a request that began then (0: it was idle), has to be
+ * closed for one that waits.
+ */
+bool upstream_yields(struct upstream_link *link, uint64_t began_ms);
+
+/* A call found no permit, and is queued. */
+void upstream_wait(struct upstream_local *local);
+/* A call has a link, or will have one: the first of the queue, or one that was not queued. */
+void upstream_note_start(struct upstream_local *local, const struct backend_call *call);
 
 /* --- upstream-response.c --- */
 

@@ -21,6 +21,7 @@
 #include "core/server.h"
 #include "event/loop.h"
 #include "log/log.h"
+#include "upstream/capacity.h"
 #include "upstream/name-lookup.h"
 #include "upstream/permits.h"
 #include "upstream/resolver.h"
@@ -117,8 +118,12 @@ static void take_addresses(struct upstream_name *name)
 	if (all->names->started)
 		notify_threads(all);
 	for (unsigned i = 0; i < BALANCER_MAX; i++)
-		if (change.added >> i & 1)
+		if (change.added >> i & 1) {
+			/* What was learned is of another application. */
+			capacity_forget(&all->capacities[i]);
+			permits_limit(&all->permits, i, &all->capacities[i].limit);
 			permit_place_open(&all->permits, i);
+		}
 	log_addresses(name);
 }
 
@@ -226,6 +231,7 @@ static void enter(struct upstream *upstream, const struct listen_address *addres
 	upstream->aside_until_ms = 0;
 	upstream->out = false;
 	place->keeps = false;
+	place->usual = 0;
 }
 
 void upstream_names_read(struct upstream_local *local)

@@ -27,6 +27,7 @@
 #include "event/loop.h"
 #include "event/sender.h"
 #include "log/log.h"
+#include "upstream/capacity.h"
 #include "upstream/permits.h"
 #include "upstream/upstream-link.h"
 #include "upstream/upstream-table.h"
@@ -109,14 +110,6 @@ static unsigned permits_of(const struct pool_config *settings, unsigned threads)
 	return settings->command ? settings->processes : settings->in_flight * threads;
 }
 
-/* The thread's share of the permits for an address, at least one. */
-static unsigned share_of(const struct pool_config *settings, unsigned number, unsigned threads)
-{
-	uint64_t total = permits_of(settings, threads);
-
-	return (unsigned)MAX(1, total * (number + 1) / threads - total * number / threads);
-}
-
 static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
 			struct thread *thread)
 {
@@ -143,7 +136,7 @@ static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
 		upstream->number = i;
 		upstream->own = &local->places[i];
 		local->places[i].local = local;
-		local->user->parts[i].share = share_of(settings, thread->number, all->count);
+		local->places[i].capacity = all->capacities ? &all->capacities[i] : NULL;
 	}
 	if (all->names)
 		upstream_names_read(local);
@@ -168,6 +161,22 @@ static unsigned read_addresses(struct upstream_pool *all, char **texts,
 	return names;
 }
 
+/* The processes that the server starts are known; what others serve is learned. */
+static void set_limits(struct upstream_pool *all, unsigned count)
+{
+	const _Atomic unsigned total = permits_of(all->pool->settings, all->count);
+
+	permits_init(&all->permits, all->count, count, total);
+	if (!all->pool->settings->command)
+		all->capacities = g_new(struct capacity, count);
+	for (unsigned i = 0; i < count; i++) {
+		permits_limit(&all->permits, i, &total);
+		if (all->capacities)
+			capacity_init(&all->capacities[i], total);
+	}
+	all->address_count = count;
+}
+
 static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire)
 {
 	struct server *server = pool->gateway->server;
@@ -183,19 +192,15 @@ static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire
 	all->pool = pool;
 	all->has_members =
 		wire == &fastcgi_wire && pool->gateway->main->config_ref->config->cache_socket;
+	all->count = server->threads;
 	names = read_addresses(all, pool->settings->upstream, hosts);
-	permits_init(&all->permits, server->threads,
-		     names		       ? BALANCER_MAX
-		     : pool->settings->command ? 1
-					       : all->table.fixed,
-		     permits_of(pool->settings, server->threads));
+	set_limits(all, names ? BALANCER_MAX : pool->settings->command ? 1 : all->table.fixed);
 	if (pool->settings->command) {
 		error = fastcgi_spawn_open(&all->spawn, pool, &own);
 		if (error)
 			return error;
 		upstream_table_add(&all->table, &own);
 	}
-	all->count = server->threads;
 	if (names)
 		upstream_names_open(all, hosts, names);
 	for (unsigned i = 0; i < all->count; i++)
@@ -253,6 +258,7 @@ static void end_thread(struct loop_task *task)
 	struct upstream_pool *all = local->pool->own;
 
 	timer_stop(&local->stall);
+	timer_stop(&local->look);
 	close_links(local);
 	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
 		loop_post(all->pool->gateway->main->loop, &all->ended);
@@ -283,6 +289,7 @@ static void close_pool(struct gateway_pool *pool)
 		struct upstream_local *local = &all->threads[i];
 
 		timer_stop(&local->stall);
+		timer_stop(&local->look);
 		close_links(local);
 		g_ptr_array_free(local->links, TRUE);
 		g_free(local->balancer);
@@ -293,6 +300,9 @@ static void close_pool(struct gateway_pool *pool)
 	upstream_names_close(all);
 	upstream_table_clear(&all->table);
 	permits_clear(&all->permits);
+	for (unsigned i = 0; all->capacities && i < all->address_count; i++)
+		capacity_clear(&all->capacities[i]);
+	g_free(all->capacities);
 	g_free(all);
 	pool->own = NULL;
 }

@@ -61,6 +61,7 @@ void upstream_close_link(struct upstream_link *link)
 	g_ptr_array_remove_fast(local->links, link);
 	if (upstream_wire_of(link)->clear)
 		upstream_wire_of(link)->clear(link);
+	upstream_line_close(link);
 	link->upstream->in_use -= link->abandoned;
 	client_calls_over(link->calls);
 	upstream_link_close(link);
@@ -150,6 +151,8 @@ static void give_up_idle(struct upstream_local *local, struct upstream *upstream
 	while (place->resting && permit_is_wanted(local->user, upstream->number, false,
 						  loop_now_ms(local->thread->loop)))
 		give_up(place->resting);
+	while (place->resting && upstream_yields(place->resting, 0))
+		upstream_idled(place->resting);
 }
 
 void upstream_rest(struct upstream_link *link)
@@ -273,6 +276,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 	place->permits -= link->permit;
 	place->links++;
 	g_ptr_array_add(local->links, link);
+	upstream_line_enter(link);
 	if (all->has_members && upstream_is_local(link))
 		sender_watch(link->fd);
 	return link;
@@ -305,6 +309,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 			error = upstream_link_request(link, &own->message);
 			if (!error) {
 				link->user = call;
+				link->began_ms = loop_now_ms(local->thread->loop);
 				own->link = link;
 				upstream->in_use++;
 				return true;
@@ -336,52 +341,6 @@ static void no_tunnel(struct timer *timer)
 	backend_call_fail(own->stream.call, 503, "Too many connections are open.");
 }
 
-/* --- calls that wait -------------------------------------------------------------------------- */
-
-static void set_behind(struct upstream_local *local, bool behind)
-{
-	local->behind = behind;
-	if (behind)
-		return;
-	timer_stop(&local->stall);
-	permit_wait_no_more(local->user);
-}
-
-static void stalled(struct timer *timer)
-{
-	struct upstream_local *local =
-		(struct upstream_local *)((char *)timer - offsetof(struct upstream_local, stall));
-
-	/* The clients have disconnected, or their calls have timed out. */
-	if (!upstream_is_behind(local))
-		set_behind(local, false);
-	else
-		permit_urge(local->user);
-}
-
-static void wait_for_permit(struct upstream_local *local)
-{
-	struct loop *loop = local->thread->loop;
-
-	if (!local->behind)
-		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, stalled);
-	set_behind(local, true);
-	permit_wait(local->user, loop_now_ms(loop));
-}
-
-/* A call has a link, or will have one: the first of the queue, or one that was not queued. */
-static void note_start(struct upstream_local *local, const struct backend_call *call)
-{
-	const struct backend_call *first = local->pool->queues[local->thread->number].first;
-
-	if (!local->behind)
-		return;
-	if (first && (first != call || first->next))
-		permit_started(local->user, loop_now_ms(local->thread->loop));
-	else
-		set_behind(local, false);
-}
-
 /* --- calls ------------------------------------------------------------------------------------ */
 
 bool upstream_submit(struct backend_call *call, const char *block, size_t length)
@@ -393,10 +352,10 @@ bool upstream_submit(struct backend_call *call, const char *block, size_t length
 	int error;
 
 	if (!upstream && !upstream_names_none(all)) {
-		wait_for_permit(local);
+		upstream_wait(local);
 		return false;
 	}
-	note_start(local, call);
+	upstream_note_start(local, call);
 	response_stream_begin(&own->stream, call, &upstream_source);
 	own->sender = SENDER_UNKNOWN;
 	if (!upstream) {

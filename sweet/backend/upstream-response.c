@@ -63,7 +63,7 @@ void upstream_complete(struct upstream_link *link, struct read_buffer *buffer, b
 	/* From here on the link is free, even if the call fails. */
 	own->last = link;
 	upstream_detach(link);
-	if (keep && link->permit)
+	if (keep && link->permit && !upstream_yields(link, link->began_ms))
 		upstream_rest(link);
 	else
 		upstream_close_link(link);
@@ -130,6 +130,8 @@ static bool read_on(struct upstream_link *link)
 		if (buffer) {
 			link->last_read = buffer->length;
 			link->last_of_many = buffers > 1;
+			if (!upstream_call_of(link->user)->heard)
+				upstream_heard(link);
 			upstream_call_of(link->user)->heard = true;
 			more = upstream_wire_of(link)->take(link, buffer);
 		} else if (error == -EAGAIN) {

@@ -31,7 +31,7 @@ void permits_init(struct permits *permits, unsigned users, unsigned places, unsi
 	permits->user_count = users;
 	permits->places = g_new0(struct permit_place, places);
 	for (unsigned i = 0; i < places; i++)
-		permits->places[i].free = total;
+		permits->places[i] = (struct permit_place){.limit = total, .free = (int)total};
 	permits->users = g_new0(struct permit_user, users);
 	for (unsigned i = 0; i < users; i++) {
 		permits->users[i].permits = permits;
@@ -100,6 +100,11 @@ static void grant_locked(struct permit_user *user, unsigned place)
 	post_locked(user);
 }
 
+static bool has_free_locked(const struct permits *permits, unsigned place)
+{
+	return permits->places[place].free > 0 && !permits->places[place].shut;
+}
+
 static void give_locked(struct permit_user *user, unsigned place, bool others)
 {
 	struct permits *permits = user->permits;
@@ -107,16 +112,22 @@ static void give_locked(struct permit_user *user, unsigned place, bool others)
 
 	assert(user->parts[place].held);
 	user->parts[place].held--;
-	if (permits->places[place].shut) {
-		permits->places[place].saved++;
-		return;
-	}
+	permits->places[place].free++;
 	if (others && to == user && to->next)
 		to = to->next;
-	if (to && !permits->closed)
+	if (to && !permits->closed && has_free_locked(permits, place)) {
+		permits->places[place].free--;
 		grant_locked(to, place);
-	else
-		permits->places[place].free++;
+	}
+}
+
+/* Grants what is free to those that wait. */
+static void grant_all_locked(struct permits *permits, unsigned place)
+{
+	while (permits->first && !permits->closed && has_free_locked(permits, place)) {
+		permits->places[place].free--;
+		grant_locked(permits->first, place);
+	}
 }
 
 /* Returns true if the user may get a connection that is idle on another loop. */
@@ -175,21 +186,37 @@ void permits_close(struct permits *permits)
 	pthread_mutex_unlock(&permits->lock);
 }
 
+static unsigned share_of(unsigned limit, uint64_t number, unsigned users)
+{
+	return (unsigned)MAX(1, limit * (number + 1) / users - limit * number / users);
+}
+
+void permits_limit(struct permits *permits, unsigned place, const _Atomic unsigned *limit)
+{
+	struct permit_place *at = &permits->places[place];
+	unsigned now;
+
+	pthread_mutex_lock(&permits->lock);
+	now = atomic_load_explicit(limit, memory_order_relaxed);
+	at->free += (int)now - (int)at->limit;
+	at->limit = now;
+	for (unsigned i = 0; i < permits->user_count; i++)
+		permits->users[i].parts[place].share = share_of(now, i, permits->user_count);
+	grant_all_locked(permits, place);
+	pthread_mutex_unlock(&permits->lock);
+}
+
 void permit_place_shut(struct permits *permits, unsigned place)
 {
 	struct permit_place *at = &permits->places[place];
 
 	pthread_mutex_lock(&permits->lock);
-	if (!at->shut) {
-		at->shut = true;
-		at->saved = at->free;
-		at->free = 0;
-	}
+	at->shut = true;
 	/* A user that was granted one gets its news, finds none and waits again. */
 	for (unsigned i = 0; i < permits->user_count; i++) {
 		struct permit_part *part = &permits->users[i].parts[place];
 
-		at->saved += part->granted;
+		at->free += (int)part->granted;
 		part->held -= part->granted;
 		part->granted = 0;
 	}
@@ -198,18 +225,17 @@ void permit_place_shut(struct permits *permits, unsigned place)
 
 void permit_place_open(struct permits *permits, unsigned place)
 {
-	struct permit_place *at = &permits->places[place];
-
 	pthread_mutex_lock(&permits->lock);
-	if (at->shut) {
-		at->shut = false;
-		at->free = at->saved;
-		at->saved = 0;
-	}
-	while (at->free && permits->first && !permits->closed) {
-		at->free--;
-		grant_locked(permits->first, place);
-	}
+	permits->places[place].shut = false;
+	grant_all_locked(permits, place);
+	pthread_mutex_unlock(&permits->lock);
+}
+void permits_call_idle(struct permits *permits)
+{
+	pthread_mutex_lock(&permits->lock);
+	for (unsigned i = 0; i < permits->user_count; i++)
+		if (atomic_load_explicit(&permits->users[i].idle, memory_order_seq_cst))
+			post_locked(&permits->users[i]);
 	pthread_mutex_unlock(&permits->lock);
 }
 
@@ -225,7 +251,7 @@ bool permit_take(struct permit_user *user, unsigned place)
 	pthread_mutex_lock(&permits->lock);
 	if (part->granted) {
 		part->granted--;
-	} else if (permits->places[place].free) {
+	} else if (has_free_locked(permits, place)) {
 		permits->places[place].free--;
 		part->held++;
 	} else {
@@ -250,7 +276,7 @@ static bool has_come_locked(struct permit_user *user)
 	for (unsigned i = 0; i < permits->place_count; i++) {
 		if (user->parts[i].granted)
 			return true;
-		if (permits->places[i].free && !permits->closed) {
+		if (has_free_locked(permits, i) && !permits->closed) {
 			permits->places[i].free--;
 			grant_locked(user, i);
 			return true;

@@ -54,9 +54,9 @@ struct permit_user {
 
 /* One address, of all loops together.  Protected by the lock. */
 struct permit_place {
-	unsigned free;
-	bool shut;	/* it is not used */
-	unsigned saved; /* permits that are free when it is used again */
+	unsigned limit;
+	int free;  /* negative while more are held than a lower limit permits */
+	bool shut; /* it is not used: free ones are not granted */
 };
 
 struct permits {
@@ -80,12 +80,22 @@ void permits_clear(struct permits *permits);
 void permits_close(struct permits *permits);
 
 /*
- * An address is not used any more: its permits are neither free nor granted, and those with a
- * connection return.  Any thread.
+ * Sets the permits for an address, at least 1, and the users' shares of them.  With a lower limit,
+ * returned permits expire until no more are held.  The number is read with the lock held, so that
+ * of two calls at a time the later one counts.
+ */
+void permits_limit(struct permits *permits, unsigned place, const _Atomic unsigned *limit);
+
+/*
+ * An address is not used any more: its permits are not granted, and those without a connection
+ * return.  Any thread.
  */
 void permit_place_shut(struct permits *permits, unsigned place);
 /* It is used again. */
 void permit_place_open(struct permits *permits, unsigned place);
+
+/* Reports to each loop that has an idle connection. */
+void permits_call_idle(struct permits *permits);
 
 /* Takes a granted or a free permit.  Returns false if there is none. */
 bool permit_take(struct permit_user *user, unsigned place);

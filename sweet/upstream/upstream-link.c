@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <nabc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -356,6 +358,16 @@ bool upstream_link_is_unsent(const struct upstream_link *link)
 {
 	/* What leaves with others may be with the system before the loop reports it. */
 	return !link->taken && link->send.message.skip == 0 && !(link->sending && link->send.batch);
+}
+
+bool upstream_link_is_read(const struct upstream_link *link)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&link->upstream->address.address;
+	int unread;
+
+	/* By TCP, the system of the other side takes it before the application accepts. */
+	return address->sa_family == AF_UNIX && link->taken && !link->sending &&
+	       ioctl(link->fd, SIOCOUTQ, &unread) == 0 && unread == 0;
 }
 
 bool upstream_link_was_read(const struct upstream_link *link)

@@ -78,6 +78,9 @@ struct upstream_link {
 	}; /* the response */
 	void *user;
 	struct upstream_link *next;
+	GList in_line; /* of those that the application has not accepted, if it waits */
+	bool waits;
+	uint64_t began_ms;	    /* the current request */
 	struct client_calls *calls; /* of the client that has abandoned the call; or NULL */
 	size_t last_read;	    /* bytes; 0: none yet */
 	bool last_of_many;	    /* reads of one turn */
@@ -146,6 +149,12 @@ bool upstream_link_has_bytes(const struct upstream_link *link);
 
 /* Returns true if the system has not yet accepted any byte of the request. */
 bool upstream_link_is_unsent(const struct upstream_link *link);
+
+/*
+ * Returns true if the application has read all that was sent, as far as the system tells: only for
+ * Unix sockets.
+ */
+bool upstream_link_is_read(const struct upstream_link *link);
 
 /*
  * Returns true if more of the body has come than the part that is being sent: the link holds memory

@@ -3,6 +3,8 @@
 
 import socket
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,6 +15,7 @@ from test_fastcgi import Client, ask, fetch
 from upstream import Upstream
 
 KEEP = "keep-connection=1h\n"
+EACH = 60  # requests of a client
 
 
 def plain(asked):
@@ -212,3 +215,27 @@ def test_many_at_once(behind):
     for thread in threads:
         thread.join(3 * TIMEOUT)
     assert not faults and app.connections < app.requests
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+def test_kept_though_responses_take_long(behind, tcp):
+    """A server that serves all connections keeps them: that others have no response yet does not
+    mean that it has not accepted them."""
+    def work(asked):
+        asked.body()
+        time.sleep((0.005, 0.01, 0.02, 0.03)[int(asked.target[-1]) % 4])
+        asked.answer(b"worked")
+
+    def ask_on(client, first):
+        for number in range(EACH):
+            assert client.get(f"/app/{(first + number) % 10}").body == b"worked"
+
+    app = behind(work, pool=KEEP, tcp=tcp)
+    clients = [Client(app.server.port) for _ in range(12)]
+    with ThreadPoolExecutor(len(clients)) as pool:
+        for done in [pool.submit(ask_on, client, at) for at, client in enumerate(clients)]:
+            done.result(TIMEOUT)
+    for client in clients:
+        client.close()
+    assert app.requests == len(clients) * EACH
+    assert app.connections < app.requests / 5

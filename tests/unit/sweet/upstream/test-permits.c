@@ -48,7 +48,7 @@ static void set_up(void)
 
 static unsigned sum(void)
 {
-	unsigned all = permits.places[0].free + permits.places[0].saved;
+	unsigned all = (unsigned)permits.places[0].free;
 
 	for (unsigned i = 0; i < USERS; i++)
 		all += permits.users[i].parts[0].held;
@@ -294,6 +294,75 @@ START_TEST(test_shut)
 }
 END_TEST
 
+static void set_limit(unsigned number)
+{
+	const _Atomic unsigned limit = number;
+
+	permits_limit(&permits, 0, &limit);
+}
+
+/* A limit that is learned while the place is not used counts when it is used again. */
+START_TEST(test_limit_while_shut)
+{
+	for (unsigned i = 0; i < TOTAL; i++)
+		take(0);
+	permit_wait(user(2), 0);
+	permit_place_shut(&permits, 0);
+	set_limit(TOTAL + 2);
+	ck_assert(!permit_take(user(1), 0) && !has_news(2));
+	permit_place_open(&permits, 0);
+	ck_assert(has_news(2));
+	permit_news_begin(user(2));
+	take(2);
+	permit_news_end(user(2));
+	take(1);
+	ck_assert(!permit_take(user(1), 0));
+	set_limit(TOTAL);
+}
+END_TEST
+
+/* A lower limit takes nothing away, but what is returned expires; a higher one is used at once. */
+START_TEST(test_limit)
+{
+	take_all(0);
+	set_limit(1);
+	permit_wait(user(1), 0);
+	permit_wait(user(2), 0);
+	permit_give(user(0), 0, false);
+	permit_give(user(0), 0, false);
+	ck_assert(!has_news(1) && !has_news(2));
+	/* Each loop may have one at once. */
+	ck_assert_uint_eq(user(2)->parts[0].share, 1);
+	permit_give(user(0), 0, false);
+	ck_assert(has_news(1) && !has_news(2));
+	take(1);
+	ck_assert(!permit_take(user(0), 0));
+	set_limit(2);
+	ck_assert(has_news(2));
+	take(2);
+	ck_assert(!permit_take(user(0), 0));
+	set_limit(2 * USERS);
+	ck_assert_uint_eq(user(2)->parts[0].share, 2);
+	for (unsigned i = 0; i < 2 * USERS - 2; i++)
+		take(0);
+	ck_assert(!permit_take(user(0), 0));
+	set_limit(TOTAL);
+	ck_assert_int_eq(permits.places[0].free, (int)TOTAL - 2 * (int)USERS);
+}
+END_TEST
+
+/* All loops with idle connections are called. */
+START_TEST(test_call_idle)
+{
+	permits_call_idle(&permits);
+	ck_assert(!has_news(0) && !has_news(1) && !has_news(2));
+	permit_idles(user(0));
+	permit_idles(user(2));
+	permits_call_idle(&permits);
+	ck_assert(has_news(0) && !has_news(1) && has_news(2));
+}
+END_TEST
+
 /* Callbacks run on the loop, one for all news. */
 START_TEST(test_notified)
 {
@@ -322,6 +391,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_closed);
 	tcase_add_test(tcase, test_shut);
+	tcase_add_test(tcase, test_limit);
+	tcase_add_test(tcase, test_limit_while_shut);
+	tcase_add_test(tcase, test_call_idle);
 	tcase_add_test(tcase, test_notified);
 }
 

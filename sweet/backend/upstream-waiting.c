@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upstream-waiting.c - links that wait until an application accepts them, and calls that wait for a
+ * link; upstream/capacity.h has the rules.
+ *
+ * Each thread has its own line of links to an address, in the order of their opening.  While it has
+ * any, it looks after each CAPACITY_STUCK_MS whether the first one still waits.
+ */
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend-call.h"
+#include "backend/gateway.h"
+#include "backend/upstream-internal.h"
+#include "base/balancer.h"
+#include "base/timer.h"
+#include "core/server.h"
+#include "event/loop.h"
+#include "upstream/capacity.h"
+#include "upstream/permits.h"
+#include "upstream/upstream-link.h"
+
+#define USUAL_UNITS 64u
+#define USUAL_WEIGHT 8u	   /* the latest response has this part of the average */
+#define USUAL_MAX_MS 5000u /* a longer one counts as this */
+#define PATIENCE 4u	   /* times the average */
+
+/* --- links that wait -------------------------------------------------------------------------- */
+
+static void use_limit(const struct upstream_local *local, unsigned number)
+{
+	struct upstream_pool *all = local->pool->own;
+
+	permits_limit(&all->permits, number, &all->capacities[number].limit);
+}
+
+static void accepted(struct upstream_link *link)
+{
+	struct upstream_place *place = upstream_place_of(link);
+
+	g_queue_unlink(&place->line, &link->in_line);
+	link->waits = false;
+	if (capacity_accepted(place->capacity, link->opened_ms, loop_now_ms(link->loop)))
+		use_limit(place->local, link->upstream->number);
+}
+
+/* The first link of the line that still waits; NULL: none does. */
+static struct upstream_link *first_of(struct upstream_place *place)
+{
+	struct upstream_link *link;
+
+	while ((link = g_queue_peek_head(&place->line))) {
+		/* Links of other threads are in the same queue of the system. */
+		if (link->opened_ms >= capacity_accepted_ms(place->capacity) &&
+		    !upstream_link_is_read(link))
+			break;
+		accepted(link);
+	}
+	return link;
+}
+
+/*
+ * After how long the link is taken for one that no application has accepted.  The system may know;
+ * otherwise it may be a response that takes long.
+ */
+static uint64_t patience_ms(const struct upstream_place *place, const struct upstream_link *link)
+{
+	if (upstream_is_local(link) && upstream_link_may_rest(link))
+		return CAPACITY_STUCK_MS;
+	return MAX(CAPACITY_STUCK_MS, PATIENCE * place->usual / USUAL_UNITS);
+}
+
+/* Returns true if links still wait. */
+static bool look_at(struct upstream_place *place, uint64_t now_ms)
+{
+	struct upstream_pool *all = place->local->pool->own;
+	const struct upstream_link *first = first_of(place);
+
+	if (!first)
+		return false;
+	if (now_ms - first->opened_ms < patience_ms(place, first))
+		return true;
+	capacity_stuck(place->capacity, first->opened_ms, now_ms);
+	while (place->resting && upstream_yields(place->resting, 0))
+		upstream_idled(place->resting);
+	permits_call_idle(&all->permits);
+	return true;
+}
+
+static void look(struct timer *timer)
+{
+	struct upstream_local *local =
+		(struct upstream_local *)((char *)timer - offsetof(struct upstream_local, look));
+	uint64_t now_ms = loop_now_ms(local->thread->loop);
+
+	local->looks = false;
+	for (unsigned i = 0; i < local->balancer->count; i++)
+		local->looks |= look_at(&local->places[i], now_ms);
+	if (local->looks)
+		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS, look);
+}
+
+void upstream_line_enter(struct upstream_link *link)
+{
+	struct upstream_place *place = upstream_place_of(link);
+	struct upstream_local *local = place->local;
+
+	if (!place->capacity)
+		return;
+	capacity_opened(place->capacity);
+	link->waits = true;
+	link->in_line.data = link;
+	g_queue_push_tail_link(&place->line, &link->in_line);
+	if (!local->looks)
+		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS, look);
+	local->looks = true;
+}
+
+static void leave_line(struct upstream_link *link)
+{
+	GList *before = link->in_line.prev;
+
+	/* First this one, which shows that those before it were accepted earlier. */
+	accepted(link);
+	while (before) {
+		struct upstream_link *other = before->data;
+
+		before = before->prev;
+		accepted(other);
+	}
+}
+
+void upstream_heard(struct upstream_link *link)
+{
+	struct upstream_place *place = upstream_place_of(link);
+	uint64_t ms = loop_now_ms(link->loop) - link->began_ms;
+
+	if (link->waits)
+		leave_line(link);
+	else if (link->requests > 1)
+		place->usual += (unsigned)MIN(ms, USUAL_MAX_MS) * USUAL_UNITS / USUAL_WEIGHT -
+				place->usual / USUAL_WEIGHT;
+}
+
+void upstream_line_close(struct upstream_link *link)
+{
+	struct upstream_place *place = upstream_place_of(link);
+
+	if (!place->capacity)
+		return;
+	if (link->waits)
+		g_queue_unlink(&place->line, &link->in_line);
+	capacity_closed(place->capacity, link->waits);
+	link->waits = false;
+}
+
+bool upstream_yields(struct upstream_link *link, uint64_t began_ms)
+{
+	struct upstream_place *place = upstream_place_of(link);
+
+	if (!place->capacity || !capacity_has_waiting(place->capacity))
+		return false;
+	/* It may have been accepted since the last look. */
+	(void)first_of(place);
+	return capacity_yields(place->capacity, began_ms, loop_now_ms(link->loop));
+}
+
+/* --- calls that wait -------------------------------------------------------------------------- */
+
+static void set_behind(struct upstream_local *local, bool behind)
+{
+	local->behind = behind;
+	if (behind)
+		return;
+	timer_stop(&local->stall);
+	permit_wait_no_more(local->user);
+}
+
+/* The application may have got more processes. */
+static void raise_limits(struct upstream_local *local)
+{
+	uint64_t now_ms = loop_now_ms(local->thread->loop);
+
+	for (unsigned i = 0; i < local->balancer->count; i++)
+		if (local->places[i].capacity && capacity_raise(local->places[i].capacity, now_ms))
+			use_limit(local, i);
+}
+
+static void stalled(struct timer *timer)
+{
+	struct upstream_local *local =
+		(struct upstream_local *)((char *)timer - offsetof(struct upstream_local, stall));
+
+	/* The clients have disconnected, or their calls have timed out. */
+	if (!upstream_is_behind(local)) {
+		set_behind(local, false);
+		return;
+	}
+	loop_timer_start(local->thread->loop, timer, PERMIT_STALL_MS + 1, stalled);
+	permit_urge(local->user);
+	raise_limits(local);
+}
+
+void upstream_wait(struct upstream_local *local)
+{
+	struct loop *loop = local->thread->loop;
+
+	raise_limits(local);
+	if (!local->behind)
+		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, stalled);
+	set_behind(local, true);
+	permit_wait(local->user, loop_now_ms(loop));
+}
+
+void upstream_note_start(struct upstream_local *local, const struct backend_call *call)
+{
+	const struct backend_call *first = local->pool->queues[local->thread->number].first;
+
+	if (!local->behind)
+		return;
+	if (first && (first != call || first->next))
+		permit_started(local->user, loop_now_ms(local->thread->loop));
+	else
+		set_behind(local, false);
+}
