@@ -73,7 +73,7 @@ EXTRA_DIST += bench/lib/architectures.py bench/lib/cgroup.py bench/lib/disk.py b
 
 # The peers, and "bench dynamic".
 EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \
-	bench/lib/lighttpd.py bench/lib/nginx.py
+	bench/lib/few.py bench/lib/lighttpd.py bench/lib/nginx.py bench/sections/few.md
 
 # Compares the library's own loops, which are not exported, with the C library's.
 if SWEET

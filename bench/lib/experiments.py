@@ -8,10 +8,10 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, compress, dynamic, fixed, groups, idle, kernel,
-               large, latency, library, load, nic, packets, pipe, plot, process, proxy, reads,
-               reload, replacement, report, rules, scaling, sendfile, slow, specweb, surge, tls,
-               tracereplay, tux)
+from . import (architectures, breakdown, checksum, compress, dynamic, few, fixed, groups, idle,
+               kernel, large, latency, library, load, nic, packets, pipe, plot, process, proxy,
+               reads, reload, replacement, report, rules, scaling, sendfile, slow, specweb, surge,
+               tls, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -231,6 +231,12 @@ def groups_of_handshakes(context):
             "bodies made anew per request: SWEET's workers and peers' FastCGI", dynamic)
 def dynamic_bodies(context):
     dynamic.measure(context)
+
+
+@experiment("few", report.print_ratios,
+            "FastCGI with more requests than processes: latency, SWEET beside nginx", few)
+def few_processes(context):
+    few.measure(context)
 
 
 @experiment("proxy", report.print_ratios,

@@ -45,15 +45,8 @@ http {{
 
 # The variables are those of RFC 3875, as Debian's fastcgi_params has them and
 # the other servers send them.
-#
-# A whole body has to fit into the buffers: with no file to spill to, nginx would
-# otherwise wait for its client and keep the responder waiting.  One process answers
-# on one kept connection only, and nginx opens as many as it has requests: with
-# fewer processes some requests would wait forever.
-NGINX_FASTCGI = """\
-location = /generate {{
-            fastcgi_pass responders;
-            fastcgi_param QUERY_STRING $query_string;
+FASTCGI_VARIABLES = """\
+fastcgi_param QUERY_STRING $query_string;
             fastcgi_param REQUEST_METHOD $request_method;
             fastcgi_param CONTENT_TYPE $content_type;
             fastcgi_param CONTENT_LENGTH $content_length;
@@ -71,7 +64,15 @@ location = /generate {{
             fastcgi_param SERVER_ADDR $server_addr;
             fastcgi_param SERVER_PORT $server_port;
             fastcgi_param SERVER_NAME $server_name;
-            fastcgi_param REDIRECT_STATUS 200;
+            fastcgi_param REDIRECT_STATUS 200;"""
+# A whole body has to fit into the buffers: with no file to spill to, nginx would
+# otherwise wait for its client and keep the responder waiting.  One process answers
+# on one kept connection only, and nginx opens as many as it has requests: with
+# fewer processes some requests would wait forever.
+NGINX_FASTCGI = """\
+location = /generate {{
+            fastcgi_pass responders;
+            {variables}
             fastcgi_buffering on;
             fastcgi_buffer_size {buffer}k;
             fastcgi_buffers {buffers} {buffer}k;
@@ -138,7 +139,8 @@ def tls_lines(tls):
 
 
 def fastcgi_location(buffers):
-    return NGINX_FASTCGI.format(buffers=buffers, buffer=FCGI_BUFFER, busy=2 * FCGI_BUFFER)
+    return NGINX_FASTCGI.format(variables=FASTCGI_VARIABLES, buffers=buffers, buffer=FCGI_BUFFER,
+                                busy=2 * FCGI_BUFFER)
 
 
 def buffers_for(size):

@@ -138,6 +138,8 @@ LINK = {"link": "wide", "control": "bbr", "connections": 16}
      ["nginx-fastcgi"], {"sweet": [1]}),
     ("dynamic", {"size": 10 * KB, "connections": 64},
      ["nginx-fastcgi", "lighttpd-fastcgi", "lighttpd-sendfile", "apache-fastcgi"], {"sweet": [1]}),
+    ("few", {"connections": 64, "program": "libfcgi", "processes": 8}, ["nginx"], {"sweet": [1]}),
+    ("few", {"connections": 40, "program": "php-fpm", "processes": 5}, ["sweet", "nginx"], {}),
     ("proxy", {"size": KB, "connections": 64}, ["nginx-proxy", "haproxy"],
      {"sweet": [1], "sweet-kept": [1], "sweet-static": [1]}),
     ("compress", {"size": 100 * KB, "connections": 16}, ["nginx"],

@@ -154,6 +154,19 @@ def test_bars_of_dynamic_tell_the_limit_where_they_are_missed():
         "1 KB, 64c: sweet-kept / sweet-static, requests/s": (1, 0.9, True)}
 
 
+def test_bars_of_few_are_of_more_connections_than_processes():
+    some = [costs({"connections": 5 * times, "program": "php-fpm", "processes": 5}, sweet=[10],
+                  nginx=[20]) for times in (1, 2, 8)]
+    for one, p99 in zip(some, (900, 150, 151)):
+        one["runs"]["sweet"][0]["p99_us"] = p99
+        one["runs"]["nginx"][0]["p99_us"] = 100
+    assert outcomes(EXPERIMENTS["few"].verdicts(some)) == {
+        "10c, php-fpm, processes 5: p99, SWEET : nginx": (1.5, "at most 1.5", True),
+        "10c, php-fpm, processes 5: requests/s, SWEET : nginx": (2, 1, True),
+        "40c, php-fpm, processes 5: p99, SWEET : nginx": (1.51, "at most 1.5", False),
+        "40c, php-fpm, processes 5: requests/s, SWEET : nginx": (2, 1, True)}
+
+
 def test_bar_of_latency_is_of_the_best_peer_at_the_same_rate():
     some = [costs({"size": 1 << 10, "loop": loop}, sweet=[1, 1, 1], nginx=[1, 1, 1], h2o=[1, 1, 1])
             for loop in ("closed", "open")]
