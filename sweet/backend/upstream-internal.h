@@ -243,8 +243,10 @@ void upstream_names_release(struct upstream_local *local, const struct upstream 
 
 /* --- upstream-waiting.c --- */
 
-/* The link is new: it waits until the application accepts it. */
-void upstream_line_enter(struct upstream_link *link);
+/* Call before a link is opened. */
+uint64_t upstream_line_number(const struct upstream_place *place);
+/* The link is new, with that number: it waits until the application accepts it. */
+void upstream_line_enter(struct upstream_link *link, uint64_t number);
 /* The response has begun: the application has accepted the link, and those opened before. */
 void upstream_heard(struct upstream_link *link);
 /* The link closes. */

@@ -256,6 +256,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 	/* Some FastCGI libraries close after each response, a moment later, whatever was asked. */
 	bool may_stay = !own->anew && (own->repeatable || all->wire->announces || place->keeps);
 	struct upstream_link *link;
+	uint64_t number;
 
 	while ((link = place->resting)) {
 		upstream_forget(link);
@@ -269,6 +270,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 		if (!may_stay)
 			break;
 	}
+	number = upstream_line_number(place);
 	link = upstream_link_open(local->thread->loop, upstream, &all->wire->owner, error);
 	if (!link)
 		return NULL;
@@ -276,7 +278,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 	place->permits -= link->permit;
 	place->links++;
 	g_ptr_array_add(local->links, link);
-	upstream_line_enter(link);
+	upstream_line_enter(link, number);
 	if (all->has_members && upstream_is_local(link))
 		sender_watch(link->fd);
 	return link;

@@ -42,7 +42,8 @@ static void accepted(struct upstream_link *link)
 
 	g_queue_unlink(&place->line, &link->in_line);
 	link->waits = false;
-	if (capacity_accepted(place->capacity, link->opened_ms, loop_now_ms(link->loop)))
+	if (capacity_accepted(place->capacity, link->connecting, link->opened_ms,
+			      loop_now_ms(link->loop)))
 		use_limit(place->local, link->upstream->number);
 }
 
@@ -53,7 +54,7 @@ static struct upstream_link *first_of(struct upstream_place *place)
 
 	while ((link = g_queue_peek_head(&place->line))) {
 		/* Links of other threads are in the same queue of the system. */
-		if (link->opened_ms >= capacity_accepted_ms(place->capacity) &&
+		if (!capacity_is_passed(place->capacity, link->connected_at) &&
 		    !upstream_link_is_read(link))
 			break;
 		accepted(link);
@@ -102,13 +103,20 @@ static void look(struct timer *timer)
 		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS, look);
 }
 
-void upstream_line_enter(struct upstream_link *link)
+uint64_t upstream_line_number(const struct upstream_place *place)
+{
+	return place->capacity ? capacity_number(place->capacity) : 0;
+}
+
+void upstream_line_enter(struct upstream_link *link, uint64_t number)
 {
 	struct upstream_place *place = upstream_place_of(link);
 	struct upstream_local *local = place->local;
 
 	if (!place->capacity)
 		return;
+	link->connecting = number;
+	link->connected_at = capacity_number(place->capacity);
 	capacity_opened(place->capacity);
 	link->waits = true;
 	link->in_line.data = link;

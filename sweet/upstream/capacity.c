@@ -42,6 +42,11 @@ void capacity_clear(struct capacity *capacity)
 	pthread_mutex_destroy(&capacity->lock);
 }
 
+uint64_t capacity_number(struct capacity *capacity)
+{
+	return atomic_fetch_add_explicit(&capacity->order, 1, memory_order_seq_cst) + 1;
+}
+
 void capacity_opened(struct capacity *capacity)
 {
 	atomic_fetch_add_explicit(&capacity->open, 1, memory_order_relaxed);
@@ -63,7 +68,7 @@ void capacity_closed(struct capacity *capacity, bool waited)
 void capacity_forget(struct capacity *capacity)
 {
 	pthread_mutex_lock(&capacity->lock);
-	atomic_store_explicit(&capacity->accepted_ms, 0, memory_order_relaxed);
+	atomic_store_explicit(&capacity->accepted, 0, memory_order_relaxed);
 	atomic_store_explicit(&capacity->raise_ms, UINT64_MAX, memory_order_relaxed);
 	atomic_store_explicit(&capacity->limit, capacity->most, memory_order_relaxed);
 	capacity->stuck_ms = capacity->reported_ms = capacity->tried_ms = capacity->taken_ms = 0;
@@ -118,14 +123,15 @@ static bool accepted_locked(struct capacity *capacity, uint64_t opened_ms, uint6
 
 /* --- taking the lock -------------------------------------------------------------------------- */
 
-bool capacity_accepted(struct capacity *capacity, uint64_t opened_ms, uint64_t now_ms)
+bool capacity_accepted(struct capacity *capacity, uint64_t number, uint64_t opened_ms,
+		       uint64_t now_ms)
 {
 	bool changed;
 
 	atomic_fetch_sub_explicit(&capacity->waiting, 1, memory_order_relaxed);
 	pthread_mutex_lock(&capacity->lock);
-	if (opened_ms > capacity_accepted_ms(capacity))
-		atomic_store_explicit(&capacity->accepted_ms, opened_ms, memory_order_relaxed);
+	if (number > atomic_load_explicit(&capacity->accepted, memory_order_relaxed))
+		atomic_store_explicit(&capacity->accepted, number, memory_order_relaxed);
 	changed = accepted_locked(capacity, opened_ms, now_ms);
 	pthread_mutex_unlock(&capacity->lock);
 	return changed;

@@ -35,11 +35,12 @@
 #define CAPACITY_RAISE_MAX_MS 1000u
 
 struct capacity {
-	_Atomic unsigned limit;	      /* connections that may be open; at least 1 */
-	_Atomic unsigned open;	      /* connections that are */
-	_Atomic unsigned waiting;     /* of these, as far as known not accepted */
-	_Atomic uint64_t accepted_ms; /* when the latest one that was accepted was opened */
-	_Atomic uint64_t raise_ms;    /* the limit is not raised before; UINT64_MAX: never */
+	_Atomic unsigned limit;	   /* connections that may be open; at least 1 */
+	_Atomic unsigned open;	   /* connections that are */
+	_Atomic unsigned waiting;  /* of these, as far as known not accepted */
+	_Atomic uint64_t order;	   /* numbers given out */
+	_Atomic uint64_t accepted; /* the highest one of a connection that was accepted */
+	_Atomic uint64_t raise_ms; /* the limit is not raised before; UINT64_MAX: never */
 	pthread_mutex_t lock;
 	/* Protected by the lock: */
 	unsigned most;
@@ -60,21 +61,28 @@ void capacity_clear(struct capacity *capacity);
 
 /* The address is that of another application now; there are no connections. */
 void capacity_forget(struct capacity *capacity);
+/*
+ * Returns a number for the order of connections, from 1 on: one is taken before connecting, and one
+ * after it.  A connection was opened before another one if its second number is lower than the
+ * first one of the other.  Clocks of loops are not exact enough.
+ */
+uint64_t capacity_number(struct capacity *capacity);
 
 /* A connection is opened, and waits; and is closed. */
 void capacity_opened(struct capacity *capacity);
 void capacity_closed(struct capacity *capacity, bool waited);
 
 /*
- * The application has accepted a connection that waited and was opened at that time.  Returns
- * true if the limit has changed.
+ * The application has accepted a connection that waited; number: its first one.  Returns true if
+ * the limit has changed.
  */
-bool capacity_accepted(struct capacity *capacity, uint64_t opened_ms, uint64_t now_ms);
+bool capacity_accepted(struct capacity *capacity, uint64_t number, uint64_t opened_ms,
+		       uint64_t now_ms);
 
-/* When the latest connection was opened that was accepted: earlier ones do not wait. */
-static inline uint64_t capacity_accepted_ms(const struct capacity *capacity)
+/* Whether a later connection was accepted; number: its second one. */
+static inline bool capacity_is_passed(const struct capacity *capacity, uint64_t number)
 {
-	return atomic_load_explicit(&capacity->accepted_ms, memory_order_relaxed);
+	return number < atomic_load_explicit(&capacity->accepted, memory_order_relaxed);
 }
 
 static inline bool capacity_has_waiting(const struct capacity *capacity)

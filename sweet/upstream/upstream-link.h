@@ -79,6 +79,7 @@ struct upstream_link {
 	void *user;
 	struct upstream_link *next;
 	GList in_line; /* of those that the application has not accepted, if it waits */
+	uint64_t connecting, connected_at; /* numbers of capacity.h */
 	bool waits;
 	uint64_t began_ms;	    /* the current request */
 	struct client_calls *calls; /* of the client that has abandoned the call; or NULL */

@@ -18,6 +18,7 @@
 #define LATER (CAPACITY_STUCK_MS + 1)
 
 struct link {
+	uint64_t connecting, connected; /* numbers */
 	uint64_t opened_ms, began_ms;
 	bool waits; /* as far as the server knows */
 };
@@ -51,11 +52,29 @@ static unsigned open_now(void)
 	return served_count + waiting_count;
 }
 
+static struct link make_one(void)
+{
+	struct link made = {.opened_ms = now_ms, .began_ms = now_ms, .waits = true};
+
+	made.connecting = capacity_number(&capacity);
+	made.connected = capacity_number(&capacity);
+	capacity_opened(&capacity);
+	return made;
+}
+
 static void open_one(void)
 {
-	capacity_opened(&capacity);
-	waiting[waiting_count++] =
-		(struct link){.opened_ms = now_ms, .began_ms = now_ms, .waits = true};
+	waiting[waiting_count++] = make_one();
+}
+
+static bool answered(const struct link *link, uint64_t at_ms)
+{
+	return capacity_accepted(&capacity, link->connecting, link->opened_ms, at_ms);
+}
+
+static void stuck(const struct link *link, uint64_t at_ms)
+{
+	capacity_stuck(&capacity, link->opened_ms, at_ms);
 }
 
 /* Processes without a connection accept those that wait. */
@@ -74,7 +93,7 @@ static void respond(unsigned i)
 	struct link *link = &served[i];
 
 	if (link->waits)
-		(void)capacity_accepted(&capacity, link->opened_ms, now_ms);
+		(void)answered(link, now_ms);
 	link->waits = false;
 	if (capacity_yields(&capacity, link->began_ms, now_ms)) {
 		capacity_closed(&capacity, false);
@@ -89,7 +108,7 @@ static void pass(unsigned clients)
 {
 	now_ms++;
 	if (waiting_count && now_ms - waiting[0].opened_ms >= CAPACITY_STUCK_MS)
-		capacity_stuck(&capacity, waiting[0].opened_ms, now_ms);
+		stuck(&waiting[0], now_ms);
 	for (unsigned i = served_count; i > 0; i--)
 		respond(i - 1);
 	if (open_now() < clients && open_now() >= limit())
@@ -108,20 +127,26 @@ static void pass_ms(unsigned ms, unsigned clients)
 /* An application that serves all connections has no limit, however long a response takes. */
 START_TEST(test_all_served)
 {
+	struct link slow, next;
+
 	processes = MOST;
 	pass_ms(100, 64);
 	ck_assert_uint_eq(limit(), MOST);
 	ck_assert_uint_eq(served_count, 64);
 	/* One is slow; the next connection shows that it was accepted. */
-	open_one();
-	waiting_count = 0;
-	capacity_stuck(&capacity, now_ms, now_ms + LATER);
+	slow = make_one();
+	stuck(&slow, now_ms + LATER);
+	ck_assert(!capacity_yields(&capacity, now_ms, now_ms + LATER));
 	ck_assert(capacity_yields(&capacity, now_ms + 1, now_ms + LATER));
 	capacity_closed(&capacity, false);
 	served_count--;
-	capacity_opened(&capacity);
-	(void)capacity_accepted(&capacity, now_ms + LATER, now_ms + LATER + 1);
-	(void)capacity_accepted(&capacity, now_ms, now_ms + LATER + 1);
+	now_ms += LATER;
+	next = make_one();
+	ck_assert(!capacity_is_passed(&capacity, slow.connected));
+	(void)answered(&next, now_ms + 1);
+	ck_assert(capacity_is_passed(&capacity, slow.connected));
+	ck_assert(!capacity_is_passed(&capacity, next.connected));
+	(void)answered(&slow, now_ms + 1);
 	ck_assert_uint_eq(limit(), MOST);
 }
 END_TEST
@@ -206,19 +231,19 @@ END_TEST
 /* A process that was just freed is expected to accept what waits: nothing else is closed for it. */
 START_TEST(test_busy_system)
 {
+	struct link two[2] = {make_one(), make_one()}, later;
+
 	for (unsigned i = 0; i < 2; i++)
-		capacity_opened(&capacity);
-	for (unsigned i = 0; i < 2; i++)
-		(void)capacity_accepted(&capacity, now_ms, now_ms);
+		(void)answered(&two[i], now_ms);
 	capacity_closed(&capacity, false);
-	capacity_opened(&capacity);
-	capacity_stuck(&capacity, now_ms, now_ms + LATER);
+	later = make_one();
+	stuck(&later, now_ms + LATER);
 	ck_assert(!capacity_yields(&capacity, now_ms + 1, now_ms + LATER));
 	/* Later it belongs to another server. */
-	capacity_stuck(&capacity, now_ms, now_ms + CAPACITY_TAKEN_MS + 1);
+	stuck(&later, now_ms + CAPACITY_TAKEN_MS + 1);
 	ck_assert(capacity_yields(&capacity, now_ms + 1, now_ms + CAPACITY_TAKEN_MS + 1));
 	ck_assert_uint_eq(limit(), MOST);
-	(void)capacity_accepted(&capacity, now_ms, now_ms + CAPACITY_TAKEN_MS + 2);
+	ck_assert(answered(&later, now_ms + CAPACITY_TAKEN_MS + 2));
 	ck_assert_uint_eq(limit(), 1);
 }
 END_TEST
@@ -226,18 +251,33 @@ END_TEST
 /* What is noticed does not count forever, and what waits for a moment does not count. */
 START_TEST(test_stale)
 {
-	capacity_opened(&capacity);
-	(void)capacity_accepted(&capacity, now_ms, now_ms);
+	struct link first = make_one(), second;
+
+	(void)answered(&first, now_ms);
 	ck_assert(!capacity_yields(&capacity, now_ms, now_ms));
-	capacity_opened(&capacity);
+	second = make_one();
 	ck_assert(!capacity_yields(&capacity, now_ms, now_ms + 1));
-	capacity_stuck(&capacity, now_ms, now_ms + LATER);
+	stuck(&second, now_ms + LATER);
 	ck_assert(!capacity_yields(&capacity, now_ms, now_ms + 100));
 	/* Nothing waits any more. */
 	capacity_closed(&capacity, true);
-	capacity_stuck(&capacity, now_ms, now_ms + 100);
+	stuck(&second, now_ms + 100);
 	ck_assert(!capacity_yields(&capacity, now_ms, now_ms + 100));
-	ck_assert_uint_eq(capacity_accepted_ms(&capacity), now_ms);
+}
+END_TEST
+
+/* Two threads connect at the same time: neither is known to be first. */
+START_TEST(test_same_time)
+{
+	uint64_t one = capacity_number(&capacity), other = capacity_number(&capacity);
+	uint64_t other_end = capacity_number(&capacity), one_end = capacity_number(&capacity);
+
+	capacity_opened(&capacity);
+	capacity_opened(&capacity);
+	(void)capacity_accepted(&capacity, other, now_ms, now_ms);
+	ck_assert(!capacity_is_passed(&capacity, one_end));
+	(void)capacity_accepted(&capacity, one, now_ms, now_ms);
+	ck_assert(!capacity_is_passed(&capacity, other_end));
 }
 END_TEST
 
@@ -272,6 +312,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_slow_at_first);
 	tcase_add_test(tcase, test_busy_system);
 	tcase_add_test(tcase, test_stale);
+	tcase_add_test(tcase, test_same_time);
 	tcase_add_test(tcase, test_bounds);
 }
 
