@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "backend/backend-call.h"
 #include "backend/gateway.h"
@@ -49,23 +51,30 @@ struct upstream_names {
 
 /* --- on the main thread ----------------------------------------------------------------------- */
 
+static int compare_texts(const void *one, const void *other)
+{
+	return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
 static void log_addresses(const struct upstream_name *name)
 {
 	const struct upstream_table *table = &name->all->table;
-	GString *text = g_string_new(NULL);
+	const char *texts[BALANCER_MAX];
 	unsigned count = 0;
+	GString *line = g_string_new(NULL);
 
 	/* Only this thread writes the table. */
 	for (unsigned i = 0; i < BALANCER_MAX; i++)
-		if (table->used >> i & 1 && table->places[i].name == name->number &&
-		    count++ < LOGGED_MAX)
-			g_string_append_printf(text, "%s%s", text->len ? ", " : "",
-					       table->places[i].address.text);
+		if (table->used >> i & 1 && table->places[i].name == name->number)
+			texts[count++] = table->places[i].address.text;
+	qsort(texts, count, sizeof(texts[0]), compare_texts);
+	for (unsigned i = 0; i < count && i < LOGGED_MAX; i++)
+		g_string_append_printf(line, "%s%s", i ? ", " : "", texts[i]);
 	if (count > LOGGED_MAX)
-		g_string_append_printf(text, " and %u more", count - LOGGED_MAX);
+		g_string_append_printf(line, " and %u more", count - LOGGED_MAX);
 	log_notice("pool %s: \"%s:%u\" is %s", name->all->pool->settings->name, name->to.host,
-		   name->to.port, text->str);
-	g_string_free(text, TRUE);
+		   name->to.port, line->str);
+	g_string_free(line, TRUE);
 }
 
 static void log_left_out(struct upstream_name *name, unsigned left_out)

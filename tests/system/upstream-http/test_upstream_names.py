@@ -11,11 +11,11 @@ import time
 import pytest
 
 import upstream
-from client import http_connection
+from client import http_connection, request
 from names import BROKEN, SILENT, Names
 from responder import Application
 from server import TIMEOUT, check_config, once
-from test_fastcgi import fetch
+from test_fastcgi import Client, fetch
 from test_privileges import folder  # noqa: F401 (a fixture)
 
 SOON = "resolve-interval=1s\n"
@@ -181,6 +181,39 @@ def test_running_requests_end_where_they_are(begin, names, hosts, keep):
     for _ in range(old.connections):
         assert old.ended.acquire(timeout=TIMEOUT)
     assert old.requests == before
+
+
+@own_names
+@pytest.mark.parametrize("pool", ["", "keep-connection=1h\n", "keep-connection=1h\nin-flight=1\n"])
+def test_no_request_fails_while_addresses_change(begin, names, hosts, pool):
+    """Under load, by connections that are kept or not, and that calls wait for."""
+    every = [f"127.0.0.{i}" for i in range(2, 8)]
+    hosts.add("0.0.0.0")
+    names.set("app.test", *every[:2])
+    server = begin(pool=SOON + pool)
+    over, failed = threading.Event(), []
+
+    def load():
+        with Client(server.port) as client:
+            while not over.is_set():
+                client.send(request("/app"))
+                answer = client.response()
+                if answer.status != 200:
+                    failed.append(answer)
+
+    clients = [threading.Thread(target=load) for _ in range(6)]
+    for one in clients:
+        one.start()
+    try:
+        for at in (2, 0, 1):
+            names.set("app.test", *every[at : at + 2])
+            is_now(server, hosts, *every[at : at + 2])
+    finally:
+        over.set()
+        for one in clients:
+            one.join(TIMEOUT)
+    assert not failed
+    server.wait_status(lambda status: status["connections"]["working"] == 1)
 
 
 @own_names
