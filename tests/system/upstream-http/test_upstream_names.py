@@ -5,6 +5,7 @@ name servers do that know none, say nonsense or nothing."""
 import contextlib
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -20,7 +21,9 @@ from test_privileges import folder  # noqa: F401 (a fixture)
 
 SOON = "resolve-interval=1s\n"
 
-own_names = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server names of its own")
+# In a container, root may not be permitted to.
+CAN = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False).returncode == 0
+own_names = pytest.mark.skipif(not CAN, reason="only root can give a server names of its own")
 
 
 @pytest.fixture
@@ -205,7 +208,7 @@ def test_no_request_fails_while_addresses_change(begin, names, hosts, pool):
     for one in clients:
         one.start()
     try:
-        for at in (2, 0, 1):
+        for at in (2, 4, 1):
             names.set("app.test", *every[at : at + 2])
             is_now(server, hosts, *every[at : at + 2])
     finally:
