@@ -15,9 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <glib.h>
 
+#include "base/clock.h"
 #include "base/timer.h"
 #include "event/loop.h"
 #include "log/log.h"
@@ -28,8 +30,8 @@
 #define RETRY_DOUBLINGS_MAX 10u
 
 struct shared {
-	GMutex lock;
-	GCond ended; /* a lookup */
+	pthread_mutex_t lock;
+	pthread_cond_t ended; /* a lookup */
 	unsigned references;
 	struct resolver *resolver; /* NULL: it is closed */
 	struct loop_notice news;
@@ -81,11 +83,11 @@ static void shared_unref(struct shared *shared)
 {
 	bool last = --shared->references == 0;
 
-	g_mutex_unlock(&shared->lock);
+	pthread_mutex_unlock(&shared->lock);
 	if (!last)
 		return;
-	g_mutex_clear(&shared->lock);
-	g_cond_clear(&shared->ended);
+	pthread_mutex_destroy(&shared->lock);
+	pthread_cond_destroy(&shared->ended);
 	g_free(shared);
 }
 
@@ -95,10 +97,10 @@ static void *run(void *argument)
 	struct shared *shared = lookup->shared;
 
 	lookup->good = lookup->look(lookup->host, &lookup->found, lookup->why, sizeof(lookup->why));
-	g_mutex_lock(&shared->lock);
+	pthread_mutex_lock(&shared->lock);
 	if (shared->resolver) {
 		g_queue_push_tail(&shared->done, lookup);
-		g_cond_signal(&shared->ended);
+		pthread_cond_signal(&shared->ended);
 		loop_notify(shared->resolver->loop, &shared->news);
 	} else {
 		lookup_free(lookup);
@@ -161,9 +163,9 @@ static void begin(struct resolver_name *name)
 				  .name = name,
 				  .look = resolver->lookup,
 				  .host = g_strdup(name->host)};
-	g_mutex_lock(&resolver->shared->lock);
+	pthread_mutex_lock(&resolver->shared->lock);
 	resolver->shared->references++;
-	g_mutex_unlock(&resolver->shared->lock);
+	pthread_mutex_unlock(&resolver->shared->lock);
 	error = start_thread(lookup);
 	if (!error) {
 		name->lookup = lookup;
@@ -177,7 +179,7 @@ static void begin(struct resolver_name *name)
 	resolver->no_thread = true;
 	name->due_ms = now_ms(resolver) + RESOLVER_AGAIN_MS;
 	lookup_free(lookup);
-	g_mutex_lock(&resolver->shared->lock);
+	pthread_mutex_lock(&resolver->shared->lock);
 	shared_unref(resolver->shared);
 }
 
@@ -262,9 +264,9 @@ static void take_done(struct resolver *resolver)
 	struct lookup *lookup;
 
 	do {
-		g_mutex_lock(&shared->lock);
+		pthread_mutex_lock(&shared->lock);
 		lookup = g_queue_pop_head(&shared->done);
-		g_mutex_unlock(&shared->lock);
+		pthread_mutex_unlock(&shared->lock);
 		if (lookup)
 			over(resolver, lookup);
 	} while (lookup);
@@ -311,9 +313,13 @@ struct resolver *resolver_open(struct loop *loop, resolver_lookup *lookup)
 {
 	struct resolver *resolver = g_new0(struct resolver, 1);
 	struct shared *shared = g_new0(struct shared, 1);
+	pthread_condattr_t attributes;
 
-	g_mutex_init(&shared->lock);
-	g_cond_init(&shared->ended);
+	pthread_mutex_init(&shared->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&shared->ended, &attributes);
+	pthread_condattr_destroy(&attributes);
 	shared->references = 1;
 	shared->resolver = resolver;
 	shared->news.task.run = on_news;
@@ -334,7 +340,7 @@ void resolver_close(struct resolver *resolver)
 		return;
 	shared = resolver->shared;
 	timer_stop(&resolver->tick);
-	g_mutex_lock(&shared->lock);
+	pthread_mutex_lock(&shared->lock);
 	shared->resolver = NULL;
 	while ((lookup = g_queue_pop_head(&shared->done)))
 		lookup_free(lookup);
@@ -407,17 +413,26 @@ static bool has_new(const struct resolver *resolver)
 	return false;
 }
 
+static struct timespec time_after(unsigned ms)
+{
+	uint64_t ns = clock_monotonic_ns() + (uint64_t)ms * 1000000u;
+
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+				 .tv_nsec = (long)(ns % 1000000000u)};
+}
+
 void resolver_settle(struct resolver *resolver, unsigned ms)
 {
 	struct shared *shared = resolver->shared;
-	int64_t until = g_get_monotonic_time() + (int64_t)ms * 1000;
+	struct timespec until = time_after(ms);
 	bool in_time = true;
 
 	while (in_time && has_new(resolver)) {
-		g_mutex_lock(&shared->lock);
+		pthread_mutex_lock(&shared->lock);
 		while (in_time && g_queue_is_empty(&shared->done))
-			in_time = g_cond_wait_until(&shared->ended, &shared->lock, until);
-		g_mutex_unlock(&shared->lock);
+			in_time =
+				pthread_cond_timedwait(&shared->ended, &shared->lock, &until) == 0;
+		pthread_mutex_unlock(&shared->lock);
 		take_done(resolver);
 	}
 	for (unsigned i = 0; i < resolver->names->len; i++) {

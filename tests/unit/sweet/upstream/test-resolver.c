@@ -4,6 +4,7 @@
  * that does not end change, and how many run at a time.  The lookup is the test's.
  */
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +25,8 @@
 
 static struct loop *loop;
 static struct resolver *resolver;
-static GMutex lock;
-static GCond changed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool open_gate; /* else lookups of "slow..." wait */
 static unsigned waiting, waiting_most, ended;
 static _Atomic unsigned lookups;
@@ -33,10 +34,10 @@ static const unsigned *answers; /* for each lookup, the last byte of the address
 
 static void finish(void)
 {
-	g_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
 	ended++;
-	g_cond_broadcast(&changed);
-	g_mutex_unlock(&lock);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 }
 
 static bool look(const char *host, struct name_addresses *found, char *why, size_t why_size)
@@ -46,14 +47,14 @@ static bool look(const char *host, struct name_addresses *found, char *why, size
 	unsigned last = answers ? answers[number] : 1;
 
 	if (strncmp(host, "slow", 4) == 0) {
-		g_mutex_lock(&lock);
+		pthread_mutex_lock(&lock);
 		waiting++;
 		waiting_most = MAX(waiting_most, waiting);
-		g_cond_broadcast(&changed);
+		pthread_cond_broadcast(&changed);
 		while (!open_gate)
-			g_cond_wait(&changed, &lock);
+			pthread_cond_wait(&changed, &lock);
 		waiting--;
-		g_mutex_unlock(&lock);
+		pthread_mutex_unlock(&lock);
 	}
 	snprintf(why, why_size, "the test says so");
 	*in = (struct sockaddr_in){.sin_family = AF_INET,
@@ -200,10 +201,10 @@ START_TEST(test_unwanted)
 	start(&slow, "slow", LONG_MS);
 	resolver_watch_stop(&slow.watch);
 	start(&again, "slow", LONG_MS);
-	g_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
 	open_gate = true;
-	g_cond_broadcast(&changed);
-	g_mutex_unlock(&lock);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 	run_until(&again, 1);
 	ck_assert_uint_eq(slow.looked_up, 0);
 	resolver_watch_stop(&again.watch);
@@ -219,12 +220,12 @@ START_TEST(test_many)
 		snprintf(host, sizeof(host), "slow%u", i);
 		start(&watches[i], host, LONG_MS);
 	}
-	g_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
 	while (waiting < RESOLVER_THREADS_MAX)
-		g_cond_wait(&changed, &lock);
+		pthread_cond_wait(&changed, &lock);
 	open_gate = true;
-	g_cond_broadcast(&changed);
-	g_mutex_unlock(&lock);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 	resolver_settle(resolver, SETTLE_MS);
 	ck_assert_uint_le(waiting_most, RESOLVER_THREADS_MAX);
 	for (unsigned i = 0; i < G_N_ELEMENTS(watches); i++) {
