@@ -107,6 +107,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/helper-process.c sweet/spawn/helper-process.h \
 	sweet/spawn/group-guard.c sweet/spawn/group-guard.h \
 	sweet/spawn/key-opener.c sweet/spawn/key-opener.h \
+	sweet/spawn/program-log.c sweet/spawn/program-log.h \
 	sweet/spawn/reader-filter.c sweet/spawn/reader-filter.h \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \

@@ -1235,6 +1235,7 @@ EXTRA_DIST += \
 	tests/system/operate/test_log_files.py \
 	tests/system/operate/test_log_paths.py \
 	tests/system/operate/test_log_templates.py \
+	tests/system/operate/test_log_programs.py \
 	tests/system/operate/test_log_unread.py \
 	tests/system/operate/test_request_id.py \
 	tests/system/operate/test_timing.py \

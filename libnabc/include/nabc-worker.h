@@ -95,11 +95,13 @@ struct NC_backend_options {
 	int (*start)(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd);
 	void *context;	/* of start */
 	unsigned flags; /* NC_BACKEND_* */
+	int output;	/* with NC_BACKEND_OUTPUT: for standard output and error */
 };
 
 #define NC_BACKEND_OPTIONS_INIT(...) NC_INIT(struct NC_backend_options, __VA_ARGS__)
 
-#define NC_BACKEND_POSIX 0x1u /* bodies are passed as bytes, through a pipe */
+#define NC_BACKEND_POSIX 0x1u  /* bodies are passed as bytes, through a pipe */
+#define NC_BACKEND_OUTPUT 0x2u /* output is set; else it is the server's standard error */
 
 #define NC_CHANNELS_MAX 64u
 

@@ -104,7 +104,8 @@ static void close_others(void)
 }
 
 /* In the child: makes only calls that are safe between fork and exec. */
-static void become_worker(int socket, pid_t parent, char *const *argv, char **environment)
+static void become_worker(int socket, int output, pid_t parent, char *const *argv,
+			  char **environment)
 {
 	static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2};
 	int null = open("/dev/null", O_RDWR);
@@ -118,6 +119,11 @@ static void become_worker(int socket, pid_t parent, char *const *argv, char **en
 		signal(reset[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* First: its number may be one of those that are replaced below. */
+	if (output >= 0 && dup2(output, STDERR_FILENO) < 0)
+		_exit(127);
+	if (output == STDERR_FILENO)
+		(void)fcntl(output, F_SETFD, 0);
 	/* The server may have no standard error. */
 	if (null >= 0 && fcntl(STDERR_FILENO, F_GETFD) < 0)
 		(void)dup2(null, STDERR_FILENO);
@@ -144,7 +150,7 @@ static int kept_pidfd(int pidfd)
 	return copy;
 }
 
-int nc_process_start(struct nc_process *process, int socket, char *const *argv,
+int nc_process_start(struct nc_process *process, int socket, int output, char *const *argv,
 		     char *const *environment)
 {
 	char worker_fd[32], server_pid[48];
@@ -163,7 +169,7 @@ int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 	/* A fork() that also returns a pidfd; close-on-exec, Linux 5.2. */
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_PIDFD | SIGCHLD), NULL, &pidfd, NULL, NULL);
 	if (pid == 0)
-		become_worker(socket, parent, argv, all);
+		become_worker(socket, output, parent, argv, all);
 	/* Both ends set it: neither knows which of them is first. */
 	if (pid > 0)
 		(void)setpgid((pid_t)pid, (pid_t)pid);

@@ -18,12 +18,12 @@ struct nc_process {
 };
 
 /*
- * argv[0] is searched in PATH; environment (NULL: nothing) is added to the caller's
+ * output becomes standard output and error; -1: the caller's standard error.  argv[0] is searched in PATH; environment (NULL: nothing) is added to the caller's
  * own and replaces variables of the same name.  The process is killed when the
  * calling thread ends.  Returns 0 or -errno; if the program cannot be run, the
  * process ends with status 127.
  */
-int nc_process_start(struct nc_process *process, int socket, char *const *argv,
+int nc_process_start(struct nc_process *process, int socket, int output, char *const *argv,
 		     char *const *environment);
 
 /*

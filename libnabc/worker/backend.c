@@ -100,7 +100,8 @@ static void close_fd(int *fd)
 static int start(struct NC_backend *backend, int socket, const struct NC_backend_options *options)
 {
 	struct nc_process *process = &backend->process;
-	int error = nc_process_start(process, socket, options->argv, options->environment);
+	int output = options->flags & NC_BACKEND_OUTPUT ? options->output : -1;
+	int error = nc_process_start(process, socket, output, options->argv, options->environment);
 
 	return error ? error
 		     : nc_serve_expect(backend->serve, backend->guest, process->pid, process->pidfd,
@@ -156,7 +157,8 @@ int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
 	if (!index->owner)
 		return -EPERM;
 	if (!options || options->channels == 0 || options->channels > NC_CHANNELS_MAX ||
-	    (options->flags & ~NC_BACKEND_POSIX) ||
+	    (options->flags & ~(NC_BACKEND_POSIX | NC_BACKEND_OUTPUT)) ||
+	    (options->flags & NC_BACKEND_OUTPUT && options->output < 0) ||
 	    (!options->start && (!options->argv || !options->argv[0])))
 		return -EINVAL;
 	posix = options->flags & NC_BACKEND_POSIX;

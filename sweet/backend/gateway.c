@@ -21,6 +21,7 @@
 #include "core/server.h"
 #include "event/loop.h"
 #include "log/log.h"
+#include "spawn/program-log.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
 #include "upstream/name-lookup.h"
@@ -217,6 +218,7 @@ struct gateway *gateway_open(struct server *server)
 	gateway->main = server->per_thread[0];
 	gateway->pools = g_ptr_array_new();
 	gateway->pid = (int)getpid();
+	gateway->program_log = program_log_open(gateway->main->loop);
 	for (unsigned i = 0; i < server->threads; i++)
 		server->per_thread[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
 	return gateway;
@@ -241,6 +243,7 @@ void gateway_close(struct gateway *gateway, unsigned ms, int hurry)
 	resolver_close(gateway->resolver);
 	process_leaving_await(gateway, ms, hurry);
 	spawn_children_free(&gateway->leaving);
+	program_log_close(gateway->program_log);
 	for (unsigned i = 0; i < gateway->server->threads; i++)
 		g_clear_pointer(&gateway->server->per_thread[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);

@@ -25,6 +25,7 @@ struct gateway;
 struct config;
 struct process_leaving;
 struct resolver;
+struct program_log;
 struct server;
 struct thread;
 struct transaction;
@@ -129,15 +130,16 @@ extern const struct backend_protocol http_protocol;
 
 struct gateway {
 	struct server *server;
-	struct thread *main;		/* its loop supervises the processes */
-	GPtrArray *pools;		/* struct gateway_pool */
-	struct resolver *resolver;	/* of names of applications; NULL: there was none */
-	struct spawn_child *leaving;	/* processes that were killed */
-	struct process_leaving *ending; /* those that are to end by themselves */
-	int pid;			/* of this process, for grants of programs to it */
-	bool started;			/* the first configuration's pools have been started */
-	bool settled;			/* after that: gateway_settle() */
-	char *why;			/* until then: which process cannot start; or NULL */
+	struct thread *main;		 /* its loop supervises the processes */
+	GPtrArray *pools;		 /* struct gateway_pool */
+	struct resolver *resolver;	 /* of names of applications; NULL: there was none */
+	struct spawn_child *leaving;	 /* processes that were killed */
+	struct process_leaving *ending;	 /* those that are to end by themselves */
+	struct program_log *program_log; /* of all programs but those of CGI */
+	int pid;			 /* of this process, for grants of programs to it */
+	bool started;			 /* the first configuration's pools have been started */
+	bool settled;			 /* after that: gateway_settle() */
+	char *why;			 /* until then: which process cannot start; or NULL */
 	bool closing;
 };
 

@@ -30,8 +30,10 @@
 #include "core/server.h"
 #include "log/log.h"
 #include "spawn/group-guard.h"
+#include "spawn/program-log.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
+#include "spawn/spawner.h"
 
 #define BACKOFF_FIRST 0 /* ms: the first restart is immediate */
 #define BACKOFF_STEP 200
@@ -77,6 +79,11 @@ int pool_processes_program(const struct gateway_pool *pool)
 	return -EPERM;
 }
 
+int pool_process_output(const struct pool_process *process)
+{
+	return program_log_pipe(process->pool->gateway->program_log, name_of(process));
+}
+
 int pool_process_run(struct pool_process *process, const struct start *what)
 {
 	static const struct spawn_child_user callbacks = {.started = other_started,
@@ -84,9 +91,16 @@ int pool_process_run(struct pool_process *process, const struct start *what)
 	struct spawn_table *table = process->pool->gateway->server->spawn_table;
 	/* Channel 0 belongs to the main thread. */
 	struct spawner_channel *channel = spawn_table_channel(table, 0);
+	struct start with_output = *what;
+	int output = pool_process_output(process), error;
 
-	return spawn_child_start(&process->child, channel, loop_of(process), what, &callbacks,
-				 process);
+	if (output < 0)
+		return output;
+	with_output.fds[STDERR_FILENO] = output;
+	error = spawn_child_start(&process->child, channel, loop_of(process), &with_output,
+				  &callbacks, process);
+	close(output);
+	return error;
 }
 
 static void drop_child(struct pool_process *process)
@@ -366,6 +380,8 @@ static void ended(struct pool_process *process, int status)
 		return;
 	process->state = POOL_PROCESS_LEAVING;
 	describe(process, status, how, sizeof(how));
+	/* Its last words come first. */
+	program_log_read(process->pool->gateway->program_log, name_of(process));
 	if (!is_closing(process))
 		log_at(is_alarming(process, status) ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE,
 		       "worker %s[%u] (pid %d) has ended%s", name_of(process), process->number,

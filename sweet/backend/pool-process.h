@@ -107,7 +107,16 @@ void pool_processes_close(struct gateway_pool *pool);
 /* Returns the number of the pool's program, or logs that it is unknown: -EPERM. */
 int pool_processes_program(const struct gateway_pool *pool);
 
-/* For start() of a kind: asks the spawner to start a process.  Returns 0 or -errno. */
+/*
+ * For start() of a kind: returns a descriptor for the standard output and error of a process, whose
+ * lines are logged; or -errno.  The caller closes it.
+ */
+int pool_process_output(const struct pool_process *process);
+
+/*
+ * For start() of a kind: asks the spawner to start a process, with such an output.  Returns 0 or
+ * -errno.
+ */
 int pool_process_run(struct pool_process *process, const struct start *what);
 
 /* Replaces all processes one after the other, each when it is idle. */

@@ -24,6 +24,7 @@
 #include "event/loop.h"
 #include "log/log.h"
 #include "spawn/group-guard.h"
+#include "spawn/program-log.h"
 #include "spawn/spawn-child.h"
 
 struct process_leaving {
@@ -153,22 +154,28 @@ static unsigned finish_ended(struct gateway *gateway)
 	return running;
 }
 
-/* Waits until one of the processes has ended; returns false if there is no time left. */
+/*
+ * Waits until one of the processes has ended, or has written what is logged; returns false if there is
+ * no time left.
+ */
 static bool wait_for_one(struct gateway *gateway, unsigned running, uint64_t until_ns, int hurry)
 {
-	struct pollfd *polls = g_new0(struct pollfd, running + 1);
+	unsigned pipes = program_log_poll(gateway->program_log, NULL), count = 0;
+	struct pollfd *polls = g_new0(struct pollfd, running + pipes + 1);
 	uint64_t now_ns = clock_monotonic_ns();
-	unsigned count = 0;
 	int result;
 
 	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next)
 		polls[count++] = (struct pollfd){.fd = pidfd_of(&leaving->parts), .events = POLLIN};
+	count += program_log_poll(gateway->program_log, polls + count);
 	polls[count++] = (struct pollfd){.fd = hurry, .events = POLLIN};
 	result = now_ns < until_ns ? poll(polls, count, (int)((until_ns - now_ns) / 1000000 + 1))
 				   : 0;
 	if (result > 0 && polls[count - 1].revents)
 		result = 0;
 	g_free(polls);
+	/* A full pipe would delay the end of its program. */
+	program_log_read(gateway->program_log, NULL);
 	return result != 0;
 }
 

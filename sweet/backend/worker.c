@@ -13,6 +13,7 @@
 
 #include <glib.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "backend/cgi-env.h"
 #include "backend/backend-call.h"
@@ -361,6 +362,7 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 	const struct pool_config *settings = process->pool->settings;
 	struct server *server = process->pool->gateway->server;
 	struct place *place = place_of(process);
+	int output = -1, error;
 	struct NC_backend_options options =
 		NC_BACKEND_OPTIONS_INIT(.argv = settings->argv,
 					.environment = settings->environment,
@@ -371,10 +373,18 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 		options.environment = NULL;
 		options.start = start_other;
 		options.context = process;
+	} else {
+		options.output = output = pool_process_output(process);
+		options.flags |= NC_BACKEND_OUTPUT;
+		if (output < 0)
+			return output;
 	}
 	place->backend = NC_backend_start(server->cache, &options);
-	if (!place->backend)
-		return -errno;
+	error = place->backend ? 0 : -errno;
+	if (output >= 0)
+		close(output);
+	if (error)
+		return error;
 	if (!options.start) {
 		*pid = NC_backend_pid(place->backend);
 		*pidfd = NC_backend_pidfd(place->backend);

@@ -105,6 +105,9 @@ static bool become_user(const struct privileges *privileges)
 
 static bool place_descriptors(const int fds[SPAWNER_FDS])
 {
+	/* That of the spawner is the server's: no program gets it. */
+	if (fds[STDERR_FILENO] < 0 && dup2(STDIN_FILENO, STDERR_FILENO) < 0)
+		return false;
 	for (int i = 0; i < SPAWNER_FDS; i++)
 		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
 			return false;

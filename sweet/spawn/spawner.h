@@ -67,9 +67,8 @@ struct start {
 
 /*
  * Forks the spawner and its monitor; call it with one thread, before privileges are
- * dropped.  A program without a descriptor 0 gets an empty input; without 2, the
- * spawner's standard error, which is the server's at this moment; without 1, its
- * own descriptor 2. threads: the number of channels.  Waits until the spawner is
+ * dropped.  A program without a descriptor 0 or 2 gets /dev/null there; without 1,
+ * its own descriptor 2. threads: the number of channels.  Waits until the spawner is
  * ready.  Returns NULL with one line in *why (g_free).
  */
 struct spawner *spawner_open(const struct spawner_program *programs, unsigned count,

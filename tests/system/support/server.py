@@ -333,7 +333,7 @@ class Server:
         assert self.errors.ended, "somebody holds the standard error of a server that has ended"
         # LeakSanitizer cannot read registers of the kernel's threads of io_uring in this
         # process.
-        bad = r"Sanitizer|runtime error:|^==\d+==(?!Unable to get registers from thread)"
+        bad = r"Sanitizer|runtime error:|(^|: )==\d+==(?!Unable to get registers from thread)"
         assert self.errors.count(bad) == 0, self.errors.text()
 
     def stop(self, number=signal.SIGINT):

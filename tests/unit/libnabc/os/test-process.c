@@ -25,7 +25,7 @@ static int start_shell(struct nc_process *process, const char *command, char *co
 	int pair[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	ck_assert_int_eq(nc_process_start(process, pair[1], argv, environment), 0);
+	ck_assert_int_eq(nc_process_start(process, pair[1], -1, argv, environment), 0);
 	ck_assert_int_gt(process->pid, 0);
 	ck_assert_int_ge(process->pidfd, 0);
 	close(pair[1]);
@@ -82,6 +82,45 @@ START_TEST(test_descriptors)
 }
 END_TEST
 
+static int away(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+
+	ck_assert_int_ge(copy, 10);
+	close(fd);
+	return copy;
+}
+
+/* The caller's descriptor becomes both outputs, whatever its number was. */
+START_TEST(test_output)
+{
+	char *const argv[] = {"sh", "-c",
+			      "cat; echo out; echo err >&2; exec >&- 2>&-; read word <&3", NULL};
+	int pair[2], pipes[2], saved, number = _i;
+	struct nc_process process;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		pair[i] = away(pair[i]);
+		pipes[i] = away(pipes[i]);
+	}
+	saved = fcntl(number, F_DUPFD_CLOEXEC, 10);
+	ck_assert_int_ge(dup3(pipes[1], number, O_CLOEXEC), 0);
+	close(pipes[1]);
+	ck_assert_int_eq(nc_process_start(&process, pair[1], number, argv, NULL), 0);
+	close(number);
+	if (saved >= 0)
+		ck_assert_int_eq(dup2(saved, number), number);
+	close(pair[1]);
+	ck_assert_str_eq(read_to_end(pipes[0]), "out\nerr\n");
+	close(pair[0]);
+	(void)status_of(&process);
+	nc_process_end(&process);
+	close(pipes[0]);
+}
+END_TEST
+
 /* Empty standard input, a process group of its own, and default signals. */
 START_TEST(test_clean_slate)
 {
@@ -122,7 +161,7 @@ START_TEST(test_no_program)
 	char *const argv[] = {"/nonexistent/program", NULL};
 	struct nc_process process;
 
-	ck_assert_int_eq(nc_process_start(&process, 0, argv, NULL), 0);
+	ck_assert_int_eq(nc_process_start(&process, 0, -1, argv, NULL), 0);
 	ck_assert_int_eq(status_of(&process), 127);
 	nc_process_end(&process);
 }
@@ -151,6 +190,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_environment);
 	tcase_add_test(tcase, test_descriptors);
+	tcase_add_loop_test(tcase, test_output, STDIN_FILENO, STDERR_FILENO + 1);
 	tcase_add_test(tcase, test_clean_slate);
 	tcase_add_test(tcase, test_end_kills);
 	tcase_add_test(tcase, test_no_program);

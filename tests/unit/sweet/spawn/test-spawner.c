@@ -88,14 +88,16 @@ START_TEST(test_descriptors)
 {
 	const struct spawner_program programs[] = {
 		SHELL(LIST), SHELL("cat; readlink /proc/$$/fd/0; echo to errors >&2"),
-		SHELL("cat; cat <&3")};
+		SHELL("cat; cat <&3"), SHELL("readlink /proc/$$/fd/2")};
 	int opened[40], input[2], errors[2], more[2];
 	struct job job;
 
 	for (unsigned i = 0; i < 40; i++)
 		opened[i] = open("/dev/null", O_RDONLY); /* not close-on-exec */
-	begin(programs, 3);
+	begin(programs, 4);
 	ck_assert_str_eq(output_of(0, NULL), "0 1 2 ");
+	/* Not that of the spawner, which is the server's. */
+	ck_assert_str_eq(output_of(3, NULL), "/dev/null\n");
 	ck_assert_str_eq(output_of(1, NULL), "/dev/null\n");
 	/* All four, and each its own. */
 	ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
