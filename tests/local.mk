@@ -258,7 +258,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-session-frames \
 	tests/unit/sweet/conn/test-session \
 	tests/unit/sweet/conn/test-session-body \
-	tests/unit/sweet/conn/test-session-end \
+	tests/unit/sweet/conn/test-session-end tests/unit/sweet/conn/test-session-turn \
 	tests/unit/sweet/conn/test-session-message \
 	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
@@ -1000,6 +1000,9 @@ tests_unit_sweet_conn_test_session_body_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_conn_test_session_end_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_end_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_end_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_conn_test_session_turn_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_turn_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_turn_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_conn_test_session_frames_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_frames_CFLAGS = $(sweet_unit_cflags)

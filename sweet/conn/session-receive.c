@@ -30,6 +30,12 @@
 #define STARTED_MAX 8u
 
 /*
+ * Requests that sessions start in one turn of their loop, beside STARTED_MAX of each: others wait
+ * for the end of the turn, whatever number of sessions send whatever number of requests at once.
+ */
+#define TURN_MAX 64u
+
+/*
  * What a callback returns for a stream that was reset: the library decodes the rest of the head, for
  * heads that follow, but neither checks nor reports it.
  */
@@ -295,16 +301,17 @@ static bool may_wait(const struct session *session)
 }
 
 /*
- * Processes frames; stops early if a message has left and what follows can wait until it was sent.
- * Returns the bytes processed, or -1 if the connection was freed.
+ * Processes frames; stops early if a message has left and what follows can wait until it was sent,
+ * or to let others have their turn.  Returns the bytes processed, or -1 if the connection was freed.
  */
 static ssize_t process_frames(struct session *session, const char *data, size_t length)
 {
+	struct thread *thread = session->connection->thread;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
 	unsigned started = 0;
 
 	while (done + run < length && !session->over) {
-		bool begins;
+		bool begins, turn_over;
 		size_t now;
 
 		if (session_frames_between(&session->frames) &&
@@ -314,8 +321,9 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 				return -1;
 			done += run;
 			run = 0;
+			turn_over = started && thread->session_starts >= TURN_MAX;
 			started = 0;
-			if (may_wait(session))
+			if (turn_over || may_wait(session))
 				return (ssize_t)done;
 		}
 		now = session_frames_split(&session->frames, data + done + run, length - done - run,
@@ -324,6 +332,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 			session_flood_received(session);
 		if (begins && opens_stream(session)) {
 			started++;
+			thread->session_starts++;
 		} else if (begins) {
 			if (run && !process(session, data + done, run))
 				return -1;

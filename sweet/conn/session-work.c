@@ -291,6 +291,7 @@ bool session_work_next(struct loop_hook *hook)
 		session->wakes = false;
 		work(session);
 	}
+	thread->session_starts = 0;
 	return thread->sessions.length > 0;
 }
 

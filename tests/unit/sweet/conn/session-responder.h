@@ -19,6 +19,7 @@
 #include "conn/session-internal.h"
 #include "core/server.h"
 #include "core/transaction.h"
+#include "event/loop.h"
 #include "handler/route.h"
 #include "http/request.h"
 
@@ -30,7 +31,9 @@
 #define PIECE ((size_t)30000)
 #define PIECES 5u
 #define WINDOW ((size_t)64 << 10) /* of a request's body */
+#ifndef STREAMS_MAX
 #define STREAMS_MAX 64
+#endif
 #define FRAME_MOST 16384u
 #define UNCUT UINT32_MAX
 #define INPUT_PAUSE 32768u /* of connection-body.c */
@@ -46,6 +49,7 @@ static struct exchange {
 	bool over;    /* all of it */
 	bool has;     /* a piece that was not answered yet */
 	bool started, finished, gone, wrong;
+	uint64_t turn; /* of the loop, in which it was started */
 } exchanges[STREAMS_MAX];
 
 /* What the client has heard of a stream. */
@@ -191,7 +195,7 @@ enum respond route(struct transaction *transaction)
 	struct exchange *exchange = &exchanges[stream->id];
 
 	EVENT(exchange->wrong |= exchange->started; exchange->started = true;
-	      exchange->transaction = transaction;
+	      exchange->turn = loop_counts(thread.loop)->waits; exchange->transaction = transaction;
 	      exchange->kind = transaction->request->path.at[1]);
 	*(struct exchange **)(void *)transaction->scratch = exchange;
 	transaction->finish = on_finish;

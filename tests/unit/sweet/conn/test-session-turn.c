@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-session-turn.c - unit tests of HTTP/2 sessions: requests that come at once are started in
+ * several turns of the loop, with each kind of loop, so that other clients have theirs between.
+ */
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "core/server.h"
+#include "event/loop.h"
+
+#define STREAMS_MAX 256
+
+#include "loop-fixture.h"
+#include "session-fixture.h"
+#include "session-responder.h"
+#include "suite.h"
+
+#define REQUESTS 100u	     /* the most that the server permits */
+#define TURN_MOST (64u + 8u) /* TURN_MAX and STARTED_MAX of session-receive.c */
+
+static unsigned stream_of_request(unsigned number)
+{
+	return 2 * number + 1;
+}
+
+static bool all_started(void)
+{
+	for (unsigned i = 0; i < REQUESTS; i++)
+		if (!exchanges[stream_of_request(i)].started)
+			return false;
+	return true;
+}
+
+static bool all_ended(void)
+{
+	for (unsigned i = 0; i < REQUESTS; i++)
+		if (!heard[stream_of_request(i)].ended)
+			return false;
+	return true;
+}
+
+/* The most requests that one turn has started. */
+static unsigned most_of_a_turn(void)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		unsigned same = 0;
+
+		for (unsigned j = 0; j < REQUESTS; j++)
+			same += exchanges[stream_of_request(i)].turn ==
+				exchanges[stream_of_request(j)].turn;
+		most = MAX(most, same);
+	}
+	return most;
+}
+
+/* Sends all requests in one segment, for a path of session-responder.h. */
+static void ask_at_once(const char *path)
+{
+	permit(0);
+	gathered = g_byte_array_new();
+	for (unsigned i = 0; i < REQUESTS; i++)
+		request(stream_of_request(i), path, false);
+	say_gathered();
+}
+
+START_TEST(test_requests_that_wait)
+{
+	begin(_i);
+	ask_at_once("/w");
+	AWAIT(all_started());
+	SEEN(most_of_a_turn() <= TURN_MOST);
+	for (unsigned i = 0; i < REQUESTS; i++)
+		call(&runner, be_done, &exchanges[stream_of_request(i)]);
+	HEAR(all_ended());
+	end();
+}
+END_TEST
+
+START_TEST(test_requests_that_are_answered)
+{
+	begin(_i);
+	ask_at_once("/s");
+	HEAR(all_ended());
+	SEEN(all_started() && most_of_a_turn() <= TURN_MOST);
+	end();
+}
+END_TEST
+
+/* What waits for its turn goes with its session. */
+START_TEST(test_end_of_a_turn)
+{
+	begin(_i);
+	ask_at_once("/w");
+	AWAIT(exchanges[stream_of_request(0)].started);
+	close(client);
+	AWAIT(exchanges[stream_of_request(0)].gone);
+	settle(&runner);
+	for (unsigned i = 0; i < REQUESTS; i++)
+		if (exchanges[stream_of_request(i)].started)
+			call(&runner, be_done, &exchanges[stream_of_request(i)]);
+	connect_client();
+	request(1, "/s", false);
+	HEAR(heard[1].ended);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	int kind = first_kind();
+
+	tcase_add_loop_test(tcase, test_requests_that_wait, kind, KINDS);
+	tcase_add_loop_test(tcase, test_requests_that_are_answered, kind, KINDS);
+	tcase_add_loop_test(tcase, test_end_of_a_turn, kind, KINDS);
+}
+
+RUN_SUITE("session-turn", fill)
