@@ -89,7 +89,7 @@ bool auth_open_threads(struct authenticator *authenticator)
 
 	pthread_mutex_lock(&authenticator->lock);
 	if (!authenticator->thread_pool)
-		authenticator->thread_pool = thread_pool_open(AUTH_THREADS + 1, AUTH_THREADS);
+		authenticator->thread_pool = thread_pool_open_low(AUTH_THREADS + 1, AUTH_THREADS);
 	good = authenticator->thread_pool != NULL;
 	pthread_mutex_unlock(&authenticator->lock);
 	return good;

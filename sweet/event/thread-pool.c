@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include <glib.h>
 
@@ -34,6 +35,7 @@ struct queue {
 
 #define DEFERRED JOB_CLASSES /* the queue of deferred slow jobs, after those of the classes */
 #define QUEUES (JOB_CLASSES + 1)
+#define NICE 10 /* added to the value of the server */
 
 struct thread_pool {
 	pthread_mutex_t lock; /* of all but the threads */
@@ -42,7 +44,7 @@ struct thread_pool {
 	unsigned running[JOB_CLASSES], most[JOB_CLASSES];
 	unsigned turn; /* the class that is next if both have jobs */
 	struct thread_pool_stat stat;
-	bool closing;
+	bool closing, low;
 	unsigned count;
 	pthread_t threads[];
 };
@@ -162,6 +164,9 @@ static void *run(void *argument)
 {
 	struct thread_pool *thread_pool = argument;
 
+	/* Of this thread alone, as Linux does it. */
+	if (thread_pool->low)
+		(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICE);
 	pthread_mutex_lock(&thread_pool->lock);
 	while (!thread_pool->closing) {
 		struct job *job = take_locked(thread_pool);
@@ -236,7 +241,7 @@ void thread_pool_defer(struct job *job)
 
 /* --- opening and closing -------------------------------------------------------------- */
 
-struct thread_pool *thread_pool_open(unsigned threads, unsigned slow)
+static struct thread_pool *open_pool(unsigned threads, unsigned slow, bool low)
 {
 	struct thread_pool *thread_pool =
 		calloc(1, sizeof(*thread_pool) + threads * sizeof(pthread_t));
@@ -249,6 +254,7 @@ struct thread_pool *thread_pool_open(unsigned threads, unsigned slow)
 	pthread_once(&once, choose_key);
 	pthread_mutex_init(&thread_pool->lock, NULL);
 	pthread_cond_init(&thread_pool->wanted, NULL);
+	thread_pool->low = low;
 	thread_pool->most[JOB_QUICK] = threads;
 	thread_pool->most[JOB_SLOW] = slow ? slow : 1;
 	for (unsigned i = 0; i < QUEUES; i++)
@@ -269,6 +275,16 @@ struct thread_pool *thread_pool_open(unsigned threads, unsigned slow)
 		return NULL;
 	}
 	return thread_pool;
+}
+
+struct thread_pool *thread_pool_open(unsigned threads, unsigned slow)
+{
+	return open_pool(threads, slow, false);
+}
+
+struct thread_pool *thread_pool_open_low(unsigned threads, unsigned slow)
+{
+	return open_pool(threads, slow, true);
 }
 
 static void drop_all(struct thread_pool *thread_pool, struct queue *queue)

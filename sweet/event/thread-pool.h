@@ -50,6 +50,9 @@ struct job {
  */
 struct thread_pool *thread_pool_open(unsigned threads, unsigned slow);
 
+/* The same for jobs that compute for long: event loops have the processor before these threads. */
+struct thread_pool *thread_pool_open_low(unsigned threads, unsigned slow);
+
 /*
  * Ends the threads after their current jobs, and drops queued jobs.  Call it before
  * closing the jobs' loops.

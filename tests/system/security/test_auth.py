@@ -4,6 +4,7 @@ and requests that a password does not cover."""
 
 import base64
 import contextlib
+import os
 import re
 import subprocess
 import time
@@ -93,6 +94,26 @@ def test_forms(start, top):
                    "Authorization: Bearer YW5uYTpnZWhlaW0=\r\n", "Authorization:\r\n",
                    "Authorization: Basic " + "QUFB" * 2000 + "\r\n"]:
         assert ask(server.port, "/closed/a.txt", fields).status == 401
+
+
+def nice_of_threads(pid):
+    """The nice value of each thread, the main thread's first."""
+    values = []
+    for thread in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="latin-1") as file:
+            values.append(int(file.read().rpartition(")")[2].split()[16]))
+    return values
+
+
+@pytest.mark.parametrize("password, status", [("geheim", 200), ("guessed", 401)])
+def test_event_loops_come_first(start, top, password, status):
+    """The threads that compute for passwords leave the processor to all others."""
+    server = start_it(start, top)
+    assert ask(server.port, "/closed/a.txt", basic("emil", password)).status == status
+    values = nice_of_threads(server.pid)
+    # The main loop, the event loops; the thread that checked the password.
+    assert values.count(values[0]) > server.status()["threads"]
+    assert values.count(min(19, values[0] + 10)) >= 1
 
 
 def test_scopes(start, top):
