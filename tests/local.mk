@@ -1327,6 +1327,7 @@ EXTRA_DIST += \
 	tests/system/support/http2.py \
 	tests/system/support/lingering.py \
 	tests/system/support/memory_limit.py \
+	tests/system/support/held.py tests/system/support/lingering.py \
 	tests/system/support/metrics.py \
 	tests/system/support/moved_clock.py \
 	tests/system/support/names.py \

@@ -3,15 +3,17 @@
  * honest.c - honest clients: they request known documents, at a rate, and compare
  * every byte.
  *
- *	honest [-a AUTHORITY] [-n TURNS] PORT RATE FIGURES TARGET=FILE...
+ *	honest [-a AUTHORITY] [-f FIELD] [-n TURNS] PORT RATE FIGURES TARGET=FILE...
  *
  * RATE requests a second are begun, all that go if it is 0, on CLIENTS
  * connections, each of which ends after TURNS requests (20) and comes from another
  * of 1000 addresses, 127.0.2.1 and following; a request that finds no connection
  * free waits, and what is not begun within LATE_NS is not made up for.  FILE holds the body.
  * With -a, they use TLS, and trust this authority; each connection performs a full handshake.
+ * -f: a line of each head, such as "Authorization: Basic ...".
  * Figures: 0 good answers, 1 errors, 2 connections, 3 the slowest answer in us, 4 times late,
- * 5 how the last error came about (an errno, or 1000 + status), 6 us of all answers.
+ * 5 how the last error came about (an errno, or 1000 + status), 6 us of all answers; from TIMES
+ * on, answers by their time, EIGHTHS numbers for each power of two of us.
  * Single-threaded; owns its sockets.
  */
 #include <err.h>
@@ -36,12 +38,14 @@
 #define CLIENTS 16
 #define ADDRESSES 1000
 #define TARGETS 16
-#define ROOM (1 << 20)
+#define ROOM (8 << 20)
 #define LATE_NS 20000000u
 #define PATIENCE_NS UINT64_C(10000000000)
 #define RESTED_NS UINT64_C(5000000000)
 
-enum { GOOD, ERRORS, CONNECTIONS, SLOWEST, LATE, REASON, ALL_US };
+#define EIGHTHS 8
+
+enum { GOOD, ERRORS, CONNECTIONS, SLOWEST, LATE, REASON, ALL_US, TIMES };
 
 struct target {
 	char request[512];
@@ -67,6 +71,7 @@ static struct sockaddr_in server;
 static int poller;
 static bool secure;
 static unsigned most_turns = 20;
+static const char *field = "User-Agent: honest";
 
 static void leave(struct client *client)
 {
@@ -166,6 +171,16 @@ static void connected(struct client *client)
 		say(client);
 }
 
+/* Counts an answer: to its power of two, and the eighth between it and the next. */
+static void count_time(uint64_t us)
+{
+	unsigned power = us ? 63 - (unsigned)__builtin_clzll(us) : 0;
+	uint64_t eighth = ((us << 3) >> power) & 7;
+	size_t at = TIMES + EIGHTHS * power + eighth;
+
+	figures[at < FIGURES ? at : FIGURES - 1]++;
+}
+
 /* The response is complete; it is right if it equals the file. */
 static void judge(struct client *client)
 {
@@ -178,6 +193,7 @@ static void judge(struct client *client)
 	}
 	figures[GOOD]++;
 	figures[ALL_US] += us;
+	count_time(us);
 	if (us > figures[SLOWEST])
 		figures[SLOWEST] = us;
 	client->target = NULL;
@@ -248,7 +264,7 @@ static void add_target(char *text)
 		errx(1, "%s: cannot be read", path);
 	close(fd);
 	snprintf(target->request, sizeof(target->request),
-		 "GET %s HTTP/1.1\r\nHost: test\r\nUser-Agent: honest\r\n\r\n", text);
+		 "GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n\r\n", text, field);
 }
 
 /* Starts due requests; returns how long to wait for the next. */
@@ -286,10 +302,12 @@ int main(int argc, char **argv)
 	double rate;
 	int option;
 
-	while ((option = getopt(argc, argv, "a:n:")) >= 0) {
+	while ((option = getopt(argc, argv, "a:f:n:")) >= 0) {
 		if (option == 'a') {
 			secure = true;
 			tls_begin(optarg);
+		} else if (option == 'f') {
+			field = optarg;
 		} else if (option != 'n' || (most_turns = (unsigned)atoi(optarg)) == 0) {
 			optind = argc;
 		}
@@ -297,7 +315,8 @@ int main(int argc, char **argv)
 	argv += optind - 1;
 	argc -= optind - 1;
 	if (argc < 5)
-		errx(1, "usage: honest [-a AUTHORITY] [-n TURNS] PORT RATE FIGURES TARGET=FILE...");
+		errx(1, "usage: honest [-a AUTHORITY] [-f FIELD] [-n TURNS] PORT RATE FIGURES "
+			"TARGET=FILE...");
 	server = (struct sockaddr_in){.sin_family = AF_INET,
 				      .sin_port = htons((uint16_t)atoi(argv[1])),
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -27,10 +27,11 @@
 #include <unistd.h>
 
 #include "content.h"
+#include "hostile-frames.h"
 #include "hostile.h"
 
 #define SEGMENT 1460 /* a loopback's are of 64 KB, and buffers grow with them */
-#define ROOM (256 << 10)
+#define ROOM FRAMES_MAX
 #define STEP_NS 2000000u
 #define SOME 64 /* steps between two checks of the CPU time used */
 
@@ -170,6 +171,57 @@ static size_t begin_work(char *to)
 	return (size_t)sprintf(to, "GET /work?size=500000 HTTP/1.1\r\nHost: test\r\n\r\n");
 }
 
+/* The folder has many files. */
+static size_t begin_listing(char *to)
+{
+	return (size_t)sprintf(to, "GET /many/ HTTP/1.1\r\nHost: test\r\n\r\n");
+}
+
+/* By a user who may. */
+static size_t begin_propfind(char *to)
+{
+	static const char body[] = "<propfind xmlns=\"DAV:\"><allprop/></propfind>";
+
+	return (size_t)sprintf(to,
+			       "PROPFIND /dav/ HTTP/1.1\r\nHost: test\r\nDepth: 1\r\n"
+			       "Authorization: Basic YW5uYTpnZWhlaW0=\r\n"
+			       "Content-Length: %zu\r\n\r\n%s",
+			       sizeof(body) - 1, body);
+}
+
+static size_t begin_websocket(char *to)
+{
+	return (size_t)sprintf(to, "GET /socket HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\n"
+				   "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+				   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+}
+
+/* A new password each time, for a user that exists: base64 of "anna:", "x" and six of its own. */
+static size_t begin_guess(char *to)
+{
+	uint64_t number = content_next(&seed);
+	char guess[9] = {0};
+
+	for (unsigned i = 0; i < 8; i++)
+		guess[i] = (char)('A' + (number >> 4 * i & 15));
+	return (size_t)sprintf(to,
+			       "GET /closed/page HTTP/1.1\r\nHost: test\r\n"
+			       "Authorization: Basic YW5uYTp4%s\r\n\r\n",
+			       guess);
+}
+
+/* A program whose start another user delays. */
+static size_t begin_held(char *to)
+{
+	return (size_t)sprintf(to, "GET /held/held.sh HTTP/1.1\r\nHost: test\r\n\r\n");
+}
+
+/* To a worker that is hostile, too. */
+static size_t begin_accomplice(char *to)
+{
+	return (size_t)sprintf(to, "GET /taken-over HTTP/1.1\r\nHost: test\r\n\r\n");
+}
+
 #define LINE "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n"
 
 static const struct kind kinds[] = {
@@ -188,6 +240,15 @@ static const struct kind kinds[] = {
 	{"half-hello", begin_half_hello, "", WRITE_ONCE, READ_ALL, END_CLOSE, 500, 0},
 	{"slow-hello", begin_hello, "\x03", WRITE_TRICKLE, READ_ALL, END_CLOSE, 1000, 0},
 	{"long-record", begin_record, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 100},
+	{"listing", begin_listing, "", WRITE_ONCE, READ_NOTHING, END_RESET, 5, 20},
+	{"propfind", begin_propfind, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 500},
+	{"websocket", begin_websocket, "", WRITE_ONCE, READ_ALL, END_CLOSE, 500, 0},
+	{"guess", begin_guess, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 1000},
+	{"accomplice", begin_accomplice, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 1000},
+	{"held", begin_held, "", WRITE_ONCE, READ_ALL, END_CLOSE, 50, 2000},
+	{"refused-streams", frames_refused, "", WRITE_ONCE, READ_NOTHING, END_CLOSE, 5, 1000},
+	{"made-resets", frames_reset, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 1000},
+	{"hpack", frames_hpack, "", WRITE_ONCE, READ_ALL, END_CLOSE, 5, 1000},
 };
 
 static void leave(struct connection *connection, bool reset)

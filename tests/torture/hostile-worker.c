@@ -2,15 +2,18 @@
 /*
  * hostile-worker.c - a compromised worker.  Some of its responses are valid; in
  * others it names units that are not its own or invalid, overwrites all memory that
- * it shares while the server reads it, abuses every descriptor that it has, sends
- * nothing, or exits.
+ * it shares while the server reads it, abuses every descriptor that it has, makes all
+ * the sealed units that it may, sends nothing, or exits.
  *
- *	hostile-worker SEED
+ *	hostile-worker SEED [PORT]
  *
+ * PORT: of a peer that accepts connections and reads nothing.  Then it passes connections to it,
+ * whose last close takes LINGER_S seconds, to all that it can send descriptors to.
  * Two threads at times: one of them scribbles.  Ends with its server.
  */
 #include <err.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +32,11 @@
 
 #define FDS 128
 #define SCRIBBLE_NS 20000000u
+#define LINGER_S 30
+#define SEALED 256 /* units in one answer */
 
 static uint64_t seed;
+static uint16_t peer_port;
 
 /* Values for random or targeted writes. */
 static uint64_t some_value(uint64_t *state)
@@ -93,6 +99,77 @@ static void *scribble(void *unused)
 		}
 	}
 	return NULL;
+}
+
+/* A connection with bytes in flight that nobody reads: the last close waits.  Returns -1 for none. */
+static int lingering_connection(void)
+{
+	struct sockaddr_in peer = {.sin_family = AF_INET,
+				   .sin_port = htons(peer_port),
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
+	static char bytes[1 << 16];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&peer, sizeof(peer)) < 0) {
+		close(fd);
+		return -1;
+	}
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+	return fd;
+}
+
+/* Leaves the last close of such a connection to who receives it. */
+static void pass_lingering(int over)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {.iov_base = &seed, .iov_len = sizeof(seed)};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control.space,
+				 .msg_controllen = sizeof(control.space)};
+	struct linger none = {.l_onoff = 1};
+	int fd = lingering_connection();
+
+	if (fd < 0)
+		return;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	/* Else the last descriptor is this one. */
+	if (sendmsg(over, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	close(fd);
+}
+
+static void pass_to_all(void)
+{
+	for (int fd = 3; fd < FDS; fd++) {
+		struct sockaddr address;
+		socklen_t length = sizeof(address);
+
+		if (getsockname(fd, &address, &length) == 0 && address.sa_family == AF_UNIX)
+			pass_lingering(fd);
+	}
+}
+
+/* Small ones, each of which needs a descriptor of the server's; they stay. */
+static void seal_units(void)
+{
+	NC_handle unit;
+
+	for (unsigned i = 0; i < SEALED; i++)
+		if (NC_unit_alloc(NULL, &unit, 1 + content_next(&seed) % 100, 0, NC_KIND_SEALED,
+				  0) < 0 ||
+		    NC_unit_insert(&unit, 1) < 0)
+			break;
 }
 
 /* Does everything possible to the object of a descriptor. */
@@ -190,6 +267,13 @@ static void answer(NC_worker *worker, struct NC_request *request)
 		_exit(3);
 	case 11:
 		return; /* never */
+	case 12:
+		if (peer_port)
+			pass_to_all();
+		break;
+	case 13:
+		seal_units();
+		break;
 	default:
 		break;
 	}
@@ -211,6 +295,7 @@ int main(int argc, char **argv)
 		err(1, "/dev/null");
 	/* A different one at each start. */
 	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + (uint64_t)getpid();
+	peer_port = argc > 2 ? (uint16_t)atoi(argv[2]) : 0;
 	while (NC_worker_accept(worker, &request, sizeof(request)) == 1)
 		answer(worker, &request);
 	NC_worker_close(worker);

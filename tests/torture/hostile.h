@@ -20,7 +20,7 @@
 
 #include "content.h"
 
-#define FIGURES 64
+#define FIGURES 256 /* as hostile.py has it */
 
 static volatile uint64_t *figures;
 static volatile sig_atomic_t ended;

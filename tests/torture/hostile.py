@@ -61,7 +61,7 @@ KINDS = {"slowloris": 1000, "slow-read": 500, "slow-body": 500, "header-bomb": 5
          "pipeline": 50, "reset": 50, "half-close": 50, "ranges": 50, "flood": 50, "garbage": 50,
          "connects": 1500}
 ADDRESSES, CROWD = 16, 250  # addresses of attackers; the same in a crowd
-GOOD, ERRORS, CONNECTIONS, SLOWEST, _, REASON, ALL_US = range(7)  # honest.c
+GOOD, ERRORS, CONNECTIONS, SLOWEST, _, REASON, ALL_US, TIMES = range(8)  # honest.c
 SECRET = b"nobody outside may read this"
 NOBODY = 65534
 ALONE = 0.9  # share of their rate that honest clients reach alone, unless others disturb
@@ -72,15 +72,21 @@ ASKERS = 8  # clients of a compromised worker
 class Figures:
     """Counts of a program, while it runs."""
 
+    SIZE = 8 * 256  # hostile.h
+
     def __init__(self, folder, name):
         self.path = folder / f"figures-{name}"
-        self.path.write_bytes(bytes(512))
+        self.path.write_bytes(bytes(self.SIZE))
         with open(self.path, "r+b") as file:
-            self.map = mmap.mmap(file.fileno(), 512)
+            self.map = mmap.mmap(file.fileno(), self.SIZE)
         self.path.chmod(0o666)
 
     def __getitem__(self, number):
         return struct.unpack_from("=Q", self.map, 8 * number)[0]
+
+    def times(self):
+        """Answers by their time: EIGHTHS numbers for each power of two of microseconds."""
+        return struct.unpack_from(f"={self.SIZE // 8 - TIMES}Q", self.map, 8 * TIMES)
 
 
 class Program:
@@ -181,9 +187,10 @@ class Stage:
             yield server
 
     @contextlib.contextmanager
-    def honest(self, server, rate, *options):
+    def honest(self, server, rate, *options, targets=None):
         """Honest clients; their errors are errors of the server."""
-        program = Program(self, "honest", *options, server.port, rate, Figures, *self.targets)
+        program = Program(self, "honest", *options, server.port, rate, Figures,
+                          *(targets or self.targets))
         try:
             yield program
         finally:

@@ -39,18 +39,21 @@ tests_torture_pages_SOURCES = tests/torture/pages.c tests/torture/content.h
 tests_torture_pages_LDADD = libnabc/libnabc.la
 tests_torture_pages_LDFLAGS = $(AM_LDFLAGS) -static
 
-# The stages "hostile" and "handshakes": clients that mean well and ill, members and workers that mean ill.
+# The stages "hostile", "handshakes" and "together": clients that mean well and ill, members and workers that mean ill.
 TORTURE_HOSTILE = tests/torture/honest tests/torture/hostile-http \
 	tests/torture/hostile-member tests/torture/hostile-worker
 if SWEET
 check_PROGRAMS += $(TORTURE_HOSTILE)
 endif
 TORTURE_NEEDS += $(TORTURE_HOSTILE)
-EXTRA_DIST += tests/torture/hostile.h tests/torture/hostile.py tests/torture/handshakes.py
+EXTRA_DIST += tests/torture/hostile.h tests/torture/hostile.py tests/torture/handshakes.py \
+	tests/torture/together.py
 tests_torture_honest_SOURCES = tests/torture/honest.c tests/torture/honest-tls.c \
 	tests/torture/honest-tls.h
 tests_torture_honest_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS)
 tests_torture_honest_LDADD = $(OPENSSL_LIBS)
+tests_torture_hostile_http_SOURCES = tests/torture/hostile-http.c tests/torture/hostile-frames.c \
+	tests/torture/hostile-frames.h
 tests_torture_hostile_http_LDADD =
 tests_torture_hostile_member_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 tests_torture_hostile_worker_LDADD = libnabc/libnabc.la -lpthread

@@ -6,7 +6,6 @@ import http.client
 import os
 import re
 import threading
-import time
 
 import pytest
 
@@ -14,6 +13,7 @@ import tls
 from client import PROTOCOL, connect, exchange, http_connection
 from examples import SOURCES
 from files import MB, pattern, write
+from held import until
 from server import BUILD, TIMEOUT, VALGRIND
 
 NABCCTL = os.path.abspath(os.path.join(BUILD, "nabcctl", "nabcctl"))
@@ -67,14 +67,6 @@ def ask(server, target, method="GET", body=None, fields=None):
         return Answer(connection.getresponse())
     finally:
         connection.close()
-
-
-def until(good):
-    """Polls for a condition without any event."""
-    deadline = time.monotonic() + TIMEOUT
-    while not good() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return good()
 
 
 def gone(pid):

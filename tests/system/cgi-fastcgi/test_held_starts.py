@@ -2,9 +2,6 @@
 """Starts that a pool's user holds, for example by a lease on the program's file: they delay that
 pool alone."""
 
-import fcntl
-import os
-import signal
 import socket
 import struct
 
@@ -12,40 +9,8 @@ import pytest
 
 from client import connect, http_connection, request
 from files import write
-from test_cgi import TEXT, Answer, ask, folder, until
-
-
-class Held:
-    """Holds each execution of a file until release(): the kernel makes it wait for the lease."""
-
-    def __init__(self, path):
-        self.before = signal.signal(signal.SIGIO, signal.SIG_IGN)
-        self.fd = os.open(path, os.O_WRONLY)
-        # A shell may be reading it.
-        assert until(self.takes)
-
-    def takes(self):
-        try:
-            fcntl.fcntl(self.fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        except BlockingIOError:
-            return False
-        return True
-
-    def begun(self):
-        """Waits until a process waits."""
-        assert until(lambda: fcntl.fcntl(self.fd, fcntl.F_GETLEASE) != fcntl.F_WRLCK)
-
-    def release(self):
-        if self.fd >= 0:
-            os.close(self.fd)
-            signal.signal(signal.SIGIO, self.before)
-        self.fd = -1
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.release()
+from held import Held
+from test_cgi import TEXT, Answer, ask, folder
 
 
 @pytest.mark.parametrize("count", [1, 5])

@@ -8,8 +8,8 @@ import signal
 import pytest
 
 from client import Client, fetch, request
+from held import Held
 from server import OBEY, Process, children_of, name_of
-from test_held_starts import Held
 from test_pools import pool, status_pool
 from test_worker_end import pids
 from test_worker_users import config, root_alone, run
