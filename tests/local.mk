@@ -1284,7 +1284,7 @@ EXTRA_DIST += \
 	tests/system/security/test_memory_of_connections.py \
 	tests/system/security/test_privileges.py \
 	tests/system/security/test_reused_pids.py \
-	tests/system/security/test_rules.py \
+	tests/system/security/test_rules.py tests/system/security/test_scarce.py \
 	tests/system/security/test_second_names.py \
 	tests/system/static/test_changes.py \
 	tests/system/static/test_folders.py \
