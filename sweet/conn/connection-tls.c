@@ -245,6 +245,9 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		read_records(tls);
 		return;
 	}
+	/* Nothing behind a PROXY header. */
+	if (length == 0)
+		return;
 	if (!tls->begun && data[0] >= 'A' && data[0] <= 'Z') {
 		answer_clear(connection, data, length);
 		return;

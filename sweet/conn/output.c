@@ -116,7 +116,7 @@ struct output *output_open(struct thread *thread)
 	transaction->bodiless = false;
 	transaction->remote_user[0] = transaction->request_id[0] = transaction->traceparent[0] =
 		'\0';
-	transaction->exported = false;
+	transaction->trace_begins = transaction->exported = false;
 	transaction->coding = TRANSACTION_AS_IT_IS;
 	transaction->coded = NULL;
 	transaction->trace_parent[0] = '\0';
