@@ -17,6 +17,8 @@ from visitors import Connection, Cut
 TOKEN = re.compile(rb"t[0-9a-f]{16}")
 ERRORS = (502, 503, 504)  # of the server, for any request
 LEFT_MOST = 200_000  # bytes after which a client leaves
+STILL = 2  # seconds without this process; the applications are in it, and have twice as much to answer
+BEAT = 0.05  # seconds
 WEIGHTS = {"plain": 6, "endless": 0.3, "silent": 0.05}
 
 
@@ -28,10 +30,35 @@ class Wrong(Exception):
     """What no client may see."""
 
 
+class Pulse:
+    """Notices when this process had no processor for long, or was stopped."""
+
+    def __init__(self, ending, still=STILL):
+        self.ending, self.still = ending, still
+        self.last, self.stood = time.monotonic(), float("-inf")
+        self.thread = threading.Thread(target=self.beat, daemon=True)
+        self.thread.start()
+
+    def note(self):
+        now = time.monotonic()
+        if now - self.last > self.still:
+            self.stood = now
+        self.last = now
+
+    def beat(self):
+        while not self.ending.wait(BEAT):
+            self.note()
+
+    def stood_still(self, since):
+        self.note()
+        return self.stood > since
+
+
 class Request:
     """One request: drawn from rng."""
 
     def __init__(self, rng):
+        self.began = time.monotonic()
         self.token = new_token(rng)
         ways = RIGHT + WRONG
         self.way = rng.choices(ways, [WEIGHTS.get(way, 1) for way in ways])[0]
@@ -132,6 +159,7 @@ class Clients:
         self.wrong = []
         self.lock = threading.Lock()
         self.ending = threading.Event()
+        self.pulse = Pulse(self.ending)
         self.threads = [threading.Thread(target=self.run, args=(type(rng)(rng.random()),),
                                          daemon=True) for _ in range(count)]
         for thread in self.threads:
@@ -255,5 +283,8 @@ class Clients:
                 self.add("plain ones lost")
         elif status in (0, 200) and one.way not in RIGHT:
             self.add("cut off")
+        elif status in (0, 200) and body is None and self.pulse.stood_still(one.began):
+            # The server has waited for as long as it is configured to.
+            self.add("cut off since the applications stood still")
         else:
             raise Wrong(f"{what}, cut off: {body is None}")

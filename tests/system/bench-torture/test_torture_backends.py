@@ -66,3 +66,36 @@ def test_a_server_that_aborts():
     text = said(process)
     assert process.returncode == 1
     assert re.search("the server has (ended with status -6|not started)", text), text
+
+
+STOPS = """
+import sys, threading
+sys.path[:0] = sys.argv[1:]
+import time
+from backend_clients import Pulse
+ending = threading.Event()
+pulse = Pulse(ending, 0.3)
+began = time.monotonic()
+assert not pulse.stood_still(began)
+print("runs", flush=True)
+sys.stdin.readline()
+print(pulse.stood_still(began), pulse.stood_still(time.monotonic()))
+ending.set()
+"""
+
+
+def test_applications_that_stand_still():
+    """A machine that stops them for long is no fault of the server's."""
+    folder = os.path.dirname(TORTURE)
+    support = os.path.join(folder, "..", "system", "support")
+    process = subprocess.Popen([sys.executable, "-c", STOPS, folder, support],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "runs\n"
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.6)  # the test is of this time
+        process.send_signal(signal.SIGCONT)
+        assert process.communicate("\n", timeout=TIMEOUT)[0] == "True False\n"
+    finally:
+        process.kill()
+        process.wait()
