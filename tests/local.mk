@@ -1164,6 +1164,7 @@ EXTRA_DIST += \
 	tests/system/bench-torture/test_torture_backends.py \
 	tests/system/bench-torture/test_torture_bytes.py \
 	tests/system/bench-torture/test_torture_figures.py \
+	tests/system/bench-torture/test_torture_twins.py \
 	tests/system/bench-torture/test_wan.py \
 	tests/system/cache/test_authorized.py \
 	tests/system/cache/test_caches.py \

@@ -4,7 +4,8 @@ EXTRA_DIST += tests/torture/README.md tests/torture/torture tests/torture/figure
 EXTRA_DIST += tests/torture/backends.py tests/torture/backend_answers.py \
 	tests/torture/backend_clients.py
 EXTRA_DIST += tests/torture/bytes.py tests/torture/kills.py tests/torture/mixed.py \
-	tests/torture/soak.py tests/torture/tree.py tests/torture/visitors.py
+	tests/torture/soak.py tests/torture/tree.py tests/torture/twins.py \
+	tests/torture/visitors.py
 
 # What the stages need besides what make makes.
 TORTURE_NEEDS = tests/system/deny-io-uring tests/system/worker-obey tests/system/worker-stream \
