@@ -30,6 +30,7 @@
 #define SPARE_MAX 1024 /* the streams of a few sessions */
 #endif
 #define CRLF "\r\n"
+#define LAST_MODIFIED "Last-Modified: "
 
 static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
@@ -106,7 +107,7 @@ struct output *output_open(struct thread *thread)
 	transaction->phrase_status = 0;
 	transaction->head = NULL;
 	transaction->head_length = 0;
-	transaction->date = 0;
+	transaction->date = transaction->modified = 0;
 	transaction->length = 0;
 	transaction_forget_piece(transaction);
 	transaction->file = (struct loop_file){0};
@@ -283,6 +284,21 @@ static char *append_request_id(char *lines, char *at, const char *id)
 	return APPEND(at, "\r\n");
 }
 
+/*
+ * A file is not newer than its response (RFC 9110, section 8.8.2.1): its lines may be from a moment
+ * after the date, as the clock was set back, or as the date is not renewed at each response.
+ */
+static void cap_modified(time_t modified, const char *date, char *lines, const char *end)
+{
+	char line[sizeof(LAST_MODIFIED) - 1 + DATE_LENGTH] = LAST_MODIFIED;
+	char *found;
+
+	date_format(modified, line + strlen(LAST_MODIFIED));
+	found = memmem(lines, (size_t)(end - lines), line, sizeof(line));
+	if (found)
+		memcpy(found + strlen(LAST_MODIFIED), date, DATE_LENGTH);
+}
+
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
@@ -318,6 +334,9 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			(struct slice){transaction->head, transaction->head_length}, at);
 	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
+	if (transaction->modified > (transaction->date ? transaction->date : thread->dated))
+		cap_modified(transaction->modified, lines - strlen("\r\n") - DATE_LENGTH, lines,
+			     at);
 	if (transaction->scope && transaction->scope->server_timing)
 		at = output_write_timing(at, output);
 	if (*transaction->request_id)

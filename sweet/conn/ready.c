@@ -36,7 +36,10 @@ static struct place *place_of(struct ready_memory *memory, size_t id)
 	return &memory->places[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (READY_PLACES - 1)];
 }
 
-/* Whether the response is 200 with a file, which is one unit, and with no line of its request. */
+/*
+ * Whether the response is 200 with a file, which is one unit, and with no line of its request, nor of
+ * its date but Date.
+ */
 static bool is_plain(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -44,7 +47,8 @@ static bool is_plain(const struct transaction *transaction)
 	return transaction->body.id && file_response_unit(transaction) &&
 	       transaction->status == 200 && !transaction->head_only && !transaction->next &&
 	       transaction->length <= READY_MAX && !transaction->accel_lines &&
-	       !transaction->https && !transaction->http2 && !*transaction->request_id && scope &&
+	       transaction->modified <= transaction->thread->dated && !transaction->https &&
+	       !transaction->http2 && !*transaction->request_id && scope &&
 	       !scope->header_rule_count && !scope->server_timing &&
 	       transaction->config_ref->config->sockets.send_method == SEND_AUTO;
 }
@@ -75,6 +79,7 @@ struct ready *ready_find(struct output *output)
 	struct thread *thread = transaction->thread;
 	struct ready *ready;
 
+	output_refresh_date(thread);
 	if (!is_plain(transaction))
 		return NULL;
 	if (!thread->ready)
@@ -85,7 +90,6 @@ struct ready *ready_find(struct output *output)
 	if (!ready || ready->id != transaction->body.id || ready->config != config ||
 	    ready->config_number != config->number || !has_lines(ready, transaction))
 		return NULL;
-	output_refresh_date(thread);
 	if (!renew(ready, thread))
 		return NULL;
 	ready->users++;

@@ -208,6 +208,7 @@ struct transaction {
 	const char *head;	   /* header lines, valid until finish() */
 	size_t head_length;	   /* bytes */
 	time_t date;		   /* when the response was made, for Date; 0: now */
+	time_t modified;	   /* of a file, as in Last-Modified of the head; 0: no file */
 	uint64_t length;	   /* bytes of the whole body, or TRANSACTION_UNKNOWN */
 	struct NC_range body;	   /* the next piece; id 0: none */
 	struct NC_hold hold;	   /* of its unit */
@@ -364,7 +365,7 @@ static inline void transaction_dismiss(struct transaction *transaction)
 	transaction->finish = NULL;
 	transaction->next = NULL;
 	transaction->gone = transaction->half_closed = NULL;
-	transaction->date = 0;
+	transaction->date = transaction->modified = 0;
 	transaction->phrase_status = 0;
 }
 

@@ -84,6 +84,7 @@ static bool keeps_conditions(const struct conditions *conditions, const struct d
 		return true;
 	if (!state->exists)
 		return !(conditions->present & 1u << CONDITION_MATCH);
+	/* Its own, also if GET sends an earlier one: a file of the future may have changed since. */
 	file.modified = state->version.modified.tv_sec;
 	if (!state->folder)
 		file.etag = filehead_etag(&state->head);

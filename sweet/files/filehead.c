@@ -32,7 +32,8 @@ void filehead_write_coded(struct filehead *head, const struct file_version *vers
 		source.device = source.inode = 0;
 		source.changed_s = source.changed_ns = 0;
 	}
-	head->modified = version->modified.tv_sec < now ? version->modified.tv_sec : now;
+	head->capped = version->modified.tv_sec > now;
+	head->modified = head->capped ? now : version->modified.tv_sec;
 	date_format(head->modified, date);
 	etag_format(&source, etag);
 	own = snprintf(head->text, sizeof(head->text),

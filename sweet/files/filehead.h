@@ -6,6 +6,7 @@
 #ifndef SWEET_FILEHEAD_H
 #define SWEET_FILEHEAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -22,6 +23,7 @@ struct filehead {
 	unsigned short own;    /* of Content-Type and Content-Length, which come first */
 	unsigned short etag_at;
 	time_t modified;  /* as in Last-Modified */
+	bool capped;	  /* the file's own time is later */
 	const char *mime; /* the uncut type; the caller's */
 };
 

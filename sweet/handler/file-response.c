@@ -200,12 +200,13 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 			   uint64_t size)
 {
 	struct file_response *response = &transaction->file_response;
-	const struct representation file = {.etag = filehead_etag(head),
-					    .modified = head->modified};
+	const struct representation file = {
+		.etag = filehead_etag(head), .modified = head->modified, .weak_date = head->capped};
 	enum condition_verdict verdict;
 
 	response->part = 0;
 	transaction->length = 0;
+	transaction->modified = head->modified;
 	if (!response->conditions.any)
 		return whole(transaction, head, size);
 	verdict = conditions_evaluate(&response->conditions, transaction->head_only, &file,

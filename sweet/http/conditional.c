@@ -96,7 +96,8 @@ static bool has_date(const struct conditions *conditions, enum condition which, 
 /*
  * If-Range is one tag or one date, and must guarantee identical bytes.  A weak tag
  * does not.  A date does only if it equals ours and its second is over, because the
- * file may have had other bytes earlier in that second.
+ * file may have had other bytes earlier in that second; and no date of a file whose time is in the
+ * future, since that was made when the file was looked at.
  */
 static bool range_applies(const struct conditions *conditions,
 			  const struct representation *representation, time_t now)
@@ -110,7 +111,8 @@ static bool range_applies(const struct conditions *conditions,
 	if (value.length == representation->etag.length &&
 	    memcmp(value.at, representation->etag.at, value.length) == 0)
 		return true;
-	return date_parse(value, now, &when) && when == representation->modified && when < now;
+	return !representation->weak_date && date_parse(value, now, &when) &&
+	       when == representation->modified && when < now;
 }
 
 void conditions_ignore_dated_range(struct conditions *conditions)

@@ -50,6 +50,8 @@ struct slice conditions_value(const struct conditions *conditions, enum conditio
 struct representation {
 	struct slice etag;
 	time_t modified; /* as in Last-Modified */
+	/* It is not the time of the last change, so other bytes may have had the same. */
+	bool weak_date;
 };
 
 /*

@@ -2,6 +2,7 @@
 """Conditional requests (RFC 9110, section 13), by raw requests and by curl."""
 
 import email.utils
+import gzip
 import os
 import re
 import shutil
@@ -155,16 +156,99 @@ def test_tag_outlives_the_server(kind, tmp_path):
     assert len(tags) == 1
 
 
+def dates(got):
+    """Returns Last-Modified and Date, in seconds."""
+    return [email.utils.mktime_tz(email.utils.parsedate_tz(got[field]))
+            for field in ("Last-Modified", "Date")]
+
+
 def test_no_file_is_of_the_future(server):
-    path = write(server.root / "future", b"x")
-    os.utime(path, (time.time() + DAY, time.time() + DAY))
+    """Each is looked at again, also while the server's second ends."""
+    until = time.monotonic() + 1.2
+    number = 0
     with Client(server.port) as client:
-        got = client.get("/future")
-        dates = [
-            email.utils.mktime_tz(email.utils.parsedate_tz(got[field]))
-            for field in ("Last-Modified", "Date")
-        ]
-        assert dates[0] <= dates[1] + 1  # Date is kept for half a second
+        while time.monotonic() < until or number < 5:
+            number += 1
+            path = write(server.root / f"future-{number}", b"x")
+            # The second is about to begin, or a day away.
+            when = time.time() + (1 if number % 2 else DAY)
+            os.utime(path, (when, when))
+            modified, sent = dates(client.get(f"/future-{number}"))
+            assert modified <= sent
+            path.unlink()
+
+
+def test_date_of_the_future_is_weak(server):
+    """It says when the file was looked at: no part of another version may be added to it."""
+    path = write(server.root / "weak", pattern(1000))
+    when = time.time() + DAY
+    os.utime(path, (when, when))
+    with Client(server.port) as client:
+        got = client.get("/weak")
+        modified, sent = dates(got)
+        deadline = time.monotonic() + TIMEOUT
+        while sent <= modified:
+            assert time.monotonic() < deadline
+            sent = dates(client.get("/weak"))[1]
+        since = got["Last-Modified"]
+        part = client.get("/weak", fields=f"Range: bytes=5-9\r\nIf-Range: {since}\r\n")
+        assert (part.status, part.body) == (200, pattern(1000))
+        part = client.get("/weak", fields=f"Range: bytes=5-9\r\nIf-Range: {got['ETag']}\r\n")
+        assert (part.status, part.body) == (206, pattern(1000)[5:10])
+        assert ask(client, "weak", "GET", f"If-Modified-Since: {since}\r\n").status == 304
+        assert client.get("/weak", fields=f"If-Unmodified-Since: {since}\r\n").status == 200
+
+
+BACK = 100  # seconds
+
+
+def get(client, name, method, fields):
+    return client.get("/" + name, method, fields)
+
+
+@pytest.mark.parametrize("age", [BACK // 2, -DAY], ids=["past", "future"])
+@pytest.mark.parametrize("name, coding", [("small", ""), ("large", ""), ("coded", "gzip")])
+def test_clock_is_set_back(start, clock, tmp_path, name, coding, age):
+    """Date is that of the clock, and what is kept of a file from before then is not later: the head,
+    small files that are kept ready, variants, and files that are streamed."""
+    root = tmp_path / "root"
+    when = time.time() - age
+    for file, size in ("small", 1000), ("large", 3 * MB), ("coded", 5000):
+        os.utime(write(root / file, pattern(size)), (when, when))
+    os.utime(write(root / "coded.gz", gzip.compress(pattern(5000))), (when, when))
+    conf = write(tmp_path / "conf", f"[sweet]\nroot={root}\nlisten=127.0.0.1:0\nprecompressed=on\n"
+                 f"cache-size={CACHE}\nthreads=1\n".encode())
+    server = start(None, "--config", conf, clock=clock)
+    accept = f"Accept-Encoding: {coding}\r\n" if coding else ""
+    with Client(server.port) as client:
+        for _ in range(6):
+            got = client.get(f"/{name}", fields=accept)
+            assert got.status == 200
+            assert got.fields.get("content-encoding", "") == coding
+        before = dates(got)[1]
+        if clock.plan:
+            clock.plan["realtime"] = -BACK * 10**9
+        deadline = time.monotonic() + TIMEOUT
+        while clock.plan and dates(client.get(f"/{name}", "HEAD"))[1] >= before:
+            assert time.monotonic() < deadline
+        for _ in range(6):
+            modified, sent = dates(client.get(f"/{name}", fields=accept))
+            assert modified <= sent
+        for status, method, fields in [
+                (200, "HEAD", ""), (304, "GET", f"If-None-Match: {got['ETag']}\r\n"),
+                (206, "GET", "Range: bytes=1-3\r\n"),
+                (206, "GET", "Range: bytes=1-3,9-12\r\n")]:
+            said = (ask if status == 304 else get)(client, name, method, accept + fields)
+            assert said.status == status
+            modified, sent = dates(said)
+            assert modified <= sent, fields
+        # Then it is right again.
+        if clock.plan:
+            clock.plan["realtime"] = 0
+        while clock.plan and dates(client.get(f"/{name}", "HEAD"))[1] < before:
+            assert time.monotonic() < deadline
+        modified, sent = dates(client.get(f"/{name}", fields=accept))
+        assert modified <= sent and (age < 0 or modified == int(when))
 
 
 def test_too_long(server):

@@ -90,7 +90,11 @@ START_TEST(test_future)
 	later.modified.tv_sec = NOW + 100;
 	filehead_write(&head, &later, ETAG_FILE, "a/b", NOW);
 	ck_assert_int_eq(head.modified, NOW);
+	ck_assert(head.capped);
 	ck_assert_ptr_nonnull(memmem(head.text, head.length, "Tue, 14 Nov 2023 22:13:20 GMT", 29));
+	later.modified.tv_sec = NOW;
+	filehead_write(&head, &later, ETAG_FILE, "a/b", NOW);
+	ck_assert(!head.capped && head.modified == NOW);
 }
 END_TEST
 

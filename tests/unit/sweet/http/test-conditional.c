@@ -152,6 +152,32 @@ START_TEST(test_table)
 }
 END_TEST
 
+/* A date that says less counts for all but If-Range, which needs the same bytes. */
+START_TEST(test_weak_date)
+{
+	const struct representation weak = {
+		.etag = file.etag, .modified = file.modified, .weak_date = true};
+	static const struct {
+		const char *fields;
+		enum condition_verdict verdict;
+	} rows[] = {{RANGE_FIELD "If-Range: " AT "\r\n", WHOLE},
+		    {RANGE_FIELD "If-Range: " SAME "\r\n", RANGE},
+		    {RANGE_FIELD, RANGE},
+		    {"If-Modified-Since: " AT "\r\n", NOT_MODIFIED},
+		    {"If-Unmodified-Since: " AT "\r\n", WHOLE},
+		    {"If-Unmodified-Since: " BEFORE "\r\n", FAILED}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conditions conditions;
+
+		ck_assert(take(&conditions, rows[i].fields, strlen(rows[i].fields)));
+		ck_assert_msg(conditions_evaluate(&conditions, false, &weak, NOW) ==
+				      rows[i].verdict,
+			      "%s", rows[i].fields);
+	}
+}
+END_TEST
+
 /* For a request without them only one byte is read. */
 START_TEST(test_none)
 {
@@ -273,6 +299,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_table);
+	tcase_add_test(tcase, test_weak_date);
 	tcase_add_test(tcase, test_none);
 	tcase_add_test(tcase, test_date_of_this_second);
 	tcase_add_test(tcase, test_value);
