@@ -7,15 +7,18 @@
 #define SWEET_CONFIG_FILE_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 struct config_file;
 
 /*
  * Reads the file, and those that the key include of its group [sweet] names.
  * Adds a message to errors (of g_free strings) for each syntax error (missing file,
- * invalid lines, repeated groups or keys); returns NULL if there was any.
+ * invalid lines, repeated groups or keys); returns NULL if there was any.  With go_on, returns the file
+ * all the same, if it could be read: lines count as they were probably meant, or are left out, and of
+ * keys that are repeated the first counts.
  */
-struct config_file *config_file_read(const char *path, GPtrArray *errors);
+struct config_file *config_file_read(const char *path, bool go_on, GPtrArray *errors);
 void config_file_free(struct config_file *file);
 
 /* Return the groups in their order, and a group's keys (g_strfreev). */

@@ -80,6 +80,7 @@ static bool read_arguments(struct config_tree *tree, struct config_request *requ
 	struct section *section = config_tree_add(tree, KEY_GLOBAL | KEY_SITE | KEY_SCOPE, NULL);
 	char **copy = g_new0(char *, argc + 1), **left = copy;
 	gboolean version = FALSE, check = FALSE;
+	bool parsed;
 	GOptionContext *context;
 	GError *error = NULL;
 
@@ -87,7 +88,8 @@ static bool read_arguments(struct config_tree *tree, struct config_request *requ
 		copy[i] = argv[i];
 	request->reload = NULL;
 	context = make_context(values, tree, request, &version, &check);
-	if (!g_option_context_parse(context, &argc, &left, &error)) {
+	parsed = g_option_context_parse(context, &argc, &left, &error);
+	if (!parsed) {
 		config_tree_complain(tree, NULL, "%s (sweet --help-all lists the options)",
 				     error->message);
 		g_error_free(error);
@@ -112,7 +114,7 @@ static bool read_arguments(struct config_tree *tree, struct config_request *requ
 	g_free(values);
 	request->version = version;
 	request->check = check;
-	return tree->errors->len == 0;
+	return parsed && (check || tree->errors->len == 0);
 }
 
 /* --- the file ------------------------------------------------------------------ */
@@ -175,9 +177,9 @@ static void split_pattern(struct section *section, const char *text)
 	section->pattern = g_strdup(slash ? slash + 1 : text);
 }
 
-static bool read_file(struct config_tree *tree)
+static bool read_file(struct config_tree *tree, bool go_on)
 {
-	struct config_file *file = config_file_read(tree->path, tree->errors);
+	struct config_file *file = config_file_read(tree->path, go_on, tree->errors);
 	char **groups;
 
 	if (!file)
@@ -226,7 +228,7 @@ struct config *config_read(int argc, char **argv, struct config_request *request
 
 	config_tree_init(&tree, errors);
 	if (read_arguments(&tree, request, argc, argv) &&
-	    (!tree.path || request->version || request->reload || read_file(&tree)))
+	    (!tree.path || request->version || request->reload || read_file(&tree, request->check)))
 		config = config_resolve(&tree);
 	/* A check continues to what the values lead to; those that are invalid are missing. */
 	if (config && errors->len && !request->check) {

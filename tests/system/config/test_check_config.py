@@ -103,6 +103,35 @@ BROKEN = {
         (2, 'error-page "404=/a.html 500=/b.html": must be one page: several are separated')]),
     "two pages for a status": ("[sweet]\nerror-page=404=/a.html;500=/b.html;404=/c.html\n", [
         (2, 'error-page "404=/c.html": must have another status than the entries before it')]),
+    "all stages behind mistakes of syntax": (
+        "[sweet]\nroot=FOLDER/none\nroot=FOLDER/other\nlisting\nthreads=0\n[path /a\nhidden=x\n"
+        "[pool p] # mine\ncommand=/no/such/program\n[path /b]\npool=p\nwhat?\n", [
+            (2, 'cannot serve the root "FOLDER/none"'), (3, "root is given twice, first at"),
+            (4, '"listing": must be KEY=VALUE'), (5, 'threads "0"'),
+            (6, "a group is written [name]"), (7, 'hidden "x"'), (8, "a group is written [name]"),
+            (8, 'pool "p": no program "/no/such/program"'), (12, '"what?": must be KEY=VALUE')]),
+    "keys of nginx": (
+        "[sweet]\nlisten=127.0.0.1:0,tls\ncertificate FOLDER/none;\nroot: FOLDER\nindex\ta.html\n", [
+            (3, '"certificate FOLDER/none;": must be KEY=VALUE'),
+            (3, 'certificate "FOLDER/none": No such file'), (4, '"root: FOLDER": must be KEY='),
+            (5, '"index\\x09a.html": must be KEY=VALUE')]),
+    "all before the first group": (
+        "root=FOLDER/none\nthreads=0\n[sweet]\nlisting=2\nthreads=1\n", [
+            (1, '"root=FOLDER/none" comes before the first group'),
+            (1, 'cannot serve the root "FOLDER/none"'),
+            (2, '"threads=0" comes before the first group'), (2, 'threads "0": must be'),
+            (4, 'listing "2"'), (5, "threads is given twice")]),
+    "section twice": (
+        "[pool p]\ncommand=/no/a\n[pool p]\ncommand=/no/b\nprocesses=0\n[path /x]\npool=p\n", [
+            (1, 'pool "p": no program "/no/a"'), (3, "[pool p] is given twice"),
+            (4, "command is given twice"), (5, 'processes "0"')]),
+    "group without a name": ("[]\nroot=FOLDER/none\nroot=x\n[sweet]\nthreads=0\n", [
+        (1, "a group is written [name]"), (5, 'threads "0"')]),
+    "key that is none": ("[sweet]\na[b=c\nthreads=0\n", [
+        (2, '"a[b=c": must be KEY=VALUE'), (3, 'threads "0"')]),
+    "variable of an include": ("[sweet]\ninclude=${NABC_NOT_SET}/a\nthreads=0\nthreads=1\n", [
+        (2, "include: ${NABC_NOT_SET} is not set in the environment"), (3, 'threads "0"'),
+        (4, "threads is given twice")]),
     "passwords of nobody": (
         "[sweet]\n[path /a]\nauth-file=FOLDER/users\n[path /b]\nauth-realm=off\n"
         "auth-file=FOLDER/users\n", [
@@ -240,6 +269,38 @@ def test_file_that_is_not_there(tmp_path):
     done = once("--check-config", "--config", tmp_path / "none")
     assert done.returncode == 1
     assert f"{tmp_path}/none" in done.stderr and "No such file" in done.stderr
+
+
+def test_included_files(tmp_path):
+    """A file with mistakes, and one that cannot be read, keep no other one from the check; a start
+    lists those of the syntax of the first file alone."""
+    write(tmp_path / "a.conf", b"[host a.example\nroot=none-a\n")
+    write(tmp_path / "b.conf", b"[host b.example]\nroot=/none/b\n\0")
+    write(tmp_path / "c.conf", b"[host c.example]\nroot=/none/c\nroot=/none/d\n")
+    path = write(tmp_path / "sweet.conf", b"[sweet]\nlisten=127.0.0.1:0\nthreads=0\nthreads=2\n"
+                 b"include=[abc].conf;none.conf\n")
+    syntax = [f"{path}:4: threads is given twice, first at {path}:3",
+              f"{tmp_path}/a.conf:1: a group is written [name]",
+              f"{tmp_path}/b.conf: not a text: it has a NUL byte",
+              f"{tmp_path}/c.conf:3: root is given twice, first at {tmp_path}/c.conf:2",
+              f'{path}:5: include "none.conf": there is no such file']
+    others = [f'{path}:3: threads "0": must be a number',
+              f'{tmp_path}/a.conf:2: cannot serve the root "none-a"',
+              f'{tmp_path}/c.conf:2: cannot serve the root "/none/c"']
+    for options, wanted in ([], syntax[:1]), (["--check-config"], syntax + others):
+        done = once(*options, "--config", path)
+        lines = done.stderr.splitlines()
+        assert done.returncode == 1 and len(lines) == len(wanted), lines
+        for says in wanted:
+            assert any(line.startswith(f"sweet: {says}") for line in lines), lines
+
+
+def test_command_line_and_file(tmp_path):
+    path = write(tmp_path / "sweet.conf", b"[sweet]\nthreads=0\n")
+    done = once("--check-config", "--config", path, "extra")
+    assert done.returncode == 1
+    assert [line.partition(": ")[2].partition(":")[0] for line in done.stderr.splitlines()] == \
+        ['"extra"', str(path)]
 
 
 def test_nothing_is_left(check, tmp_path):
