@@ -115,6 +115,35 @@ def test_explains_its_numbers(browser, root):
         browser.call("Emulation.clearDeviceMetricsOverride")
 
 
+@pytest.mark.parametrize("way", ["link", "address"])
+def test_list_of_its_numbers(browser, root, way):
+    """Without a pointer: a link opens the list of all numbers, in the page itself; with everything
+    that a title says, and each column."""
+    with running("epoll", root) as server:
+        browser.open(server.url + "/.sweet/status" + ("#meanings" if way == "address" else ""))
+        browser.until(LIVE)
+        if way == "link":
+            assert not browser.evaluate("document.getElementById('meanings').open")
+            browser.evaluate("document.querySelector('footer a[href=\"#meanings\"]').click()")
+        browser.until("document.getElementById('meanings').open")
+        browser.until("document.querySelector('#meanings dl').getBoundingClientRect().height > 100")
+        missing = browser.evaluate(
+            "(listed => [...document.querySelectorAll('[title], .about')]"
+            ".map(one => one.title || one.textContent).filter(text => !listed.includes(text))"
+            ".join('; '))([...document.querySelectorAll('#meanings dd')].map(one => one.textContent))")
+        assert missing == ""
+        names = browser.evaluate(
+            "[...document.querySelectorAll('#meanings dt')].map(one => one.textContent).join(';')").split(";")
+        for name in ("Latency", "Cache", "ids refused", "large pieces", "in flight", "5xx", "p99"):
+            assert name in names, name
+        browser.call("Emulation.setDeviceMetricsOverride", width=360, height=800,
+                     deviceScaleFactor=1, mobile=True)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+        browser.call("Emulation.clearDeviceMetricsOverride")
+        assert asked(browser) <= {server.url + "/.sweet/status" + end
+                                  for end in ("", "#meanings", ".json")}
+
+
 @pytest.mark.parametrize("scheme, paper", [("light", "255,253,248"), ("dark", "21,25,29")])
 def test_demo(browser, scheme, paper):
     """The page of ./quickstart: fits a telephone, is dark where the reader wants that, its drawing
