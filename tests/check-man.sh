@@ -16,6 +16,7 @@
 #             and as C++ where there is a compiler for it
 #   code      every SYNOPSIS compiles after its headers, every structure
 #             shown is the header's, every example that is a file compiles
+#   open      build-aux/man shows each alias page, where there is a man(1)
 #   lint      mandoc (or groff, where mandoc is missing) has nothing to say
 #
 # Environment: srcdir, the top of the sources (default: above this script);
@@ -359,6 +360,20 @@ for example in "$tmp"/example-*.c; do
 	page=${example#"$tmp"/example-}
 	compile "$example" "man/${page%-*}: example ${page##*-} does not compile" "correct the example"
 done
+
+# --- open ----------------------------------------------------------------
+
+aliases=$(for page in "$man"/*.[1-9]; do
+	is_alias "$page" && basename "${page%.*}"
+done)
+if command -v man >/dev/null 2>&1; then
+	MANPAGER=cat "$srcdir/build-aux/man" $aliases >"$tmp/shown" 2>"$tmp/said"
+	sed 's/^/    /' "$tmp/said"
+	shown=$(grep -c '^NAME$' "$tmp/shown")
+	if [ -s "$tmp/said" ] || [ "$shown" -ne "$(echo "$aliases" | wc -l)" ]; then
+		complain "man: build-aux/man shows $shown of the alias pages" "see man(1), option -M"
+	fi
+fi
 
 # --- lint ----------------------------------------------------------------
 
