@@ -184,10 +184,11 @@ def test_left_running(run, config, tmp_path, how):
     config.reload(server)
     assert server.errors.wait("pool app: ending")
     server.wait_status(lambda status: not status["workers"]["pools"])
-    for word in "late", "later":
-        with open(fifo, "w") as end:
-            end.write("go on\n")
-        assert said(server, word)
+    # Opened for both, which waits for no reader.
+    with open(os.open(fifo, os.O_RDWR), "wb", buffering=0) as end:
+        for word in "late", "later":
+            end.write(b"go on\n")
+            assert said(server, word)
 
 
 def test_last_words(run, tmp_path):
