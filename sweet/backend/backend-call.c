@@ -21,6 +21,7 @@
 #include "backend/gateway.h"
 #include "backend/request-spool.h"
 #include "backend/response-stream.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/date.h"
 #include "base/decimal.h"
@@ -144,7 +145,7 @@ static void gone(struct transaction *transaction)
 
 static void too_late(struct timer *timer)
 {
-	struct backend_call *call = (struct backend_call *)timer;
+	struct backend_call *call = container_of(timer, struct backend_call, timer);
 
 	call->pool->protocol->too_late(call);
 }

@@ -42,7 +42,7 @@ enum call_state {
 };
 
 struct backend_call {
-	struct timer timer; /* must be first; times out each state, and a slow client */
+	struct timer timer; /* times out each state, and a slow client */
 	struct transaction *transaction;
 	struct gateway_pool *pool;
 	struct backend_call *next; /* the next call of the queue */

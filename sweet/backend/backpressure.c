@@ -9,6 +9,7 @@
 #include "backend/backend-call.h"
 #include "backend/backpressure.h"
 #include "backend/gateway.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/escape.h"
 #include "base/slice.h"
@@ -52,7 +53,7 @@ static void log_slow_client(const struct backend_call *call)
 
 static void too_slow(struct timer *timer)
 {
-	struct backend_call *call = (struct backend_call *)timer;
+	struct backend_call *call = container_of(timer, struct backend_call, timer);
 	struct transaction *transaction = call->transaction;
 	uint64_t moved = transaction->owner->moved(transaction);
 

@@ -24,6 +24,7 @@
 #include "backend/cache-store.h"
 #include "backend/cache-validate.h"
 #include "backend/gateway.h"
+#include "base/container.h"
 #include "base/date.h"
 #include "base/slice.h"
 #include "config/configuration.h"
@@ -79,7 +80,7 @@ enum respond cache_fill(struct gateway_pool *pool, struct transaction *transacti
 /* --- for the cache alone ---------------------------------------------------------------- */
 
 struct refresh {
-	struct transaction transaction; /* must be first */
+	struct transaction transaction;
 	struct sockaddr_storage remote, local;
 	char *remote_addr, *server_addr;
 	uint64_t taken; /* bytes of the body */
@@ -114,7 +115,7 @@ static bool is_last(const struct refresh *refresh, uint64_t piece)
 
 static void done(struct transaction *transaction)
 {
-	struct refresh *refresh = (struct refresh *)transaction;
+	struct refresh *refresh = container_of(transaction, struct refresh, transaction);
 
 	for (;;) {
 		uint64_t piece = transaction_piece(transaction);
@@ -134,7 +135,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 {
 	(void)head;
 	(void)target;
-	end((struct refresh *)transaction);
+	end(container_of(transaction, struct refresh, transaction));
 }
 
 static void send_file(struct transaction *transaction, struct slice head, const struct scope *files,
@@ -143,7 +144,7 @@ static void send_file(struct transaction *transaction, struct slice head, const 
 	(void)head;
 	(void)files;
 	(void)path;
-	end((struct refresh *)transaction);
+	end(container_of(transaction, struct refresh, transaction));
 }
 
 static void resume(struct transaction *transaction,
@@ -158,14 +159,14 @@ static void resume(struct transaction *transaction,
 static void receive(struct transaction *transaction, uint64_t limit)
 {
 	(void)limit;
-	end((struct refresh *)transaction);
+	end(container_of(transaction, struct refresh, transaction));
 }
 
 static void receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
 {
 	(void)limit;
 	(void)window;
-	end((struct refresh *)transaction);
+	end(container_of(transaction, struct refresh, transaction));
 }
 
 static void drop_upload(struct transaction *transaction)
@@ -181,12 +182,12 @@ static enum respond proceed(struct transaction *transaction)
 
 static uint64_t moved(const struct transaction *transaction)
 {
-	return ((const struct refresh *)transaction)->taken;
+	return container_of(transaction, const struct refresh, transaction)->taken;
 }
 
 static void give_up(struct transaction *transaction)
 {
-	end((struct refresh *)transaction);
+	end(container_of(transaction, struct refresh, transaction));
 }
 
 /* Nothing comes from a client. */

@@ -20,6 +20,7 @@
 #include "backend/cache-fill.h"
 #include "backend/cache-store.h"
 #include "backend/gateway.h"
+#include "base/container.h"
 #include "base/decimal.h"
 #include "base/slice.h"
 #include "coding/compress-rule.h"
@@ -48,7 +49,7 @@ static_assert(RESPCACHE_HEAD_MAX + LINES_MAX + sizeof(VARY) <= TRANSACTION_HEAD_
 
 /* Lies in the transaction's scratch memory. */
 struct look {
-	struct respcache_ask ask; /* must be first */
+	struct respcache_ask ask;
 	struct transaction *transaction;
 	struct gateway_pool *pool;
 	size_t skip;
@@ -338,7 +339,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 /* The request that this one waited for has finished, with a response or without. */
 static void answered(struct respcache_ask *ask)
 {
-	struct look *look = (struct look *)ask;
+	struct look *look = container_of(ask, struct look, ask);
 	struct transaction *transaction = look->transaction;
 
 	if (transaction->connection) {

@@ -14,6 +14,7 @@
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
 #include "backend/gateway.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -42,7 +43,7 @@ void call_queue_remove(struct call_queue *queue, struct backend_call *call)
 
 static void none_came(struct timer *timer)
 {
-	struct backend_call *call = (struct backend_call *)timer;
+	struct backend_call *call = container_of(timer, struct backend_call, timer);
 
 	call_queue_remove(call_queue_of(call), call);
 	backend_call_fail(call, 503, "No worker is free.");
@@ -120,8 +121,7 @@ void call_queue_room(struct gateway_pool *pool, struct thread *thread)
 
 void call_queue_room_task(struct loop_task *task)
 {
-	struct call_queue *queue =
-		(struct call_queue *)((char *)task - offsetof(struct call_queue, room.task));
+	struct call_queue *queue = container_of(task, struct call_queue, room.task);
 
 	loop_notice_begin(&queue->room);
 	call_queue_room(queue->pool, queue->thread);

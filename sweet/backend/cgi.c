@@ -21,6 +21,7 @@
 #include "backend/cgi-internal.h"
 #include "backend/gateway.h"
 #include "backend/response-stream.h"
+#include "base/container.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -83,8 +84,7 @@ static void offer_room(struct cgi_seat *from)
 
 static void offered(struct loop_task *task)
 {
-	struct cgi_seat *seat =
-		(struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, offer.task));
+	struct cgi_seat *seat = container_of(task, struct cgi_seat, offer.task);
 	struct cgi_pool *all = seat->pool->own;
 
 	loop_notice_begin(&seat->offer);
@@ -98,8 +98,7 @@ static void offered(struct loop_task *task)
 
 static void try_again(struct timer *timer)
 {
-	struct cgi_seat *seat =
-		(struct cgi_seat *)((char *)timer - offsetof(struct cgi_seat, again));
+	struct cgi_seat *seat = container_of(timer, struct cgi_seat, again);
 	struct cgi_pool *all = seat->pool->own;
 
 	call_queue_room(seat->pool, seat->thread);
@@ -211,9 +210,9 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 			post_offer(seat);
 		return false;
 	}
-	run = cgi_run_start(
-		seat->thread->loop, spawn_table_channel(server->spawn_table, seat->thread->number),
-		program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
+	run = cgi_run_start(seat->thread->loop,
+			    spawn_table_channel(server->spawn_table, seat->thread->number), program,
+			    (struct slice){block, length}, body, all->cache_socket, &run_owner);
 	if (!run) {
 		cannot_start(seat, errno);
 		return false;
@@ -290,7 +289,7 @@ static void end_runs(struct cgi_seat *seat)
 
 static void end_seat(struct loop_task *task)
 {
-	struct cgi_seat *seat = (struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, end));
+	struct cgi_seat *seat = container_of(task, struct cgi_seat, end);
 
 	timer_stop(&seat->again);
 	end_runs(seat);
@@ -301,7 +300,7 @@ static void end_seat(struct loop_task *task)
 
 static void pool_ended(struct loop_task *task)
 {
-	struct cgi_pool *all = (struct cgi_pool *)((char *)task - offsetof(struct cgi_pool, ended));
+	struct cgi_pool *all = container_of(task, struct cgi_pool, ended);
 
 	all->pool->ended(all->pool);
 }

@@ -16,6 +16,7 @@
 #include "backend/gateway.h"
 #include "backend/backend-call.h"
 #include "backend/process-leaving.h"
+#include "base/container.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -48,8 +49,7 @@ static void pool_free(struct gateway_pool *pool)
 /* No call of a transaction can use the pool any more. */
 static void over(struct loop_task *task)
 {
-	struct gateway_pool *pool =
-		(struct gateway_pool *)((char *)task - offsetof(struct gateway_pool, over));
+	struct gateway_pool *pool = container_of(task, struct gateway_pool, over);
 
 	log_notice("pool %s: ending", pool->settings->name);
 	pool->protocol->end(pool);

@@ -24,6 +24,7 @@
 #include "backend/pool-process.h"
 #include "backend/process-leaving.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -243,8 +244,7 @@ static void cannot_start(struct pool_process *process, int error)
 
 static void restart(struct timer *timer)
 {
-	struct pool_process *process =
-		(struct pool_process *)((char *)timer - offsetof(struct pool_process, restart));
+	struct pool_process *process = container_of(timer, struct pool_process, restart);
 	int error;
 
 	if (is_closing(process))
@@ -295,8 +295,7 @@ static void end_if_down(struct gateway_pool *pool)
 /* Runs on the main thread when no part uses the process any more. */
 static void gone(struct loop_task *task)
 {
-	struct pool_process *process =
-		(struct pool_process *)((char *)task - offsetof(struct pool_process, gone));
+	struct pool_process *process = container_of(task, struct pool_process, gone);
 	uint64_t lived = loop_now_ms(loop_of(process)) - process->started_ms;
 
 	if (process->state == POOL_PROCESS_RETIRING)
@@ -397,8 +396,7 @@ static void ended(struct pool_process *process, int status)
 
 static void own_ended(struct loop_watch *watch)
 {
-	struct pool_process *process =
-		(struct pool_process *)((char *)watch - offsetof(struct pool_process, ended));
+	struct pool_process *process = container_of(watch, struct pool_process, ended);
 
 	ended(process, status_of(process->pidfd));
 }
@@ -421,8 +419,7 @@ static void retire(struct pool_process *process)
 /* Main thread.  A part still had the process when this was posted: it is the same one. */
 static void kill_child(struct loop_task *task)
 {
-	struct pool_process *process =
-		(struct pool_process *)((char *)task - offsetof(struct pool_process, kill));
+	struct pool_process *process = container_of(task, struct pool_process, kill);
 
 	if (process->child)
 		spawn_child_kill(process->child);
@@ -489,8 +486,7 @@ void pool_processes_renew(struct gateway_pool *pool)
 
 static void used_up(struct loop_task *task)
 {
-	struct pool_process *process =
-		(struct pool_process *)((char *)task - offsetof(struct pool_process, used_up));
+	struct pool_process *process = container_of(task, struct pool_process, used_up);
 
 	if (process->state == POOL_PROCESS_UP)
 		retire(process);

@@ -18,6 +18,7 @@
 #include "backend/gateway.h"
 #include "backend/process-leaving.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "core/server.h"
@@ -81,14 +82,12 @@ static void kill_now(struct process_leaving *leaving)
 
 static void is_late(struct timer *timer)
 {
-	kill_now(
-		(struct process_leaving *)((char *)timer - offsetof(struct process_leaving, late)));
+	kill_now(container_of(timer, struct process_leaving, late));
 }
 
 static void has_ended(struct loop_watch *watch)
 {
-	struct process_leaving *leaving =
-		(struct process_leaving *)((char *)watch - offsetof(struct process_leaving, ended));
+	struct process_leaving *leaving = container_of(watch, struct process_leaving, ended);
 
 	loop_watch_stop(leaving->gateway->main->loop, pidfd_of(&leaving->parts));
 	finish(leaving);

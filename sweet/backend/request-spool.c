@@ -17,6 +17,7 @@
 #include "backend/backend-call.h"
 #include "backend/gateway.h"
 #include "backend/request-spool.h"
+#include "base/container.h"
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "core/transaction.h"
@@ -38,7 +39,7 @@ struct request_spool {
 
 /* A piece that is being written; it may outlive the call. */
 struct piece {
-	struct spool_op op; /* must be first */
+	struct spool_op op;
 	struct request_spool *upload;
 	struct iovec bytes;
 	size_t unit;
@@ -64,7 +65,7 @@ static void read_part(struct request_spool *upload);
 
 static void dropped_write(struct spool_op *op)
 {
-	struct piece *piece = (struct piece *)op;
+	struct piece *piece = container_of(op, struct piece, op);
 
 	(void)NC_release(&piece->hold);
 	(void)NC_destroy(NULL, piece->unit);
@@ -73,7 +74,7 @@ static void dropped_write(struct spool_op *op)
 
 static void written(struct spool_op *op, int result)
 {
-	struct request_spool *upload = ((struct piece *)op)->upload;
+	struct request_spool *upload = container_of(op, struct piece, op)->upload;
 
 	upload->writes--;
 	/* The client gets an error already. */
@@ -203,7 +204,7 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 
 static void was_read(struct spool_op *op, int result)
 {
-	struct spool_unit *part = (struct spool_unit *)op;
+	struct spool_unit *part = container_of(op, struct spool_unit, op);
 	struct request_spool *upload = part->user;
 	struct backend_call *call = upload->call;
 

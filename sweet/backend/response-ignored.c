@@ -10,6 +10,7 @@
 #include "backend/backend-call.h"
 #include "backend/response-stream.h"
 #include "base/byte-rate.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "core/server.h"
 #include "core/transaction.h"
@@ -24,8 +25,7 @@ static struct loop *loop_of(const struct response_stream *stream)
 
 static void read_again(struct timer *timer)
 {
-	struct response_stream *stream =
-		(struct response_stream *)((char *)timer - offsetof(struct response_stream, again));
+	struct response_stream *stream = container_of(timer, struct response_stream, again);
 
 	stream->paused = false;
 	stream->source->resume(stream->call);

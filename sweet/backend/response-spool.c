@@ -17,6 +17,7 @@
 #include "backend/read-buffer.h"
 #include "backend/response-spool.h"
 #include "backend/response-stream.h"
+#include "base/container.h"
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "core/transaction.h"
@@ -36,7 +37,7 @@ struct response_spool {
 
 /* A buffer that is being written; it may outlive the stream. */
 struct put {
-	struct spool_op op; /* must be first */
+	struct spool_op op;
 	struct response_spool *spool;
 	struct read_buffer *buffer;
 	struct iovec runs[];
@@ -61,7 +62,7 @@ bool response_spool_has_room(const struct response_stream *stream)
 
 static void dropped_put(struct spool_op *op)
 {
-	struct put *put = (struct put *)op;
+	struct put *put = container_of(op, struct put, op);
 
 	read_buffer_free(put->buffer);
 	free(put);
@@ -69,7 +70,7 @@ static void dropped_put(struct spool_op *op)
 
 static void was_put(struct spool_op *op, int result)
 {
-	struct response_spool *spool = ((struct put *)op)->spool;
+	struct response_spool *spool = container_of(op, struct put, op)->spool;
 	char fault[128];
 
 	spool->writes--;
@@ -175,7 +176,7 @@ static void drop_first(struct response_spool *spool)
 
 static void was_fetched(struct spool_op *op, int result)
 {
-	struct spool_unit *unit = (struct spool_unit *)op;
+	struct spool_unit *unit = container_of(op, struct spool_unit, op);
 	struct response_spool *spool = unit->user;
 	struct response_stream *stream = spool->stream;
 	struct read_buffer *buffer = NULL;

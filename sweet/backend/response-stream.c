@@ -31,6 +31,7 @@
 #include "backend/response-spool.h"
 #include "backend/response-stream-internal.h"
 #include "backend/response-stream.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/slice.h"
 #include "base/timer.h"
@@ -406,8 +407,7 @@ static bool unhold(struct response_stream *stream)
 
 static void release(struct timer *timer)
 {
-	struct response_stream *stream =
-		(struct response_stream *)((char *)timer - offsetof(struct response_stream, later));
+	struct response_stream *stream = container_of(timer, struct response_stream, later);
 
 	if (!unhold(stream))
 		return;

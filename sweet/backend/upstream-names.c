@@ -19,6 +19,7 @@
 #include "backend/upstream-internal.h"
 #include "base/address.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "event/loop.h"
@@ -33,7 +34,7 @@
 #define LOGGED_MAX 8u /* addresses in a line of the log */
 
 struct upstream_name {
-	struct resolver_watch watch; /* must be first */
+	struct resolver_watch watch;
 	struct upstream_pool *all;
 	struct host_port to;
 	unsigned number;
@@ -138,7 +139,7 @@ static void take_addresses(struct upstream_name *name)
 
 static void looked_up(struct resolver_watch *watch)
 {
-	struct upstream_name *name = (struct upstream_name *)watch;
+	struct upstream_name *name = container_of(watch, struct upstream_name, watch);
 	struct upstream_names *names = name->all->names;
 	bool none = atomic_load_explicit(&names->none, memory_order_relaxed);
 
@@ -150,9 +151,7 @@ static void looked_up(struct resolver_watch *watch)
 
 static void on_late(struct loop_task *task)
 {
-	struct upstream_names *names =
-		(struct upstream_names *)((char *)task -
-					  offsetof(struct upstream_names, late.task));
+	struct upstream_names *names = container_of(task, struct upstream_names, late.task);
 
 	loop_notice_begin(&names->late);
 	for (unsigned i = 0; i < names->count; i++)
@@ -273,9 +272,7 @@ void upstream_names_release(struct upstream_local *local, const struct upstream 
 
 void upstream_names_news(struct loop_task *task)
 {
-	struct upstream_local *local =
-		(struct upstream_local *)((char *)task -
-					  offsetof(struct upstream_local, addresses.task));
+	struct upstream_local *local = container_of(task, struct upstream_local, addresses.task);
 
 	loop_notice_begin(&local->addresses);
 	upstream_names_read(local);

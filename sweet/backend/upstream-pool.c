@@ -19,6 +19,7 @@
 #include "backend/upstream-internal.h"
 #include "base/address.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
@@ -211,8 +212,7 @@ static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire
 
 static void pool_ended(struct loop_task *task)
 {
-	struct upstream_pool *all =
-		(struct upstream_pool *)((char *)task - offsetof(struct upstream_pool, ended));
+	struct upstream_pool *all = container_of(task, struct upstream_pool, ended);
 
 	if (all->spawn)
 		pool_processes_end(all->pool);
@@ -253,8 +253,7 @@ static void close_links(struct upstream_local *local)
 
 static void end_thread(struct loop_task *task)
 {
-	struct upstream_local *local =
-		(struct upstream_local *)((char *)task - offsetof(struct upstream_local, end));
+	struct upstream_local *local = container_of(task, struct upstream_local, end);
 	struct upstream_pool *all = local->pool->own;
 
 	timer_stop(&local->stall);

@@ -31,6 +31,7 @@
 #include "backend/upstream-internal.h"
 #include "base/address.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -175,11 +176,8 @@ void upstream_rest(struct upstream_link *link)
 
 void upstream_news(struct loop_task *task)
 {
-	struct permit_user *user =
-		(struct permit_user *)((char *)task - offsetof(struct permit_user, news));
-	struct upstream_pool *all =
-		(struct upstream_pool *)((char *)user->permits -
-					 offsetof(struct upstream_pool, permits));
+	struct permit_user *user = container_of(task, struct permit_user, news);
+	struct upstream_pool *all = container_of(user->permits, struct upstream_pool, permits);
 	struct upstream_local *local = &all->threads[user->number];
 
 	permit_news_begin(user);
@@ -329,16 +327,14 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 
 static void nobody_there(struct timer *timer)
 {
-	struct upstream_call *own =
-		(struct upstream_call *)((char *)timer - offsetof(struct upstream_call, later));
+	struct upstream_call *own = container_of(timer, struct upstream_call, later);
 
 	backend_call_fail(own->stream.call, 503, "The application cannot be reached.");
 }
 
 static void no_tunnel(struct timer *timer)
 {
-	struct upstream_call *own =
-		(struct upstream_call *)((char *)timer - offsetof(struct upstream_call, later));
+	struct upstream_call *own = container_of(timer, struct upstream_call, later);
 
 	backend_call_fail(own->stream.call, 503, "Too many connections are open.");
 }

@@ -17,6 +17,7 @@
 #include "backend/response-stream.h"
 #include "backend/upstream-internal.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -78,8 +79,7 @@ void upstream_tunnel_leave(struct backend_call *call)
 
 static void silent(struct timer *timer)
 {
-	struct upstream_call *own =
-		(struct upstream_call *)((char *)timer - offsetof(struct upstream_call, later));
+	struct upstream_call *own = container_of(timer, struct upstream_call, later);
 	struct backend_call *call = own->stream.call;
 	struct upstream_local *local = upstream_local_of(call);
 	char who[256];

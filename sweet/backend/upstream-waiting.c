@@ -15,6 +15,7 @@
 #include "backend/gateway.h"
 #include "backend/upstream-internal.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "core/server.h"
 #include "event/loop.h"
@@ -92,8 +93,7 @@ static bool look_at(struct upstream_place *place, uint64_t now_ms)
 
 static void look(struct timer *timer)
 {
-	struct upstream_local *local =
-		(struct upstream_local *)((char *)timer - offsetof(struct upstream_local, look));
+	struct upstream_local *local = container_of(timer, struct upstream_local, look);
 	uint64_t now_ms = loop_now_ms(local->thread->loop);
 
 	local->looks = false;
@@ -198,8 +198,7 @@ static void raise_limits(struct upstream_local *local)
 
 static void stalled(struct timer *timer)
 {
-	struct upstream_local *local =
-		(struct upstream_local *)((char *)timer - offsetof(struct upstream_local, stall));
+	struct upstream_local *local = container_of(timer, struct upstream_local, stall);
 
 	/* The clients have disconnected, or their calls have timed out. */
 	if (!upstream_is_behind(local)) {

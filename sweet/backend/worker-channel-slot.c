@@ -16,6 +16,7 @@
 #include "backend/pool-process.h"
 #include "backend/worker-channel-internal.h"
 #include "backend/worker-channel.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -119,9 +120,7 @@ bool worker_channel_is_behind_another(const struct worker_channel *channel,
 
 static void drain_timed_out(struct timer *timer)
 {
-	struct worker_channel *channel =
-		(struct worker_channel *)((char *)timer -
-					  offsetof(struct worker_channel, drain_timer));
+	struct worker_channel *channel = container_of(timer, struct worker_channel, drain_timer);
 	unsigned most = channel->process->pool->settings->answer_ms;
 	uint64_t now = loop_now_ms(channel->thread->loop);
 

@@ -21,6 +21,7 @@
 #include "backend/pool-process.h"
 #include "backend/worker-channel.h"
 #include "backend/worker.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/page-memory.h"
@@ -153,8 +154,7 @@ static void set_behind(struct worker_channel *channel, bool behind)
 
 static void look(struct timer *timer)
 {
-	struct worker_channel *channel =
-		(struct worker_channel *)((char *)timer - offsetof(struct worker_channel, look));
+	struct worker_channel *channel = container_of(timer, struct worker_channel, look);
 	struct thread *thread = channel->thread;
 	bool waits = worker_channel_waiting(channel) > 0;
 
@@ -219,15 +219,13 @@ static void release_channel(struct worker_channel *channel);
 
 static void rung(struct loop_watch *watch)
 {
-	(void)worker_channel_reap(
-		(struct worker_channel *)((char *)watch -
-					  offsetof(struct worker_channel, doorbell)));
+	(void)worker_channel_reap(container_of(watch, struct worker_channel, doorbell));
 }
 
 /* Wakes workers once a turn, then looks for records; true: there were some. */
 static bool before_sleep(struct loop_hook *hook)
 {
-	struct worker_hook *all = (struct worker_hook *)hook;
+	struct worker_hook *all = container_of(hook, struct worker_hook, hook);
 	struct worker_channel *next;
 	bool work = false;
 
@@ -251,8 +249,7 @@ void worker_hook_add(struct worker_hook *hook, struct thread *thread)
 
 static void channel_up(struct loop_task *task)
 {
-	struct worker_channel *channel =
-		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, up));
+	struct worker_channel *channel = container_of(task, struct worker_channel, up);
 	struct thread *thread = channel->thread;
 
 	worker_channel_reset(channel, place_of(channel->process)->backend);
@@ -292,8 +289,7 @@ static void release_channel(struct worker_channel *channel)
 
 static void channel_retire(struct loop_task *task)
 {
-	struct worker_channel *channel =
-		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, retire));
+	struct worker_channel *channel = container_of(task, struct worker_channel, retire);
 
 	if (!channel->backend)
 		pool_process_left(channel->process);
@@ -305,8 +301,7 @@ static void channel_retire(struct loop_task *task)
 
 static void channel_down(struct loop_task *task)
 {
-	struct worker_channel *channel =
-		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, down));
+	struct worker_channel *channel = container_of(task, struct worker_channel, down);
 	bool owed = channel->retiring;
 
 	if (channel->backend) {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
@@ -107,7 +108,7 @@ void connection_receive_piece(struct transaction *transaction, uint64_t limit, s
 	struct connection *connection = transaction->connection;
 
 	if (!connection) {
-		output_close((struct output *)transaction);
+		output_close(container_of(transaction, struct output, transaction));
 		return;
 	}
 	assert(connection->state == WORKING && !body_is_over(&connection->body));
@@ -128,7 +129,7 @@ void connection_drop_upload(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
 
-	output_return_upload((struct output *)transaction);
+	output_return_upload(container_of(transaction, struct output, transaction));
 	transaction->upload_more = false;
 	if (!connection)
 		return;

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-tls-internal.h"
 #include "core/server.h"
@@ -125,8 +126,7 @@ static size_t record_size(struct connection_tls *tls, size_t total)
 /* The send() of struct loop_cipher. */
 static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send *op, size_t most)
 {
-	struct connection_tls *tls =
-		(struct connection_tls *)((char *)cipher - offsetof(struct connection_tls, cipher));
+	struct connection_tls *tls = container_of(cipher, struct connection_tls, cipher);
 	size_t total = loop_send_length(op), at = op->message.skip, end = MIN(total, at + most);
 	int flushed = cipher->pending ? connection_tls_flush(tls) : 1;
 
@@ -214,8 +214,7 @@ static void shut_later(struct connection *connection)
 
 static void shut_again(struct timer *timer)
 {
-	struct connection *connection =
-		(struct connection *)((char *)timer - offsetof(struct connection, settling));
+	struct connection *connection = container_of(timer, struct connection, settling);
 
 	if (!say_end(connection->tls)) {
 		shut_later(connection);

@@ -19,6 +19,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "base/counter.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
@@ -106,7 +107,7 @@ static bool to_spool(struct connection *connection);
 
 static void file_opened(struct job *job)
 {
-	struct leaving *leaving = (struct leaving *)job;
+	struct leaving *leaving = container_of(job, struct leaving, job);
 	struct connection *connection = leaving->connection;
 	int64_t gone;
 
@@ -132,7 +133,7 @@ static void file_opened(struct job *job)
 
 static void open_file(struct job *job)
 {
-	struct leaving *leaving = (struct leaving *)job;
+	struct leaving *leaving = container_of(job, struct leaving, job);
 	struct file_version version;
 
 	leaving->fd = docroot_open_file(file_cache_root(leaving->cache), leaving->path, &version);
@@ -167,7 +168,7 @@ static bool to_file(struct connection *connection)
 
 static struct leaving *leaving_of(struct spool_op *op)
 {
-	return (struct leaving *)((char *)op - offsetof(struct leaving, op));
+	return container_of(op, struct leaving, op);
 }
 
 /* Lists the memory of everything that is not sent yet; returns 0 or -errno. */

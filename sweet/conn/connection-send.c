@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -133,8 +134,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 /* A small message is sent at once, as a rule: it needs a timeout only if it is not. */
 static void ready_waits(struct loop_send *op)
 {
-	struct connection *connection =
-		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct connection *connection = container_of(op, struct connection, send);
 
 	if (!connection->timer.queue)
 		connection_time(connection, connection_limits(connection)->send_ms);
@@ -223,7 +223,7 @@ void connection_respond(struct connection *connection)
 void connection_done(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
-	struct output *output = (struct output *)transaction;
+	struct output *output = container_of(transaction, struct output, transaction);
 
 	if (!connection) {
 		output_close(output);
@@ -328,7 +328,7 @@ static void settle(struct connection *connection);
 
 static void look_again(struct timer *timer)
 {
-	settle((struct connection *)((char *)timer - offsetof(struct connection, settling)));
+	settle(container_of(timer, struct connection, settling));
 }
 
 /*
@@ -361,8 +361,7 @@ static void send_failed(struct connection *connection, int error)
 
 static void sent(struct loop_send *op, int result)
 {
-	struct connection *connection =
-		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct connection *connection = container_of(op, struct connection, send);
 	struct output *output = connection->output;
 
 	assert(connection->state == SENDING);

@@ -14,6 +14,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "conn/output.h"
@@ -28,7 +29,7 @@
 
 static struct connection *connection_of(struct loop_send *op)
 {
-	return (struct connection *)((char *)op - offsetof(struct connection, send));
+	return container_of(op, struct connection, send);
 }
 
 /* --- who waits ------------------------------------------------------------------ */
@@ -95,8 +96,7 @@ static void shed_lent(struct thread *thread)
 
 static void shed_again(struct timer *timer)
 {
-	struct thread *thread =
-		(struct thread *)((char *)timer - offsetof(struct thread, slow_timer));
+	struct thread *thread = container_of(timer, struct thread, slow_timer);
 
 	loop_notify(thread->loop, &thread->shed);
 }
@@ -112,8 +112,7 @@ static bool must_leave(const struct connection *connection)
 
 static void shed(struct loop_task *task)
 {
-	struct thread *thread =
-		(struct thread *)((char *)task - offsetof(struct thread, shed.task));
+	struct thread *thread = container_of(task, struct thread, shed.task);
 	struct connection *connection, *next;
 	bool again = false;
 

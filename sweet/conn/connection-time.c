@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/counter.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
@@ -47,8 +48,7 @@ static bool is_moving(struct connection *connection, int64_t progress, unsigned 
 
 static void too_slow(struct timer *timer)
 {
-	struct connection *connection =
-		(struct connection *)((char *)timer - offsetof(struct connection, timer));
+	struct connection *connection = container_of(timer, struct connection, timer);
 	const struct config_limits *limits = connection_limits(connection);
 
 	if ((connection->state == SENDING || connection->sending || connection->shutting) &&
@@ -88,7 +88,7 @@ void connection_time_body(struct connection *connection)
 
 uint64_t connection_moved(const struct transaction *transaction)
 {
-	const struct output *output = (const struct output *)transaction;
+	const struct output *output = container_of(transaction, const struct output, transaction);
 	const struct connection *connection = transaction->connection;
 	uint64_t moved = connection->body.length + output->sent;
 

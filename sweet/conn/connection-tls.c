@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/peer-addresses.h"
 #include "base/slice.h"
@@ -169,8 +170,7 @@ static bool is_late(const struct thread *thread)
  */
 static bool shake_next(struct loop_hook *hook)
 {
-	struct thread *thread =
-		(struct thread *)((char *)hook - offsetof(struct thread, handshake_hook));
+	struct thread *thread = container_of(hook, struct thread, handshake_hook);
 	bool work = thread->handshakes.length > 0;
 
 	while (thread->handshakes.length > 0) {
@@ -276,8 +276,7 @@ void connection_tls_received(struct connection *connection, const char *data, si
 static const struct connection *connection_of(const struct tls_chooser *chooser)
 {
 	const struct connection_tls *tls =
-		(const struct connection_tls *)((const char *)chooser -
-						offsetof(struct connection_tls, chooser));
+		container_of(chooser, const struct connection_tls, chooser);
 
 	return tls->connection;
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
@@ -170,8 +171,7 @@ static void look_at_all(struct thread *thread)
 
 static void shed_now(struct loop_task *task)
 {
-	struct thread *thread =
-		(struct thread *)((char *)task - offsetof(struct thread, unsent_shed.task));
+	struct thread *thread = container_of(task, struct thread, unsent_shed.task);
 
 	loop_notice_begin(&thread->unsent_shed);
 	look_at_all(thread);
@@ -180,8 +180,7 @@ static void shed_now(struct loop_task *task)
 /* Connections that were kept may be slow by now. */
 static void look_again(struct timer *timer)
 {
-	struct thread *thread =
-		(struct thread *)((char *)timer - offsetof(struct thread, unsent_timer));
+	struct thread *thread = container_of(timer, struct thread, unsent_timer);
 
 	look_at_all(thread);
 	if (thread->unsent.head && !timer->queue)

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/peer-addresses.h"
 #include "base/timer.h"
@@ -394,7 +395,7 @@ static const struct connection_handlers handlers = {
 
 static void received(struct loop_receive *op, const char *data, int length)
 {
-	struct connection *connection = (struct connection *)op;
+	struct connection *connection = container_of(op, struct connection, receive);
 
 	if (length > 0)
 		deliver(connection, data, (size_t)length);

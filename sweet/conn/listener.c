@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection.h"
@@ -50,8 +51,7 @@ static bool turn_away(struct listener *listener)
 
 static void rested(struct timer *timer)
 {
-	struct listener *listener =
-		(struct listener *)((char *)timer - offsetof(struct listener, rest));
+	struct listener *listener = container_of(timer, struct listener, rest);
 
 	have_reserve(listener);
 	/* listener_next() follows later. */
@@ -80,7 +80,7 @@ static void failed(struct listener *listener, int error)
 
 static void accepted(struct loop_accept *op, int fd)
 {
-	struct listener *listener = (struct listener *)op;
+	struct listener *listener = container_of(op, struct listener, accept);
 
 	if (fd < 0) {
 		failed(listener, fd);
@@ -105,7 +105,7 @@ static void shut(struct listener *listener)
 /* The loop accepts no more; the clients in the queue are still to be served. */
 static void stopped(struct loop_accept *op)
 {
-	struct listener *listener = (struct listener *)op;
+	struct listener *listener = container_of(op, struct listener, accept);
 	int fd = 0;
 
 	while (!listener->leave_queue && (fd >= 0 || errno == EINTR || errno == ECONNABORTED)) {

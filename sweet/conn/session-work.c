@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/container.h"
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -117,8 +118,7 @@ static void streams_wait(struct session *session)
 /* The waits() of struct loop_send. */
 static void waits(struct loop_send *op)
 {
-	struct connection *connection =
-		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct connection *connection = container_of(op, struct connection, send);
 
 	connection_unsent_waits(connection);
 	streams_wait(connection->session);
@@ -128,8 +128,7 @@ static void waits(struct loop_send *op)
 
 static void sent(struct loop_send *op, int result)
 {
-	struct connection *connection =
-		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct connection *connection = container_of(op, struct connection, send);
 	struct session *session = connection->session;
 
 	connection->sending = session->stalls = false;
@@ -278,8 +277,7 @@ static void work(struct session *session)
 
 bool session_work_next(struct loop_hook *hook)
 {
-	struct thread *thread =
-		(struct thread *)((char *)hook - offsetof(struct thread, session_hook));
+	struct thread *thread = container_of(hook, struct thread, session_hook);
 	unsigned count = thread->sessions.length;
 
 	while (count--) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/peer-addresses.h"
 #include "base/spare-memory.h"
@@ -133,8 +134,7 @@ static void give_back(void *memory, void *of_thread)
 /* Until then, it need not know its limits; and none of its own settings proves that it reads. */
 static void settle_late(struct timer *timer)
 {
-	struct session *session =
-		(struct session *)((char *)timer - offsetof(struct session, unsettled));
+	struct session *session = container_of(timer, struct session, unsettled);
 
 	session_break_off(session, NGHTTP2_SETTINGS_TIMEOUT,
 			  "settings that are not acknowledged within header-timeout");

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/timer.h"
 #include "core/access-log.h"
 #include "log/access-line.h"
@@ -107,7 +108,7 @@ void access_log_flush(struct access_log *log)
 
 static void expired(struct timer *timer)
 {
-	access_log_flush((struct access_log *)((char *)timer - offsetof(struct access_log, timer)));
+	access_log_flush(container_of(timer, struct access_log, timer));
 }
 
 /*
@@ -116,8 +117,7 @@ static void expired(struct timer *timer)
  */
 static bool before_sleep(struct loop_hook *hook)
 {
-	struct access_log *log =
-		(struct access_log *)((char *)hook - offsetof(struct access_log, hook));
+	struct access_log *log = container_of(hook, struct access_log, hook);
 
 	if (!log->used)
 		return false;

@@ -17,6 +17,7 @@
 #include <glib.h>
 
 #include "auth/htpasswd.h"
+#include "base/container.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/thread-pool.h"
@@ -131,12 +132,12 @@ void auth_refresh(struct auth *auth)
 
 static void refresh(struct job *job)
 {
-	auth_refresh((struct auth *)((char *)job - offsetof(struct auth, refresh)));
+	auth_refresh(container_of(job, struct auth, refresh));
 }
 
 static void refreshed(struct job *job)
 {
-	struct auth *auth = (struct auth *)((char *)job - offsetof(struct auth, refresh));
+	struct auth *auth = container_of(job, struct auth, refresh);
 	struct authenticator *authenticator = auth->authenticator;
 
 	pthread_mutex_lock(&authenticator->lock);

@@ -19,6 +19,7 @@
 #include <glib.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/loop.h"
@@ -100,8 +101,7 @@ bool auth_open_threads(struct authenticator *authenticator)
 /* The result, on the thread of the check's loop. */
 static void done(struct job *job)
 {
-	struct auth_check *check =
-		(struct auth_check *)((char *)job - offsetof(struct auth_check, job));
+	struct auth_check *check = container_of(job, struct auth_check, job);
 	struct authenticator *authenticator = check->auth->authenticator;
 
 	/* A check that was not carried out does not count as a failure. */
@@ -114,8 +114,7 @@ static void done(struct job *job)
 
 static void ended(struct loop_task *task)
 {
-	struct auth_check *check =
-		(struct auth_check *)((char *)task - offsetof(struct auth_check, job.task));
+	struct auth_check *check = container_of(task, struct auth_check, job.task);
 
 	done(&check->job);
 }
@@ -153,8 +152,7 @@ static void pass_on(struct authenticator *authenticator, struct auth_check *chec
 
 static void work(struct job *job)
 {
-	struct auth_check *check =
-		(struct auth_check *)((char *)job - offsetof(struct auth_check, job));
+	struct auth_check *check = container_of(job, struct auth_check, job);
 	struct auth *auth = check->auth;
 	struct htpasswd *users;
 	const char *hash;

@@ -10,6 +10,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "config/configuration.h"
 #include "core/access-log.h"
 #include "core/log-set.h"
@@ -48,7 +49,7 @@ static void take(struct thread_logs *logs)
 
 static void take_task(struct loop_task *task)
 {
-	take((struct thread_logs *)((char *)task - offsetof(struct thread_logs, task)));
+	take(container_of(task, struct thread_logs, task));
 }
 
 void thread_logs_change(struct thread_logs *logs, struct log_set *set)

@@ -37,7 +37,7 @@ struct dav {
 #define DAV_CHANGES_MAX 4
 
 struct dav_call {
-	struct job job; /* must be first */
+	struct job job;
 	struct dav *dav;
 	struct dav_call *next, **link;
 	struct transaction *transaction;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/file-path.h"
@@ -156,12 +157,12 @@ static void free_call(struct dav_call *call)
 
 static void discard_work(struct job *job)
 {
-	dav_put_discard((struct dav_call *)job);
+	dav_put_discard(container_of(job, struct dav_call, job));
 }
 
 static void discarded(struct job *job)
 {
-	free_call((struct dav_call *)job);
+	free_call(container_of(job, struct dav_call, job));
 }
 
 /* Ends the call, without its transaction. */
@@ -272,7 +273,7 @@ static void answer(struct dav_call *call)
 
 static void work(struct job *job)
 {
-	struct dav_call *call = (struct dav_call *)job;
+	struct dav_call *call = container_of(job, struct dav_call, job);
 
 	methods[call->request.method].run(call);
 }
@@ -286,7 +287,7 @@ static void end_cancelled(struct dav_call *call)
 
 static void worked(struct job *job)
 {
-	struct dav_call *call = (struct dav_call *)job;
+	struct dav_call *call = container_of(job, struct dav_call, job);
 
 	end_cancelled(call);
 	answer(call);
@@ -342,7 +343,7 @@ static enum respond ask_xml(struct dav_call *call)
 
 static void piece_work(struct job *job)
 {
-	struct dav_call *call = (struct dav_call *)job;
+	struct dav_call *call = container_of(job, struct dav_call, job);
 
 	dav_put_piece(call);
 	if (!call->status && !call->transaction->upload_more)
@@ -360,7 +361,7 @@ static void ask_piece(struct dav_call *call)
 
 static void piece_done(struct job *job)
 {
-	struct dav_call *call = (struct dav_call *)job;
+	struct dav_call *call = container_of(job, struct dav_call, job);
 
 	end_cancelled(call);
 	if (call->status)
@@ -377,7 +378,7 @@ static enum respond received_piece(struct transaction *transaction)
 
 static void put_begun(struct job *job)
 {
-	struct dav_call *call = (struct dav_call *)job;
+	struct dav_call *call = container_of(job, struct dav_call, job);
 	struct transaction *transaction = call->transaction;
 
 	end_cancelled(call);

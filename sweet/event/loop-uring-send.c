@@ -23,6 +23,7 @@
 #include <nabc-async.h>
 #include <nabc.h>
 
+#include "base/container.h"
 #include "event/loop-backend.h"
 #include "event/loop-uring-internal.h"
 #include "event/loop.h"
@@ -102,8 +103,7 @@ static bool open_message(struct uring_send *pending, const struct loop_send *op,
 
 static void clear_stale(struct loop_task *task)
 {
-	struct uring_state *state =
-		(struct uring_state *)((char *)task - offsetof(struct uring_state, stale.task));
+	struct uring_state *state = container_of(task, struct uring_state, stale.task);
 
 	loop_notice_begin(&state->stale);
 	if (state->registered)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "event/data-path.h"
@@ -38,7 +39,7 @@ uint64_t loop_now_ms(const struct loop *loop)
 
 static void woken(struct loop_watch *op)
 {
-	struct loop *loop = (struct loop *)((char *)op - offsetof(struct loop, wake));
+	struct loop *loop = container_of(op, struct loop, wake);
 	uint64_t count;
 
 	(void)!read(loop->wake_fd, &count, sizeof(count));

@@ -18,6 +18,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "base/siphash.h"
 #include "event/thread-pool.h"
 
@@ -142,7 +143,7 @@ static struct job *take_locked(struct thread_pool *thread_pool)
 
 static void finished(struct loop_task *task)
 {
-	struct job *job = (struct job *)((char *)task - offsetof(struct job, task));
+	struct job *job = container_of(task, struct job, task);
 
 	job->done(job);
 }

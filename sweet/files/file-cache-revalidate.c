@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <nabc.h>
 
+#include "base/container.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/docroot.h"
@@ -177,8 +178,7 @@ static int read_entry(struct file_cache_entry *entry, bool wait)
 
 static void work(struct job *job)
 {
-	struct file_cache_entry *entry =
-		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
+	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
 
 	(void)read_entry(entry, true);
 }
@@ -226,8 +226,7 @@ static void finish(struct file_cache_entry *entry, struct file_cache_waiter *wai
 
 static void work_done(struct job *job)
 {
-	struct file_cache_entry *entry =
-		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
+	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
 	struct file_cache_waiter *waiter = entry->waiters;
 
 	if (!job->worked)

@@ -14,6 +14,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "event/loop.h"
 #include "files/file-cache-tick.h"
 #include "files/file-cache.h"
@@ -33,7 +34,7 @@ struct place {
 };
 
 struct file_cache_tick {
-	struct loop_hook hook; /* must be first */
+	struct loop_hook hook;
 	struct place places[PLACES];
 	struct place *free;	     /* linked by next_by_path */
 	struct place *named[PLACES]; /* in this turn */
@@ -77,7 +78,7 @@ static void vacate(struct file_cache_tick *tick, struct place *place)
 /* The turn is over: paths do not find places any more. */
 static bool before_sleep(struct loop_hook *hook)
 {
-	struct file_cache_tick *tick = (struct file_cache_tick *)hook;
+	struct file_cache_tick *tick = container_of(hook, struct file_cache_tick, hook);
 
 	for (unsigned i = 0; i < tick->named_count; i++) {
 		struct place *place = tick->named[i];

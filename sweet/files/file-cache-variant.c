@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/holds.h"
 #include "files/compressor.h"
 #include "files/docroot.h"
@@ -27,7 +28,7 @@
 #define AGAIN_NS UINT64_C(10000000000) /* time between two attempts that fail */
 
 struct variant_job {
-	struct compress_job job;	/* must be first */
+	struct compress_job job;
 	struct file_cache_entry *entry; /* referenced */
 	bool held;			/* its unit is held */
 	struct NC_range range;
@@ -98,7 +99,7 @@ static void publish(struct file_cache_entry *entry, const struct compress_job *j
 
 static bool begin(struct compress_job *job)
 {
-	struct variant_job *made = (struct variant_job *)job;
+	struct variant_job *made = container_of(job, struct variant_job, job);
 
 	made->held = file_cache_hold(made->entry);
 	return made->held;
@@ -106,7 +107,7 @@ static bool begin(struct compress_job *job)
 
 static void done(struct compress_job *job)
 {
-	struct variant_job *made = (struct variant_job *)job;
+	struct variant_job *made = container_of(job, struct variant_job, job);
 	struct file_cache_entry *entry = made->entry;
 	struct file_cache *cache = entry->cache;
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/holds.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
@@ -173,9 +174,7 @@ static int load(struct file_cache_entry *entry, bool wait)
 
 static void work(struct job *job)
 {
-	(void)load(
-		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job)),
-		true);
+	(void)load(container_of(job, struct file_cache_entry, job), true);
 }
 
 static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
@@ -184,9 +183,7 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 
 static void arrive(struct loop_task *task)
 {
-	struct file_cache_waiter *waiter =
-		(struct file_cache_waiter *)((char *)task -
-					     offsetof(struct file_cache_waiter, task));
+	struct file_cache_waiter *waiter = container_of(task, struct file_cache_waiter, task);
 
 	/* The file may have changed between the check and this request: look again. */
 	if (waiter->late && waiter->left)
@@ -261,8 +258,7 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 
 static void work_done(struct job *job)
 {
-	struct file_cache_entry *entry =
-		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
+	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
 
 	if (!job->worked)
 		entry->error = -ECANCELED;

@@ -14,6 +14,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "event/client-limit.h"
 #include "event/thread-pool.h"
 #include "files/spool-folder.h"
@@ -192,7 +193,7 @@ static int make_file(struct spools *spools)
 
 static void work(struct job *job)
 {
-	struct spool *spool = (struct spool *)job;
+	struct spool *spool = container_of(job, struct spool, job);
 	struct spool_op *op = spool->running;
 
 	op->result = op->append ? spool->broken : 0;
@@ -206,7 +207,7 @@ static void work(struct job *job)
 /* Freeing the blocks of a large file takes time. */
 static void work_close(struct job *job)
 {
-	struct spool *spool = (struct spool *)job;
+	struct spool *spool = container_of(job, struct spool, job);
 
 	if (spool->made >= 0)
 		close(spool->made);
@@ -243,7 +244,7 @@ static void free_spool(struct spool *spool)
 
 static void was_closed(struct job *job)
 {
-	free_spool((struct spool *)job);
+	free_spool(container_of(job, struct spool, job));
 }
 
 static void worked(struct job *job);
@@ -269,7 +270,7 @@ static void start_next(struct spool *spool)
 
 static void worked(struct job *job)
 {
-	struct spool *spool = (struct spool *)job;
+	struct spool *spool = container_of(job, struct spool, job);
 	struct spool_op *op = spool->running;
 
 	spool->running = NULL;
@@ -461,7 +462,7 @@ void spools_close(struct spools *spools)
 
 static void dropped(struct spool_op *op)
 {
-	struct spool_unit *unit = (struct spool_unit *)op;
+	struct spool_unit *unit = container_of(op, struct spool_unit, op);
 
 	if (!unit->taken)
 		(void)NC_free(&unit->handle);

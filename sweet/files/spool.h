@@ -142,7 +142,7 @@ int spool_reader(const struct spool *spool);
 
 /* A unit of one fragment, filled from a spool. */
 struct spool_unit {
-	struct spool_op op; /* must be first: done() receives it */
+	struct spool_op op;
 	void *user;
 	struct iovec bytes;
 	NC_handle handle; /* not inserted; done() may take it, and then sets taken */

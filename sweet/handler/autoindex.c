@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/server.h"
@@ -39,7 +40,7 @@ static_assert(sizeof(struct waiter) <= TRANSACTION_SCRATCH, "fits the scratch");
 
 /* A listing that a helper thread makes, for all transactions of the thread that ask for it. */
 struct listing {
-	struct job job; /* must be first */
+	struct job job;
 	struct thread *thread;
 	GQueue waiters;
 	GList link;		  /* in thread->listings */
@@ -67,7 +68,7 @@ struct autoindex_wish autoindex_wish(const struct request *request)
 
 static void work(struct job *job)
 {
-	struct listing *listing = (struct listing *)job;
+	struct listing *listing = container_of(job, struct listing, job);
 	struct autoindex_page page = {.path = listing->as, .order = listing->wish.order};
 	struct directory directory;
 
@@ -171,7 +172,7 @@ void autoindex_close(struct thread *thread)
 
 static void work_done(struct job *job)
 {
-	struct listing *listing = (struct listing *)job;
+	struct listing *listing = container_of(job, struct listing, job);
 	GBytes *text = listing->text ? g_string_free_to_bytes(listing->text) : NULL;
 	GList *link;
 

@@ -13,6 +13,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "base/slice.h"
 #include "config/config-script.h"
 #include "config/path-rules.h"
@@ -29,7 +30,7 @@
 
 /* Lies in the transaction's scratch memory. */
 struct page {
-	struct file_cache_waiter waiter; /* must be first */
+	struct file_cache_waiter waiter;
 	struct transaction *transaction;
 	struct file_cache *cache;
 	struct file_cache_entry *entry;
@@ -110,7 +111,7 @@ static void gone(struct transaction *transaction)
 
 static void arrived(struct file_cache_waiter *waiter)
 {
-	struct transaction *transaction = ((struct page *)waiter)->transaction;
+	struct transaction *transaction = container_of(waiter, struct page, waiter)->transaction;
 
 	transaction->gone = NULL;
 	answer(transaction);

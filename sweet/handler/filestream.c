@@ -23,6 +23,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "config/configuration.h"
 #include "core/server.h"
 #include "event/client-limit.h"
@@ -252,7 +253,7 @@ static int open_file(struct filestream *stream)
 
 static void work(struct job *job)
 {
-	struct filestream *stream = (struct filestream *)job;
+	struct filestream *stream = container_of(job, struct filestream, job);
 
 	if (stream->fd < 0) {
 		stream->error = open_file(stream);
@@ -398,7 +399,7 @@ static bool answer(struct filestream *stream)
 
 static void work_done(struct job *job)
 {
-	struct filestream *stream = (struct filestream *)job;
+	struct filestream *stream = container_of(job, struct filestream, job);
 
 	stream->reading = false;
 	if (!job->worked)

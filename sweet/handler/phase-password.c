@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/auth.h"
@@ -20,7 +21,7 @@
 
 /* A request that waits for the check of its password. */
 struct wait {
-	struct auth_check check; /* must be first */
+	struct auth_check check;
 	struct transaction *transaction;
 	size_t head_length;
 	char head[];
@@ -68,7 +69,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 
 static void answered(struct auth_check *check)
 {
-	struct wait *wait = (struct wait *)check;
+	struct wait *wait = container_of(check, struct wait, check);
 	struct transaction *transaction = wait->transaction;
 
 	transaction->gone = NULL;

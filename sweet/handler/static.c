@@ -15,6 +15,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "base/slice.h"
 #include "coding/compress-rule.h"
 #include "config/config-script.h"
@@ -36,7 +37,7 @@
 
 /* Lies in the transaction's scratch memory. */
 struct wait {
-	struct file_cache_waiter waiter; /* must be first */
+	struct file_cache_waiter waiter;
 	struct transaction *transaction;
 	struct file_cache_entry *entry; /* the file */
 	/* the variant that is sent instead, in that coding; NULL: the file itself */
@@ -405,7 +406,7 @@ static enum respond end_left(struct transaction *transaction)
 
 static void arrived(struct file_cache_waiter *waiter)
 {
-	struct transaction *transaction = ((struct wait *)waiter)->transaction;
+	struct transaction *transaction = container_of(waiter, struct wait, waiter)->transaction;
 
 	transaction->gone = NULL;
 	if (waiter->left ? end_left(transaction) == RESPOND_NOW

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/slice.h"
 #include "event/loop.h"
 #include "http/cachekey.h"
@@ -136,7 +137,7 @@ static void deliver(struct respcache_ask *ask)
 /* Runs on the waiter's thread. */
 static void deliver_task(struct loop_task *task)
 {
-	deliver((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
+	deliver(container_of(task, struct respcache_ask, task));
 }
 
 static void post_result(struct respcache_ask *ask)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/holds.h"
 #include "base/slice.h"
 #include "coding/compress-rule.h"
@@ -181,7 +182,7 @@ struct respcache_entry *respcache_variant(struct respcache_entry *entry, enum co
 /* --- making one -------------------------------------------------------------------- */
 
 struct variant_job {
-	struct compress_job job; /* must be first */
+	struct compress_job job;
 	struct respcache *cache;
 	struct respcache_entry *entry; /* referenced */
 	bool held;		       /* its units are held */
@@ -208,7 +209,7 @@ static bool publish(struct respcache *cache, struct respcache_entry *entry,
 
 static bool begin(struct compress_job *job)
 {
-	struct variant_job *made = (struct variant_job *)job;
+	struct variant_job *made = container_of(job, struct variant_job, job);
 
 	made->held = respcache_entry_hold(made->entry);
 	return made->held;
@@ -216,7 +217,7 @@ static bool begin(struct compress_job *job)
 
 static void done(struct compress_job *job)
 {
-	struct variant_job *made = (struct variant_job *)job;
+	struct variant_job *made = container_of(job, struct variant_job, job);
 	struct respcache_entry *entry = made->entry;
 	struct respcache_entry *variant =
 		job->result == COMPRESS_GOOD ? variant_new(entry, job) : NULL;

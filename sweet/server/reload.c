@@ -10,6 +10,7 @@
 
 #include "backend/gateway.h"
 #include "base/address.h"
+#include "base/container.h"
 #include "config/config-startup.h"
 #include "config/config-read.h"
 #include "config/configuration.h"
@@ -30,7 +31,7 @@ static void begin(struct reload *reload);
 
 static void read_next(struct job *job)
 {
-	struct reload *reload = (struct reload *)((char *)job - offsetof(struct reload, job));
+	struct reload *reload = container_of(job, struct reload, job);
 	struct config_request request = {0};
 
 	reload->next = config_read(reload->argc, reload->argv, &request, reload->errors);
@@ -187,7 +188,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 
 static void was_read(struct job *job)
 {
-	struct reload *reload = (struct reload *)((char *)job - offsetof(struct reload, job));
+	struct reload *reload = container_of(job, struct reload, job);
 	struct endpoints_wanted wanted;
 	struct endpoints_change endpoints;
 	char *why = NULL;

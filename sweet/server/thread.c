@@ -14,6 +14,7 @@
 
 #include "backend/gateway.h"
 #include "base/address.h"
+#include "base/container.h"
 #include "config/arch.h"
 #include "config/configuration.h"
 #include "conn/connection.h"
@@ -60,8 +61,7 @@ struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *e
 /* The next client of each address may be accepted. */
 static void vacated(struct thread *thread)
 {
-	struct server_thread *runner =
-		(struct server_thread *)((char *)thread - offsetof(struct server_thread, thread));
+	struct server_thread *runner = container_of(thread, struct server_thread, thread);
 
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
 		listener_next(&seat->listener);
@@ -79,7 +79,8 @@ int server_thread_listen(struct server_thread *runner, struct seat *seat)
 
 static void remove_seat(struct listener *listener)
 {
-	struct seat *seat = (struct seat *)listener, **link = &seat->runner->seats;
+	struct seat *seat = container_of(listener, struct seat, listener),
+		    **link = &seat->runner->seats;
 
 	while (*link != seat)
 		link = &(*link)->next;
@@ -111,8 +112,7 @@ static void drain_check(struct timer *timer);
 /* Runs on the main thread. */
 static void thread_ended(struct loop_task *task)
 {
-	struct server_thread *runner =
-		(struct server_thread *)((char *)task - offsetof(struct server_thread, ended));
+	struct server_thread *runner = container_of(task, struct server_thread, ended);
 	struct server_thread *first = &runner->siblings->all[0];
 
 	runner->siblings->running--;
@@ -151,8 +151,7 @@ void server_threads_join(struct server_threads *runners)
 
 static void changed(struct loop_task *task)
 {
-	struct thread_change *change =
-		(struct thread_change *)((char *)task - offsetof(struct thread_change, over));
+	struct thread_change *change = container_of(task, struct thread_change, over);
 
 	change->done(change);
 }
@@ -167,8 +166,7 @@ static bool lists(const unsigned *ids, unsigned count, unsigned id)
 
 static void apply(struct loop_task *task)
 {
-	struct thread_change *change =
-		(struct thread_change *)((char *)task - offsetof(struct thread_change, task));
+	struct thread_change *change = container_of(task, struct thread_change, task);
 	struct server_thread *runner = change->runner;
 	struct thread *thread = &runner->thread;
 	struct config_ref *before = thread->config_ref;
@@ -220,8 +218,7 @@ void thread_change(struct thread_change *change)
 
 static void stop_now(struct loop_task *task)
 {
-	struct server_thread *runner =
-		(struct server_thread *)((char *)task - offsetof(struct server_thread, stop));
+	struct server_thread *runner = container_of(task, struct server_thread, stop);
 
 	loop_stop(runner->thread.loop);
 }
@@ -239,9 +236,7 @@ void server_threads_stop(struct server_threads *runners)
 
 static void drain_check(struct timer *timer)
 {
-	struct server_thread *runner =
-		(struct server_thread *)((char *)timer -
-					 offsetof(struct server_thread, drain_check));
+	struct server_thread *runner = container_of(timer, struct server_thread, drain_check);
 	struct loop *loop = runner->thread.loop;
 
 	/* The main thread handles the second signal, so it stays until the end. */
@@ -257,8 +252,7 @@ static void drain_check(struct timer *timer)
 
 static void drain(struct loop_task *task)
 {
-	struct server_thread *runner =
-		(struct server_thread *)((char *)task - offsetof(struct server_thread, drain));
+	struct server_thread *runner = container_of(task, struct server_thread, drain);
 	struct thread *thread = &runner->thread;
 
 	connection_drain(thread);
@@ -285,8 +279,7 @@ void server_threads_drain(struct server_threads *runners, bool leave_queues)
 
 static void beat(struct loop_task *task)
 {
-	struct server_thread *runner =
-		(struct server_thread *)((char *)task - offsetof(struct server_thread, beat));
+	struct server_thread *runner = container_of(task, struct server_thread, beat);
 
 	atomic_store(&runner->beating, false);
 }

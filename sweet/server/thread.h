@@ -24,7 +24,7 @@ struct endpoint;
 
 /* A listener of an endpoint. */
 struct seat {
-	struct listener listener; /* must be first */
+	struct listener listener;
 	struct server_thread *runner;
 	struct seat *next;
 	unsigned id;	/* of the endpoint */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "spawn/cgi-input.h"
 
 #define WRITE_MAX ((size_t)1 << 20) /* maximum bytes of a write */
@@ -52,8 +53,7 @@ static void write_next(struct cgi_input *input)
 
 static void sent(struct loop_send *op, int result)
 {
-	struct cgi_input *input =
-		(struct cgi_input *)((char *)op - offsetof(struct cgi_input, send));
+	struct cgi_input *input = container_of(op, struct cgi_input, send);
 
 	input->sending = false;
 	/* A program need not read its input. */
@@ -70,7 +70,7 @@ static void sent(struct loop_send *op, int result)
 /* The program cannot write to this pipe: the event is its end. */
 static void closed(struct loop_watch *watch)
 {
-	stop_input((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
+	stop_input(container_of(watch, struct cgi_input, watch));
 }
 
 int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)

@@ -19,6 +19,7 @@
 
 #include "base/body-queue.h"
 #include "base/byte-rate.h"
+#include "base/container.h"
 #include "base/escape.h"
 #include "base/timer.h"
 #include "event/loop.h"
@@ -122,12 +123,12 @@ static void read_errors(struct cgi_run *run)
 
 static void read_more_errors(struct timer *timer)
 {
-	read_errors((struct cgi_run *)((char *)timer - offsetof(struct cgi_run, more)));
+	read_errors(container_of(timer, struct cgi_run, more));
 }
 
 static void errors_readable(struct loop_watch *watch)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, err));
+	struct cgi_run *run = container_of(watch, struct cgi_run, err);
 
 	/* Else the timer reads on. */
 	if (!run->more.queue)
@@ -138,7 +139,7 @@ static void errors_readable(struct loop_watch *watch)
 
 static void drained(struct cgi_input *input)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)input - offsetof(struct cgi_run, input));
+	struct cgi_run *run = container_of(input, struct cgi_run, input);
 
 	if (run->user)
 		run->owner->drained(run);
@@ -146,7 +147,7 @@ static void drained(struct cgi_input *input)
 
 static void stopped_reading(struct cgi_input *input)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)input - offsetof(struct cgi_run, input));
+	struct cgi_run *run = container_of(input, struct cgi_run, input);
 
 	if (run->user)
 		run->owner->stopped_reading(run);
@@ -164,7 +165,7 @@ bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more)
 
 static void kill_run(struct timer *timer)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 	char name[512];
 
 	log_warning("%s: does not end after SIGTERM: killing it",
@@ -183,7 +184,7 @@ void cgi_run_end(struct cgi_run *run)
 
 static void is_silent(struct timer *timer)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 
 	run->owner->silent(run);
 }
@@ -216,7 +217,7 @@ static void settled(struct cgi_run *run)
 
 static void check_ended(struct timer *timer)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 
 	if (has_ended(run)) {
 		loop_timer_start(run->loop, timer, CLOSING_MS, check_ended);
@@ -237,7 +238,7 @@ void cgi_run_await_end(struct cgi_run *run)
 
 static void runs_too_long(struct timer *timer)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 	char name[512];
 
 	log_warning("%s: continues after its response: ending it",
@@ -303,7 +304,7 @@ void cgi_run_settle(struct cgi_run *run)
 
 static void gone(struct start *start)
 {
-	struct cgi_run *run = (struct cgi_run *)start;
+	struct cgi_run *run = container_of(start, struct cgi_run, start);
 
 	run->over = run->gone = true;
 	/* The timer of cgi_run_expect() continues: the output may still be open. */
@@ -315,7 +316,7 @@ static void gone(struct start *start)
 
 static void ended(struct start *start, int status)
 {
-	struct cgi_run *run = (struct cgi_run *)start;
+	struct cgi_run *run = container_of(start, struct cgi_run, start);
 	char name[512];
 
 	run->status = status;
@@ -338,7 +339,7 @@ static void ended(struct start *start, int status)
 
 static void output_readable(struct loop_watch *watch)
 {
-	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, out));
+	struct cgi_run *run = container_of(watch, struct cgi_run, out);
 
 	/* Output may arrive before the report of its start. */
 	if (!run->started)
@@ -370,7 +371,7 @@ static int watch(struct cgi_run *run)
 
 static void started(struct start *start, int error, int pidfd)
 {
-	struct cgi_run *run = (struct cgi_run *)start;
+	struct cgi_run *run = container_of(start, struct cgi_run, start);
 
 	close_theirs(start);
 	run->pidfd = pidfd;

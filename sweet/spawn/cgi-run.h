@@ -49,7 +49,7 @@ struct cgi_run_owner {
 };
 
 struct cgi_run {
-	struct start start; /* must be first */
+	struct start start;
 	struct loop *loop;
 	const struct cgi_run_owner *owner;
 	void *user; /* the owner's; NULL: released */

@@ -20,6 +20,7 @@
 
 #include "base/byte-rate.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/escape.h"
 #include "base/slice.h"
 #include "base/timer.h"
@@ -88,8 +89,7 @@ static void report_lost(struct program_voice *voice)
 
 static void period_over(struct timer *timer)
 {
-	struct program_voice *voice =
-		(struct program_voice *)((char *)timer - offsetof(struct program_voice, over));
+	struct program_voice *voice = container_of(timer, struct program_voice, over);
 
 	report_lost(voice);
 	voice->bytes = 0;
@@ -217,8 +217,7 @@ static void read_pipe(struct program_pipe *pipe)
 
 static void time_over(struct timer *timer)
 {
-	struct program_pipe *pipe =
-		(struct program_pipe *)((char *)timer - offsetof(struct program_pipe, timer));
+	struct program_pipe *pipe = container_of(timer, struct program_pipe, timer);
 
 	if (pipe->paused)
 		read_pipe(pipe);
@@ -228,8 +227,7 @@ static void time_over(struct timer *timer)
 
 static void readable(struct loop_watch *watch)
 {
-	struct program_pipe *pipe =
-		(struct program_pipe *)((char *)watch - offsetof(struct program_pipe, watch));
+	struct program_pipe *pipe = container_of(watch, struct program_pipe, watch);
 
 	if (!pipe->paused)
 		read_pipe(pipe);

@@ -15,6 +15,7 @@
 
 #include <glib.h>
 
+#include "base/container.h"
 #include "base/timer.h"
 #include "event/loop.h"
 #include "spawn/spawn-child.h"
@@ -24,7 +25,7 @@
 #define STARTS 3 /* attempts, if the spawner dies during a start */
 
 struct spawn_child {
-	struct start start; /* must be first */
+	struct start start;
 	struct spawner_channel *channel;
 	struct loop *loop;
 	struct timer end_timer;
@@ -58,7 +59,7 @@ static void free_child(struct spawn_child *child)
 
 static void ended(struct start *start, int status)
 {
-	struct spawn_child *child = (struct spawn_child *)start;
+	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
 	child->over = true;
 	if (!child->link && child->ended)
@@ -67,7 +68,7 @@ static void ended(struct start *start, int status)
 
 static void gone(struct start *start)
 {
-	struct spawn_child *child = (struct spawn_child *)start;
+	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
 	child->gone = true;
 	if (child->link)
@@ -76,7 +77,7 @@ static void gone(struct start *start)
 
 static void done(struct start *start, int error, int pidfd)
 {
-	struct spawn_child *child = (struct spawn_child *)start;
+	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
 	if (error == EOWNERDEAD && !child->link && ++child->starts < STARTS) {
 		spawner_ask(child->channel, start);
@@ -155,8 +156,7 @@ void spawn_child_kill(struct spawn_child *child)
 
 static void too_slow(struct timer *timer)
 {
-	spawn_child_kill(
-		(struct spawn_child *)((char *)timer - offsetof(struct spawn_child, end_timer)));
+	spawn_child_kill(container_of(timer, struct spawn_child, end_timer));
 }
 
 void spawn_child_ask_to_end(struct spawn_child *child, unsigned ms)

@@ -23,6 +23,7 @@
 #include <glib.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "spawn/spawner-internal.h"
@@ -106,8 +107,7 @@ static void listen_to(struct spawner_channel *channel);
 
 static void run_callbacks_task(struct loop_task *task)
 {
-	struct spawner_channel *channel =
-		(struct spawner_channel *)((char *)task - offsetof(struct spawner_channel, task));
+	struct spawner_channel *channel = container_of(task, struct spawner_channel, task);
 
 	channel->posted = false;
 	if (channel->again)
@@ -421,8 +421,7 @@ static void listen_to(struct spawner_channel *channel)
 
 void spawner_channel_ready(struct loop_watch *watch)
 {
-	struct spawner_channel *channel =
-		(struct spawner_channel *)((char *)watch - offsetof(struct spawner_channel, watch));
+	struct spawner_channel *channel = container_of(watch, struct spawner_channel, watch);
 
 	listen_to(channel);
 	run_callbacks(channel);

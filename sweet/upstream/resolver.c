@@ -20,6 +20,7 @@
 #include <glib.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "event/loop.h"
 #include "log/log.h"
@@ -204,8 +205,7 @@ static void begin_due(struct resolver *resolver)
 
 static void tick(struct timer *timer)
 {
-	struct resolver *resolver =
-		(struct resolver *)((char *)timer - offsetof(struct resolver, tick));
+	struct resolver *resolver = container_of(timer, struct resolver, tick);
 
 	begin_due(resolver);
 	if (resolver->names->len)
@@ -275,8 +275,7 @@ static void take_done(struct resolver *resolver)
 
 static void on_news(struct loop_task *task)
 {
-	struct shared *shared =
-		(struct shared *)((char *)task - offsetof(struct shared, news.task));
+	struct shared *shared = container_of(task, struct shared, news.task);
 
 	loop_notice_begin(&shared->news);
 	/* Written by this thread only. */

@@ -22,6 +22,7 @@
 
 #include "base/address.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "base/timer.h"
 #include "process/endpoint.h"
 #include "upstream/upstream-link.h"
@@ -132,8 +133,7 @@ static void write_rest(struct upstream_link *link)
 
 static void wrote(struct loop_send *op, int result)
 {
-	struct upstream_link *link =
-		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
+	struct upstream_link *link = container_of(op, struct upstream_link, send);
 
 	link->sending = false;
 	g_clear_pointer(&link->writing, g_byte_array_unref);
@@ -188,8 +188,7 @@ static void leave(struct upstream_link *link, int result)
 
 static void sent(struct loop_send *op, int result)
 {
-	struct upstream_link *link =
-		(struct upstream_link *)((char *)op - offsetof(struct upstream_link, send));
+	struct upstream_link *link = container_of(op, struct upstream_link, send);
 
 	link->sending = false;
 	if (link->abandoned) {
@@ -217,8 +216,7 @@ static void sent(struct loop_send *op, int result)
 
 static void too_late(struct timer *timer)
 {
-	struct upstream_link *link =
-		(struct upstream_link *)((char *)timer - offsetof(struct upstream_link, timer));
+	struct upstream_link *link = container_of(timer, struct upstream_link, timer);
 
 	link->owner->broke(link, -ETIMEDOUT);
 }
@@ -252,7 +250,7 @@ int upstream_link_body(struct upstream_link *link, struct NC_range piece, bool m
 
 static void ready(struct loop_watch *watch)
 {
-	struct upstream_link *link = (struct upstream_link *)watch;
+	struct upstream_link *link = container_of(watch, struct upstream_link, watch);
 
 	if (!link->abandoned)
 		link->owner->readable(link);
@@ -302,8 +300,7 @@ struct upstream_link *upstream_link_open(struct loop *loop, struct upstream *ups
 
 static void idled(struct timer *timer)
 {
-	struct upstream_link *link =
-		(struct upstream_link *)((char *)timer - offsetof(struct upstream_link, timer));
+	struct upstream_link *link = container_of(timer, struct upstream_link, timer);
 
 	link->owner->idled(link);
 }

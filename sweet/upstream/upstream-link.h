@@ -65,7 +65,7 @@ struct upstream_message {
 };
 
 struct upstream_link {
-	struct loop_watch watch; /* must be first */
+	struct loop_watch watch;
 	struct loop_send send;
 	struct timer timer;
 	struct loop *loop;
