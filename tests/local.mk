@@ -258,7 +258,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-session-frames \
 	tests/unit/sweet/conn/test-session \
 	tests/unit/sweet/conn/test-session-body \
-	tests/unit/sweet/conn/test-session-end tests/unit/sweet/conn/test-session-turn \
+	tests/unit/sweet/conn/test-session-end \
+	tests/unit/sweet/conn/test-session-turn \
 	tests/unit/sweet/conn/test-session-message \
 	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
