@@ -18,8 +18,9 @@ struct nc_process {
 };
 
 /*
- * output becomes standard output and error; -1: the caller's standard error.  argv[0] is searched in PATH; environment (NULL: nothing) is added to the caller's
- * own and replaces variables of the same name.  The process is killed when the
+ * output becomes standard output and error; -1: the caller's standard error.  argv[0] is
+ * searched in PATH; environment (NULL: nothing) is added to the caller's own and
+ * replaces variables of the same name.  The process is killed when the
  * calling thread ends.  Returns 0 or -errno; if the program cannot be run, the
  * process ends with status 127.
  */

@@ -78,7 +78,8 @@ def test_default_number_of_connections_in_a_cgroup(tmp_path):
                 assert server.status()["connections"]["limit"] == most
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
-            with running("epoll", tmp_path, prefix=prefix) as server, \
+            # One thread accepts in the order of connecting.
+            with running("epoll", tmp_path, "--threads", 1, prefix=prefix) as server, \
                     contextlib.ExitStack() as stack:
                 first, *_ = [stack.enter_context(Client(server.port)) for _ in range(1024)]
                 with Client(server.port) as refused:

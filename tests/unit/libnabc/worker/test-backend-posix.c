@@ -76,7 +76,7 @@ START_TEST(test_echo)
 	close_all();
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	open_cache();
-	backend_flags = 2;
+	backend_flags = 4;
 	ck_assert_ptr_null(start_worker(1, 0));
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(NC_cache_close(cache), 0);

@@ -219,13 +219,13 @@ START_TEST(test_shrink)
 	(void)stream_head_end(&head, false);
 	stream_head_shrink(&head);
 	ck_assert_ptr_nonnull(head.text);
-	begin(16384);
+	stream_head_reset(&head, 16384);
 	FIELDS(BASE, _i ? "cookie" : "name", value);
 	ck_assert_uint_gt(stream_head_end(&head, false).length, sizeof(value) - 1);
 	stream_head_shrink(&head);
 	ck_assert_ptr_null(head.text);
 	ck_assert_ptr_null(head.cookies);
-	begin(16384);
+	stream_head_reset(&head, 16384);
 	FIELDS(BASE);
 	ck_assert_uint_gt(stream_head_end(&head, false).length, 0);
 	stream_head_free(&head);
