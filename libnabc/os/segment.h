@@ -92,9 +92,9 @@ int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t lengt
 int nc_segment_seal(struct nc_segment *segment);
 
 /*
- * Maps a range of whole pages once more, writable, also if the range is protected or the
- * segment sealed; the caller unmaps it.  Returns 0, -EINVAL (another process made the segment, or it is frozen), or
- * other errors of mremap(2) and mprotect(2).
+ * Maps a range of whole pages once more, writable, also if the range is protected or the segment
+ * sealed; the caller unmaps it.  Returns 0, -EINVAL (another process made the segment, or it is
+ * frozen), or other errors of mremap(2) and mprotect(2).
  */
 int nc_segment_map_again(const struct nc_segment *segment, size_t offset, size_t length,
 			 char **again);

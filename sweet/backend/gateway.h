@@ -156,8 +156,9 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why);
 struct resolver *gateway_resolver(struct gateway *gateway);
 
 /*
- * Before the loops run: waits for the first starts and lookups of names, at most ms each.  Returns false with a message in
- * *why (g_free()) if a process cannot be started.  A start that lasts longer continues.
+ * Before the loops run: waits for the first starts and lookups of names, at most ms each.  Returns
+ * false with a message in *why (g_free()) if a process cannot be started.  A start that lasts
+ * longer continues.
  */
 bool gateway_settle(struct gateway *gateway, unsigned ms, char **why);
 

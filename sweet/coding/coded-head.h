@@ -20,9 +20,9 @@ struct coded_head {
 void coded_head_read(struct coded_head *head, struct slice lines);
 
 /*
- * Writes the lines, which end with CRLF, with Vary: Accept-Encoding.  weak: for a body, or a 304, of other bytes than the
- * program's; the entity tag becomes weak.  token: of the body's coding; NULL: it has none.
- * Returns the bytes.
+ * Writes the lines, which end with CRLF, with Vary: Accept-Encoding.  weak: for a body, or a 304,
+ * of other bytes than the program's; the entity tag becomes weak.  token: of the body's coding;
+ * NULL: it has none.  Returns the bytes.
  */
 size_t coded_head_write(struct slice lines, bool weak, const char *token, char *out);
 

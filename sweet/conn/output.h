@@ -67,8 +67,8 @@ void output_close(struct output *output);
 void output_free_spare(struct thread *thread);
 
 /*
- * Gives the request an id, and a trace, as configured.  request: NULL if it is malformed; trusted: it comes from
- * a client whose ids may be taken.
+ * Gives the request an id, and a trace, as configured.  request: NULL if it is malformed; trusted:
+ * it comes from a client whose ids may be taken.
  */
 void output_identify(struct output *output, const struct request *request, bool trusted);
 

@@ -7,7 +7,8 @@
  *
  * The pool is fair.  Jobs have a class and a client.  The classes take turns, and so do the clients
  * of a class; slow jobs have a limited number of threads.  A job whose client has left is
- * cancelled; one whose client may have left is deferred.  ARCHITECTURE.md lists all jobs, with the class and the client of each.
+ * cancelled; one whose client may have left is deferred.  ARCHITECTURE.md lists all jobs, with the
+ * class and the client of each.
  */
 #ifndef SWEET_THREAD_POOL_H
 #define SWEET_THREAD_POOL_H

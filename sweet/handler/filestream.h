@@ -44,7 +44,8 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 
 /*
  * Continues a response that is being sent from an open file, after `gone` bytes of the current
- * range.  Takes over fd, path (of the file, below the cache's root), next() and finish().  Calls done() when the next piece is ready.
+ * range.  Takes over fd, path (of the file, below the cache's root), next() and finish().  Calls
+ * done() when the next piece is ready.
  */
 void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		      const struct file_version *version, uint64_t gone,

@@ -9,8 +9,9 @@
  * the request: it fills in the response, or calls a responder.  `transaction->request` is set only
  * while a phase runs.
  *
- * A rewrite, try-files, or an index, changes the path, and so the scope.  The phases that are marked for this
- * in the table then run once more: `transaction->rewritten_by` is the scope that had the rule, else NULL.
+ * A rewrite, try-files, or an index, changes the path, and so the scope.  The phases that are
+ * marked for this in the table then run once more: `transaction->rewritten_by` is the scope that
+ * had the rule, else NULL.
  */
 #ifndef SWEET_PHASE_H
 #define SWEET_PHASE_H

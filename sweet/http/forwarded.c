@@ -3,9 +3,9 @@
  * forwarded.c - see forwarded.h.  Pure.
  *
  * What cannot be read ends the list, and the client is unknown: clients write the beginning of the
- * list, and so must not become the proxy that passed it on.  For the same reason the fields X-Forwarded-*
- * have no quotation marks, in which a client could enclose what the proxy adds, and those of Forwarded
- * must be closed.
+ * list, and so must not become the proxy that passed it on.  For the same reason the fields
+ * X-Forwarded-* have no quotation marks, in which a client could enclose what the proxy adds, and
+ * those of Forwarded must be closed.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

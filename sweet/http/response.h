@@ -39,13 +39,12 @@ struct response_facts {
 };
 
 /*
- * Copies a gateway's header lines ("Name: value\r\n"...) to out if they are safe to
- * send: every line is a token, a colon and a value without control characters other
- * than HTAB, ended by CRLF or LF (written as CRLF).  Omits X-NABC-*, X-Accel-*, X-Sendfile and fields that
- * the server sets itself or that concern one hop (Connection and the fields that it
- * names, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade,
- * Content-Length, Date, Server, Status).  Returns the bytes written, or -1 if a
- * line is malformed, Connection has too many names, or out is too small.
+ * Copies a gateway's header lines ("Name: value\r\n"...) to out if they are safe to send: every
+ * line is a token, a colon and a value without control characters other than HTAB, ended by CRLF or
+ * LF (written as CRLF).  Omits X-NABC-*, X-Accel-*, X-Sendfile and fields that the server sets
+ * itself or that concern one hop (Connection and the fields that it names, Keep-Alive, Proxy-*, TE,
+ * Trailer, Transfer-Encoding, Upgrade, Content-Length, Date, Server, Status).  Returns the bytes
+ * written, or -1 if a line is malformed, Connection has too many names, or out is too small.
  */
 long response_filter_headers(struct slice headers, char *out, size_t out_size,
 			     struct response_facts *facts);

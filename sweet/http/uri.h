@@ -35,8 +35,9 @@ int uri_decode_path(struct slice raw, enum uri_slash slash, char *out, size_t ou
 bool uri_has_dot_parameter(const char *path);
 
 /*
- * Copies a decoded path without the parameters of its segments, as "/a;b/c" is "/a/c" for such servers,
- * and without runs of slashes; out has room for strlen(path) + 1 bytes.  Returns false if there are none.
+ * Copies a decoded path without the parameters of its segments, as "/a;b/c" is "/a/c" for such
+ * servers, and without runs of slashes; out has room for strlen(path) + 1 bytes.  Returns false if
+ * there are none.
  */
 bool uri_without_parameters(const char *path, char *out);
 

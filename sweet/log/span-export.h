@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * span-export.h - sends the spans of all threads to a collector, by a thread of its own: the others only
- * copy a span into a queue of theirs, and drop it if that is full.
+ * span-export.h - sends the spans of all threads to a collector, by a thread of its own: the others
+ * only copy a span into a queue of theirs, and drop it if that is full.
  */
 #ifndef SWEET_SPAN_EXPORT_H
 #define SWEET_SPAN_EXPORT_H
@@ -22,9 +22,9 @@ struct span_export *span_export_open(unsigned threads);
 void span_export_close(struct span_export *export);
 
 /*
- * Uses a target from now on, which is copied; spans that were put before this go to the one before, for
- * at most a few seconds.  Does not wait for that.  Returns 0 or -errno, if the thread cannot be started.
- * Main thread.
+ * Uses a target from now on, which is copied; spans that were put before this go to the one before,
+ * for at most a few seconds.  Does not wait for that.  Returns 0 or -errno, if the thread cannot be
+ * started. Main thread.
  */
 int span_export_use(struct span_export *export, const struct span_target *target);
 

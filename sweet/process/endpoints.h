@@ -48,9 +48,9 @@ void endpoints_clear(struct endpoints *endpoints);
 int endpoints_adopt(struct endpoints *endpoints, int fd);
 
 /*
- * Opens the wanted addresses that are new.  Inherited endpoints always remain; if
- * there are any, they replace a listen that is not given.  Returns false with a line in errors (g_free) for each mistake; then there
- * is nothing to commit, and only change->in_use is valid.
+ * Opens the wanted addresses that are new.  Inherited endpoints always remain; if there are any,
+ * they replace a listen that is not given.  Returns false with a line in errors (g_free) for each
+ * mistake; then there is nothing to commit, and only change->in_use is valid.
  */
 bool endpoints_plan(const struct endpoints *endpoints, const struct endpoints_wanted *wanted,
 		    struct endpoints_change *change, GPtrArray *errors);

@@ -61,8 +61,8 @@ struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cach
 				       bool authorized, time_t now);
 
 /*
- * Whether Vary names a field that the server sets itself, so that the program has got another value than
- * the client has sent: of all programs, or only of HTTP servers (http).
+ * Whether Vary names a field that the server sets itself, so that the program has got another value
+ * than the client has sent: of all programs, or only of HTTP servers (http).
  */
 bool cacheable_varies_by_own(const struct cacheable *said, bool http);
 

@@ -53,10 +53,10 @@ bool upstream_reply_is_over(const struct upstream_reply *reply);
 
 /*
  * Reads a part of data[0, length), which may be split anywhere.  Returns the bytes consumed; the
- * caller calls it again with the rest, or if the response is over.  Interim responses
- * are skipped, any number of them, and trailers dropped.  Runs are never empty and point into data.  After UPSTREAM_END
- * it reads nothing.  Returns -1 if the response is invalid, with found->fault for the log; then the
- * connection must be closed.
+ * caller calls it again with the rest, or if the response is over.  Interim responses are skipped,
+ * any number of them, and trailers dropped.  Runs are never empty and point into data.  After
+ * UPSTREAM_END it reads nothing.  Returns -1 if the response is invalid, with found->fault for the
+ * log; then the connection must be closed.
  */
 ssize_t upstream_reply_read(struct upstream_reply *reply, const char *data, size_t length,
 			    struct upstream_found *found);

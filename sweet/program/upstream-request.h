@@ -40,10 +40,11 @@ const char *upstream_request_upgrade(const struct request *request, char **proto
 /*
  * Writes the request line and the fields, without those that frame the body and without the empty
  * line.  The path is as the client sent it, also with runs of slashes, of which only the one at its
- * start becomes one slash; unless it has dot segments (as "/a/../b") or an escaped slash that is one
- * for the rules, or a rule rewrote it: then it is context->path, escaped.  Fields that concern one hop, or that say who the client is, are omitted, as are
- * Expect, Proxy and names that meta_write() omits; X-Forwarded-For, -Proto and -Host follow.
- * Returns the bytes written, or -1 if out is too small or Connection has too many names.
+ * start becomes one slash; unless it has dot segments (as "/a/../b") or an escaped slash that is
+ * one for the rules, or a rule rewrote it: then it is context->path, escaped.  Fields that concern
+ * one hop, or that say who the client is, are omitted, as are Expect, Proxy and names that
+ * meta_write() omits; X-Forwarded-For, -Proto and -Host follow. Returns the bytes written, or -1 if
+ * out is too small or Connection has too many names.
  */
 long upstream_request_write(const struct request *request,
 			    const struct upstream_request_context *context, char *out,

@@ -8,8 +8,9 @@
  * units are held or destroyed and entries freed after.  Counters and references are
  * atomic.
  *
- * respcache-entry.c and respcache-variant.c call each other, and none of the other files; respcache-purge.c calls
- * respcache-entry.c; respcache-flight.c calls those two; and respcache.c calls all of them.
+ * respcache-entry.c and respcache-variant.c call each other, and none of the other files;
+ * respcache-purge.c calls respcache-entry.c; respcache-flight.c calls those two; and respcache.c
+ * calls all of them.
  *
  * The tables are chains, not GLib's hash tables: a URL has several entries, and an entry
  * several tags, which are links within the entry's own memory.  GLib's table has one value

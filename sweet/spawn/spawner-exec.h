@@ -14,9 +14,9 @@ struct spawner_launch;
 
 /*
  * Begins to start the program with fds[n] as its descriptor n; -1: none, for standard input and
- * error /dev/null, and for standard output the same as for standard error.  fds must be SPAWNER_FDS or above.  Returns 0 with the pid,
- * a pidfd (-1 if not supported) and a descriptor that becomes readable when the result is known, or
- * -errno.
+ * error /dev/null, and for standard output the same as for standard error.  fds must be SPAWNER_FDS
+ * or above.  Returns 0 with the pid, a pidfd (-1 if not supported) and a descriptor that becomes
+ * readable when the result is known, or -errno.
  */
 int spawner_exec_begin(const struct spawner_launch *launch, const int fds[SPAWNER_FDS], pid_t *pid,
 		       int *pidfd, int *report);

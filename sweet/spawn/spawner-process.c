@@ -2,10 +2,9 @@
 /*
  * spawner-process.c - see spawner-process.h.
  *
- * It never waits, neither for a start nor for the server: answers that cannot be sent yet are kept, and no
- * further request is read from that channel until they are sent.  What is kept is
- * bounded by the places of the channel.  A request affects only programs of its own
- * channel.
+ * It never waits, neither for a start nor for the server: answers that cannot be sent yet are kept,
+ * and no further request is read from that channel until they are sent.  What is kept is bounded by
+ * the places of the channel.  A request affects only programs of its own channel.
  */
 #include <errno.h>
 #include <poll.h>
