@@ -68,9 +68,9 @@ struct backend_call {
 	bool spooling;	     /* being written to disk, or its first part read back */
 	struct request_spool *upload; /* of request-spool.c, if the body is on disk; or NULL */
 	/* Fields of backpressure.c: */
-	uint64_t ahead;		    /* bytes of the response that wait for the client */
-	struct body_budget *shared; /* the budget that these bytes count against */
-	uint64_t moved;		    /* bytes transferred to or from the client at the last check */
+	uint64_t ahead;	       /* bytes of the response that wait for the client */
+	struct budget *shared; /* the budget that these bytes count against */
+	uint64_t moved;	       /* bytes transferred to or from the client at the last check */
 	alignas(16) unsigned char own[BACKEND_CALL_OWN]; /* private to the protocol, zeroed */
 };
 

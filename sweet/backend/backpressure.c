@@ -9,6 +9,7 @@
 #include "backend/backend-call.h"
 #include "backend/backpressure.h"
 #include "backend/gateway.h"
+#include "base/budget.h"
 #include "base/container.h"
 #include "base/counter.h"
 #include "base/escape.h"
@@ -24,19 +25,21 @@
 #define LEAST ((int64_t)64 << 10) /* bytes in a period; with fewer the client is gone */
 #define NAME_MAX_BYTES 200	  /* bytes of a path in the log */
 
-void backpressure_ahead(struct backend_call *call, struct body_budget *shared, uint64_t bytes)
+void backpressure_ahead(struct backend_call *call, struct budget *shared, uint64_t bytes)
 {
-	if (call->ahead == bytes)
+	if (bytes > call->ahead)
+		budget_take_anyhow(shared, bytes - call->ahead);
+	else if (bytes < call->ahead)
+		budget_give(shared, call->ahead - bytes);
+	else
 		return;
 	call->shared = shared;
-	atomic_fetch_add_explicit(&shared->used, bytes - call->ahead, memory_order_relaxed);
 	call->ahead = bytes;
 }
 
-bool backpressure_has_room(const struct backend_call *call, const struct body_budget *shared)
+bool backpressure_has_room(const struct backend_call *call, const struct budget *shared)
 {
-	return call->ahead < call->pool->settings->stream_ahead &&
-	       atomic_load_explicit(&shared->used, memory_order_relaxed) < shared->most;
+	return call->ahead < call->pool->settings->stream_ahead && budget_has_room(shared);
 }
 
 static void log_slow_client(const struct backend_call *call)

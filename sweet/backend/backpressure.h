@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 struct backend_call;
-struct body_budget;
+struct budget;
 
 /* Sets how many bytes of the response are queued, which count against a shared budget. */
-void backpressure_ahead(struct backend_call *call, struct body_budget *shared, uint64_t bytes);
+void backpressure_ahead(struct backend_call *call, struct budget *shared, uint64_t bytes);
 
 /* Whether the program may continue, even if the client does not read. */
-bool backpressure_has_room(const struct backend_call *call, const struct body_budget *shared);
+bool backpressure_has_room(const struct backend_call *call, const struct budget *shared);
 
 /* The program waits for the client: starts the timeout unless it runs already. */
 void backpressure_wait(struct backend_call *call);

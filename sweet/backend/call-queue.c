@@ -37,7 +37,7 @@ void call_queue_remove(struct call_queue *queue, struct backend_call *call)
 	*link = call->next;
 	if (queue->last == &call->next)
 		queue->last = link;
-	counter_add(&queue->count, (uint64_t)-1);
+	counter_sub(&queue->count, 1);
 	timer_stop(&call->timer);
 }
 

@@ -51,7 +51,7 @@ struct gateway_pool {
 	struct loop_task over;	   /* posted when no configuration uses the pool */
 	struct call_queue *queues; /* one for each thread */
 	/* budgets for queued response data in each process's memory; or NULL */
-	struct body_budget *ahead;
+	struct budget *ahead;
 	/* connections in another protocol, and requests for one; those that were refused */
 	_Atomic uint64_t tunnels, tunnels_refused;
 	struct page_memory *pages; /* pages of responses in each process's memory; or NULL */

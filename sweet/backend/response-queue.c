@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "backend/response-queue.h"
+#include "base/budget.h"
 #include "base/holds.h"
 #include "base/slice.h"
 #include "core/transaction.h"
@@ -19,9 +20,9 @@
 
 struct response_part {
 	struct response_part *next;
-	struct slice bytes;	    /* NULL: the part consists of ranges */
-	struct body_budget *budget; /* the budget of the bytes */
-	uint64_t room;		    /* bytes of memory that it takes */
+	struct slice bytes;    /* NULL: the part consists of ranges */
+	struct budget *budget; /* the budget of the bytes */
+	uint64_t room;	       /* bytes of memory that it takes */
 	unsigned count;
 	struct NC_range *ranges; /* behind the part, and the holds behind them */
 	struct NC_hold *holds;
@@ -43,7 +44,7 @@ static void give_back(struct response_part *part)
 	holds_release(part->holds, part->count);
 	if (part->bytes.at) {
 		NC_backend_data_free(part->bytes.at);
-		atomic_fetch_sub_explicit(&part->budget->used, part->room, memory_order_relaxed);
+		budget_give(part->budget, part->room);
 	}
 	free(part);
 }
@@ -92,19 +93,8 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 	return true;
 }
 
-/* Reserves all of the bytes or nothing. */
-static bool take(struct body_budget *budget, size_t bytes)
-{
-	uint64_t used = atomic_fetch_add_explicit(&budget->used, bytes, memory_order_relaxed);
-
-	if (used + bytes <= budget->most)
-		return true;
-	atomic_fetch_sub_explicit(&budget->used, bytes, memory_order_relaxed);
-	return false;
-}
-
 bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, uint64_t *left,
-			      struct body_budget *budget)
+			      struct budget *budget)
 {
 	struct response_part *part;
 
@@ -113,7 +103,7 @@ bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, 
 		return true;
 	}
 	part = malloc(sizeof(*part));
-	if (!part || !take(budget, bytes.length + RESPONSE_QUEUE_PART)) {
+	if (!part || !budget_take(budget, bytes.length + RESPONSE_QUEUE_PART)) {
 		NC_backend_data_free(bytes.at);
 		free(part);
 		return false;

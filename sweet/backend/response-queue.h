@@ -17,7 +17,7 @@ struct response_part;
 struct NC_hold;
 struct NC_range;
 struct NC_response;
-struct body_budget;
+struct budget;
 struct transaction;
 
 /* Bytes that a part of bytes takes besides them: they may be very few. */
@@ -40,7 +40,7 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 
 /* Adds bytes from NC_backend_reap(), up to *left, for which the budget has memory; returns as above. */
 bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, uint64_t *left,
-			      struct body_budget *budget);
+			      struct budget *budget);
 
 static inline bool response_queue_wait(const struct response_queue *parts)
 {

@@ -47,7 +47,7 @@
 
 /* --- room ---------------------------------------------------------------------------------- */
 
-static struct body_budget *shared(const struct response_stream *stream)
+static struct budget *shared(const struct response_stream *stream)
 {
 	return &stream->call->pool->gateway->server->ahead;
 }

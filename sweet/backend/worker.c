@@ -21,6 +21,7 @@
 #include "backend/pool-process.h"
 #include "backend/worker-channel.h"
 #include "backend/worker.h"
+#include "base/budget.h"
 #include "base/container.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -437,7 +438,7 @@ static int open_pool(struct gateway_pool *pool)
 
 	pool->count = pool->settings->processes;
 	pool->processes = g_new0(struct pool_process, pool->count);
-	pool->ahead = g_new0(struct body_budget, pool->count);
+	pool->ahead = g_new0(struct budget, pool->count);
 	pool->pages = g_new0(struct page_memory, pool->count);
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct place *place =

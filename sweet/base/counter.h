@@ -13,4 +13,10 @@ static inline void counter_add(_Atomic uint64_t *counter, uint64_t more)
 			      memory_order_relaxed);
 }
 
+static inline void counter_sub(_Atomic uint64_t *counter, uint64_t less)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) - less,
+			      memory_order_relaxed);
+}
+
 #endif

@@ -441,7 +441,7 @@ static inline void connection_count_as(struct connection *connection, enum conne
 	/* The status counts sockets. */
 	if (connection_is_stream(connection))
 		return;
-	counter_add(&states[connection->counted], (uint64_t)-1);
+	counter_sub(&states[connection->counted], 1);
 	counter_add(&states[state], 1);
 	connection->counted = state;
 }

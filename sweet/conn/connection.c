@@ -71,8 +71,8 @@ static void connection_free(struct connection *connection)
 	*connection->link = connection->next;
 	if (connection->next)
 		connection->next->link = connection->link;
-	counter_add(&thread->counters.open, (uint64_t)-1);
-	counter_add(&thread->counters.states[connection->counted], (uint64_t)-1);
+	counter_sub(&thread->counters.open, 1);
+	counter_sub(&thread->counters.states[connection->counted], 1);
 	if (connection->client)
 		client_limits_leave(thread->server->limits, connection->client);
 	connection_tls_free(connection);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/budget.h"
 #include "base/date.h"
 #include "base/histogram.h"
 #include "base/random-id.h"
@@ -50,8 +51,8 @@ struct server {
 	struct span_export *spans;	 /* the same; NULL: not open */
 	size_t cache_size;		 /* bytes; for this process */
 	size_t max_unit;		 /* bytes */
-	struct body_budget bodies;
-	struct body_budget answers; /* of responses by data_path_posix */
+	struct budget bodies;
+	struct budget answers; /* of responses by data_path_posix */
 	const struct data_path *path;
 	const struct arch *arch;
 	_Atomic unsigned encoders; /* of responses that are compressed while they are sent */
@@ -60,8 +61,8 @@ struct server {
 	uint64_t held_most;
 	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */
 	uint64_t unsent_most;
-	struct body_budget windows;  /* of files, copied into memory */
-	struct body_budget ahead;    /* of responses that wait for slow clients */
+	struct budget windows;	     /* of files, copied into memory */
+	struct budget ahead;	     /* of responses that wait for slow clients */
 	unsigned connections_most;   /* by the memory, where max-connections is not set */
 	unsigned streams_most;	     /* of HTTP/2, of a thread: each takes as much; 0: any number */
 	struct tls_tickets *tickets; /* for all processes */

@@ -23,6 +23,7 @@
 
 #include <glib.h>
 
+#include "base/budget.h"
 #include "base/container.h"
 #include "config/configuration.h"
 #include "core/server.h"
@@ -63,7 +64,7 @@ struct filestream {
 	struct job job;
 	struct transaction *transaction; /* NULL: the transaction has ended */
 	const struct filestream_owner *owner;
-	struct body_budget *budget;
+	struct budget *budget;
 	struct file_cache_tick *tick;
 	struct file_cache *cache;
 	struct file_cache_entry *entry;
@@ -95,17 +96,12 @@ static uint64_t left_of_range(const struct filestream *stream)
 /* Takes memory for the larger window if there is enough. */
 static size_t take_memory(struct filestream *stream, uint64_t left)
 {
-	struct body_budget *budget = stream->budget;
 	struct window *window = &stream->ready;
 
 	if (left <= HELD_BACK)
 		return (size_t)left;
-	if (atomic_fetch_add_explicit(&budget->used, COPY_WINDOW, memory_order_relaxed) +
-		    COPY_WINDOW >
-	    budget->most) {
-		atomic_fetch_sub_explicit(&budget->used, COPY_WINDOW, memory_order_relaxed);
+	if (!budget_take(stream->budget, COPY_WINDOW))
 		return HELD_BACK;
-	}
 	window->taken = COPY_WINDOW;
 	return left < COPY_WINDOW ? (size_t)left : COPY_WINDOW;
 }
@@ -113,8 +109,7 @@ static size_t take_memory(struct filestream *stream, uint64_t left)
 static void drop(struct filestream *stream, struct window *window)
 {
 	if (window->taken)
-		atomic_fetch_sub_explicit(&stream->budget->used, window->taken,
-					  memory_order_relaxed);
+		budget_give(stream->budget, window->taken);
 	free(window->bytes);
 	*window = (struct window){0};
 }

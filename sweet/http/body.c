@@ -19,6 +19,7 @@
 
 #include <nabc.h>
 
+#include "base/budget.h"
 #include "base/slice.h"
 #include "http/body.h"
 
@@ -40,14 +41,14 @@ void body_expect(struct body *body, const struct request *request, uint64_t limi
 static void free_content(struct body *body)
 {
 	if (body->budget)
-		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
+		budget_give(body->budget, body->room);
 	free(body->content);
 	body->budget = NULL;
 	body->content = NULL;
 	body->gathered = body->room = 0;
 }
 
-int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget)
+int body_keep(struct body *body, uint64_t limit, size_t window, struct budget *budget)
 {
 	body->limit = limit;
 	if (body_is_too_long(body))
@@ -72,7 +73,7 @@ bool body_is_too_long(const struct body *body)
 /* Allocates memory for that many bytes of content; anyhow: even beyond the budget. */
 static bool grow(struct body *body, size_t need, bool anyhow)
 {
-	struct body_budget *budget = body->budget;
+	struct budget *budget = body->budget;
 	size_t room = body->room ? body->room : ROOM_FIRST;
 	char *content;
 
@@ -83,16 +84,13 @@ static bool grow(struct body *body, size_t need, bool anyhow)
 		room = body->window;
 	if (body->framing == BODY_LENGTH && room > body->gathered + body->left)
 		room = (size_t)(body->gathered + body->left);
-	if (atomic_fetch_add_explicit(&budget->used, room - body->room, memory_order_relaxed) +
-			    (room - body->room) >
-		    budget->most &&
-	    !anyhow) {
-		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
+	if (anyhow)
+		budget_take_anyhow(budget, room - body->room);
+	else if (!budget_take(budget, room - body->room))
 		return false;
-	}
 	content = realloc(body->content, room);
 	if (!content) {
-		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
+		budget_give(budget, room - body->room);
 		return false;
 	}
 	body->content = content;

@@ -18,24 +18,19 @@
 #include "http/request.h"
 
 struct NC_hold;
-
-/* Bytes of bodies in memory, of all threads together. */
-struct body_budget {
-	_Atomic uint64_t used;
-	uint64_t most;
-};
+struct budget;
 
 enum body_framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKED, BODY_OPEN };
 
 /* In the caller's memory; all zeros: no body. */
 struct body {
-	enum body_framing framing;  /* BODY_NONE: all of it was received */
-	uint64_t left;		    /* BODY_LENGTH: bytes still missing */
-	struct chunked chunked;	    /* BODY_CHUNKED */
-	uint64_t length;	    /* bytes of content so far */
-	uint64_t limit;		    /* maximum of length */
-	struct body_budget *budget; /* NULL: the content is dropped */
-	size_t window;		    /* maximum of gathered */
+	enum body_framing framing; /* BODY_NONE: all of it was received */
+	uint64_t left;		   /* BODY_LENGTH: bytes still missing */
+	struct chunked chunked;	   /* BODY_CHUNKED */
+	uint64_t length;	   /* bytes of content so far */
+	uint64_t limit;		   /* maximum of length */
+	struct budget *budget;	   /* NULL: the content is dropped */
+	size_t window;		   /* maximum of gathered */
 	char *content;
 	size_t gathered; /* bytes of content */
 	size_t room;	 /* bytes allocated for content, counted in the budget */
@@ -63,7 +58,7 @@ static inline void body_begin(struct body *body, const struct request *request, 
  * body_unit(); the limit may change.  Returns 0, or -413 if the known length
  * exceeds the limit.
  */
-int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget);
+int body_keep(struct body *body, uint64_t limit, size_t window, struct budget *budget);
 
 /*
  * Consumes the part of data[0, length) that belongs to the body; if the content is

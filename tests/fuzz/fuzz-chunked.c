@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/budget.h"
 #include "base/slice.h"
 #include "http/body.h"
 #include "http/chunked.h"
@@ -72,7 +73,7 @@ static void check_equal(const struct found *a, const struct found *b)
 /* The same body, collected within a limit and a budget. */
 static void check_body(const char *data, size_t length, const struct found *whole, size_t step)
 {
-	struct body_budget budget = {.most = KEPT};
+	struct budget budget = {.most = KEPT};
 	struct request request = {.chunked = true};
 	struct body body = {.framing = BODY_NONE};
 	size_t at = 0;

@@ -15,6 +15,7 @@
 #include "backend/pool-process.h"
 #include "backend/worker-channel-internal.h"
 #include "backend/worker-channel.h"
+#include "base/budget.h"
 #include "base/timer.h"
 #include "core/page-memory.h"
 #include "core/server.h"
@@ -27,7 +28,7 @@
 static struct worker_channel channel;
 static struct pool_process process;
 static struct page_memory pages;
-static struct body_budget ahead;
+static struct budget ahead;
 
 /* Without a worker: what is sent to it is lost. */
 static inline void begin_channel(void)
@@ -37,7 +38,7 @@ static inline void begin_channel(void)
 	process = (struct pool_process){.pool = &pool, .pidfd = -1};
 	memset(&pages, 0, sizeof(pages));
 	page_memory_init(&pages, MIB);
-	ahead = (struct body_budget){.most = MIB};
+	ahead = (struct budget){.most = MIB};
 	pool.pages = &pages;
 	pool.ahead = &ahead;
 	server.answers.most = MIB;

@@ -10,6 +10,7 @@
 
 #include "backend/backend-call.h"
 #include "backend/backpressure.h"
+#include "base/budget.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -21,14 +22,14 @@
 
 #define PERIOD_LEAST (64u << 10) /* bytes that a client must receive */
 
-static uint64_t used(struct body_budget *budget)
+static uint64_t used(struct budget *budget)
 {
 	return atomic_load(&budget->used);
 }
 
 START_TEST(test_budget)
 {
-	struct body_budget shared = {.most = 1500};
+	struct budget shared = {.most = 1500};
 	struct backend_call *one, *other;
 
 	begin();

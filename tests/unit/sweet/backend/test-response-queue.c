@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/response-queue.h"
+#include "base/budget.h"
 #include "base/slice.h"
 #include "core/transaction.h"
 #include "http/body.h"
@@ -160,7 +161,7 @@ static struct slice bytes(size_t length)
 START_TEST(test_bytes)
 {
 	enum { PART = RESPONSE_QUEUE_PART };
-	struct body_budget budget = {.most = 1000 + 3 * PART};
+	struct budget budget = {.most = 1000 + 3 * PART};
 	struct NC_range range;
 	uint64_t left = 900;
 
@@ -207,7 +208,7 @@ END_TEST
 /* Parts of one byte each: what holds them counts as well. */
 START_TEST(test_tiny_bytes)
 {
-	struct body_budget budget = {.most = 10 * RESPONSE_QUEUE_PART};
+	struct budget budget = {.most = 10 * RESPONSE_QUEUE_PART};
 	uint64_t left = 1000;
 	unsigned count = 0;
 

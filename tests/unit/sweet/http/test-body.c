@@ -12,6 +12,7 @@
 #include <string.h>
 #include <nabc.h>
 
+#include "base/budget.h"
 #include "http/body.h"
 #include "http/request.h"
 
@@ -32,7 +33,7 @@ static int unit_of(struct body *body, size_t *id)
 #define KIB ((size_t)1024)
 #define MIB (1024 * KIB)
 
-static struct body_budget budget;
+static struct budget budget;
 static struct body body;
 
 static void begin(uint64_t length, bool chunked)
@@ -94,7 +95,7 @@ START_TEST(test_limits)
 {
 	char data[1001];
 
-	budget = (struct body_budget){.most = MIB};
+	budget = (struct budget){.most = MIB};
 	memset(data, 'x', sizeof(data));
 	begin(1001, false);
 	ck_assert(body_is_too_long(&body));
@@ -157,7 +158,7 @@ START_TEST(test_budget)
 	static char data[MIB];
 	struct body first;
 
-	budget = (struct body_budget){.most = 600 * KIB};
+	budget = (struct budget){.most = 600 * KIB};
 	begin(10 * MIB, false);
 	ck_assert_int_eq(body_keep(&body, 100 * MIB, BODY_WHOLE, &budget), 0);
 	ck_assert_uint_eq(budget.used, 0);
@@ -192,7 +193,7 @@ START_TEST(test_short)
 	ck_assert_ptr_nonnull(cache);
 	for (unsigned chunked = 0; chunked < 2; chunked++) {
 		/* Others use all of it, except for a first page. */
-		budget = (struct body_budget){.most = 600 * KIB, .used = 600 * KIB};
+		budget = (struct budget){.most = 600 * KIB, .used = 600 * KIB};
 		begin(chunked ? 0 : 100 * KIB, chunked);
 		ck_assert_int_eq(body_keep(&body, MIB, 64 * KIB, &budget), 0);
 		if (chunked)
@@ -242,7 +243,7 @@ START_TEST(test_unit)
 	size_t id;
 
 	ck_assert_ptr_nonnull(cache);
-	budget = (struct body_budget){.most = MIB};
+	budget = (struct budget){.most = MIB};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		pattern_fill(data, i, 0, sizes[i]);
 		for (size_t piece = 1; piece <= sizes[i]; piece = piece * 9 + 1) {
@@ -336,7 +337,7 @@ START_TEST(test_windows)
 
 	ck_assert_ptr_nonnull(cache);
 	pattern_fill(data, 7, 0, sizeof(data));
-	budget = (struct body_budget){.most = 100};
+	budget = (struct budget){.most = 100};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (size_t j = 0; j < sizeof(pieces) / sizeof(pieces[0]); j++) {
 			size_t length = 0;
@@ -369,7 +370,7 @@ START_TEST(test_window_limits)
 	size_t id;
 
 	ck_assert_ptr_nonnull(cache);
-	budget = (struct body_budget){.most = MIB};
+	budget = (struct budget){.most = MIB};
 	begin(0, true);
 	ck_assert_int_eq(body_keep(&body, 12, 5, &budget), 0);
 	ck_assert_int_eq(take_text("a\r\nabcdefgh"), 8); /* the size and a window */
