@@ -69,6 +69,7 @@ struct upstream_place {
 	struct upstream_link *resting; /* idle links, the last used first */
 	struct capacity *capacity;     /* of all threads; NULL: it is known */
 	GQueue line;	  /* links that the application has not accepted, as far as known */
+	bool measured;	  /* usual is that of a response, or of several */
 	unsigned usual;	  /* time until a response begins, see upstream-waiting.c */
 	unsigned links;	  /* all */
 	unsigned permits; /* taken for links that will be opened */

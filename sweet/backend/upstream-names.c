@@ -239,7 +239,7 @@ static void enter(struct upstream *upstream, const struct listen_address *addres
 	upstream->aside_until_ms = 0;
 	upstream->out = false;
 	place->keeps = false;
-	place->usual = 0;
+	place->measured = false;
 }
 
 void upstream_names_read(struct upstream_local *local)

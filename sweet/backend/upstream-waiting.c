@@ -24,9 +24,10 @@
 #include "upstream/upstream-link.h"
 
 #define USUAL_UNITS 64u
-#define USUAL_WEIGHT 8u	   /* the latest response has this part of the average */
-#define USUAL_MAX_MS 5000u /* a longer one counts as this */
-#define PATIENCE 4u	   /* times the average */
+#define USUAL_WEIGHT 8u	       /* the latest response has this part of the average */
+#define USUAL_MAX_MS 5000u     /* a longer one counts as this */
+#define PATIENCE 4u	       /* times the average */
+#define PATIENCE_FIRST_MS 100u /* as long as there is none */
 
 /* --- links that wait -------------------------------------------------------------------------- */
 
@@ -71,6 +72,8 @@ static uint64_t patience_ms(const struct upstream_place *place, const struct ups
 {
 	if (upstream_is_local(link) && upstream_link_may_rest(link))
 		return CAPACITY_STUCK_MS;
+	if (!place->measured)
+		return PATIENCE_FIRST_MS;
 	return MAX(CAPACITY_STUCK_MS, PATIENCE * place->usual / USUAL_UNITS);
 }
 
@@ -140,16 +143,23 @@ static void leave_line(struct upstream_link *link)
 	}
 }
 
+static void measure(struct upstream_place *place, uint64_t ms)
+{
+	unsigned now = (unsigned)MIN(ms, USUAL_MAX_MS) * USUAL_UNITS;
+
+	if (place->measured)
+		place->usual += now / USUAL_WEIGHT - place->usual / USUAL_WEIGHT;
+	else
+		place->usual = now;
+	place->measured = true;
+}
+
 void upstream_heard(struct upstream_link *link)
 {
-	struct upstream_place *place = upstream_place_of(link);
-	uint64_t ms = loop_now_ms(link->loop) - link->began_ms;
-
 	if (link->waits)
 		leave_line(link);
 	else if (link->requests > 1)
-		place->usual += (unsigned)MIN(ms, USUAL_MAX_MS) * USUAL_UNITS / USUAL_WEIGHT -
-				place->usual / USUAL_WEIGHT;
+		measure(upstream_place_of(link), loop_now_ms(link->loop) - link->began_ms);
 }
 
 void upstream_line_close(struct upstream_link *link)
