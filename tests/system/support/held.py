@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from server import TIMEOUT
+from server import TIMEOUT, name_of
 
 
 def until(good):
@@ -15,6 +15,12 @@ def until(good):
     while not good() and time.monotonic() < deadline:
         time.sleep(0.02)
     return good()
+
+
+def is_read(pids, name):
+    """Waits until processes that shells were have that name: a shell opens its script only after
+    its own start, and would be held, too."""
+    return until(lambda: all(name_of(pid) == name for pid in pids))
 
 
 class Held:

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from client import Client, fetch, request
-from held import Held
+from held import Held, is_read
 from server import OBEY, Process, children_of, name_of
 from test_pools import pool, status_pool
 from test_worker_end import pids
@@ -50,6 +50,7 @@ def pids_of(server, name):
 def test_at_a_reload(config, run, script, by):
     server = run(pools(script, by), "threads=1")
     first = pids(server)
+    assert is_read(first, "worker-obey")
     with Held(script) as lease:
         config.write(pools(script, by) + PATH_A, "threads=1")
         config.reload(server)
