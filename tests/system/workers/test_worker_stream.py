@@ -200,7 +200,7 @@ def test_client_that_goes(server):
 
 def test_client_that_reads_slowly(server):
     """Neither side keeps more than a window; others are not affected."""
-    most = server.memory() + 12 * PIECE + SLACK
+    most = server.memory() + 12 * PIECE + 4 * MB + SLACK
     with Client(server.port, buffer=PIECE) as slow:
         ask(slow, "endless")
         for _ in range(30):
