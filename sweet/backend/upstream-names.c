@@ -60,7 +60,7 @@ static int compare_texts(const void *one, const void *other)
 static void log_addresses(const struct upstream_name *name)
 {
 	const struct upstream_table *table = &name->all->table;
-	const char *texts[BALANCER_MAX];
+	const char *texts[BALANCER_MAX] = {NULL};
 	unsigned count = 0;
 	GString *line = g_string_new(NULL);
 
