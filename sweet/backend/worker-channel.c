@@ -21,6 +21,7 @@
 #include "backend/response-queue.h"
 #include "backend/worker-channel-internal.h"
 #include "backend/worker-channel.h"
+#include "base/budget.h"
 #include "base/counter.h"
 #include "base/timer.h"
 #include "core/page-memory.h"

@@ -18,6 +18,7 @@
 #include "backend/gateway.h"
 #include "backend/cache-lookup.h"
 #include "backend/worker.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "config/arch.h"
 #include "config/configuration.h"
