@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/connection.h"

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <nabc.h>
 
+#include "base/budget.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"

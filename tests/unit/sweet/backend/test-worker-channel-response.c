@@ -15,6 +15,7 @@
 #include "backend/pool-process.h"
 #include "backend/worker-channel-internal.h"
 #include "backend/worker-channel.h"
+#include "base/budget.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/page-memory.h"

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
