@@ -6,7 +6,7 @@ noinst_LIBRARIES += sweet/libsweet.a
 endif
 
 sweet_libsweet_a_SOURCES = \
-	sweet/base/slice.h sweet/base/clock.h sweet/base/container.h sweet/base/budget.h \
+	sweet/base/slice.h sweet/base/clock.h sweet/base/container.h sweet/base/budget.h sweet/base/low-priority.h \
 	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
 	sweet/tls/tls-openssl-client.c sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
 	sweet/tls/tls-openssl-memory.c sweet/tls/tls-openssl-hello.c \

@@ -105,7 +105,6 @@ struct upstream_pool {
 	struct gateway_pool *pool;
 	struct permits permits;	     /* for links; each thread is one user */
 	struct capacity *capacities; /* one for each address; or NULL */
-	unsigned address_count;
 	unsigned count;
 	struct upstream_local threads[];
 };

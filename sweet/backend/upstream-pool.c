@@ -165,17 +165,14 @@ static unsigned read_addresses(struct upstream_pool *all, char **texts,
 /* The processes that the server starts are known; what others serve is learned. */
 static void set_limits(struct upstream_pool *all, unsigned count)
 {
-	const _Atomic unsigned total = permits_of(all->pool->settings, all->count);
+	unsigned total = permits_of(all->pool->settings, all->count);
 
 	permits_init(&all->permits, all->count, count, total);
-	if (!all->pool->settings->command)
-		all->capacities = g_new(struct capacity, count);
-	for (unsigned i = 0; i < count; i++) {
-		permits_limit(&all->permits, i, &total);
-		if (all->capacities)
-			capacity_init(&all->capacities[i], total);
-	}
-	all->address_count = count;
+	if (all->pool->settings->command)
+		return;
+	all->capacities = g_new(struct capacity, count);
+	for (unsigned i = 0; i < count; i++)
+		capacity_init(&all->capacities[i], total);
 }
 
 static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire)
@@ -298,10 +295,10 @@ static void close_pool(struct gateway_pool *pool)
 		fastcgi_spawn_close(all->spawn);
 	upstream_names_close(all);
 	upstream_table_clear(&all->table);
-	permits_clear(&all->permits);
-	for (unsigned i = 0; all->capacities && i < all->address_count; i++)
+	for (unsigned i = 0; all->capacities && i < all->permits.place_count; i++)
 		capacity_clear(&all->capacities[i]);
 	g_free(all->capacities);
+	permits_clear(&all->permits);
 	g_free(all);
 	pool->own = NULL;
 }
@@ -339,7 +336,7 @@ static char **addresses_of(const struct gateway_pool *pool)
 	GPtrArray *texts;
 	uint64_t used;
 
-	/* Nobody is interested in the name of the server's own socket. */
+	/* The name of the server's own socket tells an operator nothing. */
 	if (all->spawn)
 		return NULL;
 	used = upstream_table_read(&all->table, 0, addresses);

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 
 #include <glib.h>
 
 #include "base/container.h"
+#include "base/low-priority.h"
 #include "base/siphash.h"
 #include "event/thread-pool.h"
 
@@ -36,7 +36,6 @@ struct queue {
 
 #define DEFERRED JOB_CLASSES /* the queue of deferred slow jobs, after those of the classes */
 #define QUEUES (JOB_CLASSES + 1)
-#define NICE 10 /* added to the value of the server */
 
 struct thread_pool {
 	pthread_mutex_t lock; /* of all but the threads */
@@ -165,9 +164,8 @@ static void *run(void *argument)
 {
 	struct thread_pool *thread_pool = argument;
 
-	/* Of this thread alone, as Linux does it. */
 	if (thread_pool->low)
-		(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICE);
+		low_priority_take();
 	pthread_mutex_lock(&thread_pool->lock);
 	while (!thread_pool->closing) {
 		struct job *job = take_locked(thread_pool);

@@ -51,7 +51,7 @@ struct job {
  */
 struct thread_pool *thread_pool_open(unsigned threads, unsigned slow);
 
-/* The same for jobs that compute for long: event loops have the processor before these threads. */
+/* Opens a pool for jobs that compute for long: event loops have the processor before its threads. */
 struct thread_pool *thread_pool_open_low(unsigned threads, unsigned slow);
 
 /*

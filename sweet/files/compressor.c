@@ -13,15 +13,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/low-priority.h"
 #include "files/compressor.h"
 #include "coding/encoder.h"
 
 #define WAITING_MAX 256u
 #define PIECE ((size_t)64 << 10) /* bytes; always the same: they decide what is written */
-#define NICE 10			 /* added to the value of the server */
 
 struct compressor {
 	pthread_mutex_t lock;
@@ -200,8 +199,7 @@ static void *run(void *argument)
 {
 	struct compressor *compressor = argument;
 
-	/* Of this thread alone, as Linux does it. */
-	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICE);
+	low_priority_take();
 	pthread_mutex_lock(&compressor->lock);
 	while (!compressor->closing) {
 		struct compress_job *job = take_locked(compressor);

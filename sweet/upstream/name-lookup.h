@@ -2,8 +2,8 @@
 /*
  * name-lookup.h - the addresses of a host name, as the system knows them; blocks.
  *
- * An answer of a name server is the input of a stranger: of any number of addresses in any order
- * it makes a set of a fixed maximum, always the same one of the same answer.
+ * The answer of a name server is not trusted: any number of addresses in any order becomes a set of
+ * at most NAME_ADDRESSES_MAX, always the same one for the same answer.
  */
 #ifndef SWEET_NAME_LOOKUP_H
 #define SWEET_NAME_LOOKUP_H

@@ -22,6 +22,19 @@
 
 #include "upstream/permits.h"
 
+static unsigned share_of(unsigned limit, uint64_t number, unsigned users)
+{
+	return (unsigned)MAX(1, limit * (number + 1) / users - limit * number / users);
+}
+
+/* Sets the shares of all users, before there are others, or with the lock held. */
+static void set_shares(struct permits *permits, unsigned place)
+{
+	for (unsigned i = 0; i < permits->user_count; i++)
+		permits->users[i].parts[place].share =
+			share_of(permits->places[place].limit, i, permits->user_count);
+}
+
 void permits_init(struct permits *permits, unsigned users, unsigned places, unsigned total)
 {
 	memset(permits, 0, sizeof(*permits));
@@ -38,6 +51,8 @@ void permits_init(struct permits *permits, unsigned users, unsigned places, unsi
 		permits->users[i].number = i;
 		permits->users[i].parts = g_new0(struct permit_part, places);
 	}
+	for (unsigned i = 0; i < places; i++)
+		set_shares(permits, i);
 }
 
 void permits_clear(struct permits *permits)
@@ -186,11 +201,6 @@ void permits_close(struct permits *permits)
 	pthread_mutex_unlock(&permits->lock);
 }
 
-static unsigned share_of(unsigned limit, uint64_t number, unsigned users)
-{
-	return (unsigned)MAX(1, limit * (number + 1) / users - limit * number / users);
-}
-
 void permits_limit(struct permits *permits, unsigned place, const _Atomic unsigned *limit)
 {
 	struct permit_place *at = &permits->places[place];
@@ -200,8 +210,7 @@ void permits_limit(struct permits *permits, unsigned place, const _Atomic unsign
 	now = atomic_load_explicit(limit, memory_order_relaxed);
 	at->free += (int)now - (int)at->limit;
 	at->limit = now;
-	for (unsigned i = 0; i < permits->user_count; i++)
-		permits->users[i].parts[place].share = share_of(now, i, permits->user_count);
+	set_shares(permits, place);
 	grant_all_locked(permits, place);
 	pthread_mutex_unlock(&permits->lock);
 }

@@ -71,7 +71,7 @@ struct permits {
 
 /*
  * total: permits for each address.  Before the first permit is taken, the caller
- * must set the users' loops, their news.run and the shares.
+ * must set the users' loops and their news.run.
  */
 void permits_init(struct permits *permits, unsigned users, unsigned places, unsigned total);
 void permits_clear(struct permits *permits);

@@ -41,7 +41,7 @@ struct shared {
 
 struct lookup {
 	struct shared *shared;
-	struct resolver_name *name; /* the loop's; NULL: nobody wants it any more */
+	struct resolver_name *name; /* the loop's; NULL: the result is not needed any more */
 	resolver_lookup *look;
 	char *host;
 	bool good;
@@ -66,7 +66,7 @@ struct resolver {
 	struct loop *loop;
 	resolver_lookup *lookup;
 	GPtrArray *names;
-	unsigned running; /* lookups, also those that nobody wants */
+	unsigned running; /* lookups, also those whose result is not needed */
 	struct timer tick;
 	bool no_thread; /* the log says that none could be started */
 };

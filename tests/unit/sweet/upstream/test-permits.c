@@ -42,7 +42,6 @@ static void set_up(void)
 		ck_assert_ptr_nonnull(loops[i]);
 		permits.users[i].loop = loops[i];
 		permits.users[i].news.run = count_news;
-		permits.users[i].parts[0].share = 1;
 	}
 }
 
