@@ -123,26 +123,36 @@ static int lingering_connection(void)
 	return fd;
 }
 
-/* Leaves the last close of such a connection to who receives it. */
+/* For a message with one descriptor. */
+union one_descriptor {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+static union one_descriptor one_descriptor(int fd)
+{
+	union one_descriptor control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+						   .cmsg_level = SOL_SOCKET,
+						   .cmsg_type = SCM_RIGHTS}};
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return control;
+}
+
+/* Leaves the last close of such a connection to the process that receives it. */
 static void pass_lingering(int over)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS}};
+	int fd = lingering_connection();
+	union one_descriptor control = one_descriptor(fd);
 	struct iovec iov = {.iov_base = &seed, .iov_len = sizeof(seed)};
 	struct msghdr message = {.msg_iov = &iov,
 				 .msg_iovlen = 1,
 				 .msg_control = control.space,
 				 .msg_controllen = sizeof(control.space)};
 	struct linger none = {.l_onoff = 1};
-	int fd = lingering_connection();
 
 	if (fd < 0)
 		return;
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	/* Else the last descriptor is this one. */
 	if (sendmsg(over, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
@@ -175,12 +185,7 @@ static void seal_units(void)
 /* Does everything possible to the object of a descriptor. */
 static void abuse(int fd)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS}};
+	union one_descriptor control = one_descriptor(fd);
 	uint64_t words[64];
 	struct iovec iov = {.iov_base = words, .iov_len = 1 + content_next(&seed) % sizeof(words)};
 	struct msghdr message = {.msg_iov = &iov,
@@ -196,7 +201,6 @@ static void abuse(int fd)
 		words[i] = some_value(&seed);
 	if (!message.msg_control)
 		message.msg_controllen = 0;
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	if (S_ISSOCK(stat.st_mode)) {
 		(void)sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else if (S_ISREG(stat.st_mode)) {

@@ -227,14 +227,21 @@ def test_all_are_answered(few, processes, method):
                                     for turn in range(5) for number in range(12)}
 
 
+def busy(few, count):
+    """Returns an application whose only process waits for the gate "a", the client that it serves,
+    and that many others."""
+    app = few(1)
+    app.gate("a")
+    first, *others = [app.client() for _ in range(1 + count)]
+    first.send(request("/app/hold/a"))
+    app.await_done("/app/hold/a")
+    return app, first, others
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_first_come(few, method):
     """Requests that wait for a process come before later ones, and in their order."""
-    app = few(1)
-    app.gate("a")
-    first, *others = [app.client() for _ in range(8)]
-    first.send(request("/app/hold/a"))
-    app.await_done("/app/hold/a")
+    app, first, others = busy(few, 7)
     for number, client in enumerate(others):
         client.send(message(method, f"/app/{number}", 10))
         app.server.wait_status(
@@ -349,11 +356,7 @@ def test_loops(few, processes):
 def test_client_leaves(few):
     """Requests that wait and whose clients leave do not hold the others up, and those that stay are
     executed once."""
-    app = few(1)
-    app.gate("a")
-    first, *others = [app.client() for _ in range(10)]
-    first.send(request("/app/hold/a"))
-    app.await_done("/app/hold/a")
+    app, first, others = busy(few, 9)
     for number, client in enumerate(others):
         client.send(message("POST", f"/app/{number}", 10))
     app.server.wait_status(lambda status: status["requests"] - app.server.asked >= 10)
