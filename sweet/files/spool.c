@@ -100,7 +100,7 @@ void spools_stat(const struct spools *spools, struct spools_stat *stat)
 		return;
 	stat->most = spools->most;
 	stat->bytes = atomic_load_explicit(&spools->bytes, memory_order_relaxed);
-	stat->files = atomic_load_explicit(&spools->files, memory_order_relaxed);
+	stat->files = atomic_load_explicit(&spools->files, memory_order_acquire);
 	stat->written = atomic_load_explicit(&spools->written, memory_order_relaxed);
 	stat->refused = atomic_load_explicit(&spools->refused, memory_order_relaxed);
 }
@@ -236,10 +236,11 @@ static void free_spool(struct spool *spool)
 
 	if (spool->made >= 0)
 		close(spool->made);
-	atomic_fetch_sub_explicit(&spools->bytes, spool->charged, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&spools->files, 1, memory_order_relaxed);
 	unlist(spool);
+	atomic_fetch_sub_explicit(&spools->bytes, spool->charged, memory_order_relaxed);
 	free(spool);
+	/* Last: who sees that there is none may close the spools. */
+	atomic_fetch_sub_explicit(&spools->files, 1, memory_order_release);
 }
 
 static void was_closed(struct job *job)

@@ -68,8 +68,8 @@ void spools_stop(struct spools *spools);
 bool spools_stopped(const struct spools *spools);
 
 /*
- * Call it when no spool is in use any more, but before the units that operations
- * hold are gone.
+ * Call it when no spool is in use any more (none is if spools_stat() counts no files), but before
+ * the units that operations hold are gone.
  */
 void spools_close(struct spools *spools);
 
