@@ -306,6 +306,7 @@ def test_processes_and_threads(run, tmp_path):
         assert client.get("/app/pid").status == 200
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can list the server's descriptors")
 @every
 def test_descriptors_are_returned(run, config, tmp_path, how):
     """Of processes that come and go, and of pools that a reload has ended."""
