@@ -48,12 +48,12 @@ def dying(deaths):
 def test_kept_connections(one, address, tmp_path, method):
     """However many are kept for each address: each address is asked once."""
     deaths = []
-    kept = behind_checks.together(dying(deaths), 6)
+    kept = behind_checks.together(dying(deaths), 12)
     others = [address(kept, "other.sock")]
     app = one(kept, pool=KEPT, others=[app.address for app in others], path="app.sock",
               tcp=address.tcp)
     behind_checks.at_once(app.server.port, 12)
-    assert app.connections + others[0].connections == 12
+    assert [app.connections, others[0].connections] == [6, 6]
     body = b"" if method == "PUT" else None
     assert ask(app.server.port, "/app?die", method, body).status == 502
     assert deaths == [method] * 2

@@ -2,6 +2,7 @@
 """What holds for every kind of application behind the server: its addresses, and clients that
 leave.  begin: the fixture one or behind."""
 
+import itertools
 import socket
 import struct
 import threading
@@ -25,19 +26,14 @@ def nobody(folder):
 
 
 def together(handle, count):
-    """The first requests at an address have that many connections: none has its response before all
-    have come."""
-    places = {}
-    lock = threading.Lock()
+    """The first requests, at all addresses, have that many connections: none has its response
+    before all have come."""
+    all_there = threading.Barrier(count)
+    numbers = itertools.count()
 
     def both(asked):
-        with lock:
-            mine = places.setdefault(asked.connection.socket.getsockname(),
-                                     [0, threading.Barrier(count)])
-            mine[0] += 1
-            first = mine[0] <= count
-        if first:
-            mine[1].wait(TIMEOUT)
+        if next(numbers) < count:
+            all_there.wait(TIMEOUT)
         return handle(asked)
 
     return both
