@@ -11,6 +11,8 @@
 #include "files/docroot.h"
 
 #define STABLE_NS 20000000 /* the timestamps of files may have the resolution of a timer tick */
+#define LOOKS_MORE 4u
+#define LOOK_AGAIN_NS 1000000l /* before the first of them; doubles with each */
 
 static struct file_version version_of(const struct stat *stat)
 {
@@ -190,11 +192,13 @@ static bool has_moved(struct docroot root, const char *path, const struct file_v
 			there.inode != version->inode);
 }
 
-int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version)
+#define UNEXPLAINED 1
+
+/* Returns as docroot_still(), or UNEXPLAINED if only st_ctime has changed. */
+static int compare(int fd, struct docroot root, const char *path, struct file_version *version)
 {
 	struct file_version now;
 	int error = docroot_version(fd, &now);
-	bool same;
 
 	if (error)
 		return error;
@@ -205,9 +209,37 @@ int docroot_still(int fd, struct docroot root, const char *path, struct file_ver
 		return 0;
 	/* A new name explains one change: the path is compared only once. */
 	now.moved = version->moved || has_moved(root, path, &now);
-	same = now.moved != version->moved || !same_attributes(&now, version);
+	if (now.moved == version->moved && same_attributes(&now, version))
+		return UNEXPLAINED;
 	*version = now;
-	return same ? 0 : -EAGAIN;
+	return 0;
+}
+
+/*
+ * The kernel sets st_ctime before the attribute or name that explains it, and fstat() locks
+ * nothing: it may come in between.  Meanwhile the kernel has the inode locked, and in most file
+ * systems this seek waits for that lock, and then fails behind the end.  The rest get some time.
+ */
+static void await_explanation(int fd, unsigned looks)
+{
+	const struct timespec time = {.tv_nsec = LOOK_AGAIN_NS << looks};
+
+	(void)lseek(fd, INT64_MAX, SEEK_HOLE);
+	nanosleep(&time, NULL);
+}
+
+int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version,
+		  bool wait)
+{
+	for (unsigned looks = 0;; looks++) {
+		int error = compare(fd, root, path, version);
+
+		if (error != UNEXPLAINED)
+			return error;
+		if (!wait || looks == LOOKS_MORE)
+			return -EAGAIN;
+		await_explanation(fd, looks);
+	}
 }
 
 int docroot_open_folder(struct docroot root, const char *path)

@@ -98,8 +98,11 @@ int docroot_version(int fd, struct file_version *version);
  * that version.  Its st_ctime counts, since a writer may restore the time of modification, unless
  * the number of its names, its mode or its owner has changed, or path names it no more: then
  * *version becomes the current one.  Returns 0, -EAGAIN if it may have other bytes, or -errno.
+ * wait: looks for some 15 ms whether a change that is being made explains itself; without, -EAGAIN
+ * may be wrong.
  */
-int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version);
+int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version,
+		  bool wait);
 
 /* Returns the reason, for the log, why such an error is answered with 403. */
 const char *docroot_denied(int error);

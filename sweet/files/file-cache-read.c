@@ -51,7 +51,7 @@ int reading_rest(struct reading *reading, bool wait)
 	if (!wait)
 		return READING_LATER;
 	file_version_await_stable(&reading->version);
-	return docroot_still(reading->fd, reading->root, reading->path, &reading->version);
+	return docroot_still(reading->fd, reading->root, reading->path, &reading->version, true);
 }
 
 /* Gets where the next bytes go; merges adjacent fragments. */
@@ -153,6 +153,15 @@ static int insert(struct reading *reading, size_t *id, struct NC_hold *hold)
 	return 0;
 }
 
+/* What looks changed is decided by a thread that may wait. */
+static int still(struct reading *reading, bool wait)
+{
+	int error =
+		docroot_still(reading->fd, reading->root, reading->path, &reading->version, wait);
+
+	return error == -EAGAIN && !wait ? READING_LATER : error;
+}
+
 int reading_unit(struct reading *reading, enum reading_way way, bool wait, size_t *id,
 		 struct NC_hold *hold)
 {
@@ -174,7 +183,7 @@ int reading_unit(struct reading *reading, enum reading_way way, bool wait, size_
 	if (!error && reading->done != (size_t)reading->version.size)
 		error = -EAGAIN;
 	if (!error)
-		error = docroot_still(reading->fd, reading->root, reading->path, &reading->version);
+		error = still(reading, wait);
 	if (!error)
 		error = insert(reading, id, hold);
 	(void)NC_free(&reading->handle);

@@ -151,13 +151,13 @@ static size_t lend_length(const struct filestream *stream, uint64_t offset, uint
 }
 
 /* A file that was renamed or unlinked is still sent to its end. */
-static int check(struct filestream *stream)
+static int check(struct filestream *stream, bool wait)
 {
 	const char *path = stream->entry ? file_cache_view(stream->entry)->path : stream->path;
 
 	return stream->spool ? 0
 			     : docroot_still(stream->fd, file_cache_root(stream->cache), path,
-					     &stream->version);
+					     &stream->version, wait);
 }
 
 /* Whether the next window consists of lent pages. */
@@ -172,13 +172,13 @@ static void place_window(struct filestream *stream)
 	stream->ready.first = stream->at == 0;
 }
 
-/* Ends the read of a window.  Returns 0 or -errno. */
-static int end_window(struct filestream *stream, int error)
+/* Ends the read of a window.  wait: on a helper thread.  Returns 0 or -errno. */
+static int end_window(struct filestream *stream, int error, bool wait)
 {
 	struct window *window = &stream->ready;
 
 	if (!error)
-		error = check(stream);
+		error = check(stream, wait);
 	if (error == -ERANGE)
 		error = -EAGAIN;
 	if (error)
@@ -202,7 +202,7 @@ static int read_window(struct filestream *stream)
 		window->length = take_memory(stream, left);
 		error = read_memory(window, stream->fd);
 	}
-	return end_window(stream, error);
+	return end_window(stream, error, true);
 }
 
 /* On the loop's thread, without a helper, if the data is in the page cache. */
@@ -224,8 +224,8 @@ static bool have_window(struct filestream *stream)
 	}
 	stream->warm++;
 	window->length = length;
-	stream->error = end_window(stream, 0);
-	return true;
+	/* A helper thread may wait, and decides whether the file has changed. */
+	return end_window(stream, 0, false) == 0;
 }
 
 /* If the version differs from the one that was looked up, it must not be changing now. */
@@ -243,7 +243,7 @@ static int open_file(struct filestream *stream)
 	stream->version = now;
 	stream->renewed = true;
 	file_version_await_stable(&now);
-	return check(stream);
+	return check(stream, true);
 }
 
 static void work(struct job *job)

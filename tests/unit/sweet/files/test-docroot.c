@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -326,20 +327,20 @@ START_TEST(test_still)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(docroot_version(fd, &version), 0);
 	file_version_await_stable(&version);
-	ck_assert_int_eq(docroot_still(fd, root, "/file", &version), 0);
+	ck_assert_int_eq(docroot_still(fd, root, "/file", &version, true), 0);
 	if (_i < 4)
 		changes[_i]();
 	if (_i == 0) {
 		/* Who does not know its name cannot tell. */
 		struct file_version nameless = version;
 
-		ck_assert_int_eq(docroot_still(fd, root, NULL, &nameless), -EAGAIN);
+		ck_assert_int_eq(docroot_still(fd, root, NULL, &nameless, true), -EAGAIN);
 	}
-	ck_assert_int_eq(docroot_still(fd, root, "/file", &version), 0);
+	ck_assert_int_eq(docroot_still(fd, root, "/file", &version, true), 0);
 	/* It explains that change, and no later one. */
 	file_version_await_stable(&version);
 	restore_it(fd);
-	ck_assert_int_eq(docroot_still(fd, root, "/file", &version), -EAGAIN);
+	ck_assert_int_eq(docroot_still(fd, root, "/file", &version, true), -EAGAIN);
 	close(fd);
 	(void)unlink(at("root/file"));
 	(void)unlink(at("root/other"));
@@ -349,6 +350,51 @@ END_TEST
 
 static _Atomic bool over;
 static _Atomic unsigned moves;
+
+#define NAMES 5000u
+
+/* Gives the file more and more names, and then less and less. */
+static void *name_about(void *context)
+{
+	unsigned most = scaled(NAMES), names = 0;
+	const char *complaint = NULL;
+	char file[256], name[256];
+
+	(void)context;
+	snprintf(file, sizeof(file), "%s/root/file", base);
+	for (; names < most && !complaint; names++) {
+		snprintf(name, sizeof(name), "%s/root/name-%u", base, names);
+		if (link(file, name))
+			complaint = "link";
+	}
+	while (names--) {
+		snprintf(name, sizeof(name), "%s/root/name-%u", base, names);
+		if (unlink(name))
+			complaint = "unlink";
+	}
+	atomic_store(&over, true);
+	return (void *)(uintptr_t)complaint;
+}
+
+/* The time of a change is there before what explains it. */
+START_TEST(test_still_while_it_changes)
+{
+	struct file_version version;
+	pthread_t thread;
+	void *complaint;
+	int fd = docroot_open_file(root, "/file", &version), error = 0;
+
+	ck_assert_int_ge(fd, 0);
+	atomic_store(&over, false);
+	ck_assert_int_eq(pthread_create(&thread, NULL, name_about, NULL), 0);
+	while (!atomic_load(&over) && !error)
+		error = docroot_still(fd, root, NULL, &version, true);
+	pthread_join(thread, &complaint);
+	ck_assert_msg(!complaint, "%s", (const char *)complaint);
+	ck_assert_int_eq(error, 0);
+	close(fd);
+}
+END_TEST
 
 /* Moves a folder in and out of another, so that ".." changes its meaning all the time. */
 static void *move_about(void *context)
@@ -414,6 +460,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_permissions);
 	tcase_add_test(tcase, test_versions);
 	tcase_add_loop_test(tcase, test_still, 0, 5);
+	tcase_add_test(tcase, test_still_while_it_changes);
 	tcase_add_test(tcase, test_moving_folders);
 }
 
