@@ -186,11 +186,23 @@ static void arrive(struct loop_task *task)
 	struct file_cache_waiter *waiter = container_of(task, struct file_cache_waiter, task);
 
 	/* The file may have changed between the check and this request: look again. */
-	if (waiter->late && waiter->left)
+	if (waiter->late && waiter->left) {
+		if (waiter->opened)
+			file_cache_entry_unref(waiter->cache, waiter->opened);
 		waiter->result = (struct file_cache_result){.error = -ECANCELED};
-	else if (waiter->late && !ask(waiter->cache, waiter->path, waiter))
+	} else if (waiter->late && !ask(waiter->cache, waiter->path, waiter)) {
 		return;
+	}
 	waiter->arrived(waiter);
+}
+
+static void count_hits_locked(const struct file_cache_entry *entry, unsigned more, unsigned timely)
+{
+	struct file_cache_stat *stat = &entry->cache->stat;
+
+	stat->hits += timely;
+	*(entry->view.id ? &stat->hit_bytes : &stat->miss_bytes) +=
+		more * (uint64_t)entry->view.version.size;
 }
 
 /* Gives a waiter the loaded entry, or makes it late: it has to ask again. */
@@ -202,8 +214,13 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 	waiter->entry = NULL;
 	/* It may have joined after the others had left. */
 	waiter->late = entry->error == -ECANCELED ||
-		       waiter->since_ns > seen + cache->options.revalidate_ns ||
-		       (cache->options.no_contents && !entry->error);
+		       waiter->since_ns > seen + cache->options.revalidate_ns;
+	if (!waiter->late && !entry->error && cache->options.no_contents) {
+		count_hits_locked(entry, 1, 0);
+		waiter->late = true;
+		waiter->opened = entry;
+		entry->references++;
+	}
 	/* One hold for each waiter; the unit may have been destroyed by its id. */
 	if (!waiter->late && !entry->error)
 		waiter->late = !file_cache_hold(entry);
@@ -355,15 +372,6 @@ static bool take(struct file_cache *cache, struct file_cache_entry *entry,
 	return true;
 }
 
-static void count_hits_locked(const struct file_cache_entry *entry, unsigned more, unsigned timely)
-{
-	struct file_cache_stat *stat = &entry->cache->stat;
-
-	stat->hits += timely;
-	*(entry->view.id ? &stat->hit_bytes : &stat->miss_bytes) +=
-		more * (uint64_t)entry->view.version.size;
-}
-
 void file_cache_count_hits(struct file_cache *cache, const struct file_cache_entry *entry,
 			   unsigned more)
 {
@@ -385,6 +393,20 @@ static bool revalidate(struct file_cache *cache, struct file_cache_entry *known,
 	return file_cache_revalidate(cache, known, waiter);
 }
 
+/*
+ * A ready entry, with the caller's reference.  Returns true if the waiter has its result, or is
+ * late; false: a helper reads the contents.
+ */
+static bool give(struct file_cache *cache, struct file_cache_entry *entry,
+		 struct file_cache_waiter *waiter)
+{
+	waiter->late = false;
+	waiter->result = (struct file_cache_result){.entry = entry};
+	if (!cache->options.no_contents || entry->reading.fd < 0)
+		return true;
+	return revalidate(cache, entry, waiter);
+}
+
 /* As file_cache_get(), but a late waiter has asked before, and is not counted again. */
 static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
 {
@@ -393,8 +415,19 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 	if (cache->options.no_paths)
 		return revalidate(cache, NULL, waiter);
 	for (;;) {
-		struct file_cache_entry *entry, *oldest;
+		struct file_cache_entry *entry = g_steal_pointer(&waiter->opened), *oldest;
 
+		/*
+		 * Loaded since it asked: that is new enough.  Asking whether it is current would
+		 * never end for a file that changes faster than it is loaded.
+		 */
+		if (entry) {
+			if (!give(cache, entry, waiter))
+				return false;
+			if (!waiter->late)
+				return true;
+			continue;
+		}
 		pthread_mutex_lock(&cache->lock);
 		entry = g_hash_table_lookup(cache->table, path);
 		if (entry && entry->state == ENTRY_READY) {
@@ -403,9 +436,7 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 			pthread_mutex_unlock(&cache->lock);
 			if (!take(cache, entry, waiter))
 				continue;
-			if (!cache->options.no_contents || entry->reading.fd < 0)
-				return true;
-			if (!revalidate(cache, entry, waiter))
+			if (!give(cache, entry, waiter))
 				return false;
 			if (!waiter->late)
 				return true;
@@ -434,7 +465,7 @@ bool file_cache_get(struct file_cache *cache, const char *path, struct file_cach
 {
 	follow(cache);
 	waiter->late = waiter->left = false;
-	waiter->entry = NULL;
+	waiter->entry = waiter->opened = NULL;
 	return ask(cache, path, waiter);
 }
 

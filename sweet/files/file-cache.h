@@ -77,6 +77,8 @@ struct file_cache_waiter {
 	struct file_cache_entry *entry; /* that loads for it; NULL: none does */
 	/* Must ask again: the check of the file began before the request, or its unit is gone. */
 	bool late;
+	/* Loaded for it, and referenced; then it is late only to read from the open file. */
+	struct file_cache_entry *opened;
 	bool left; /* see file_cache_leave() */
 };
 
