@@ -244,6 +244,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/core/test-request-memory \
 	tests/unit/sweet/core/test-access-log \
 	tests/unit/sweet/core/test-thread-logs \
+	tests/unit/sweet/core/test-transaction \
 	tests/unit/sweet/base/test-escape \
 	tests/unit/sweet/log/test-access-line \
 	tests/unit/sweet/log/test-log-format \
@@ -821,6 +822,9 @@ tests_unit_sweet_config_test_config_log_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_core_test_thread_logs_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_thread_logs_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_thread_logs_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_core_test_transaction_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_transaction_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_transaction_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_log_test_log_format_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_log_format_CFLAGS = $(sweet_unit_cflags)

@@ -228,8 +228,7 @@ static struct refresh *create(const struct transaction *like)
 	refresh->server_addr = g_strdup(like->server_addr);
 	take_address(&refresh->remote, like->remote);
 	take_address(&refresh->local, like->local);
-	transaction->thread = like->thread;
-	transaction->config_ref = config_ref_hold(like->config_ref);
+	transaction_init(transaction, like->thread, like->config_ref);
 	transaction->host = like->host;
 	transaction->scope = like->scope;
 	transaction->remote_addr = refresh->remote_addr;

@@ -31,6 +31,8 @@
 #endif
 #define CRLF "\r\n"
 #define LAST_MODIFIED "Last-Modified: "
+/* Bytes from began_ns; the fields behind are large. */
+#define OUTPUT_ZEROED (offsetof(struct output, log_fields) - offsetof(struct output, began_ns))
 
 static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
@@ -56,84 +58,16 @@ static struct output *take_spare(struct thread *thread)
 struct output *output_open(struct thread *thread)
 {
 	struct output *output = take_spare(thread);
-	struct transaction *transaction;
 
 	if (!output)
 		output = aligned_alloc(OUTPUT_ALIGN, sizeof(*output));
 	if (!output)
 		return NULL;
+	transaction_init(&output->transaction, thread, thread->config_ref);
+	memset(&output->began_ns, 0, OUTPUT_ZEROED);
+	memset(output->log_fields, 0,
+	       thread->config_ref->config->log_field_count * sizeof(*output->log_fields));
 	output->began_ns = loop_now_ns(thread->loop);
-	output->responded_ns = 0;
-	output->sent = 0;
-	output->head_sent = false;
-	output->chunked = output->ended = false;
-	output->chunk_end = 0;
-	output->log_request = output->log_referer = (struct slice){0};
-	output->log_agent = output->log_host = (struct slice){0};
-	output->log_used = 0;
-	output->log_tls_version = output->log_tls_cipher = NULL;
-	for (unsigned i = 0; i < thread->config_ref->config->log_field_count; i++)
-		output->log_fields[i] = (struct slice){0};
-	output->head_length = 0;
-	output->ready = NULL;
-	/* Set field by field, since the buffers behind the fields are large. */
-	transaction = &output->transaction;
-	transaction->thread = thread;
-	transaction->config_ref = config_ref_hold(thread->config_ref);
-	transaction->host = NULL;
-	transaction->secure = transaction->https = transaction->http2 = false;
-	transaction->calls = NULL;
-	transaction->tls = NULL;
-	transaction->scope = NULL;
-	transaction->unlogged = false;
-	transaction->request = NULL;
-	transaction->known = NULL;
-	transaction->head_only = false;
-	transaction->has_upload = false;
-	transaction->upload = 0;
-	transaction->upload_more = false;
-	transaction->received = NULL;
-	transaction->status = 0;
-	transaction->detail = NULL;
-	transaction->reason = NULL;
-	transaction->path[0] = '\0';
-	transaction->captures.count = 0;
-	transaction->rewrite_query = NULL;
-	transaction->header_lines = NULL;
-	transaction->codings_known = false;
-	transaction->accel_lines = NULL;
-	transaction->accel = false;
-	transaction->phrase = NULL;
-	transaction->phrase_status = 0;
-	transaction->head = NULL;
-	transaction->head_length = 0;
-	transaction->date = transaction->modified = 0;
-	transaction->length = 0;
-	transaction_forget_piece(transaction);
-	transaction->file = (struct loop_file){0};
-	transaction->settle = transaction->reset = false;
-	transaction->live = false;
-	transaction->text = NULL;
-	transaction->bodiless = false;
-	transaction->remote_user[0] = transaction->request_id[0] = transaction->traceparent[0] =
-		'\0';
-	transaction->trace_begins = transaction->exported = false;
-	transaction->coding = TRANSACTION_AS_IT_IS;
-	transaction->coded = NULL;
-	transaction->trace_parent[0] = '\0';
-	transaction->times = (struct transaction_times){0};
-	transaction->pool_name = transaction->cache_verdict = NULL;
-	transaction->error_page = false;
-	transaction->lead_length = 0;
-	transaction->next = NULL;
-	transaction->finish = NULL;
-	transaction->gone = transaction->half_closed = NULL;
-	transaction->redirects = 0;
-	transaction->tunnel = NULL;
-	transaction->store = NULL;
-	transaction->store_mark = 0;
-	transaction->long_head = transaction->long_out = NULL;
-	transaction->long_room = 0;
 	return output;
 }
 

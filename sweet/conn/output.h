@@ -38,10 +38,11 @@ struct output {
 	struct ready *ready;	 /* what is sent, if it was made before; or NULL */
 	/* What the client sent, in log_text, as the logs want it. */
 	struct slice log_request, log_referer, log_agent, log_host;
-	struct slice
-		log_fields[LOG_FIELDS_MAX]; /* as config->log_fields; unused ones are not set */
 	const char *log_tls_version, *log_tls_cipher;
 	size_t log_used;
+	/* What follows is not zeroed for each request. */
+	struct slice
+		log_fields[LOG_FIELDS_MAX]; /* as config->log_fields; unused ones are not set */
 	char log_text[OUTPUT_LOG_MAX];
 	/* Aligned to a cache line of the CPU (paper 003, section 5.5). */
 	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_AROUND_MAX];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transaction.c - see transaction.h: memory for heads that are larger than head_buffer, heads that
- * have lines of two responders, and the end of both.
+ * transaction.c - see transaction.h: the beginning and end of a transaction, memory for heads that
+ * are larger than head_buffer, and heads that have lines of two responders.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,16 @@
 #include "http/response.h"
 
 #define ALIGN 64u /* as the head in output.h */
+
+void transaction_init(struct transaction *transaction, struct thread *thread,
+		      struct config_ref *config_ref)
+{
+	memset(transaction, 0, offsetof(struct transaction, scratch));
+	transaction->path[0] = '\0';
+	transaction->thread = thread;
+	transaction->config_ref = config_ref_hold(config_ref);
+	transaction->coding = TRANSACTION_AS_IT_IS;
+}
 
 bool transaction_make_room(struct transaction *transaction, size_t bytes)
 {

@@ -267,13 +267,16 @@ struct transaction {
 	uint64_t store_mark;
 
 	struct peer_addresses client; /* that a trusted proxy has named */
-	struct file_response file_response;
-	/* Private to the responder, from its start to finish(). */
-	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
 	/* The head of a response if head_buffer is too small for its lines; else NULL. */
 	char *long_head;
 	size_t long_room; /* bytes for lines in long_head */
 	char *long_out;	  /* the allocation; output.c writes to its beginning */
+	/*
+	 * Private to the responder, from its start to finish().  transaction_init() zeroes what is
+	 * before it, and of the rest only the beginning of the path.
+	 */
+	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
+	struct file_response file_response;
 	/* Large buffers, of which little is used: last, so that a request uses few pages of memory. */
 	char path[REQUEST_TARGET_MAX + 1]; /* decoded, and rewritten if a rule requires that */
 	char head_buffer[TRANSACTION_HEAD_MAX];
@@ -317,6 +320,13 @@ void transaction_merge_lines(struct transaction *transaction);
 
 /* Frees that memory: lines go to head_buffer again. */
 void transaction_drop_room(struct transaction *transaction);
+
+/*
+ * Makes an empty request and response in memory of whatever contents, as the only constructor of
+ * transactions.  Takes a reference of config_ref; the owner sets `owner` and done() itself.
+ */
+void transaction_init(struct transaction *transaction, struct thread *thread,
+		      struct config_ref *config_ref);
 
 /* Frees what each transaction has, of whichever owner, after finish(). */
 void transaction_release(struct transaction *transaction);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-transaction.c - unit tests of transaction.c: nothing of an earlier request is left in
+ * recycled memory; room for long heads.
+ */
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "config/configuration.h"
+#include "core/transaction.h"
+
+#include "suite.h"
+
+#define AS_BEFORE 0xa5 /* each byte of what an earlier request left */
+
+static struct transaction transaction, expected;
+
+START_TEST(test_init)
+{
+	struct config *config = g_new0(struct config, 1);
+	struct config_ref *ref = config_ref_open(config);
+	struct thread *thread = (void *)&expected; /* only its address counts */
+
+	memset(&transaction, AS_BEFORE, sizeof(transaction));
+	transaction_init(&transaction, thread, ref);
+	ck_assert_ptr_eq(transaction.thread, thread);
+	ck_assert_ptr_eq(transaction.config_ref, ref);
+	ck_assert_int_eq(transaction.coding, TRANSACTION_AS_IT_IS);
+	ck_assert_str_eq(transaction.path, "");
+	transaction.thread = NULL;
+	transaction.config_ref = NULL;
+	transaction.coding = 0;
+	ck_assert_mem_eq(&transaction, &expected, offsetof(struct transaction, scratch));
+	/* So that a request uses few pages of memory. */
+	ck_assert_uint_eq((unsigned char)transaction.path[1], AS_BEFORE);
+	ck_assert_uint_eq((unsigned char)transaction.head_buffer[0], AS_BEFORE);
+	transaction.config_ref = ref;
+	transaction_release(&transaction);
+	config_ref_release(ref);
+}
+END_TEST
+
+START_TEST(test_room)
+{
+	memset(&transaction, 0, sizeof(transaction));
+	ck_assert_ptr_eq(transaction_lines(&transaction), transaction.head_buffer);
+	for (size_t bytes = 1; bytes < 100000; bytes = bytes * 7 + 1) {
+		ck_assert(transaction_make_room(&transaction, bytes));
+		ck_assert_uint_eq(transaction.long_room, bytes);
+		ck_assert_uint_eq((uintptr_t)transaction.long_out % 64, 0);
+		memset(transaction_lines(&transaction), 'x', bytes);
+		memset(transaction.long_out, 'y', bytes + TRANSACTION_AROUND_MAX);
+		ck_assert_int_eq(transaction_lines(&transaction)[bytes - 1], 'x');
+	}
+	ck_assert(!transaction_make_room(&transaction, SIZE_MAX / 4));
+	ck_assert_ptr_eq(transaction_lines(&transaction), transaction.head_buffer);
+	ck_assert_uint_eq(transaction.long_room, 0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_init);
+	tcase_add_test(tcase, test_room);
+}
+
+RUN_SUITE("transaction", fill)
