@@ -9,11 +9,12 @@ sweet_libsweet_a_SOURCES = \
 	sweet/base/slice.h sweet/base/clock.h sweet/base/container.h sweet/base/budget.h sweet/base/low-priority.h \
 	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
 	sweet/tls/tls-openssl-client.c sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
-	sweet/tls/tls-openssl-memory.c sweet/tls/tls-openssl-hello.c \
-	sweet/tls/tls-openssl-record.c sweet/tls/tls-openssl-record.h \
-	sweet/tls/tls-openssl-output.c sweet/tls/tls-openssl-output.h \
-	sweet/tls/tls-openssl-secrets.c sweet/tls/tls-openssl-secrets.h \
-	sweet/tls/tls-openssl-stream.c sweet/tls/tls-openssl-stream.h \
+	sweet/tls/tls-openssl-hello.c sweet/tls/tls-output.c sweet/tls/tls-output.h \
+	sweet/tls/tls-records.h \
+	sweet/tls/record/memory.c sweet/tls/record/memory.h \
+	sweet/tls/record/record.c sweet/tls/record/record.h \
+	sweet/tls/record/secrets.c sweet/tls/record/secrets.h \
+	sweet/tls/record/stream.c sweet/tls/record/stream.h \
 	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
 	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
@@ -302,6 +303,12 @@ sweet_libsweet_a_SOURCES += sweet/coding/encoder-br.c
 endif
 if HAVE_ZLIB
 sweet_libsweet_a_SOURCES += sweet/coding/encoder-gzip.c
+endif
+# Of the sources above, a server without this table has none.
+if TLS_RECORDS
+sweet_libsweet_a_SOURCES += sweet/tls/record/records.c
+else
+sweet_libsweet_a_SOURCES += sweet/tls/tls-records-none.c
 endif
 if HAVE_CURL
 sweet_libsweet_a_SOURCES += sweet/log/span-send.c \

@@ -48,7 +48,8 @@ check()
 		path = $0
 		own = path
 		sub(/^[^\/]*\//, "", own)
-		own = own ~ /\// ? substr(own, 1, index(own, "/") - 1) : "."
+		if (!sub(/\/[^\/]*$/, "", own))
+			own = "."
 		while ((getline line < path) > 0) {
 			if (line !~ /^[ \t]*#[ \t]*include[ \t]*[<"]/)
 				continue
@@ -75,7 +76,8 @@ check()
 # Prints the folders in the rows of the part's table.
 described()
 {
-	sed -n "/^| $1\/.*| holds |\$/,/^\$/s/^| \(\(\`[a-z]*\/\`,* *\)*\)|.*/\1/p" ARCHITECTURE.md | tr -cd 'a-z/' | tr / ' '
+	sed -n "/^| $1\/.*| holds |\$/,/^\$/s/^| \(\(\`[a-z/]*\/\`,* *\)*\)|.*/\1/p" ARCHITECTURE.md |
+		tr -cd 'a-z/ \n' | sed 's/\/\( \|$\)/ /g' | tr -s '\n ' ' '
 }
 
 # Comments as in shell.

@@ -11,6 +11,7 @@
 # many threads it has where a test does not say; NABC_INSTALLED, where the build
 # is installed (without, a test installs it); TMPDIR, where files of tests are;
 # SWEET_OVER, tls or h2: what clients and servers speak where tests do not choose.
+# SWEET_TLS_RECORDS, own or openssl: who makes the records of TLS 1.3, likewise.
 # Arguments go to pytest: files and tests, instead of all; what
 # tests/system/support/selection.py knows, such as --backends=epoll.
 # Exit status: pytest's; 77 when pytest, curl, wrk or the program of SWEET_UNDER is missing.

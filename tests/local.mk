@@ -137,11 +137,11 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-sums-bad
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
-	tests/unit/sweet/tls/test-tls-openssl-memory \
-	tests/unit/sweet/tls/test-tls-openssl-record \
-	tests/unit/sweet/tls/test-tls-openssl-output \
-	tests/unit/sweet/tls/test-tls-openssl-secrets \
-	tests/unit/sweet/tls/test-tls-openssl-stream \
+	tests/unit/sweet/tls/record/test-memory \
+	tests/unit/sweet/tls/record/test-record \
+	tests/unit/sweet/tls/test-tls-output \
+	tests/unit/sweet/tls/record/test-secrets \
+	tests/unit/sweet/tls/record/test-stream \
 	tests/unit/sweet/tls/test-tls-tickets \
 	tests/unit/sweet/tls/test-client-hello \
 	tests/unit/sweet/tls/test-tls-openssl \
@@ -414,21 +414,21 @@ tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_key_opener_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_tls_test_tls_openssl_memory_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_test_tls_openssl_memory_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_test_tls_openssl_memory_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_test_tls_openssl_record_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_test_tls_openssl_record_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_test_tls_openssl_record_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_test_tls_openssl_output_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_test_tls_openssl_output_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_test_tls_openssl_output_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_test_tls_openssl_secrets_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_test_tls_openssl_secrets_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_test_tls_openssl_secrets_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_test_tls_openssl_stream_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_test_tls_openssl_stream_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_test_tls_openssl_stream_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_memory_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_record_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_record_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_record_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_tls_output_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_output_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_output_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_secrets_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_secrets_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_secrets_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_stream_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_stream_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_stream_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_tickets_LDADD = $(sweet_unit_ldadd)
@@ -1369,6 +1369,7 @@ EXTRA_DIST += \
 	tests/system/tls/test_keys_of_a_service.py \
 	tests/system/tls/test_tls.py \
 	tests/system/tls/test_tls_alpn.py \
+	tests/system/tls/test_tls_records.py \
 	tests/system/tls/test_tls_config.py \
 	tests/system/tls/test_tls_segments.py \
 	tests/system/workers/test_behind.py \
@@ -1434,7 +1435,7 @@ EXTRA_DIST += tests/tls-proofs/proof.py tests/tls-proofs/testssl.py tests/tls-pr
 EXTRA_DIST += tests/README.md tests/again tests/bare tests/cross tests/cross-exceptions.txt tests/without \
 	build-aux/chroot.py tests/open-view.sh tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
 	tests/check-bench.sh tests/check-configure.sh tests/check-container.sh tests/check-dist.sh tests/check-install.sh \
-	tests/check-installed.sh tests/check-library.sh
+	tests/check-installed.sh tests/check-library.sh tests/check-tls-records.sh
 EXTRA_DIST += \
 	tests/runner/alone.py \
 	tests/runner/conftest.py \
@@ -1487,7 +1488,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/channel-fixture.h \
 	tests/unit/connection-fixture.h \
 	tests/unit/route-seam.h \
-	tests/unit/sweet/tls/tls-fixture.h \
+	tests/unit/tls-fixture.h \
 	tests/unit/device-model.h \
 	tests/unit/dav-fixture.h \
 	tests/unit/docroot-fixture.h \

@@ -34,6 +34,8 @@ IDLE_WARM = 10  # times all files
 
 # HAProxy keeps the files in its memory, as SWEET does, and every server has to encrypt them.
 PEERS = (*bars.PEERS, "haproxy")
+OPENSSL = "sweet-openssl"  # SWEET without records of its own
+OWN_RECORDS = 1.05  # what they have to gain
 # SWEET's targets: the CPU time of others divided by its own.
 BEST_PEER = {1 * KB: 1.1, 10 * KB: 1.1, 100 * KB: 1.05, 1 * MB: 1.05}
 BEST_PEER_H2 = {1 * KB: 1.2, 10 * KB: 1.1, 100 * KB: 1.1}
@@ -67,7 +69,9 @@ def start(context, root, sizes, connections, tls):
     sends}."""
     mib = files.cache_mib(sizes)
     sweets = [Sweet(context, root, io, mib, dynamic=True, tls=tls) for io in context.io]
-    context.start([*sweets, peer("nginx", Nginx, context, root, tls=tls),
+    openssl = Sweet(context, root, context.io[0], mib, name=OPENSSL, tls=tls,
+                    arguments=["--tls-records", "openssl"])
+    context.start([*sweets, openssl, peer("nginx", Nginx, context, root, tls=tls),
                    peer("lighttpd", Lighttpd, context, root, tls=tls),
                    peer("h2o", H2o, context, root, tls=tls),
                    peer("apache", Apache, context, root, max(connections, HANDSHAKE_CONNECTIONS),
@@ -212,7 +216,7 @@ def tell_idle(context, each, count, absent):
     peers = [name for name in PEERS if name in each]
     best = min(peers, key=lambda name: max(each[name]), default=None)
     for name, values in each.items():
-        if name.startswith("sweet"):
+        if name.startswith("sweet") and name != OPENSSL:
             text = f"{name}: bytes of an idle connection over TLS"
             context.verdicts.append((text, max(values), f"at most {max(each[best]):.0f} ({best})",
                                      max(values) <= max(each[best])) if best else
@@ -232,6 +236,8 @@ def verdicts(cases):
             result += bars.other_row(case, "nginx-fastcgi", "nginx with FastCGI", FASTCGI[size],
                                      words)
         bar = (BEST_PEER if old else BEST_PEER_H2).get(size)
+        if not page:
+            result += bars.other_row(case, OPENSSL, "OpenSSL's records", OWN_RECORDS, words)
         if bar and not page:
             result += bars.best_peer(case, bar, words, PEERS, NEAR)
     return result

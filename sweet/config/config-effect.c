@@ -94,7 +94,8 @@ enum {
 	SECURE_EXPORT = 16,
 	STATUS = 32,
 	HTTP2 = 64,
-	STREAMS = 128
+	STREAMS = 128,
+	SECURE = 256
 };
 
 static const struct need of_server[] = {
@@ -109,6 +110,7 @@ static const struct need of_server[] = {
 	{"status-listen", STATUS, "status is off", false},
 	{"max-streams", HTTP2, "http2 is off", false},
 	{"compress-streams", STREAMS, "no path has compress-uncached", false},
+	{"tls-records", SECURE, NO_TLS, false},
 };
 
 enum {
@@ -250,6 +252,8 @@ static void mark_server(const struct section *section, const struct config *conf
 		has |= HTTP2;
 	if (streams)
 		has |= STREAMS;
+	if (config->tls)
+		has |= SECURE;
 	mark(KEY_GLOBAL, chain, has, NULL);
 }
 

@@ -38,6 +38,8 @@ static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy",
 static const char *const page_cache_words[] = {"keep", "drop", "bypass", NULL};
 static const char *const large_words[] = {
 	[LARGE_FILES_SENDFILE] = "sendfile", [LARGE_FILES_COPY] = "copy", NULL};
+static const char *const records_words[] = {
+	[TLS_RECORDS_OWN] = "own", [TLS_RECORDS_OPENSSL] = "openssl", NULL};
 static const char *const profile_words[] = {
 	[TLS_INTERMEDIATE] = "intermediate", [TLS_MODERN] = "modern", NULL};
 static const char *const client_words[] = {[TLS_CLIENT_NONE] = "off",
@@ -330,6 +332,9 @@ const struct key config_keys[] = {
 	{"tls-groups", SITE(tls_groups), .list = true, .otherwise = "", .store = store_list,
 	 .help = "Groups for key exchange, the preferred first (default: the library's)",
 	 .argument = "LIST"},
+	{"tls-records", GLOBAL(tls_records), .otherwise = "own", .store = store_word,
+	 .words = records_words, .help = "own, or openssl: who makes the records of TLS 1.3",
+	 .argument = "WHO"},
 	{"client-certificate", SITE(client_certificate), .otherwise = "off", .store = store_word,
 	 .words = client_words, .help = "off, optional or required", .argument = "WHAT"},
 	{"client-ca", SITE(client_ca), .store = store_text, .least = 1,

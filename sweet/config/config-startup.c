@@ -22,6 +22,7 @@ static const struct {
 	{"arch", NUMBER, offsetof(struct config, arch)},
 	{"io", NUMBER, offsetof(struct config, io)},
 	{"data-path", NUMBER, offsetof(struct config, data_path)},
+	{"tls-records", NUMBER, offsetof(struct config, tls_records)},
 	{"registered-memory", SWITCH, offsetof(struct config, registered_memory)},
 	{"cache-size", SIZE, offsetof(struct config, cache_size)},
 	{"pin", SWITCH, offsetof(struct config, pin)},

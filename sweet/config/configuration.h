@@ -238,6 +238,9 @@ struct config_sockets {
 	bool linger;	      /* after the last response, until the client has closed its end */
 };
 
+/* In the order of the values of "tls-records": who makes those of TLS 1.3. */
+enum tls_records_use { TLS_RECORDS_OWN, TLS_RECORDS_OPENSSL };
+
 /* How files without a unit are sent; see filestream.h. */
 enum large_files { LARGE_FILES_SENDFILE, LARGE_FILES_COPY };
 
@@ -254,6 +257,7 @@ struct config {
 	unsigned io;		/* enum loop_kind */
 	unsigned data_path;	/* enum data_path_kind */
 	size_t cache_size;	/* bytes; 0: depends on the memory */
+	unsigned tls_records;	/* enum tls_records_use */
 	bool registered_memory; /* send zero-copy from memory that io_uring knows */
 	bool pin;		/* lock the memory of the cache */
 	char *cache_socket;	/* NULL: the cache is not served */

@@ -94,8 +94,8 @@ static void close_file(const struct tls_file *file)
 		close(file->fd);
 }
 
-static void open_identity(struct host *host, bool http2, const struct site_options *options,
-			  GPtrArray *errors)
+static void open_identity(const struct config *config, struct host *host,
+			  const struct site_options *options, GPtrArray *errors)
 {
 	unsigned count = g_strv_length(host->certificates);
 	struct tls_certificate *certificates = g_new0(struct tls_certificate, count);
@@ -109,7 +109,8 @@ static void open_identity(struct host *host, bool http2, const struct site_optio
 				 .client = (enum tls_client)host->client_certificate,
 				 .client_ca = {.fd = -1},
 				 .tickets = options->tickets,
-				 .http2 = http2};
+				 .http2 = config->http2 != HTTP2_OFF,
+				 .own_records = config->tls_records == TLS_RECORDS_OWN};
 	char *why = NULL;
 
 	for (unsigned i = 0; i < count; i++)
@@ -171,7 +172,7 @@ void site_tls_open(struct config *config, const struct site_options *options, GP
 		struct host *host = &config->hosts[i];
 
 		if (host->certificates && host->certificates[0] && !host->tls && is_whole(host))
-			open_identity(host, config->http2 != HTTP2_OFF, options, errors);
+			open_identity(config, host, options, errors);
 		if (host->answer_folder && !host->answers.name)
 			open_answers(host, options, errors);
 	}

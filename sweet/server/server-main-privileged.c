@@ -288,6 +288,16 @@ static bool protect_keys(void)
 	return true;
 }
 
+/* Who makes the records of TLS 1.3, for the log. */
+static const char *encrypts(const struct config *config)
+{
+	if (program.server.kernel_tls)
+		return "the kernel, as far as it knows their ciphers";
+	if (config->tls_records == TLS_RECORDS_OWN && tls_library->can_make_records())
+		return "the server (the kernel has no module \"tls\")";
+	return "OpenSSL (the kernel has no module \"tls\")";
+}
+
 /* Opens the certificates; and what opens them at a reload, if this process will not be able to. */
 static bool open_tls(struct config *config, const struct privileges *privileges)
 {
@@ -307,8 +317,7 @@ static bool open_tls(struct config *config, const struct privileges *privileges)
 		(void)site_open_tls(config, &options, errors);
 	server->kernel_tls = tls_kernel_probe();
 	log_info("TLS by OpenSSL %s; records are encrypted by %s", tls_library->name(),
-		 server->kernel_tls ? "the kernel, as far as it knows their ciphers"
-				    : "the server (the kernel has no module \"tls\")");
+		 encrypts(config));
 	return log_error_list(errors) && good;
 }
 

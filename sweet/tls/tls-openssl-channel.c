@@ -3,8 +3,8 @@
  * tls-openssl-channel.c - a channel by OpenSSL, whose BIO is the memory that the caller feeds and
  * the output that the caller sends.
  *
- * After a handshake of TLS 1.3 OpenSSL has nothing to do any more but to encrypt and decrypt: the
- * channel keeps the secrets, does that itself (tls-openssl-stream.c), and frees the rest of the
+ * After a handshake of TLS 1.3 OpenSSL has nothing to do any more but to encrypt and decrypt: with
+ * a struct tls_records (tls-records.h), the channel has that done by it, and frees the rest of the
  * handshake's memory.
  *
  * OpenSSL gives the kernel the sending key while it writes to a socket.  Where the kernel can
@@ -31,15 +31,14 @@
 
 #include "tls/tls-kernel.h"
 #include "tls/tls-openssl-internal.h"
-#include "tls/tls-openssl-output.h"
-#include "tls/tls-openssl-record.h"
-#include "tls/tls-openssl-secrets.h"
-#include "tls/tls-openssl-stream.h"
+#include "tls/tls-output.h"
+#include "tls/tls-records.h"
 #include "tls/tls.h"
 
 struct tls_channel {
-	SSL *ssl;		   /* NULL: the handshake is over, and the stream has the rest */
-	struct tls_stream *stream; /* NULL: OpenSSL, or the kernel, makes the records */
+	SSL *ssl; /* NULL: the handshake is over, and the stream has the rest */
+	const struct tls_records *records; /* NULL: OpenSSL does all */
+	struct tls_stream *stream; /* of these; NULL: OpenSSL, or the kernel, makes the records */
 	const struct tls_chooser *chooser;
 	int socket;	 /* -1: the kernel never encrypts */
 	bool kernel;	 /* the kernel encrypts */
@@ -188,9 +187,8 @@ int openssl_choose(SSL *ssl, int *alert, void *context)
 
 static void drop_secrets(struct tls_channel *channel)
 {
-	if (channel->secrets)
-		OPENSSL_cleanse(channel->secrets, sizeof(*channel->secrets));
-	free(channel->secrets);
+	if (channel->records)
+		channel->records->drop(channel->secrets);
 	channel->secrets = NULL;
 }
 
@@ -221,10 +219,11 @@ struct tls_channel *openssl_channel_open(const struct tls_chooser *chooser, int 
 		return NULL;
 	channel->chooser = chooser;
 	channel->socket = socket;
-	channel->secrets = calloc(1, sizeof(*channel->secrets));
 	identity = chooser->choose(chooser, NULL, 0);
 	/* A reload may have taken TLS from the address that the client connected to. */
 	if (identity) {
+		channel->records = identity->records;
+		channel->secrets = channel->records ? channel->records->begin() : NULL;
 		channel->agreed.policy = identity->policy;
 		channel->ssl = SSL_new(identity->context);
 	}
@@ -241,9 +240,8 @@ void openssl_channel_close(struct tls_channel *channel)
 {
 	SSL_free(channel->ssl);
 	drop_secrets(channel);
-	if (channel->stream)
-		tls_stream_close(channel->stream);
-	free(channel->stream);
+	if (channel->records)
+		channel->records->close(channel->stream);
 	tls_output_free(&channel->output);
 	free(channel->variables);
 	free(channel);
@@ -254,7 +252,7 @@ void openssl_channel_close(struct tls_channel *channel)
 void openssl_feed(struct tls_channel *channel, const char *data, size_t length)
 {
 	if (channel->stream) {
-		tls_stream_feed(channel->stream, data, length);
+		channel->records->feed(channel->stream, data, length);
 		return;
 	}
 	channel->input = data;
@@ -339,23 +337,28 @@ static void use_memory(struct tls_channel *channel)
 /* If it cannot, OpenSSL makes and reads the records. */
 static void hand_over(struct tls_channel *channel)
 {
-	struct tls_stream *stream;
-
 	if (!channel->secrets || SSL_has_pending(channel->ssl) || !keep_client(channel))
 		return;
-	stream = malloc(sizeof(*stream));
-	if (!stream)
+	channel->stream = channel->records->open(
+		SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(channel->ssl)), channel->secrets,
+		&channel->output);
+	if (!channel->stream)
 		return;
-	if (!tls_stream_open(stream,
-			     SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(channel->ssl)),
-			     channel->secrets, &channel->output)) {
-		free(stream);
-		return;
-	}
-	tls_stream_feed(stream, channel->input, channel->input_length);
-	channel->stream = stream;
+	channel->records->feed(channel->stream, channel->input, channel->input_length);
 	SSL_free(channel->ssl);
 	channel->ssl = NULL;
+}
+
+static int shake_hands(struct tls_channel *channel)
+{
+	int done;
+
+	if (!channel->secrets)
+		return SSL_do_handshake(channel->ssl);
+	channel->records->note(channel->secrets);
+	done = SSL_do_handshake(channel->ssl);
+	channel->records->note(NULL);
+	return done;
 }
 
 int openssl_handshake(struct tls_channel *channel)
@@ -363,9 +366,7 @@ int openssl_handshake(struct tls_channel *channel)
 	int done;
 
 	forget_errors();
-	openssl_secrets_note(channel->secrets);
-	done = SSL_do_handshake(channel->ssl);
-	openssl_secrets_note(NULL);
+	done = shake_hands(channel);
 	if (done != 1)
 		return result_of(channel, done);
 	note_agreed(channel);
@@ -409,7 +410,7 @@ ssize_t openssl_read(struct tls_channel *channel, char *data)
 	int done;
 
 	if (channel->stream)
-		return tls_stream_read(channel->stream, data);
+		return channel->records->read(channel->stream, data);
 	/* Saves a call that finds nothing. */
 	if (channel->input_length == 0 && !SSL_has_pending(channel->ssl))
 		return TLS_MORE;
@@ -440,7 +441,7 @@ static bool write_together(struct tls_channel *channel, const struct iovec *piec
 		data = pieces->iov_base;
 		length = pieces->iov_len;
 	} else {
-		length = tls_record_gather(pieces, count, copy);
+		length = tls_gather(pieces, count, copy);
 	}
 	forget_errors();
 	done = SSL_write_ex(channel->ssl, data, length, &written);
@@ -452,7 +453,7 @@ static bool write_together(struct tls_channel *channel, const struct iovec *piec
 bool openssl_write(struct tls_channel *channel, const struct iovec *pieces, unsigned count)
 {
 	if (channel->stream)
-		return tls_stream_write(channel->stream, pieces, count);
+		return channel->records->write(channel->stream, pieces, count);
 	return write_together(channel, pieces, count);
 }
 
@@ -462,7 +463,7 @@ bool openssl_end(struct tls_channel *channel)
 	int done;
 
 	if (channel->stream) {
-		tls_stream_end(channel->stream);
+		channel->records->end(channel->stream);
 		return true;
 	}
 	forget_errors();
@@ -490,7 +491,7 @@ void openssl_why(const struct tls_channel *channel, char text[TLS_WHY_MAX])
 	const char *reason = channel->error ? ERR_reason_error_string(channel->error) : NULL;
 
 	if (channel->stream) {
-		tls_stream_why(channel->stream, text);
+		channel->records->why(channel->stream, text);
 		return;
 	}
 	if (channel->key_wanted)

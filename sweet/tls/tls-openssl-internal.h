@@ -2,13 +2,8 @@
 /*
  * tls-openssl-internal.h - identities and channels by OpenSSL 3.0; private to tls-openssl*.c.
  *
- *   tls-openssl-memory.c   where OpenSSL gets its memory
  *   tls-openssl-file.c     reads certificates and keys
  *   tls-openssl-client.c   what programs get to know of a client
- *   tls-openssl-record.c   records of TLS 1.3, by OpenSSL's ciphers
- *   tls-openssl-output.c   records that wait to be sent
- *   tls-openssl-secrets.c  the secrets that a handshake of TLS 1.3 has agreed
- *   tls-openssl-stream.c   what TLS 1.3 sends after the handshake
  *   tls-openssl-hello.c    what a client wants
  *   tls-openssl-channel.c  the server's end of a connection
  *   tls-openssl.c          identities: certificates and rules; the table
@@ -25,6 +20,7 @@
 
 struct iovec;
 struct tls_channel;
+struct tls_records;
 
 #define TLS_CHALLENGE_PROTOCOL "acme-tls/1" /* RFC 8737, section 6.2 */
 
@@ -42,6 +38,7 @@ struct tls_identity {
 	struct tls_tickets *tickets;
 	uint64_t policy;
 	bool http2;
+	const struct tls_records *records; /* NULL: OpenSSL makes them all */
 };
 
 /* --- tls-openssl-file.c --- */
@@ -67,11 +64,6 @@ bool openssl_use_client_ca(SSL_CTX *context, const struct tls_file *file, EVP_MD
  * server wants no certificate of the client.
  */
 char *openssl_variables(const struct tls_agreed *agreed, const SSL *ssl, size_t *length);
-
-/* --- tls-openssl-memory.c --- */
-
-/* Call it once, before any other function of OpenSSL. */
-void openssl_memory_init(void);
 
 /* --- tls-openssl-hello.c --- */
 

@@ -25,7 +25,7 @@
 #include <openssl/rand.h>
 
 #include "tls/tls-openssl-internal.h"
-#include "tls/tls-openssl-secrets.h"
+#include "tls/tls-records.h"
 #include "tls/tls-tickets.h"
 #include "tls/tls.h"
 
@@ -65,7 +65,6 @@ static int slot = -1;
 
 static void make_slot(void)
 {
-	openssl_memory_init();
 	slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_identity);
 }
 
@@ -202,7 +201,9 @@ static bool set_groups(SSL_CTX *context, const char *groups, char **why)
 	/* OpenSSL 3.5 takes a list of nothing as well. */
 	if (groups[strspn(groups, ":")] && SSL_CTX_set1_groups_list(context, groups) == 1)
 		return true;
-	if (asprintf(why, "tls-groups \"%s\": OpenSSL %s does not know all of them, or one is there twice",
+	if (asprintf(why,
+		     "tls-groups \"%s\": OpenSSL %s does not know all of them, or one is there "
+		     "twice",
 		     groups, OpenSSL_version(OPENSSL_FULL_VERSION_STRING)) < 0)
 		*why = NULL;
 	return false;
@@ -307,15 +308,25 @@ static void identity_close(struct tls_identity *identity)
 		SSL_CTX_free(identity->context);
 }
 
-/* Returns an identity with a context that owns it. */
-static struct tls_identity *identity_new(void)
+static SSL_CTX *context_new(const struct tls_records *records)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_once_t once = PTHREAD_ONCE_INIT, records_once = PTHREAD_ONCE_INIT;
+
+	if (records)
+		pthread_once(&records_once, records->init);
+	pthread_once(&once, make_slot);
+	return records ? records->context(TLS_server_method()) : SSL_CTX_new(TLS_server_method());
+}
+
+/* Returns an identity with a context that owns it. */
+static struct tls_identity *identity_new(bool own_records)
+{
 	struct tls_identity *identity = calloc(1, sizeof(*identity));
 
-	pthread_once(&once, make_slot);
-	if (identity)
-		identity->context = openssl_secrets_context(TLS_server_method());
+	if (identity) {
+		identity->records = own_records ? tls_records : NULL;
+		identity->context = context_new(identity->records);
+	}
 	if (identity && identity->context &&
 	    SSL_CTX_set_ex_data(identity->context, slot, identity) == 1)
 		return identity;
@@ -327,7 +338,7 @@ static struct tls_identity *identity_new(void)
 
 static struct tls_identity *identity_open(const struct tls_options *options, char **why)
 {
-	struct tls_identity *identity = identity_new();
+	struct tls_identity *identity = identity_new(options->own_records);
 	EVP_MD_CTX *bound = EVP_MD_CTX_new();
 
 	*why = NULL;
@@ -355,8 +366,14 @@ static const char *name(void)
 	return OpenSSL_version(OPENSSL_FULL_VERSION_STRING);
 }
 
+static bool can_make_records(void)
+{
+	return tls_records;
+}
+
 static const struct tls_library openssl = {
 	.name = name,
+	.can_make_records = can_make_records,
 	.identity_open = identity_open,
 	.identity_close = identity_close,
 	.policy = policy,

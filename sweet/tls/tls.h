@@ -55,12 +55,14 @@ struct tls_options {
 	const struct tls_certificate *certificates;
 	unsigned certificate_count;
 	enum tls_profile profile;
-	const char *groups; /* of the key exchange, as OpenSSL's lists; NULL: the library's choice */
+	const char
+		*groups; /* of the key exchange, as OpenSSL's lists; NULL: the library's choice */
 	enum tls_client client;
 	struct tls_file client_ca;   /* PEM; only if a client's certificate is wanted */
 	struct tls_tickets *tickets; /* NULL: no session is resumed */
 	bool http2;		     /* offered to clients, before HTTP/1.1 */
 	bool challenge;		     /* it answers the challenge tls-alpn-01 (RFC 8737) alone */
+	bool own_records; /* the server makes those of TLS 1.3, if it can; else the library */
 };
 
 /* Finds the identity for the name that a client wants, without a final NUL; NULL: it gave none. */
@@ -94,6 +96,9 @@ struct tls_agreed {
 struct tls_library {
 	/* Name and version, for people. */
 	const char *(*name)(void);
+
+	/* Whether tls_options.own_records has an effect in this build. */
+	bool (*can_make_records)(void);
 
 	/* Returns NULL with a line in *why (free()) if a file is not what it must be. */
 	struct tls_identity *(*identity_open)(const struct tls_options *options, char **why);

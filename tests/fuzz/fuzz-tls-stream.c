@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-tls-stream.c - what a client sends after the handshake (sweet/tls/tls-openssl-stream.c), who
+ * fuzz-tls-stream.c - what a client sends after the handshake (sweet/tls/stream.c), who
  * has the keys: the server gets the data of the records that came before the first bad one, never
  * more, and an end is final.
  *
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "tls/tls-openssl-output.h"
-#include "tls/tls-openssl-record.h"
-#include "tls/tls-openssl-secrets.h"
-#include "tls/tls-openssl-stream.h"
+#include "tls/tls-output.h"
+#include "tls/record/record.h"
+#include "tls/record/secrets.h"
+#include "tls/record/stream.h"
 #include "tls/tls.h"
 
 #include "fuzz.h"

@@ -261,14 +261,15 @@ def unprivileged(context, suite):
 # --- system tests ------------------------------------------------------------------------
 
 
-def system_files(tests):
-    return sorted(glob.glob(os.path.join(tests, "system", "*", "test_*.py")))
+def system_files(tests, areas=("*",)):
+    return sorted(path for area in areas
+                  for path in glob.glob(os.path.join(tests, "system", area, "test_*.py")))
 
 
-def bundles(context, factor, marks):
+def bundles(context, factor, marks, areas=("*",)):
     """[(name, files, slice, seconds)]: the tests for each process of pytest; factor: how many
     times longer than listed they take here."""
-    files = system_files(context.script("tests"))
+    files = system_files(context.script("tests"), areas)
     if marks == "needs":
         files = [path for path in files if "mark.needs(" in report.text_of(path)]
     loads = sorted(((context.times.of_file(os.path.basename(path)) * factor, path)
@@ -330,12 +331,12 @@ def of_first_tier(make):
 
 
 def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, weight=SYSTEM_WEIGHT,
-           **environment):
+           areas=("*",), **environment):
     def make(context, suite):
         more = [f"--backends={backends}", *options]
         more += ["-m", marks] if marks else []
         more += ["-k", choose] if choose else []
-        for name, files, part, seconds in bundles(context, factor, marks):
+        for name, files, part, seconds in bundles(context, factor, marks, areas):
             arguments = [*more, *([f"--slice={part}"] if part else []), *files]
             yield context.job(
                 suite, name,
@@ -552,6 +553,9 @@ SUITES = [
           unprivileged, f"{SYSTEM} {UNITS}"),
     Suite("over-tls", (MORE, ALL), "the whole server over TLS, where clients can use it",
           system("build", "first", marks=NOT_BENCH, SWEET_OVER="tls"), SYSTEM),
+    Suite("tls-openssl", (MORE, ALL), "tests of TLS and HTTP/2, where OpenSSL makes all records",
+          system("build", "first,none", marks=NOT_BENCH, areas=("tls", "http2"),
+                 SWEET_TLS_RECORDS="openssl"), SYSTEM),
     Suite("over-h2", (MORE, ALL), "the same over HTTP/2 and TLS, by clients that translate",
           system("build", "first", marks=NOT_BENCH, SWEET_OVER="h2"), SYSTEM),
     Suite("thorough", (MORE, ALL), "system tests with gigabytes, or many seconds of computing",
@@ -569,6 +573,8 @@ SUITES = [
           script("tests/check-configure.sh")),
     Suite("library", (MORE, ALL), "configure --disable-sweet: the library alone",
           script("tests/check-library.sh")),
+    Suite("tls-records", (MORE, ALL), "configure --disable-tls-records: OpenSSL makes all records",
+          script("tests/check-tls-records.sh"), "curl"),
 
     Suite("kernel", (ALL,), "the kernel's module in guests of QEMU, Linux 6.1 and 6.12", kernels,
           QEMU, deadline=1500),

@@ -115,6 +115,7 @@ ELSEWHERE = {
         protocol/test_limits.py max-fields max-connections
         http2/test_http2_hostile.py keep-alive-timeout
         http2/test_http2.py http2 max-streams
+        tls/test_tls_records.py tls-records
         operate/test_stop.py stop-timeout drain-delay
         static/test_escapes.py raw-utf8
         upstream-http/test_compress_uncached.py compress-streams
@@ -396,6 +397,7 @@ VOID = {
     "status-listen": ("[sweet]\nstatus=off\nstatus-listen=127.0.0.1:0\n", 3, WARNING,
                       "status is off"),
     "max-streams": ("[sweet]\nhttp2=off\nmax-streams=9\n", 3, WARNING, "http2 is off"),
+    "tls-records": ("[sweet]\ntls-records=openssl\n", 2, WARNING, TLS),
     "compress-streams": ("[sweet]\ncompress-streams=9\n", 2, WARNING,
                          "no path has compress-uncached"),
     "script-suffix": (HTTP + "script-suffix=.x\n[sweet]\npool=p\n", 4, WARNING,

@@ -191,6 +191,8 @@ def command(kind, options, prefix=(), listen="127.0.0.1:0", clock=None):
                  "--http2", "on" if tls.OVER == "h2" else "off"]
     if THREADS and not {"--threads", "--config"} & set(options):
         where += ["--threads", THREADS]
+    if tls.RECORDS != "own" and "--tls-records" not in options and "--certificate" in [*where, *options]:
+        where += ["--tls-records", tls.RECORDS]
     moved = clock.command() if clock else []
     return [*prefix, *before, *UNDER, *moved, SWEET, *where, *more, *options]
 

@@ -17,6 +17,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "certificates"
 OVER = os.environ.get("SWEET_OVER", "")
 assert OVER in ("", "tls", "h2"), f"SWEET_OVER={OVER}: there are tls and h2"
 HTTP2 = OVER == "h2"
+RECORDS = os.environ.get("SWEET_TLS_RECORDS", "own")  # of servers whose tests choose nothing else
 ports = set()  # with TLS, of the servers that were started
 if OVER:
     # For curl, which tests run as well.

@@ -38,6 +38,7 @@ static void set_up(void)
 	pair = make_pair(false, "usual");
 	tickets = tls_tickets_open(0);
 	usual = must_open(&(struct tls_options){.name = "usual",
+						.own_records = true,
 						.certificates = &pair,
 						.certificate_count = 1,
 						.tickets = tickets});

@@ -18,17 +18,21 @@
 static struct tls_certificate pair, other;
 static struct tls_identity *identity, *named;
 static struct ends ends;
+static bool own_records; /* of the server; else OpenSSL makes them all */
 
 static void set_up(void)
 {
 	pair = make_pair(false, "usual");
 	other = make_pair(false, "named");
-	identity = must_open(&(struct tls_options){
-		.name = "usual", .certificates = &pair, .certificate_count = 1});
+	identity = must_open(&(struct tls_options){.name = "usual",
+						   .certificates = &pair,
+						   .certificate_count = 1,
+						   .own_records = own_records});
 	named = must_open(&(struct tls_options){.name = "named",
 						.certificates = &other,
 						.certificate_count = 1,
-						.profile = TLS_MODERN});
+						.profile = TLS_MODERN,
+						.own_records = own_records});
 	open_ends(&ends, identity);
 }
 
@@ -299,4 +303,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, output_is_bounded);
 }
 
-RUN_SUITE("tls-openssl-channel", fill)
+int main(void)
+{
+	int failed = run_suite("tls-openssl-channel", fill);
+
+	own_records = true;
+	return run_suite("tls-openssl-channel with own records", fill) || failed;
+}

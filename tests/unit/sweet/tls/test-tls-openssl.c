@@ -25,6 +25,7 @@ static void set_up(void)
 {
 	pair = make_pair(false, "one");
 	options = (struct tls_options){.name = "one",
+				       .own_records = true,
 				       .certificates = &pair,
 				       .certificate_count = 1,
 				       .client_ca = pair.chain,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-tls-openssl-stream.c - unit tests of tls-openssl-stream.c: the test is the client, and makes
+ * test-stream.c - unit tests of stream.c: the test is the client, and makes
  * and reads its records with keys of its own.  Single-threaded.
  */
 #include <stdbool.h>
@@ -11,10 +11,10 @@
 #include <openssl/ssl.h>
 #include <sys/uio.h>
 
-#include "tls/tls-openssl-output.h"
-#include "tls/tls-openssl-record.h"
-#include "tls/tls-openssl-secrets.h"
-#include "tls/tls-openssl-stream.h"
+#include "tls/tls-output.h"
+#include "tls/record/record.h"
+#include "tls/record/secrets.h"
+#include "tls/record/stream.h"
 #include "tls/tls.h"
 
 #include "suite.h"
@@ -374,4 +374,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, unknown_suite);
 }
 
-RUN_SUITE("tls-openssl-stream", fill)
+RUN_SUITE("tls-stream", fill)

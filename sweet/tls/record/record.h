@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-record.h - records of TLS 1.3 (RFC 8446, section 5.2), made or read with one key.
+ * record.h - records of TLS 1.3 (RFC 8446, section 5.2), made or read with one key.
  *
  * The ciphers are OpenSSL's.  It would also make and read the records, but copies what they contain
  * into memory of its own first; here they are encrypted from where the caller has them, into the
  * output, and decrypted from the input into the caller's memory.
  */
-#ifndef SWEET_TLS_OPENSSL_RECORD_H
-#define SWEET_TLS_OPENSSL_RECORD_H
+#ifndef SWEET_TLS_RECORD_RECORD_H
+#define SWEET_TLS_RECORD_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 
 #include <openssl/evp.h>
 
+#include "tls/tls-output.h"
 #include "tls/tls.h"
 
 struct iovec;
@@ -25,8 +26,6 @@ struct iovec;
 #define TLS_KEY_MAX 32u
 #define TLS_IV 12u
 #define TLS_RECORD_HEADER 5u /* bytes of a record before what is encrypted */
-#define TLS_RECORD_MORE 22u  /* bytes that a record has more than its content: with type and tag */
-#define TLS_RECORD_WIRE_MAX (TLS_RECORD_MAX + TLS_RECORD_MORE)
 
 enum tls_content { TLS_CHANGE_CIPHER = 20, TLS_ALERT = 21, TLS_HANDSHAKE = 22, TLS_DATA = 23 };
 
@@ -57,9 +56,6 @@ bool tls_key_renew(struct tls_key *key);
 
 /* Whether it has made as many records as it may (section 5.5): renew it. */
 bool tls_key_is_worn(const struct tls_key *key);
-
-/* Copies the pieces, one after the other; returns their bytes. */
-size_t tls_record_gather(const struct iovec *pieces, unsigned count, void *to);
 
 /*
  * Makes a record of the pieces, together at most 16,384 bytes, at *record, which has room for them

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-secrets.c - see tls-openssl-secrets.h.
+ * secrets.c - see secrets.h.
  *
  * OpenSSL derives secrets and keys by an algorithm that it looks for by name, with a query of the
  * context.  It finds a provider of ours, which has that algorithm done by OpenSSL's, and notes the
@@ -19,7 +19,7 @@
 #include <openssl/kdf.h>
 #include <openssl/provider.h>
 
-#include "tls/tls-openssl-secrets.h"
+#include "tls/record/secrets.h"
 
 #define PROVIDER "sweet"
 
@@ -181,7 +181,7 @@ static void count_records(int written, int version, int type, const void *data, 
 		noted->sealed++;
 }
 
-SSL_CTX *openssl_secrets_context(const SSL_METHOD *method)
+SSL_CTX *tls_secrets_context(const SSL_METHOD *method)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	SSL_CTX *context;
@@ -193,7 +193,7 @@ SSL_CTX *openssl_secrets_context(const SSL_METHOD *method)
 	return context;
 }
 
-void openssl_secrets_note(struct tls_secrets *secrets)
+void tls_secrets_note(struct tls_secrets *secrets)
 {
 	noted = secrets;
 }

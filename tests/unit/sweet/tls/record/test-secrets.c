@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-tls-openssl-secrets.c - unit tests of tls-openssl-secrets.c: both ends of a handshake in one
+ * test-secrets.c - unit tests of secrets.c: both ends of a handshake in one
  * process have the same secrets, and the server's records are counted.  Single-threaded.
  */
 #include <openssl/bio.h>
@@ -15,8 +15,9 @@
 #include "suite.h"
 #include "tls-fixture.h"
 
-#include "tls/tls-openssl-record.h"
-#include "tls/tls-openssl-secrets.h"
+#include "tls/record/record.h"
+#include "tls/record/secrets.h"
+#include "tls/tls-output.h"
 #include "tls/tls.h"
 
 static SSL_CTX *contexts[2]; /* of the server, of the client */
@@ -29,8 +30,8 @@ static void set_up(void)
 	X509 *certificate = make_certificate(key, "test");
 	BIO *ends[2];
 
-	contexts[0] = openssl_secrets_context(TLS_server_method());
-	contexts[1] = openssl_secrets_context(TLS_client_method());
+	contexts[0] = tls_secrets_context(TLS_server_method());
+	contexts[1] = tls_secrets_context(TLS_client_method());
 	ck_assert_int_eq(SSL_CTX_use_certificate(contexts[0], certificate), 1);
 	ck_assert_int_eq(SSL_CTX_use_PrivateKey(contexts[0], key), 1);
 	X509_free(certificate);
@@ -55,11 +56,11 @@ static void tear_down(void)
 static void shake_hands(void)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		openssl_secrets_note(&theirs);
+		tls_secrets_note(&theirs);
 		(void)SSL_do_handshake(client);
-		openssl_secrets_note(&ours);
+		tls_secrets_note(&ours);
 		(void)SSL_do_handshake(server);
-		openssl_secrets_note(NULL);
+		tls_secrets_note(NULL);
 	}
 	ck_assert(SSL_is_init_finished(server) && SSL_is_init_finished(client));
 }
@@ -153,4 +154,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, nothing_is_noted);
 }
 
-RUN_SUITE("tls-openssl-secrets", fill)
+RUN_SUITE("tls-secrets", fill)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-tls-openssl-record.c - unit tests of tls-openssl-record.c: the records of RFC 8448, section 3,
+ * test-record.c - unit tests of record.c: the records of RFC 8448, section 3,
  * and what is no record.  Single-threaded.
  */
 #include <openssl/evp.h>
@@ -12,7 +12,8 @@
 #include <openssl/ssl.h>
 #include <sys/uio.h>
 
-#include "tls/tls-openssl-record.h"
+#include "tls/record/record.h"
+#include "tls/tls-output.h"
 #include "tls/tls.h"
 
 #include "suite.h"
@@ -259,4 +260,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, refused_keys);
 }
 
-RUN_SUITE("tls-openssl-record", fill)
+RUN_SUITE("tls-record", fill)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-tls-openssl-output.c - unit tests of tls-openssl-output.c.  Single-threaded.
+ * test-tls-output.c - unit tests of tls-output.c.  Single-threaded.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "tls/tls-openssl-output.h"
+#include "tls/tls-output.h"
 
 #include "suite.h"
 
@@ -90,4 +90,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, expected);
 }
 
-RUN_SUITE("tls-openssl-output", fill)
+RUN_SUITE("tls-output", fill)

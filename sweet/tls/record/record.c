@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-record.c - see tls-openssl-record.h.
+ * record.c - see record.h.
  */
 #include <openssl/params.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
-#include "tls/tls-openssl-record.h"
+#include "tls/record/record.h"
 
 #define TAG 16u
 #define WORN (UINT64_C(1) << 24) /* of 24 million records that AES-GCM may encrypt */
@@ -183,17 +183,6 @@ static bool next_record(struct tls_key *key)
 
 /* --- making records ---------------------------------------------------------------------------- */
 
-size_t tls_record_gather(const struct iovec *pieces, unsigned count, void *to)
-{
-	size_t length = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		memcpy((char *)to + length, pieces[i].iov_base, pieces[i].iov_len);
-		length += pieces[i].iov_len;
-	}
-	return length;
-}
-
 static bool encrypt(EVP_CIPHER_CTX *cipher, unsigned char *out, const void *data, size_t length)
 {
 	int made;
@@ -215,7 +204,7 @@ static bool encrypt_pieces(EVP_CIPHER_CTX *cipher, const struct iovec *pieces, u
 static bool encrypt_together(EVP_CIPHER_CTX *cipher, const struct iovec *pieces, unsigned count,
 			     unsigned char type, unsigned char *out)
 {
-	size_t length = tls_record_gather(pieces, count, out);
+	size_t length = tls_gather(pieces, count, out);
 
 	out[length++] = type;
 	return encrypt(cipher, out, out, length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-memory.c - the buffers of records, which are taken for each record, or for those that
- * are sent together, and given back, so that a connection that waits has none.
+ * memory.c - see memory.h.  The buffers of records are taken for each record, or for those that are
+ * sent together, and given back, so that a connection that waits has none.
  *
  * They are too long for the lists of small blocks that malloc() has for each thread; and the kernel
  * gets them back from the end of the heap, and clears them again.  Each thread therefore keeps the
@@ -17,7 +17,7 @@
 
 #include <openssl/crypto.h>
 
-#include "tls/tls-openssl-internal.h"
+#include "tls/record/memory.h"
 
 #define KEPT_MAX 4u
 /* Kept buffers have it: memory without it is none of them, and malloc() need not be asked. */
@@ -31,7 +31,7 @@ static const struct buffer_class {
 	/* A record with its header, padding and code, and what OpenSSL adds to align it; of a
 	 * connection: one to read, one to write. */
 	{16u << 10, 18u << 10, KEPT_MAX},
-	/* What tls-openssl-output.c has for records that are sent together. */
+	/* What tls-output.c has for records that are sent together. */
 	{64u << 10, 66u << 10, 1},
 };
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
@@ -141,7 +141,7 @@ static void *change(void *memory, size_t length, const char *file, int line)
 	return changed;
 }
 
-void openssl_memory_init(void)
+void tls_memory_init(void)
 {
 	/* Refused once memory has been taken: then malloc() does everything. */
 	if (pthread_key_create(&key, free_kept) == 0)

@@ -8,7 +8,7 @@
 
 #include <openssl/crypto.h>
 
-#include "tls/tls-openssl-internal.h"
+#include "tls/record/memory.h"
 
 #include "suite.h"
 
@@ -132,11 +132,11 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
-	openssl_memory_init();
+	tls_memory_init();
 	tcase_add_test(tcase, used_again);
 	tcase_add_test(tcase, grown);
 	tcase_add_test(tcase, freed_with_the_thread);
 	tcase_add_test(tcase, other_lengths);
 }
 
-RUN_SUITE("tls-openssl-memory", fill)
+RUN_SUITE("tls-memory", fill)

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-output.h - records that wait to be sent, one after the other in memory.
+ * tls-output.h - records that wait to be sent, one after the other in memory.
  */
-#ifndef SWEET_TLS_OPENSSL_OUTPUT_H
-#define SWEET_TLS_OPENSSL_OUTPUT_H
+#ifndef SWEET_TLS_OUTPUT_H
+#define SWEET_TLS_OUTPUT_H
 
 #include <stddef.h>
+
+#include "tls/tls.h"
+
+struct iovec;
+
+#define TLS_RECORD_MORE 22u /* bytes that a record of TLS 1.3 has more than its content */
+#define TLS_RECORD_WIRE_MAX (TLS_RECORD_MAX + TLS_RECORD_MORE)
 
 /* All zero: empty. */
 struct tls_output {
@@ -26,5 +33,8 @@ void tls_output_expect(struct tls_output *output, size_t length);
 void tls_output_sent(struct tls_output *output, size_t length);
 
 void tls_output_free(struct tls_output *output);
+
+/* Copies the pieces, one after the other; returns their bytes. */
+size_t tls_gather(const struct iovec *pieces, unsigned count, void *to);
 
 #endif

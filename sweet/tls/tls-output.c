@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-output.c - see tls-openssl-output.h.
+ * tls-output.c - see tls-output.h.
  *
  * The memory is that of a record, or of the records that are usually sent together; the thread
- * keeps both (tls-openssl-memory.c).
+ * keeps both (tls/record/memory.c).
  */
 #include <stdbool.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
+#include <sys/uio.h>
 
-#include "tls/tls-openssl-output.h"
-#include "tls/tls-openssl-record.h"
+#include "tls/tls-output.h"
 #include "tls/tls.h"
 
 /* Of records that wait to be sent: the answers to messages of a client that does not read them. */
@@ -70,4 +70,15 @@ void tls_output_free(struct tls_output *output)
 {
 	OPENSSL_free(output->bytes);
 	*output = (struct tls_output){0};
+}
+
+size_t tls_gather(const struct iovec *pieces, unsigned count, void *to)
+{
+	size_t length = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		memcpy((char *)to + length, pieces[i].iov_base, pieces[i].iov_len);
+		length += pieces[i].iov_len;
+	}
+	return length;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls-openssl-secrets.h - the traffic secrets of TLS 1.3 and the keys of both ends, which follow from
+ * secrets.h - the traffic secrets of TLS 1.3 and the keys of both ends, which follow from
  * them, noted while OpenSSL performs a handshake.
  */
-#ifndef SWEET_TLS_OPENSSL_SECRETS_H
-#define SWEET_TLS_OPENSSL_SECRETS_H
+#ifndef SWEET_TLS_RECORD_SECRETS_H
+#define SWEET_TLS_RECORD_SECRETS_H
 
 #include <openssl/ssl.h>
 #include <stdint.h>
 
-#include "tls/tls-openssl-record.h"
+#include "tls/record/record.h"
 
 /* All zero: none yet. */
 struct tls_secrets {
@@ -18,9 +18,9 @@ struct tls_secrets {
 };
 
 /* Returns a context whose connections' secrets can be noted, or NULL without memory. */
-SSL_CTX *openssl_secrets_context(const SSL_METHOD *method);
+SSL_CTX *tls_secrets_context(const SSL_METHOD *method);
 
 /* Until the next call, what this thread does for handshakes is noted there; NULL: nowhere. */
-void openssl_secrets_note(struct tls_secrets *secrets);
+void tls_secrets_note(struct tls_secrets *secrets);
 
 #endif
