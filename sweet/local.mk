@@ -281,6 +281,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
 	sweet/conn/connection-time.c \
+	sweet/conn/connection-free.c \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/process/pidfile.c sweet/process/pidfile.h \
 	sweet/process/endpoints.c sweet/process/endpoints.h \

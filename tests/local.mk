@@ -261,6 +261,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-session-body \
 	tests/unit/sweet/conn/test-session-end \
 	tests/unit/sweet/conn/test-session-turn \
+	tests/unit/sweet/conn/test-session-many \
 	tests/unit/sweet/conn/test-session-message \
 	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/event/test-loop-bytes \
@@ -1005,6 +1006,9 @@ tests_unit_sweet_conn_test_session_body_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_conn_test_session_end_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_end_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_end_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_conn_test_session_many_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_many_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_many_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_conn_test_session_turn_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_turn_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_turn_LDADD = $(sweet_unit_ldadd)

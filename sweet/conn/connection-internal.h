@@ -16,6 +16,7 @@
  *   connection-body.c     receives the body that a responder requested; saves early bytes
  *   session*.c            HTTP/2: the transport of a stream, and what streams share
  *   connection-tls.c      handshakes; decrypts
+ *   connection-free.c     frees it
  *   connection-request.c  starts requests
  *   connection-admit.c    the limits of connections; reads a proxy's header
  *   connection.c          the state machine: reads requests
@@ -40,7 +41,7 @@
 
 #define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody requested */
 
-enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE, SESSION };
+enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE, SESSION, ENDED };
 
 struct leaving;
 struct lent;
@@ -83,6 +84,7 @@ struct connection_handlers {
 	void (*refuse_clear)(struct connection *connection, const char *data, size_t length);
 	void (*idle)(struct connection *connection);
 	void (*timed_out)(struct connection *connection);
+	void (*streams_ended)(struct connection *connection);
 	void (*request)(struct connection *connection, const char *head, size_t length, int error,
 			const char *wrong);
 };
@@ -118,6 +120,7 @@ struct connection {
 	const struct connection_transport *transport;
 	struct connection *carrier; /* the one with the socket: itself, or that of the session */
 	struct session *session;    /* of a connection with a socket that has become one */
+	struct session *ending;	    /* that session, after its end, as long as it has streams */
 	struct thread *thread;
 	struct connection *next, **link; /* the thread's list */
 	int fd;
@@ -379,6 +382,14 @@ void connection_tls_received(struct connection *connection, const char *data, si
 
 /* Sets what a transaction of the connection knows of TLS. */
 void connection_tls_describe(const struct connection *connection, struct transaction *transaction);
+
+/* --- connection-free.c --- */
+
+/* Its socket is closed.  With connection->ending it remains, in the state ENDED, until the latter. */
+void connection_free(struct connection *connection);
+
+/* The streams_ended() of struct connection_handlers; may free the connection. */
+void connection_streams_ended(struct connection *connection);
 
 /* --- connection-request.c --- */
 

@@ -26,8 +26,9 @@ static void set_rate(struct connection *carrier, uint32_t rate)
 {
 	uint32_t value = rate ? rate : UNLIMITED;
 
-	/* Other sockets than those of TCP ignore it. */
-	if (setsockopt(carrier->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof(value)) < 0)
+	/* Other sockets than those of TCP ignore it; after the end of a session there is none. */
+	if (carrier->fd >= 0 &&
+	    setsockopt(carrier->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof(value)) < 0)
 		log_info("%s: cannot limit the rate of the response: %s",
 			 connection_remote(carrier), strerror(errno));
 	carrier->pace = rate;

@@ -12,6 +12,8 @@
  *   SENDING    head or body are being sent
  *   SESSION    an HTTP/2 session has the connection; its streams are connections
  *              of their own, which begin when their head has come
+ *   ENDED      the socket is closed, but not all streams of its session have ended:
+ *              until then it is counted
  *   LINGERING  our end is closed, or will be when the socket has room; reads until
  *              the peer's is, so that no reset destroys the last response (RFC 9112,
  *              section 9.6)
@@ -54,32 +56,6 @@
 #define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 
 /* --- the connection's own life ----------------------------------------------- */
-
-static void connection_free(struct connection *connection)
-{
-	struct thread *thread = connection->thread;
-
-	timer_stop(&connection->timer);
-	timer_stop(&connection->settling);
-	connection_pace_end(connection);
-	body_end(&connection->body);
-	free(connection->input);
-	if (connection_is_stream(connection)) {
-		connection->transport->free(connection);
-		return;
-	}
-	*connection->link = connection->next;
-	if (connection->next)
-		connection->next->link = connection->link;
-	counter_sub(&thread->counters.open, 1);
-	counter_sub(&thread->counters.states[connection->counted], 1);
-	if (connection->client)
-		client_limits_leave(thread->server->limits, connection->client);
-	connection_tls_free(connection);
-	if (thread->vacated && !thread->connections)
-		thread->vacated(thread);
-	connection->transport->free(connection);
-}
 
 static void close_now(struct connection *connection)
 {
@@ -391,6 +367,7 @@ static const struct connection_handlers handlers = {
 	.refuse_clear = connection_refuse_clear,
 	.idle = idle,
 	.timed_out = timed_out,
+	.streams_ended = connection_streams_ended,
 };
 
 static void received(struct loop_receive *op, const char *data, int length)
@@ -474,8 +451,12 @@ void connection_drain(struct thread *thread)
 
 void connection_close_all(struct thread *thread)
 {
+	/* The loop has no further turn for streams. */
 	while (thread->connections)
-		close_now(thread->connections);
+		if (thread->connections->state == ENDED)
+			session_end_all(thread->connections);
+		else
+			close_now(thread->connections);
 	output_free_spare(thread);
 	session_free_memory(thread);
 	connection_held_close(thread);

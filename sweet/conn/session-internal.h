@@ -31,6 +31,7 @@
 #include "base/timer.h"
 #include "conn/connection-internal.h"
 #include "conn/stream-head.h"
+#include "core/server.h"
 #include "event/loop.h"
 
 /* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
@@ -38,6 +39,14 @@
 #define SESSION_WINDOW (1 << 20)
 /* Bytes of the heads of open streams: a byte of HPACK can stand for thousands.  Further streams wait. */
 #define SESSION_HEADS_MAX (512u << 10)
+/*
+ * Streams that sessions end in one turn of their loop, beside some of each: others wait for the next
+ * turn, whatever number of streams end at once, as requests do (TURN_MAX of session-receive.c).
+ */
+#define SESSION_ENDS_MAX 64u
+#define SESSION_ENDS_EACH 8u
+/* Streams whose windows a setting changes cost as much as one that ends. */
+#define SESSION_WINDOWS_PER_END 16u
 #define SESSION_LAST_MS 1000u /* for streams that a client opens before it knows of GOAWAY */
 #define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
 /* Heads of responses, resets and acknowledgements that wait for the client to read. */
@@ -86,7 +95,7 @@ enum session_timing { TIMING_NONE, TIMING_IDLE, TIMING_HEAD, TIMING_LAST };
 
 struct session {
 	struct connection *connection;
-	nghttp2_session *http2;
+	nghttp2_session *http2; /* NULL: the session has ended, and its streams end */
 	struct session_frames frames;
 	int32_t highest; /* stream that the client has opened */
 	struct session_message message;
@@ -194,6 +203,22 @@ void stream_give_back(struct stream *stream);
 
 /* Lets the session do what there is to do before the loop sleeps (session-work.c). */
 void session_wake(struct session *session);
+
+/* --- session.c --- */
+
+/* The session has ended: ends as many of its streams as this turn permits.  May free both. */
+void session_end_some(struct session *session);
+
+/*
+ * Whether streams have ended, or changed, as many as may in a turn; before: the count when the caller
+ * began, so that each session makes progress.
+ */
+static inline bool session_turn_is_over(const struct session *session, unsigned before)
+{
+	unsigned changes = session->connection->thread->session_changes;
+
+	return changes >= SESSION_ENDS_MAX && changes - before >= SESSION_ENDS_EACH;
+}
 
 /* --- session-frames.c --- */
 

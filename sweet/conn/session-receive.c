@@ -161,6 +161,9 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
 	}
 	if (frame->hd.type == NGHTTP2_SETTINGS && frame->hd.flags & NGHTTP2_FLAG_ACK)
 		timer_stop(&session->unsettled);
+	else if (frame->hd.type == NGHTTP2_SETTINGS)
+		session->connection->thread->session_changes +=
+			1 + session->stream_count / SESSION_WINDOWS_PER_END;
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	stream = stream_find(session, frame->hd.stream_id);
@@ -206,8 +209,10 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error, v
 	session->found = NULL; /* to the library it exists no more */
 	stream->closed = true;
 	/* What is in the message completes the response. */
-	if (!stream->ended)
-		connection_close(&stream->connection);
+	if (stream->ended)
+		return 0;
+	session->connection->thread->session_changes++;
+	connection_close(&stream->connection);
 	return 0;
 }
 
@@ -308,20 +313,22 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 {
 	struct thread *thread = session->connection->thread;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
-	unsigned started = 0;
+	unsigned started = 0, before = thread->session_changes;
 
 	while (done + run < length && !session->over) {
 		bool begins, turn_over;
 		size_t now;
 
 		if (session_frames_between(&session->frames) &&
-		    (started == STARTED_MAX || session_flood_must_wait(session))) {
+		    (started == STARTED_MAX || session_turn_is_over(session, before) ||
+		     session_flood_must_wait(session))) {
 			if ((run && !process(session, data + done, run)) ||
 			    !session_collect(session))
 				return -1;
 			done += run;
 			run = 0;
-			turn_over = started && thread->session_starts >= TURN_MAX;
+			turn_over = (started && thread->session_starts >= TURN_MAX) ||
+				    session_turn_is_over(session, before);
 			started = 0;
 			if (turn_over || may_wait(session))
 				return (ssize_t)done;

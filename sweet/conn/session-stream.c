@@ -5,6 +5,9 @@
  * The connection has one request, and its end is the end of the stream: like a connection of
  * HTTP/1.0, in whose syntax the head of the response comes here.  The library asks for content
  * when the windows of the client have room and the stream is the most urgent one.
+ *
+ * After the end of its session (no http2) a stream exists until its turn to end has come.  What is
+ * sent meanwhile waits.
  */
 #include <errno.h>
 #include <glib.h>
@@ -178,6 +181,9 @@ static void send_message(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
+	/* It is closed soon. */
+	if (!stream->session->http2)
+		return;
 	if (!stream->answered)
 		stream_submit_head(stream);
 	else
@@ -191,7 +197,8 @@ static bool cancel(struct connection *connection)
 
 	if (!connection->sending || stream->ended)
 		return false;
-	session_message_release(&stream->session->message, stream);
+	if (stream->session->http2)
+		session_message_release(&stream->session->message, stream);
 	connection->sending = false;
 	return true;
 }
@@ -202,7 +209,7 @@ static bool client_stalls(const struct connection *connection)
 	const struct stream *stream = stream_of(connection);
 	nghttp2_session *http2 = stream->session->http2;
 
-	return !stream->in_message &&
+	return http2 && !stream->in_message &&
 	       (nghttp2_session_get_stream_remote_window_size(http2, stream->id) <= 0 ||
 		nghttp2_session_get_remote_window_size(http2) <= 0);
 }
@@ -212,7 +219,7 @@ static void give_back(struct stream *stream, size_t saved)
 {
 	size_t bytes = stream->unread - MIN(saved, stream->unread);
 
-	if (!bytes)
+	if (!bytes || !stream->session->http2)
 		return;
 	stream->unread -= bytes;
 	if (!stream->closed)
@@ -238,7 +245,8 @@ static void resume_receiving(struct connection *connection)
 	struct session *session = stream_of(connection)->session;
 
 	session->resumed = true;
-	session_wake(session);
+	if (session->http2)
+		session_wake(session);
 }
 
 static void say_continue(struct connection *connection)
@@ -247,6 +255,8 @@ static void say_continue(struct connection *connection)
 	const nghttp2_nv status = {(uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100",
 				   7, 3, NGHTTP2_NV_FLAG_NONE};
 
+	if (!stream->session->http2)
+		return;
 	(void)nghttp2_submit_headers(stream->session->http2, NGHTTP2_FLAG_NONE, stream->id, NULL,
 				     &status, 1, NULL);
 	session_wake(stream->session);
@@ -264,6 +274,8 @@ static void shut(struct connection *connection)
 	struct stream *stream = stream_of(connection);
 
 	stream->ends = true;
+	if (!stream->session->http2)
+		return;
 	(void)nghttp2_session_resume_data(stream->session->http2, stream->id);
 	session_wake(stream->session);
 }

@@ -75,10 +75,11 @@ static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame, voi
 	return 0;
 }
 
-/* Adds frames; returns false if the session is broken. */
-static bool add_frames(struct session *session)
+/* Adds frames, as long as not too many of them end streams; returns false if the session is broken. */
+static bool add_frames(struct session *session, unsigned before)
 {
-	while (!session_message_is_full(&session->message)) {
+	while (!session_message_is_full(&session->message) &&
+	       !session_turn_is_over(session, before)) {
 		const uint8_t *data;
 		ssize_t length = nghttp2_session_mem_send(session->http2, &data);
 
@@ -93,8 +94,10 @@ static bool add_frames(struct session *session)
 /* Fills the message; returns false if the connection was freed. */
 static bool collect(struct session *session)
 {
+	unsigned before = session->connection->thread->session_changes;
+
 	do {
-		if (!add_frames(session)) {
+		if (!add_frames(session, before)) {
 			session_fail(session, "no memory");
 			return false;
 		}
@@ -287,9 +290,12 @@ bool session_work_next(struct loop_hook *hook)
 		if (!session)
 			break;
 		session->wakes = false;
-		work(session);
+		if (session->http2)
+			work(session);
+		else
+			session_end_some(session);
 	}
-	thread->session_starts = 0;
+	thread->session_starts = thread->session_changes = 0;
 	return thread->sessions.length > 0;
 }
 

@@ -187,6 +187,18 @@ struct client_calls *session_calls(const struct connection *connection)
 	return connection->session->calls;
 }
 
+/* None of its streams is left. */
+static void session_free(struct session *session)
+{
+	struct connection *connection = session->connection;
+
+	if (session->wakes)
+		g_queue_unlink(&connection->thread->sessions, &session->waking);
+	connection->ending = NULL;
+	client_calls_release(session->calls);
+	free(session);
+}
+
 void session_close(struct connection *connection)
 {
 	struct session *session = connection->session;
@@ -194,16 +206,51 @@ void session_close(struct connection *connection)
 	timer_stop(&session->unsettled);
 	nghttp2_session_del(session->http2);
 	session->http2 = NULL;
-	while (session->streams)
-		connection_close(&session->streams->connection);
-	if (session->wakes)
-		g_queue_unlink(&connection->thread->sessions, &session->waking);
 	session_message_free(&session->message);
 	session_closed_free(session);
 	stream_head_free(&session->head);
 	connection->send.pieces = NULL;
 	connection->send.piece_count = 0;
 	connection->session = NULL;
-	client_calls_release(session->calls);
-	free(session);
+	connection->ending = session;
+	if (session->streams)
+		session_wake(session);
+	else
+		session_free(session);
+}
+
+static void end_stream(struct session *session)
+{
+	session->connection->thread->session_changes++;
+	connection_close(&session->streams->connection);
+}
+
+static void end_if_empty(struct session *session)
+{
+	struct connection *connection = session->connection;
+
+	if (session->streams) {
+		session_wake(session);
+		return;
+	}
+	session_free(session);
+	connection->handlers->streams_ended(connection);
+}
+
+void session_end_some(struct session *session)
+{
+	unsigned before = session->connection->thread->session_changes;
+
+	while (session->streams && !session_turn_is_over(session, before))
+		end_stream(session);
+	end_if_empty(session);
+}
+
+void session_end_all(struct connection *connection)
+{
+	struct session *session = connection->ending;
+
+	while (session->streams)
+		end_stream(session);
+	end_if_empty(session);
 }

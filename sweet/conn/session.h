@@ -26,8 +26,14 @@ bool session_open(struct connection *connection);
 /* Returns what counts the calls that the client has abandoned. */
 struct client_calls *session_calls(const struct connection *connection);
 
-/* Ends it, and its streams; the connection remains.  No message may be in flight. */
+/*
+ * Ends it; the connection remains.  No message may be in flight.  Its streams end in this turn of the
+ * loop and the next ones, until when the connection has connection->ending.
+ */
 void session_close(struct connection *connection);
+
+/* Ends the streams that are left of connection->ending.  May free the connection. */
+void session_end_all(struct connection *connection);
 
 /* Processes what the client sent.  May free the connection. */
 void session_received(struct connection *connection, const char *data, size_t length);

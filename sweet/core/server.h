@@ -168,6 +168,7 @@ struct thread {
 	GQueue sessions;
 	unsigned streams;		     /* of HTTP/2, that are open */
 	unsigned session_starts;	     /* requests of theirs in this turn of the loop */
+	unsigned session_changes;	     /* streams of theirs that have ended in it */
 	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */

@@ -49,7 +49,8 @@ static struct exchange {
 	bool over;    /* all of it */
 	bool has;     /* a piece that was not answered yet */
 	bool started, finished, gone, wrong;
-	uint64_t turn; /* of the loop, in which it was started */
+	uint64_t turn, gone_turn; /* of the loop, in which it was started, and lost its client */
+	uint64_t open;		  /* connections that were counted then */
 } exchanges[STREAMS_MAX];
 
 /* What the client has heard of a stream. */
@@ -102,7 +103,10 @@ static inline void on_finish(struct transaction *transaction)
 
 static inline void on_gone(struct transaction *transaction)
 {
-	EVENT(exchange_of(transaction)->gone = true);
+	struct exchange *exchange = exchange_of(transaction);
+
+	EVENT(exchange->gone = true; exchange->gone_turn = loop_counts(thread.loop)->waits;
+	      exchange->open = thread.counters.open);
 }
 
 static inline void set_memory(struct transaction *transaction, size_t at, size_t length)

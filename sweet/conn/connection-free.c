@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-free.c - frees a connection: at once, or when the last stream of its session has ended.
+ * Until then it counts as one, for its client and for all limits.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "base/timer.h"
+#include "conn/connection-internal.h"
+#include "core/server.h"
+#include "event/client-limit.h"
+#include "http/body.h"
+
+/* Nothing refers to it any more. */
+static void forget(struct connection *connection)
+{
+	struct thread *thread = connection->thread;
+
+	*connection->link = connection->next;
+	if (connection->next)
+		connection->next->link = connection->link;
+	counter_sub(&thread->counters.open, 1);
+	counter_sub(&thread->counters.states[connection->counted], 1);
+	if (connection->client)
+		client_limits_leave(thread->server->limits, connection->client);
+	connection_tls_free(connection);
+	if (thread->vacated && !thread->connections)
+		thread->vacated(thread);
+	connection->transport->free(connection);
+}
+
+/* Streams that end know their client by it, and that client has it until then. */
+static void wait_for_streams(struct connection *connection)
+{
+	struct thread *thread = connection->thread;
+
+	connection->state = ENDED;
+	connection->fd = -1;
+	connection->input = NULL;
+	connection->input_length = connection->input_room = 0;
+	connection_count_as(connection, CONNECTION_LINGERING);
+	/* Who processes its data must not continue. */
+	if (thread->tls_reader == connection->tls)
+		thread->tls_reader = NULL;
+}
+
+void connection_free(struct connection *connection)
+{
+	timer_stop(&connection->timer);
+	timer_stop(&connection->settling);
+	connection_pace_end(connection);
+	body_end(&connection->body);
+	free(connection->input);
+	if (connection_is_stream(connection)) {
+		connection->transport->free(connection);
+		return;
+	}
+	if (connection->ending)
+		wait_for_streams(connection);
+	else
+		forget(connection);
+}
+
+void connection_streams_ended(struct connection *connection)
+{
+	if (connection->state == ENDED)
+		forget(connection);
+}
