@@ -1292,6 +1292,7 @@ EXTRA_DIST += \
 	tests/system/security/test_hostile.py \
 	tests/system/security/test_led_elsewhere.py \
 	tests/system/security/test_memory_of_connections.py \
+	tests/system/security/test_priorities.py \
 	tests/system/security/test_privileges.py \
 	tests/system/security/test_reused_pids.py \
 	tests/system/security/test_rules.py tests/system/security/test_scarce.py \
@@ -1343,6 +1344,7 @@ EXTRA_DIST += \
 	tests/system/support/names.py \
 	tests/system/support/postmortem.py \
 	tests/system/support/ports.py \
+	tests/system/support/priorities.py \
 	tests/system/support/programs.py \
 	tests/system/support/responder.py \
 	tests/system/support/results.py \

@@ -39,6 +39,7 @@ struct spools;
 /* Set up by the main thread, constant while the threads run. */
 struct server {
 	struct thread_pool *thread_pool;
+	struct thread_pool *slow_pool; /* with low priority: reads whole folders */
 	struct compressor *compressor;
 	struct client_limits *limits;
 	struct authenticator *authenticator;

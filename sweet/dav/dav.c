@@ -80,7 +80,7 @@ static struct thread_pool *own_threads(struct dav *dav)
 
 	pthread_mutex_lock(&dav->mutex);
 	if (!dav->threads)
-		dav->threads = thread_pool_open(dav->helpers, dav->helpers / 2);
+		dav->threads = thread_pool_open_low(dav->helpers, dav->helpers / 2);
 	threads = dav->threads;
 	pthread_mutex_unlock(&dav->mutex);
 	return threads;
@@ -93,7 +93,7 @@ static const struct method {
 	bool reads_xml; /* its body */
 	bool changes;	/* what its path names, which then must not be the root of all */
 	bool folders;	/* may take as long as a folder is large, on threads of its own */
-	bool slow;	/* the same, on the server's */
+	bool slow;	/* the same, on the server's with low priority */
 	bool makes;	/* what its path names need not exist */
 } methods[DAV_METHODS] = {
 	[DAV_PUT] = {.run = dav_put_begin, .changes = true, .makes = true},
@@ -293,13 +293,18 @@ static void worked(struct job *job)
 	answer(call);
 }
 
-/* own: what may take long runs on WebDAV's threads, so that files are opened meanwhile. */
+/*
+ * own: what may take long runs on WebDAV's threads, so that files are opened meanwhile; what only
+ * reads, but a whole folder, beside listings.  Both leave the processor to the event loops.
+ */
 static enum respond submit(struct dav_call *call, bool own, void (*run)(struct job *job),
 			   void (*done)(struct job *job))
 {
 	const struct method *method = &methods[call->request.method];
-	struct thread_pool *threads =
-		own ? own_threads(call->dav) : call->transaction->thread->server->thread_pool;
+	const struct server *server = call->transaction->thread->server;
+	struct thread_pool *threads = own	     ? own_threads(call->dav)
+				      : method->slow ? server->slow_pool
+						     : server->thread_pool;
 
 	if (!threads) {
 		dav_fail(call, 503, "no threads for it");

@@ -266,6 +266,6 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 	transaction->gone = gone;
 	transaction->half_closed = half_closed;
 	if (!equal)
-		thread_pool_submit(transaction->thread->server->thread_pool, &listing->job);
+		thread_pool_submit(transaction->thread->server->slow_pool, &listing->job);
 	return RESPOND_LATER;
 }

@@ -237,6 +237,19 @@ static void add_process(struct status_data *data, const struct server *server)
 	data->threads = server->threads;
 }
 
+/* Each class has its jobs in one or two pools. */
+static void add_jobs(struct thread_pool_stat *jobs, struct thread_pool *thread_pool)
+{
+	struct thread_pool_stat stat;
+
+	thread_pool_stat(thread_pool, &stat);
+	for (unsigned i = 0; i < JOB_CLASSES; i++) {
+		jobs->waiting[i] += stat.waiting[i];
+		jobs->run[i] += stat.run[i];
+	}
+	jobs->cancelled += stat.cancelled;
+}
+
 static struct status_data *collect(const struct transaction *transaction)
 {
 	const struct server *server = transaction->thread->server;
@@ -255,7 +268,8 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;
 	site_stat(config, &data->files);
-	thread_pool_stat(server->thread_pool, &data->jobs);
+	add_jobs(&data->jobs, server->thread_pool);
+	add_jobs(&data->jobs, server->slow_pool);
 	data->log_lost = log_output_lost();
 	add_gateway(data, server, config);
 	add_cache(data, server->cache);

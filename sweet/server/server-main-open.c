@@ -144,7 +144,9 @@ bool server_main_open_shared(void)
 	server->unsent_most = config->socket_memory ? config->socket_memory
 						    : MAX(server->cache_size, SOCKET_MEMORY_LEAST);
 	server->thread_pool = thread_pool_open(server->arch->helpers, server->arch->helpers / 2);
-	if (!server->thread_pool)
+	server->slow_pool =
+		thread_pool_open_low(server->arch->helpers / 2, server->arch->helpers / 2);
+	if (!server->thread_pool || !server->slow_pool)
 		return server_main_complain("cannot start threads: %s", strerror(errno));
 	server->dav = dav_open(MIN(server->arch->helpers, DAV_THREADS));
 	if (!server->dav)
@@ -194,6 +196,7 @@ static void close_runners(void)
 		server->gateway->closing = true;
 	spools_stop(server->spools);
 	thread_pool_close(server->thread_pool);
+	thread_pool_close(server->slow_pool);
 	dav_stop(server->dav);
 	compressor_close(server->compressor);
 	for (unsigned i = 0; i < runners->count; i++) {
@@ -237,6 +240,7 @@ void server_main_close(void)
 		close_runners();
 	} else {
 		thread_pool_close(server->thread_pool);
+		thread_pool_close(server->slow_pool);
 		dav_stop(server->dav);
 		compressor_close(server->compressor);
 		authenticator_close(server->authenticator);

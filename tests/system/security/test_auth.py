@@ -4,7 +4,6 @@ and requests that a password does not cover."""
 
 import base64
 import contextlib
-import os
 import re
 import subprocess
 import time
@@ -14,6 +13,7 @@ import pytest
 import server as servers
 from client import Client, request
 from files import write
+from priorities import await_work, low_threads, nice_of_threads, wakes
 from server import OBEY
 
 # The password of all is "geheim".
@@ -96,24 +96,17 @@ def test_forms(start, top):
         assert ask(server.port, "/closed/a.txt", fields).status == 401
 
 
-def nice_of_threads(pid):
-    """The nice value of each thread, the main thread's first."""
-    values = []
-    for thread in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
-        with open(f"/proc/{pid}/task/{thread}/stat", encoding="latin-1") as file:
-            values.append(int(file.read().rpartition(")")[2].split()[16]))
-    return values
-
-
 @pytest.mark.parametrize("password, status", [("geheim", 200), ("guessed", 401)])
 def test_event_loops_come_first(start, top, password, status):
     """The threads that compute for passwords leave the processor to all others."""
     server = start_it(start, top)
+    low = low_threads(server.pid)
+    before = wakes(server.pid, low)
     assert ask(server.port, "/closed/a.txt", basic("emil", password)).status == status
-    values = nice_of_threads(server.pid)
-    # The main loop, the event loops; the thread that checked the password.
-    assert values.count(values[0]) > server.status()["threads"]
-    assert values.count(min(19, values[0] + 10)) >= 1
+    await_work(server.pid, low, before)
+    # The main loop, the event loops.
+    values = list(nice_of_threads(server.pid).values())
+    assert values.count(nice_of_threads(server.pid)[server.pid]) > server.status()["threads"]
 
 
 def test_scopes(start, top):

@@ -181,7 +181,8 @@ START_TEST(test_accept)
 	server.cache = cache;
 	server.per_thread[0] = &thread;
 	server.thread_pool = thread_pool_open(1, 1);
-	ck_assert_ptr_nonnull(server.thread_pool);
+	server.slow_pool = thread_pool_open(1, 1);
+	ck_assert(server.thread_pool && server.slow_pool);
 	transaction.head_only = true;
 	thread.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
 	if (accepts[_i].accept) {
@@ -201,7 +202,8 @@ START_TEST(test_accept)
 	g_string_free(head, TRUE);
 	transaction.finish(&transaction);
 	thread_pool_close(server.thread_pool);
-	server.thread_pool = NULL;
+	thread_pool_close(server.slow_pool);
+	server.thread_pool = server.slow_pool = NULL;
 	loop_close(thread.loop);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
