@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # What is longer than a manual page, with the files that go with it: installed, for those who have no
 # sources.
-dist_doc_DATA += doc/library.md doc/embedding.md doc/workers.md
+dist_doc_DATA += doc/embedding.md doc/library.md doc/workers.md
 recipesdir = $(docdir)/recipes
 dist_recipes_DATA =
 if SWEET
-dist_doc_DATA += doc/haproxy.cfg doc/haproxy.md doc/operator.md doc/coming-from.md
+dist_doc_DATA += doc/coming-from.md doc/haproxy.cfg doc/haproxy.md doc/operator.md
 # One for each application; tests/recipes/ tests them.
 dist_recipes_DATA += \
 	doc/recipes/README.md \
@@ -28,4 +28,4 @@ dist_recipes_DATA += \
 	doc/recipes/wordpress.md
 endif
 # Guides for readers of the sources, with the drawings of all.
-EXTRA_DIST += doc/kernel-module.md doc/by-id.svg doc/request.svg doc/page.svg
+EXTRA_DIST += doc/by-id.svg doc/kernel-module.md doc/page.svg doc/request.svg

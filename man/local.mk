@@ -49,6 +49,9 @@ man3_MANS = \
 	man/NC_release.3 \
 	man/NC_request_variable.3 \
 	man/NC_revoke.3 \
+	man/NC_ring_buffers_clear.3 \
+	man/NC_ring_buffers_close.3 \
+	man/NC_ring_buffers_open.3 \
 	man/NC_route_set.3 \
 	man/NC_routes.3 \
 	man/NC_send.3 \
@@ -59,9 +62,6 @@ man3_MANS = \
 	man/NC_send_op_reopen.3 \
 	man/NC_send_op_sent.3 \
 	man/NC_send_op_steps.3 \
-	man/NC_ring_buffers_open.3 \
-	man/NC_ring_buffers_clear.3 \
-	man/NC_ring_buffers_close.3 \
 	man/NC_sender_cancel.3 \
 	man/NC_sender_close.3 \
 	man/NC_sender_fd.3 \
@@ -99,7 +99,7 @@ EXTRA_DIST += $(man3_MANS) $(man4_MANS) $(man7_MANS)
 more_man3 = man/NC_sender_source_new.3 man/NC_source_new.3
 more_man1 = man/nabcctl.1
 more_man5 = man/sweet.conf.5
-more_man8 = man/sweet.8 man/sweet-experiments.8
+more_man8 = man/sweet-experiments.8 man/sweet.8
 EXTRA_DIST += $(more_man1) $(more_man3) $(more_man5) $(more_man8)
 if SWEET
 man1_MANS = $(more_man1)

@@ -5,12 +5,17 @@ bin_PROGRAMS += nabcctl/nabcctl
 noinst_LIBRARIES += nabcctl/libnabcctl.a
 endif
 nabcctl_libnabcctl_a_SOURCES = \
-	sweet/base/json.c sweet/base/json.h sweet/base/decimal.h \
 	nabcctl/ctl-counter.c nabcctl/ctl-counter.h \
-	nabcctl/ctl.c nabcctl/ctl.h nabcctl/ctl-word.c \
+	nabcctl/ctl-grants.c \
+	nabcctl/ctl-purge.c \
+	nabcctl/ctl-route.c \
 	nabcctl/ctl-show.c nabcctl/ctl-show.h \
-	nabcctl/ctl-unit.c nabcctl/ctl-top.c nabcctl/ctl-route.c \
-	nabcctl/ctl-grants.c nabcctl/ctl-purge.c
+	nabcctl/ctl-top.c \
+	nabcctl/ctl-unit.c \
+	nabcctl/ctl-word.c \
+	nabcctl/ctl.c nabcctl/ctl.h \
+	sweet/base/decimal.h \
+	sweet/base/json.c sweet/base/json.h
 nabcctl_libnabcctl_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 nabcctl_libnabcctl_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 

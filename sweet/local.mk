@@ -6,296 +6,349 @@ noinst_LIBRARIES += sweet/libsweet.a
 endif
 
 sweet_libsweet_a_SOURCES = \
-	sweet/base/slice.h sweet/base/clock.h sweet/base/container.h sweet/base/budget.h sweet/base/low-priority.h \
-	sweet/tls/tls.h sweet/tls/tls-openssl.c sweet/tls/tls-openssl-internal.h \
-	sweet/tls/tls-openssl-client.c sweet/tls/tls-openssl-file.c sweet/tls/tls-openssl-channel.c \
-	sweet/tls/tls-openssl-hello.c sweet/tls/tls-output.c sweet/tls/tls-output.h \
-	sweet/tls/tls-records.h \
-	sweet/tls/record/memory.c sweet/tls/record/memory.h \
-	sweet/tls/record/record.c sweet/tls/record/record.h \
-	sweet/tls/record/secrets.c sweet/tls/record/secrets.h \
-	sweet/tls/record/stream.c sweet/tls/record/stream.h \
-	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
-	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
-	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
-	sweet/tls/client-hello.c sweet/tls/client-hello.h \
-	sweet/core/site-tls.c sweet/core/site-tls.h \
-	sweet/conn/connection-tls.c sweet/conn/connection-tls-internal.h \
-	sweet/conn/connection-cipher.c sweet/conn/connection-socket.c \
-	sweet/conn/ready.c sweet/conn/ready.h \
-	sweet/conn/session.c sweet/conn/session.h sweet/conn/session-internal.h \
-	sweet/conn/session-message.c sweet/conn/session-head.c sweet/conn/session-stream.c sweet/conn/session-flood.c \
-	sweet/conn/session-closed.c sweet/conn/session-frames.c \
-	sweet/conn/session-work.c sweet/conn/session-receive.c \
-	sweet/conn/connection-request.c \
-	sweet/conn/stream-head.c sweet/conn/stream-head.h \
-	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
-	sweet/base/decimal.h \
-	sweet/event/data-path.c sweet/event/data-path.h sweet/event/data-path-posix.c \
-	sweet/http/uri.c sweet/http/uri.h \
-	sweet/http/redirect.c sweet/http/redirect.h \
-	sweet/http/request.c sweet/http/request.h \
-	sweet/http/request-internal.h sweet/http/request-line.c \
-	sweet/http/request-escape.c sweet/http/request-escape.h \
-	sweet/rules/request-rule.c sweet/rules/request-rule.h \
-	sweet/http/field.c sweet/http/field.h \
-	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
-	sweet/program/cgihead.c sweet/program/cgihead.h \
-	sweet/http/forwarded.c sweet/http/forwarded.h \
-	sweet/http/header-lines.c sweet/http/header-lines.h \
-	sweet/rules/path-pattern.c sweet/rules/path-pattern.h \
-	sweet/rules/template.c sweet/rules/template.h \
-	sweet/rules/variable.c sweet/rules/variable.h \
-	sweet/rules/header-rule.c sweet/rules/header-rule.h \
-	sweet/program/fcgi.c sweet/program/fcgi.h \
-	sweet/program/upstream-head.c sweet/program/upstream-head.h \
-	sweet/program/upstream-request.c sweet/program/upstream-request.h \
-	sweet/program/upstream-reply.c sweet/program/upstream-reply.h \
-	sweet/base/balancer.c sweet/base/balancer.h \
-	sweet/http/chunked.c sweet/http/chunked.h \
-	sweet/http/body.c sweet/http/body.h \
-	sweet/http/response.c sweet/http/response.h \
-	sweet/base/date.c sweet/base/date.h \
-	sweet/http/etag.c sweet/http/etag.h \
-	sweet/http/range.c sweet/http/range.h \
-	sweet/http/conditional.c sweet/http/conditional.h \
-	sweet/http/multipart.c sweet/http/multipart.h \
-	sweet/http/mime.c sweet/http/mime.h \
-	sweet/base/record-ring.c sweet/base/record-ring.h \
-	sweet/log/span.c sweet/log/span.h sweet/log/span-json.c sweet/log/span-json.h \
-	sweet/log/span-export.c sweet/log/span-export.h sweet/log/span-send.h \
-	sweet/config/config-trace.c sweet/config/config-trace.h sweet/conn/output-export.c \
-	sweet/coding/coded-head.c sweet/coding/coded-head.h \
-	sweet/handler/coded-response.c sweet/handler/coded-response.h \
-	sweet/http/traceparent.c sweet/http/traceparent.h sweet/program/meta.c sweet/program/meta.h \
-	sweet/config/config-value.c sweet/config/config-value.h \
-	sweet/config/config-chain.c sweet/config/config-chain.h \
-	sweet/config/config-file.c sweet/config/config-file.h \
-	sweet/config/pool-config.c sweet/config/pool-config.h \
-	sweet/config/configuration.c sweet/config/configuration.h \
-	sweet/config/config-rule.c sweet/config/config-rule.h \
-	sweet/config/config-log.c sweet/config/config-log.h \
-	sweet/config/config-key.c sweet/config/config-key.h \
-	sweet/config/config-scope.c sweet/config/config-scope.h \
-	sweet/config/config-store.c sweet/config/config-store.h \
-	sweet/config/path-rules.c sweet/config/path-rules.h \
-	sweet/config/config-tree.c sweet/config/config-tree.h \
-	sweet/config/config-map.c sweet/config/config-map.h \
-	sweet/config/config-pool.c sweet/config/config-pool.h \
-	sweet/config/arch.c sweet/config/arch.h \
-	sweet/config/config-resolve.c sweet/config/config-resolve.h \
-	sweet/config/config-read.c sweet/config/config-read.h \
-	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
-	sweet/base/siphash.c sweet/base/siphash.h \
-	sweet/event/client-limit.c sweet/event/client-limit.h \
 	sweet/auth/apr1.c sweet/auth/apr1.h \
 	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
-	sweet/http/accept.c sweet/http/accept.h \
-	sweet/coding/encoder.c sweet/coding/encoder.h \
-	sweet/coding/compress-rule.c sweet/coding/compress-rule.h \
-	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
-	sweet/base/address.c sweet/base/address.h \
-	sweet/process/endpoint.c sweet/process/endpoint.h \
-	sweet/core/socket-options.c sweet/core/socket-options.h \
-	sweet/process/supervisor.c sweet/process/supervisor.h \
-	sweet/process/privileges.c sweet/process/privileges.h \
-	sweet/spawn/spawner-wire.h \
-	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
-	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
-	sweet/spawn/spawner-places.c sweet/spawn/spawner-places.h \
-	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
-	sweet/spawn/spawner-monitor.c \
-	sweet/spawn/helper-process.c sweet/spawn/helper-process.h \
-	sweet/spawn/group-guard.c sweet/spawn/group-guard.h \
-	sweet/spawn/key-opener.c sweet/spawn/key-opener.h \
-	sweet/spawn/program-log.c sweet/spawn/program-log.h \
-	sweet/spawn/reader-filter.c sweet/spawn/reader-filter.h \
-	sweet/spawn/spawner.c sweet/spawn/spawner.h \
-	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
-	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
-	sweet/base/body-queue.c sweet/base/body-queue.h \
-	sweet/base/byte-rate.h \
-	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
-	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
+	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
+	sweet/backend/accel.c sweet/backend/accel.h \
+	sweet/backend/backend-call-internal.h \
+	sweet/backend/backend-call.c sweet/backend/backend-call.h \
+	sweet/backend/backpressure.c sweet/backend/backpressure.h \
+	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
+	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
+	sweet/backend/cache-store.c sweet/backend/cache-store.h \
+	sweet/backend/cache-validate.c sweet/backend/cache-validate.h \
+	sweet/backend/call-queue.c \
+	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
+	sweet/backend/cgi-internal.h \
+	sweet/backend/cgi-response.c \
 	sweet/backend/cgi.c \
-	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
-	sweet/process/readonly.c sweet/process/readonly.h \
-	sweet/process/syscall-filter.c sweet/process/syscall-filter.h \
-	sweet/process/filter-program.h \
-	sweet/core/auth.c sweet/core/auth.h \
-	sweet/core/auth-internal.h sweet/core/auth-file.c sweet/core/auth-cache.c \
-	sweet/core/auth-queue.c \
-	sweet/log/log.c sweet/log/log.h \
-	sweet/log/log-output.c sweet/log/log-output.h \
-	sweet/core/access-log.c sweet/core/access-log.h \
-	sweet/core/logs.c sweet/core/logs.h \
-	sweet/core/log-set.c sweet/core/log-set.h \
-	sweet/core/thread-logs.c sweet/core/thread-logs.h \
-	sweet/base/escape.c sweet/base/escape.h \
-	sweet/base/counter.h sweet/base/holds.h \
-	sweet/base/json.c sweet/base/json.h \
-	sweet/log/access-line.c sweet/log/access-line.h \
-	sweet/log/log-format.c sweet/log/log-format.h \
-	sweet/log/template-line.c sweet/log/template-line.h \
-	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
-	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
-	sweet/base/timer.c sweet/base/timer.h \
-	sweet/base/user-open.c sweet/base/user-open.h \
-	sweet/base/spare-memory.c sweet/base/spare-memory.h \
-	sweet/base/histogram.c sweet/base/histogram.h \
-	sweet/event/loop.c sweet/event/loop.h \
-	sweet/event/loop-internal.h sweet/event/loop-send.c sweet/event/loop-bytes.c \
-	sweet/event/loop-backend.h \
-	sweet/event/loop-uring-internal.h sweet/event/loop-uring-send.c \
-	sweet/event/loop-uring.c \
-	sweet/event/loop-epoll.c \
-	sweet/event/thread-pool.c sweet/event/thread-pool.h \
-	sweet/files/spool.c sweet/files/spool.h \
-	sweet/files/spool-folder.c sweet/files/spool-folder.h \
-	sweet/files/direct-read.c sweet/files/direct-read.h \
-	sweet/base/symlinks.h sweet/files/docroot-open.c sweet/files/docroot-open.h \
-	sweet/files/docroot.c sweet/files/docroot.h \
-	sweet/files/read-directory.c sweet/files/read-directory.h \
-	sweet/files/filehead.c sweet/files/filehead.h \
-	sweet/files/file-cache-read.c sweet/files/file-cache-read.h \
-	sweet/files/file-cache.c sweet/files/file-cache.h \
-	sweet/files/file-cache-internal.h \
-	sweet/files/file-cache-table.c \
-	sweet/files/file-cache-variant.c \
-	sweet/files/compressor.c sweet/files/compressor.h \
-	sweet/files/file-cache-revalidate.c \
-	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
-	sweet/core/site.c sweet/core/site.h \
-	sweet/program/cacheable.c sweet/program/cacheable.h \
-	sweet/http/cachekey.c sweet/http/cachekey.h \
-	sweet/respcache/respcache.c sweet/respcache/respcache.h \
-	sweet/respcache/respcache-internal.h \
-	sweet/respcache/respcache-entry.c \
-	sweet/respcache/respcache-flight.c \
-	sweet/respcache/respcache-variant.c \
-	sweet/respcache/respcache-purge.c \
-	sweet/core/request-memory.c sweet/core/request-memory.h \
-	sweet/core/request-value.c sweet/core/request-value.h \
-	sweet/core/transaction.c sweet/core/transaction.h \
-	sweet/core/server.h \
-	sweet/core/file-path.c sweet/core/file-path.h \
-	sweet/base/path-prefix.h \
-	sweet/dav/dav.c sweet/dav/dav.h sweet/dav/dav-call.h \
-	sweet/dav/dav-request.c sweet/dav/dav-request.h \
-	sweet/dav/dav-if.c sweet/dav/dav-if.h \
-	sweet/dav/dav-xml.c sweet/dav/dav-xml.h \
-	sweet/dav/dav-body.c sweet/dav/dav-body.h \
-	sweet/dav/dav-multistatus.c sweet/dav/dav-multistatus.h \
-	sweet/dav/dav-locks.c sweet/dav/dav-locks.h \
-	sweet/dav/dav-place.c sweet/dav/dav-place.h \
-	sweet/dav/dav-properties.c sweet/dav/dav-properties.h \
-	sweet/dav/dav-live.c sweet/dav/dav-live.h \
-	sweet/dav/dav-temp.c sweet/dav/dav-temp.h \
-	sweet/dav/dav-tree.c sweet/dav/dav-tree.h \
-	sweet/dav/dav-check.c sweet/dav/dav-put.c sweet/dav/dav-change.c \
-	sweet/dav/dav-find.c sweet/dav/dav-patch.c sweet/dav/dav-lock.c \
-	sweet/handler/filestream.c sweet/handler/filestream.h \
-	sweet/files/pagecache.c sweet/files/pagecache.h \
-	sweet/handler/file-response.c sweet/handler/file-response.h \
-	sweet/core/client-calls.c sweet/core/client-calls.h \
-	sweet/core/text-response.c sweet/core/text-response.h \
-	sweet/handler/errorpage.c sweet/handler/errorpage.h \
-	sweet/handler/autoindex.c sweet/handler/autoindex.h \
-	sweet/handler/static.c sweet/handler/static.h \
-	sweet/handler/static-variant.c sweet/handler/static-variant.h \
-	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
+	sweet/backend/fastcgi-response.c \
+	sweet/backend/fastcgi-spawn.c \
+	sweet/backend/gateway.c sweet/backend/gateway.h \
+	sweet/backend/http-response.c \
 	sweet/backend/pool-load.c \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
 	sweet/backend/process-leaving.c sweet/backend/process-leaving.h \
-	sweet/backend/accel.c sweet/backend/accel.h \
-	sweet/backend/backend-call.c sweet/backend/backend-call.h \
-	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c \
-	sweet/backend/backpressure.c sweet/backend/backpressure.h \
-	sweet/backend/request-spool.c sweet/backend/request-spool.h \
-	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
-	sweet/core/cache-place.c sweet/core/cache-place.h \
-	sweet/core/page-memory.h \
-	sweet/backend/cache-store.c sweet/backend/cache-store.h \
-	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
-	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
-	sweet/backend/cache-validate.c sweet/backend/cache-validate.h \
 	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
-	sweet/backend/response-stream.c sweet/backend/response-stream.h \
-	sweet/backend/response-stream-internal.h sweet/backend/response-stream-head.c \
+	sweet/backend/request-spool.c sweet/backend/request-spool.h \
 	sweet/backend/response-ignored.c \
-	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
-	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
-	sweet/backend/worker-channel-slot.c \
-	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
-	sweet/backend/worker.c sweet/backend/worker.h \
-	sweet/upstream/permits.c sweet/upstream/permits.h \
-	sweet/upstream/name-lookup.c sweet/upstream/name-lookup.h \
-	sweet/upstream/resolver.c sweet/upstream/resolver.h \
-	sweet/upstream/upstream-table.c sweet/upstream/upstream-table.h \
+	sweet/backend/response-spool.c sweet/backend/response-spool.h \
+	sweet/backend/response-stream-head.c \
+	sweet/backend/response-stream-internal.h \
+	sweet/backend/response-stream.c sweet/backend/response-stream.h \
+	sweet/backend/upstream-internal.h \
 	sweet/backend/upstream-names.c \
-	sweet/upstream/capacity.c sweet/upstream/capacity.h \
-	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
-	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
-	sweet/upstream/http-message.c sweet/upstream/http-message.h \
-	sweet/backend/upstream-pool.c sweet/backend/upstream-internal.h \
-	sweet/backend/upstream-request.c sweet/backend/upstream-response.c \
-	sweet/backend/upstream-waiting.c \
+	sweet/backend/upstream-pool.c \
+	sweet/backend/upstream-request.c \
+	sweet/backend/upstream-response.c \
 	sweet/backend/upstream-tunnel.c \
-	sweet/backend/fastcgi-spawn.c \
-	sweet/backend/fastcgi-response.c \
-	sweet/backend/http-response.c \
-	sweet/backend/gateway.c sweet/backend/gateway.h \
-	sweet/handler/status.c sweet/handler/status.h \
+	sweet/backend/upstream-waiting.c \
+	sweet/backend/worker-channel-internal.h \
+	sweet/backend/worker-channel-response.c \
+	sweet/backend/worker-channel-slot.c \
+	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
+	sweet/backend/worker.c sweet/backend/worker.h \
+	sweet/base/address.c sweet/base/address.h \
+	sweet/base/balancer.c sweet/base/balancer.h \
+	sweet/base/body-queue.c sweet/base/body-queue.h \
+	sweet/base/budget.h \
+	sweet/base/byte-rate.h \
+	sweet/base/clock.h \
+	sweet/base/container.h \
+	sweet/base/counter.h \
+	sweet/base/date.c sweet/base/date.h \
+	sweet/base/decimal.h \
+	sweet/base/escape.c sweet/base/escape.h \
+	sweet/base/histogram.c sweet/base/histogram.h \
+	sweet/base/holds.h \
+	sweet/base/json.c sweet/base/json.h \
+	sweet/base/low-priority.h \
+	sweet/base/path-prefix.h \
+	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
+	sweet/base/random-id.c sweet/base/random-id.h \
+	sweet/base/record-ring.c sweet/base/record-ring.h \
+	sweet/base/scan.h \
+	sweet/base/siphash.c sweet/base/siphash.h \
+	sweet/base/slice.h \
+	sweet/base/spare-memory.c sweet/base/spare-memory.h \
+	sweet/base/symlinks.h \
+	sweet/base/syntax.c sweet/base/syntax.h \
+	sweet/base/timer.c sweet/base/timer.h \
+	sweet/base/user-open.c sweet/base/user-open.h \
+	sweet/coding/coded-head.c sweet/coding/coded-head.h \
+	sweet/coding/compress-rule.c sweet/coding/compress-rule.h \
+	sweet/coding/encoder.c sweet/coding/encoder.h \
+	sweet/config/arch.c sweet/config/arch.h \
+	sweet/config/config-chain.c sweet/config/config-chain.h \
+	sweet/config/config-effect.c sweet/config/config-effect.h \
+	sweet/config/config-file.c sweet/config/config-file.h \
+	sweet/config/config-key.c sweet/config/config-key.h \
+	sweet/config/config-log.c sweet/config/config-log.h \
+	sweet/config/config-map.c sweet/config/config-map.h \
+	sweet/config/config-pool.c sweet/config/config-pool.h \
+	sweet/config/config-read.c sweet/config/config-read.h \
+	sweet/config/config-resolve.c sweet/config/config-resolve.h \
+	sweet/config/config-rule.c sweet/config/config-rule.h \
+	sweet/config/config-scope.c sweet/config/config-scope.h \
+	sweet/config/config-script.c sweet/config/config-script.h \
+	sweet/config/config-startup.c sweet/config/config-startup.h \
+	sweet/config/config-store.c sweet/config/config-store.h \
+	sweet/config/config-trace.c sweet/config/config-trace.h \
+	sweet/config/config-tree.c sweet/config/config-tree.h \
+	sweet/config/config-value.c sweet/config/config-value.h \
+	sweet/config/config-webdav.c sweet/config/config-webdav.h \
+	sweet/config/configuration.c sweet/config/configuration.h \
+	sweet/config/effect-of-scope.c sweet/config/effect-of-scope.h \
+	sweet/config/path-rules.c sweet/config/path-rules.h \
+	sweet/config/pool-config.c sweet/config/pool-config.h \
+	sweet/conn/connection-admit.c \
+	sweet/conn/connection-body.c \
+	sweet/conn/connection-cipher.c \
+	sweet/conn/connection-free.c \
+	sweet/conn/connection-held.c \
+	sweet/conn/connection-internal.h \
+	sweet/conn/connection-leave.c \
+	sweet/conn/connection-pace.c \
+	sweet/conn/connection-request.c \
+	sweet/conn/connection-send.c \
+	sweet/conn/connection-slow-internal.h \
+	sweet/conn/connection-slow.c \
+	sweet/conn/connection-socket.c \
+	sweet/conn/connection-time.c \
+	sweet/conn/connection-tls-internal.h \
+	sweet/conn/connection-tls.c \
+	sweet/conn/connection-unsent.c \
+	sweet/conn/connection.c sweet/conn/connection.h \
+	sweet/conn/listener.c sweet/conn/listener.h \
+	sweet/conn/output-export.c \
+	sweet/conn/output-identity.c \
+	sweet/conn/output-log.c \
+	sweet/conn/output-time.c \
+	sweet/conn/output.c sweet/conn/output.h \
+	sweet/conn/ready.c sweet/conn/ready.h \
+	sweet/conn/session-closed.c \
+	sweet/conn/session-flood.c \
+	sweet/conn/session-frames.c \
+	sweet/conn/session-head.c \
+	sweet/conn/session-internal.h \
+	sweet/conn/session-message.c \
+	sweet/conn/session-receive.c \
+	sweet/conn/session-stream.c \
+	sweet/conn/session-work.c \
+	sweet/conn/session.c sweet/conn/session.h \
+	sweet/conn/stream-head.c sweet/conn/stream-head.h \
+	sweet/core/access-log.c sweet/core/access-log.h \
+	sweet/core/auth-cache.c \
+	sweet/core/auth-file.c \
+	sweet/core/auth-internal.h \
+	sweet/core/auth-queue.c \
+	sweet/core/auth.c sweet/core/auth.h \
+	sweet/core/cache-place.c sweet/core/cache-place.h \
+	sweet/core/client-calls.c sweet/core/client-calls.h \
+	sweet/core/file-path.c sweet/core/file-path.h \
+	sweet/core/log-set.c sweet/core/log-set.h \
+	sweet/core/logs.c sweet/core/logs.h \
+	sweet/core/page-memory.h \
+	sweet/core/request-memory.c sweet/core/request-memory.h \
+	sweet/core/request-value.c sweet/core/request-value.h \
+	sweet/core/server.h \
+	sweet/core/short-response.c sweet/core/short-response.h \
+	sweet/core/site-tls.c sweet/core/site-tls.h \
+	sweet/core/site.c sweet/core/site.h \
+	sweet/core/socket-options.c sweet/core/socket-options.h \
+	sweet/core/text-response.c sweet/core/text-response.h \
+	sweet/core/thread-logs.c sweet/core/thread-logs.h \
+	sweet/core/transaction.c sweet/core/transaction.h \
+	sweet/dav/dav-body.c sweet/dav/dav-body.h \
+	sweet/dav/dav-call.h \
+	sweet/dav/dav-change.c \
+	sweet/dav/dav-check.c \
+	sweet/dav/dav-find.c \
+	sweet/dav/dav-if.c sweet/dav/dav-if.h \
+	sweet/dav/dav-live.c sweet/dav/dav-live.h \
+	sweet/dav/dav-lock.c \
+	sweet/dav/dav-locks.c sweet/dav/dav-locks.h \
+	sweet/dav/dav-multistatus.c sweet/dav/dav-multistatus.h \
+	sweet/dav/dav-patch.c \
+	sweet/dav/dav-place.c sweet/dav/dav-place.h \
+	sweet/dav/dav-properties.c sweet/dav/dav-properties.h \
+	sweet/dav/dav-put.c \
+	sweet/dav/dav-request.c sweet/dav/dav-request.h \
+	sweet/dav/dav-temp.c sweet/dav/dav-temp.h \
+	sweet/dav/dav-tree.c sweet/dav/dav-tree.h \
+	sweet/dav/dav-xml.c sweet/dav/dav-xml.h \
+	sweet/dav/dav.c sweet/dav/dav.h \
+	sweet/event/client-limit.c sweet/event/client-limit.h \
+	sweet/event/data-path-posix.c \
+	sweet/event/data-path.c sweet/event/data-path.h \
+	sweet/event/loop-backend.h \
+	sweet/event/loop-bytes.c \
+	sweet/event/loop-epoll.c \
+	sweet/event/loop-internal.h \
+	sweet/event/loop-send.c \
+	sweet/event/loop-uring-internal.h \
+	sweet/event/loop-uring-send.c \
+	sweet/event/loop-uring.c \
+	sweet/event/loop.c sweet/event/loop.h \
+	sweet/event/sender.c sweet/event/sender.h \
+	sweet/event/thread-pool.c sweet/event/thread-pool.h \
+	sweet/files/compressor.c sweet/files/compressor.h \
+	sweet/files/direct-read.c sweet/files/direct-read.h \
+	sweet/files/docroot-open.c sweet/files/docroot-open.h \
+	sweet/files/docroot.c sweet/files/docroot.h \
+	sweet/files/file-cache-internal.h \
+	sweet/files/file-cache-read.c sweet/files/file-cache-read.h \
+	sweet/files/file-cache-revalidate.c \
+	sweet/files/file-cache-table.c \
+	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
+	sweet/files/file-cache-variant.c \
+	sweet/files/file-cache.c sweet/files/file-cache.h \
+	sweet/files/filehead.c sweet/files/filehead.h \
+	sweet/files/pagecache.c sweet/files/pagecache.h \
+	sweet/files/read-directory.c sweet/files/read-directory.h \
+	sweet/files/spool-folder.c sweet/files/spool-folder.h \
+	sweet/files/spool.c sweet/files/spool.h \
+	sweet/handler/autoindex.c sweet/handler/autoindex.h \
+	sweet/handler/coded-response.c sweet/handler/coded-response.h \
+	sweet/handler/errorpage.c sweet/handler/errorpage.h \
+	sweet/handler/file-response.c sweet/handler/file-response.h \
+	sweet/handler/filestream.c sweet/handler/filestream.h \
+	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
+	sweet/handler/phase-address.c \
+	sweet/handler/phase-folder.c \
+	sweet/handler/phase-handler.c \
+	sweet/handler/phase-header.c \
+	sweet/handler/phase-index.c \
+	sweet/handler/phase-internal.c \
+	sweet/handler/phase-method.c \
+	sweet/handler/phase-password.c \
+	sweet/handler/phase-pool.c \
+	sweet/handler/phase-rate.c \
+	sweet/handler/phase-redirect.c \
+	sweet/handler/phase-rewrite.c \
+	sweet/handler/phase-scope.c \
+	sweet/handler/phase-script.c \
+	sweet/handler/phase-status.c \
+	sweet/handler/phase-target.c \
+	sweet/handler/phase-try.c \
+	sweet/handler/phase.h \
+	sweet/handler/route.c sweet/handler/route.h \
+	sweet/handler/static-variant.c sweet/handler/static-variant.h \
+	sweet/handler/static.c sweet/handler/static.h \
 	sweet/handler/status-data.h \
 	sweet/handler/status-field.c sweet/handler/status-field.h \
 	sweet/handler/status-json.c sweet/handler/status-json.h \
 	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
-	sweet/core/short-response.c sweet/core/short-response.h \
-	sweet/handler/phase.h \
-	sweet/handler/phase-method.c \
-	sweet/handler/phase-target.c \
-	sweet/handler/phase-status.c \
-	sweet/handler/phase-rate.c \
-	sweet/handler/phase-address.c \
-	sweet/handler/phase-password.c \
-	sweet/handler/phase-redirect.c \
-	sweet/handler/phase-rewrite.c \
-	sweet/handler/phase-folder.c sweet/handler/phase-handler.c \
-	sweet/handler/phase-header.c sweet/handler/phase-internal.c \
-	sweet/handler/phase-pool.c \
-	sweet/handler/phase-scope.c \
-	sweet/handler/phase-index.c \
-	sweet/handler/phase-script.c \
-	sweet/handler/phase-try.c \
-	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
-	sweet/handler/route.c sweet/handler/route.h \
-	sweet/base/random-id.c sweet/base/random-id.h \
-	sweet/conn/connection-pace.c sweet/conn/output-identity.c sweet/conn/output-time.c sweet/conn/output.c sweet/conn/output-log.c sweet/conn/output.h \
-	sweet/conn/connection.c sweet/conn/connection.h \
-	sweet/conn/connection-internal.h \
-	sweet/conn/connection-body.c \
-	sweet/conn/connection-admit.c \
-	sweet/conn/connection-held.c \
-	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
-	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
-	sweet/conn/connection-time.c \
-	sweet/conn/connection-free.c \
-	sweet/conn/listener.c sweet/conn/listener.h \
-	sweet/process/pidfile.c sweet/process/pidfile.h \
+	sweet/handler/status.c sweet/handler/status.h \
+	sweet/http/accept.c sweet/http/accept.h \
+	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
+	sweet/http/body.c sweet/http/body.h \
+	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
+	sweet/http/cachekey.c sweet/http/cachekey.h \
+	sweet/http/chunked.c sweet/http/chunked.h \
+	sweet/http/conditional.c sweet/http/conditional.h \
+	sweet/http/etag.c sweet/http/etag.h \
+	sweet/http/field.c sweet/http/field.h \
+	sweet/http/forwarded.c sweet/http/forwarded.h \
+	sweet/http/header-lines.c sweet/http/header-lines.h \
+	sweet/http/mime.c sweet/http/mime.h \
+	sweet/http/multipart.c sweet/http/multipart.h \
+	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
+	sweet/http/range.c sweet/http/range.h \
+	sweet/http/redirect.c sweet/http/redirect.h \
+	sweet/http/request-escape.c sweet/http/request-escape.h \
+	sweet/http/request-internal.h \
+	sweet/http/request-line.c \
+	sweet/http/request.c sweet/http/request.h \
+	sweet/http/response.c sweet/http/response.h \
+	sweet/http/traceparent.c sweet/http/traceparent.h \
+	sweet/http/uri.c sweet/http/uri.h \
+	sweet/log/access-line.c sweet/log/access-line.h \
+	sweet/log/log-format.c sweet/log/log-format.h \
+	sweet/log/log-output.c sweet/log/log-output.h \
+	sweet/log/log.c sweet/log/log.h \
+	sweet/log/span-export.c sweet/log/span-export.h \
+	sweet/log/span-json.c sweet/log/span-json.h \
+	sweet/log/span-send.h \
+	sweet/log/span.c sweet/log/span.h \
+	sweet/log/template-line.c sweet/log/template-line.h \
+	sweet/process/endpoint.c sweet/process/endpoint.h \
 	sweet/process/endpoints.c sweet/process/endpoints.h \
-	sweet/config/config-effect.c sweet/config/config-effect.h \
-	sweet/config/effect-of-scope.c sweet/config/effect-of-scope.h \
-	sweet/config/config-script.c sweet/config/config-script.h \
-	sweet/config/config-startup.c sweet/config/config-startup.h \
-	sweet/config/config-webdav.c sweet/config/config-webdav.h \
+	sweet/process/filter-program.h \
+	sweet/process/memory-limit.c sweet/process/memory-limit.h \
+	sweet/process/pidfile.c sweet/process/pidfile.h \
+	sweet/process/privileges.c sweet/process/privileges.h \
+	sweet/process/readonly.c sweet/process/readonly.h \
+	sweet/process/reload-call.c sweet/process/reload-call.h \
 	sweet/process/sandbox.c sweet/process/sandbox.h \
-	sweet/server/thread.c sweet/server/thread.h \
+	sweet/process/supervisor.c sweet/process/supervisor.h \
+	sweet/process/syscall-filter.c sweet/process/syscall-filter.h \
+	sweet/program/cacheable.c sweet/program/cacheable.h \
+	sweet/program/cgihead.c sweet/program/cgihead.h \
+	sweet/program/fcgi.c sweet/program/fcgi.h \
+	sweet/program/meta.c sweet/program/meta.h \
+	sweet/program/upstream-head.c sweet/program/upstream-head.h \
+	sweet/program/upstream-reply.c sweet/program/upstream-reply.h \
+	sweet/program/upstream-request.c sweet/program/upstream-request.h \
+	sweet/respcache/respcache-entry.c \
+	sweet/respcache/respcache-flight.c \
+	sweet/respcache/respcache-internal.h \
+	sweet/respcache/respcache-purge.c \
+	sweet/respcache/respcache-variant.c \
+	sweet/respcache/respcache.c sweet/respcache/respcache.h \
+	sweet/rules/header-rule.c sweet/rules/header-rule.h \
+	sweet/rules/path-pattern.c sweet/rules/path-pattern.h \
+	sweet/rules/request-rule.c sweet/rules/request-rule.h \
+	sweet/rules/template.c sweet/rules/template.h \
+	sweet/rules/variable.c sweet/rules/variable.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
-	sweet/process/reload-call.c sweet/process/reload-call.h \
-	sweet/process/memory-limit.c sweet/process/memory-limit.h
+	sweet/server/thread.c sweet/server/thread.h \
+	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
+	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
+	sweet/spawn/group-guard.c sweet/spawn/group-guard.h \
+	sweet/spawn/helper-process.c sweet/spawn/helper-process.h \
+	sweet/spawn/key-opener.c sweet/spawn/key-opener.h \
+	sweet/spawn/program-log.c sweet/spawn/program-log.h \
+	sweet/spawn/reader-filter.c sweet/spawn/reader-filter.h \
+	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
+	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
+	sweet/spawn/spawner-channel.c \
+	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
+	sweet/spawn/spawner-internal.h \
+	sweet/spawn/spawner-monitor.c \
+	sweet/spawn/spawner-places.c sweet/spawn/spawner-places.h \
+	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
+	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
+	sweet/spawn/spawner-wire.h \
+	sweet/spawn/spawner.c sweet/spawn/spawner.h \
+	sweet/tls/client-hello.c sweet/tls/client-hello.h \
+	sweet/tls/record/memory.c sweet/tls/record/memory.h \
+	sweet/tls/record/record.c sweet/tls/record/record.h \
+	sweet/tls/record/secrets.c sweet/tls/record/secrets.h \
+	sweet/tls/record/stream.c sweet/tls/record/stream.h \
+	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
+	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
+	sweet/tls/tls-openssl-channel.c \
+	sweet/tls/tls-openssl-client.c \
+	sweet/tls/tls-openssl-file.c \
+	sweet/tls/tls-openssl-hello.c \
+	sweet/tls/tls-openssl-internal.h \
+	sweet/tls/tls-openssl.c \
+	sweet/tls/tls-output.c sweet/tls/tls-output.h \
+	sweet/tls/tls-records.h \
+	sweet/tls/tls-tickets.c sweet/tls/tls-tickets.h \
+	sweet/tls/tls.h \
+	sweet/upstream/capacity.c sweet/upstream/capacity.h \
+	sweet/upstream/fcgi-message.c sweet/upstream/fcgi-message.h \
+	sweet/upstream/http-message.c sweet/upstream/http-message.h \
+	sweet/upstream/name-lookup.c sweet/upstream/name-lookup.h \
+	sweet/upstream/permits.c sweet/upstream/permits.h \
+	sweet/upstream/resolver.c sweet/upstream/resolver.h \
+	sweet/upstream/upstream-link.c sweet/upstream/upstream-link.h \
+	sweet/upstream/upstream-table.c sweet/upstream/upstream-table.h
 if HAVE_ZSTD
 sweet_libsweet_a_SOURCES += sweet/coding/encoder-zstd.c
 endif
@@ -312,8 +365,7 @@ else
 sweet_libsweet_a_SOURCES += sweet/tls/tls-records-none.c
 endif
 if HAVE_CURL
-sweet_libsweet_a_SOURCES += sweet/log/span-send.c \
-	sweet/log/curl-library.c sweet/log/curl-library.h
+sweet_libsweet_a_SOURCES += sweet/log/curl-library.c sweet/log/curl-library.h sweet/log/span-send.c
 else
 sweet_libsweet_a_SOURCES += sweet/log/span-send-none.c
 endif
@@ -335,9 +387,13 @@ coding_libs = $(ZSTD_LIBS) $(BROTLI_LIBS) $(ZLIB_LIBS)
 sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
 	$(PCRE2_CFLAGS) $(EXPAT_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 
-sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
-	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
-	sweet/server/prefork.c sweet/server/prefork.h
+sweet_sweet_SOURCES = \
+	sweet/server/main.c \
+	sweet/server/prefork.c sweet/server/prefork.h \
+	sweet/server/server-main-internal.h \
+	sweet/server/server-main-open.c \
+	sweet/server/server-main-privileged.c \
+	sweet/server/server-main.c sweet/server/server-main.h
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_a_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_a_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
@@ -347,8 +403,7 @@ sweet_sweet_LDADD = sweet/libsweet.a libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIB
 	$(PCRE2_LIBS) $(EXPAT_LIBS) $(coding_libs) -lpthread
 
 # What quickstart serves.
-EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \
-	sweet/demo/notes.txt
+EXTRA_DIST += sweet/demo/index.html sweet/demo/notes.txt sweet/demo/picture.svg sweet/demo/style.css
 
 # For systemd, with the names of this installation; and a configuration to start from.
 if HAVE_SYSTEMD_UNITS

@@ -16,98 +16,115 @@ tests/unit/libnabc/% tests/unit/sweet/% tests/unit/nabcctl/% tests/unit/bench/% 
 	private whole_library = libnabc/.libs/libnabc-internal.a
 
 NABC_UNITS = \
-	tests/unit/libnabc/base/test-id \
-	tests/unit/libnabc/base/test-fragment \
-	tests/unit/libnabc/base/test-extent \
-	tests/unit/libnabc/base/test-checksum \
-	tests/unit/libnabc/base/test-crc32c \
-	tests/unit/libnabc/policy/test-replacement \
-	tests/unit/libnabc/policy/test-replacement-model \
-	tests/unit/libnabc/policy/test-cleaning \
-	tests/unit/libnabc/wire/test-wire \
-	tests/unit/libnabc/wire/test-wire-worker \
-	tests/unit/libnabc/base/test-hash-table \
-	tests/unit/libnabc/os/test-identity \
-	tests/unit/libnabc/store/test-revocation-map \
-	tests/unit/libnabc/cache/test-grant \
-	tests/unit/libnabc/cache/test-grant-marks \
-	tests/unit/libnabc/cache/test-grant-imports \
-	tests/unit/libnabc/wire/test-rpc-client \
-	tests/unit/libnabc/cache/test-import \
-	tests/unit/libnabc/membership/test-rpc-server \
-	tests/unit/libnabc/membership/test-rpc-server-bad \
-	tests/unit/libnabc/membership/test-grant-ops \
+	tests/unit/libnabc/api/test-admin \
+	tests/unit/libnabc/api/test-admin-strange \
+	tests/unit/libnabc/api/test-nabc \
+	tests/unit/libnabc/api/test-nabc-bare \
 	tests/unit/libnabc/api/test-nabc-grant \
 	tests/unit/libnabc/api/test-nabc-grant-bad \
-	tests/unit/libnabc/api/test-nabc-pressure \
-	tests/unit/libnabc/api/test-nabc-sizes \
 	tests/unit/libnabc/api/test-nabc-hold \
-	tests/unit/libnabc/api/test-nabc-bare \
-	tests/unit/libnabc/api/test-nabc-share \
 	tests/unit/libnabc/api/test-nabc-ids \
 	tests/unit/libnabc/api/test-nabc-pin \
-	tests/unit/libnabc/test-hostile \
-	tests/unit/libnabc/test-hostile-greed \
-	tests/unit/libnabc/test-hostile-table \
-	tests/unit/libnabc/test-hostile-kill \
-	tests/unit/libnabc/os/test-segment \
-	tests/unit/libnabc/os/test-segment-pin \
+	tests/unit/libnabc/api/test-nabc-pressure \
+	tests/unit/libnabc/api/test-nabc-process \
+	tests/unit/libnabc/api/test-nabc-send \
+	tests/unit/libnabc/api/test-nabc-share \
+	tests/unit/libnabc/api/test-nabc-sizes \
+	tests/unit/libnabc/api/test-nabc-sums \
+	tests/unit/libnabc/api/test-nabc-sums-bad \
+	tests/unit/libnabc/api/test-recorded \
+	tests/unit/libnabc/base/test-checksum \
+	tests/unit/libnabc/base/test-crc32c \
+	tests/unit/libnabc/base/test-extent \
+	tests/unit/libnabc/base/test-fragment \
+	tests/unit/libnabc/base/test-hash-table \
+	tests/unit/libnabc/base/test-id \
+	tests/unit/libnabc/cache/test-grant \
+	tests/unit/libnabc/cache/test-grant-imports \
+	tests/unit/libnabc/cache/test-grant-marks \
+	tests/unit/libnabc/cache/test-import \
+	tests/unit/libnabc/cache/test-index \
+	tests/unit/libnabc/cache/test-remote-member \
+	tests/unit/libnabc/membership/test-collector \
+	tests/unit/libnabc/membership/test-collector-thread \
+	tests/unit/libnabc/membership/test-disposal \
+	tests/unit/libnabc/membership/test-grant-ops \
+	tests/unit/libnabc/membership/test-handle \
+	tests/unit/libnabc/membership/test-handle-huge \
+	tests/unit/libnabc/membership/test-handle-read \
+	tests/unit/libnabc/membership/test-handle-sums \
+	tests/unit/libnabc/membership/test-rpc-server \
+	tests/unit/libnabc/membership/test-rpc-server-bad \
+	tests/unit/libnabc/membership/test-serve \
+	tests/unit/libnabc/membership/test-serve-access \
+	tests/unit/libnabc/os/test-cork \
+	tests/unit/libnabc/os/test-device \
+	tests/unit/libnabc/os/test-identity \
+	tests/unit/libnabc/os/test-interface \
 	tests/unit/libnabc/os/test-peer \
 	tests/unit/libnabc/os/test-pin \
 	tests/unit/libnabc/os/test-process \
-	tests/unit/libnabc/os/test-device \
+	tests/unit/libnabc/os/test-queue \
+	tests/unit/libnabc/os/test-queue-threads \
+	tests/unit/libnabc/os/test-random \
+	tests/unit/libnabc/os/test-registered \
+	tests/unit/libnabc/os/test-registered-limits \
+	tests/unit/libnabc/os/test-ring \
+	tests/unit/libnabc/os/test-segment \
+	tests/unit/libnabc/os/test-segment-pin \
+	tests/unit/libnabc/os/test-socket \
+	tests/unit/libnabc/policy/test-cleaning \
+	tests/unit/libnabc/policy/test-expiry \
+	tests/unit/libnabc/policy/test-replacement \
+	tests/unit/libnabc/policy/test-replacement-model \
+	tests/unit/libnabc/send/test-async \
+	tests/unit/libnabc/send/test-async-end \
+	tests/unit/libnabc/send/test-choice \
+	tests/unit/libnabc/send/test-epoch \
 	tests/unit/libnabc/send/test-kernel \
 	tests/unit/libnabc/send/test-kernel-buffer \
 	tests/unit/libnabc/send/test-kernel-unit \
 	tests/unit/libnabc/send/test-kernel-worker \
-	tests/unit/libnabc/os/test-queue \
-	tests/unit/libnabc/os/test-random \
-	tests/unit/libnabc/os/test-queue-threads \
-	tests/unit/libnabc/send/test-choice \
-	tests/unit/libnabc/send/test-epoch \
+	tests/unit/libnabc/send/test-message \
+	tests/unit/libnabc/send/test-ring-buffers \
+	tests/unit/libnabc/send/test-ring-buffers-steps \
 	tests/unit/libnabc/send/test-route \
 	tests/unit/libnabc/send/test-route-table \
-	tests/unit/libnabc/policy/test-expiry \
-	tests/unit/libnabc/store/test-unit \
-	tests/unit/libnabc/store/test-unit-snapshot \
-	tests/unit/libnabc/store/test-store \
-	tests/unit/libnabc/store/test-unit-checksum \
-	tests/unit/libnabc/store/test-unit-checksum-make \
-	tests/unit/libnabc/store/test-eviction \
-	tests/unit/libnabc/store/test-member \
-	tests/unit/libnabc/store/test-member-eviction \
-	tests/unit/libnabc/store/test-member-attached \
-	tests/unit/libnabc/cache/test-remote-member \
-	tests/unit/libnabc/cache/test-index \
-	tests/unit/libnabc/membership/test-disposal \
-	tests/unit/libnabc/membership/test-serve \
-	tests/unit/libnabc/membership/test-serve-access \
-	tests/unit/libnabc/membership/test-collector \
-	tests/unit/libnabc/membership/test-collector-thread \
-	tests/unit/libnabc/membership/test-handle \
-	tests/unit/libnabc/membership/test-handle-read \
-	tests/unit/libnabc/membership/test-handle-sums \
-	tests/unit/libnabc/membership/test-handle-huge \
-	tests/unit/libnabc/worker/test-stream \
-	tests/unit/libnabc/send/test-message \
+	tests/unit/libnabc/send/test-send-op \
+	tests/unit/libnabc/send/test-send-op-end \
+	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-transmit \
-	tests/unit/libnabc/send/test-transmit-refused \
-	tests/unit/libnabc/send/test-transmit-hold \
-	tests/unit/libnabc/send/test-transmit-wire \
 	tests/unit/libnabc/send/test-transmit-cork \
-	tests/unit/libnabc/send/test-transmit-room \
+	tests/unit/libnabc/send/test-transmit-hold \
 	tests/unit/libnabc/send/test-transmit-learn \
 	tests/unit/libnabc/send/test-transmit-local \
 	tests/unit/libnabc/send/test-transmit-reasons \
-	tests/unit/libnabc/api/test-nabc-send \
-	tests/unit/libnabc/api/test-recorded \
-	tests/unit/libnabc/send/test-sendfile \
-	tests/unit/libnabc/send/test-ring-buffers \
-	tests/unit/libnabc/send/test-ring-buffers-steps \
-	tests/unit/libnabc/send/test-send-op \
-	tests/unit/libnabc/send/test-send-op-end \
-	tests/unit/libnabc/send/test-async \
-	tests/unit/libnabc/send/test-async-end \
+	tests/unit/libnabc/send/test-transmit-refused \
+	tests/unit/libnabc/send/test-transmit-registered \
+	tests/unit/libnabc/send/test-transmit-room \
+	tests/unit/libnabc/send/test-transmit-wire \
+	tests/unit/libnabc/store/test-eviction \
+	tests/unit/libnabc/store/test-member \
+	tests/unit/libnabc/store/test-member-attached \
+	tests/unit/libnabc/store/test-member-eviction \
+	tests/unit/libnabc/store/test-revocation-map \
+	tests/unit/libnabc/store/test-store \
+	tests/unit/libnabc/store/test-unit \
+	tests/unit/libnabc/store/test-unit-checksum \
+	tests/unit/libnabc/store/test-unit-checksum-make \
+	tests/unit/libnabc/store/test-unit-snapshot \
+	tests/unit/libnabc/test-degradation \
+	tests/unit/libnabc/test-degradation-zerocopy \
+	tests/unit/libnabc/test-hostile \
+	tests/unit/libnabc/test-hostile-greed \
+	tests/unit/libnabc/test-hostile-kill \
+	tests/unit/libnabc/test-hostile-table \
+	tests/unit/libnabc/wire/test-pending \
+	tests/unit/libnabc/wire/test-pipe-reader \
+	tests/unit/libnabc/wire/test-rpc-client \
+	tests/unit/libnabc/wire/test-send-window \
+	tests/unit/libnabc/wire/test-wire \
+	tests/unit/libnabc/wire/test-wire-worker \
 	tests/unit/libnabc/worker/test-backend \
 	tests/unit/libnabc/worker/test-backend-bad \
 	tests/unit/libnabc/worker/test-backend-body \
@@ -116,221 +133,204 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-backend-start \
 	tests/unit/libnabc/worker/test-backend-stream \
 	tests/unit/libnabc/worker/test-backend-withdraw \
-	tests/unit/libnabc/wire/test-send-window \
-	tests/unit/libnabc/wire/test-pipe-reader \
-	tests/unit/libnabc/wire/test-pending \
 	tests/unit/libnabc/worker/test-responder \
-	tests/unit/libnabc/api/test-admin \
-	tests/unit/libnabc/api/test-admin-strange \
-	tests/unit/libnabc/api/test-nabc \
-	tests/unit/libnabc/api/test-nabc-process \
-	tests/unit/libnabc/test-degradation \
-	tests/unit/libnabc/test-degradation-zerocopy \
-	tests/unit/libnabc/os/test-cork \
-	tests/unit/libnabc/os/test-socket \
-	tests/unit/libnabc/os/test-interface \
-	tests/unit/libnabc/send/test-transmit-registered \
-	tests/unit/libnabc/os/test-registered \
-	tests/unit/libnabc/os/test-registered-limits \
-	tests/unit/libnabc/os/test-ring \
-	tests/unit/libnabc/api/test-nabc-sums \
-	tests/unit/libnabc/api/test-nabc-sums-bad
+	tests/unit/libnabc/worker/test-stream
 SWEET_UNITS = \
-	tests/unit/sweet/base/test-scan \
-	tests/unit/sweet/tls/record/test-memory \
-	tests/unit/sweet/tls/record/test-record \
-	tests/unit/sweet/tls/test-tls-output \
-	tests/unit/sweet/tls/record/test-secrets \
-	tests/unit/sweet/tls/record/test-stream \
-	tests/unit/sweet/tls/test-tls-tickets \
-	tests/unit/sweet/tls/test-client-hello \
-	tests/unit/sweet/tls/test-tls-openssl \
-	tests/unit/sweet/tls/test-tls-openssl-file \
-	tests/unit/sweet/tls/test-tls-openssl-channel \
-	tests/unit/sweet/tls/test-tls-challenge \
-	tests/unit/sweet/http/test-uri \
-	tests/unit/sweet/http/test-redirect \
-	tests/unit/sweet/http/test-field \
-	tests/unit/sweet/http/test-cachecontrol \
-	tests/unit/sweet/program/test-cacheable \
-	tests/unit/sweet/http/test-cachekey \
-	tests/unit/sweet/respcache/test-respcache \
-	tests/unit/sweet/respcache/test-respcache-flight \
-	tests/unit/sweet/respcache/test-respcache-purge \
-	tests/unit/sweet/respcache/test-respcache-variant \
-	tests/unit/sweet/respcache/test-respcache-threads \
-	tests/unit/sweet/program/test-cgihead \
-	tests/unit/sweet/program/test-fcgi \
-	tests/unit/sweet/program/test-upstream-head \
-	tests/unit/sweet/program/test-upstream-reply \
-	tests/unit/sweet/program/test-upstream-request \
-	tests/unit/sweet/upstream/test-http-message \
-	tests/unit/sweet/upstream/test-upstream-link \
-	tests/unit/sweet/upstream/test-permits \
-	tests/unit/sweet/upstream/test-name-lookup \
-	tests/unit/sweet/upstream/test-resolver \
-	tests/unit/sweet/upstream/test-upstream-table \
-	tests/unit/sweet/upstream/test-capacity \
-	tests/unit/sweet/spawn/test-key-opener \
-	tests/unit/sweet/core/test-page-memory \
-	tests/unit/sweet/base/test-balancer \
-	tests/unit/sweet/base/test-json \
-	tests/unit/sweet/http/test-chunked \
-	tests/unit/sweet/http/test-body \
-	tests/unit/sweet/http/test-request \
-	tests/unit/sweet/http/test-request-contents \
-	tests/unit/sweet/http/test-request-head \
-	tests/unit/sweet/base/test-date \
-	tests/unit/sweet/base/test-date-parse \
-	tests/unit/sweet/http/test-etag \
-	tests/unit/sweet/http/test-range \
-	tests/unit/sweet/http/test-conditional \
-	tests/unit/sweet/http/test-multipart \
-	tests/unit/sweet/files/test-filehead \
-	tests/unit/sweet/http/test-mime \
-	tests/unit/sweet/http/test-response \
-	tests/unit/sweet/http/test-forwarded \
-	tests/unit/sweet/files/test-docroot-open \
-	tests/unit/sweet/upstream/test-upstream-link-http \
-	tests/unit/sweet/http/test-header-lines \
-	tests/unit/sweet/rules/test-path-pattern \
-	tests/unit/sweet/rules/test-template \
-	tests/unit/sweet/rules/test-variable \
-	tests/unit/sweet/config/test-path-rules \
-	tests/unit/sweet/rules/test-header-rule \
-	tests/unit/sweet/http/test-request-escape \
-	tests/unit/sweet/rules/test-request-rule \
-	tests/unit/sweet/program/test-meta \
-	tests/unit/sweet/auth/test-ip-acl \
-	tests/unit/sweet/base/test-siphash \
-	tests/unit/sweet/base/test-random-id \
-	tests/unit/sweet/base/test-record-ring \
-	tests/unit/sweet/coding/test-coded-head \
-	tests/unit/sweet/handler/test-coded-response \
-	tests/unit/sweet/log/test-span-export \
-	tests/unit/sweet/log/test-span-json \
-	tests/unit/sweet/log/test-curl-library \
-	tests/unit/sweet/http/test-traceparent \
-	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
-	tests/unit/sweet/http/test-accept \
-	tests/unit/sweet/coding/test-encoder \
-	tests/unit/sweet/coding/test-compress-rule \
-	tests/unit/sweet/http/test-autoindex-render \
-	tests/unit/sweet/core/test-auth \
-	tests/unit/sweet/core/test-auth-clients \
+	tests/unit/sweet/auth/test-ip-acl \
+	tests/unit/sweet/backend/test-backend-call \
+	tests/unit/sweet/backend/test-backend-call-response \
+	tests/unit/sweet/backend/test-backpressure \
+	tests/unit/sweet/backend/test-call-queue \
+	tests/unit/sweet/backend/test-cgi-env \
+	tests/unit/sweet/backend/test-read-buffer \
+	tests/unit/sweet/backend/test-response-queue \
+	tests/unit/sweet/backend/test-worker-channel \
+	tests/unit/sweet/backend/test-worker-channel-response \
+	tests/unit/sweet/backend/test-worker-channel-withdraw \
+	tests/unit/sweet/base/test-address \
+	tests/unit/sweet/base/test-balancer \
+	tests/unit/sweet/base/test-body-queue \
+	tests/unit/sweet/base/test-byte-rate \
+	tests/unit/sweet/base/test-date \
+	tests/unit/sweet/base/test-date-parse \
+	tests/unit/sweet/base/test-escape \
+	tests/unit/sweet/base/test-histogram \
+	tests/unit/sweet/base/test-json \
+	tests/unit/sweet/base/test-peer-addresses \
+	tests/unit/sweet/base/test-random-id \
+	tests/unit/sweet/base/test-record-ring \
+	tests/unit/sweet/base/test-scan \
+	tests/unit/sweet/base/test-siphash \
+	tests/unit/sweet/base/test-spare-memory \
 	tests/unit/sweet/base/test-timer \
 	tests/unit/sweet/base/test-user-open \
-	tests/unit/sweet/event/test-loop \
-	tests/unit/sweet/event/test-loop-pause \
-	tests/unit/sweet/event/test-loop-close \
-	tests/unit/sweet/event/test-loop-send \
-	tests/unit/sweet/event/test-loop-send-end \
-	tests/unit/sweet/event/test-data-path \
-	tests/unit/sweet/event/test-loop-tasks \
-	tests/unit/sweet/event/test-thread-pool \
-	tests/unit/sweet/event/test-thread-pool-turns \
-	tests/unit/sweet/files/test-pagecache \
-	tests/unit/sweet/files/test-direct-read \
-	tests/unit/sweet/files/test-spool \
-	tests/unit/sweet/files/test-docroot \
-	tests/unit/sweet/files/test-read-directory \
-	tests/unit/sweet/log/test-log \
+	tests/unit/sweet/coding/test-coded-head \
+	tests/unit/sweet/coding/test-compress-rule \
+	tests/unit/sweet/coding/test-encoder \
 	tests/unit/sweet/config/test-config \
-	tests/unit/sweet/config/test-config-scopes \
+	tests/unit/sweet/config/test-config-effect \
 	tests/unit/sweet/config/test-config-log \
-	tests/unit/sweet/core/test-site \
-	tests/unit/sweet/core/test-request-memory \
-	tests/unit/sweet/core/test-access-log \
-	tests/unit/sweet/core/test-thread-logs \
-	tests/unit/sweet/core/test-transaction \
-	tests/unit/sweet/base/test-escape \
-	tests/unit/sweet/log/test-access-line \
-	tests/unit/sweet/log/test-log-format \
-	tests/unit/sweet/log/test-template-line \
-	tests/unit/sweet/http/test-proxy-protocol \
-	tests/unit/sweet/base/test-address \
-	tests/unit/sweet/process/test-endpoint \
-	tests/unit/sweet/core/test-socket-options \
-	tests/unit/sweet/base/test-peer-addresses \
-	tests/unit/sweet/conn/test-listener \
+	tests/unit/sweet/config/test-config-scopes \
+	tests/unit/sweet/config/test-config-script \
+	tests/unit/sweet/config/test-config-startup \
+	tests/unit/sweet/config/test-path-rules \
+	tests/unit/sweet/config/test-pool-config \
 	tests/unit/sweet/conn/test-connection-body \
-	tests/unit/sweet/conn/test-session-frames \
+	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-session \
 	tests/unit/sweet/conn/test-session-body \
 	tests/unit/sweet/conn/test-session-end \
-	tests/unit/sweet/conn/test-session-turn \
+	tests/unit/sweet/conn/test-session-frames \
 	tests/unit/sweet/conn/test-session-many \
 	tests/unit/sweet/conn/test-session-message \
+	tests/unit/sweet/conn/test-session-turn \
 	tests/unit/sweet/conn/test-stream-head \
+	tests/unit/sweet/core/test-access-log \
+	tests/unit/sweet/core/test-auth \
+	tests/unit/sweet/core/test-auth-clients \
+	tests/unit/sweet/core/test-file-path \
+	tests/unit/sweet/core/test-page-memory \
+	tests/unit/sweet/core/test-request-memory \
+	tests/unit/sweet/core/test-site \
+	tests/unit/sweet/core/test-socket-options \
+	tests/unit/sweet/core/test-text-response \
+	tests/unit/sweet/core/test-thread-logs \
+	tests/unit/sweet/core/test-transaction \
+	tests/unit/sweet/dav/test-dav-body \
+	tests/unit/sweet/dav/test-dav-if \
+	tests/unit/sweet/dav/test-dav-locks \
+	tests/unit/sweet/dav/test-dav-multistatus \
+	tests/unit/sweet/dav/test-dav-properties \
+	tests/unit/sweet/dav/test-dav-request \
+	tests/unit/sweet/dav/test-dav-temp \
+	tests/unit/sweet/dav/test-dav-tree \
+	tests/unit/sweet/dav/test-dav-xml \
+	tests/unit/sweet/event/test-client-limit \
+	tests/unit/sweet/event/test-data-path \
+	tests/unit/sweet/event/test-loop \
 	tests/unit/sweet/event/test-loop-bytes \
-	tests/unit/sweet/base/test-body-queue \
-	tests/unit/sweet/base/test-byte-rate \
-	tests/unit/sweet/base/test-spare-memory \
-	tests/unit/sweet/backend/test-backend-call \
-	tests/unit/sweet/backend/test-response-queue \
-	tests/unit/sweet/process/test-supervisor \
-	tests/unit/sweet/process/test-memory-limit \
-	tests/unit/sweet/process/test-privileges \
-	tests/unit/sweet/spawn/test-spawner-program \
-	tests/unit/sweet/spawn/test-spawner-process \
-	tests/unit/sweet/spawn/test-spawner \
-	tests/unit/sweet/spawn/test-spawner-death \
-	tests/unit/sweet/spawn/test-spawn-child \
-	tests/unit/sweet/spawn/test-spawn-table \
-	tests/unit/sweet/process/test-readonly \
-	tests/unit/sweet/process/test-syscall-filter \
-	tests/unit/sweet/process/test-endpoints \
-	tests/unit/sweet/config/test-config-effect \
-	tests/unit/sweet/config/test-config-script \
-	tests/unit/sweet/config/test-config-startup \
-	tests/unit/sweet/process/test-pidfile \
-	tests/unit/sweet/config/test-pool-config \
-	tests/unit/sweet/files/test-file-cache \
-	tests/unit/sweet/files/test-file-cache-read \
-	tests/unit/sweet/files/test-file-cache-modes \
-	tests/unit/sweet/files/test-file-cache-tick \
-	tests/unit/sweet/files/test-file-cache-table \
+	tests/unit/sweet/event/test-loop-close \
+	tests/unit/sweet/event/test-loop-pause \
+	tests/unit/sweet/event/test-loop-send \
+	tests/unit/sweet/event/test-loop-send-end \
+	tests/unit/sweet/event/test-loop-tasks \
 	tests/unit/sweet/event/test-loop-uring-send \
 	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \
-	tests/unit/sweet/core/test-text-response \
-	tests/unit/sweet/dav/test-dav-request \
-	tests/unit/sweet/dav/test-dav-temp \
-	tests/unit/sweet/dav/test-dav-properties \
-	tests/unit/sweet/dav/test-dav-tree \
-	tests/unit/sweet/dav/test-dav-if \
-	tests/unit/sweet/dav/test-dav-locks \
-	tests/unit/sweet/dav/test-dav-xml \
-	tests/unit/sweet/dav/test-dav-body \
-	tests/unit/sweet/dav/test-dav-multistatus \
-	tests/unit/sweet/core/test-file-path \
-	tests/unit/sweet/base/test-histogram \
-	tests/unit/sweet/files/test-file-cache-siblings \
-	tests/unit/sweet/files/test-file-cache-variant \
+	tests/unit/sweet/event/test-thread-pool \
+	tests/unit/sweet/event/test-thread-pool-turns \
 	tests/unit/sweet/files/test-compressor \
+	tests/unit/sweet/files/test-direct-read \
+	tests/unit/sweet/files/test-docroot \
+	tests/unit/sweet/files/test-docroot-open \
+	tests/unit/sweet/files/test-file-cache \
+	tests/unit/sweet/files/test-file-cache-change \
+	tests/unit/sweet/files/test-file-cache-modes \
+	tests/unit/sweet/files/test-file-cache-read \
+	tests/unit/sweet/files/test-file-cache-siblings \
+	tests/unit/sweet/files/test-file-cache-table \
+	tests/unit/sweet/files/test-file-cache-tick \
+	tests/unit/sweet/files/test-file-cache-variant \
+	tests/unit/sweet/files/test-filehead \
+	tests/unit/sweet/files/test-pagecache \
+	tests/unit/sweet/files/test-read-directory \
+	tests/unit/sweet/files/test-spool \
+	tests/unit/sweet/handler/test-coded-response \
+	tests/unit/sweet/handler/test-status \
 	tests/unit/sweet/handler/test-status-field \
 	tests/unit/sweet/handler/test-status-json \
 	tests/unit/sweet/handler/test-status-metrics \
 	tests/unit/sweet/handler/test-status-page \
-	tests/unit/sweet/handler/test-status \
+	tests/unit/sweet/http/test-accept \
+	tests/unit/sweet/http/test-autoindex-render \
+	tests/unit/sweet/http/test-body \
+	tests/unit/sweet/http/test-cachecontrol \
+	tests/unit/sweet/http/test-cachekey \
+	tests/unit/sweet/http/test-chunked \
+	tests/unit/sweet/http/test-conditional \
+	tests/unit/sweet/http/test-etag \
+	tests/unit/sweet/http/test-field \
+	tests/unit/sweet/http/test-forwarded \
+	tests/unit/sweet/http/test-header-lines \
+	tests/unit/sweet/http/test-mime \
+	tests/unit/sweet/http/test-multipart \
+	tests/unit/sweet/http/test-proxy-protocol \
+	tests/unit/sweet/http/test-range \
+	tests/unit/sweet/http/test-redirect \
+	tests/unit/sweet/http/test-request \
+	tests/unit/sweet/http/test-request-contents \
+	tests/unit/sweet/http/test-request-escape \
+	tests/unit/sweet/http/test-request-head \
 	tests/unit/sweet/http/test-request-line \
-	tests/unit/sweet/backend/test-read-buffer \
-	tests/unit/sweet/backend/test-call-queue \
-	tests/unit/sweet/backend/test-backpressure \
-	tests/unit/sweet/backend/test-backend-call-response \
-	tests/unit/sweet/backend/test-cgi-env \
-	tests/unit/sweet/backend/test-worker-channel \
-	tests/unit/sweet/backend/test-worker-channel-withdraw \
-	tests/unit/sweet/backend/test-worker-channel-response \
+	tests/unit/sweet/http/test-response \
+	tests/unit/sweet/http/test-traceparent \
+	tests/unit/sweet/http/test-uri \
+	tests/unit/sweet/log/test-access-line \
+	tests/unit/sweet/log/test-curl-library \
+	tests/unit/sweet/log/test-log \
+	tests/unit/sweet/log/test-log-format \
+	tests/unit/sweet/log/test-span-export \
+	tests/unit/sweet/log/test-span-json \
+	tests/unit/sweet/log/test-template-line \
+	tests/unit/sweet/process/test-endpoint \
+	tests/unit/sweet/process/test-endpoints \
+	tests/unit/sweet/process/test-memory-limit \
+	tests/unit/sweet/process/test-pidfile \
+	tests/unit/sweet/process/test-privileges \
+	tests/unit/sweet/process/test-readonly \
+	tests/unit/sweet/process/test-supervisor \
+	tests/unit/sweet/process/test-syscall-filter \
+	tests/unit/sweet/program/test-cacheable \
+	tests/unit/sweet/program/test-cgihead \
+	tests/unit/sweet/program/test-fcgi \
+	tests/unit/sweet/program/test-meta \
+	tests/unit/sweet/program/test-upstream-head \
+	tests/unit/sweet/program/test-upstream-reply \
+	tests/unit/sweet/program/test-upstream-request \
+	tests/unit/sweet/respcache/test-respcache \
 	tests/unit/sweet/respcache/test-respcache-entry \
-	tests/unit/sweet/files/test-file-cache-change
+	tests/unit/sweet/respcache/test-respcache-flight \
+	tests/unit/sweet/respcache/test-respcache-purge \
+	tests/unit/sweet/respcache/test-respcache-threads \
+	tests/unit/sweet/respcache/test-respcache-variant \
+	tests/unit/sweet/rules/test-header-rule \
+	tests/unit/sweet/rules/test-path-pattern \
+	tests/unit/sweet/rules/test-request-rule \
+	tests/unit/sweet/rules/test-template \
+	tests/unit/sweet/rules/test-variable \
+	tests/unit/sweet/spawn/test-key-opener \
+	tests/unit/sweet/spawn/test-spawn-child \
+	tests/unit/sweet/spawn/test-spawn-table \
+	tests/unit/sweet/spawn/test-spawner \
+	tests/unit/sweet/spawn/test-spawner-death \
+	tests/unit/sweet/spawn/test-spawner-process \
+	tests/unit/sweet/spawn/test-spawner-program \
+	tests/unit/sweet/tls/record/test-memory \
+	tests/unit/sweet/tls/record/test-record \
+	tests/unit/sweet/tls/record/test-secrets \
+	tests/unit/sweet/tls/record/test-stream \
+	tests/unit/sweet/tls/test-client-hello \
+	tests/unit/sweet/tls/test-tls-challenge \
+	tests/unit/sweet/tls/test-tls-openssl \
+	tests/unit/sweet/tls/test-tls-openssl-channel \
+	tests/unit/sweet/tls/test-tls-openssl-file \
+	tests/unit/sweet/tls/test-tls-output \
+	tests/unit/sweet/tls/test-tls-tickets \
+	tests/unit/sweet/upstream/test-capacity \
+	tests/unit/sweet/upstream/test-http-message \
+	tests/unit/sweet/upstream/test-name-lookup \
+	tests/unit/sweet/upstream/test-permits \
+	tests/unit/sweet/upstream/test-resolver \
+	tests/unit/sweet/upstream/test-upstream-link \
+	tests/unit/sweet/upstream/test-upstream-link-http \
+	tests/unit/sweet/upstream/test-upstream-table
 
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
-	tests/unit/nabcctl/test-ctl-counter \
-	tests/unit/nabcctl/test-ctl
+	tests/unit/nabcctl/test-ctl \
+	tests/unit/nabcctl/test-ctl-counter
 # The pure parts of the benchmarks' client.
 BENCH_UNITS = \
 	tests/unit/bench/load/test-client-answer \
@@ -356,8 +356,9 @@ unit-programs: $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_U
 	tests/unit/worker-fixture $(FUZZ_TARGETS)
 .PHONY: unit-programs
 
-tests_unit_worker_fixture_SOURCES = tests/unit/worker-fixture.c tests/unit/worker-fixture.h \
-	tests/unit/worker-fixture-stream.c
+tests_unit_worker_fixture_SOURCES = \
+	tests/unit/worker-fixture-stream.c \
+	tests/unit/worker-fixture.c tests/unit/worker-fixture.h
 
 # The kernel module's calls, for its model.
 tests_unit_libnabc_os_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
@@ -374,32 +375,42 @@ tests_unit_libnabc_glib_test_glib_LDADD = libnabc-glib/libnabc-glib.la libnabc/l
 
 bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench/load
 bench_unit_ldadd = $(CHECK_LIBS) -lm -lpthread
-tests_unit_bench_load_test_client_answer_SOURCES = tests/unit/bench/load/test-client-answer.c \
-	bench/load/client-answer.c
+tests_unit_bench_load_test_client_answer_SOURCES = \
+	bench/load/client-answer.c \
+	tests/unit/bench/load/test-client-answer.c
 tests_unit_bench_load_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_bench_load_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_load_test_client_answer_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_load_test_client_requests_SOURCES = tests/unit/bench/load/test-client-requests.c \
-	bench/load/client-requests.c bench/load/client-workload-list.c
+tests_unit_bench_load_test_client_requests_SOURCES = \
+	bench/load/client-requests.c \
+	bench/load/client-workload-list.c \
+	tests/unit/bench/load/test-client-requests.c
 tests_unit_bench_load_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_bench_load_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_load_test_client_requests_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_load_test_client_schedule_SOURCES = tests/unit/bench/load/test-client-schedule.c \
-	bench/load/client-schedule.c bench/load/surge.c
+tests_unit_bench_load_test_client_schedule_SOURCES = \
+	bench/load/client-schedule.c \
+	bench/load/surge.c \
+	tests/unit/bench/load/test-client-schedule.c
 tests_unit_bench_load_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_bench_load_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_load_test_client_schedule_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_load_test_client_times_SOURCES = tests/unit/bench/load/test-client-times.c \
-	bench/load/client-histogram.c bench/load/client-pause.c
+tests_unit_bench_load_test_client_times_SOURCES = \
+	bench/load/client-histogram.c \
+	bench/load/client-pause.c \
+	tests/unit/bench/load/test-client-times.c
 tests_unit_bench_load_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_bench_load_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_load_test_client_times_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_load_test_surge_SOURCES = tests/unit/bench/load/test-surge.c \
-	bench/load/surge.c bench/load/client-requests.c bench/load/client-workload-surge.c
+tests_unit_bench_load_test_surge_SOURCES = \
+	bench/load/client-requests.c \
+	bench/load/client-workload-surge.c \
+	bench/load/surge.c \
+	tests/unit/bench/load/test-surge.c
 tests_unit_bench_load_test_surge_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_bench_load_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_load_test_surge_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_wan_link_SOURCES = tests/unit/bench/test-wan-link.c bench/wan-link.c
+tests_unit_bench_test_wan_link_SOURCES = bench/wan-link.c tests/unit/bench/test-wan-link.c
 tests_unit_bench_test_wan_link_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench
 tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
@@ -415,21 +426,6 @@ tests_unit_sweet_spawn_test_key_opener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_key_opener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_key_opener_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_tls_record_test_memory_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_record_test_memory_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_record_test_memory_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_record_test_record_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_record_test_record_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_record_test_record_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_test_tls_output_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_test_tls_output_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_test_tls_output_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_record_test_secrets_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_record_test_secrets_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_record_test_secrets_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_tls_record_test_stream_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_tls_record_test_stream_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_tls_record_test_stream_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_tickets_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_tickets_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_tickets_LDADD = $(sweet_unit_ldadd)
@@ -437,6 +433,27 @@ tests_unit_sweet_tls_test_client_hello_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_client_hello_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_client_hello_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_tls_record_test_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_memory_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_record_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_record_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_record_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_secrets_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_secrets_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_secrets_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_record_test_stream_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_record_test_stream_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_record_test_stream_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_tls_test_tls_output_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_tls_test_tls_output_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_tls_test_tls_output_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_core_test_transaction_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_transaction_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_transaction_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_conn_test_session_many_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_session_many_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_session_many_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_tls_test_tls_openssl_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_tls_test_tls_openssl_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_tls_test_tls_openssl_LDADD = $(sweet_unit_ldadd)
@@ -823,9 +840,6 @@ tests_unit_sweet_config_test_config_log_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_core_test_thread_logs_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_thread_logs_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_thread_logs_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_core_test_transaction_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_core_test_transaction_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_core_test_transaction_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_log_test_log_format_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_log_test_log_format_CFLAGS = $(sweet_unit_cflags)
@@ -1006,9 +1020,6 @@ tests_unit_sweet_conn_test_session_body_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_conn_test_session_end_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_end_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_end_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_conn_test_session_many_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_conn_test_session_many_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_conn_test_session_many_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_conn_test_session_turn_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_session_turn_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_session_turn_LDADD = $(sweet_unit_ldadd)
@@ -1147,8 +1158,12 @@ tests_unit_nabcctl_test_ctl_LDADD = $(ctl_unit_ldadd)
 
 # What the system tests need besides the server; they use no Check.
 if SWEET
-check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey tests/system/cache-owner \
-	tests/system/worker-told tests/system/worker-stream
+check_PROGRAMS += \
+	tests/system/cache-owner \
+	tests/system/deny-io-uring \
+	tests/system/worker-obey \
+	tests/system/worker-stream \
+	tests/system/worker-told
 endif
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
@@ -1164,7 +1179,8 @@ tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/bench-torture/test_bench.py \
-	tests/system/bench-torture/test_bench_absent.py tests/system/bench-torture/test_bench_bars.py \
+	tests/system/bench-torture/test_bench_absent.py \
+	tests/system/bench-torture/test_bench_bars.py \
 	tests/system/bench-torture/test_bench_client.py \
 	tests/system/bench-torture/test_bench_logs.py \
 	tests/system/bench-torture/test_bench_nic.py \
@@ -1186,15 +1202,16 @@ EXTRA_DIST += \
 	tests/system/cache/test_response_cache_compress.py \
 	tests/system/cache/test_response_cache_end.py \
 	tests/system/cache/test_response_cache_streams.py \
+	tests/system/cgi-fastcgi/test_accel.py \
 	tests/system/cgi-fastcgi/test_buffering.py \
 	tests/system/cgi-fastcgi/test_cgi.py \
 	tests/system/cgi-fastcgi/test_cgi_command.py \
 	tests/system/cgi-fastcgi/test_cgi_limits.py \
 	tests/system/cgi-fastcgi/test_cgi_variables.py \
 	tests/system/cgi-fastcgi/test_fastcgi.py \
+	tests/system/cgi-fastcgi/test_fastcgi_bad.py \
 	tests/system/cgi-fastcgi/test_fastcgi_connections.py \
 	tests/system/cgi-fastcgi/test_fastcgi_dying.py \
-	tests/system/cgi-fastcgi/test_fastcgi_bad.py \
 	tests/system/cgi-fastcgi/test_fastcgi_move.py \
 	tests/system/cgi-fastcgi/test_fastcgi_programs.py \
 	tests/system/cgi-fastcgi/test_fastcgi_spawned.py \
@@ -1204,12 +1221,163 @@ EXTRA_DIST += \
 	tests/system/cgi-fastcgi/test_held_starts.py \
 	tests/system/cgi-fastcgi/test_long_heads.py \
 	tests/system/cgi-fastcgi/test_protocols.py \
-	tests/system/cgi-fastcgi/test_accel.py \
+	tests/system/cgi-fastcgi/test_request_fields.py \
 	tests/system/cgi-fastcgi/test_script_owners.py \
 	tests/system/cgi-fastcgi/test_scripts.py \
 	tests/system/cgi-fastcgi/test_slow_clients.py \
-	tests/system/cgi-fastcgi/test_upload_programs.py \
 	tests/system/cgi-fastcgi/test_upload_fastcgi.py \
+	tests/system/cgi-fastcgi/test_upload_programs.py \
+	tests/system/config/test_check_config.py \
+	tests/system/config/test_command_line.py \
+	tests/system/config/test_config.py \
+	tests/system/config/test_effects.py \
+	tests/system/config/test_include.py \
+	tests/system/conftest.py \
+	tests/system/dav/test_litmus.py \
+	tests/system/dav/test_webdav.py \
+	tests/system/dav/test_webdav_config.py \
+	tests/system/dav/test_webdav_locks.py \
+	tests/system/dav/test_webdav_properties.py \
+	tests/system/http2/test_h2spec.py \
+	tests/system/http2/test_http2.py \
+	tests/system/http2/test_http2_clients.py \
+	tests/system/http2/test_http2_floods.py \
+	tests/system/http2/test_http2_hostile.py \
+	tests/system/http2/test_http2_resets.py \
+	tests/system/library/consumer/Makefile \
+	tests/system/library/consumer/client.c \
+	tests/system/library/consumer/fetch.c \
+	tests/system/library/consumer/server.c \
+	tests/system/library/consumer/worker.c \
+	tests/system/library/test_cgi_readme.py \
+	tests/system/library/test_consumer.py \
+	tests/system/library/test_examples.py \
+	tests/system/library/test_examples_cgi.py \
+	tests/system/library/test_nabc_py.py \
+	tests/system/library/test_nabcctl.py \
+	tests/system/library/test_nabcctl_server.py \
+	tests/system/library/test_nabcctl_units.py \
+	tests/system/library/test_nabcctl_users.py \
+	tests/system/operate/test_log.py \
+	tests/system/operate/test_log_files.py \
+	tests/system/operate/test_log_paths.py \
+	tests/system/operate/test_log_programs.py \
+	tests/system/operate/test_log_templates.py \
+	tests/system/operate/test_log_unread.py \
+	tests/system/operate/test_reload.py \
+	tests/system/operate/test_reload_call.py \
+	tests/system/operate/test_request_id.py \
+	tests/system/operate/test_service.py \
+	tests/system/operate/test_spans.py \
+	tests/system/operate/test_status.py \
+	tests/system/operate/test_status_listen.py \
+	tests/system/operate/test_status_page.py \
+	tests/system/operate/test_stop.py \
+	tests/system/operate/test_supervisor.py \
+	tests/system/operate/test_timing.py \
+	tests/system/operate/test_trace.py \
+	tests/system/other-programs/fetch.go \
+	tests/system/other-programs/nginx-responses.json \
+	tests/system/other-programs/test_clients.py \
+	tests/system/other-programs/test_curl.py \
+	tests/system/other-programs/test_haproxy.py \
+	tests/system/other-programs/test_nginx.py \
+	tests/system/protocol/protocol-cases.txt \
+	tests/system/protocol/test_conditions.py \
+	tests/system/protocol/test_error_pages.py \
+	tests/system/protocol/test_frozen.py \
+	tests/system/protocol/test_hosts.py \
+	tests/system/protocol/test_limits.py \
+	tests/system/protocol/test_pipeline.py \
+	tests/system/protocol/test_protocol.py \
+	tests/system/protocol/test_proxy_protocol.py \
+	tests/system/protocol/test_ranges.py \
+	tests/system/protocol/test_rate.py \
+	tests/system/protocol/test_ready.py \
+	tests/system/protocol/test_repeated_requests.py \
+	tests/system/security/test_auth.py \
+	tests/system/security/test_descriptors.py \
+	tests/system/security/test_forwarded.py \
+	tests/system/security/test_hostile.py \
+	tests/system/security/test_led_elsewhere.py \
+	tests/system/security/test_memory_of_connections.py \
+	tests/system/security/test_priorities.py \
+	tests/system/security/test_privileges.py \
+	tests/system/security/test_reused_pids.py \
+	tests/system/security/test_rules.py \
+	tests/system/security/test_scarce.py \
+	tests/system/security/test_second_names.py \
+	tests/system/static/test_changes.py \
+	tests/system/static/test_compress.py \
+	tests/system/static/test_escapes.py \
+	tests/system/static/test_folders.py \
+	tests/system/static/test_header_rules.py \
+	tests/system/static/test_large.py \
+	tests/system/static/test_left.py \
+	tests/system/static/test_maps.py \
+	tests/system/static/test_path_rules.py \
+	tests/system/static/test_paths.py \
+	tests/system/static/test_static.py \
+	tests/system/static/test_symlinks.py \
+	tests/system/static/test_try_files.py \
+	tests/system/static/test_types.py \
+	tests/system/static/test_variants.py \
+	tests/system/support/behind_checks.py \
+	tests/system/support/browser.py \
+	tests/system/support/certificates/authority.pem \
+	tests/system/support/certificates/client.key tests/system/support/certificates/client.pem \
+	tests/system/support/certificates/ec.key tests/system/support/certificates/ec.pem \
+	tests/system/support/certificates/other.key tests/system/support/certificates/other.pem \
+	tests/system/support/certificates/rsa.key tests/system/support/certificates/rsa.pem \
+	tests/system/support/certificates/stranger.key tests/system/support/certificates/stranger.pem \
+	tests/system/support/client.py \
+	tests/system/support/collector.py \
+	tests/system/support/dav.py \
+	tests/system/support/examples.py \
+	tests/system/support/fastcgi.py \
+	tests/system/support/files.py \
+	tests/system/support/go_program.py \
+	tests/system/support/held.py \
+	tests/system/support/http1_requests.py \
+	tests/system/support/http1_responses.py \
+	tests/system/support/http2.py \
+	tests/system/support/lingering.py \
+	tests/system/support/memory_limit.py \
+	tests/system/support/metrics.py \
+	tests/system/support/moved_clock.py \
+	tests/system/support/names.py \
+	tests/system/support/ports.py \
+	tests/system/support/postmortem.py \
+	tests/system/support/priorities.py \
+	tests/system/support/programs.py \
+	tests/system/support/responder.py \
+	tests/system/support/results.py \
+	tests/system/support/selection.py \
+	tests/system/support/server.py \
+	tests/system/support/spellings.py \
+	tests/system/support/stopped.py \
+	tests/system/support/streams.py \
+	tests/system/support/tls.py \
+	tests/system/support/tools.py \
+	tests/system/support/upstream.py \
+	tests/system/support/website.lua tests/system/support/website.py \
+	tests/system/system-calls/test_arch.py \
+	tests/system/system-calls/test_batched_sends.py \
+	tests/system/system-calls/test_data_path.py \
+	tests/system/system-calls/test_fallback.py \
+	tests/system/system-calls/test_load.py \
+	tests/system/system-calls/test_offload.py \
+	tests/system/system-calls/test_packets.py \
+	tests/system/system-calls/test_socket_options.py \
+	tests/system/system-calls/test_unix.py \
+	tests/system/system-calls/test_zerocopy_limits.py \
+	tests/system/tls/test_acme.py \
+	tests/system/tls/test_keys_of_a_service.py \
+	tests/system/tls/test_tls.py \
+	tests/system/tls/test_tls_alpn.py \
+	tests/system/tls/test_tls_config.py \
+	tests/system/tls/test_tls_records.py \
+	tests/system/tls/test_tls_segments.py \
 	tests/system/upstream-http/test_abandoned_calls.py \
 	tests/system/upstream-http/test_compress_uncached.py \
 	tests/system/upstream-http/test_upstream_http.py \
@@ -1224,160 +1392,6 @@ EXTRA_DIST += \
 	tests/system/upstream-http/test_upstream_http_validate.py \
 	tests/system/upstream-http/test_upstream_http_websocket.py \
 	tests/system/upstream-http/test_upstream_names.py \
-	tests/system/config/test_check_config.py \
-	tests/system/config/test_command_line.py \
-	tests/system/config/test_config.py \
-	tests/system/config/test_effects.py \
-	tests/system/config/test_include.py \
-	tests/system/conftest.py \
-	tests/system/library/consumer/Makefile \
-	tests/system/library/consumer/client.c \
-	tests/system/library/consumer/fetch.c \
-	tests/system/library/consumer/server.c \
-	tests/system/library/consumer/worker.c \
-	tests/system/library/test_cgi_readme.py \
-	tests/system/library/test_consumer.py \
-	tests/system/library/test_examples.py \
-	tests/system/library/test_examples_cgi.py \
-	tests/system/library/test_nabc_py.py \
-	tests/system/library/test_nabcctl.py \
-	tests/system/library/test_nabcctl_server.py \
-	tests/system/library/test_nabcctl_users.py \
-	tests/system/library/test_nabcctl_units.py \
-	tests/system/operate/test_log.py \
-	tests/system/operate/test_log_files.py \
-	tests/system/operate/test_log_paths.py \
-	tests/system/operate/test_log_templates.py \
-	tests/system/operate/test_log_programs.py \
-	tests/system/operate/test_log_unread.py \
-	tests/system/operate/test_request_id.py \
-	tests/system/operate/test_timing.py \
-	tests/system/protocol/test_rate.py \
-	tests/system/operate/test_spans.py \
-	tests/system/operate/test_trace.py \
-	tests/system/operate/test_reload.py \
-	tests/system/operate/test_reload_call.py \
-	tests/system/operate/test_service.py \
-	tests/system/operate/test_status.py \
-	tests/system/operate/test_status_listen.py \
-	tests/system/operate/test_status_page.py \
-	tests/system/operate/test_stop.py \
-	tests/system/operate/test_supervisor.py \
-	tests/system/other-programs/fetch.go \
-	tests/system/other-programs/test_clients.py \
-	tests/system/other-programs/test_curl.py \
-	tests/system/other-programs/test_haproxy.py \
-	tests/system/other-programs/nginx-responses.json \
-	tests/system/other-programs/test_nginx.py \
-	tests/system/protocol/protocol-cases.txt \
-	tests/system/protocol/test_conditions.py \
-	tests/system/protocol/test_error_pages.py \
-	tests/system/protocol/test_hosts.py \
-	tests/system/protocol/test_ready.py \
-	tests/system/protocol/test_repeated_requests.py \
-	tests/system/protocol/test_frozen.py \
-	tests/system/protocol/test_limits.py \
-	tests/system/protocol/test_pipeline.py \
-	tests/system/protocol/test_protocol.py \
-	tests/system/protocol/test_proxy_protocol.py \
-	tests/system/protocol/test_ranges.py \
-	tests/system/dav/test_litmus.py \
-	tests/system/dav/test_webdav.py \
-	tests/system/dav/test_webdav_config.py \
-	tests/system/dav/test_webdav_locks.py \
-	tests/system/dav/test_webdav_properties.py \
-	tests/system/security/test_auth.py \
-	tests/system/security/test_descriptors.py \
-	tests/system/security/test_forwarded.py \
-	tests/system/security/test_hostile.py \
-	tests/system/security/test_led_elsewhere.py \
-	tests/system/security/test_memory_of_connections.py \
-	tests/system/security/test_priorities.py \
-	tests/system/security/test_privileges.py \
-	tests/system/security/test_reused_pids.py \
-	tests/system/security/test_rules.py tests/system/security/test_scarce.py \
-	tests/system/security/test_second_names.py \
-	tests/system/static/test_changes.py \
-	tests/system/static/test_folders.py \
-	tests/system/static/test_large.py \
-	tests/system/static/test_left.py \
-	tests/system/static/test_paths.py \
-	tests/system/static/test_static.py \
-	tests/system/static/test_maps.py \
-	tests/system/static/test_path_rules.py \
-	tests/system/static/test_symlinks.py \
-	tests/system/static/test_try_files.py \
-	tests/system/static/test_types.py \
-	tests/system/static/test_escapes.py \
-	tests/system/static/test_header_rules.py \
-	tests/system/cgi-fastcgi/test_request_fields.py \
-	tests/system/static/test_compress.py \
-	tests/system/static/test_variants.py \
-	tests/system/support/certificates/authority.pem \
-	tests/system/support/certificates/client.key \
-	tests/system/support/certificates/client.pem \
-	tests/system/support/certificates/ec.key \
-	tests/system/support/certificates/ec.pem \
-	tests/system/support/certificates/other.key \
-	tests/system/support/certificates/other.pem \
-	tests/system/support/certificates/rsa.key \
-	tests/system/support/certificates/rsa.pem \
-	tests/system/support/certificates/stranger.key \
-	tests/system/support/certificates/stranger.pem \
-	tests/system/support/browser.py \
-	tests/system/support/behind_checks.py \
-	tests/system/support/client.py \
-	tests/system/support/collector.py \
-	tests/system/support/examples.py \
-	tests/system/support/fastcgi.py \
-	tests/system/support/dav.py \
-	tests/system/support/files.py \
-	tests/system/support/go_program.py \
-	tests/system/support/http1_requests.py \
-	tests/system/support/http1_responses.py \
-	tests/system/support/http2.py \
-	tests/system/support/lingering.py \
-	tests/system/support/memory_limit.py \
-	tests/system/support/held.py tests/system/support/lingering.py \
-	tests/system/support/metrics.py \
-	tests/system/support/moved_clock.py \
-	tests/system/support/names.py \
-	tests/system/support/postmortem.py \
-	tests/system/support/ports.py \
-	tests/system/support/priorities.py \
-	tests/system/support/programs.py \
-	tests/system/support/responder.py \
-	tests/system/support/results.py \
-	tests/system/support/selection.py \
-	tests/system/support/server.py \
-	tests/system/support/tls.py \
-	tests/system/support/tools.py \
-	tests/system/support/upstream.py \
-	tests/system/support/website.lua \
-	tests/system/support/website.py \
-	tests/system/system-calls/test_arch.py \
-	tests/system/system-calls/test_batched_sends.py \
-	tests/system/system-calls/test_data_path.py \
-	tests/system/system-calls/test_fallback.py \
-	tests/system/system-calls/test_load.py \
-	tests/system/system-calls/test_offload.py \
-	tests/system/system-calls/test_packets.py \
-	tests/system/system-calls/test_socket_options.py \
-	tests/system/system-calls/test_unix.py \
-	tests/system/system-calls/test_zerocopy_limits.py \
-	tests/system/http2/test_h2spec.py tests/system/http2/test_http2.py \
-	tests/system/http2/test_http2_clients.py tests/system/http2/test_http2_floods.py \
-	tests/system/http2/test_http2_hostile.py tests/system/http2/test_http2_resets.py \
-	tests/system/support/spellings.py \
-	tests/system/support/stopped.py \
-	tests/system/support/streams.py \
-	tests/system/tls/test_acme.py \
-	tests/system/tls/test_keys_of_a_service.py \
-	tests/system/tls/test_tls.py \
-	tests/system/tls/test_tls_alpn.py \
-	tests/system/tls/test_tls_records.py \
-	tests/system/tls/test_tls_config.py \
-	tests/system/tls/test_tls_segments.py \
 	tests/system/workers/test_behind.py \
 	tests/system/workers/test_generate.py \
 	tests/system/workers/test_held_workers.py \
@@ -1385,16 +1399,22 @@ EXTRA_DIST += \
 	tests/system/workers/test_readers.py \
 	tests/system/workers/test_upload.py \
 	tests/system/workers/test_upload_pieces.py \
-	tests/system/workers/test_worker_stream.py \
 	tests/system/workers/test_worker_end.py \
 	tests/system/workers/test_worker_script.py \
+	tests/system/workers/test_worker_stream.py \
 	tests/system/workers/test_worker_users.py \
 	tests/system/workers/test_workers.py
 
-TESTS += tests/check-abi.sh tests/check-floors.sh tests/check-docs.sh tests/check-mirror.sh \
-	tests/check-version.sh tests/check-words.sh
+TESTS += \
+	tests/check-abi.sh \
+	tests/check-docs.sh \
+	tests/check-floors.sh \
+	tests/check-lists.sh \
+	tests/check-mirror.sh \
+	tests/check-version.sh \
+	tests/check-words.sh
 if SWEET
-TESTS += tests/check-man.sh tests/check-system.sh tests/check-readme.sh
+TESTS += tests/check-man.sh tests/check-readme.sh tests/check-system.sh
 if HAVE_CHECK
 # The system tests install, and so link libnabc-glib anew: not under its test.
 # (By a variable: a rule for the name itself would replace automake's.)
@@ -1405,10 +1425,19 @@ if HARDENED
 TESTS += tests/check-hardening.sh
 endif
 endif
-EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-version.sh tests/check-words.sh tests/words.txt \
-	tests/check-abi.sh tests/abi-exceptions.txt libnabc/libnabc.abi \
-	tests/check-mirror.sh tests/covered-by.txt \
-	tests/check-hardening.sh
+EXTRA_DIST += \
+	libnabc/libnabc.abi \
+	tests/abi-exceptions.txt \
+	tests/check-abi.sh \
+	tests/check-docs.sh \
+	tests/check-hardening.sh \
+	tests/check-lists.sh \
+	tests/check-mirror.sh \
+	tests/check-readme.sh \
+	tests/check-version.sh \
+	tests/check-words.sh \
+	tests/covered-by.txt \
+	tests/words.txt
 # The applications of doc/recipes/; no part of make check.
 EXTRA_DIST += tests/recipes/conftest.py tests/recipes/support/namespace.py tests/recipes/support/page.py \
 	tests/recipes/support/php.py tests/recipes/support/recipe.py tests/recipes/support/visitor.py \
@@ -1431,17 +1460,36 @@ EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/reposi
 	tests/recipes/test_single_page_application.py
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-includes.py tests/includes.imp
-EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
+EXTRA_DIST += tests/analysis-exceptions.txt tests/check-analysis.sh tests/tsan-exceptions.txt
 analyze:
 	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
 .PHONY: analyze
 # Programs of others, partly from PyPI; no part of make check.
-EXTRA_DIST += tests/tls-proofs/proof.py tests/tls-proofs/testssl.py tests/tls-proofs/sslyze.py \
-	tests/tls-proofs/fuzzer.py tests/tls-proofs/fuzzer.txt
-EXTRA_DIST += tests/README.md tests/again tests/bare tests/cross tests/cross-exceptions.txt tests/without \
-	build-aux/chroot.py tests/open-view.sh tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
-	tests/check-bench.sh tests/check-configure.sh tests/check-container.sh tests/check-dist.sh tests/check-install.sh \
-	tests/check-installed.sh tests/check-library.sh tests/check-tls-records.sh
+EXTRA_DIST += \
+	tests/tls-proofs/fuzzer.py tests/tls-proofs/fuzzer.txt \
+	tests/tls-proofs/proof.py \
+	tests/tls-proofs/sslyze.py \
+	tests/tls-proofs/testssl.py
+EXTRA_DIST += \
+	build-aux/chroot.py \
+	tests/README.md \
+	tests/again \
+	tests/allowed-skips.txt \
+	tests/bare \
+	tests/check-bench.sh \
+	tests/check-configure.sh \
+	tests/check-container.sh \
+	tests/check-dist.sh \
+	tests/check-install.sh \
+	tests/check-installed.sh \
+	tests/check-library.sh \
+	tests/check-tls-records.sh \
+	tests/cross \
+	tests/cross-exceptions.txt \
+	tests/in-build.sh \
+	tests/open-view.sh \
+	tests/times.txt \
+	tests/without
 EXTRA_DIST += \
 	tests/runner/alone.py \
 	tests/runner/conftest.py \
@@ -1452,8 +1500,9 @@ EXTRA_DIST += \
 	tests/runner/pool.py \
 	tests/runner/report.py \
 	tests/runner/suites.py \
-	tests/runner/tier_path.py \
-	tests/runner/test_again.py tests/runner/test_includes.py \
+	tests/runner/test_again.py \
+	tests/runner/test_includes.py \
+	tests/runner/test_lists.py \
 	tests/runner/test_pool.py \
 	tests/runner/test_recipes.py \
 	tests/runner/test_report.py \
@@ -1461,65 +1510,77 @@ EXTRA_DIST += \
 	tests/runner/test_steps.py \
 	tests/runner/test_suites.py \
 	tests/runner/test_tier_path.py \
-	tests/runner/test_without.py
-EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
+	tests/runner/test_without.py \
+	tests/runner/tier_path.py
+EXTRA_DIST += \
+	tests/check-floors.sh \
+	tests/check-man.sh \
+	tests/check-system.sh \
 	tests/check-valgrind.sh \
-	tests/valgrind.supp \
+	tests/folders.txt \
+	tests/unit/async-fixture.h \
+	tests/unit/backend-fixture.h \
+	tests/unit/by-method.h \
+	tests/unit/call-fixture.h \
+	tests/unit/channel-fixture.h \
 	tests/unit/check-points.h \
-	tests/unit/suite.h \
+	tests/unit/connection-fixture.h \
+	tests/unit/dav-fixture.h \
+	tests/unit/device-model.h \
+	tests/unit/docroot-fixture.h \
+	tests/unit/file-cache-fixture.h \
+	tests/unit/handle-fixture.h \
+	tests/unit/held-unit.h \
+	tests/unit/hostile-fixture.h \
+	tests/unit/kernel-fixture.h \
 	tests/unit/libnabc/api/admin-fixture.h \
+	tests/unit/libnabc/api/grants-fixture.h \
+	tests/unit/libnabc/api/sums-fixture.h \
+	tests/unit/libnabc/cache/grant-fixture.h \
 	tests/unit/libnabc/degradation-fixture.h \
-	tests/unit/libnabc/api/grants-fixture.h tests/unit/libnabc/api/sums-fixture.h \
-	tests/unit/sweet/core/auth-fixture.h \
+	tests/unit/libnabc/hostile-loot.h \
+	tests/unit/libnabc/membership/collector-fixture.h \
+	tests/unit/libnabc/membership/rpc-server-fixture.h \
+	tests/unit/libnabc/membership/serve-fixture.h \
 	tests/unit/libnabc/os/queue-fixture.h \
+	tests/unit/libnabc/os/registered-fixture.h \
+	tests/unit/libnabc/os/ring-fixture.h \
+	tests/unit/libnabc/policy/replacement-fixture.h \
+	tests/unit/libnabc/send/async-mechanism.h \
+	tests/unit/libnabc/send/ring-buffers-fixture.h \
 	tests/unit/libnabc/send/route-fixture.h \
+	tests/unit/libnabc/send/send-op-fixture.h \
+	tests/unit/libnabc/send/transmit-learn-fixture.h \
+	tests/unit/libnabc/store/unit-checksum-fixture.h \
+	tests/unit/loop-fixture.h \
+	tests/unit/member-fixture.h \
+	tests/unit/nabc-fixture.h \
+	tests/unit/page-cache-fixture.h \
+	tests/unit/pin-fixture.h \
+	tests/unit/pinned.h \
+	tests/unit/plain-ids.h \
+	tests/unit/process-fixture.h \
+	tests/unit/process-memory.h \
+	tests/unit/request-fixture.h \
+	tests/unit/respcache-fixture.h \
+	tests/unit/route-seam.h \
+	tests/unit/rpc-fixture.h \
+	tests/unit/status-fixture.h \
+	tests/unit/suite.h \
 	tests/unit/sweet/config/config-fixture.h \
 	tests/unit/sweet/conn/session-fixture.h \
 	tests/unit/sweet/conn/session-responder.h \
-	tests/unit/sweet/upstream/upstream-link-fixture.h \
+	tests/unit/sweet/core/auth-fixture.h \
 	tests/unit/sweet/event/loop-pause-fixture.h \
 	tests/unit/sweet/event/loop-send-fixture.h \
-	tests/unit/libnabc/membership/collector-fixture.h \
-	tests/unit/libnabc/send/send-op-fixture.h \
-	tests/unit/libnabc/send/transmit-learn-fixture.h \
-	tests/unit/libnabc/membership/serve-fixture.h \
-	tests/unit/libnabc/policy/replacement-fixture.h \
-	tests/unit/libnabc/cache/grant-fixture.h \
-	tests/unit/libnabc/membership/rpc-server-fixture.h \
-	tests/unit/libnabc/send/async-mechanism.h \
-	tests/unit/libnabc/hostile-loot.h \
+	tests/unit/sweet/event/loop-uring-fixture.h \
 	tests/unit/sweet/spawn/spawner-fixture.h \
-	tests/unit/async-fixture.h \
-	tests/unit/call-fixture.h \
-	tests/unit/channel-fixture.h \
-	tests/unit/connection-fixture.h \
-	tests/unit/route-seam.h \
+	tests/unit/sweet/upstream/upstream-link-fixture.h \
 	tests/unit/tls-fixture.h \
-	tests/unit/device-model.h \
-	tests/unit/dav-fixture.h \
-	tests/unit/docroot-fixture.h \
-	tests/unit/file-cache-fixture.h \
-	tests/unit/respcache-fixture.h \
-	tests/unit/plain-ids.h \
-	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h tests/unit/pinned.h \
-	tests/unit/handle-fixture.h \
-	tests/unit/libnabc/store/unit-checksum-fixture.h \
-	tests/unit/kernel-fixture.h \
-	tests/unit/libnabc/send/ring-buffers-fixture.h \
-	tests/unit/loop-fixture.h tests/unit/sweet/event/loop-uring-fixture.h \
-	tests/unit/member-fixture.h \
-	tests/unit/unit-holds.h \
-	tests/unit/nabc-fixture.h \
-	tests/unit/pin-fixture.h tests/unit/libnabc/os/registered-fixture.h \
-	tests/unit/libnabc/os/ring-fixture.h tests/unit/process-memory.h \
-	tests/unit/page-cache-fixture.h \
-	tests/unit/process-fixture.h \
-	tests/unit/rpc-fixture.h \
-	tests/unit/hostile-fixture.h \
-	tests/unit/request-fixture.h \
-	tests/unit/status-fixture.h \
 	tests/unit/transmit-fixture.h \
-	tests/unit/worker-channel-fixture.h
+	tests/unit/unit-holds.h \
+	tests/unit/worker-channel-fixture.h \
+	tests/valgrind.supp
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
 	GLIB_CFLAGS='$(GLIB_CFLAGS)'; HARDENING='$(HARDENING)'; \
 	export srcdir builddir CC GLIB_CFLAGS HARDENING;
@@ -1578,4 +1639,4 @@ coverage:
 	srcdir='$(abs_srcdir)' builddir='$(abs_builddir)' MAKE='$(MAKE)' \
 		sh '$(srcdir)/tests/coverage.sh' || test $$? = 77
 .PHONY: coverage
-EXTRA_DIST += tests/coverage.sh tests/coverage.py
+EXTRA_DIST += tests/coverage.py tests/coverage.sh

@@ -3,53 +3,53 @@
 # their corpora, as tests like others; ./configure --enable-fuzzing gives each
 # one a fuzzer, and make fuzz runs them all.
 FUZZ_TARGETS = \
-	tests/fuzz/fuzz-wire \
-	tests/fuzz/fuzz-pipe-reader \
-	tests/fuzz/fuzz-rpc-client \
-	tests/fuzz/fuzz-welcome \
-	tests/fuzz/fuzz-serve \
-	tests/fuzz/fuzz-rpc-server \
-	tests/fuzz/fuzz-remote-member \
-	tests/fuzz/fuzz-remote-member-racing \
+	tests/fuzz/fuzz-accept \
+	tests/fuzz/fuzz-access \
 	tests/fuzz/fuzz-backend \
 	tests/fuzz/fuzz-backend-racing \
-	tests/fuzz/fuzz-responder \
-	tests/fuzz/fuzz-request \
-	tests/fuzz/fuzz-uri \
-	tests/fuzz/fuzz-chunked \
-	tests/fuzz/fuzz-range \
-	tests/fuzz/fuzz-date \
-	tests/fuzz/fuzz-conditional \
-	tests/fuzz/fuzz-dav-if \
-	tests/fuzz/fuzz-dav-body \
-	tests/fuzz/fuzz-cgihead \
-	tests/fuzz/fuzz-upstream \
-	tests/fuzz/fuzz-fcgi \
-	tests/fuzz/fuzz-meta \
 	tests/fuzz/fuzz-cachekey \
-	tests/fuzz/fuzz-accept \
-	tests/fuzz/fuzz-proxy \
-	tests/fuzz/fuzz-access \
-	tests/fuzz/fuzz-htpasswd \
-	tests/fuzz/fuzz-escape \
+	tests/fuzz/fuzz-certificate \
+	tests/fuzz/fuzz-cgihead \
+	tests/fuzz/fuzz-chunked \
+	tests/fuzz/fuzz-conditional \
 	tests/fuzz/fuzz-config \
+	tests/fuzz/fuzz-date \
+	tests/fuzz/fuzz-dav-body \
+	tests/fuzz/fuzz-dav-if \
+	tests/fuzz/fuzz-escape \
+	tests/fuzz/fuzz-fcgi \
+	tests/fuzz/fuzz-htpasswd \
+	tests/fuzz/fuzz-meta \
 	tests/fuzz/fuzz-mime \
+	tests/fuzz/fuzz-pipe-reader \
+	tests/fuzz/fuzz-proxy \
+	tests/fuzz/fuzz-range \
+	tests/fuzz/fuzz-remote-member \
+	tests/fuzz/fuzz-remote-member-racing \
+	tests/fuzz/fuzz-request \
+	tests/fuzz/fuzz-responder \
+	tests/fuzz/fuzz-rpc-client \
+	tests/fuzz/fuzz-rpc-server \
+	tests/fuzz/fuzz-serve \
+	tests/fuzz/fuzz-session \
 	tests/fuzz/fuzz-spawner \
+	tests/fuzz/fuzz-stream-head \
 	tests/fuzz/fuzz-tls \
 	tests/fuzz/fuzz-tls-stream \
-	tests/fuzz/fuzz-certificate \
-	tests/fuzz/fuzz-stream-head \
-	tests/fuzz/fuzz-session
+	tests/fuzz/fuzz-upstream \
+	tests/fuzz/fuzz-uri \
+	tests/fuzz/fuzz-welcome \
+	tests/fuzz/fuzz-wire
 if HAVE_HTTP_PARSER
 FUZZ_TARGETS += \
-	tests/fuzz/fuzz-request-differential \
-	tests/fuzz/fuzz-chunked-differential
+	tests/fuzz/fuzz-chunked-differential \
+	tests/fuzz/fuzz-request-differential
 endif
 
 if !FUZZING
 fuzz_main = tests/fuzz/libmain.a
 check_LIBRARIES = $(fuzz_main)
-tests_fuzz_libmain_a_SOURCES = tests/fuzz/main.c tests/fuzz/fuzz.h
+tests_fuzz_libmain_a_SOURCES = tests/fuzz/fuzz.h tests/fuzz/main.c
 if SWEET
 TESTS += $(FUZZ_TARGETS)
 endif
@@ -264,6 +264,16 @@ fuzz:
 endif
 .PHONY: fuzz
 
-EXTRA_DIST += tests/fuzz/README.md tests/fuzz/fuzz.sh tests/fuzz/corpus tests/fuzz/dictionary \
-	tests/fuzz/descriptors.h tests/fuzz/frames.h tests/fuzz/head.h tests/fuzz/racer.h tests/fuzz/server.h tests/fuzz/stranger.h tests/fuzz/theirs.h \
+EXTRA_DIST += \
+	tests/fuzz/README.md \
+	tests/fuzz/corpus \
+	tests/fuzz/descriptors.h \
+	tests/fuzz/dictionary \
+	tests/fuzz/frames.h \
+	tests/fuzz/fuzz.sh \
+	tests/fuzz/head.h \
+	tests/fuzz/racer.h \
+	tests/fuzz/server.h \
+	tests/fuzz/stranger.h \
+	tests/fuzz/theirs.h \
 	tests/fuzz/withdraw.h
