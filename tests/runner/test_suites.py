@@ -169,6 +169,24 @@ def test_units_are_those_of_the_build():
     assert suites.BENCH_UNITS | suites.PINNING <= set(suites.unit_names())
 
 
+# Units and fuzz targets that link more than the others of their folder.
+LINK_MORE = {"tests_unit_sweet_coding_test_encoder", "tests_fuzz_fuzz_chunked_differential",
+             "tests_fuzz_fuzz_request_differential"}
+
+
+@pytest.mark.parametrize("folder, pattern", [("unit", "test-*.c"), ("fuzz", "fuzz-*.c")])
+def test_one_line_adds_a_program(folder, pattern):
+    """The other line that names one says which sources it consists of, or what it links more."""
+    with open(os.path.join(TOP, "tests", *([] if folder == "unit" else [folder]), "local.mk")) as makefile:
+        text = makefile.read()
+    for path in glob.glob(os.path.join(TOP, "tests", folder, "**", pattern), recursive=True):
+        program = os.path.relpath(path, TOP).removesuffix(".c")
+        name = re.sub("[^a-z0-9]", "_", program)
+        own = set(re.findall(rf"^{name}_([A-Z]+) ", text, re.M))
+        assert own <= ({"LDADD"} if name in LINK_MORE else {"SOURCES"}), name
+        assert len(re.findall(rf"^\t?(?:\w+ = )?{program}(?: \\)?$", text, re.M)) == 1
+
+
 @pytest.mark.parametrize("value, status", [("#", 77), ("", 127)])
 def test_units_of_a_build_without_check(tmp_path, value, status):
     (tmp_path / "config.status").write_text(f'S["HAVE_CHECK_TRUE"]="{value}"\n')
