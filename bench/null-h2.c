@@ -26,12 +26,11 @@
 #define CONTENT (RECORD - FRAME_HEAD)
 #define COPIED_MAX ((size_t)2 << 10) /* bytes of content that are cheaper to copy */
 #define STREAMS 128
+/* clang-format off */
 #define FIELD(name, value)                                                                         \
-	{                                                                                          \
-		(uint8_t *)(uintptr_t)(name), (uint8_t *)(uintptr_t)(value), strlen(name),         \
-			strlen(value),                                                             \
-			NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE               \
-	}
+	{(uint8_t *)(uintptr_t)(name), (uint8_t *)(uintptr_t)(value), strlen(name), strlen(value), \
+	 NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE}
+/* clang-format on */
 
 struct connection {
 	struct null_connection null; /* must be first */

@@ -722,7 +722,7 @@ EXTRA_DIST += tests/recipes/support/applications.py tests/recipes/support/reposi
 	tests/recipes/test_rails.py \
 	tests/recipes/test_single_page_application.py
 # Minutes, and of one version of the tools; no part of make check.
-EXTRA_DIST += tests/check-includes.py tests/includes.imp
+EXTRA_DIST += tests/check-format.sh tests/check-includes.py tests/includes.imp
 EXTRA_DIST += tests/analysis-exceptions.txt tests/check-analysis.sh tests/tsan-exceptions.txt
 analyze:
 	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
@@ -764,6 +764,7 @@ EXTRA_DIST += \
 	tests/runner/report.py \
 	tests/runner/suites.py \
 	tests/runner/test_again.py \
+	tests/runner/test_format.py \
 	tests/runner/test_includes.py \
 	tests/runner/test_lists.py \
 	tests/runner/test_pool.py \

@@ -38,10 +38,9 @@ extern "C" {
  * What is not named has its default; what a newer library adds has it, too.
  * For one that a call writes, the caller passes the size that it knows.
  */
-#define NC_INIT(type, ...)                                                                         \
-	{                                                                                          \
-		.size = sizeof(type), __VA_ARGS__                                                  \
-	}
+/* clang-format off */
+#define NC_INIT(type, ...) {.size = sizeof(type), __VA_ARGS__}
+/* clang-format on */
 
 /*
  * A cache that this process owns, or its attachment to another process's.  A

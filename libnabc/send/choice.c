@@ -32,10 +32,10 @@
  * A sample counts at most twice the average, and 5/4 of it once the way is well known: an
  * interrupt is no cost of the way.
  */
-#define OUTLIER(cost, known) ((known) ? (uint64_t)(cost)*5 / 4 : (uint64_t)(cost)*2)
+#define OUTLIER(cost, known) ((known) ? 5 * (uint64_t)(cost) / 4 : 2 * (uint64_t)(cost))
 
 /* Another way must cost less by a part of 16, so that equal ones do not alternate. */
-#define BETTER(cost, best) ((uint64_t)(cost)*16 < (uint64_t)(best)*15)
+#define BETTER(cost, best) (16 * (uint64_t)(cost) < 15 * (uint64_t)(best))
 
 #define COST_MAX (UINT32_MAX / 64)
 

@@ -17,10 +17,9 @@ struct slice {
 
 /* A slice of a literal, with its length known at compile time; SLICE_OF is for tables. */
 #define SLICE(literal) ((struct slice)SLICE_OF(literal))
-#define SLICE_OF(literal)                                                                          \
-	{                                                                                          \
-		literal, sizeof(literal) - 1                                                       \
-	}
+/* clang-format off */
+#define SLICE_OF(literal) {literal, sizeof(literal) - 1}
+/* clang-format on */
 
 /* Compares every byte; an empty one may be NULL. */
 static inline bool slice_equals(struct slice a, struct slice b)

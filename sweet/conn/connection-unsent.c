@@ -131,8 +131,9 @@ bool connection_unsent_is_slow(const struct connection *connection)
 static gint slower_first(gconstpointer left, gconstpointer right)
 {
 	const struct connection *const *a = left, *const *b = right;
+	uint64_t one = (*a)->rate, other = (*b)->rate;
 
-	return (*a)->rate < (*b)->rate ? -1 : (*a)->rate > (*b)->rate;
+	return one < other ? -1 : one > other;
 }
 
 static void shed(struct thread *thread)

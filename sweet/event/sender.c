@@ -21,7 +21,7 @@
 #define SCM_PIDFD 0x04
 #endif
 
-#define SEVERAL ((pid_t)-1)
+#define SEVERAL ((pid_t)(-1))
 
 void sender_watch(int socket)
 {

@@ -171,10 +171,9 @@ static const char *const methods[4] = {
 };
 
 /* The counters of a route or cache, by NC_METHOD_*. */
-#define BY_METHOD(of)                                                                              \
-	{                                                                                          \
-		&(of)->by_copy, &(of)->by_splice, &(of)->by_zerocopy, &(of)->by_kernel             \
-	}
+/* clang-format off */
+#define BY_METHOD(of) {&(of)->by_copy, &(of)->by_splice, &(of)->by_zerocopy, &(of)->by_kernel}
+/* clang-format on */
 
 /* Opens an object for the method; the caller closes it. */
 static void open_method(struct json *json, unsigned method, const struct NC_method_count *count)

@@ -13,7 +13,7 @@
 #define RESPONSE_FIELD "response."
 
 /* In the order of enum log_variable, without LOG_LITERAL. */
-#define NAME(variable) [(variable)-1]
+#define NAME(variable) [-1 + (variable)]
 const char *const log_variables[] = {
 	NAME(LOG_CLIENT) = "client",
 	NAME(LOG_CLIENT_PORT) = "client-port",

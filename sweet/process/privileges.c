@@ -19,7 +19,7 @@
 
 #include "process/privileges.h"
 
-#define ID_MAX ((guint64)(uid_t)-1 - 1) /* -1 means "unchanged" in the system calls */
+#define ID_MAX ((guint64)(uid_t)(-1) - 1) /* -1 means "unchanged" in the system calls */
 
 static bool fail(char **why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -99,15 +99,15 @@ static const char *note_type(struct cgihead *head)
 	return NULL;
 }
 
+/* clang-format off */
+#define OWN(name, least, most) {name, "two " name " lines", "an invalid " name, least, most}
+/* clang-format on */
+
 /* X-NABC-NAME: fields for the server only. */
 static const struct own_field {
 	const char *name, *twice, *malformed;
 	uint64_t least, most;
 } own_fields[] = {
-#define OWN(name, least, most)                                                                     \
-	{                                                                                          \
-		name, "two " name " lines", "an invalid " name, least, most                        \
-	}
 	[OWN_ID] = OWN("X-NABC-Cache-Id", 1, SIZE_MAX - 1),
 	[OWN_OFFSET] = OWN("X-NABC-Offset", 0, INT64_MAX),
 	[OWN_LENGTH] = OWN("X-NABC-Length", 0, INT64_MAX),

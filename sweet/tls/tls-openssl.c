@@ -201,10 +201,8 @@ static bool set_groups(SSL_CTX *context, const char *groups, char **why)
 	/* OpenSSL 3.5 takes a list of nothing as well. */
 	if (groups[strspn(groups, ":")] && SSL_CTX_set1_groups_list(context, groups) == 1)
 		return true;
-	if (asprintf(why,
-		     "tls-groups \"%s\": OpenSSL %s does not know all of them, or one is there "
-		     "twice",
-		     groups, OpenSSL_version(OPENSSL_FULL_VERSION_STRING)) < 0)
+	if (asprintf(why, "tls-groups \"%s\": OpenSSL %s does not know all of them, or %s", groups,
+		     OpenSSL_version(OPENSSL_FULL_VERSION_STRING), "one is there twice") < 0)
 		*why = NULL;
 	return false;
 }

@@ -55,8 +55,7 @@ struct tls_options {
 	const struct tls_certificate *certificates;
 	unsigned certificate_count;
 	enum tls_profile profile;
-	const char
-		*groups; /* of the key exchange, as OpenSSL's lists; NULL: the library's choice */
+	const char *groups; /* of the key exchange, as OpenSSL lists them; NULL: its choice */
 	enum tls_client client;
 	struct tls_file client_ca;   /* PEM; only if a client's certificate is wanted */
 	struct tls_tickets *tickets; /* NULL: no session is resumed */

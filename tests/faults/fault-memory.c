@@ -56,7 +56,7 @@ static void *resize(void *block, size_t size)
 
 	if (!block)
 		counted(new);
-	else if (size == 0 && !new &&fault_plan)
+	else if (fault_plan && size == 0 && !new)
 		atomic_fetch_sub_explicit(&fault_plan->live, 1, memory_order_relaxed);
 	return new;
 }

@@ -90,7 +90,7 @@ static pid_t started;
 
 static void become_worker(int socket, char *const *environment)
 {
-	char *const argv[] = {(char *)(uintptr_t) "library", (char *)(uintptr_t)AS_WORKER, NULL};
+	char *const argv[] = {(char *)(uintptr_t)("library"), (char *)(uintptr_t)AS_WORKER, NULL};
 
 	if (dup2(socket, 3) < 0)
 		_exit(127);
@@ -228,7 +228,7 @@ static void ask_worker(NC_backend *backend, NC_cache *cache, bool posix)
 
 static NC_backend *start_backend(NC_cache *cache, unsigned way)
 {
-	char *const argv[] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t)AS_WORKER,
+	char *const argv[] = {(char *)(uintptr_t)("/proc/self/exe"), (char *)(uintptr_t)AS_WORKER,
 			      NULL};
 	const struct NC_backend_options options =
 		NC_BACKEND_OPTIONS_INIT(.argv = argv, .channels = 1,

@@ -62,7 +62,7 @@ static void test_bytes(void)
 static void test_sums(void)
 {
 	struct nabc_put call = {
-		.size = 2, .data = (uintptr_t) "\1\2", .linger = 1, .flags = NABC_INSERT_SUMS};
+		.size = 2, .data = (uintptr_t)("\1\2"), .linger = 1, .flags = NABC_INSERT_SUMS};
 	struct nabc_stat stat;
 
 	must(ioctl(device.fd, NABC_IOC_PUT, &call) == 0);

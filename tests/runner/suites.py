@@ -120,6 +120,7 @@ def checks(context, suite):
         command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
         yield context.job(suite, name, command, after=built("build"))
     yield check_includes(context, suite, PRODUCT)
+    yield context.job(suite, "check-format", [context.script("tests", "check-format.sh")])
 
 
 PRODUCT = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "cgi-examples", "examples")
@@ -517,9 +518,10 @@ def programs_of_others():
 
 
 SUITES = [
-    Suite("checks", (QUICK, ALL), "the manual, the floors, hardening, README's programs", checks,
-          "abigail-tools curl iwyu mandoc"),
-    Suite("runner", (QUICK, ALL), "what runs the tests itself", runner, "iwyu python3-pytest", trees=()),
+    Suite("checks", (QUICK, ALL), "the manual, the floors, the form, hardening, README's programs", checks,
+          "abigail-tools clang-format curl iwyu mandoc"),
+    Suite("runner", (QUICK, ALL), "what runs the tests itself", runner,
+          "clang-format iwyu python3-pytest", trees=()),
     Suite("system", (QUICK, ALL), "the whole server, by the backend that the kernel offers first",
           of_first_tier(system("build", "first,none", marks="not thorough")), SYSTEM),
     Suite("units", (QUICK, ALL), "a program for each source; the seeds of the fuzzers",

@@ -19,7 +19,7 @@
 
 #define HARD "/a\"b\\c\nd\xc3\xa9\xff" /* quote, backslash, newline, valid and invalid UTF-8 */
 
-static char *hard_argv[] = {(char *)(intptr_t) "run", (char *)(intptr_t)HARD, NULL};
+static char *hard_argv[] = {(char *)(intptr_t)("run"), (char *)(intptr_t)HARD, NULL};
 static struct status_worker hard_workers[2] = {
 	{.pid = 71, .up = 1, .in_flight = 72, .requests = 73, .restarts = 74, .failures = 75},
 	{.requests = 76},

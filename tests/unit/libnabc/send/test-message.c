@@ -148,8 +148,7 @@ START_TEST(test_refused)
 	(void)write_message(0);
 #define REFUSED(error)                                                                             \
 	do {                                                                                       \
-		ck_assert_int_eq(nc_message_open(&message, &cache, &wrong, views),          \
-				 (error));                                                         \
+		ck_assert_int_eq(nc_message_open(&message, &cache, &wrong, views), (error));       \
 		ck_assert_uint_eq(all_holds(), 0);                                                 \
 		wrong = spec;                                                                      \
 	} while (0)

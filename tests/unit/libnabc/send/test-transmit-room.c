@@ -49,10 +49,9 @@ enum factor { MTU, OFFSET, LENGTH, HEAD, LIMIT, WINDOW, BUFFER, FLAGS, NAGLE, WA
 enum way { SPLICE, SPLICE_AWAY, COPY, RECYCLED, ZEROCOPY, RING, PLAIN_RING, BLOCKING, WAYS };
 
 #define LEVELS 12
-#define LIST(...)                                                                                  \
-	{                                                                                          \
-		(size_t[]){__VA_ARGS__}, sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)          \
-	}
+/* clang-format off */
+#define LIST(...) {(size_t[]){__VA_ARGS__}, sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)}
+/* clang-format on */
 
 static const struct {
 	const size_t *levels;

@@ -228,7 +228,7 @@ START_TEST(test_response_ranges)
 	for (unsigned i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		head.ranges = nonsense[i];
 		ck_assert_int_eq(check_response(&head, 24, 48), -EPROTO);
-		head.headers_length = (uint32_t) - (nonsense[i] * 24);
+		head.headers_length = 0 - nonsense[i] * 24;
 		ck_assert_int_eq(check_response(&head, 24, 48), -EPROTO);
 		head.headers_length = 0;
 	}

@@ -17,7 +17,7 @@
 /* By a command line: the program's name, and a few options. */
 static struct config *config_of(const char *one, const char *other)
 {
-	char *argv[] = {(char *)(uintptr_t) "sweet", (char *)(uintptr_t)one,
+	char *argv[] = {(char *)(uintptr_t)("sweet"), (char *)(uintptr_t)one,
 			(char *)(uintptr_t)other, NULL};
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};

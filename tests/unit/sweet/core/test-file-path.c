@@ -45,7 +45,7 @@ END_TEST
 /* The replaced prefix is not a name of the folder. */
 START_TEST(test_alias)
 {
-	const struct scope scope = {.alias = (char *)(uintptr_t) "/srv", .alias_skip = 3};
+	const struct scope scope = {.alias = (char *)(uintptr_t)("/srv"), .alias_skip = 3};
 
 	ck_assert_str_eq(file_path_of(&scope, "/.x/a"), "/a");
 	ck_assert(!file_path_is_hidden(&scope, "/.x/a"));

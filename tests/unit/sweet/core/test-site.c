@@ -51,7 +51,7 @@ static struct config *read_text(const char *text)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	char **parts = g_strsplit(text, "@", 0), *whole = g_strjoinv(directory, parts);
-	char *argv[] = {(char *)(uintptr_t) "sweet", (char *)(uintptr_t) "--config", path, NULL};
+	char *argv[] = {(char *)(uintptr_t)("sweet"), (char *)(uintptr_t)("--config"), path, NULL};
 	struct config_request request;
 	struct config *config;
 

@@ -18,24 +18,18 @@
 #define END "0\r\n\r\n"
 #define REST "GET / HTTP/1.1\r\n" /* text after a body belongs to the next request */
 
+/* clang-format off */
+#define GOOD(raw, body) {raw, sizeof(raw) - 1, 0, body}
+#define BAD(raw) {raw, sizeof(raw) - 1, -400, NULL}
+#define OPEN(raw) {raw, sizeof(raw) - 1, 0, NULL}
+/* clang-format on */
+
 static const struct {
 	const char *raw;
 	size_t length;
 	int status;	  /* 0: the content is the result */
 	const char *body; /* NULL: the body never ends */
 } cases[] = {
-#define GOOD(raw, body)                                                                            \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, 0, body                                                      \
-	}
-#define BAD(raw)                                                                                   \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, -400, NULL                                                   \
-	}
-#define OPEN(raw)                                                                                  \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, 0, NULL                                                      \
-	}
 	GOOD(END, ""),
 	GOOD("3\r\nabc\r\n" END, "abc"),
 	GOOD("1\r\na\r\n1\r\nb\r\n2\r\ncd\r\n" END, "abcd"),

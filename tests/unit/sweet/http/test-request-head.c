@@ -25,15 +25,15 @@ START_TEST(test_prefixes)
 }
 END_TEST
 
+/* clang-format off */
+#define END(head) {head "GET /next HTTP/1.1\r\n\r\n\r\n", sizeof(head) - 1}
+/* clang-format on */
+
 /* Heads with their end, and bytes that may follow it. */
 static const struct {
 	const char *text;
 	size_t length;
 } ends[] = {
-#define END(head)                                                                                  \
-	{                                                                                          \
-		head "GET /next HTTP/1.1\r\n\r\n\r\n", sizeof(head) - 1                            \
-	}
 	END(L H E),
 	END(L E),
 	END(E L H E),

@@ -11,15 +11,15 @@
 #include "request-fixture.h"
 #include "suite.h"
 
+/* clang-format off */
+#define T(status, head) {{head, sizeof(head) - 1}, status}
+/* clang-format on */
+
 /* Only the statuses. */
 static const struct {
 	struct slice head;
 	int status;
 } statuses[] = {
-#define T(status, head)                                                                            \
-	{                                                                                          \
-		{head, sizeof(head) - 1}, status                                                   \
-	}
 	/* request line */
 	T(0, L H E),
 	T(0, "HEAD / HTTP/1.1\r\n" H E),

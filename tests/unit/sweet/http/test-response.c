@@ -18,23 +18,17 @@
 #define OUT_SIZE 1024
 #define GUARD 0x5a
 
+/* clang-format off */
+#define GOOD(in, out) {{in, sizeof(in) - 1}, out, false}
+#define TYPED(in, out) {{in, sizeof(in) - 1}, out, true}
+#define BAD(in) {{in, sizeof(in) - 1}, NULL, false}
+/* clang-format on */
+
 static const struct filter_case {
 	struct slice in;
 	const char *out; /* NULL: malformed */
 	bool has_type;
 } cases[] = {
-#define GOOD(in, out)                                                                              \
-	{                                                                                          \
-		{in, sizeof(in) - 1}, out, false                                                   \
-	}
-#define TYPED(in, out)                                                                             \
-	{                                                                                          \
-		{in, sizeof(in) - 1}, out, true                                                    \
-	}
-#define BAD(in)                                                                                    \
-	{                                                                                          \
-		{in, sizeof(in) - 1}, NULL, false                                                  \
-	}
 	GOOD("", ""),
 	GOOD("A: b\r\n", "A: b\r\n"),
 	GOOD("A: b\n", "A: b\r\n"),

@@ -18,19 +18,16 @@
 #define OUT_SIZE 256
 #define GUARD 0x5a
 
+/* clang-format off */
+#define GOOD(raw, path) {{raw, sizeof(raw) - 1}, 0, path}
+#define BAD(raw) {{raw, sizeof(raw) - 1}, -400, NULL}
+/* clang-format on */
+
 static const struct {
 	struct slice raw;
 	int status; /* 0: the path is the result */
 	const char *path;
 } cases[] = {
-#define GOOD(raw, path)                                                                            \
-	{                                                                                          \
-		{raw, sizeof(raw) - 1}, 0, path                                                    \
-	}
-#define BAD(raw)                                                                                   \
-	{                                                                                          \
-		{raw, sizeof(raw) - 1}, -400, NULL                                                 \
-	}
 	/* plain */
 	GOOD("/", "/"),
 	GOOD("/a", "/a"),

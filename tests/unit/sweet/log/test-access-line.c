@@ -15,10 +15,9 @@
 #include "suite.h"
 
 #define DATE "Sun, 06 Nov 1994 08:49:37 GMT"
-#define TEXT(text)                                                                                 \
-	{                                                                                          \
-		text, sizeof(text) - 1                                                             \
-	}
+/* clang-format off */
+#define TEXT(text) {text, sizeof(text) - 1}
+/* clang-format on */
 #define MS UINT64_C(1000000)
 
 static struct access_clock at_clock;

@@ -137,7 +137,7 @@ START_TEST(test_inherited)
 {
 	struct endpoints_change step;
 	struct listen_address address;
-	char *listen[] = {(char *)(uintptr_t) "127.0.0.1:8080", NULL}, text[200];
+	char *listen[] = {(char *)(uintptr_t)("127.0.0.1:8080"), NULL}, text[200];
 	int fd, pair[2];
 
 	ck_assert_int_eq(pipe(pair), 0);

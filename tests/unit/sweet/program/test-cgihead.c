@@ -47,20 +47,17 @@ static const char *summarize(const struct cgihead *head)
 	return summary;
 }
 
+/* clang-format off */
+#define GOOD(text, says) {text, sizeof(text) - 1, says, NULL}
+#define BAD(text, wrong) {text, sizeof(text) - 1, NULL, wrong}
+/* clang-format on */
+
 static const struct {
 	const char *text;
 	size_t length;
 	const char *says;  /* NULL: it is wrong */
 	const char *wrong; /* a part of the error message */
 } cases[] = {
-#define GOOD(text, says)                                                                           \
-	{                                                                                          \
-		text, sizeof(text) - 1, says, NULL                                                 \
-	}
-#define BAD(text, wrong)                                                                           \
-	{                                                                                          \
-		text, sizeof(text) - 1, NULL, wrong                                                \
-	}
 	GOOD("Content-Type: text/html\r\n\r\n", "200||t|0||,|0|"),
 	GOOD("Content-Type: text/html\n\n", "200||t|0||,|0|"),
 	GOOD("content-type:\n\r\n", "200||t|0||,|0|"),

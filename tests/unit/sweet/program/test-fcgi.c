@@ -22,6 +22,12 @@
 #define END "\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"
 #define REST "\1\6\0\1" /* the beginning of the next record */
 
+/* clang-format off */
+#define GOOD(raw, says) {raw, sizeof(raw) - 1, says, true, NULL}
+#define OPEN(raw, says) {raw, sizeof(raw) - 1, says, false, NULL}
+#define BAD(raw, says, wrong) {raw, sizeof(raw) - 1, says, false, wrong}
+/* clang-format on */
+
 static const struct answer_case {
 	const char *raw;
 	size_t length;
@@ -29,18 +35,6 @@ static const struct answer_case {
 	bool over;
 	const char *wrong; /* a part of the error message */
 } cases[] = {
-#define GOOD(raw, says)                                                                            \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, says, true, NULL                                             \
-	}
-#define OPEN(raw, says)                                                                            \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, says, false, NULL                                            \
-	}
-#define BAD(raw, says, wrong)                                                                      \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, says, false, wrong                                           \
-	}
 	GOOD(END, "end 0/0"),
 	GOOD(OUT("\5") "hello" OUT("\0") END, "out hello;end 0/0"),
 	GOOD(OUT("\5") "hello" END, "out hello;end 0/0"),

@@ -32,20 +32,17 @@ static const char *summarize(const struct upstream_head *head)
 	return summary;
 }
 
+/* clang-format off */
+#define GOOD(text, says) {text, sizeof(text) - 1, says, NULL}
+#define BAD(text, wrong) {text, sizeof(text) - 1, NULL, wrong}
+/* clang-format on */
+
 static const struct {
 	const char *text;
 	size_t length;
 	const char *says;  /* NULL: it is wrong */
 	const char *wrong; /* a part of the error message */
 } cases[] = {
-#define GOOD(text, says)                                                                           \
-	{                                                                                          \
-		text, sizeof(text) - 1, says, NULL                                                 \
-	}
-#define BAD(text, wrong)                                                                           \
-	{                                                                                          \
-		text, sizeof(text) - 1, NULL, wrong                                                \
-	}
 	GOOD(OK END, "200|k|0|"),
 	GOOD(OK "Content-Length: 5\r\n" END, "200|kn|5|"),
 	GOOD(OK "content-length:5\r\nContent-Type: a/b\r\n" END, "200|knt|5|"),

@@ -28,6 +28,13 @@ struct outcome {
 	bool over;
 };
 
+/* clang-format off */
+#define GOOD(raw, says) {raw, sizeof(raw) - 1, false, NULL, says, NULL}
+#define TO_HEAD(raw, says) {raw, sizeof(raw) - 1, true, NULL, says, NULL}
+#define BAD(raw, wrong) {raw, sizeof(raw) - 1, false, NULL, NULL, wrong}
+#define UPGRADE(raw, says, wrong) {raw, sizeof(raw) - 1, false, "websocket", says, wrong}
+/* clang-format on */
+
 static const struct {
 	const char *raw;
 	size_t length;
@@ -36,22 +43,6 @@ static const struct {
 	const char *says; /* '.': complete, '+': and kept, '$': complete when it closes */
 	const char *wrong;
 } cases[] = {
-#define GOOD(raw, says)                                                                            \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, false, NULL, says, NULL                                      \
-	}
-#define TO_HEAD(raw, says)                                                                         \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, true, NULL, says, NULL                                       \
-	}
-#define BAD(raw, wrong)                                                                            \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, false, NULL, NULL, wrong                                     \
-	}
-#define UPGRADE(raw, says, wrong)                                                                  \
-	{                                                                                          \
-		raw, sizeof(raw) - 1, false, "websocket", says, wrong                              \
-	}
 	GOOD(OK "Content-Length: 3\r\n\r\nabc", "200:abc+"),
 	GOOD(OK "Content-Length: 0\r\n\r\n", "200:+"),
 	GOOD(OK "Content-Length: 3\r\nConnection: close\r\n\r\nabc", "200:abc."),

@@ -26,11 +26,10 @@
 
 struct spawner_program;
 
+/* clang-format off */
 #define SHELL(command)                                                                             \
-	{                                                                                          \
-		.path = "/bin/sh", .argv = (char *const[]){"sh", "-c", command, NULL},             \
-		.variables = base                                                                  \
-	}
+	{.path = "/bin/sh", .argv = (char *const[]){"sh", "-c", command, NULL}, .variables = base}
+/* clang-format on */
 
 static char *const base[] = {"PATH=/usr/bin:/bin", NULL};
 

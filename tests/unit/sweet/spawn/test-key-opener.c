@@ -26,7 +26,7 @@
 #include "suite.h"
 
 static char directory[64], config[100], key[100], other[100];
-static char *arguments[] = {(char *)(uintptr_t) "sweet", (char *)(uintptr_t) "--config", config,
+static char *arguments[] = {(char *)(uintptr_t)("sweet"), (char *)(uintptr_t)("--config"), config,
 			    NULL};
 
 static void configure(const char *text)

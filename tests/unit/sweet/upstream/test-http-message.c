@@ -17,16 +17,17 @@
 #define POST "POST / HTTP/1.1\r\n"
 #define UNKNOWN HTTP_MESSAGE_UNKNOWN
 
+/* clang-format off */
+#define BODY(known, part, rest)                                                                    \
+	{.any = true, .length = known, .first = {.id = 7, .length = part}, .more = rest}
+/* clang-format on */
+
 static const struct {
 	const char *head;
 	struct http_message_body body;
 	const char *sent; /* NULL: refused */
 	bool chunks;
 } cases[] = {
-#define BODY(known, part, rest)                                                                    \
-	{                                                                                          \
-		.any = true, .length = known, .first = {.id = 7, .length = part}, .more = rest     \
-	}
 	{"GET / HTTP/1.1\r\n", {.length = 0}, "GET / HTTP/1.1\r\n\r\n", false},
 	{POST, {.length = 0}, POST "Content-Length: 0\r\n\r\n", false},
 	{"PUT / HTTP/1.1\r\n", {.length = 0}, "PUT / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", false},
