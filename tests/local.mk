@@ -674,6 +674,7 @@ TESTS += \
 	tests/check-floors.sh \
 	tests/check-lists.sh \
 	tests/check-mirror.sh \
+	tests/check-uses.sh \
 	tests/check-version.sh \
 	tests/check-words.sh
 if SWEET
@@ -697,6 +698,7 @@ EXTRA_DIST += \
 	tests/check-lists.sh \
 	tests/check-mirror.sh \
 	tests/check-readme.sh \
+	tests/check-uses.sh \
 	tests/check-version.sh \
 	tests/check-words.sh \
 	tests/covered-by.txt \
@@ -774,6 +776,7 @@ EXTRA_DIST += \
 	tests/runner/test_steps.py \
 	tests/runner/test_suites.py \
 	tests/runner/test_tier_path.py \
+	tests/runner/test_uses.py \
 	tests/runner/test_without.py \
 	tests/runner/tier_path.py
 EXTRA_DIST += \
@@ -792,6 +795,7 @@ EXTRA_DIST += \
 	tests/unit/dav-fixture.h \
 	tests/unit/device-model.h \
 	tests/unit/docroot-fixture.h \
+	tests/unit/fcgi-pair.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/held-unit.h \

@@ -141,12 +141,6 @@ void json_number(struct json *json, const char *name, uint64_t number)
 	put_number(json->text, number);
 }
 
-void json_integer(struct json *json, const char *name, int64_t number)
-{
-	begin(json, name);
-	g_string_append_printf(json->text, "%" PRId64, number);
-}
-
 void json_real(struct json *json, const char *name, double number, unsigned places)
 {
 	char text[G_ASCII_DTOSTR_BUF_SIZE], format[] = "%.0f";

@@ -47,7 +47,6 @@ void json_close(struct json *json, char end);
 void json_text(struct json *json, const char *name, const char *text);
 void json_bool(struct json *json, const char *name, bool value);
 void json_number(struct json *json, const char *name, uint64_t number);
-void json_integer(struct json *json, const char *name, int64_t number);
 void json_null(struct json *json, const char *name);
 
 /* Writes that many decimal places, at most 9; a number that is not finite is written as 0. */

@@ -372,29 +372,6 @@ int spool_read(struct spool *spool, struct spool_op *op)
 	return start(spool, op);
 }
 
-void spool_cancel(struct spool_op *op)
-{
-	struct spool *spool = op->spool;
-	struct spool_op **link = &spool->first;
-
-	op->done = NULL;
-	/* Later appends depend on its position. */
-	if (op->append)
-		return;
-	if (spool->running == op) {
-		thread_pool_cancel(&spool->job);
-		return;
-	}
-	while (*link && *link != op)
-		link = &(*link)->next;
-	if (!*link)
-		return;
-	*link = op->next;
-	if (spool->last == &op->next)
-		spool->last = link;
-	op->drop(op);
-}
-
 static void drop_waiting(struct spool *spool)
 {
 	while (spool->first) {
@@ -422,11 +399,6 @@ void spool_close(struct spool *spool)
 uint64_t spool_length(const struct spool *spool)
 {
 	return spool->length;
-}
-
-int spool_fd(const struct spool *spool)
-{
-	return spool->fd;
 }
 
 int spool_reader(const struct spool *spool)

@@ -91,8 +91,7 @@ struct spool_op {
 	unsigned count;
 	uint64_t offset; /* in the spool; an append sets it */
 	/*
-	 * Result 0: everything was transferred; or -errno.  Not called after
-	 * spool_cancel() or spool_close().
+	 * Result 0: everything was transferred; or -errno.  Not called after spool_close().
 	 */
 	void (*done)(struct spool_op *op, int result);
 	void (*drop)(struct spool_op *op);
@@ -122,17 +121,8 @@ int spool_append(struct spool *spool, struct spool_op *op);
 /* Reads bytes that were appended, or are queued; returns 0 or -errno as above. */
 int spool_read(struct spool *spool, struct spool_op *op);
 
-/* Cancels done() of an operation that has not ended.  May call drop() at once. */
-void spool_cancel(struct spool_op *op);
-
 /* Returns the bytes that were appended, including queued ones. */
 uint64_t spool_length(const struct spool *spool);
-
-/*
- * Returns the file, for reads with an offset; -1 before the first append has ended.
- * The spool owns it.
- */
-int spool_fd(const struct spool *spool);
 
 /*
  * Returns a read-only descriptor with its own offset, for a program; the caller

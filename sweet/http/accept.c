@@ -148,13 +148,6 @@ unsigned accept_codings_by(const struct request *request, const enum coding own[
 	return count;
 }
 
-unsigned accept_codings(const struct request *request, enum coding order[CODINGS])
-{
-	static const enum coding own[CODINGS] = {CODING_BR, CODING_ZSTD, CODING_GZIP};
-
-	return accept_codings_by(request, own, order);
-}
-
 struct type_weight {
 	const char *type, *range; /* the type itself; all subtypes */
 	int weight;

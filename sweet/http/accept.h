@@ -20,13 +20,9 @@ const char *coding_suffix(enum coding coding);
 
 /*
  * Stores the codings that a request prefers to no coding, in the client's order;
- * codings of equal weight in the order of enum coding.  Returns their number.  A
- * request without Accept-Encoding gets none, because clients that decode send this
- * field.
+ * codings of equal weight in the order of own.  Returns their number.  A request
+ * without Accept-Encoding gets none, because clients that decode send this field.
  */
-unsigned accept_codings(const struct request *request, enum coding order[CODINGS]);
-
-/* Stores them as accept_codings() does, but those of equal weight in the order of own. */
 unsigned accept_codings_by(const struct request *request, const enum coding own[CODINGS],
 			   enum coding order[CODINGS]);
 

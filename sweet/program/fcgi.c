@@ -151,19 +151,6 @@ ssize_t fcgi_params(struct slice *block, char *out, size_t out_size)
 	return (ssize_t)(FCGI_HEADER_SIZE + length);
 }
 
-ssize_t fcgi_get_values(struct slice block, char *out, size_t out_size)
-{
-	size_t length;
-
-	if (out_size < FCGI_HEADER_SIZE)
-		return -1;
-	length = put_pairs(&block, out + FCGI_HEADER_SIZE, out_size - FCGI_HEADER_SIZE);
-	if (block.length)
-		return -1;
-	fcgi_header(out, FCGI_GET_VALUES, 0, length); /* of the connection, not of a request */
-	return (ssize_t)(FCGI_HEADER_SIZE + length);
-}
-
 /* --- reading ------------------------------------------------------------------ */
 
 void fcgi_init(struct fcgi *fcgi, unsigned id)
@@ -175,11 +162,6 @@ void fcgi_init(struct fcgi *fcgi, unsigned id)
 bool fcgi_is_over(const struct fcgi *fcgi)
 {
 	return fcgi->state == OVER;
-}
-
-bool fcgi_is_between(const struct fcgi *fcgi)
-{
-	return fcgi->state == HEADER && fcgi->have == 0;
 }
 
 const char *fcgi_fault(ssize_t fault)
@@ -318,34 +300,4 @@ ssize_t fcgi_read(struct fcgi *fcgi, const char *data, size_t length, struct fcg
 			return fault;
 	}
 	return (ssize_t)at;
-}
-
-static bool take_length(struct slice *rest, size_t *length)
-{
-	const unsigned char *at = (const unsigned char *)rest->at;
-	size_t size = rest->length && at[0] > SHORT_MAX ? 4 : 1;
-
-	if (rest->length < size)
-		return false;
-	*length = at[0];
-	if (size == 4)
-		*length = (size_t)(at[0] & 0x7f) << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 |
-			  at[3];
-	*rest = (struct slice){rest->at + size, rest->length - size};
-	return true;
-}
-
-bool fcgi_pair(struct slice *rest, struct slice *name, struct slice *value)
-{
-	struct slice left = *rest;
-	size_t name_length, value_length;
-
-	if (!take_length(&left, &name_length) || !take_length(&left, &value_length) ||
-	    name_length > left.length || value_length > left.length - name_length)
-		return false;
-	*name = (struct slice){left.at, name_length};
-	*value = (struct slice){left.at + name_length, value_length};
-	*rest = (struct slice){left.at + name_length + value_length,
-			       left.length - name_length - value_length};
-	return true;
 }

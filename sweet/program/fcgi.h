@@ -62,19 +62,13 @@ unsigned fcgi_id(const char record[FCGI_HEADER_SIZE]);
  */
 ssize_t fcgi_params(struct slice *block, char *out, size_t out_size);
 
-/*
- * Requests the values of the names in block ("NAME", each ended by a NUL).  Returns
- * the bytes written, or -1 if they do not fit.
- */
-ssize_t fcgi_get_values(struct slice block, char *out, size_t out_size);
-
 /* --- from the application --------------------------------------------------- */
 
 enum fcgi_event {
 	FCGI_NOTHING, /* yet */
 	FCGI_OUT,     /* content of the response */
 	FCGI_ERR,     /* text for the error log */
-	FCGI_VALUES,  /* a part of the response to fcgi_get_values() */
+	FCGI_VALUES,  /* a part of values, for which no one asked */
 	FCGI_END,     /* the end of the request */
 };
 
@@ -117,14 +111,5 @@ const char *fcgi_fault(ssize_t fault);
 
 /* Returns true if the response was read completely. */
 bool fcgi_is_over(const struct fcgi *fcgi);
-
-/* Returns true between two records: no record is incomplete. */
-bool fcgi_is_between(const struct fcgi *fcgi);
-
-/*
- * Splits the first pair off the content of FCGI_VALUES.  Returns false if there is
- * none, or the rest is malformed.
- */
-bool fcgi_pair(struct slice *rest, struct slice *name, struct slice *value);
 
 #endif

@@ -96,25 +96,9 @@ struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *sh
 	return NULL;
 }
 
-const struct request *respcache_flight_request(const struct respcache_flight *flight)
-{
-	return &flight->copy->request;
-}
-
 bool respcache_flight_authorized(const struct respcache_flight *flight)
 {
 	return flight->copy->authorized;
-}
-
-bool respcache_flight_awaited(const struct respcache_flight *flight)
-{
-	struct respcache_shard *shard = respcache_shard(flight->cache, flight->key.hash);
-	bool awaited;
-
-	pthread_mutex_lock(&shard->lock);
-	awaited = flight->waiters;
-	pthread_mutex_unlock(&shard->lock);
-	return awaited;
 }
 
 /* --- waiters ------------------------------------------------------------------------------- */

@@ -150,14 +150,8 @@ struct respcache_answer {
 	uint64_t owned;
 };
 
-/* Returns the request that began the flight. */
-const struct request *respcache_flight_request(const struct respcache_flight *flight);
-
-/* Whether that was authorized. */
+/* Whether the request that began the flight was authorized. */
 bool respcache_flight_authorized(const struct respcache_flight *flight);
-
-/* Returns true if other requests wait for it. */
-bool respcache_flight_awaited(const struct respcache_flight *flight);
 
 /*
  * Stores the response, which arrived at now_ns, and gives it to the waiters.

@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "program/fcgi.h"
 
+#include "fcgi-pair.h"
 #include "suite.h"
 
 /* Headers: version, type, request id, length, padding, reserved. */
@@ -242,21 +243,6 @@ START_TEST(test_ids)
 }
 END_TEST
 
-/* A connection is reusable if it is between two records. */
-START_TEST(test_between)
-{
-	static const char raw[] = "\1\6\0\1\0\1\2\0aPP\1\7\0\1\0\0\0\0";
-	struct reading reading = {.length = 0};
-
-	fcgi_init(&reading.fcgi, 1);
-	for (size_t at = 0; at < sizeof(raw) - 1; at++) {
-		ck_assert_int_eq(fcgi_is_between(&reading.fcgi), at == 0 || at == 11);
-		feed(&reading, raw + at, 1);
-	}
-	ck_assert(fcgi_is_between(&reading.fcgi));
-}
-END_TEST
-
 /* The largest record, with the largest padding. */
 START_TEST(test_largest)
 {
@@ -277,7 +263,6 @@ START_TEST(test_largest)
 		at += (size_t)used;
 	}
 	ck_assert_uint_eq(content, 65535);
-	ck_assert(fcgi_is_between(&fcgi));
 	free(raw);
 }
 END_TEST
@@ -468,72 +453,11 @@ START_TEST(test_no_room)
 }
 END_TEST
 
-START_TEST(test_get_values)
-{
-	struct slice block = BLOCK("FCGI_MAX_CONNS\0FCGI_MPXS_CONNS");
-	char out[64];
-
-	ck_assert_int_eq(fcgi_get_values(block, out, sizeof(out)), 8 + 16 + 17);
-	ck_assert_mem_eq(out,
-			 "\1\11\0\0\0\41\0\0\16\0FCGI_MAX_CONNS\17\0"
-			 "FCGI_MPXS_CONNS",
-			 8 + 16 + 17);
-	for (size_t size = 0; size < 8 + 16 + 17; size++)
-		ck_assert_int_eq(fcgi_get_values(block, out, size), -1);
-}
-END_TEST
-
-START_TEST(test_pairs)
-{
-	static const struct {
-		const char *raw;
-		size_t length;
-		const char *says;
-		size_t left;
-	} pairs[] = {
-#define PAIRS(raw, says, left) {raw, sizeof(raw) - 1, says, left}
-		PAIRS("", "", 0),
-		PAIRS("\0\0", "=;", 0),
-		PAIRS("\1\1ab", "a=b;", 0),
-		PAIRS("\1\1ab\2\0cd", "a=b;cd=;", 0),
-		PAIRS("\200\0\0\1\200\0\0\1ab", "a=b;", 0),
-		PAIRS("\1", "", 1),
-		PAIRS("\1\1", "", 2),
-		PAIRS("\1\1a", "", 3),
-		PAIRS("\1\2ab", "", 4),
-		PAIRS("\2\1ab", "", 4),
-		PAIRS("\1\1ab\1", "a=b;", 1),
-		PAIRS("\200", "", 1),
-		PAIRS("\200\0\0", "", 3),
-		PAIRS("\200\0\0\1", "", 4),
-		PAIRS("\1\200\0\0", "", 4),
-		PAIRS("\377\377\377\377\377\377\377\377ab", "", 10),
-		PAIRS("\1\377\377\377\377ab", "", 7),
-	};
-	char says[32];
-
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		char *bytes = must_alloc(pairs[i].length), *at = says;
-		struct slice rest = {bytes, pairs[i].length}, name, value;
-
-		memcpy(bytes, pairs[i].raw, pairs[i].length);
-		*at = '\0';
-		while (fcgi_pair(&rest, &name, &value))
-			at += sprintf(at, "%.*s=%.*s;", (int)name.length, name.at,
-				      (int)value.length, value.at);
-		ck_assert_str_eq(says, pairs[i].says);
-		ck_assert_uint_eq(rest.length, pairs[i].left);
-		free(bytes);
-	}
-}
-END_TEST
-
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_cut_anywhere);
 	tcase_add_test(tcase, test_byte_by_byte);
 	tcase_add_test(tcase, test_ids);
-	tcase_add_test(tcase, test_between);
 	tcase_add_test(tcase, test_largest);
 	tcase_add_test(tcase, test_noise);
 	tcase_add_test(tcase, test_headers);
@@ -541,8 +465,6 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_params);
 	tcase_add_test(tcase, test_records);
 	tcase_add_test(tcase, test_no_room);
-	tcase_add_test(tcase, test_get_values);
-	tcase_add_test(tcase, test_pairs);
 }
 
 RUN_SUITE("fcgi", fill)

@@ -36,7 +36,6 @@ START_TEST(test_kept)
 	ck_assert_int_eq(look(&asker, GET("/b?c", ""), BEGIN), RESPCACHE_FETCH);
 	ck_assert_ptr_null(asker.ask.entry);
 	ck_assert(!respcache_flight_authorized(asker.ask.flight));
-	ck_assert(same(respcache_flight_request(asker.ask.flight)->query, "c"));
 	ck_assert(answer_with(asker.ask.flight,
 			      "Content-Type: text/html\nAge: 3\nX-B: c\r\nContent-Location: /x\n"
 			      "content-length: 4060\nETag: \"e\"\n"
@@ -122,7 +121,6 @@ START_TEST(test_time)
 		ck_assert_ptr_null(other.ask.flight);
 		release_entry(&other);
 	}
-	ck_assert(!respcache_flight_awaited(asker.ask.flight));
 	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 12 * SECOND);
 	/* It failed: the next request retries. */
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 15 * SECOND - 1), RESPCACHE_STALE);
