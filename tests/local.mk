@@ -678,7 +678,7 @@ TESTS += \
 	tests/check-version.sh \
 	tests/check-words.sh
 if SWEET
-TESTS += tests/check-man.sh tests/check-readme.sh tests/check-system.sh
+TESTS += tests/check-man.sh tests/check-memory.sh tests/check-readme.sh tests/check-system.sh
 if HAVE_CHECK
 # The system tests install, and so link libnabc-glib anew: not under its test.
 # (By a variable: a rule for the name itself would replace automake's.)
@@ -696,6 +696,7 @@ EXTRA_DIST += \
 	tests/check-docs.sh \
 	tests/check-hardening.sh \
 	tests/check-lists.sh \
+	tests/check-memory.sh \
 	tests/check-mirror.sh \
 	tests/check-readme.sh \
 	tests/check-uses.sh \
@@ -769,6 +770,7 @@ EXTRA_DIST += \
 	tests/runner/test_format.py \
 	tests/runner/test_includes.py \
 	tests/runner/test_lists.py \
+	tests/runner/test_memory.py \
 	tests/runner/test_pool.py \
 	tests/runner/test_recipes.py \
 	tests/runner/test_report.py \

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -59,17 +60,20 @@ struct leaving {
 static void leaving_free(struct leaving *leaving)
 {
 	file_cache_close(leaving->cache);
-	g_free(leaving->path);
+	free(leaving->path);
 	if (leaving->fd >= 0)
 		close(leaving->fd);
-	g_free(leaving->iov);
-	g_free(leaving);
+	free(leaving->iov);
+	free(leaving);
 }
 
+/* Returns NULL without memory. */
 static struct leaving *leaving_new(struct connection *connection)
 {
-	struct leaving *leaving = g_new0(struct leaving, 1);
+	struct leaving *leaving = calloc(1, sizeof(*leaving));
 
+	if (!leaving)
+		return NULL;
 	leaving->fd = -1;
 	leaving->connection = connection;
 	connection->leaving = leaving;
@@ -148,12 +152,18 @@ static bool to_file(struct connection *connection)
 	const struct transaction *transaction = &connection->output->transaction;
 	const struct file_cache_view *view = file_response_unit(transaction);
 	struct leaving *leaving;
+	char *path;
 
 	if (!view || view->coded)
 		return false;
-	leaving = leaving_new(connection);
+	path = strdup(view->path);
+	leaving = path ? leaving_new(connection) : NULL;
+	if (!leaving) {
+		free(path);
+		return false;
+	}
 	leaving->cache = file_cache_ref(transaction->file_response.cache);
-	leaving->path = g_strdup(view->path);
+	leaving->path = path;
 	leaving->version = view->version;
 	leaving->job = (struct job){.work = open_file,
 				    .done = file_opened,
@@ -171,36 +181,47 @@ static struct leaving *leaving_of(struct spool_op *op)
 	return container_of(op, struct leaving, op);
 }
 
+/* For another run: the array doubles whenever its length is a power of 2.  Returns 0 or -errno. */
+static int make_room(struct leaving *leaving)
+{
+	unsigned count = leaving->op.count;
+	struct iovec *iov;
+
+	if (count == IOVECS_MAX)
+		return -E2BIG;
+	if (count & (count - 1))
+		return 0;
+	iov = realloc(leaving->iov, (count ? 2 * (size_t)count : 1) * sizeof(*iov));
+	if (!iov)
+		return -ENOMEM;
+	leaving->iov = iov;
+	return 0;
+}
+
 /* Lists the memory of everything that is not sent yet; returns 0 or -errno. */
 static int list_memory(struct leaving *leaving, const struct NC_send *message)
 {
 	size_t skip = message->skip - message->header_length;
-	GArray *runs = g_array_new(FALSE, FALSE, sizeof(struct iovec));
-	int error = 0;
 
-	for (unsigned i = 0; i < message->range_count && !error; i++) {
+	for (unsigned i = 0; i < message->range_count; i++) {
 		const struct NC_range *range = &message->ranges[i];
 		size_t at = MIN(skip, range->length), run;
 
 		skip -= at;
-		for (; at < range->length && !error; at += run) {
+		for (; at < range->length; at += run) {
 			const void *data =
 				NC_data(data_path_hold(message, i), &run, range->offset + at);
-			struct iovec iov = {(void *)(uintptr_t)data, 0};
+			int error = data ? make_room(leaving) : -errno;
 
-			if (!data || runs->len == IOVECS_MAX) {
-				error = data ? -E2BIG : -errno;
-				break;
-			}
+			if (error)
+				return error;
 			run = MIN(run, range->length - at);
-			iov.iov_len = run;
-			g_array_append_val(runs, iov);
+			leaving->iov[leaving->op.count++] =
+				(struct iovec){(void *)(uintptr_t)data, run};
 		}
 	}
-	leaving->op.count = runs->len;
-	leaving->iov = (struct iovec *)(void *)g_array_free(runs, FALSE);
 	leaving->op.iov = leaving->iov;
-	return error;
+	return 0;
 }
 
 static void spooled(struct spool_op *op, int result)
@@ -262,6 +283,10 @@ static bool to_spool(struct connection *connection)
 		return false;
 	}
 	leaving = leaving_new(connection);
+	if (!leaving) {
+		connection_reset_slow(connection, strerror(ENOMEM));
+		return false;
+	}
 	leaving->from = message->skip;
 	leaving->op.done = spooled;
 	leaving->op.drop = spool_dropped;

@@ -4,6 +4,7 @@
  */
 #include <glib.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -118,9 +119,13 @@ static void move_slice(struct slice *slice, const struct request *request, const
 		slice->at = text + (slice->at - request->head.at);
 }
 
-static void keep_text(struct dav_request *read, const struct request *request)
+/* Returns false without memory. */
+static bool keep_text(struct dav_request *read, const struct request *request)
 {
-	read->text = g_memdup2(request->head.at, request->head.length);
+	read->text = malloc(request->head.length);
+	if (!read->text)
+		return false;
+	memcpy(read->text, request->head.at, request->head.length);
 	move_slice(&read->destination, request, read->text);
 	move_slice(&read->lock_token, request, read->text);
 	for (unsigned i = 0; i < read->condition.list_count; i++)
@@ -129,6 +134,7 @@ static void keep_text(struct dav_request *read, const struct request *request)
 		move_slice(&read->condition.conditions[i].text, request, read->text);
 	for (unsigned i = 0; i < read->token_count; i++)
 		move_slice(&read->tokens[i], request, read->text);
+	return true;
 }
 
 static bool takes_depth(const struct dav_request *read)
@@ -160,12 +166,14 @@ int dav_request_read(struct dav_request *read, const struct request *request, co
 		*reason = "PUT with Content-Range";
 	if (*reason)
 		return 400;
-	keep_text(read, request);
-	return 0;
+	if (keep_text(read, request))
+		return 0;
+	*reason = "no memory for the request";
+	return 503;
 }
 
 void dav_request_clear(struct dav_request *read)
 {
-	g_free(read->text);
+	free(read->text);
 	read->text = NULL;
 }

@@ -146,13 +146,13 @@ static void free_call(struct dav_call *call)
 	dav_place_clear(&call->to);
 	for (unsigned i = 0; call->tagged && i < call->request.condition.list_count; i++)
 		dav_place_clear(&call->tagged[i]);
-	g_free(call->tagged);
-	g_free(call->body);
+	free(call->tagged);
+	free(call->body);
 	if (call->lines)
 		g_string_free(call->lines, TRUE);
 	if (call->text)
 		g_string_free(call->text, TRUE);
-	g_free(call);
+	free(call);
 }
 
 static void discard_work(struct job *job)
@@ -322,15 +322,23 @@ static enum respond submit(struct dav_call *call, bool own, void (*run)(struct j
 static enum respond received_xml(struct transaction *transaction)
 {
 	struct dav_call *call = call_of(transaction);
+	bool full = false;
 	size_t run;
 	const void *bytes =
 		transaction->upload ? NC_data(&transaction->upload_hold, &run, 0) : NULL;
 
-	if (bytes && run >= transaction->upload_length) {
+	if (bytes && transaction->upload_length && run >= transaction->upload_length) {
 		call->body_length = (size_t)transaction->upload_length;
-		call->body = g_memdup2(bytes, call->body_length);
+		call->body = malloc(call->body_length);
+		full = !call->body;
+		if (call->body)
+			memcpy(call->body, bytes, call->body_length);
 	}
 	transaction->owner->drop_upload(transaction);
+	if (full) {
+		dav_fail(call, 503, "no memory for the body");
+		return respond(call);
+	}
 	return submit(call, false, work, worked);
 }
 
@@ -415,7 +423,9 @@ static int find_places(struct dav_call *call)
 	if (!status && (request->method == DAV_COPY || request->method == DAV_MOVE))
 		status = dav_place_find(&call->to, transaction, request->destination, true);
 	if (request->has_if && request->condition.lists[0].resource.at)
-		call->tagged = g_new0(struct dav_place, request->condition.list_count);
+		call->tagged = calloc(request->condition.list_count, sizeof(*call->tagged));
+	if (request->has_if && request->condition.lists[0].resource.at && !call->tagged)
+		return 503;
 	/* Those of others have no locks and no tags. */
 	for (unsigned i = 0; call->tagged && i < request->condition.list_count; i++)
 		if (dav_place_find(&call->tagged[i], transaction,
@@ -432,8 +442,9 @@ static enum respond begin(struct dav_call *call)
 
 	if (status) {
 		dav_fail(call, status,
-			 status == 404 ? "a hidden name"
-				       : "a name or destination that must not be written");
+			 status == 404	 ? "a hidden name"
+			 : status == 503 ? "no memory for the resources of If"
+					 : "a name or destination that must not be written");
 		return respond(call);
 	}
 	if (method->reads_xml && transaction->has_upload)
@@ -450,10 +461,13 @@ static enum respond begin(struct dav_call *call)
 
 enum respond dav_respond(struct transaction *transaction)
 {
-	struct dav_call *call = g_new0(struct dav_call, 1);
+	struct dav_call *call = calloc(1, sizeof(*call));
 	const char *reason;
-	int status = dav_request_read(&call->request, transaction->request, &reason);
+	int status;
 
+	if (!call)
+		return transaction_refuse(transaction, 503, "no memory for the request");
+	status = dav_request_read(&call->request, transaction->request, &reason);
 	call->dav = transaction->thread->server->dav;
 	call->transaction = transaction;
 	call->job.loop = transaction->thread->loop;

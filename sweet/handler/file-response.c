@@ -313,7 +313,7 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 {
 	struct file_response *response = &transaction->file_response;
 	struct file_version version = file_cache_view(response->entry)->version;
-	char *path = g_strdup(file_cache_view(response->entry)->path);
+	char *path = strdup(file_cache_view(response->entry)->path);
 
 	transaction->body = (struct NC_range){0};
 	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);

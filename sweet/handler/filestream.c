@@ -271,8 +271,8 @@ static void stream_free(struct filestream *stream)
 	if (stream->entry)
 		file_cache_tick_put(stream->tick, stream->cache, stream->entry);
 	file_cache_close(stream->cache);
-	g_free(stream->path);
-	g_free(stream);
+	free(stream->path);
+	free(stream);
 }
 
 /* Goes to the range of the next read; returns false if everything was read. */
@@ -342,6 +342,22 @@ static void hand_over(struct filestream *stream)
 	read_ahead(stream, false);
 }
 
+/* Without the file's own lines and length, so that an error page is sent. */
+static void answer_no_file(struct transaction *transaction, int status, const char *text)
+{
+	transaction->head_length = 0;
+	transaction->length = 0;
+	transaction->next = NULL;
+	transaction_fail(transaction, status, text);
+}
+
+/* Ends a response of which a part was sent. */
+static void cut_off(struct transaction *transaction, const char *why)
+{
+	log_info("%s: %s while it was sent: cut off", transaction->path, why);
+	transaction->status = 0;
+}
+
 /* If nothing was sent yet, the failure becomes an ordinary error response. */
 static void break_off(struct filestream *stream)
 {
@@ -352,22 +368,16 @@ static void break_off(struct filestream *stream)
 		return;
 	}
 	if (stream->begun) {
-		log_info("%s: %s while it was sent: cut off", transaction->path,
-			 stream->error == -EAGAIN ? "the file was changed"
-						  : strerror(-stream->error));
-		transaction->status = 0;
+		cut_off(transaction, stream->error == -EAGAIN ? "the file was changed"
+							      : strerror(-stream->error));
 		return;
 	}
-	/* Without the file's own lines and length, so that an error page is sent. */
-	transaction->head_length = 0;
-	transaction->length = 0;
-	transaction->next = NULL;
 	if (stream->error == -EAGAIN)
-		transaction_fail(transaction, 503, "The file is being changed.");
+		answer_no_file(transaction, 503, "The file is being changed.");
 	else if (stream->error == -ENOENT || stream->error == -ENOTDIR)
-		transaction_fail(transaction, 404, NULL);
+		answer_no_file(transaction, 404, NULL);
 	else
-		transaction_fail(transaction, 503, "The file cannot be read now.");
+		answer_no_file(transaction, 503, "The file cannot be read now.");
 }
 
 /* Makes the response if it can be made by now; returns false if not. */
@@ -464,11 +474,18 @@ static void gone(struct transaction *transaction)
 		thread_pool_cancel(&stream->job);
 }
 
+/* Returns NULL without memory: then nothing is left to finish. */
 static struct filestream *begin(struct transaction *transaction)
 {
 	struct thread *thread = transaction->thread;
-	struct filestream *stream = g_new0(struct filestream, 1);
+	struct filestream *stream = calloc(1, sizeof(*stream));
 
+	if (!stream) {
+		transaction->next = NULL;
+		transaction->finish = NULL;
+		transaction->gone = NULL;
+		return NULL;
+	}
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
 	stream->budget = &thread->server->windows;
@@ -494,6 +511,11 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 {
 	struct filestream *stream = begin(transaction);
 
+	if (!stream) {
+		file_cache_tick_put(transaction->thread->tick, cache, entry);
+		answer_no_file(transaction, 503, "The file cannot be read now.");
+		return RESPOND_NOW;
+	}
 	stream->owner = owner;
 	stream->cache = file_cache_ref(cache);
 	stream->entry = entry;
@@ -507,8 +529,16 @@ void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		      const struct file_version *version, uint64_t gone,
 		      const struct filestream_owner *owner)
 {
-	struct filestream *stream = begin(transaction);
+	struct filestream *stream = path ? begin(transaction) : NULL;
 
+	if (!stream) {
+		free(path);
+		close(fd);
+		transaction->finish = NULL;
+		cut_off(transaction, strerror(ENOMEM));
+		transaction->done(transaction);
+		return;
+	}
 	stream->owner = owner;
 	stream->cache = file_cache_ref(transaction->file_response.cache);
 	stream->path = path;
@@ -526,6 +556,13 @@ void filestream_from_spool(struct transaction *transaction, struct spool *spool,
 {
 	struct filestream *stream = begin(transaction);
 
+	if (!stream) {
+		spool_close(spool);
+		close(fd);
+		cut_off(transaction, strerror(ENOMEM));
+		transaction->done(transaction);
+		return;
+	}
 	stream->spool = spool;
 	stream->fd = fd;
 	stream->ranges.count = 1;

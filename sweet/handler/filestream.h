@@ -44,14 +44,15 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 
 /*
  * Continues a response that is being sent from an open file, after `gone` bytes of the current
- * range.  Takes over fd, path (of the file, below the cache's root), next() and finish().  Calls
- * done() when the next piece is ready.
+ * range.  Takes over fd, path (of the file, below the cache's root; from malloc(), NULL: there was
+ * no memory for it), next() and finish().  Calls done() when the next piece is ready; without
+ * memory at once, with the status 0, which ends the connection.
  */
 void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		      const struct file_version *version, uint64_t gone,
 		      const struct filestream_owner *owner);
 
-/* Sends that range of a spool, which it takes over with the descriptor that reads it. */
+/* Sends that range of a spool, which it takes over with the descriptor that reads it; done() as above. */
 void filestream_from_spool(struct transaction *transaction, struct spool *spool, int fd,
 			   struct range range);
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Tests of check-memory.sh: which objects it takes for those of GLib's memory."""
+
+import os
+import subprocess
+
+import pytest
+
+SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "check-memory.sh")
+TABLE = """# Security
+| `base/none` | outside of the table |
+<!-- GLib -->
+| sources | for |
+|---|---|
+| `base/door`, `server/main` | doors |
+| `http/bell` | bells |
+<!-- GLib -->
+"""
+OBJECTS = {
+    "base/libsweet_a-door.o": ["g_malloc0", "g_free"],
+    "base/libsweet_a-key.o": ["malloc", "g_free", "g_try_malloc", "g_hash_table_lookup", "g_queue_push_tail_link"],
+    "http/libsweet_a-bell.o": ["g_string_append_len"],
+    "server/sweet-main.o": ["g_strdup"],
+    # Another program's.
+    "base/nabcctl_libnabcctl_a-door.o": ["g_malloc"],
+}
+
+
+def check(tmp_path, objects, table=TABLE):
+    (tmp_path / "SECURITY.md").write_text(table)
+    for name, calls in objects.items():
+        path = tmp_path / "sweet" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"                 U {call}\n" for call in calls))
+    nm = tmp_path / "nm"
+    nm.write_text('#!/bin/sh\ncat "$2"\n')
+    nm.chmod(0o755)
+    done = subprocess.run([SCRIPT], capture_output=True, text=True,
+                          env={**os.environ, "srcdir": str(tmp_path), "builddir": str(tmp_path), "NM": str(nm)})
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_good(tmp_path):
+    assert check(tmp_path, OBJECTS) == (
+        0, "check-memory: SECURITY.md lists the 3 sources for which GLib allocates memory\n")
+
+
+@pytest.mark.parametrize("call", ["g_memdup2", "g_malloc_n", "g_ptr_array_add", "g_string_insert_c", "g_strdup_printf"])
+def test_not_listed(tmp_path, call):
+    assert check(tmp_path, {**OBJECTS, "base/libsweet_a-key.o": [call]}) == (
+        1, "check-memory: sweet/base/key.c: GLib allocates memory for it, and aborts without: use malloc() and "
+        'handle its failure, or list it in SECURITY.md, at "Memory limits"\n')
+
+
+def test_listed_without_need(tmp_path):
+    assert check(tmp_path, {**OBJECTS, "http/libsweet_a-bell.o": ["g_free"]}) == (
+        1, "check-memory: SECURITY.md: lists http/bell, for which GLib allocates nothing: remove it\n")
+
+
+def test_listed_twice(tmp_path):
+    table = TABLE.replace("`http/bell`", "`base/door`, `http/bell`")
+    assert check(tmp_path, OBJECTS, table) == (1, "check-memory: SECURITY.md: lists base/door twice\n")
+
+
+def test_no_objects(tmp_path):
+    assert check(tmp_path, {"base/libsweet_a-door.o": []})[0] == 1
