@@ -63,6 +63,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/base/histogram.c sweet/base/histogram.h \
 	sweet/base/holds.h \
 	sweet/base/json.c sweet/base/json.h \
+	sweet/base/list.h \
 	sweet/base/low-priority.h \
 	sweet/base/path-prefix.h \
 	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \

@@ -158,6 +158,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-escape \
 	tests/unit/sweet/base/test-histogram \
 	tests/unit/sweet/base/test-json \
+	tests/unit/sweet/base/test-list \
 	tests/unit/sweet/base/test-peer-addresses \
 	tests/unit/sweet/base/test-random-id \
 	tests/unit/sweet/base/test-record-ring \
