@@ -76,7 +76,7 @@ void backpressure_wait(struct backend_call *call)
 	unsigned ms = call->pool->settings->slow_ms;
 
 	/* Without a client there is nobody to wait for. */
-	if (!ms || !transaction->connection || call->timer.queue)
+	if (!ms || !transaction->connection || timer_is_running(&call->timer))
 		return;
 	call->moved = transaction->owner->moved(transaction);
 	loop_timer_start(transaction->thread->loop, &call->timer, ms, too_slow);

@@ -173,7 +173,7 @@ static void look(struct timer *timer)
  */
 static void watch_calls(struct worker_channel *channel)
 {
-	if (channel->process->pool->count > 1 && !channel->look.queue)
+	if (channel->process->pool->count > 1 && !timer_is_running(&channel->look))
 		loop_timer_start(channel->thread->loop, &channel->look, POOL_PROCESS_SLOW_MS + 1,
 				 look);
 }

@@ -64,6 +64,17 @@ static inline void list_remove(struct list_node *node)
 	node->next = node->previous = NULL;
 }
 
+/* Moves everything to another list, which is overwritten. */
+static inline void list_move(struct list *to, struct list *from)
+{
+	*to = (struct list){0};
+	if (list_is_empty(from))
+		return;
+	*to = *from;
+	to->ends.next->previous = to->ends.previous->next = &to->ends;
+	*from = (struct list){0};
+}
+
 /* --- for the macros below ------------------------------------------------------------- */
 
 /* The offset of a member that is a node: one of another type does not compile. */

@@ -5,7 +5,13 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "base/list.h"
 #include "base/timer.h"
+
+static struct timer *first_of(const struct timer_queue *queue)
+{
+	return list_first(&queue->timers, struct timer, node);
+}
 
 /*
  * Returns the queue of that duration, or else an empty one.  If there is none,
@@ -19,7 +25,7 @@ static struct timer_queue *queue_of(struct timers *timers, unsigned duration)
 	for (unsigned i = 0; i < timers->count; i++) {
 		if (timers->queues[i].duration == duration)
 			return &timers->queues[i];
-		if (!timers->queues[i].first)
+		if (list_is_empty(&timers->queues[i].timers))
 			empty = &timers->queues[i];
 	}
 	if (timers->count < TIMER_DURATIONS)
@@ -32,19 +38,7 @@ static struct timer_queue *queue_of(struct timers *timers, unsigned duration)
 
 void timer_stop(struct timer *timer)
 {
-	struct timer_queue *queue = timer->queue;
-
-	if (!queue)
-		return;
-	if (timer->next)
-		timer->next->previous = timer->previous;
-	else
-		queue->last = timer->previous;
-	if (timer->previous)
-		timer->previous->next = timer->next;
-	else
-		queue->first = timer->next;
-	timer->queue = NULL;
+	list_remove(&timer->node);
 }
 
 void timer_start(struct timers *timers, struct timer *timer, unsigned duration, uint64_t now,
@@ -56,31 +50,22 @@ void timer_start(struct timers *timers, struct timer *timer, unsigned duration, 
 	timer_stop(timer);
 	timer->expired = expired;
 	timer->due = now + duration;
-	timer->queue = queue;
 	/* Usually this goes to the end: only a shared queue has several durations. */
-	before = queue->last;
+	before = list_last(&queue->timers, struct timer, node);
 	while (before && before->due > timer->due)
-		before = before->previous;
-	timer->previous = before;
-	timer->next = before ? before->next : queue->first;
-	if (timer->next)
-		timer->next->previous = timer;
-	else
-		queue->last = timer;
+		before = list_previous(&queue->timers, before, node);
 	if (before)
-		before->next = timer;
+		list_insert_after(&before->node, &timer->node);
 	else
-		queue->first = timer;
+		list_prepend(&queue->timers, &timer->node);
 }
 
 void timers_run(struct timers *timers, uint64_t now)
 {
 	for (unsigned i = 0; i < timers->count; i++) {
-		struct timer_queue *queue = &timers->queues[i];
+		struct timer *timer;
 
-		while (queue->first && queue->first->due <= now) {
-			struct timer *timer = queue->first;
-
+		while ((timer = first_of(&timers->queues[i])) && timer->due <= now) {
 			timer_stop(timer);
 			timer->expired(timer);
 		}
@@ -91,9 +76,12 @@ int timers_wait(const struct timers *timers, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
 
-	for (unsigned i = 0; i < timers->count; i++)
-		if (timers->queues[i].first && timers->queues[i].first->due < next)
-			next = timers->queues[i].first->due;
+	for (unsigned i = 0; i < timers->count; i++) {
+		const struct timer *first = first_of(&timers->queues[i]);
+
+		if (first && first->due < next)
+			next = first->due;
+	}
 	if (next == UINT64_MAX)
 		return -1;
 	if (next <= now)

@@ -9,20 +9,22 @@
 #ifndef SWEET_TIMER_H
 #define SWEET_TIMER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/list.h"
 
 #define TIMER_DURATIONS 16
 
 struct timer {
-	struct timer *next, *previous;
-	struct timer_queue *queue; /* NULL: not running */
-	uint64_t due;		   /* ms */
+	struct list_node node;
+	uint64_t due; /* ms */
 	void (*expired)(struct timer *timer);
 };
 
 struct timer_queue {
-	unsigned duration; /* ms */
-	struct timer *first, *last;
+	unsigned duration;  /* ms */
+	struct list timers; /* the first one due first */
 };
 
 struct timers {
@@ -34,6 +36,11 @@ struct timers {
 void timer_start(struct timers *timers, struct timer *timer, unsigned duration, uint64_t now,
 		 void (*expired)(struct timer *timer));
 void timer_stop(struct timer *timer);
+
+static inline bool timer_is_running(const struct timer *timer)
+{
+	return list_is_linked(&timer->node);
+}
 
 /* Calls expired() of all due timers; a callback may start and stop any timer. */
 void timers_run(struct timers *timers, uint64_t now);

@@ -136,7 +136,7 @@ static void ready_waits(struct loop_send *op)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 
-	if (!connection->timer.queue)
+	if (!timer_is_running(&connection->timer))
 		connection_time(connection, connection_limits(connection)->send_ms);
 	connection_waits(op);
 }

@@ -79,7 +79,7 @@ static void add(struct connection *connection, unsigned bytes)
 	if (bytes == connection->unsent)
 		return;
 	if (!connection->unsent) {
-		if (!thread->unsent_timer.queue)
+		if (!timer_is_running(&thread->unsent_timer))
 			loop_timer_start(thread->loop, &thread->unsent_timer, CONNECTION_RATE_MS,
 					 look_again);
 		connection->unsent_link = (GList){.data = connection};
@@ -184,7 +184,7 @@ static void look_again(struct timer *timer)
 	struct thread *thread = container_of(timer, struct thread, unsent_timer);
 
 	look_at_all(thread);
-	if (thread->unsent.head && !timer->queue)
+	if (thread->unsent.head && !timer_is_running(timer))
 		loop_timer_start(thread->loop, timer, CONNECTION_RATE_MS, look_again);
 }
 

@@ -123,7 +123,7 @@ static bool before_sleep(struct loop_hook *hook)
 		return false;
 	if (loop_now_ms(log->loop) - log->written_ms >= ACCESS_LOG_MS)
 		access_log_flush(log);
-	else if (!log->timer.queue)
+	else if (!timer_is_running(&log->timer))
 		loop_timer_start(log->loop, &log->timer, ACCESS_LOG_MS, expired);
 	return false;
 }

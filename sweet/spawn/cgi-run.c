@@ -131,7 +131,7 @@ static void errors_readable(struct loop_watch *watch)
 	struct cgi_run *run = container_of(watch, struct cgi_run, err);
 
 	/* Else the timer reads on. */
-	if (!run->more.queue)
+	if (!timer_is_running(&run->more))
 		read_errors(run);
 }
 

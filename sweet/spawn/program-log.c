@@ -238,7 +238,7 @@ static gboolean is_unused(void *name, void *data, void *user)
 	const struct program_voice *voice = data;
 
 	(void)name;
-	return voice->pipes == 0 && !voice->over.queue &&
+	return voice->pipes == 0 && !timer_is_running(&voice->over) &&
 	       now_ms() - voice->since_ms >= *(const uint64_t *)user;
 }
 

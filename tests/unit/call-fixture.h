@@ -161,7 +161,7 @@ static inline void end(void)
 /* Does what the loop does when the timer expires. */
 static inline void expire(struct timer *timer)
 {
-	ck_assert_ptr_nonnull(timer->queue);
+	ck_assert(timer_is_running(timer));
 	timer_stop(timer);
 	timer->expired(timer);
 }

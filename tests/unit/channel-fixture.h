@@ -52,7 +52,7 @@ static inline void end_channel(void)
 {
 	ck_assert_uint_eq(channel.in_flight, 0);
 	ck_assert_uint_eq(channel.orphaned, 0);
-	ck_assert_ptr_null(channel.drain_timer.queue);
+	ck_assert(!timer_is_running(&channel.drain_timer));
 	ck_assert_uint_eq(process.load, 0);
 	ck_assert_uint_eq(process.streams, 0);
 	ck_assert_uint_eq(pages.held, 0);

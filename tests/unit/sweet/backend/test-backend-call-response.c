@@ -81,7 +81,7 @@ START_TEST(test_answers)
 		ck_assert_int_eq(transactions[0].status, answers[i].status);
 		ck_assert_uint_eq(transactions[0].length, answers[i].length);
 		ck_assert_int_eq(call->state, CALL_ANSWERED);
-		ck_assert_ptr_null(call->timer.queue);
+		ck_assert(!timer_is_running(&call->timer));
 		ck_assert_ptr_null(call->block);
 		end();
 	}

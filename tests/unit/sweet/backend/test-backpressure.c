@@ -72,14 +72,14 @@ START_TEST(test_slow_client)
 	ck_assert_uint_eq(call->moved, 1000);
 	expire(&call->timer);
 	ck_assert_uint_eq(seen.given_up, 0);
-	ck_assert_ptr_nonnull(call->timer.queue);
+	ck_assert(timer_is_running(&call->timer));
 	ck_assert_uint_eq(call->moved, 1000 + PERIOD_LEAST);
 
 	seen.moved += PERIOD_LEAST - 1;
 	expire(&call->timer);
 	ck_assert_uint_eq(seen.given_up, 1);
 	ck_assert_uint_eq(atomic_load(&thread.counters.slow_clients), 1);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 
 	/* The end of a piece has reset it. */
 	backpressure_wait(call);
@@ -98,11 +98,11 @@ START_TEST(test_nobody_is_slow)
 	call = make_call(0);
 	transactions[0].connection = NULL;
 	backpressure_wait(call);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 	transactions[0].connection = &transactions[0];
 	settings.slow_ms = 0;
 	backpressure_wait(call);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 	end();
 }
 END_TEST
@@ -115,12 +115,12 @@ START_TEST(test_go_on)
 	begin();
 	call = make_call(0);
 	backpressure_wait(call);
-	ck_assert_ptr_nonnull(call->timer.queue);
+	ck_assert(timer_is_running(&call->timer));
 	backpressure_go_on(call);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 	backend_call_start_timer(call);
 	backpressure_go_on(call);
-	ck_assert_ptr_nonnull(call->timer.queue);
+	ck_assert(timer_is_running(&call->timer));
 	backpressure_wait(call);
 	expire(&call->timer);
 	ck_assert_uint_eq(seen.late, 1);

@@ -191,7 +191,7 @@ START_TEST(test_abandon)
 	ck_assert_uint_eq(seen.done, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(transactions[i].status, 503);
-		ck_assert_ptr_null(backend_call_of(&transactions[i])->timer.queue);
+		ck_assert(!timer_is_running(&backend_call_of(&transactions[i])->timer));
 	}
 	call_queue_abandon(&queue);
 	ck_assert_uint_eq(seen.done, 2);

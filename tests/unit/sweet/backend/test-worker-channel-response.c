@@ -208,11 +208,11 @@ START_TEST(test_pieces)
 	/* A requested piece is announced, and the wait has a limit. */
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	ck_assert_uint_eq(holds(range), 0);
-	ck_assert_ptr_nonnull(call->timer.queue);
+	ck_assert(timer_is_running(&call->timer));
 	take_piece(call, 30, false);
 	ck_assert_uint_eq(seen.done, 2);
 	ck_assert_uint_eq(transaction_piece(&transactions[0]), 30);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	take_piece(call, 0, true);
 	ck_assert_uint_eq(seen.done, 3);
@@ -281,11 +281,11 @@ START_TEST(test_window)
 		take_piece(call, 20, false);
 	ck_assert_uint_gt(channel_call_of(call)->kept, NC_WORKER_WINDOW / 2);
 	ck_assert_uint_eq(ahead.used, (NC_WORKER_WINDOW + 1) * 4096);
-	ck_assert_ptr_nonnull(call->timer.queue);
+	ck_assert(timer_is_running(&call->timer));
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++)
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
 	ck_assert_uint_le(channel_call_of(call)->kept, 1);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 	ck_assert_uint_eq(ahead.used, 4096);
 	take_piece(call, 0, true);
 	end_call(call);

@@ -111,12 +111,12 @@ START_TEST(test_gone)
 	ck_assert(!worker_channel_settle(&channel));
 	worker_channel_gone(call);
 	ck_assert_uint_eq(seen.done, 1);
-	ck_assert_ptr_null(call->timer.queue);
+	ck_assert(!timer_is_running(&call->timer));
 	ck_assert_ptr_null(channel_call_of(call)->channel);
 	ck_assert_uint_eq(channel.in_flight, 1);
 	ck_assert_uint_eq(channel.orphaned, 1);
 	ck_assert_uint_eq(calls->abandoned, 1);
-	ck_assert_ptr_nonnull(channel.drain_timer.queue);
+	ck_assert(timer_is_running(&channel.drain_timer));
 	worker_channel_finish(call);
 	ck_assert_uint_eq(calls->abandoned, 1);
 	continue_worker();

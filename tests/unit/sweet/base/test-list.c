@@ -127,6 +127,29 @@ START_TEST(test_take)
 }
 END_TEST
 
+START_TEST(test_move)
+{
+	static const char *const orders[] = {"", "a", "ab", "abc"};
+
+	for (unsigned count = 0; count < 4; count++) {
+		memset(&second, 0xff, sizeof(second));
+		fill_list(count);
+		list_move(&second, &list);
+		expect_order(&list, "");
+		expect_order(&second, orders[count]);
+		/* Both are in use afterwards. */
+		list_append(&list, &items[8].node);
+		list_append(&second, &items[9].node);
+		list_remove(&items[0].node);
+		expect_order(&list, "i");
+		while (list_take(&second, struct item, node))
+			;
+		list_remove(&items[8].node);
+		expect_order(&second, "");
+	}
+}
+END_TEST
+
 /* One struct is in two lists, by two members. */
 START_TEST(test_two_nodes)
 {
@@ -254,6 +277,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_insert);
 	tcase_add_test(tcase, test_remove);
 	tcase_add_test(tcase, test_take);
+	tcase_add_test(tcase, test_move);
 	tcase_add_test(tcase, test_two_nodes);
 	tcase_add_test(tcase, test_free_in_loop);
 	tcase_add_test(tcase, test_move_in_loop);

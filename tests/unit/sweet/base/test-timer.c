@@ -21,7 +21,7 @@ static unsigned order[TIMERS * 4], expiries;
 
 static void expired(struct timer *which)
 {
-	expect(which->queue == NULL);
+	expect(!timer_is_running(which));
 	expect(which->due <= now);
 	expect(expiries < sizeof(order) / sizeof(order[0]));
 	order[expiries++] = (unsigned)(which - timer);
