@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/loop.h"
 
@@ -47,8 +48,8 @@ struct loop {
 	const struct data_path *path;
 	struct loop_fd *fds;
 	unsigned fd_count;
-	struct loop_send *sent_first, **sent_last;   /* completed; callbacks pending */
-	struct loop_send *turns_first, **turns_last; /* long sends, continued in the next turn */
+	struct list sent;  /* completed sends; callbacks pending */
+	struct list turns; /* long sends, continued in the next turn */
 	struct timers timers;
 	uint64_t seen_ms;   /* what had come until then was reported: timers run up to it */
 	uint64_t behind_ms; /* the same, once `behind' more waits are over */
@@ -61,7 +62,7 @@ struct loop {
 	bool again; /* do not sleep in the next wait */
 	/* For other threads: */
 	pthread_mutex_t lock;
-	struct loop_task *posted_first, **posted_last;
+	struct list posted; /* tasks */
 	_Atomic bool woken; /* a wake-up is pending */
 	int wake_fd;
 	struct loop_watch wake;

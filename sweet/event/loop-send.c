@@ -16,6 +16,7 @@
 #include <nabc.h>
 
 #include "base/counter.h"
+#include "base/list.h"
 #include "event/data-path.h"
 #include "event/loop-backend.h"
 #include "event/loop-internal.h"
@@ -45,18 +46,10 @@
 
 #define PIECES_MAX 64u /* of a message in memory, for one call */
 
-/* Appends op to a list; returns the new end of the list. */
-static struct loop_send **append(struct loop_send **last, struct loop_send *op)
-{
-	op->next = NULL;
-	*last = op;
-	return &op->next;
-}
-
 static void complete(struct loop *loop, struct loop_send *op, int result)
 {
 	op->result = result;
-	loop->sent_last = append(loop->sent_last, op);
+	list_append(&loop->sent, &op->node);
 }
 
 static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
@@ -186,7 +179,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 	if ((long_one && sent == (ssize_t)TURN_MAX) ||
 	    (sent > 0 && ((op->pieces && !op->cipher) || is_cut(op)))) {
 		/* The socket may still be writable, but no event would report it. */
-		loop->turns_last = append(loop->turns_last, op);
+		list_append(&loop->turns, &op->node);
 		return;
 	}
 	wait_for_room(loop, op);
@@ -267,27 +260,20 @@ bool loop_send_cancel(struct loop *loop, int fd)
 	return waits;
 }
 
-/* Removes a descriptor's sends from a list; returns the new end of the list. */
-static struct loop_send **forget(struct loop_send **link, int fd)
+/* Removes a descriptor's sends from a list. */
+static void forget(struct list *sends, int fd)
 {
-	while (*link) {
-		if ((*link)->fd == fd)
-			*link = (*link)->next;
-		else
-			link = &(*link)->next;
-	}
-	return link;
+	list_each (struct loop_send, op, sends, node)
+		if (op->fd == fd)
+			list_remove(&op->node);
 }
 
 /* Reports the oldest result; returns the bytes of its message. */
 static size_t report(struct loop *loop)
 {
-	struct loop_send *op = loop->sent_first;
+	struct loop_send *op = list_take(&loop->sent, struct loop_send, node);
 	size_t bytes = op->message.skip;
 
-	loop->sent_first = op->next;
-	if (!loop->sent_first)
-		loop->sent_last = &loop->sent_first;
 	op->sent(op, op->result);
 	return bytes;
 }
@@ -298,33 +284,30 @@ void loop_complete_sends(struct loop *loop)
 	size_t bytes = 0;
 
 	for (unsigned count = 0;
-	     loop->sent_first && count < COMPLETED_MAX && bytes < COMPLETED_BYTES; count++)
+	     !list_is_empty(&loop->sent) && count < COMPLETED_MAX && bytes < COMPLETED_BYTES;
+	     count++)
 		bytes += report(loop);
 }
 
 void loop_complete_send(struct loop *loop)
 {
-	if (loop->sent_first)
+	if (!list_is_empty(&loop->sent))
 		(void)report(loop);
 }
 
 /* No callback runs here, so none of the sends is closed meanwhile. */
 void loop_take_turns(struct loop *loop)
 {
-	struct loop_send *op = loop->turns_first;
+	struct list turns;
+	struct loop_send *op;
 
-	loop->turns_first = NULL;
-	loop->turns_last = &loop->turns_first;
-	while (op) {
-		struct loop_send *next = op->next;
-
+	list_move(&turns, &loop->turns);
+	while ((op = list_take(&turns, struct loop_send, node)))
 		try_send(loop, op);
-		op = next;
-	}
 }
 
 void loop_forget_sends(struct loop *loop, int fd)
 {
-	loop->sent_last = forget(&loop->sent_first, fd);
-	loop->turns_last = forget(&loop->turns_first, fd);
+	forget(&loop->sent, fd);
+	forget(&loop->turns, fd);
 }

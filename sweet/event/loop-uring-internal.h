@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "event/loop.h"
 
 struct loop;
@@ -28,10 +29,10 @@ struct uring_state {
 	size_t mapped;
 	bool left; /* the thread that may submit has left the loop */
 	struct io_uring_sqe nowhere;
-	struct uring_send *spare; /* memory of completed sends, for later ones */
-	struct uring_send *sends; /* whose completions are pending */
-	unsigned send_count;	  /* number of these */
-	struct uring_send *lent;  /* completed, but the kernel still refers to their memory */
+	struct list spare;   /* memory of completed sends, for later ones */
+	struct list sends;   /* whose completions are pending */
+	unsigned send_count; /* number of these */
+	struct list lent;    /* completed, but the kernel still refers to their memory */
 	struct NC_ring_buffers *registered; /* registered memory of units, or NULL */
 	bool asked;			    /* that was opened, or cannot be */
 	struct loop_notice stale;	    /* some must be cleared */

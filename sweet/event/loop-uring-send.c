@@ -24,6 +24,7 @@
 #include <nabc.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "event/loop-backend.h"
 #include "event/loop-uring-internal.h"
 #include "event/loop.h"
@@ -39,14 +40,13 @@
 #define END_TURNS 16u
 
 struct uring_send {
-	struct uring_send *next;  /* in the list of pending, of lent, or of spare ones */
-	struct uring_send **link; /* pending or lent: what refers to it */
-	NC_send_op *op;		  /* NULL: none yet; kept for later messages */
-	bool steady;		  /* it is not used: the kernel reads the message's own header */
-	struct loop_send *send;	  /* NULL: its descriptor was closed */
-	unsigned number;	  /* of the first submission */
-	unsigned steps;		  /* submissions: 1, or 2 that are linked */
-	int closing;		  /* the descriptor to close after these; -1: none */
+	struct list_node node;	/* in the list of pending, of lent, or of spare ones */
+	NC_send_op *op;		/* NULL: none yet; kept for later messages */
+	bool steady;		/* it is not used: the kernel reads the message's own header */
+	struct loop_send *send; /* NULL: its descriptor was closed */
+	unsigned number;	/* of the first submission */
+	unsigned steps;		/* submissions: 1, or 2 that are linked */
+	int closing;		/* the descriptor to close after these; -1: none */
 };
 
 static uint64_t key_of(const struct uring_send *send)
@@ -56,35 +56,14 @@ static uint64_t key_of(const struct uring_send *send)
 
 static struct uring_send *take(struct uring_state *state)
 {
-	struct uring_send *taken = state->spare;
+	struct uring_send *taken = list_take(&state->spare, struct uring_send, node);
 
-	if (taken)
-		state->spare = taken->next;
-	else
-		taken = calloc(1, sizeof(*taken));
-	return taken;
+	return taken ? taken : calloc(1, sizeof(*taken));
 }
 
 static void spare(struct uring_state *state, struct uring_send *unused)
 {
-	unused->next = state->spare;
-	state->spare = unused;
-}
-
-static void enter(struct uring_send **list, struct uring_send *entry)
-{
-	entry->next = *list;
-	entry->link = list;
-	if (entry->next)
-		entry->next->link = &entry->next;
-	*list = entry;
-}
-
-static void leave(struct uring_send *entry)
-{
-	*entry->link = entry->next;
-	if (entry->next)
-		entry->next->link = entry->link;
+	list_prepend(&state->spare, &unused->node);
 }
 
 static bool open_message(struct uring_send *pending, const struct loop_send *op, unsigned flags)
@@ -196,7 +175,7 @@ bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags)
 		prepare_steady(loop, pending, op);
 	else
 		prepare(loop, pending, flags & NC_SEND_OP_ZEROCOPY);
-	enter(&state->sends, pending);
+	list_prepend(&state->sends, &pending->node);
 	state->send_count++;
 	loop->fds[op->fd].submitted = pending;
 	return true;
@@ -216,10 +195,10 @@ static int result_of(int progress)
  */
 static void retire(struct uring_state *state, struct uring_send *done, int progress)
 {
-	leave(done);
+	list_remove(&done->node);
 	if (progress != NC_PROGRESS_DONE) {
 		if (NC_send_op_close(done->op) < 0) {
-			enter(&state->lent, done);
+			list_prepend(&state->lent, &done->node);
 			return;
 		}
 		done->op = NULL;
@@ -243,7 +222,7 @@ static void steady_done(struct loop *loop, struct uring_send *done, int result)
 
 	state->send_count--;
 	done->send = NULL;
-	leave(done);
+	list_remove(&done->node);
 	spare(state, done);
 	if (!send)
 		return;
@@ -311,12 +290,11 @@ bool uring_forget_send(struct loop *loop, int fd, bool now)
 }
 
 /* The kernel did not take these, or may still refer to their memory. */
-static void abandon(struct uring_state *state, struct uring_send **list)
+static void abandon(struct uring_state *state, struct list *list)
 {
-	while (*list) {
-		struct uring_send *entry = *list;
+	struct uring_send *entry;
 
-		leave(entry);
+	while ((entry = list_take(list, struct uring_send, node))) {
 		close_after(entry);
 		(void)NC_send_op_abandon(entry->op);
 		entry->op = NULL;
@@ -329,15 +307,16 @@ void uring_end_sends(struct loop *loop)
 	struct uring_state *state = loop->state;
 	struct io_uring_cqe *cqe;
 
-	for (struct uring_send *pending = state->sends; pending; pending = pending->next) {
+	list_each (struct uring_send, pending, &state->sends, node) {
 		if (pending->send)
 			loop->fds[pending->send->fd].submitted = NULL;
 		pending->send = NULL;
 	}
 	/* Linked submissions need turns of their own; none waits for its socket. */
-	for (unsigned turns = 0; turns < END_TURNS && (turns == 0 || state->sends); turns++) {
+	for (unsigned turns = 0; turns < END_TURNS && (turns == 0 || !list_is_empty(&state->sends));
+	     turns++) {
 		(void)io_uring_submit_and_get_events(&state->uring);
-		while ((state->sends || state->lent) &&
+		while ((!list_is_empty(&state->sends) || !list_is_empty(&state->lent)) &&
 		       io_uring_peek_cqe(&state->uring, &cqe) == 0) {
 			if (cqe->user_data >> URING_TYPE_SHIFT == TYPE_SEND)
 				uring_send_done(loop, cqe->user_data, cqe->res, cqe->flags);
@@ -354,12 +333,9 @@ void uring_end_sends(struct loop *loop)
 
 void uring_free_sends(struct uring_state *state)
 {
-	while (state->spare) {
-		struct uring_send *next = state->spare->next;
-
-		if (state->spare->op)
-			(void)NC_send_op_close(state->spare->op);
-		free(state->spare);
-		state->spare = next;
+	list_each (struct uring_send, unused, &state->spare, node) {
+		if (unused->op)
+			(void)NC_send_op_close(unused->op);
+		free(unused);
 	}
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/data-path.h"
 #include "event/loop-backend.h"
@@ -80,9 +81,6 @@ struct loop *loop_open(enum loop_kind kind, enum loop_room room, char *why, size
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	loop->path = &data_path_nabc;
 	loop->room = room;
-	loop->sent_last = &loop->sent_first;
-	loop->posted_last = &loop->posted_first;
-	loop->turns_last = &loop->turns_first;
 	pthread_mutex_init(&loop->lock, NULL);
 	if (loop->wake_fd < 0)
 		snprintf(why, why_size, "eventfd: %s", strerror(errno));
@@ -295,10 +293,8 @@ void loop_post(struct loop *loop, struct loop_task *task)
 {
 	uint64_t one = 1;
 
-	task->next = NULL;
 	pthread_mutex_lock(&loop->lock);
-	*loop->posted_last = task;
-	loop->posted_last = &task->next;
+	list_append(&loop->posted, &task->node);
 	pthread_mutex_unlock(&loop->lock);
 	/*
 	 * run_tasks() clears the flag before it takes the lock: it takes this task, or the flag is
@@ -312,21 +308,16 @@ void loop_post(struct loop *loop, struct loop_task *task)
 static void run_tasks(struct loop *loop)
 {
 	struct loop_task *task;
+	struct list posted;
 
 	if (!atomic_load_explicit(&loop->woken, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&loop->woken, false, memory_order_seq_cst);
 	pthread_mutex_lock(&loop->lock);
-	task = loop->posted_first;
-	loop->posted_first = NULL;
-	loop->posted_last = &loop->posted_first;
+	list_move(&posted, &loop->posted);
 	pthread_mutex_unlock(&loop->lock);
-	while (task) {
-		struct loop_task *next = task->next;
-
+	while ((task = list_take(&posted, struct loop_task, node)))
 		task->run(task);
-		task = next;
-	}
 }
 
 void loop_hook_add(struct loop *loop, struct loop_hook *hook)
@@ -382,8 +373,8 @@ void loop_run(struct loop *loop)
 		timers_run(&loop->timers, loop->seen_ms);
 		loop_complete_sends(loop);
 		loop_take_turns(loop);
-		work = call_hooks(loop) || loop->sent_first || loop->turns_first ||
-		       loop->stopping || loop->again;
+		work = call_hooks(loop) || !list_is_empty(&loop->sent) ||
+		       !list_is_empty(&loop->turns) || loop->stopping || loop->again;
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
 		counter_add(&loop->counts.waits, 1);

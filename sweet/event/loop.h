@@ -20,6 +20,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/list.h"
+
 struct loop;
 
 /* Accepts connections from a listening socket, one callback each, until stopped or closed. */
@@ -93,7 +95,7 @@ struct loop_send {
 	void (*waits)(struct loop_send *op);
 	int fd;
 	int result;
-	struct loop_send *next; /* the loop's */
+	struct list_node node; /* the loop's */
 };
 
 /* --- loop-bytes.c --- */
@@ -121,7 +123,7 @@ struct loop_watch {
 /* Work for a loop, posted by any thread. */
 struct loop_task {
 	void (*run)(struct loop_task *task);
-	struct loop_task *next; /* the loop's */
+	struct list_node node; /* the loop's */
 };
 
 /* A task that is posted only once, however often it is requested before it runs. */

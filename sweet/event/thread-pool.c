@@ -18,6 +18,7 @@
 #include <glib.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/low-priority.h"
 #include "base/siphash.h"
 #include "event/thread-pool.h"
@@ -25,13 +26,13 @@
 /* In the queue while it has queued jobs. */
 struct client {
 	struct client_address address;
-	GQueue jobs; /* links: job->link */
-	GList turn;
+	struct list jobs;
+	struct list_node turn;
 };
 
 struct queue {
 	GHashTable *clients; /* address to client */
-	GQueue turns;	     /* links: client->turn */
+	struct list turns;   /* of clients */
 };
 
 #define DEFERRED JOB_CLASSES /* the queue of deferred slow jobs, after those of the classes */
@@ -82,12 +83,10 @@ static void add_locked(struct thread_pool *thread_pool, struct job *job)
 	if (!client) {
 		client = g_new0(struct client, 1);
 		client->address = job->client;
-		client->turn.data = client;
 		g_hash_table_insert(queue->clients, &client->address, client);
-		g_queue_push_tail_link(&queue->turns, &client->turn);
+		list_append(&queue->turns, &client->turn);
 	}
-	job->link = (GList){.data = job};
-	g_queue_push_tail_link(&client->jobs, &job->link);
+	list_append(&client->jobs, &job->queued);
 	atomic_store(&job->pool, thread_pool);
 	thread_pool->stat.waiting[job->class]++;
 }
@@ -99,10 +98,10 @@ static void remove_locked(struct thread_pool *thread_pool, struct job *job)
 
 	atomic_store(&job->pool, NULL);
 	thread_pool->stat.waiting[job->class]--;
-	g_queue_unlink(&client->jobs, &job->link);
-	if (client->jobs.length)
+	list_remove(&job->queued);
+	if (!list_is_empty(&client->jobs))
 		return;
-	g_queue_unlink(&queue->turns, &client->turn);
+	list_remove(&client->turn);
 	g_hash_table_remove(queue->clients, &client->address);
 	g_free(client);
 }
@@ -110,11 +109,10 @@ static void remove_locked(struct thread_pool *thread_pool, struct job *job)
 /* Takes the next job of the client whose turn it is. */
 static struct job *take_from_locked(struct thread_pool *thread_pool, struct queue *queue)
 {
-	struct client *client = queue->turns.head->data;
-	struct job *job = client->jobs.head->data;
+	struct client *client = list_take(&queue->turns, struct client, turn);
+	struct job *job = list_first(&client->jobs, struct job, queued);
 
-	g_queue_unlink(&queue->turns, &client->turn);
-	g_queue_push_tail_link(&queue->turns, &client->turn);
+	list_append(&queue->turns, &client->turn);
 	remove_locked(thread_pool, job);
 	return job;
 }
@@ -127,7 +125,8 @@ static struct job *take_locked(struct thread_pool *thread_pool)
 		unsigned class = number == DEFERRED ? JOB_SLOW : number;
 		struct queue *queue = &thread_pool->queues[number];
 
-		if (!queue->turns.length || thread_pool->running[class] == thread_pool->most[class])
+		if (list_is_empty(&queue->turns) ||
+		    thread_pool->running[class] == thread_pool->most[class])
 			continue;
 		if (number != DEFERRED)
 			thread_pool->turn = class + 1;
@@ -288,7 +287,7 @@ struct thread_pool *thread_pool_open_low(unsigned threads, unsigned slow)
 
 static void drop_all(struct thread_pool *thread_pool, struct queue *queue)
 {
-	while (queue->turns.length)
+	while (!list_is_empty(&queue->turns))
 		(void)take_from_locked(thread_pool, queue); /* no thread is left */
 	g_hash_table_destroy(queue->clients);
 }

@@ -17,8 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <glib.h>
-
+#include "base/list.h"
 #include "event/client-limit.h"
 #include "event/loop.h"
 
@@ -42,7 +41,7 @@ struct job {
 	_Atomic bool cancelled;		    /* see job_cancelled() */
 	_Atomic(struct thread_pool *) pool; /* the pool's: not NULL while the job is queued */
 	struct loop_task task;		    /* the pool's */
-	GList link;			    /* the pool's */
+	struct list_node queued;	    /* the pool's */
 };
 
 /*
