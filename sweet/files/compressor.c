@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "base/low-priority.h"
 #include "files/compressor.h"
 #include "coding/encoder.h"
@@ -25,7 +26,7 @@
 struct compressor {
 	pthread_mutex_t lock;
 	pthread_cond_t wanted;
-	struct compress_job *first, **last;
+	struct list waiting; /* jobs */
 	bool started;
 	_Atomic bool closing;
 	pthread_t thread;
@@ -169,18 +170,6 @@ static void count_locked(struct compressor_stat *stat, enum compress_result resu
 	}
 }
 
-static struct compress_job *take_locked(struct compressor *compressor)
-{
-	struct compress_job *job = compressor->first;
-
-	if (!job)
-		return NULL;
-	compressor->first = job->next;
-	if (!compressor->first)
-		compressor->last = &compressor->first;
-	return job;
-}
-
 /* Counts when the caller has the result: then a request that sees the counter gets the unit. */
 static void do_job(struct compressor *compressor, struct compress_job *job)
 {
@@ -202,7 +191,8 @@ static void *run(void *argument)
 	low_priority_take();
 	pthread_mutex_lock(&compressor->lock);
 	while (!compressor->closing) {
-		struct compress_job *job = take_locked(compressor);
+		struct compress_job *job =
+			list_take(&compressor->waiting, struct compress_job, node);
 
 		if (!job) {
 			pthread_cond_wait(&compressor->wanted, &compressor->lock);
@@ -237,9 +227,7 @@ bool compressor_submit(struct compressor *compressor, struct compress_job *job)
 	pthread_mutex_lock(&compressor->lock);
 	good = compressor->stat.waiting < WAITING_MAX && start_locked(compressor);
 	if (good) {
-		job->next = NULL;
-		*compressor->last = job;
-		compressor->last = &job->next;
+		list_append(&compressor->waiting, &job->node);
 		compressor->stat.waiting++;
 		pthread_cond_signal(&compressor->wanted);
 	} else {
@@ -259,7 +247,6 @@ struct compressor *compressor_open(void)
 		return NULL;
 	pthread_mutex_init(&compressor->lock, NULL);
 	pthread_cond_init(&compressor->wanted, NULL);
-	compressor->last = &compressor->first;
 	return compressor;
 }
 
@@ -275,7 +262,7 @@ void compressor_close(struct compressor *compressor)
 	pthread_mutex_unlock(&compressor->lock);
 	if (compressor->started)
 		pthread_join(compressor->thread, NULL);
-	while ((job = take_locked(compressor))) {
+	while ((job = list_take(&compressor->waiting, struct compress_job, node))) {
 		job->result = COMPRESS_CANCELLED;
 		job->done(job);
 	}

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "http/accept.h"
 
 struct compressor;
@@ -40,9 +41,9 @@ struct compress_job {
 	void (*done)(struct compress_job *job);
 
 	enum compress_result result;
-	size_t id, length;	   /* of the unit, if it is good: owned by the caller */
-	struct NC_hold hold;	   /* and held once */
-	struct compress_job *next; /* the compressor's */
+	size_t id, length;     /* of the unit, if it is good: owned by the caller */
+	struct NC_hold hold;   /* and held once */
+	struct list_node node; /* the compressor's */
 };
 
 struct compressor *compressor_open(void);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "event/thread-pool.h"
 #include "files/docroot.h"
 #include "files/file-cache-read.h"
@@ -68,7 +69,7 @@ struct file_cache_entry {
 	bool found;   /* known was in the table */
 	bool no_room; /* there was no memory for its unit when it was loaded */
 	struct job job;
-	GList link;			/* in cache->recent */
+	struct list_node node;		/* in cache->recent */
 	struct file_cache_entry *known; /* referenced; or NULL */
 	struct reading reading;		/* also the open file, if contents are not cached */
 	struct identity identity;	/* if this is the key of the table */
@@ -84,7 +85,7 @@ struct file_cache {
 	_Atomic uint64_t switched_ns; /* when it led to another folder; entries are older */
 	pthread_mutex_t lock;
 	GHashTable *table;	     /* path, or identity, to entry */
-	GQueue recent;		     /* entries in the table, most recently loaded first */
+	struct list recent;	     /* entries in the table, most recently loaded first */
 	unsigned entries_max;	     /* in the table */
 	size_t max_unit;	     /* maximum size of a file that gets a unit */
 	struct file_cache_stat stat; /* without the number of files */

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/siphash.h"
 #include "files/file-cache-internal.h"
 #include "files/file-cache-read.h"
@@ -95,12 +96,9 @@ void file_cache_table_init(struct file_cache *cache)
 
 void file_cache_table_fini(struct file_cache *cache)
 {
-	while (cache->recent.head) {
-		struct file_cache_entry *entry = cache->recent.head->data;
-
+	list_each (struct file_cache_entry, entry, &cache->recent, node)
 		if (file_cache_drop_locked(cache, entry))
 			file_cache_entry_free(entry);
-	}
 	g_hash_table_destroy(cache->table);
 	pthread_mutex_destroy(&cache->lock);
 }
@@ -115,7 +113,6 @@ struct file_cache_entry *file_cache_entry_new(struct file_cache *cache, const ch
 	entry->cache = cache;
 	entry->references = 1;
 	entry->reading = READING_NONE;
-	entry->link.data = entry;
 	return entry;
 }
 
@@ -161,10 +158,10 @@ struct file_cache_entry *file_cache_enter_locked(struct file_cache *cache,
 	struct file_cache_entry *oldest;
 
 	g_hash_table_insert(cache->table, key_of(entry), entry);
-	g_queue_push_head_link(&cache->recent, &entry->link);
-	if (cache->recent.length <= cache->entries_max)
+	list_prepend(&cache->recent, &entry->node);
+	if (g_hash_table_size(cache->table) <= cache->entries_max)
 		return NULL;
-	oldest = cache->recent.tail->data;
+	oldest = list_last(&cache->recent, struct file_cache_entry, node);
 	return oldest->state == ENTRY_READY && file_cache_drop_locked(cache, oldest) ? oldest
 										     : NULL;
 }
@@ -175,7 +172,7 @@ bool file_cache_drop_locked(struct file_cache *cache, struct file_cache_entry *e
 		return false;
 	entry->state = ENTRY_GONE;
 	g_hash_table_remove(cache->table, key_of(entry));
-	g_queue_unlink(&cache->recent, &entry->link);
+	list_remove(&entry->node);
 	return --entry->references == 0;
 }
 

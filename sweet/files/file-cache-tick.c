@@ -15,6 +15,7 @@
 #include <glib.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "event/loop.h"
 #include "files/file-cache-tick.h"
 #include "files/file-cache.h"
@@ -30,7 +31,8 @@ struct place {
 	unsigned users;
 	unsigned hits; /* not yet counted by the table */
 	bool named;    /* in this turn */
-	struct place *next_by_path, *next_by_entry;
+	struct place *next_by_path;
+	struct list_node by_entry; /* its bucket */
 };
 
 struct file_cache_tick {
@@ -39,13 +41,13 @@ struct file_cache_tick {
 	struct place *free;	     /* linked by next_by_path */
 	struct place *named[PLACES]; /* in this turn */
 	unsigned named_count;
-	struct place *by_path[PLACES];	/* only those named */
-	struct place *by_entry[PLACES]; /* all places */
-	struct place *variants;		/* in this turn; no path finds them */
+	struct place *by_path[PLACES]; /* only those named */
+	struct list by_entry[PLACES];  /* all places */
+	struct place *variants;	       /* in this turn; no path finds them */
 };
 
-static struct place **bucket_of_entry(struct file_cache_tick *tick,
-				      const struct file_cache_entry *entry)
+static struct list *bucket_of_entry(struct file_cache_tick *tick,
+				    const struct file_cache_entry *entry)
 {
 	/* Entries are larger than a cache line. */
 	return &tick->by_entry[(uintptr_t)entry / 64 % PLACES];
@@ -53,21 +55,18 @@ static struct place **bucket_of_entry(struct file_cache_tick *tick,
 
 static struct place *find_entry(struct file_cache_tick *tick, const struct file_cache_entry *entry)
 {
-	struct place *place = *bucket_of_entry(tick, entry);
+	const struct list *bucket = bucket_of_entry(tick, entry);
 
-	while (place && place->entry != entry)
-		place = place->next_by_entry;
-	return place;
+	list_each (struct place, place, bucket, by_entry)
+		if (place->entry == entry)
+			return place;
+	return NULL;
 }
 
 /* Frees a place without users. */
 static void vacate(struct file_cache_tick *tick, struct place *place)
 {
-	struct place **link = bucket_of_entry(tick, place->entry);
-
-	while (*link != place)
-		link = &(*link)->next_by_entry;
-	*link = place->next_by_entry;
+	list_remove(&place->by_entry);
 	file_cache_put(place->cache, place->entry);
 	file_cache_close(place->cache);
 	place->cache = NULL;
@@ -108,20 +107,18 @@ static void name(struct file_cache_tick *tick, struct place *place)
 static void enter(struct file_cache_tick *tick, struct file_cache *cache,
 		  struct file_cache_entry *entry, struct place **by_path)
 {
-	struct place *place = find_entry(tick, entry), **link;
+	struct place *place = find_entry(tick, entry);
 
 	if (place) {
 		file_cache_put(cache, entry);
 	} else if (tick->free) {
 		place = tick->free;
 		tick->free = place->next_by_path;
-		link = bucket_of_entry(tick, entry);
 		*place = (struct place){.cache = file_cache_ref(cache),
 					.entry = entry,
 					.path = file_cache_view(entry)->path,
-					.by_path = by_path,
-					.next_by_entry = *link};
-		*link = place;
+					.by_path = by_path};
+		list_prepend(bucket_of_entry(tick, entry), &place->by_entry);
 	} else {
 		return;
 	}

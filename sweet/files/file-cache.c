@@ -542,7 +542,7 @@ const struct filehead *file_cache_head(const struct file_cache_entry *entry, str
 void file_cache_stat(struct file_cache *cache, struct file_cache_stat *sum)
 {
 	pthread_mutex_lock(&cache->lock);
-	sum->files += cache->recent.length;
+	sum->files += g_hash_table_size(cache->table);
 	sum->hits += cache->stat.hits;
 	sum->misses += cache->stat.misses;
 	sum->hit_bytes += cache->stat.hit_bytes;

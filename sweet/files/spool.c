@@ -15,6 +15,7 @@
 #include <glib.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "event/client-limit.h"
 #include "event/thread-pool.h"
 #include "files/spool-folder.h"
@@ -31,7 +32,7 @@ struct spools {
 	uint64_t most;
 	struct thread_pool *thread_pool;
 	pthread_mutex_t lock;
-	struct spool *all; /* protected by the lock */
+	struct list all; /* protected by the lock */
 	_Atomic uint64_t bytes, files, written, refused;
 	_Atomic bool stopped;
 };
@@ -39,11 +40,11 @@ struct spools {
 struct spool {
 	struct job job;
 	struct spools *spools;
-	struct spool *next, *previous;	/* protected by the lock of spools */
-	int fd;				/* -1: no file yet */
-	int made;			/* the file, or an error, set by the running job */
-	struct spool_op *running;	/* in use by the helpers */
-	struct spool_op *first, **last; /* queued */
+	struct list_node node;	  /* protected by the lock of spools */
+	int fd;			  /* -1: no file yet */
+	int made;		  /* the file, or an error, set by the running job */
+	struct spool_op *running; /* in use by the helpers */
+	struct list queued;	  /* operations */
 	bool busy, closed;
 	int broken;	  /* -errno of a failed append */
 	uint64_t length;  /* bytes that were appended or are queued */
@@ -221,12 +222,7 @@ static void unlist(struct spool *spool)
 	struct spools *spools = spool->spools;
 
 	pthread_mutex_lock(&spools->lock);
-	if (spool->previous)
-		spool->previous->next = spool->next;
-	else
-		spools->all = spool->next;
-	if (spool->next)
-		spool->next->previous = spool->previous;
+	list_remove(&spool->node);
 	pthread_mutex_unlock(&spools->lock);
 }
 
@@ -254,16 +250,11 @@ static void worked(struct job *job);
 static void start_next(struct spool *spool)
 {
 	/* After spools_stop(), spools_close() does the rest: no loop runs any more. */
-	if (spool->busy || (!spool->first && !spool->closed) ||
+	if (spool->busy || (list_is_empty(&spool->queued) && !spool->closed) ||
 	    atomic_load(&spool->spools->stopped))
 		return;
 	spool->busy = true;
-	spool->running = spool->first;
-	if (spool->running) {
-		spool->first = spool->running->next;
-		if (!spool->first)
-			spool->last = &spool->first;
-	}
+	spool->running = list_take(&spool->queued, struct spool_op, node);
 	spool->job.work = spool->running ? work : work_close;
 	spool->job.done = spool->running ? worked : was_closed;
 	thread_pool_submit(spool->spools->thread_pool, &spool->job);
@@ -301,10 +292,8 @@ static int start(struct spool *spool, struct spool_op *op)
 	if (atomic_load(&spool->spools->stopped))
 		return -ESHUTDOWN;
 	op->spool = spool;
-	op->next = NULL;
 	op->result = 0;
-	*spool->last = op;
-	spool->last = &op->next;
+	list_append(&spool->queued, &op->node);
 	start_next(spool);
 	return 0;
 }
@@ -329,13 +318,9 @@ struct spool *spool_open(struct spools *spools, struct loop *loop, struct client
 	spool->job.class = JOB_QUICK;
 	spool->job.client = client;
 	spool->fd = spool->made = -1;
-	spool->last = &spool->first;
 	atomic_fetch_add_explicit(&spools->files, 1, memory_order_relaxed);
 	pthread_mutex_lock(&spools->lock);
-	spool->next = spools->all;
-	if (spool->next)
-		spool->next->previous = spool;
-	spools->all = spool;
+	list_prepend(&spools->all, &spool->node);
 	pthread_mutex_unlock(&spools->lock);
 	return spool;
 }
@@ -374,13 +359,10 @@ int spool_read(struct spool *spool, struct spool_op *op)
 
 static void drop_waiting(struct spool *spool)
 {
-	while (spool->first) {
-		struct spool_op *op = spool->first;
+	struct spool_op *op;
 
-		spool->first = op->next;
+	while ((op = list_take(&spool->queued, struct spool_op, node)))
 		op->drop(op);
-	}
-	spool->last = &spool->first;
 }
 
 void spool_close(struct spool *spool)
@@ -415,11 +397,11 @@ int spool_reader(const struct spool *spool)
 
 void spools_close(struct spools *spools)
 {
+	struct spool *spool;
+
 	if (!spools)
 		return;
-	while (spools->all) {
-		struct spool *spool = spools->all;
-
+	while ((spool = list_first(&spools->all, struct spool, node))) {
 		if (spool->running)
 			spool->running->drop(spool->running);
 		drop_waiting(spool);

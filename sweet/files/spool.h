@@ -21,6 +21,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/list.h"
 #include "event/client-limit.h"
 
 struct spools;
@@ -97,7 +98,7 @@ struct spool_op {
 	void (*drop)(struct spool_op *op);
 	/* Private to spool.c: */
 	struct spool *spool;
-	struct spool_op *next;
+	struct list_node node;
 	uint64_t length;
 	bool append;
 	int result;
