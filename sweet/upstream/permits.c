@@ -20,6 +20,7 @@
 
 #include <glib.h>
 
+#include "base/list.h"
 #include "upstream/permits.h"
 
 static unsigned share_of(unsigned limit, uint64_t number, unsigned users)
@@ -39,7 +40,6 @@ void permits_init(struct permits *permits, unsigned users, unsigned places, unsi
 {
 	memset(permits, 0, sizeof(*permits));
 	pthread_mutex_init(&permits->lock, NULL);
-	permits->last = &permits->first;
 	permits->place_count = places;
 	permits->user_count = users;
 	permits->places = g_new0(struct permit_place, places);
@@ -72,6 +72,11 @@ static bool in_list(const struct permit_user *user)
 
 /* --- with the lock held --------------------------------------------------------------- */
 
+static struct permit_user *first_locked(const struct permits *permits)
+{
+	return list_first(&permits->line, struct permit_user, node);
+}
+
 static void post_locked(struct permit_user *user)
 {
 	if (user->posted || user->permits->closed)
@@ -85,24 +90,17 @@ static void enter_locked(struct permit_user *user)
 	struct permits *permits = user->permits;
 
 	atomic_store_explicit(&user->waits, true, memory_order_relaxed);
-	user->next = NULL;
-	*permits->last = user;
-	permits->last = &user->next;
+	list_append(&permits->line, &user->node);
 	atomic_fetch_add_explicit(&permits->waiting, 1, memory_order_seq_cst);
 }
 
 static void leave_locked(struct permit_user *user)
 {
 	struct permits *permits = user->permits;
-	struct permit_user **link = &permits->first;
 
 	if (!in_list(user))
 		return;
-	while (*link != user)
-		link = &(*link)->next;
-	*link = user->next;
-	if (permits->last == &user->next)
-		permits->last = link;
+	list_remove(&user->node);
 	atomic_store_explicit(&user->waits, false, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&permits->waiting, 1, memory_order_seq_cst);
 }
@@ -123,13 +121,13 @@ static bool has_free_locked(const struct permits *permits, unsigned place)
 static void give_locked(struct permit_user *user, unsigned place, bool others)
 {
 	struct permits *permits = user->permits;
-	struct permit_user *to = permits->first;
+	struct permit_user *to = first_locked(permits);
 
 	assert(user->parts[place].held);
 	user->parts[place].held--;
 	permits->places[place].free++;
-	if (others && to == user && to->next)
-		to = to->next;
+	if (others && to == user && list_next(&permits->line, user, node))
+		to = list_next(&permits->line, user, node);
 	if (to && !permits->closed && has_free_locked(permits, place)) {
 		permits->places[place].free--;
 		grant_locked(to, place);
@@ -139,9 +137,12 @@ static void give_locked(struct permit_user *user, unsigned place, bool others)
 /* Grants what is free to those that wait. */
 static void grant_all_locked(struct permits *permits, unsigned place)
 {
-	while (permits->first && !permits->closed && has_free_locked(permits, place)) {
+	struct permit_user *first;
+
+	while ((first = first_locked(permits)) && !permits->closed &&
+	       has_free_locked(permits, place)) {
 		permits->places[place].free--;
-		grant_locked(permits->first, place);
+		grant_locked(first, place);
 	}
 }
 
@@ -184,12 +185,12 @@ static bool may_ask_anywhere(const struct permit_user *user)
 /* Asks the next loop if a waiting user may still get a connection. */
 static void ask_on_locked(struct permits *permits, unsigned from)
 {
-	const struct permit_user *user = permits->first;
-
-	while (user && !may_ask_anywhere(user))
-		user = user->next;
-	if (user)
-		ask_locked(permits, from);
+	list_each (const struct permit_user, user, &permits->line, node) {
+		if (may_ask_anywhere(user)) {
+			ask_locked(permits, from);
+			return;
+		}
+	}
 }
 
 /* --- taking the lock ------------------------------------------------------------------ */
@@ -343,8 +344,8 @@ bool permit_is_wanted(struct permit_user *user, unsigned place, bool busy, uint6
 	if (waiting <= in_list(user))
 		return false;
 	pthread_mutex_lock(&permits->lock);
-	for (struct permit_user *at = permits->first; at && !wanted; at = at->next)
-		wanted = at != user && (busy ? has_stalled(at, now_ms) : may_ask(at, place));
+	list_each (struct permit_user, at, &permits->line, node)
+		wanted |= at != user && (busy ? has_stalled(at, now_ms) : may_ask(at, place));
 	pthread_mutex_unlock(&permits->lock);
 	return wanted;
 }

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "event/loop.h"
 
 #define PERMIT_STALL_MS 10u /* a worker is slow after this, see POOL_PROCESS_SLOW_MS */
@@ -46,7 +47,7 @@ struct permit_user {
 	_Atomic bool waits;	     /* in the list; written with the lock held */
 	_Atomic uint64_t started_ms; /* when the last waiting request was started */
 	/* Protected by the lock: */
-	struct permit_user *next;  /* in the list */
+	struct list_node node;	   /* in the list */
 	bool urgent;		   /* its requests have waited for PERMIT_STALL_MS */
 	bool posted;		   /* news is posted */
 	struct permit_part *parts; /* one for each address */
@@ -63,7 +64,7 @@ struct permits {
 	pthread_mutex_t lock;
 	bool closed;		  /* nothing is posted any more */
 	_Atomic unsigned waiting; /* users in the list; written with the lock held */
-	struct permit_user *first, **last;
+	struct list line;	  /* of the users that wait */
 	unsigned place_count, user_count;
 	struct permit_place *places;
 	struct permit_user *users;

@@ -9,6 +9,7 @@
  * A thread is started for each lookup and ends with it.  What the threads share with the loop's
  * thread has a lock and a count of references, because a lookup may outlive the resolver.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/loop.h"
 #include "log/log.h"
@@ -36,10 +38,11 @@ struct shared {
 	unsigned references;
 	struct resolver *resolver; /* NULL: it is closed */
 	struct loop_notice news;
-	GQueue done; /* struct lookup */
+	struct list done; /* lookups */
 };
 
 struct lookup {
+	struct list_node node; /* in shared->done */
 	struct shared *shared;
 	struct resolver_name *name; /* the loop's; NULL: the result is not needed any more */
 	resolver_lookup *look;
@@ -52,7 +55,7 @@ struct lookup {
 struct resolver_name {
 	struct resolver *resolver;
 	char *host;
-	struct resolver_watch *watches;
+	struct list watches;
 	struct lookup *lookup; /* under way; or NULL */
 	struct name_addresses found;
 	bool looked;	   /* a lookup has ended */
@@ -100,7 +103,7 @@ static void *run(void *argument)
 	lookup->good = lookup->look(lookup->host, &lookup->found, lookup->why, sizeof(lookup->why));
 	pthread_mutex_lock(&shared->lock);
 	if (shared->resolver) {
-		g_queue_push_tail(&shared->done, lookup);
+		list_append(&shared->done, &lookup->node);
 		pthread_cond_signal(&shared->ended);
 		loop_notify(shared->resolver->loop, &shared->news);
 	} else {
@@ -138,9 +141,9 @@ static uint64_t now_ms(const struct resolver *resolver)
 
 static unsigned interval_of(const struct resolver_name *name)
 {
-	unsigned interval = name->watches->interval_ms;
+	unsigned interval = UINT_MAX;
 
-	for (const struct resolver_watch *watch = name->watches; watch; watch = watch->next)
+	list_each (const struct resolver_watch, watch, &name->watches, node)
 		interval = MIN(interval, watch->interval_ms);
 	return MAX(interval, RESOLVER_AGAIN_MS);
 }
@@ -238,7 +241,6 @@ static void note_success(struct resolver_name *name, const struct name_addresses
 static void over(struct resolver *resolver, struct lookup *lookup)
 {
 	struct resolver_name *name = lookup->name;
-	struct resolver_watch *next;
 
 	resolver->running--;
 	if (name) {
@@ -250,10 +252,9 @@ static void over(struct resolver *resolver, struct lookup *lookup)
 			note_failure(name, lookup->why);
 		name->looked = true;
 		name->due_ms = name->ended_ms + pause_of(name);
-		for (struct resolver_watch *watch = name->watches; watch; watch = next) {
-			next = watch->next;
+		/* The callback of the last watch may free the name. */
+		list_each (struct resolver_watch, watch, &name->watches, node)
 			watch->looked_up(watch);
-		}
 	}
 	lookup_free(lookup);
 }
@@ -265,7 +266,7 @@ static void take_done(struct resolver *resolver)
 
 	do {
 		pthread_mutex_lock(&shared->lock);
-		lookup = g_queue_pop_head(&shared->done);
+		lookup = list_take(&shared->done, struct lookup, node);
 		pthread_mutex_unlock(&shared->lock);
 		if (lookup)
 			over(resolver, lookup);
@@ -322,7 +323,6 @@ struct resolver *resolver_open(struct loop *loop, resolver_lookup *lookup)
 	shared->references = 1;
 	shared->resolver = resolver;
 	shared->news.task.run = on_news;
-	g_queue_init(&shared->done);
 	resolver->shared = shared;
 	resolver->loop = loop;
 	resolver->lookup = lookup;
@@ -341,7 +341,7 @@ void resolver_close(struct resolver *resolver)
 	timer_stop(&resolver->tick);
 	pthread_mutex_lock(&shared->lock);
 	shared->resolver = NULL;
-	while ((lookup = g_queue_pop_head(&shared->done)))
+	while ((lookup = list_take(&shared->done, struct lookup, node)))
 		lookup_free(lookup);
 	shared_unref(shared);
 	g_ptr_array_free(resolver->names, TRUE);
@@ -357,8 +357,7 @@ void resolver_watch_start(struct resolver *resolver, struct resolver_watch *watc
 		name = add(resolver, host);
 	watch->name = name;
 	watch->interval_ms = interval_ms;
-	watch->next = name->watches;
-	name->watches = watch;
+	list_prepend(&name->watches, &watch->node);
 	if (name->looked)
 		name->due_ms = MIN(name->due_ms, name->ended_ms + pause_of(name));
 	begin_due(resolver);
@@ -367,13 +366,10 @@ void resolver_watch_start(struct resolver *resolver, struct resolver_watch *watc
 void resolver_watch_stop(struct resolver_watch *watch)
 {
 	struct resolver_name *name = watch->name;
-	struct resolver_watch **link = &name->watches;
 
-	while (*link != watch)
-		link = &(*link)->next;
-	*link = watch->next;
+	list_remove(&watch->node);
 	watch->name = NULL;
-	if (name->watches)
+	if (!list_is_empty(&name->watches))
 		return;
 	if (name->lookup)
 		name->lookup->name = NULL;
@@ -428,7 +424,7 @@ void resolver_settle(struct resolver *resolver, unsigned ms)
 
 	while (in_time && has_new(resolver)) {
 		pthread_mutex_lock(&shared->lock);
-		while (in_time && g_queue_is_empty(&shared->done))
+		while (in_time && list_is_empty(&shared->done))
 			in_time =
 				pthread_cond_timedwait(&shared->ended, &shared->lock, &until) == 0;
 		pthread_mutex_unlock(&shared->lock);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "upstream/name-lookup.h"
 
 #define RESOLVER_THREADS_MAX 8u /* lookups at a time */
@@ -30,7 +31,7 @@ struct resolver_watch {
 	void (*looked_up)(struct resolver_watch *watch); /* a lookup has ended */
 	/* Private to resolver.c: */
 	struct resolver_name *name;
-	struct resolver_watch *next;
+	struct list_node node;
 	unsigned interval_ms;
 };
 
