@@ -15,6 +15,7 @@
 
 #include "backend/backend-call.h"
 #include "backend/response-stream.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/loop.h"
 
@@ -24,7 +25,7 @@ struct cgi_run;
 struct cgi_seat {
 	struct gateway_pool *pool;
 	struct thread *thread;
-	struct cgi_run *runs;
+	struct list runs;
 	struct loop_notice offer;
 	struct loop_task end;
 	struct timer again; /* retries after a program could not be started */

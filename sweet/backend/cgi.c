@@ -22,6 +22,7 @@
 #include "backend/gateway.h"
 #include "backend/response-stream.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -144,13 +145,8 @@ static void freed(struct cgi_run *run)
 {
 	struct cgi_seat *seat = run->home;
 
-	if (run->previous)
-		run->previous->next = run->next;
-	else
-		seat->runs = run->next;
-	if (run->next)
-		run->next->previous = run->previous;
-	if (seat->ending && !seat->runs)
+	list_remove(&run->node);
+	if (seat->ending && list_is_empty(&seat->runs))
 		leave(seat);
 }
 
@@ -221,10 +217,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	own->run = run;
 	run->user = call;
 	run->home = seat;
-	run->next = seat->runs;
-	if (run->next)
-		run->next->previous = run;
-	seat->runs = run;
+	list_prepend(&seat->runs, &run->node);
 	return true;
 }
 
@@ -283,7 +276,7 @@ static void finish(struct backend_call *call)
 
 static void end_runs(struct cgi_seat *seat)
 {
-	for (struct cgi_run *run = seat->runs; run; run = run->next)
+	list_each (struct cgi_run, run, &seat->runs, node)
 		cgi_run_end(run);
 }
 
@@ -294,7 +287,7 @@ static void end_seat(struct loop_task *task)
 	timer_stop(&seat->again);
 	end_runs(seat);
 	seat->ending = true;
-	if (!seat->runs)
+	if (list_is_empty(&seat->runs))
 		leave(seat);
 }
 
@@ -351,11 +344,11 @@ static void close_pool(struct gateway_pool *pool)
 
 	for (unsigned i = 0; i < all->count; i++) {
 		struct cgi_seat *seat = &all->seats[i];
+		struct cgi_run *run;
 
 		timer_stop(&seat->again);
 		/* The spawner ends the programs. */
-		while (seat->runs) {
-			struct cgi_run *run = seat->runs;
+		while ((run = list_first(&seat->runs, struct cgi_run, node))) {
 			struct backend_call *call = run->user;
 
 			if (call) {

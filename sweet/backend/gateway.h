@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 #include "backend/pool-process.h"
+#include "base/list.h"
 #include "event/loop.h"
 
 struct backend_call;
 struct worker_channel;
 struct gateway;
 struct config;
-struct process_leaving;
 struct resolver;
 struct program_log;
 struct server;
@@ -133,8 +133,8 @@ struct gateway {
 	struct thread *main;		 /* its loop supervises the processes */
 	GPtrArray *pools;		 /* struct gateway_pool */
 	struct resolver *resolver;	 /* of names of applications; NULL: there was none */
-	struct spawn_child *leaving;	 /* processes that were killed */
-	struct process_leaving *ending;	 /* those that are to end by themselves */
+	struct list leaving;		 /* processes that were killed */
+	struct list ending;		 /* those that are to end by themselves */
 	struct program_log *program_log; /* of all programs but those of CGI */
 	int pid;			 /* of this process, for grants of programs to it */
 	bool started;			 /* the first configuration's pools have been started */

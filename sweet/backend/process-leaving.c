@@ -19,6 +19,7 @@
 #include "backend/process-leaving.h"
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "core/server.h"
@@ -34,7 +35,7 @@ struct process_leaving {
 	struct gateway *gateway;
 	struct loop_watch ended;
 	struct timer late;
-	struct process_leaving *next, **link;
+	struct list_node node;
 };
 
 static int pidfd_of(const struct process_parts *parts)
@@ -59,9 +60,7 @@ static void finish(struct process_leaving *leaving)
 {
 	struct gateway *gateway = leaving->gateway;
 
-	*leaving->link = leaving->next;
-	if (leaving->next)
-		leaving->next->link = leaving->link;
+	list_remove(&leaving->node);
 	timer_stop(&leaving->late);
 	close_parts(&leaving->parts, gateway);
 	g_free(leaving->pool);
@@ -117,11 +116,7 @@ void process_leaving_add(struct gateway *gateway, const struct process_parts *pa
 	leaving->parts = *parts;
 	leaving->pool = g_strdup(parts->pool);
 	leaving->gateway = gateway;
-	leaving->next = gateway->ending;
-	if (leaving->next)
-		leaving->next->link = &leaving->next;
-	leaving->link = &gateway->ending;
-	gateway->ending = leaving;
+	list_prepend(&gateway->ending, &leaving->node);
 	ask_to_end(parts);
 	if (gateway->closing)
 		return;
@@ -138,13 +133,11 @@ void process_leaving_add(struct gateway *gateway, const struct process_parts *pa
 /* Returns how many still run. */
 static unsigned finish_ended(struct gateway *gateway)
 {
-	struct process_leaving *next;
 	unsigned running = 0;
 
-	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = next) {
+	list_each (struct process_leaving, leaving, &gateway->ending, node) {
 		struct pollfd state = {.fd = pidfd_of(&leaving->parts), .events = POLLIN};
 
-		next = leaving->next;
 		if (poll(&state, 1, 0) > 0)
 			finish(leaving);
 		else
@@ -164,7 +157,7 @@ static bool wait_for_one(struct gateway *gateway, unsigned running, uint64_t unt
 	uint64_t now_ns = clock_monotonic_ns();
 	int result;
 
-	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next)
+	list_each (struct process_leaving, leaving, &gateway->ending, node)
 		polls[count++] = (struct pollfd){.fd = pidfd_of(&leaving->parts), .events = POLLIN};
 	count += program_log_poll(gateway->program_log, polls + count);
 	polls[count++] = (struct pollfd){.fd = hurry, .events = POLLIN};
@@ -183,7 +176,7 @@ void process_leaving_await(struct gateway *gateway, unsigned ms, int hurry)
 	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)ms * 1000000;
 	unsigned running;
 
-	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next) {
+	list_each (struct process_leaving, leaving, &gateway->ending, node) {
 		timer_stop(&leaving->late);
 		if (leaving->ended.ready)
 			loop_watch_stop(gateway->main->loop, pidfd_of(&leaving->parts));
@@ -192,8 +185,8 @@ void process_leaving_await(struct gateway *gateway, unsigned ms, int hurry)
 	while ((running = finish_ended(gateway)) > 0)
 		if (!wait_for_one(gateway, running, until_ns, hurry))
 			break;
-	for (struct process_leaving *leaving = gateway->ending; leaving; leaving = leaving->next)
+	list_each (struct process_leaving, leaving, &gateway->ending, node)
 		kill_now(leaving);
-	while (gateway->ending)
-		finish(gateway->ending);
+	list_each (struct process_leaving, leaving, &gateway->ending, node)
+		finish(leaving);
 }

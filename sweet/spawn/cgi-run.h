@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/byte-rate.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "event/loop.h"
@@ -53,8 +54,8 @@ struct cgi_run {
 	struct loop *loop;
 	const struct cgi_run_owner *owner;
 	void *user; /* the owner's; NULL: released */
-	void *home; /* the owner's, for its lists */
-	struct cgi_run *next, *previous;
+	void *home; /* the owner's, for its list */
+	struct list_node node;
 	int out_fd; /* -1: closed */
 	/* The owner's: the run must not be freed; nobody waits for its response. */
 	bool reading, unwanted;

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/escape.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "event/loop.h"
@@ -58,7 +59,7 @@ struct program_pipe {
 	bool paused;  /* the timer reads on; otherwise it logs a line without an end */
 	bool cutting; /* the rest of the line is left out */
 	struct byte_rate rate;
-	struct program_pipe *next, **link;
+	struct list_node node;
 	size_t length;
 	char line[LINE_BYTES];
 };
@@ -66,7 +67,7 @@ struct program_pipe {
 struct program_log {
 	struct loop *loop;
 	GHashTable *voices; /* by pool */
-	struct program_pipe *pipes;
+	struct list pipes;
 };
 
 /* The loop's clock stands still when the loop has ended. */
@@ -167,9 +168,7 @@ static void free_pipe(struct program_pipe *pipe)
 	timer_stop(&pipe->timer);
 	loop_close_fd(pipe->voice->log->loop, pipe->fd);
 	pipe->voice->pipes--;
-	*pipe->link = pipe->next;
-	if (pipe->next)
-		pipe->next->link = pipe->link;
+	list_remove(&pipe->node);
 	g_free(pipe);
 }
 
@@ -313,11 +312,7 @@ int program_log_pipe(struct program_log *log, const char *pool)
 	}
 	pipe->voice = find_voice(log, pool);
 	pipe->voice->pipes++;
-	pipe->next = log->pipes;
-	if (pipe->next)
-		pipe->next->link = &pipe->next;
-	pipe->link = &log->pipes;
-	log->pipes = pipe;
+	list_prepend(&log->pipes, &pipe->node);
 	return ends[1];
 }
 
@@ -334,22 +329,20 @@ struct program_log *program_log_open(struct loop *loop)
 
 void program_log_read(struct program_log *log, const char *pool)
 {
-	struct program_pipe *next;
-
-	for (struct program_pipe *pipe = log->pipes; pipe; pipe = next) {
-		next = pipe->next;
+	list_each (struct program_pipe, pipe, &log->pipes, node)
 		if (!pool || strcmp(pipe->voice->pool, pool) == 0)
 			read_pipe(pipe);
-	}
 }
 
 unsigned program_log_poll(const struct program_log *log, struct pollfd *polls)
 {
 	unsigned count = 0;
 
-	for (const struct program_pipe *pipe = log->pipes; pipe; pipe = pipe->next, count++)
+	list_each (const struct program_pipe, pipe, &log->pipes, node) {
 		if (polls)
 			polls[count] = (struct pollfd){.fd = pipe->fd, .events = POLLIN};
+		count++;
+	}
 	return count;
 }
 
@@ -358,8 +351,8 @@ void program_log_close(struct program_log *log)
 	if (!log)
 		return;
 	program_log_read(log, NULL);
-	while (log->pipes)
-		free_pipe(log->pipes);
+	list_each (struct program_pipe, pipe, &log->pipes, node)
+		free_pipe(pipe);
 	g_hash_table_destroy(log->voices);
 	g_free(log);
 }

@@ -16,6 +16,7 @@
 #include <glib.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/loop.h"
 #include "spawn/spawn-child.h"
@@ -34,8 +35,8 @@ struct spawn_child {
 	void (*started)(void *user, int error, int pidfd);
 	void (*ended)(void *user, int status);
 	void *user;
-	struct spawn_child *next, **link; /* in the list of closed children; NULL: not closed */
-	bool over, gone;		  /* it has ended; so has its group */
+	struct list_node closed; /* in the list of closed children */
+	bool over, gone;	 /* it has ended; so has its group */
 };
 
 static void close_fds(struct spawn_child *child)
@@ -49,9 +50,7 @@ static void close_fds(struct spawn_child *child)
 
 static void free_child(struct spawn_child *child)
 {
-	*child->link = child->next;
-	if (child->next)
-		child->next->link = child->link;
+	list_remove(&child->closed);
 	close_fds(child);
 	g_free(child->block);
 	g_free(child);
@@ -62,7 +61,7 @@ static void ended(struct start *start, int status)
 	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
 	child->over = true;
-	if (!child->link && child->ended)
+	if (!list_is_linked(&child->closed) && child->ended)
 		child->ended(child->user, status);
 }
 
@@ -71,7 +70,7 @@ static void gone(struct start *start)
 	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
 	child->gone = true;
-	if (child->link)
+	if (list_is_linked(&child->closed))
 		free_child(child);
 }
 
@@ -79,14 +78,14 @@ static void done(struct start *start, int error, int pidfd)
 {
 	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
-	if (error == EOWNERDEAD && !child->link && ++child->starts < STARTS) {
+	if (error == EOWNERDEAD && !list_is_linked(&child->closed) && ++child->starts < STARTS) {
 		spawner_ask(child->channel, start);
 		return;
 	}
 	close_fds(child);
 	child->gone = error != 0;
 	child->over = child->gone;
-	if (!child->link) {
+	if (!list_is_linked(&child->closed)) {
 		child->started(child->user, error, pidfd);
 		return;
 	}
@@ -173,21 +172,17 @@ void spawn_child_leave(struct spawn_child *child)
 	child->ended = NULL;
 }
 
-void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving)
+void spawn_child_close(struct spawn_child *child, struct list *leaving)
 {
 	timer_stop(&child->end_timer);
 	spawn_child_kill(child);
-	child->next = *leaving;
-	if (child->next)
-		child->next->link = &child->next;
-	child->link = leaving;
-	*leaving = child;
+	list_prepend(leaving, &child->closed);
 	if (child->gone)
 		free_child(child);
 }
 
-void spawn_children_free(struct spawn_child **leaving)
+void spawn_children_free(struct list *leaving)
 {
-	while (*leaving)
-		free_child(*leaving);
+	list_each (struct spawn_child, child, leaving, closed)
+		free_child(child);
 }

@@ -10,6 +10,8 @@
 
 #include <sys/types.h>
 
+#include "base/list.h"
+
 struct spawn_child;
 struct loop;
 struct spawner_channel;
@@ -45,9 +47,9 @@ void spawn_child_leave(struct spawn_child *child);
  * Kills it if it runs; its user gets no further callback.  Until its end is
  * reported, it is in the list leaving.
  */
-void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving);
+void spawn_child_close(struct spawn_child *child, struct list *leaving);
 
 /* Frees that list, after the loop has ended and nothing is started any more. */
-void spawn_children_free(struct spawn_child **leaving);
+void spawn_children_free(struct list *leaving);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "spawn/spawner-internal.h"
@@ -40,9 +41,8 @@ enum start_news { NEWS_DONE = 1, NEWS_ENDED = 2, NEWS_GONE = 4 };
 static void note(struct spawner_channel *channel, struct start *start, unsigned what)
 {
 	if (!start->news) {
-		start->next = NULL;
-		*channel->last_news = start;
-		channel->last_news = &start->next;
+		list_remove(&start->node); /* it may still wait */
+		list_append(&channel->news, &start->node);
 	}
 	start->news |= what;
 	if (!(what & NEWS_GONE) && (what != NEWS_DONE || start->error == 0))
@@ -71,24 +71,13 @@ static void note_gone(struct spawner_channel *channel, struct start *start, int 
 	note(channel, start, NEWS_ENDED | NEWS_GONE);
 }
 
-static void drop_news(struct spawner_channel *channel, struct start *start)
-{
-	struct start **link = &channel->news;
-
-	while (*link != start)
-		link = &(*link)->next;
-	*link = start->next;
-	if (!*link)
-		channel->last_news = link;
-}
-
 static void run_callbacks(struct spawner_channel *channel)
 {
-	while (channel->news) {
-		struct start *start = channel->news;
+	struct start *start;
+
+	while ((start = list_take(&channel->news, struct start, node))) {
 		unsigned what = start->news;
 
-		drop_news(channel, start);
 		start->news = 0;
 		if (what & NEWS_DONE)
 			start->done(start, start->error, start->pidfd);
@@ -126,7 +115,7 @@ static void post(struct spawner_channel *channel)
 
 static void post_news(struct spawner_channel *channel)
 {
-	if (channel->news)
+	if (!list_is_empty(&channel->news))
 		post(channel);
 }
 
@@ -170,8 +159,6 @@ static void fail_all(struct spawner_channel *channel)
 			note_failure(channel, start, EPIPE);
 		}
 	}
-	channel->waiting = NULL;
-	channel->last_waiting = &channel->waiting;
 	channel->asked = 0;
 }
 
@@ -228,7 +215,7 @@ static int send_request(struct spawner_channel *channel, const struct start *sta
 	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
-/* Returns true if it was sent or has failed; false: the spawner's queue is full. */
+/* Returns true if it was sent or has failed, and does not wait; false: the spawner's queue is full. */
 static bool ask(struct spawner_channel *channel, struct start *start)
 {
 	int error = send_request(channel, start, 0);
@@ -240,6 +227,7 @@ static bool ask(struct spawner_channel *channel, struct start *start)
 		note_failure(channel, start, -error);
 		return true;
 	}
+	list_remove(&start->node);
 	start->state = START_ASKED;
 	start->doubtful = false;
 	channel->asked++;
@@ -248,15 +236,11 @@ static bool ask(struct spawner_channel *channel, struct start *start)
 
 static void ask_more(struct spawner_channel *channel)
 {
-	while (channel->waiting && channel->fd >= 0) {
-		struct start *start = channel->waiting, *next = start->next;
+	struct start *start;
 
+	while (channel->fd >= 0 && (start = list_first(&channel->waiting, struct start, node)))
 		if (!ask(channel, start))
 			return;
-		channel->waiting = next;
-		if (!next)
-			channel->last_waiting = &channel->waiting;
-	}
 }
 
 static void signal_more(struct spawner_channel *channel)
@@ -433,7 +417,7 @@ static void begin(struct spawner_channel *channel, struct start *start)
 {
 	start->channel = channel;
 	start->asked = clock_boottime_ns();
-	start->next = NULL;
+	start->node = (struct list_node){0};
 	start->news = start->signal = 0;
 	for (start->place = 0; start->place < SPAWNER_PLACES; start->place++)
 		if (!channel->places[start->place])
@@ -444,10 +428,8 @@ static void begin(struct spawner_channel *channel, struct start *start)
 	}
 	channel->places[start->place] = start;
 	start->state = START_WAITING;
-	if (!channel->waiting && ask(channel, start))
-		return;
-	*channel->last_waiting = start;
-	channel->last_waiting = &start->next;
+	if (!list_is_empty(&channel->waiting) || !ask(channel, start))
+		list_append(&channel->waiting, &start->node);
 }
 
 void spawner_ask(struct spawner_channel *channel, struct start *start)
@@ -461,7 +443,7 @@ void spawner_settle(struct spawner_channel *channel, unsigned ms)
 	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)ms * 1000000, now_ns;
 
 	run_callbacks(channel);
-	while ((channel->asked || channel->waiting) && channel->fd >= 0) {
+	while ((channel->asked || !list_is_empty(&channel->waiting)) && channel->fd >= 0) {
 		struct pollfd wait = {.fd = channel->fd, .events = POLLIN};
 
 		now_ns = clock_monotonic_ns();

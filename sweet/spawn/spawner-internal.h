@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "event/loop.h"
 #include "spawn/spawner-wire.h"
 
@@ -26,8 +27,8 @@ struct spawner_channel {
 	bool first;	/* the first channel, which logs for all */
 	bool mark;	/* a MARK must be sent */
 	uint32_t renewals;
-	struct start *waiting, **last_waiting; /* not yet sent */
-	struct start *news, **last_news;
+	struct list waiting; /* starts that are not yet sent */
+	struct list news;    /* those with news */
 };
 
 struct spawner {

@@ -116,8 +116,6 @@ struct spawner *spawner_open(const struct spawner_program *programs, unsigned co
 
 		channel->fd = -1;
 		channel->first = i == 0;
-		channel->last_waiting = &channel->waiting;
-		channel->last_news = &channel->news;
 		channel->watch.ready = spawner_channel_ready;
 	}
 	if (!fork_spawner(spawner, programs, count, why)) {

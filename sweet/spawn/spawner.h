@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "spawn/spawner-wire.h"
 
 struct spawner;
@@ -58,7 +59,7 @@ struct start {
 	size_t script_length; /* bytes of script that name the program */
 	/* Private to spawner.c: */
 	struct spawner_channel *channel;
-	struct start *next;
+	struct list_node node; /* what has not been sent, or reported */
 	uint32_t place;
 	uint8_t state, news, signal;
 	bool doubtful;

@@ -14,6 +14,7 @@
 #include <glib.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "spawn/spawn-child.h"
 #include "spawn/spawner-program.h"
 #include "spawn/spawner.h"
@@ -40,7 +41,7 @@ static const struct spawner_program programs[] = {
 
 static struct runner runner;
 static struct spawner *spawner;
-static struct spawn_child *leaving;
+static struct list leaving;
 
 /* A process and the callbacks about it. */
 struct job {
@@ -79,7 +80,7 @@ static void begin(void)
 {
 	char *why;
 
-	leaving = NULL;
+	leaving = (struct list){0};
 	spawner = spawner_open(programs, G_N_ELEMENTS(programs), 1, &why);
 	ck_assert_ptr_nonnull(spawner);
 	runner_start(&runner, any_kind());
@@ -140,7 +141,7 @@ static void close_child(void *argument)
 
 static void look(void *argument)
 {
-	*(bool *)argument = leaving != NULL;
+	*(bool *)argument = !list_is_empty(&leaving);
 }
 
 /* Waits until all expected exits were reported. */
@@ -266,7 +267,7 @@ START_TEST(test_late)
 	spawn_child_close(jobs[1].child, &leaving);
 	spawn_child_close(jobs[2].child, &leaving);
 	spawn_children_free(&leaving);
-	ck_assert_ptr_null(leaving);
+	ck_assert(list_is_empty(&leaving));
 	spawner_close(spawner);
 	for (unsigned i = 0; i < 3; i++) {
 		await(jobs[i].pidfd, POLLIN);
