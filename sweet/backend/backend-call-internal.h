@@ -11,12 +11,19 @@
 
 #include "backend/backend-call.h"
 #include "backend/gateway.h"
+#include "base/list.h"
 #include "core/server.h"
 #include "core/transaction.h"
 
 static inline struct call_queue *call_queue_of(const struct backend_call *call)
 {
 	return &call->pool->queues[call->transaction->thread->number];
+}
+
+/* Returns the first of its calls; or NULL. */
+static inline struct backend_call *call_queue_first(const struct call_queue *queue)
+{
+	return list_first(&queue->calls, struct backend_call, queued);
 }
 
 static inline bool gateway_pool_is_unavailable(struct gateway_pool *pool)

@@ -25,6 +25,7 @@
 #include "base/counter.h"
 #include "base/date.h"
 #include "base/decimal.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "coding/compress-rule.h"
@@ -190,7 +191,8 @@ static enum respond hand_on(struct backend_call *call, const char *block, size_t
 {
 	call->transaction->times.ready_ns = now_of(call->transaction);
 	/* Queued calls go first. */
-	if (!call_queue_of(call)->first && backend_call_submit(call, block, length)) {
+	if (list_is_empty(&call_queue_of(call)->calls) &&
+	    backend_call_submit(call, block, length)) {
 		backend_call_handed_on(call, block, length);
 		return RESPOND_LATER;
 	}

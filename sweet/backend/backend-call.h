@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "core/transaction.h"
@@ -45,8 +46,8 @@ struct backend_call {
 	struct timer timer; /* times out each state, and a slow client */
 	struct transaction *transaction;
 	struct gateway_pool *pool;
-	struct backend_call *next; /* the next call of the queue */
-	char *block;		   /* a copy of the variables while they may be needed; or NULL */
+	struct list_node queued;
+	char *block; /* a copy of the variables while they may be needed; or NULL */
 	size_t block_length;
 	struct response_stream *stream; /* of response-stream.c, lies in own; or NULL */
 	char *head;			/* copy of the request's head for redirects; or NULL */

@@ -16,6 +16,7 @@
 #include "backend/gateway.h"
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -30,13 +31,7 @@
 
 void call_queue_remove(struct call_queue *queue, struct backend_call *call)
 {
-	struct backend_call **link = &queue->first;
-
-	while (*link != call)
-		link = &(*link)->next;
-	*link = call->next;
-	if (queue->last == &call->next)
-		queue->last = link;
+	list_remove(&call->queued);
 	counter_sub(&queue->count, 1);
 	timer_stop(&call->timer);
 }
@@ -49,14 +44,9 @@ static void none_came(struct timer *timer)
 	backend_call_fail(call, 503, "No worker is free.");
 }
 
-/* Inserts the call before *link. */
-static void queue_insert(struct call_queue *queue, struct backend_call **link,
-			 struct backend_call *call)
+/* The call has entered the queue. */
+static void is_queued(struct call_queue *queue, struct backend_call *call)
 {
-	call->next = *link;
-	*link = call;
-	if (!call->next)
-		queue->last = &call->next;
 	counter_add(&queue->count, 1);
 	loop_timer_start(call->transaction->thread->loop, &call->timer,
 			 call->pool->settings->queue_ms, none_came);
@@ -70,7 +60,8 @@ bool call_queue_add(struct backend_call *call, const char *block, size_t length)
 	    call->pool->settings->queue)
 		return false;
 	backend_call_keep_block(call, block, length);
-	queue_insert(queue, queue->last, call);
+	list_append(&queue->calls, &call->queued);
+	is_queued(queue, call);
 	return true;
 }
 
@@ -83,7 +74,8 @@ static void requeue(struct backend_call *call)
 	call->state = CALL_PENDING;
 	memset(call->own, 0, sizeof(call->own));
 	/* The call was accepted before: the limit of the queue does not apply. */
-	queue_insert(queue, &queue->first, call);
+	list_prepend(&queue->calls, &call->queued);
+	is_queued(queue, call);
 }
 
 bool call_queue_take_back(struct backend_call *call)
@@ -106,12 +98,13 @@ void call_queue_room(struct gateway_pool *pool, struct thread *thread)
 	struct call_queue *queue = &pool->queues[thread->number];
 
 	for (;;) {
-		struct backend_call *call;
+		struct backend_call *call = call_queue_first(queue);
 
 		/* Withdrawn calls came first.  If one finds no capacity, do not withdraw more. */
-		if (queue->behind && !(queue->first && queue->first->moves))
+		if (queue->behind && !(call && call->moves)) {
 			pool->protocol->relieve(pool, thread);
-		call = queue->first;
+			call = call_queue_first(queue);
+		}
 		if (!call || !backend_call_submit(call, call->block, call->block_length))
 			return;
 		call_queue_remove(queue, call);
@@ -141,9 +134,9 @@ void call_queue_room_everywhere(struct gateway_pool *pool)
 
 void call_queue_abandon(struct call_queue *queue)
 {
-	while (queue->first) {
-		struct backend_call *call = queue->first;
+	struct backend_call *call;
 
+	while ((call = call_queue_first(queue))) {
 		call_queue_remove(queue, call);
 		backend_call_fail(call, 503, "No worker is free.");
 	}

@@ -107,7 +107,6 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	pool->fresh = gateway->started;
 	pool->queues = g_new0(struct call_queue, threads);
 	for (unsigned i = 0; i < threads; i++) {
-		pool->queues[i].last = &pool->queues[i].first;
 		pool->queues[i].room.task.run = call_queue_room_task;
 		pool->queues[i].pool = pool;
 		pool->queues[i].thread = gateway->server->per_thread[i];

@@ -32,7 +32,7 @@ struct transaction;
 
 /* Calls that wait for free capacity of one pool, on one thread. */
 struct call_queue {
-	struct backend_call *first, **last;
+	struct list calls;
 	_Atomic uint64_t count; /* queued calls; also read by the status */
 	unsigned behind;	/* processes in which calls of this thread wait behind a long one */
 	struct loop_notice room; /* the pool may have free capacity */

@@ -11,6 +11,7 @@
 #include <glib.h>
 
 #include "backend/read-buffer.h"
+#include "base/list.h"
 
 struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 {
@@ -36,7 +37,7 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 		free(buffer);
 		return NULL;
 	}
-	buffer->next = NULL;
+	buffer->node = (struct list_node){0};
 	buffer->length = length;
 	buffer->ranges = buffer->few;
 	buffer->range_count = buffer->delivered = 0;
@@ -200,7 +201,6 @@ bool read_buffer_pack(struct read_buffer *buffer)
 	packed = read_buffer_of(&gathered, (size_t)bytes, &error);
 	if (!packed)
 		return false;
-	packed->next = buffer->next;
 	(void)read_buffer_add(packed, (struct slice){packed->data, packed->length});
 	drop(buffer);
 	*buffer = *packed;

@@ -12,6 +12,7 @@
 
 #include <nabc.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 
 /*
@@ -26,7 +27,7 @@
 
 /* A unit that was read, and its ranges that belong to the body. */
 struct read_buffer {
-	struct read_buffer *next;
+	struct list_node node;
 	size_t id; /* 0: stored on disk, see response-spool.h */
 	struct NC_hold hold;
 	const char *data;

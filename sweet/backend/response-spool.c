@@ -18,6 +18,7 @@
 #include "backend/response-spool.h"
 #include "backend/response-stream.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "core/transaction.h"
@@ -133,7 +134,7 @@ bool response_spool_put(struct response_stream *stream, struct read_buffer *buff
 	if (!spool)
 		return false;
 	/* A buffer in memory follows it: what is stored from now on needs a new entry. */
-	if (spool->last && &spool->last->next != stream->last)
+	if (spool->last != list_last(&stream->queue, struct read_buffer, node))
 		spool->last = NULL;
 	stored = spool->last ? spool->last : read_buffer_stored(spool_length(spool->spool));
 	put = stored ? new_put(spool, buffer) : NULL;
@@ -147,8 +148,7 @@ bool response_spool_put(struct response_stream *stream, struct read_buffer *buff
 	spool->writes++;
 	stored->stored += bytes;
 	if (stored != spool->last) {
-		*stream->last = stored;
-		stream->last = &stored->next;
+		list_append(&stream->queue, &stored->node);
 		spool->last = stored;
 		spool->stored++;
 	}
@@ -161,11 +161,8 @@ bool response_spool_put(struct response_stream *stream, struct read_buffer *buff
 static void drop_first(struct response_spool *spool)
 {
 	struct response_stream *stream = spool->stream;
-	struct read_buffer *first = stream->first;
+	struct read_buffer *first = list_take(&stream->queue, struct read_buffer, node);
 
-	stream->first = first->next;
-	if (!stream->first)
-		stream->last = &stream->first;
 	if (spool->last == first)
 		spool->last = NULL;
 	spool->stored--;
@@ -179,7 +176,7 @@ static void was_fetched(struct spool_op *op, int result)
 	struct spool_unit *unit = container_of(op, struct spool_unit, op);
 	struct response_spool *spool = unit->user;
 	struct response_stream *stream = spool->stream;
-	struct read_buffer *buffer = NULL;
+	struct read_buffer *buffer = NULL, *first;
 	char fault[128];
 
 	spool->fetching = false;
@@ -193,9 +190,10 @@ static void was_fetched(struct spool_op *op, int result)
 		response_stream_fail(stream, fault);
 		return;
 	}
-	stream->first->offset += buffer->length;
-	stream->first->stored -= buffer->length;
-	if (!stream->first->stored)
+	first = list_first(&stream->queue, struct read_buffer, node);
+	first->offset += buffer->length;
+	first->stored -= buffer->length;
+	if (!first->stored)
 		drop_first(spool);
 	response_stream_fetched(stream, buffer);
 }
@@ -203,7 +201,7 @@ static void was_fetched(struct spool_op *op, int result)
 int response_spool_fetch(struct response_stream *stream)
 {
 	struct response_spool *spool = stream->spool;
-	const struct read_buffer *first = stream->first;
+	const struct read_buffer *first = list_first(&stream->queue, struct read_buffer, node);
 	int error;
 
 	if (spool->fetching)

@@ -33,6 +33,7 @@
 #include "backend/response-stream.h"
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "core/server.h"
@@ -46,6 +47,11 @@
 #define BUFFERS_HELD 16u
 
 /* --- room ---------------------------------------------------------------------------------- */
+
+static const struct read_buffer *first_of(const struct response_stream *stream)
+{
+	return list_first(&stream->queue, const struct read_buffer, node);
+}
 
 static struct budget *shared(const struct response_stream *stream)
 {
@@ -95,15 +101,13 @@ static void adjust_flow(struct response_stream *stream)
 
 static void drop_queue(struct response_stream *stream)
 {
-	while (stream->first) {
-		struct read_buffer *buffer = stream->first;
+	struct read_buffer *buffer;
 
-		stream->first = buffer->next;
+	while ((buffer = list_take(&stream->queue, struct read_buffer, node))) {
 		if (buffer->id)
 			stream->bytes -= read_buffer_memory(buffer);
 		read_buffer_free(buffer);
 	}
-	stream->last = &stream->first;
 	stream->count = 0;
 	response_spool_end(stream);
 }
@@ -131,13 +135,8 @@ static void hand_ranges(struct response_stream *stream)
 
 static void hand_over(struct response_stream *stream)
 {
-	struct read_buffer *buffer = stream->first;
-
-	stream->first = buffer->next;
-	if (!stream->first)
-		stream->last = &stream->first;
+	stream->sending = list_take(&stream->queue, struct read_buffer, node);
 	stream->count--;
-	stream->sending = buffer;
 	hand_ranges(stream);
 }
 
@@ -165,6 +164,7 @@ enum respond response_stream_next(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 	struct response_stream *stream = call->stream;
+	const struct read_buffer *first;
 
 	if (!stream->failed && stream->sending &&
 	    stream->sending->delivered < stream->sending->range_count) {
@@ -178,7 +178,8 @@ enum respond response_stream_next(struct transaction *transaction)
 		transaction->status = 0;
 		return RESPOND_NOW;
 	}
-	if (stream->first && !stream->first->id) {
+	first = first_of(stream);
+	if (first && !first->id) {
 		int error = response_spool_fetch(stream);
 
 		stream->awaited = !error;
@@ -188,7 +189,7 @@ enum respond response_stream_next(struct transaction *transaction)
 		transaction->status = 0;
 		return RESPOND_NOW;
 	}
-	if (stream->first) {
+	if (first) {
 		hand_over(stream);
 		adjust_flow(stream);
 		resume_if_full(stream);
@@ -209,7 +210,7 @@ static void satisfy(struct response_stream *stream)
 {
 	struct transaction *transaction = stream->call->transaction;
 
-	if (!stream->awaited || !(stream->first || stream->ended || stream->failed))
+	if (!stream->awaited || !(first_of(stream) || stream->ended || stream->failed))
 		return;
 	stream->awaited = false;
 	timer_stop(&stream->call->timer);
@@ -259,10 +260,7 @@ void response_stream_fetched(struct response_stream *stream, struct read_buffer 
 		(void)response_stream_fail(stream, "out of memory for its response");
 		return;
 	}
-	buffer->next = stream->first;
-	if (!stream->first)
-		stream->last = &buffer->next;
-	stream->first = buffer;
+	list_prepend(&stream->queue, &buffer->node);
 	stream->count++;
 	stream->bytes += read_buffer_memory(buffer);
 	satisfy(stream);
@@ -274,7 +272,6 @@ void response_stream_begin(struct response_stream *stream, struct backend_call *
 			   const struct response_stream_source *source)
 {
 	*stream = (struct response_stream){.call = call, .source = source};
-	stream->last = &stream->first;
 	/* A body on disk does not block the response. */
 	stream->held = call->transaction->upload_more && !call->upload;
 	call->stream = stream;
@@ -333,9 +330,7 @@ static void enqueue(struct response_stream *stream, struct read_buffer *buffer)
 	if (!has_memory(stream) && response_spool_has_room(stream) &&
 	    response_spool_put(stream, buffer))
 		return;
-	buffer->next = NULL;
-	*stream->last = buffer;
-	stream->last = &buffer->next;
+	list_append(&stream->queue, &buffer->node);
 	stream->count++;
 	stream->bytes += read_buffer_memory(buffer);
 }
@@ -354,7 +349,7 @@ static void announce(struct response_stream *stream)
 	}
 	/* The first piece is sent with the head. */
 	stream->announced = true;
-	if (stream->first)
+	if (first_of(stream))
 		hand_over(stream);
 	adjust_flow(stream);
 	transaction->done(transaction);
@@ -383,19 +378,18 @@ static bool parse_again(struct response_stream *stream, struct read_buffer *buff
 /* Returns false if no more data is needed; the call may be freed. */
 static bool unhold(struct response_stream *stream)
 {
-	struct read_buffer *buffer = stream->first, *next;
+	struct read_buffer *buffer;
+	struct list held;
 	bool good = true;
 
 	stream->held = false;
 	timer_stop(&stream->later);
-	stream->first = NULL;
-	stream->last = &stream->first;
+	list_move(&held, &stream->queue);
 	stream->count = 0;
 	stream->bytes = 0;
 	if (stream->http_status)
 		good = response_stream_stored_head(stream);
-	for (; buffer; buffer = next) {
-		next = buffer->next;
+	while ((buffer = list_take(&held, struct read_buffer, node))) {
 		good = good && parse_again(stream, buffer);
 		if (good)
 			enqueue(stream, buffer);
@@ -468,7 +462,7 @@ static void measure(struct response_stream *stream)
 	if (stream->announced || stream->left != TRANSACTION_UNKNOWN ||
 	    stream->call->transaction->head_only)
 		return;
-	for (const struct read_buffer *buffer = stream->first; buffer; buffer = buffer->next)
+	list_each (const struct read_buffer, buffer, &stream->queue, node)
 		bytes += read_buffer_bytes(buffer);
 	call_measured(stream->call, bytes);
 }

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/byte-rate.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 
@@ -58,12 +59,12 @@ struct response_stream {
 	const struct response_stream_source *source;
 	char *head; /* the incomplete head of the response; or NULL */
 	size_t head_length, phrase_length;
-	uint64_t left;			   /* announced bytes of the body that have not come */
-	struct read_buffer *first, **last; /* queued buffers */
-	unsigned count;			   /* queued buffers in memory */
-	uint64_t bytes;			   /* memory of all buffers, with the one being sent */
-	struct response_spool *spool;	   /* of response-spool.c, for buffers on disk; or NULL */
-	struct read_buffer *sending;	   /* being sent, or just sent, by the connection */
+	uint64_t left;		      /* announced bytes of the body that have not come */
+	struct list queue;	      /* buffers */
+	unsigned count;		      /* queued buffers in memory */
+	uint64_t bytes;		      /* memory of all buffers, with the one being sent */
+	struct response_spool *spool; /* of response-spool.c, for buffers on disk; or NULL */
+	struct read_buffer *sending;  /* being sent, or just sent, by the connection */
 	bool unit; /* the transaction's hold is of a unit that the program responded with */
 	struct timer later; /* for the release */
 	struct timer again; /* to read more in the next turn, or when the pause is over */

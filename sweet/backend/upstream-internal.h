@@ -28,6 +28,7 @@
 #include "backend/response-stream.h"
 #include "base/address.h"
 #include "base/balancer.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "core/server.h"
@@ -66,9 +67,9 @@ struct upstream_wire {
 /* One address, as one thread sees it; stored in upstream.own. */
 struct upstream_place {
 	struct upstream_local *local;
-	struct upstream_link *resting; /* idle links, the last used first */
-	struct capacity *capacity;     /* of all threads; NULL: it is known */
-	GQueue line;	  /* links that the application has not accepted, as far as known */
+	struct list resting;	   /* idle links, the last used first */
+	struct capacity *capacity; /* of all threads; NULL: it is known */
+	struct list line; /* links that the application has not accepted, as far as known */
 	bool measured;	  /* usual is that of a response, or of several */
 	unsigned usual;	  /* time until a response begins, see upstream-waiting.c */
 	unsigned links;	  /* all */
@@ -160,12 +161,18 @@ static inline bool upstream_is_local(const struct upstream_link *link)
 /* Whether calls are queued on the thread. */
 static inline bool upstream_is_behind(const struct upstream_local *local)
 {
-	return local->pool->queues[local->thread->number].first;
+	return !list_is_empty(&local->pool->queues[local->thread->number].calls);
 }
 
 static inline struct upstream_place *upstream_place_of(const struct upstream_link *link)
 {
 	return link->upstream->own;
+}
+
+/* Returns the idle link that was used last; or NULL. */
+static inline struct upstream_link *upstream_resting(const struct upstream_place *place)
+{
+	return list_first(&place->resting, struct upstream_link, resting);
 }
 
 /* --- upstream-request.c --- */

@@ -20,6 +20,7 @@
 #include "base/address.h"
 #include "base/balancer.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "event/loop.h"
@@ -224,8 +225,8 @@ static void leave(struct upstream_local *local, struct upstream *upstream)
 	struct upstream_place *place = upstream->own;
 
 	upstream->out = true;
-	while (place->resting)
-		upstream_idled(place->resting);
+	list_each (struct upstream_link, link, &place->resting, resting)
+		upstream_idled(link);
 	if (!place->links)
 		upstream_names_release(local, upstream);
 }

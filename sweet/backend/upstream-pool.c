@@ -20,6 +20,7 @@
 #include "base/address.h"
 #include "base/balancer.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
@@ -221,9 +222,7 @@ static void pool_ended(struct loop_task *task)
 static void close_resting(struct upstream_local *local)
 {
 	for (unsigned i = 0; i < local->balancer->count; i++) {
-		struct upstream_link *link;
-
-		while ((link = local->places[i].resting)) {
+		list_each (struct upstream_link, link, &local->places[i].resting, resting) {
 			(void)shutdown(link->fd, SHUT_RDWR);
 			upstream_idled(link);
 		}

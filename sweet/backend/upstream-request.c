@@ -32,6 +32,7 @@
 #include "base/address.h"
 #include "base/balancer.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -109,11 +110,7 @@ void upstream_abandon(struct upstream_link *link)
 
 void upstream_forget(struct upstream_link *link)
 {
-	struct upstream_link **at = &upstream_place_of(link)->resting;
-
-	while (*at != link)
-		at = &(*at)->next;
-	*at = link->next;
+	list_remove(&link->resting);
 	permit_idles_no_more(upstream_place_of(link)->local->user);
 }
 
@@ -149,11 +146,14 @@ static void give_up_idle(struct upstream_local *local, struct upstream *upstream
 {
 	const struct upstream_place *place = upstream->own;
 
-	while (place->resting && permit_is_wanted(local->user, upstream->number, false,
-						  loop_now_ms(local->thread->loop)))
-		give_up(place->resting);
-	while (place->resting && upstream_yields(place->resting, 0))
-		upstream_idled(place->resting);
+	struct upstream_link *link;
+
+	while ((link = upstream_resting(place)) &&
+	       permit_is_wanted(local->user, upstream->number, false,
+				loop_now_ms(local->thread->loop)))
+		give_up(link);
+	while ((link = upstream_resting(place)) && upstream_yields(link, 0))
+		upstream_idled(link);
 }
 
 void upstream_rest(struct upstream_link *link)
@@ -164,8 +164,7 @@ void upstream_rest(struct upstream_link *link)
 
 	/* In this order: a thread that starts to wait sees the idle link, or is seen here. */
 	permit_idles(local->user);
-	link->next = place->resting;
-	place->resting = link;
+	list_prepend(&place->resting, &link->resting);
 	upstream_link_rest(link, local->keep_ms);
 	if (!upstream_is_behind(local))
 		give_up_idle(local, link->upstream);
@@ -234,7 +233,7 @@ static struct upstream *choose(struct upstream_local *local, uint64_t tried, boo
 	while ((upstream = balancer_choose(local->balancer, now_ms, out))) {
 		struct upstream_place *place = upstream->own;
 
-		if (place->resting || place->permits)
+		if (upstream_resting(place) || place->permits)
 			return upstream;
 		if (permit_take(local->user, upstream->number)) {
 			place->permits++;
@@ -256,7 +255,7 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 	struct upstream_link *link;
 	uint64_t number;
 
-	while ((link = place->resting)) {
+	while ((link = upstream_resting(place))) {
 		upstream_forget(link);
 		/* Bytes would be taken for the response; and the peer may have closed it. */
 		if (may_stay && upstream_link_is_alive(link))

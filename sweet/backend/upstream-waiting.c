@@ -16,6 +16,7 @@
 #include "backend/upstream-internal.h"
 #include "base/balancer.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "core/server.h"
 #include "event/loop.h"
@@ -42,8 +43,7 @@ static void accepted(struct upstream_link *link)
 {
 	struct upstream_place *place = upstream_place_of(link);
 
-	g_queue_unlink(&place->line, &link->in_line);
-	link->waits = false;
+	list_remove(&link->waiting);
 	if (capacity_accepted(place->capacity, link->connecting, link->opened_ms,
 			      loop_now_ms(link->loop)))
 		use_limit(place->local, link->upstream->number);
@@ -54,7 +54,7 @@ static struct upstream_link *first_of(struct upstream_place *place)
 {
 	struct upstream_link *link;
 
-	while ((link = g_queue_peek_head(&place->line))) {
+	while ((link = list_first(&place->line, struct upstream_link, waiting))) {
 		/* Links of other threads are in the same queue of the system. */
 		if (!capacity_is_passed(place->capacity, link->connected_at) &&
 		    !upstream_link_is_read(link))
@@ -82,14 +82,15 @@ static bool look_at(struct upstream_place *place, uint64_t now_ms)
 {
 	struct upstream_pool *all = place->local->pool->own;
 	const struct upstream_link *first = first_of(place);
+	struct upstream_link *idle;
 
 	if (!first)
 		return false;
 	if (now_ms - first->opened_ms < patience_ms(place, first))
 		return true;
 	capacity_stuck(place->capacity, first->opened_ms, now_ms);
-	while (place->resting && upstream_yields(place->resting, 0))
-		upstream_idled(place->resting);
+	while ((idle = upstream_resting(place)) && upstream_yields(idle, 0))
+		upstream_idled(idle);
 	permits_call_idle(&all->permits);
 	return true;
 }
@@ -121,9 +122,7 @@ void upstream_line_enter(struct upstream_link *link, uint64_t number)
 	link->connecting = number;
 	link->connected_at = capacity_number(place->capacity);
 	capacity_opened(place->capacity);
-	link->waits = true;
-	link->in_line.data = link;
-	g_queue_push_tail_link(&place->line, &link->in_line);
+	list_append(&place->line, &link->waiting);
 	if (!local->looks)
 		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS, look);
 	local->looks = true;
@@ -131,14 +130,13 @@ void upstream_line_enter(struct upstream_link *link, uint64_t number)
 
 static void leave_line(struct upstream_link *link)
 {
-	GList *before = link->in_line.prev;
+	const struct list *line = &upstream_place_of(link)->line;
+	struct upstream_link *before = list_previous(line, link, waiting), *other;
 
 	/* First this one, which shows that those before it were accepted earlier. */
 	accepted(link);
-	while (before) {
-		struct upstream_link *other = before->data;
-
-		before = before->prev;
+	while ((other = before)) {
+		before = list_previous(line, other, waiting);
 		accepted(other);
 	}
 }
@@ -156,7 +154,7 @@ static void measure(struct upstream_place *place, uint64_t ms)
 
 void upstream_heard(struct upstream_link *link)
 {
-	if (link->waits)
+	if (list_is_linked(&link->waiting))
 		leave_line(link);
 	else if (link->requests > 1)
 		measure(upstream_place_of(link), loop_now_ms(link->loop) - link->began_ms);
@@ -168,10 +166,8 @@ void upstream_line_close(struct upstream_link *link)
 
 	if (!place->capacity)
 		return;
-	if (link->waits)
-		g_queue_unlink(&place->line, &link->in_line);
-	capacity_closed(place->capacity, link->waits);
-	link->waits = false;
+	capacity_closed(place->capacity, list_is_linked(&link->waiting));
+	list_remove(&link->waiting);
 }
 
 bool upstream_yields(struct upstream_link *link, uint64_t began_ms)
@@ -233,11 +229,12 @@ void upstream_wait(struct upstream_local *local)
 
 void upstream_note_start(struct upstream_local *local, const struct backend_call *call)
 {
-	const struct backend_call *first = local->pool->queues[local->thread->number].first;
+	const struct call_queue *queue = &local->pool->queues[local->thread->number];
+	const struct backend_call *first = list_first(&queue->calls, struct backend_call, queued);
 
 	if (!local->behind)
 		return;
-	if (first && (first != call || first->next))
+	if (first && (first != call || list_next(&queue->calls, first, queued)))
 		permit_started(local->user, loop_now_ms(local->thread->loop));
 	else
 		set_behind(local, false);

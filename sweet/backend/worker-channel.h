@@ -15,6 +15,7 @@
 
 #include <nabc-worker.h>
 
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/loop.h"
 
@@ -45,13 +46,13 @@ struct worker_channel {
 	NC_backend *backend; /* NULL: the worker is down */
 	struct loop_watch doorbell;
 	struct loop_task up, retire, down;
-	struct worker_channel *next_active; /* list of the thread's channels, for its hook */
-	bool retiring;			    /* to be released when idle */
-	bool dirty;			    /* the worker has to be woken */
-	bool notify_pending;		    /* a full queue delays cancels or pieces of bodies */
-	bool behind;	    /* calls wait in it behind a long one; the queue counts it */
-	struct timer look;  /* checks whether they do */
-	uint64_t submitted; /* calls, to this worker */
+	struct list_node node; /* in the list of the thread's channels, for its hook */
+	bool retiring;	       /* to be released when idle */
+	bool dirty;	       /* the worker has to be woken */
+	bool notify_pending;   /* a full queue delays cancels or pieces of bodies */
+	bool behind;	       /* calls wait in it behind a long one; the queue counts it */
+	struct timer look;     /* checks whether they do */
+	uint64_t submitted;    /* calls, to this worker */
 	unsigned in_flight;
 	unsigned orphaned;	  /* orphaned calls */
 	struct timer drain_timer; /* their timeout */

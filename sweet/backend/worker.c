@@ -23,6 +23,7 @@
 #include "backend/worker.h"
 #include "base/budget.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/page-memory.h"
@@ -227,11 +228,9 @@ static void rung(struct loop_watch *watch)
 static bool before_sleep(struct loop_hook *hook)
 {
 	struct worker_hook *all = container_of(hook, struct worker_hook, hook);
-	struct worker_channel *next;
 	bool work = false;
 
-	for (struct worker_channel *channel = all->active; channel; channel = next) {
-		next = channel->next_active;
+	list_each (struct worker_channel, channel, &all->active, node) {
 		work |= worker_channel_settle(channel);
 		if (channel->retiring && channel->in_flight == 0)
 			release_channel(channel);
@@ -261,8 +260,7 @@ static void channel_up(struct loop_task *task)
 		pool_process_kill(channel->process, "cannot be watched: out of memory");
 		return;
 	}
-	channel->next_active = thread->workers->active;
-	thread->workers->active = channel;
+	list_prepend(&thread->workers->active, &channel->node);
 	call_queue_room(channel->process->pool, thread);
 }
 
@@ -270,12 +268,9 @@ static void channel_up(struct loop_task *task)
 static void detach(struct worker_channel *channel)
 {
 	struct thread *thread = channel->thread;
-	struct worker_channel **link = &thread->workers->active;
 
 	loop_watch_stop(thread->loop, NC_backend_fd(channel->backend, thread->number));
-	while (*link != channel)
-		link = &(*link)->next_active;
-	*link = channel->next_active;
+	list_remove(&channel->node);
 	timer_stop(&channel->look);
 	set_behind(channel, false);
 	channel->backend = NULL;

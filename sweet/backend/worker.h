@@ -7,6 +7,7 @@
 #ifndef SWEET_WORKER_H
 #define SWEET_WORKER_H
 
+#include "base/list.h"
 #include "event/loop.h"
 
 struct pool_process;
@@ -15,7 +16,7 @@ struct thread;
 /* One for each thread: before the loop sleeps, wakes workers and looks for responses. */
 struct worker_hook {
 	struct loop_hook hook;
-	struct worker_channel *active;
+	struct list active; /* channels */
 };
 void worker_hook_add(struct worker_hook *hook, struct thread *thread);
 

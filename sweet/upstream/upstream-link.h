@@ -16,6 +16,7 @@
 #include <nabc.h>
 
 #include "base/body-queue.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "event/loop.h"
 #include "program/fcgi.h"
@@ -77,14 +78,13 @@ struct upstream_link {
 		struct upstream_reply reply;
 	}; /* the response */
 	void *user;
-	struct upstream_link *next;
-	GList in_line; /* of those that the application has not accepted, if it waits */
+	struct list_node resting;	   /* among the idle ones */
+	struct list_node waiting;	   /* among those that the application has not accepted */
 	uint64_t connecting, connected_at; /* numbers of capacity.h */
-	bool waits;
-	uint64_t began_ms;	    /* the current request */
-	struct client_calls *calls; /* of the client that has abandoned the call; or NULL */
-	size_t last_read;	    /* bytes; 0: none yet */
-	bool last_of_many;	    /* reads of one turn */
+	uint64_t began_ms;		   /* the current request */
+	struct client_calls *calls;	   /* of the client that has abandoned the call; or NULL */
+	size_t last_read;		   /* bytes; 0: none yet */
+	bool last_of_many;		   /* reads of one turn */
 	bool reading, closed;
 	bool permit;	/* it holds a permit, see permits.h */
 	bool given_up;	/* closed for another loop */

@@ -147,10 +147,8 @@ static inline void begin(void)
 				     .settings = &settings,
 				     .protocol = &protocol,
 				     .queues = &queue};
-	queue = (struct call_queue){.pool = &pool,
-				    .thread = &thread,
-				    .last = &queue.first,
-				    .room.task.run = call_queue_room_task};
+	queue = (struct call_queue){
+		.pool = &pool, .thread = &thread, .room.task.run = call_queue_room_task};
 }
 
 static inline void end(void)

@@ -10,6 +10,7 @@
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
 #include "backend/gateway.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -125,7 +126,7 @@ START_TEST(test_take_back)
 	call = in_flight(0);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert(call_queue_take_back(call));
-		ck_assert_ptr_eq(queue.first, call);
+		ck_assert_ptr_eq(list_first(&queue.calls, struct backend_call, queued), call);
 		ck_assert_int_eq(call->state, CALL_PENDING);
 		ck_assert_uint_eq(call->own[0], 0);
 		ck_assert_uint_eq(waiting(), 2);
@@ -165,7 +166,7 @@ START_TEST(test_move)
 	call = in_flight(0);
 	call_queue_move(call);
 	ck_assert(call->moves);
-	ck_assert_ptr_eq(queue.first, call);
+	ck_assert_ptr_eq(list_first(&queue.calls, struct backend_call, queued), call);
 	/* It is passed on before another one is requested. */
 	call_queue_room(&pool, &thread);
 	ck_assert_ptr_eq(seen.taken[0], call);
@@ -187,7 +188,7 @@ START_TEST(test_abandon)
 	add(1);
 	call_queue_abandon(&queue);
 	ck_assert_uint_eq(waiting(), 0);
-	ck_assert_ptr_null(queue.first);
+	ck_assert(list_is_empty(&queue.calls));
 	ck_assert_uint_eq(seen.done, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(transactions[i].status, 503);

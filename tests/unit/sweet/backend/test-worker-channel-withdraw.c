@@ -13,6 +13,7 @@
 #include "backend/gateway.h"
 #include "backend/pool-process.h"
 #include "backend/worker-channel.h"
+#include "base/list.h"
 #include "core/transaction.h"
 
 #include "call-fixture.h"
@@ -34,7 +35,7 @@ START_TEST(test_withdraw)
 	worker_channel_gone(calls[0]);
 	seen.done = 0;
 	ck_assert(worker_channel_withdraw(&channel));
-	ck_assert_ptr_eq(queue.first, calls[1]);
+	ck_assert_ptr_eq(list_first(&queue.calls, struct backend_call, queued), calls[1]);
 	ck_assert(calls[1]->moves);
 	ck_assert_int_eq(calls[1]->state, CALL_PENDING);
 	ck_assert_uint_eq(worker_channel_waiting(&channel), 2);
@@ -49,7 +50,7 @@ START_TEST(test_withdraw)
 	ck_assert_int_eq(transactions[3].status, 200);
 	ck_assert(!process.doomed);
 	ck_assert(!worker_channel_withdraw(&channel));
-	ck_assert_ptr_null(queue.first);
+	ck_assert(list_is_empty(&queue.calls));
 	end_worker();
 }
 END_TEST
@@ -62,7 +63,7 @@ START_TEST(test_withdraw_orphans)
 	worker_channel_gone(send_call(0, "echo", NULL));
 	worker_channel_gone(send_call(1, "echo", NULL));
 	ck_assert(!worker_channel_withdraw(&channel));
-	ck_assert_ptr_null(queue.first);
+	ck_assert(list_is_empty(&queue.calls));
 	ck_assert_uint_eq(channel.in_flight, 0);
 	continue_worker();
 	end_worker();
@@ -85,9 +86,9 @@ START_TEST(test_take_back)
 	await_death();
 	worker_channel_take_back(&channel);
 	/* In the order of their arrival. */
-	ck_assert_ptr_eq(queue.first, calls[1]);
-	ck_assert_ptr_eq(calls[1]->next, calls[3]);
-	ck_assert_ptr_null(calls[3]->next);
+	ck_assert_ptr_eq(list_first(&queue.calls, struct backend_call, queued), calls[1]);
+	ck_assert_ptr_eq(list_next(&queue.calls, calls[1], queued), calls[3]);
+	ck_assert_ptr_null(list_next(&queue.calls, calls[3], queued));
 	ck_assert_uint_eq(calls[1]->taken_back, 1);
 	worker_channel_abandon(&channel);
 	ck_assert_uint_eq(seen.done, 0);
@@ -107,7 +108,7 @@ START_TEST(test_unavailable)
 	await_death();
 	seen.unavailable = true;
 	worker_channel_take_back(&channel);
-	ck_assert_ptr_null(queue.first);
+	ck_assert(list_is_empty(&queue.calls));
 	worker_channel_abandon(&channel);
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert_int_eq(transactions[0].status, 502);
@@ -131,7 +132,7 @@ START_TEST(test_lie)
 	await_death();
 	if (!_i)
 		worker_channel_take_back(&channel);
-	ck_assert_ptr_null(queue.first);
+	ck_assert(list_is_empty(&queue.calls));
 	worker_channel_abandon(&channel);
 	ck_assert_int_eq(transactions[0].status, 502);
 	end_worker();
