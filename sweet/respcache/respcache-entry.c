@@ -15,6 +15,7 @@
 
 #include "base/date.h"
 #include "base/holds.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "http/accept.h"
 #include "http/cachecontrol.h"
@@ -252,13 +253,13 @@ bool respcache_entry_answers(const struct respcache_entry *entry, const struct r
 	       cachekey_matches(request, entry->names, entry->values);
 }
 
-struct respcache_entry **respcache_chain(struct respcache *cache, uint64_t hash)
+struct list *respcache_chain(struct respcache *cache, uint64_t hash)
 {
 	return &respcache_shard(cache, hash)->chains[hash >> 32 & (cache->chain_count - 1)];
 }
 
-struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respcache_shard *shard,
-					   uint64_t hash)
+struct list *respcache_tag_chain(struct respcache *cache, struct respcache_shard *shard,
+				 uint64_t hash)
 {
 	return &shard->tags[hash & (cache->chain_count - 1)];
 }
@@ -274,77 +275,49 @@ static void link_tags(struct respcache *cache, struct respcache_entry *entry)
 
 	for (unsigned i = 0; i < entry->tag_count; i++) {
 		struct respcache_tag *tag = &entry->tags[i];
-		struct respcache_tag **chain = respcache_tag_chain(cache, shard, tag->hash);
 
-		tag->next = *chain;
-		tag->link = chain;
-		if (tag->next)
-			tag->next->link = &tag->next;
-		*chain = tag;
+		list_prepend(respcache_tag_chain(cache, shard, tag->hash), &tag->node);
 	}
 }
 
 static void unlink_tags(struct respcache_entry *entry)
 {
-	for (unsigned i = 0; i < entry->tag_count; i++) {
-		struct respcache_tag *tag = &entry->tags[i];
-
-		*tag->link = tag->next;
-		if (tag->next)
-			tag->next->link = tag->link;
-	}
+	for (unsigned i = 0; i < entry->tag_count; i++)
+		list_remove(&entry->tags[i].node);
 }
 
-static void link_newest(struct respcache_shard *shard, struct respcache_entry *entry)
+static struct respcache_entry *newer(const struct respcache_shard *shard,
+				     struct respcache_entry *entry)
 {
-	entry->newer = NULL;
-	entry->older = shard->newest;
-	if (shard->newest)
-		shard->newest->newer = entry;
-	else
-		shard->oldest = entry;
-	shard->newest = entry;
-}
-
-static void unlink_age(struct respcache_shard *shard, struct respcache_entry *entry)
-{
-	if (shard->hand == entry)
-		shard->hand = entry->newer;
-	if (entry->newer)
-		entry->newer->older = entry->older;
-	else
-		shard->newest = entry->older;
-	if (entry->older)
-		entry->older->newer = entry->newer;
-	else
-		shard->oldest = entry->newer;
+	return list_previous(&shard->ages, entry, by_age);
 }
 
 void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_entry *entry,
-			     struct respcache_entry **dropped)
+			     struct list *dropped)
 {
-	*entry->link = entry->next;
-	if (entry->next)
-		entry->next->link = entry->link;
+	list_remove(&entry->node);
 	unlink_tags(entry);
-	unlink_age(shard, entry);
+	if (shard->hand == entry)
+		shard->hand = newer(shard, entry);
+	list_remove(&entry->by_age);
 	shard->entries--;
 	shard->bytes -= entry->size;
 	entry->linked = false;
-	entry->next = *dropped;
-	*dropped = entry;
+	list_prepend(dropped, &entry->node);
 }
 
-/* Returns the next victim, but not spared; NULL: there is no other entry. */
+/* Returns the next victim, but not spared, which is an entry; NULL: there is no other. */
 static struct respcache_entry *choose(struct respcache_shard *shard,
 				      const struct respcache_entry *spared)
 {
-	if (shard->newest == spared && shard->oldest == spared)
+	if (shard->entries == 1)
 		return NULL;
 	for (;;) {
-		struct respcache_entry *entry = shard->hand ? shard->hand : shard->oldest;
+		struct respcache_entry *entry = shard->hand;
 
-		shard->hand = entry->newer;
+		if (!entry)
+			entry = list_last(&shard->ages, struct respcache_entry, by_age);
+		shard->hand = newer(shard, entry);
 		if (entry != spared &&
 		    !atomic_exchange_explicit(&entry->used, false, memory_order_relaxed))
 			return entry;
@@ -352,18 +325,13 @@ static struct respcache_entry *choose(struct respcache_shard *shard,
 }
 
 void respcache_link_locked(struct respcache *cache, struct respcache_entry *entry,
-			   struct respcache_entry **dropped)
+			   struct list *dropped)
 {
 	struct respcache_shard *shard = respcache_shard(cache, entry->key.hash);
-	struct respcache_entry **chain = respcache_chain(cache, entry->key.hash);
 
-	entry->next = *chain;
-	entry->link = chain;
-	if (entry->next)
-		entry->next->link = &entry->next;
-	*chain = entry;
+	list_prepend(respcache_chain(cache, entry->key.hash), &entry->node);
 	link_tags(cache, entry);
-	link_newest(shard, entry);
+	list_prepend(&shard->ages, &entry->by_age);
 	shard->entries++;
 	shard->bytes += entry->size;
 	entry->linked = true;
@@ -390,14 +358,11 @@ void respcache_set_lifetime(size_t id, uint64_t seconds)
 	(void)NC_set_lifetime(NULL, id, seconds * 1000);
 }
 
-void respcache_drop(struct respcache_entry *dropped)
+void respcache_drop(struct list *dropped)
 {
-	while (dropped) {
-		struct respcache_entry *next = dropped->next;
-
-		respcache_destroy(dropped->view.ranges, dropped->view.range_count, dropped->owned);
-		respcache_variants_destroy(dropped);
-		respcache_entry_unref(dropped);
-		dropped = next;
+	list_each (struct respcache_entry, entry, dropped, node) {
+		respcache_destroy(entry->view.ranges, entry->view.range_count, entry->owned);
+		respcache_variants_destroy(entry);
+		respcache_entry_unref(entry);
 	}
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "event/loop.h"
 #include "http/cachekey.h"
@@ -54,7 +55,6 @@ struct respcache_flight *respcache_flight_new(struct respcache *cache, struct re
 	*flight = (struct respcache_flight){.cache = cache, .copy = copy, .key = *key};
 	memcpy(flight->text, key->text.at, key->text.length);
 	flight->key.text.at = flight->text;
-	flight->last = &flight->waiters;
 	return flight;
 }
 
@@ -69,11 +69,7 @@ void respcache_flight_free(struct respcache_flight *flight)
 void respcache_flight_begin_locked(struct respcache_shard *shard, struct respcache_flight *flight)
 {
 	flight->purges = respcache_log_count(flight->cache);
-	flight->next = shard->flights;
-	flight->link = &shard->flights;
-	if (flight->next)
-		flight->next->link = &flight->next;
-	shard->flights = flight;
+	list_prepend(&shard->flights, &flight->node);
 }
 
 struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard,
@@ -84,11 +80,10 @@ struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *sh
 {
 	struct slice names = like ? like->names : (struct slice){NULL, 0};
 	char values[CACHEKEY_VALUES_MAX];
-	struct respcache_flight *flight = shard->flights;
 
 	if (names.length && cachekey_values(request, names, values) < 0)
 		return NULL;
-	for (; flight; flight = flight->next)
+	list_each (struct respcache_flight, flight, &shard->flights, node)
 		if (!flight->purged && respcache_key_equal(&flight->key, key) &&
 		    flight->copy->authorized == authorized &&
 		    cachekey_matches(&flight->copy->request, names, values))
@@ -108,9 +103,7 @@ static void deliver(struct respcache_ask *ask)
 	struct respcache_copy *copy = ask->copy;
 
 	pthread_mutex_lock(&ask->cache->answers_lock);
-	*ask->link = ask->next;
-	if (ask->next)
-		ask->next->link = ask->link;
+	list_remove(&ask->node);
 	pthread_mutex_unlock(&ask->cache->answers_lock);
 	ask->copy = NULL;
 	ask->request = &copy->request;
@@ -129,11 +122,7 @@ static void post_result(struct respcache_ask *ask)
 	struct respcache *cache = ask->cache;
 
 	pthread_mutex_lock(&cache->answers_lock);
-	ask->next = cache->answers;
-	ask->link = &cache->answers;
-	if (ask->next)
-		ask->next->link = &ask->next;
-	cache->answers = ask;
+	list_prepend(&cache->answers, &ask->node);
 	pthread_mutex_unlock(&cache->answers_lock);
 	ask->task.run = deliver_task;
 	if (cache->ending)
@@ -144,20 +133,22 @@ static void post_result(struct respcache_ask *ask)
 
 void respcache_end(struct respcache *cache)
 {
+	struct respcache_ask *ask;
+
 	cache->ending = true;
-	while (cache->answers)
-		deliver(cache->answers);
+	while ((ask = list_first(&cache->answers, struct respcache_ask, node)))
+		deliver(ask);
 }
 
-/* Gives the waiters the entry if it fits, else the other verdict. */
-static void answer_waiters(struct respcache_ask *waiters, struct respcache_entry *entry,
+/* Gives the waiters of a flight that was removed the entry if it fits, else the other verdict. */
+static void answer_waiters(struct respcache_flight *flight, struct respcache_entry *entry,
 			   enum respcache_verdict otherwise)
 {
-	while (waiters) {
-		struct respcache_ask *ask = waiters;
+	struct respcache_ask *ask;
+
+	while ((ask = list_take(&flight->waiters, struct respcache_ask, node))) {
 		const struct respcache_copy *copy = ask->copy;
 
-		waiters = ask->next;
 		ask->verdict = otherwise;
 		if (entry && respcache_entry_answers(entry, &copy->request, copy->authorized) &&
 		    respcache_entry_hold(entry)) {
@@ -169,25 +160,15 @@ static void answer_waiters(struct respcache_ask *waiters, struct respcache_entry
 	}
 }
 
-/* Removes the flight, so that no request joins it; returns its waiters. */
-static struct respcache_ask *remove_flight_locked(struct respcache_flight *flight)
-{
-	*flight->link = flight->next;
-	if (flight->next)
-		flight->next->link = flight->link;
-	return flight->waiters;
-}
-
 /* --- the end of a flight ----------------------------------------------------------------- */
 
 /* Drops the entries that the new response replaces. */
 static void replace_locked(struct respcache_flight *flight, struct respcache_shard *shard,
-			   struct respcache_entry **dropped)
+			   struct list *dropped)
 {
-	struct respcache_entry *entry = *respcache_chain(flight->cache, flight->key.hash), *next;
+	const struct list *chain = respcache_chain(flight->cache, flight->key.hash);
 
-	for (; entry; entry = next) {
-		next = entry->next;
+	list_each (struct respcache_entry, entry, chain, node) {
 		if (respcache_key_equal(&entry->key, &flight->key) &&
 		    cachekey_matches(&flight->copy->request, entry->names, entry->values))
 			respcache_unlink_locked(shard, entry, dropped);
@@ -211,8 +192,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 	struct respcache *cache = flight->cache;
 	struct respcache_shard *shard = respcache_shard(cache, flight->key.hash);
 	struct respcache_entry *entry = respcache_entry_new(flight, answer, now_ns);
-	struct respcache_entry *dropped = NULL;
-	struct respcache_ask *waiters;
+	struct list dropped = {0};
 	bool purged, kept = false;
 
 	pthread_mutex_lock(&shard->lock);
@@ -224,10 +204,9 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 		respcache_link_locked(cache, entry, &dropped);
 		kept = true;
 	} else if (entry) {
-		entry->next = dropped;
-		dropped = entry;
+		list_prepend(&dropped, &entry->node);
 	}
-	waiters = remove_flight_locked(flight);
+	list_remove(&flight->node); /* so that no request joins it */
 	pthread_mutex_unlock(&shard->lock);
 	if (kept) {
 		set_lifetimes(answer);
@@ -236,14 +215,14 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
 				   MARK_KEPT, now_ns);
 	}
-	answer_waiters(waiters, kept ? entry : NULL,
+	answer_waiters(flight, kept ? entry : NULL,
 		       kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	if (kept)
 		respcache_entry_unref(entry);
 	/* Nobody else destroys the owned units. */
 	if (!entry)
 		respcache_destroy(answer->ranges, answer->range_count, answer->owned);
-	respcache_drop(dropped);
+	respcache_drop(&dropped);
 	respcache_flight_free(flight);
 	return kept;
 }
@@ -252,8 +231,7 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 		       uint64_t now_ns)
 {
 	struct respcache_shard *shard = respcache_shard(flight->cache, flight->key.hash);
-	struct respcache_entry *dropped = NULL;
-	struct respcache_ask *waiters;
+	struct list dropped = {0};
 
 	/* Before the waiters get the result: they must not join another flight. */
 	if (failure == RESPCACHE_NOT_KEPT)
@@ -264,11 +242,11 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 	/* An entry from the time when such responses were stored is outdated. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		replace_locked(flight, shard, &dropped);
-	waiters = remove_flight_locked(flight);
+	list_remove(&flight->node); /* so that no request joins it */
 	pthread_mutex_unlock(&shard->lock);
-	answer_waiters(waiters, NULL,
+	answer_waiters(flight, NULL,
 		       failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
-	respcache_drop(dropped);
+	respcache_drop(&dropped);
 	respcache_flight_free(flight);
 }
 

@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/siphash.h"
 #include "base/slice.h"
 #include "http/accept.h"
@@ -60,7 +61,7 @@ struct respcache_copy {
 struct respcache_tag {
 	uint64_t hash;
 	struct respcache_entry *entry;
-	struct respcache_tag *next, **link;
+	struct list_node node; /* in a chain of tags */
 };
 
 /* One block of memory with everything that it points to. */
@@ -78,8 +79,8 @@ struct respcache_entry {
 	struct slice names;
 	const char *values;
 	size_t size;
-	struct respcache_entry *next, **link;  /* of one chain; or of a list of dropped entries */
-	struct respcache_entry *newer, *older; /* by age, for the hand */
+	struct list_node node;	 /* in a chain; or in a list of dropped entries */
+	struct list_node by_age; /* for the hand */
 	unsigned tag_count;
 	struct respcache_tag *tags;
 	/* Compressed variants, each with a reference of this entry until it is freed. */
@@ -91,10 +92,10 @@ struct respcache_entry {
 struct respcache_flight {
 	struct respcache *cache;
 	struct respcache_copy *copy;
-	struct respcache_flight *next, **link;
-	struct respcache_ask *waiters, **last;
-	uint64_t purges; /* number of purged tags when it began */
-	bool purged;	 /* the response must not be stored */
+	struct list_node node;
+	struct list waiters; /* asks */
+	uint64_t purges;     /* number of purged tags when it began */
+	bool purged;	     /* the response must not be stored */
 	struct respcache_key key;
 	char text[]; /* of the key */
 };
@@ -115,10 +116,10 @@ enum respcache_count {
 
 struct respcache_shard {
 	alignas(64) pthread_mutex_t lock;
-	struct respcache_entry **chains;
-	struct respcache_tag **tags;
-	struct respcache_flight *flights;
-	struct respcache_entry *newest, *oldest, *hand;
+	struct list *chains, *tags; /* by hash: of entries, of their tags */
+	struct list flights;
+	struct list ages; /* of entries, the newest first */
+	struct respcache_entry *hand;
 	unsigned entries;
 	size_t bytes;
 	_Atomic uint64_t counts[COUNTS];
@@ -138,8 +139,8 @@ struct respcache {
 	size_t bytes_max;		   /* of a shard */
 	struct respcache_log log;
 	pthread_mutex_t answers_lock; /* protects the next two */
-	struct respcache_ask *answers;
-	bool ending; /* constant while there are threads */
+	struct list answers;	      /* asks */
+	bool ending;		      /* constant while there are threads */
 	_Atomic uint64_t marks[RESPCACHE_MARKS];
 	struct respcache_shard shards[];
 };
@@ -181,17 +182,17 @@ bool respcache_key_has_url(const struct respcache_key *key, uint64_t hash, struc
 bool respcache_entry_answers(const struct respcache_entry *entry, const struct request *request,
 			     bool authorized);
 
-struct respcache_entry **respcache_chain(struct respcache *cache, uint64_t hash);
-struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respcache_shard *shard,
-					   uint64_t hash);
+struct list *respcache_chain(struct respcache *cache, uint64_t hash);
+struct list *respcache_tag_chain(struct respcache *cache, struct respcache_shard *shard,
+				 uint64_t hash);
 
 /* Inserts an entry, and puts the entries that it evicts onto *dropped. */
 void respcache_link_locked(struct respcache *cache, struct respcache_entry *entry,
-			   struct respcache_entry **dropped);
+			   struct list *dropped);
 
 /* Removes an entry from all lists, and puts it onto *dropped. */
 void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_entry *entry,
-			     struct respcache_entry **dropped);
+			     struct list *dropped);
 
 /* Destroys the units of the ranges in owned. */
 void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t owned);
@@ -200,7 +201,7 @@ void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t o
 void respcache_set_lifetime(size_t id, uint64_t seconds);
 
 /* Frees dropped entries; call it without a lock. */
-void respcache_drop(struct respcache_entry *dropped);
+void respcache_drop(struct list *dropped);
 
 /* --- respcache-variant.c ------------------------------------------------------------------ */
 

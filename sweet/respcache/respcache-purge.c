@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 #include "http/cachekey.h"
 #include "program/cacheable.h"
@@ -72,7 +73,7 @@ bool respcache_log_has(struct respcache *cache, const struct respcache_entry *en
 struct found {
 	struct respcache_shard *shard;
 	bool soft;
-	struct respcache_entry *dropped;
+	struct list dropped;
 	long count;
 };
 
@@ -94,7 +95,7 @@ static void purge_locked(struct found *found, struct respcache_entry *entry)
 
 static long end_all(struct found *found)
 {
-	respcache_drop(found->dropped);
+	respcache_drop(&found->dropped);
 	return found->count;
 }
 
@@ -107,17 +108,19 @@ static long purge_tag(struct respcache *cache, struct slice tag, bool soft)
 	for (unsigned i = 0; i < cache->shard_count; i++) {
 		struct respcache_shard *shard = &cache->shards[i];
 		struct found found = {.shard = shard, .soft = soft};
+		const struct list *chain = respcache_tag_chain(cache, shard, hash);
 		struct respcache_tag *at;
 
 		pthread_mutex_lock(&shard->lock);
-		at = *respcache_tag_chain(cache, shard, hash);
+		at = list_first(chain, struct respcache_tag, node);
 		while (at) {
 			bool fits = at->hash == hash;
 
 			if (fits)
 				purge_locked(&found, at->entry);
 			/* A drop also removes its other tags, which may be the next ones here. */
-			at = fits && !soft ? *respcache_tag_chain(cache, shard, hash) : at->next;
+			at = fits && !soft ? list_first(chain, struct respcache_tag, node)
+					   : list_next(chain, at, node);
 		}
 		pthread_mutex_unlock(&shard->lock);
 		count += end_all(&found);
@@ -158,16 +161,13 @@ static bool fits(const struct pattern *pattern, const struct respcache_key *whol
 static long purge_shard(struct respcache_shard *shard, const struct pattern *pattern, bool soft)
 {
 	struct found found = {.shard = shard, .soft = soft};
-	struct respcache_entry *entry, *older;
 
 	pthread_mutex_lock(&shard->lock);
-	for (struct respcache_flight *at = shard->flights; at; at = at->next)
+	list_each (struct respcache_flight, at, &shard->flights, node)
 		at->purged |= fits(pattern, &at->key);
-	for (entry = shard->newest; entry; entry = older) {
-		older = entry->older;
+	list_each (struct respcache_entry, entry, &shard->ages, by_age)
 		if (fits(pattern, &entry->key))
 			purge_locked(&found, entry);
-	}
 	pthread_mutex_unlock(&shard->lock);
 	return end_all(&found);
 }
@@ -178,16 +178,13 @@ static long purge_one(struct respcache *cache, struct slice url, bool soft)
 	uint64_t hash = respcache_hash(cache, url);
 	struct respcache_shard *shard = respcache_shard(cache, hash);
 	struct found found = {.shard = shard, .soft = soft};
-	struct respcache_entry *entry, *next;
 
 	pthread_mutex_lock(&shard->lock);
-	for (struct respcache_flight *at = shard->flights; at; at = at->next)
+	list_each (struct respcache_flight, at, &shard->flights, node)
 		at->purged |= at->key.hash == hash;
-	for (entry = *respcache_chain(cache, hash); entry; entry = next) {
-		next = entry->next;
+	list_each (struct respcache_entry, entry, respcache_chain(cache, hash), node)
 		if (respcache_key_has_url(&entry->key, hash, url))
 			purge_locked(&found, entry);
-	}
 	pthread_mutex_unlock(&shard->lock);
 	return end_all(&found);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 #include "http/request.h"
 #include "respcache/respcache-internal.h"
@@ -72,11 +73,11 @@ void respcache_close(struct respcache *cache)
 		return;
 	for (unsigned i = 0; i < cache->shard_count; i++) {
 		struct respcache_shard *shard = &cache->shards[i];
-		struct respcache_entry *dropped = NULL;
+		struct list dropped = {0};
 
-		while (shard->newest)
-			respcache_unlink_locked(shard, shard->newest, &dropped);
-		respcache_drop(dropped);
+		list_each (struct respcache_entry, entry, &shard->ages, by_age)
+			respcache_unlink_locked(shard, entry, &dropped);
+		respcache_drop(&dropped);
 		free(shard->chains);
 		free(shard->tags);
 		pthread_mutex_destroy(&shard->lock);
@@ -117,7 +118,7 @@ struct search {
 	/* Allocated without the lock, if needed; freed if not used. */
 	struct respcache_copy *copy;
 	struct respcache_flight *flight;
-	struct respcache_entry *dropped;
+	struct list dropped;
 	struct respcache_entry *outdated; /* in this step: can be validated; or NULL */
 };
 
@@ -137,12 +138,11 @@ static void find_mark(struct search *search)
  */
 static struct respcache_entry *find_locked(struct search *search, struct respcache_entry **like)
 {
-	struct respcache_entry *entry = *respcache_chain(search->cache, search->key.hash), *next;
+	const struct list *chain = respcache_chain(search->cache, search->key.hash);
 
 	*like = NULL;
 	search->outdated = NULL;
-	for (; entry; entry = next) {
-		next = entry->next;
+	list_each (struct respcache_entry, entry, chain, node) {
 		if (!respcache_key_equal(&entry->key, &search->key))
 			continue;
 		*like = entry;
@@ -219,9 +219,7 @@ static enum respcache_verdict miss_locked(struct search *search, const struct re
 		ask->copy = search->copy;
 		search->copy = NULL;
 		ask->waits++;
-		ask->next = NULL;
-		*flight->last = ask;
-		flight->last = &ask->next;
+		list_append(&flight->waiters, &ask->node);
 		return RESPCACHE_WAIT;
 	}
 	/* As above; the verdict says which of the two is missing. */
@@ -342,7 +340,7 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 	verdict = run(&search);
 	free(search.copy);
 	respcache_flight_free(search.flight);
-	respcache_drop(search.dropped);
+	respcache_drop(&search.dropped);
 	return verdict;
 }
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 #include "event/loop.h"
 #include "http/accept.h"
@@ -79,7 +80,7 @@ struct respcache_ask {
 	/* The cache's: */
 	struct loop_task task;
 	struct respcache *cache;
-	struct respcache_ask *next, **link; /* in a flight's waiters; then in answers */
+	struct list_node node; /* in a flight's waiters; then in answers */
 	struct respcache_copy *copy;
 	unsigned waits;
 };

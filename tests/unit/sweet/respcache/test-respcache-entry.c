@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 #include "http/request.h"
 #include "program/cacheable.h"
@@ -118,26 +119,27 @@ END_TEST
 START_TEST(test_victims)
 {
 	static const char *const keys[] = {"/0", "/1", "/2", "/3", "/4"};
-	struct respcache_entry *entries[5], *dropped = NULL;
+	struct respcache_entry *entries[5];
+	struct list dropped = {0};
 
 	open_all(3, 1 << 20);
 	for (unsigned i = 0; i < 5; i++)
 		entries[i] = make(keys[i], GET("/a", ""), "X-NABC-Tag: t\r\n", NULL, 0);
 	for (unsigned i = 0; i < 3; i++)
 		respcache_link_locked(responses, entries[i], &dropped);
-	ck_assert_ptr_null(dropped);
+	ck_assert(list_is_empty(&dropped));
 	atomic_store(&entries[0]->used, true);
 	respcache_link_locked(responses, entries[3], &dropped);
-	ck_assert_ptr_eq(dropped, entries[1]);
+	ck_assert_ptr_eq(list_first(&dropped, struct respcache_entry, node), entries[1]);
 	ck_assert(!entries[1]->linked);
 	ck_assert(!atomic_load(&entries[0]->used));
 	/* The hand continues from there. */
 	respcache_link_locked(responses, entries[4], &dropped);
-	ck_assert_ptr_eq(dropped, entries[2]);
-	ck_assert_ptr_eq(dropped->next, entries[1]);
+	ck_assert_ptr_eq(list_first(&dropped, struct respcache_entry, node), entries[2]);
+	ck_assert_ptr_eq(list_next(&dropped, entries[2], node), entries[1]);
 	ck_assert_uint_eq(stat_now().entries, 3);
 	ck_assert_uint_eq(stat_now().dropped, 2);
-	respcache_drop(dropped);
+	respcache_drop(&dropped);
 	close_all();
 }
 END_TEST
@@ -146,7 +148,8 @@ END_TEST
 START_TEST(test_new_one_is_spared)
 {
 	static const char *const keys[] = {"/0", "/1", "/2"};
-	struct respcache_entry *entries[3], *dropped = NULL;
+	struct respcache_entry *entries[3];
+	struct list dropped = {0};
 
 	open_all(2, 1 << 20);
 	for (unsigned i = 0; i < 3; i++) {
@@ -154,10 +157,10 @@ START_TEST(test_new_one_is_spared)
 		atomic_store(&entries[i]->used, i < 2);
 		respcache_link_locked(responses, entries[i], &dropped);
 	}
-	ck_assert_ptr_eq(dropped, entries[0]);
-	ck_assert_ptr_null(dropped->next);
+	ck_assert_ptr_eq(list_first(&dropped, struct respcache_entry, node), entries[0]);
+	ck_assert_ptr_null(list_next(&dropped, entries[0], node));
 	ck_assert(entries[2]->linked);
-	respcache_drop(dropped);
+	respcache_drop(&dropped);
 	close_all();
 }
 END_TEST
