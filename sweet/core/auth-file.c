@@ -18,6 +18,7 @@
 
 #include "auth/htpasswd.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/thread-pool.h"
@@ -141,8 +142,7 @@ static void refreshed(struct job *job)
 	struct authenticator *authenticator = auth->authenticator;
 
 	pthread_mutex_lock(&authenticator->lock);
-	g_queue_unlink(&authenticator->refreshes, &auth->refresh_link);
-	auth->refresh_link.data = NULL;
+	list_remove(&auth->refreshing);
 	pthread_mutex_unlock(&authenticator->lock);
 	auth_release(auth);
 }
@@ -153,11 +153,9 @@ void auth_refresh_beside(struct auth *auth, struct loop *loop)
 	bool first;
 
 	pthread_mutex_lock(&authenticator->lock);
-	first = !auth->refresh_link.data;
-	if (first) {
-		auth->refresh_link.data = auth_hold(auth);
-		g_queue_push_tail_link(&authenticator->refreshes, &auth->refresh_link);
-	}
+	first = !list_is_linked(&auth->refreshing);
+	if (first)
+		list_append(&authenticator->refreshes, &auth_hold(auth)->refreshing);
 	pthread_mutex_unlock(&authenticator->lock);
 	if (!first)
 		return;

@@ -16,6 +16,7 @@
 
 #include <glib.h>
 
+#include "base/list.h"
 #include "event/client-limit.h"
 #include "event/thread-pool.h"
 
@@ -32,9 +33,9 @@ struct loop;
 /* A client with checks; it is in the queue of turns while one of them is queued. */
 struct auth_client {
 	struct client_address address;
-	struct auth_check *first, *last; /* queued checks */
-	unsigned checks;		 /* queued, or with a thread */
-	GList turn;			 /* link in the queue of turns; data: the client */
+	struct list queued; /* checks */
+	unsigned checks;    /* queued, or with a thread */
+	struct list_node turn;
 };
 
 /* Valid credentials. */
@@ -48,10 +49,10 @@ struct authenticator {
 	struct client_limits *limits;
 	struct rate_limit *failures;
 	struct thread_pool *thread_pool; /* NULL until a file is opened */
-	struct auth_check *checks;
+	struct list checks;
 	unsigned check_count, working; /* queued or with a thread; with a thread */
-	GQueue turns;		       /* of clients with queued checks */
-	GQueue refreshes; /* of files that are looked at beside; links: auth->refresh_link */
+	struct list turns;	       /* of clients with queued checks */
+	struct list refreshes;	       /* of files that are looked at beside, with references */
 	struct auth_client
 		*clients[AUTH_CHECKS_MAX]; /* those with checks first, then unused ones */
 	unsigned client_count;
@@ -66,7 +67,7 @@ struct auth {
 	char *path;
 	_Atomic uint64_t looked_ns; /* when a caller last started to check the file */
 	struct job refresh;	    /* its check beside the requests */
-	GList refresh_link;   /* in authenticator->refreshes, with a reference; data: NULL if not */
+	struct list_node refreshing;
 	pthread_mutex_t lock; /* of the fields that follow */
 	struct htpasswd *users;
 	struct stat version;
@@ -119,12 +120,9 @@ struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
 struct auth_check *auth_find_same_locked(const struct authenticator *authenticator,
 					 const struct auth_check *check);
 
-/* Enters the check into the list of checks. */
-void auth_list_locked(struct authenticator *authenticator, struct auth_check *check);
-
-/* Gives the followers of a check its answer, and lists them.  Returns the first; see `later`. */
-struct auth_check *auth_end_followers_locked(struct authenticator *authenticator,
-					     struct auth_check *check);
+/* Gives the followers of a check its answer, lists them, and moves them to the caller's list. */
+void auth_end_followers_locked(struct authenticator *authenticator, struct auth_check *check,
+			       struct list *followers);
 
 void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
 			     struct auth_check *check);

@@ -9,6 +9,7 @@
 #include <glib.h>
 
 #include "auth/htpasswd.h"
+#include "base/list.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/client-limit.h"
@@ -48,49 +49,25 @@ struct auth_check *auth_find_same_locked(const struct authenticator *authenticat
 					 const struct auth_check *check)
 {
 	const size_t length = strlen(check->password);
-	struct auth_check *other;
 
 	/* Those with a result, which has not been reported, are of no client any more. */
-	for (other = authenticator->checks; other; other = other->next)
+	list_each (struct auth_check, other, &authenticator->checks, listed)
 		if (other->of && other->auth == check->auth &&
 		    memcmp(&other->client, &check->client, sizeof(check->client)) == 0 &&
 		    strcmp(other->user, check->user) == 0 && strlen(other->password) == length &&
 		    htpasswd_equal(other->password, check->password, length))
-			break;
-	return other;
+			return other;
+	return NULL;
 }
 
-void auth_list_locked(struct authenticator *authenticator, struct auth_check *check)
+void auth_end_followers_locked(struct authenticator *authenticator, struct auth_check *check,
+			       struct list *followers)
 {
-	check->next = authenticator->checks;
-	check->link = &authenticator->checks;
-	if (check->next)
-		check->next->link = &check->next;
-	authenticator->checks = check;
-}
-
-struct auth_check *auth_end_followers_locked(struct authenticator *authenticator,
-					     struct auth_check *check)
-{
-	struct auth_check *first = check->followers;
-
-	check->followers = NULL;
-	for (struct auth_check *one = first; one; one = one->later) {
+	list_move(followers, &check->followers);
+	list_each (struct auth_check, one, followers, later) {
 		one->answer = check->answer;
-		auth_list_locked(authenticator, one);
+		list_prepend(&authenticator->checks, &one->listed);
 	}
-	return first;
-}
-
-static void add_turn_locked(struct authenticator *authenticator, struct auth_client *client)
-{
-	client->turn.data = client;
-	g_queue_push_tail_link(&authenticator->turns, &client->turn);
-}
-
-static void remove_turn_locked(struct authenticator *authenticator, struct auth_client *client)
-{
-	g_queue_unlink(&authenticator->turns, &client->turn);
 }
 
 void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
@@ -98,30 +75,24 @@ void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_cl
 {
 	check->of = client;
 	check->queued = true;
-	check->later = NULL;
 	client->checks++;
 	authenticator->check_count++;
-	if (client->first) {
-		client->last->later = check;
-	} else {
-		client->first = check;
-		add_turn_locked(authenticator, client);
-	}
-	client->last = check;
+	if (list_is_empty(&client->queued))
+		list_append(&authenticator->turns, &client->turn);
+	list_append(&client->queued, &check->later);
 }
 
 struct auth_check *auth_next_locked(struct authenticator *authenticator)
 {
-	struct auth_client *client = g_queue_peek_head(&authenticator->turns);
+	struct auth_client *client = list_first(&authenticator->turns, struct auth_client, turn);
 	struct auth_check *check;
 
 	if (!client || authenticator->working == AUTH_THREADS)
 		return NULL;
-	check = client->first;
-	client->first = check->later;
-	remove_turn_locked(authenticator, client);
-	if (client->first)
-		add_turn_locked(authenticator, client);
+	check = list_take(&client->queued, struct auth_check, later);
+	list_remove(&client->turn);
+	if (!list_is_empty(&client->queued))
+		list_append(&authenticator->turns, &client->turn);
 	check->queued = false;
 	authenticator->working++;
 	return check;
@@ -130,19 +101,10 @@ struct auth_check *auth_next_locked(struct authenticator *authenticator)
 void auth_unqueue_locked(struct authenticator *authenticator, struct auth_check *check)
 {
 	struct auth_client *client = check->of;
-	struct auth_check *before = client->first;
 
-	if (before == check) {
-		client->first = check->later;
-		if (!client->first)
-			remove_turn_locked(authenticator, client);
-	} else {
-		while (before->later != check)
-			before = before->later;
-		before->later = check->later;
-		if (client->last == check)
-			client->last = before;
-	}
+	list_remove(&check->later);
+	if (list_is_empty(&client->queued))
+		list_remove(&client->turn);
 	check->queued = false;
 	auth_remove_check_locked(authenticator, check);
 }
@@ -159,11 +121,11 @@ struct auth_check *auth_make_place_locked(struct authenticator *authenticator, u
 	for (unsigned i = 0; i < authenticator->client_count; i++) {
 		struct auth_client *client = authenticator->clients[i];
 
-		if (client->first && client->checks > checks + 1 &&
+		if (!list_is_empty(&client->queued) && client->checks > checks + 1 &&
 		    (!most || client->checks > most->checks))
 			most = client;
 	}
-	victim = most ? most->last : NULL;
+	victim = most ? list_last(&most->queued, struct auth_check, later) : NULL;
 	if (victim)
 		auth_unqueue_locked(authenticator, victim);
 	return victim;

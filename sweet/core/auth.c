@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/loop.h"
@@ -55,9 +56,7 @@ static void leave(struct auth_check *check)
 	struct authenticator *authenticator = check->auth->authenticator;
 
 	pthread_mutex_lock(&authenticator->lock);
-	*check->link = check->next;
-	if (check->next)
-		check->next->link = check->link;
+	list_remove(&check->listed);
 	pthread_mutex_unlock(&authenticator->lock);
 	explicit_bzero(check->password, sizeof(check->password));
 	auth_release(check->auth);
@@ -65,15 +64,17 @@ static void leave(struct auth_check *check)
 
 void authenticator_close(struct authenticator *authenticator)
 {
+	struct auth_check *check;
+	struct auth *auth;
+	struct list followers;
+
 	if (!authenticator)
 		return;
 	thread_pool_close(authenticator->thread_pool);
-	while (authenticator->refreshes.length)
-		auth_release(g_queue_pop_head_link(&authenticator->refreshes)->data);
-	while (authenticator->checks) {
-		struct auth_check *check = authenticator->checks;
-
-		(void)auth_end_followers_locked(authenticator, check); /* no thread is left */
+	while ((auth = list_take(&authenticator->refreshes, struct auth, refreshing)))
+		auth_release(auth);
+	while ((check = list_first(&authenticator->checks, struct auth_check, listed))) {
+		auth_end_followers_locked(authenticator, check, &followers); /* no thread is left */
 		leave(check);
 		check->answer = AUTH_BUSY;
 		check->answered(check);
@@ -126,28 +127,29 @@ static void end(struct auth_check *check)
 	loop_post(check->loop, &check->job.task);
 }
 
-static void end_all(struct auth_check *first)
+static void end_all(struct list *checks)
 {
-	for (struct auth_check *next; first; first = next) {
-		next = first->later;
-		end(first);
-	}
+	struct auth_check *check;
+
+	while ((check = list_take(checks, struct auth_check, later)))
+		end(check);
 }
 
 /* Starts the next check on the thread of a check that is done. */
 static void pass_on(struct authenticator *authenticator, struct auth_check *check)
 {
-	struct auth_check *next, *followers;
+	struct auth_check *next;
+	struct list followers;
 
 	pthread_mutex_lock(&authenticator->lock);
 	auth_remove_check_locked(authenticator, check);
-	followers = auth_end_followers_locked(authenticator, check);
+	auth_end_followers_locked(authenticator, check, &followers);
 	authenticator->working--;
 	next = auth_next_locked(authenticator);
 	pthread_mutex_unlock(&authenticator->lock);
 	if (next)
 		thread_pool_submit(authenticator->thread_pool, &next->job);
-	end_all(followers);
+	end_all(&followers);
 }
 
 static void work(struct job *job)
@@ -221,7 +223,7 @@ static bool read_field(struct slice field, struct auth_check *check)
 }
 
 /* A check that is dropped, with those that follow it. */
-static void drop(struct auth_check *check, struct auth_check *followers)
+static void drop(struct auth_check *check, struct list *followers)
 {
 	if (check->refresh)
 		atomic_store(&check->auth->looked_ns, 0);
@@ -240,7 +242,7 @@ static enum auth_answer enter_locked(struct authenticator *authenticator, struct
 	/* There are as many clients as checks: if no client is free, no check is free. */
 	if (client && authenticator->check_count < AUTH_CHECKS_MAX) {
 		auth_add_waiting_locked(authenticator, client, check);
-		auth_list_locked(authenticator, check);
+		list_prepend(&authenticator->checks, &check->listed);
 		return AUTH_LATER;
 	}
 	if (client && client->checks == 0)
@@ -267,14 +269,14 @@ static enum auth_answer submit(struct auth_check *check, const struct sockaddr *
 			       uint64_t now)
 {
 	struct authenticator *authenticator = check->auth->authenticator;
-	struct auth_check *same, *victim = NULL, *followers = NULL, *next = NULL;
+	struct auth_check *same, *victim = NULL, *next = NULL;
+	struct list followers = {0};
 	enum auth_answer answer = AUTH_LATER;
 
 	pthread_mutex_lock(&authenticator->lock);
 	same = auth_find_same_locked(authenticator, check);
 	if (same) {
-		check->later = same->followers;
-		same->followers = check;
+		list_prepend(&same->followers, &check->later);
 	} else {
 		answer = count(check, client, now);
 		if (answer == AUTH_LATER)
@@ -284,11 +286,11 @@ static enum auth_answer submit(struct auth_check *check, const struct sockaddr *
 	}
 	if (victim) {
 		victim->answer = AUTH_BUSY;
-		followers = auth_end_followers_locked(authenticator, victim);
+		auth_end_followers_locked(authenticator, victim, &followers);
 	}
 	pthread_mutex_unlock(&authenticator->lock);
 	if (victim)
-		drop(victim, followers);
+		drop(victim, &followers);
 	if (next)
 		thread_pool_submit(authenticator->thread_pool, &next->job);
 	return answer;
@@ -330,7 +332,7 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 	}
 	check->auth = auth_hold(auth);
 	check->of = NULL;
-	check->followers = NULL;
+	check->followers = (struct list){0};
 	check->client = client_address(client);
 	/* Clients take turns before they get here. */
 	check->job =
@@ -350,18 +352,19 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 void auth_leave(struct auth_check *check)
 {
 	struct authenticator *authenticator = check->auth->authenticator;
+	struct list none = {0};
 	bool removed;
 
 	pthread_mutex_lock(&authenticator->lock);
 	/* Its followers still need the result, and a follower costs nothing. */
-	removed = check->queued && !check->followers;
+	removed = check->queued && list_is_empty(&check->followers);
 	if (removed) {
 		auth_unqueue_locked(authenticator, check);
 		check->answer = AUTH_BUSY;
 	}
 	pthread_mutex_unlock(&authenticator->lock);
 	if (removed)
-		drop(check, NULL);
+		drop(check, &none);
 }
 
 size_t auth_challenge(const char *realm, char *out, size_t out_size)

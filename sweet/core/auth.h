@@ -24,6 +24,7 @@
 #include <stddef.h>
 
 #include "auth/htpasswd.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "event/thread-pool.h"
 #include "event/client-limit.h"
@@ -56,9 +57,9 @@ struct auth_check {
 	/* Private to auth.c: */
 	struct job job;
 	struct auth *auth;
-	struct auth_check *next, **link; /* list of checks without a result */
-	struct auth_check *later;     /* next queued check of the same client, or next follower */
-	struct auth_check *followers; /* with the same credentials: they get the same answer */
+	struct list_node listed; /* among the checks without a result */
+	struct list_node later;	 /* in the queue of its client; or among followers */
+	struct list followers;	 /* with the same credentials: they get the same answer */
 	struct auth_client *of;
 	struct client_address client;
 	bool refresh, taken, queued;
