@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "dav/dav-locks.h"
 #include "dav/dav-place.h"
 #include "dav/dav-request.h"
@@ -29,7 +30,7 @@ struct dav {
 	struct dav_locks *locks;
 	struct thread_pool *threads; /* of what takes long; NULL: not started */
 	pthread_mutex_t mutex;	     /* of that, and of the calls */
-	struct dav_call *calls;	     /* all that are not freed */
+	struct list calls;	     /* all that are not freed */
 	unsigned helpers;
 	_Atomic bool leaving; /* the server ends: what takes long stops */
 };
@@ -39,7 +40,7 @@ struct dav {
 struct dav_call {
 	struct job job;
 	struct dav *dav;
-	struct dav_call *next, **link;
+	struct list_node node;
 	struct transaction *transaction;
 	bool over; /* for the transaction: what is left is freed */
 	struct dav_request request;

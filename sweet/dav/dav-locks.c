@@ -15,6 +15,7 @@
 
 #include <glib.h>
 
+#include "base/list.h"
 #include "base/path-prefix.h"
 #include "dav/dav-locks.h"
 
@@ -27,7 +28,7 @@ struct dav_locks {
 	pthread_mutex_t mutex;
 	GHashTable *roots; /* from a path to a GPtrArray of struct lock */
 	unsigned count, most;
-	struct dav_change *changes; /* that have begun */
+	struct list changes; /* that have begun */
 };
 
 static void free_lock(void *data)
@@ -279,7 +280,7 @@ static const struct lock *find_conflict(struct dav_locks *locks, const struct da
 
 static bool is_changing(const struct dav_locks *locks, const struct dav_lock *wanted)
 {
-	for (const struct dav_change *change = locks->changes; change; change = change->next)
+	list_each (const struct dav_change, change, &locks->changes, node)
 		if (overlap(change, wanted))
 			return true;
 	return false;
@@ -437,10 +438,8 @@ int dav_locks_begin(struct dav_locks *locks, struct dav_change *changes, unsigne
 		lock = find_obstacle(locks, &changes[i], claim, now);
 	if (lock)
 		*other = g_strdup(lock->lock.href);
-	for (unsigned i = 0; i < count && !lock; i++) {
-		changes[i].next = locks->changes;
-		locks->changes = &changes[i];
-	}
+	for (unsigned i = 0; i < count && !lock; i++)
+		list_prepend(&locks->changes, &changes[i].node);
 	pthread_mutex_unlock(&locks->mutex);
 	return lock ? -EBUSY : 0;
 }
@@ -448,11 +447,7 @@ int dav_locks_begin(struct dav_locks *locks, struct dav_change *changes, unsigne
 void dav_locks_end(struct dav_locks *locks, struct dav_change *changes, unsigned count)
 {
 	pthread_mutex_lock(&locks->mutex);
-	for (struct dav_change **at = &locks->changes; *at;) {
-		if (*at >= changes && *at < changes + count)
-			*at = (*at)->next;
-		else
-			at = &(*at)->next;
-	}
+	for (unsigned i = 0; i < count; i++)
+		list_remove(&changes[i].node);
 	pthread_mutex_unlock(&locks->mutex);
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/slice.h"
 
 #define DAV_TOKEN_SIZE 46	/* bytes of a token, with its NUL */
@@ -72,7 +73,7 @@ void dav_locks_forget(struct dav_locks *locks, const char *path);
 struct dav_change {
 	const char *path;
 	bool deep;
-	struct dav_change *next; /* the table's */
+	struct list_node node; /* the table's */
 };
 
 /*

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/file-path.h"
@@ -120,20 +121,14 @@ static struct dav_call *call_of(const struct transaction *transaction)
 static void add_call(struct dav *dav, struct dav_call *call)
 {
 	pthread_mutex_lock(&dav->mutex);
-	call->next = dav->calls;
-	call->link = &dav->calls;
-	if (call->next)
-		call->next->link = &call->next;
-	dav->calls = call;
+	list_prepend(&dav->calls, &call->node);
 	pthread_mutex_unlock(&dav->mutex);
 }
 
 static void remove_call(struct dav_call *call)
 {
 	pthread_mutex_lock(&call->dav->mutex);
-	*call->link = call->next;
-	if (call->next)
-		call->next->link = call->link;
+	list_remove(&call->node);
 	pthread_mutex_unlock(&call->dav->mutex);
 }
 
@@ -186,9 +181,9 @@ static void end_call(struct dav_call *call)
 /* No thread runs any more, and no loop reports what they have done. */
 void dav_end_requests(struct dav *dav)
 {
-	while (dav && dav->calls) {
-		struct dav_call *call = dav->calls;
+	struct dav_call *call;
 
+	while (dav && (call = list_first(&dav->calls, struct dav_call, node))) {
 		if (call->over)
 			free_call(call);
 		else
