@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
@@ -18,15 +19,13 @@ static void forget(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
 
-	*connection->link = connection->next;
-	if (connection->next)
-		connection->next->link = connection->link;
+	list_remove(&connection->node);
 	counter_sub(&thread->counters.open, 1);
 	counter_sub(&thread->counters.states[connection->counted], 1);
 	if (connection->client)
 		client_limits_leave(thread->server->limits, connection->client);
 	connection_tls_free(connection);
-	if (thread->vacated && !thread->connections)
+	if (thread->vacated && list_is_empty(&thread->connections))
 		thread->vacated(thread);
 	connection->transport->free(connection);
 }

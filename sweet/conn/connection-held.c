@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <nabc.h>
 
+#include "base/list.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
@@ -27,7 +28,6 @@ struct lent {
 	size_t id;
 	struct NC_hold hold;
 	uint64_t until; /* held until that many bytes are acknowledged */
-	GList link;	/* in the thread's list of connections with such a unit */
 };
 
 /* A unit that responses of this thread hold while they wait. */
@@ -168,8 +168,7 @@ void connection_lend(struct connection *connection)
 	connection_held_add(thread, id, stat.size, NULL);
 	lent->id = id;
 	lent->until = connection->sent_earlier;
-	lent->link.data = connection;
-	g_queue_push_tail_link(&thread->lent, &lent->link);
+	list_append(&thread->lent, &connection->lent_node);
 	connection->lent = lent;
 	if (connection_cache_is_over(thread->server))
 		loop_notify(thread->loop, &thread->shed);
@@ -180,7 +179,7 @@ void connection_lent_end(struct connection *connection)
 	struct thread *thread = connection->thread;
 	struct lent *lent = connection->lent;
 
-	g_queue_unlink(&thread->lent, &lent->link);
+	list_remove(&connection->lent_node);
 	connection_held_remove(thread, lent->id);
 	(void)NC_release(&lent->hold);
 	g_free(lent);

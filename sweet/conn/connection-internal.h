@@ -32,6 +32,7 @@
 #include <sys/socket.h>
 
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -99,18 +100,19 @@ struct connection {
 	unsigned settle_ms;    /* how long it has polled so far */
 	/* Fields of connection-held.c, connection-slow.c and connection-leave.c: */
 	size_t slow_id; /* the unit that it is counted for; 0: none */
-	struct connection *slow_next, **slow_link;
-	struct leaving *leaving; /* NULL: the response stays with its unit */
-	uint64_t slow_ms;	 /* when it began to wait */
-	struct lent *lent;	 /* the unit that the response was moved off; or NULL */
+	struct list_node slow_node;
+	struct leaving *leaving;    /* NULL: the response stays with its unit */
+	uint64_t slow_ms;	    /* when it began to wait */
+	struct lent *lent;	    /* the unit that the response was moved off; or NULL */
+	struct list_node lent_node; /* in the thread's list of connections with such a unit */
 	/* Fields of connection-unsent.c: */
-	uint64_t sent_earlier;	  /* bytes of earlier messages that the socket took */
-	uint64_t looked_at;	  /* bytes of the current message at the last check */
-	uint64_t acknowledged;	  /* bytes acknowledged by then */
-	unsigned unsent;	  /* bytes that the socket is counted for; 0: none */
-	int unsent_bound;	  /* TCP_NOTSENT_LOWAT */
-	GList unsent_link;	  /* in the thread's list of counted sockets */
-	uint64_t rate;		  /* bytes acknowledged per second */
+	uint64_t sent_earlier;	      /* bytes of earlier messages that the socket took */
+	uint64_t looked_at;	      /* bytes of the current message at the last check */
+	uint64_t acknowledged;	      /* bytes acknowledged by then */
+	unsigned unsent;	      /* bytes that the socket is counted for; 0: none */
+	int unsent_bound;	      /* TCP_NOTSENT_LOWAT */
+	struct list_node unsent_node; /* in the thread's list of counted sockets */
+	uint64_t rate;		      /* bytes acknowledged per second */
 	uint64_t rated, rated_ms; /* bytes acknowledged, and the time, at the last measurement */
 	bool rate_known;	  /* the rate has been measured */
 	bool sending;		  /* a message is being sent */
@@ -122,7 +124,7 @@ struct connection {
 	struct session *session;    /* of a connection with a socket that has become one */
 	struct session *ending;	    /* that session, after its end, as long as it has streams */
 	struct thread *thread;
-	struct connection *next, **link; /* the thread's list */
+	struct list_node node; /* in the thread's list */
 	int fd;
 	uint64_t cookie; /* of the socket, for the library */
 	enum state state;

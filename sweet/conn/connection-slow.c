@@ -15,6 +15,7 @@
 #include <glib.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "conn/output.h"
@@ -43,23 +44,14 @@ static void enlist(struct connection *connection)
 	connection->slow_ms = loop_now_ms(thread->loop);
 	connection_held_add(thread, connection->slow_id, connection_body_bytes(message),
 			    &connection->output->transaction);
-	connection->slow_next = NULL;
-	connection->slow_link = thread->slow_last ? thread->slow_last : &thread->slow_first;
-	*connection->slow_link = connection;
-	thread->slow_last = &connection->slow_next;
+	list_append(&thread->slow, &connection->slow_node);
 }
 
 static void unlist(struct connection *connection)
 {
-	struct thread *thread = connection->thread;
-
-	connection_held_remove(thread, connection->slow_id);
+	connection_held_remove(connection->thread, connection->slow_id);
 	connection->slow_id = 0;
-	*connection->slow_link = connection->slow_next;
-	if (connection->slow_next)
-		connection->slow_next->slow_link = connection->slow_link;
-	else
-		thread->slow_last = connection->slow_link;
+	list_remove(&connection->slow_node);
 }
 
 /* --- for the other sources ----------------------------------------------------------- */
@@ -79,12 +71,8 @@ static bool may_leave(const struct connection *connection)
 static void shed_lent(struct thread *thread)
 {
 	const struct server *server = thread->server;
-	GList *next;
 
-	for (GList *link = thread->lent.head; link; link = next) {
-		struct connection *connection = link->data;
-
-		next = link->next;
+	list_each (struct connection, connection, &thread->lent, lent_node) {
 		connection_unsent_count(connection);
 		if (connection->lent && connection_cache_is_over(server) &&
 		    (connection_unsent_is_slow(connection) ||
@@ -113,13 +101,12 @@ static bool must_leave(const struct connection *connection)
 static void shed(struct loop_task *task)
 {
 	struct thread *thread = container_of(task, struct thread, shed.task);
-	struct connection *connection, *next;
 	bool again = false;
 
 	loop_notice_begin(&thread->shed);
-	for (connection = thread->slow_first; connection && connection_held_may_be_over(thread);
-	     connection = next) {
-		next = connection->slow_next;
+	list_each (struct connection, connection, &thread->slow, slow_node) {
+		if (!connection_held_may_be_over(thread))
+			break;
 		if (!connection_held_is_over(connection))
 			continue;
 		if (!must_leave(connection)) {
@@ -132,7 +119,7 @@ static void shed(struct loop_task *task)
 	if (connection_cache_is_over(thread->server))
 		shed_lent(thread);
 	/* By then others have waited long enough, or have turned out slow. */
-	if (again || (thread->lent.head && connection_cache_is_over(thread->server)))
+	if (again || (!list_is_empty(&thread->lent) && connection_cache_is_over(thread->server)))
 		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, shed_again);
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "event/loop.h"
 #include "tls/tls.h"
 
@@ -19,16 +20,15 @@ struct connection_tls {
 	struct connection *connection;
 	/* NULL: the ClientHello has not come as a whole. */
 	struct tls_channel *channel;
-	uint64_t policy;  /* of the identity, when the handshake is over */
-	GList waiting;	  /* in the thread's list of handshakes */
-	bool waits;	  /* is in that list */
-	bool begun;	  /* the first byte has come */
-	bool over;	  /* the handshake is */
-	bool kernel;	  /* the kernel encrypts */
-	bool failed;	  /* what the client sent could not be understood */
-	bool said_end;	  /* the message that nothing follows was sent */
-	uint64_t sent_ms; /* when bytes were last sent */
-	uint64_t warm;	  /* bytes sent since a pause */
+	uint64_t policy;	  /* of the identity, when the handshake is over */
+	struct list_node waiting; /* in the thread's list of handshakes */
+	bool begun;		  /* the first byte has come */
+	bool over;		  /* the handshake is */
+	bool kernel;		  /* the kernel encrypts */
+	bool failed;		  /* what the client sent could not be understood */
+	bool said_end;		  /* the message that nothing follows was sent */
+	uint64_t sent_ms;	  /* when bytes were last sent */
+	uint64_t warm;		  /* bytes sent since a pause */
 };
 
 /* Sends the output of the channel; returns 1: all, 0: the socket is full, or -errno. */

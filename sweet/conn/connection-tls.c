@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "config/configuration.h"
@@ -171,12 +172,10 @@ static bool is_late(const struct thread *thread)
 static bool shake_next(struct loop_hook *hook)
 {
 	struct thread *thread = container_of(hook, struct thread, handshake_hook);
-	bool work = thread->handshakes.length > 0;
+	bool work = !list_is_empty(&thread->handshakes);
+	struct connection_tls *tls;
 
-	while (thread->handshakes.length > 0) {
-		struct connection_tls *tls = g_queue_pop_head_link(&thread->handshakes)->data;
-
-		tls->waits = false;
+	while ((tls = list_take(&thread->handshakes, struct connection_tls, waiting))) {
 		connection_consume_input(tls->connection, shake);
 		if (is_late(thread))
 			break;
@@ -253,9 +252,10 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		return;
 	}
 	tls->begun = true;
-	if (!tls->channel && !tls->waits && !gather_hello(connection, &data, &length))
+	if (!tls->channel && !list_is_linked(&tls->waiting) &&
+	    !gather_hello(connection, &data, &length))
 		return;
-	if (!tls->waits && !is_late(connection->thread)) {
+	if (!list_is_linked(&tls->waiting) && !is_late(connection->thread)) {
 		if (data == connection->input)
 			connection_consume_input(connection, shake);
 		else
@@ -266,9 +266,8 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		connection_close(connection);
 		return;
 	}
-	if (!tls->waits)
-		g_queue_push_tail_link(&connection->thread->handshakes, &tls->waiting);
-	tls->waits = true;
+	if (!list_is_linked(&tls->waiting))
+		list_append(&connection->thread->handshakes, &tls->waiting);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -335,7 +334,6 @@ bool connection_tls_open(struct connection *connection)
 	tls->chooser = (struct tls_chooser){choose, answer};
 	connection_tls_set_cipher(tls);
 	tls->connection = connection;
-	tls->waiting.data = tls;
 	connection->tls = tls;
 	return true;
 }
@@ -348,8 +346,7 @@ void connection_tls_free(struct connection *connection)
 		return;
 	if (connection->thread->tls_reader == tls)
 		connection->thread->tls_reader = NULL;
-	if (tls->waits)
-		g_queue_unlink(&connection->thread->handshakes, &tls->waiting);
+	list_remove(&tls->waiting);
 	if (tls->channel)
 		tls_library->close(tls->channel);
 	free(tls);

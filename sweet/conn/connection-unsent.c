@@ -29,6 +29,7 @@
 #include <sys/socket.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
@@ -82,10 +83,9 @@ static void add(struct connection *connection, unsigned bytes)
 		if (!timer_is_running(&thread->unsent_timer))
 			loop_timer_start(thread->loop, &thread->unsent_timer, CONNECTION_RATE_MS,
 					 look_again);
-		connection->unsent_link = (GList){.data = connection};
-		g_queue_push_tail_link(&thread->unsent, &connection->unsent_link);
+		list_append(&thread->unsent, &connection->unsent_node);
 	} else if (!bytes) {
-		g_queue_unlink(&thread->unsent, &connection->unsent_link);
+		list_remove(&connection->unsent_node);
 	}
 	thread->unsent_bytes += bytes - (uint64_t)connection->unsent;
 	atomic_fetch_add_explicit(&thread->server->unsent, bytes - (uint64_t)connection->unsent,
@@ -145,8 +145,8 @@ static void shed(struct thread *thread)
 
 	if (sum(server) <= server->unsent_most || thread->unsent_bytes <= share)
 		return;
-	for (GList *link = thread->unsent.head; link; link = link->next)
-		g_ptr_array_add(all, link->data);
+	list_each (struct connection, connection, &thread->unsent, unsent_node)
+		g_ptr_array_add(all, connection);
 	g_ptr_array_sort(all, slower_first);
 	for (unsigned i = 0; i < all->len; i++) {
 		struct connection *connection = all->pdata[i];
@@ -161,12 +161,8 @@ static void shed(struct thread *thread)
 /* Counts what the sockets hold now, which the kernel does not report, and acts on it. */
 static void look_at_all(struct thread *thread)
 {
-	GList *next;
-
-	for (GList *link = thread->unsent.head; link; link = next) {
-		next = link->next;
-		connection_unsent_count(link->data);
-	}
+	list_each (struct connection, connection, &thread->unsent, unsent_node)
+		connection_unsent_count(connection);
 	shed(thread);
 }
 
@@ -184,7 +180,7 @@ static void look_again(struct timer *timer)
 	struct thread *thread = container_of(timer, struct thread, unsent_timer);
 
 	look_at_all(thread);
-	if (thread->unsent.head && !timer_is_running(timer))
+	if (!list_is_empty(&thread->unsent) && !timer_is_running(timer))
 		loop_timer_start(thread->loop, timer, CONNECTION_RATE_MS, look_again);
 }
 

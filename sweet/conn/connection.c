@@ -35,6 +35,7 @@
 
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -425,11 +426,7 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 	}
 	connection_unsent_init(connection, &remote);
 	connection->receive.received = received;
-	connection->next = thread->connections;
-	connection->link = &thread->connections;
-	if (connection->next)
-		connection->next->link = &connection->next;
-	thread->connections = connection;
+	list_prepend(&thread->connections, &connection->node);
 	counter_add(&thread->counters.connections, 1);
 	counter_add(&thread->counters.open, 1);
 	counter_add(&thread->counters.states[CONNECTION_IDLE], 1);
@@ -440,23 +437,21 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 
 void connection_drain(struct thread *thread)
 {
-	struct connection *next;
-
 	thread->draining = true;
-	for (struct connection *at = thread->connections; at; at = next) {
-		next = at->next;
-		leave(at);
-	}
+	list_each (struct connection, connection, &thread->connections, node)
+		leave(connection);
 }
 
 void connection_close_all(struct thread *thread)
 {
+	struct connection *connection;
+
 	/* The loop has no further turn for streams. */
-	while (thread->connections)
-		if (thread->connections->state == ENDED)
-			session_end_all(thread->connections);
+	while ((connection = list_first(&thread->connections, struct connection, node)))
+		if (connection->state == ENDED)
+			session_end_all(connection);
 		else
-			close_now(thread->connections);
+			close_now(connection);
 	output_free_spare(thread);
 	session_free_memory(thread);
 	connection_held_close(thread);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection.h"
@@ -55,7 +56,7 @@ static void rested(struct timer *timer)
 
 	have_reserve(listener);
 	/* listener_next() follows later. */
-	if (listener->accept.single && listener->thread->connections)
+	if (listener->accept.single && !list_is_empty(&listener->thread->connections))
 		return;
 	if (loop_accept_next(listener->thread->loop, listener->fd) < 0)
 		loop_timer_start(listener->thread->loop, timer, REST_MS, rested);
@@ -88,7 +89,7 @@ static void accepted(struct loop_accept *op, int fd)
 	}
 	connection_open(listener->thread, fd, listener->tls, listener->status_only);
 	/* The connection may have been refused. */
-	if (op->single && !listener->thread->connections)
+	if (op->single && list_is_empty(&listener->thread->connections))
 		listener_next(listener);
 }
 

@@ -16,6 +16,7 @@
 #include "base/budget.h"
 #include "base/date.h"
 #include "base/histogram.h"
+#include "base/list.h"
 #include "base/random-id.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -148,22 +149,23 @@ struct thread {
 	char date[DATE_LENGTH];
 	time_t other_date; /* the last date of a response from elsewhere; 0: none */
 	char other_date_text[DATE_LENGTH];
-	struct connection *connections; /* of connection.c */
+	struct list connections; /* of connection.c */
 	/*
 	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units.
 	 */
-	struct connection *slow_first, **slow_last;
+	struct list slow;
 	GHashTable *held, *programs;
-	GQueue lent; /* connections whose sockets may refer to the unit of an earlier response */
+	struct list
+		lent; /* connections whose sockets may refer to the unit of an earlier response */
 	struct loop_notice shed; /* posted to move responses off units that are needed elsewhere */
 	struct timer slow_timer;
 	/* Of connection-unsent.c: connections whose sockets hold bytes; their bytes; the work. */
-	GQueue unsent;
+	struct list unsent;
 	uint64_t unsent_bytes;
 	struct loop_notice unsent_shed;
 	struct timer unsent_timer;
 	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
-	GQueue handshakes;
+	struct list handshakes;
 	struct loop_hook handshake_hook;
 	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
 	GQueue sessions;
@@ -178,7 +180,7 @@ struct thread {
 	struct ready_memory *ready;	   /* of ready.c; the same */
 	struct transaction *spare;	   /* of output.c, with the next field */
 	unsigned spare_count, spare_least; /* in this second */
-	GQueue listings;		   /* of autoindex.c: those that are being made */
+	struct list listings;		   /* of autoindex.c: those that are being made */
 	struct worker_hook *workers;	   /* of worker.c */
 	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */
 	bool draining;	     /* connections close after their response */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/server.h"
@@ -33,7 +34,7 @@
 struct waiter {
 	struct transaction *transaction;
 	struct listing *listing;
-	GList link;
+	struct list_node node;
 };
 
 static_assert(sizeof(struct waiter) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -42,8 +43,8 @@ static_assert(sizeof(struct waiter) <= TRANSACTION_SCRATCH, "fits the scratch");
 struct listing {
 	struct job job;
 	struct thread *thread;
-	GQueue waiters;
-	GList link;		  /* in thread->listings */
+	struct list waiters;
+	struct list_node node;	  /* in thread->listings */
 	_Atomic bool begun;	  /* what is asked for from now on may not be in it */
 	char *path, *as;	  /* of the folder: beneath the root; as the client knows it */
 	struct file_cache *cache; /* referenced */
@@ -152,7 +153,7 @@ static void respond(struct transaction *transaction, const struct listing *listi
 
 static void listing_free(struct listing *listing)
 {
-	g_queue_unlink(&listing->thread->listings, &listing->link);
+	list_remove(&listing->node);
 	file_cache_close(listing->cache);
 	g_free(listing->path);
 	g_free(listing->as);
@@ -161,9 +162,7 @@ static void listing_free(struct listing *listing)
 
 void autoindex_close(struct thread *thread)
 {
-	while (thread->listings.length) {
-		struct listing *listing = thread->listings.head->data;
-
+	list_each (struct listing, listing, &thread->listings, node) {
 		if (listing->text)
 			g_string_free(listing->text, TRUE);
 		listing_free(listing);
@@ -174,13 +173,13 @@ static void work_done(struct job *job)
 {
 	struct listing *listing = container_of(job, struct listing, job);
 	GBytes *text = listing->text ? g_string_free_to_bytes(listing->text) : NULL;
-	GList *link;
+	struct waiter *waiter;
 
 	/* Its waiters have left. */
 	if (!job->worked || (!text && !listing->error))
 		listing->error = -ECANCELED;
-	while ((link = g_queue_pop_head_link(&listing->waiters)))
-		respond(((struct waiter *)link->data)->transaction, listing, text);
+	while ((waiter = list_take(&listing->waiters, struct waiter, node)))
+		respond(waiter->transaction, listing, text);
 	if (text)
 		g_bytes_unref(text);
 	listing_free(listing);
@@ -192,8 +191,8 @@ static void gone(struct transaction *transaction)
 	struct waiter *waiter = waiter_of(transaction);
 	struct listing *listing = waiter->listing;
 
-	g_queue_unlink(&listing->waiters, &waiter->link);
-	if (!listing->waiters.length)
+	list_remove(&waiter->node);
+	if (list_is_empty(&listing->waiters))
 		thread_pool_cancel(&listing->job);
 	transaction->gone = transaction->half_closed = NULL;
 	refuse(transaction, -ECANCELED);
@@ -205,7 +204,8 @@ static void half_closed(struct transaction *transaction)
 {
 	struct listing *listing = waiter_of(transaction)->listing;
 
-	if (listing->waiters.length > 1)
+	if (list_first(&listing->waiters, struct waiter, node) !=
+	    list_last(&listing->waiters, struct waiter, node))
 		return;
 	listing->deferred = true;
 	thread_pool_defer(&listing->job);
@@ -217,17 +217,14 @@ static struct listing *equal_listing(const struct transaction *transaction, cons
 {
 	const struct scope *scope = transaction->scope;
 
-	for (GList *link = transaction->thread->listings.head; link; link = link->next) {
-		struct listing *other = link->data;
-
-		if (other->waiters.length && !other->deferred && !atomic_load(&other->begun) &&
-		    other->cache == scope->file_cache && other->hidden == scope->hidden &&
-		    other->wish.json == wish->json &&
+	list_each (struct listing, other, &transaction->thread->listings, node)
+		if (!list_is_empty(&other->waiters) && !other->deferred &&
+		    !atomic_load(&other->begun) && other->cache == scope->file_cache &&
+		    other->hidden == scope->hidden && other->wish.json == wish->json &&
 		    other->wish.order.column == wish->order.column &&
 		    other->wish.order.descending == wish->order.descending &&
 		    strcmp(other->path, path) == 0 && strcmp(other->as, transaction->path) == 0)
 			return other;
-	}
 	return NULL;
 }
 
@@ -248,8 +245,7 @@ static struct listing *new_listing(const struct transaction *transaction, const 
 	listing->cache = file_cache_ref(transaction->scope->file_cache);
 	listing->hidden = transaction->scope->hidden;
 	listing->wish = *wish;
-	listing->link.data = listing;
-	g_queue_push_tail_link(&thread->listings, &listing->link);
+	list_append(&thread->listings, &listing->node);
 	return listing;
 }
 
@@ -261,8 +257,7 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 	struct listing *listing = equal ? equal : new_listing(transaction, path, &wish);
 
 	*waiter = (struct waiter){.transaction = transaction, .listing = listing};
-	waiter->link.data = waiter;
-	g_queue_push_tail_link(&listing->waiters, &waiter->link);
+	list_append(&listing->waiters, &waiter->node);
 	transaction->gone = gone;
 	transaction->half_closed = half_closed;
 	if (!equal)

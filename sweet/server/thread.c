@@ -15,6 +15,7 @@
 #include "backend/gateway.h"
 #include "base/address.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "config/arch.h"
 #include "config/configuration.h"
 #include "conn/connection.h"
@@ -63,7 +64,7 @@ static void vacated(struct thread *thread)
 {
 	struct server_thread *runner = container_of(thread, struct server_thread, thread);
 
-	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+	list_each (struct seat, seat, &runner->seats, node)
 		listener_next(&seat->listener);
 }
 
@@ -72,19 +73,15 @@ int server_thread_listen(struct server_thread *runner, struct seat *seat)
 	bool single = runner->thread.server->arch->single;
 
 	runner->thread.vacated = single ? vacated : NULL;
-	seat->next = runner->seats;
-	runner->seats = seat;
+	list_prepend(&runner->seats, &seat->node);
 	return listener_start(&seat->listener, &runner->thread, seat->listener.fd, single);
 }
 
 static void remove_seat(struct listener *listener)
 {
-	struct seat *seat = container_of(listener, struct seat, listener),
-		    **link = &seat->runner->seats;
+	struct seat *seat = container_of(listener, struct seat, listener);
 
-	while (*link != seat)
-		link = &(*link)->next;
-	*link = seat->next;
+	list_remove(&seat->node);
 	g_free(seat);
 }
 
@@ -96,10 +93,9 @@ static void retire(struct seat *seat, bool leave_queue)
 
 void server_thread_close_seats(struct server_thread *runner)
 {
-	while (runner->seats) {
-		struct seat *seat = runner->seats;
+	struct seat *seat;
 
-		runner->seats = seat->next;
+	while ((seat = list_take(&runner->seats, struct seat, node))) {
 		listener_close(&seat->listener);
 		g_free(seat);
 	}
@@ -170,7 +166,6 @@ static void apply(struct loop_task *task)
 	struct server_thread *runner = change->runner;
 	struct thread *thread = &runner->thread;
 	struct config_ref *before = thread->config_ref;
-	struct seat *next;
 
 	thread->config_ref = config_ref_open(change->config);
 	change->config = NULL;
@@ -193,8 +188,7 @@ static void apply(struct loop_task *task)
 			g_free(change->fresh[i]);
 	}
 	change->fresh_count = 0;
-	for (struct seat *seat = runner->seats; seat; seat = next) {
-		next = seat->next;
+	list_each (struct seat, seat, &runner->seats, node) {
 		listener_tune(&seat->listener);
 		if (lists(change->gone, change->gone_count, seat->id)) {
 			retire(seat, false);
@@ -240,7 +234,8 @@ static void drain_check(struct timer *timer)
 	struct loop *loop = runner->thread.loop;
 
 	/* The main thread handles the second signal, so it stays until the end. */
-	bool needed = runner->thread.connections || runner->seats ||
+	bool needed = !list_is_empty(&runner->thread.connections) ||
+		      !list_is_empty(&runner->seats) ||
 		      (runner == &runner->siblings->all[0] && runner->siblings->running > 0);
 
 	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {
@@ -257,7 +252,7 @@ static void drain(struct loop_task *task)
 
 	connection_drain(thread);
 	/* Clients in a queue are accepted; the response says that it is the last. */
-	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+	list_each (struct seat, seat, &runner->seats, node)
 		retire(seat, seat->inherited || runner->leave_queues);
 	runner->drain_until_ms =
 		loop_now_ms(thread->loop) + thread->config_ref->config->limits.stop_ms;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "backend/worker.h"
+#include "base/list.h"
 #include "base/timer.h"
 #include "conn/listener.h"
 #include "core/server.h"
@@ -26,7 +27,7 @@ struct endpoint;
 struct seat {
 	struct listener listener;
 	struct server_thread *runner;
-	struct seat *next;
+	struct list_node node;
 	unsigned id;	/* of the endpoint */
 	bool inherited; /* other processes continue to use the socket */
 };
@@ -41,7 +42,7 @@ struct server_thread {
 	struct thread thread;
 	struct worker_hook workers;
 	struct server_threads *siblings;
-	struct seat *seats;
+	struct list seats;
 	pthread_t handle;
 	bool threaded;
 	struct loop_task drain, stop, ended, beat;

@@ -19,6 +19,7 @@
 #include <nabc.h>
 
 #include "base/budget.h"
+#include "base/list.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
@@ -308,6 +309,11 @@ static inline void end(void)
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 
+static inline const struct connection *first_connection(void)
+{
+	return list_first(&thread.connections, const struct connection, node);
+}
+
 struct progress {
 	bool sending;
 	size_t bytes;
@@ -316,7 +322,7 @@ struct progress {
 static inline void look(void *argument)
 {
 	struct progress *progress = argument;
-	const struct connection *connection = thread.connections;
+	const struct connection *connection = first_connection();
 
 	progress->sending = connection && connection->sending;
 	progress->bytes = progress->sending ? connection->send.message.skip : 0;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/budget.h"
+#include "base/list.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
@@ -103,6 +104,7 @@ START_TEST(test_client_waits)
 {
 	static const char head[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n";
 	static char data[5242880];
+	const struct connection *connection;
 	struct pollfd wait = {.events = POLLOUT};
 	size_t sent = 0;
 
@@ -126,8 +128,9 @@ START_TEST(test_client_waits)
 	}
 	SEEN(responder.pieces == 1);
 	ck_assert_uint_le(server.bodies.used, WINDOW);
-	ck_assert_uint_le(thread.connections->input_length, 2 * WINDOW);
-	ck_assert(thread.connections->paused);
+	connection = list_first(&thread.connections, struct connection, node);
+	ck_assert_uint_le(connection->input_length, 2 * WINDOW);
+	ck_assert(connection->paused);
 	EVENT(responder.manner = ASKS_AT_ONCE);
 	call(&runner, ask, NULL);
 	ck_assert_int_eq(fcntl(client, F_SETFL, 0), 0);

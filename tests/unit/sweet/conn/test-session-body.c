@@ -19,7 +19,7 @@
 
 static void look_at_saved(void *argument)
 {
-	const struct stream *stream = thread.connections->session->streams;
+	const struct stream *stream = first_connection()->session->streams;
 
 	*(size_t *)argument = stream ? stream->connection.input_length : 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
@@ -100,7 +101,7 @@ START_TEST(test_end_by_client)
 	AWAIT(all_started(REQUESTS));
 	close(client);
 	check_ends(REQUESTS, TURN_MOST);
-	SEEN(thread.counters.open == 0 && !thread.connections);
+	SEEN(thread.counters.open == 0 && !first_connection());
 	connect_client();
 	end();
 }
@@ -128,13 +129,9 @@ END_TEST
 
 static void close_every_session(void *argument)
 {
-	struct connection *next;
-
 	(void)argument;
-	for (struct connection *at = thread.connections; at; at = next) {
-		next = at->next;
+	list_each (struct connection, at, &thread.connections, node)
 		connection_close(at);
-	}
 }
 
 /* The bound is one of all sessions. */
@@ -203,7 +200,7 @@ static struct watcher {
 static bool look_at_frames(struct loop_hook *hook)
 {
 	struct watcher *at = container_of(hook, struct watcher, hook);
-	const struct session *session = thread.connections ? thread.connections->session : NULL;
+	const struct session *session = first_connection() ? first_connection()->session : NULL;
 	unsigned now = session ? session->useless : 0;
 
 	if (now > at->before)
@@ -251,7 +248,7 @@ static const char *const paths[] = {"/w", "/l", "/p", "/u", "/s"};
 static void answer_after_end(void *argument)
 {
 	(void)argument;
-	connection_close(thread.connections);
+	connection_close(list_first(&thread.connections, struct connection, node));
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		struct exchange *exchange = &exchanges[stream_of_request(i)];
 
