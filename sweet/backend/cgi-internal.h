@@ -46,7 +46,7 @@ struct cgi_pool {
 
 /* Lies in backend_call.own. */
 struct cgi_call {
-	struct response_stream stream; /* must be first */
+	struct response_stream stream;
 	struct cgi_run *run;
 	/* the last buffer, while the program's exit is awaited; or NULL */
 	struct read_buffer *last;

@@ -28,6 +28,7 @@
 #include "backend/response-stream.h"
 #include "base/address.h"
 #include "base/balancer.h"
+#include "base/container.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
@@ -48,7 +49,7 @@ struct read_buffer;
 
 /* What differs between FastCGI and HTTP. */
 struct upstream_wire {
-	struct upstream_link_owner owner; /* must be first */
+	struct upstream_link_owner owner;
 	/* Makes the request of a call, and judges whether it may be sent twice.  0 or -errno. */
 	int (*make)(struct backend_call *call, struct slice block);
 	/* The link begins to read the response to a call. */
@@ -112,7 +113,7 @@ struct upstream_pool {
 
 /* Lies in backend_call.own. */
 struct upstream_call {
-	struct response_stream stream;	  /* must be first */
+	struct response_stream stream;
 	struct upstream_link *link;	  /* NULL: no application has the call */
 	const struct upstream_link *last; /* its last link, while the response's end is processed */
 	const struct upstream *where;	  /* the last address; or NULL */
@@ -150,7 +151,7 @@ static inline struct upstream_local *upstream_local_of(const struct backend_call
 
 static inline const struct upstream_wire *upstream_wire_of(const struct upstream_link *link)
 {
-	return (const struct upstream_wire *)(const void *)link->owner;
+	return container_of(link->owner, const struct upstream_wire, owner);
 }
 
 static inline bool upstream_is_local(const struct upstream_link *link)

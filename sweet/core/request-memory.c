@@ -20,7 +20,7 @@
 #define HASHED_LAST 16u	 /* and its end; all are compared */
 
 struct place {
-	struct remembered known; /* must be first */
+	struct remembered known;
 	size_t length;
 	/* Then the request with its fields, which point into the head, then head and path. */
 	char *head;

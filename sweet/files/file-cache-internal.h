@@ -50,7 +50,7 @@ struct identity {
  * part.
  */
 struct file_cache_entry {
-	struct file_cache_view view; /* must be first */
+	struct file_cache_view view;
 	struct file_cache *cache;
 	enum entry_state state;
 	unsigned references;	      /* includes the table's */

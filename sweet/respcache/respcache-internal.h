@@ -66,7 +66,7 @@ struct respcache_tag {
 
 /* One block of memory with everything that it points to. */
 struct respcache_entry {
-	struct respcache_view view;  /* must be first */
+	struct respcache_view view;
 	_Atomic unsigned references; /* includes the shard's */
 	_Atomic bool used;	     /* since the hand passed it */
 	bool linked, shared;
