@@ -21,21 +21,27 @@
 #include "http/response.h"
 #include "program/cgihead.h"
 
-/* Remembers the program's lines for the response that is sent. */
+/*
+ * Remembers the program's lines for the response that is sent.  Those of a program that led to this
+ * one replace them, as they do where this one responds itself.
+ */
 static bool save_lines(struct backend_call *call, const struct cgihead *head)
 {
 	struct transaction *transaction = call->transaction;
+	const char *earlier = transaction->accel_lines ? transaction->accel_lines : "";
+	struct slice before = {earlier, strlen(earlier)}, lines;
 	struct response_facts facts;
 	long length = call_take_lines(call, head->lines, &facts);
+	char *saved;
 
 	if (length < 0)
 		return false;
+	lines = (struct slice){transaction_lines(transaction), (size_t)length};
+	saved = g_malloc(lines.length + before.length + 1);
+	lines = (struct slice){saved, header_merge(lines, before, saved)};
+	saved[header_without_body(lines, saved)] = '\0';
 	g_free(transaction->accel_lines);
-	transaction->accel_lines = g_malloc((gsize)length + 1);
-	length = (long)header_without_body(
-		(struct slice){transaction_lines(transaction), (size_t)length},
-		transaction->accel_lines);
-	transaction->accel_lines[length] = '\0';
+	transaction->accel_lines = saved;
 	transaction_drop_room(transaction);
 	return true;
 }

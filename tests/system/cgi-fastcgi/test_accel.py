@@ -245,6 +245,22 @@ def test_refresh(server, top, line, content):
     assert (got.status, got.body) == (200, content)
 
 
+@pytest.mark.parametrize("path", ["/led/p", "/fast/p"])
+@pytest.mark.parametrize("line, content", [("X-Sendfile: {top}/files/big", FILE),
+                                           ("X-Accel-Redirect: /inside/a.txt", b"a.txt"),
+                                           ("X-Own: yes", b"made\n")],
+                         ids=["file", "redirect", "own"])
+def test_redirect_to_a_program(server, top, path, line, content):
+    """Whatever it leads to in turn, the fields of the first program replace those of the second."""
+    write(top / "lines", line.replace("{top}", str(top)).encode()
+          + b"\nX-Second: b\nSet-Cookie: second=1\nETag: second\n")
+    answer = ask(server, path, ["X-Accel-Redirect: /inside/app/lines", "X-First: a"])
+    assert (answer.status, answer.body) == (200, content)
+    assert (answer["X-First"], answer["X-Second"]) == ("a", "b")
+    assert answer["Content-Type"] == "text/x-own" and answer["Set-Cookie"] == "a=b"
+    assert answer["ETag"] != "mine" and (answer["ETag"] == "second") == ("Own" in line)
+
+
 @pytest.mark.parametrize("file, status", [
     ("{top}/outside", 502), ("{top}/files", 502), ("{top}/filesystem", 502),
     ("{top}/files/../outside", 403), ("{top}/files/link", 403), ("{top}/files/deep", 404),
