@@ -565,6 +565,7 @@ EXTRA_DIST += \
 	tests/system/security/test_hostile.py \
 	tests/system/security/test_led_elsewhere.py \
 	tests/system/security/test_memory_of_connections.py \
+	tests/system/security/test_memory_of_streams.py \
 	tests/system/security/test_priorities.py \
 	tests/system/security/test_privileges.py \
 	tests/system/security/test_reused_pids.py \

@@ -93,7 +93,12 @@ static bool is_full(const struct session *session)
 	const struct thread *thread = session->connection->thread;
 	unsigned abandoned = session->calls->abandoned;
 
-	if (thread->server->streams_most && thread->streams >= thread->server->streams_most)
+	/*
+	 * The others cannot keep a client from its only request: that takes no more than one of
+	 * HTTP/1.1, and max-connections bounds it.
+	 */
+	if (thread->server->streams_most && thread->streams >= thread->server->streams_most &&
+	    session->stream_count)
 		return true;
 	/* To the library, streams that were reset exist no more. */
 	return session->heads >= SESSION_HEADS_MAX ||
