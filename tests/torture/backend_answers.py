@@ -198,9 +198,13 @@ class Answers:
             self.read(asked)
         data = self.choose(asked, body)
         asked.connection.send(data[:asked.rng.choice((0, 1, asked.rng.randrange(len(data) - 1)))])
+        self.end_by_reset(asked)
+        return False
+
+    @staticmethod
+    def end_by_reset(asked):
         asked.connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                            struct.pack("ii", 1, 0))
-        return False
 
     def endless(self, asked, body):
         """Until the server has enough: a body, a head, or nothing that a client gets."""

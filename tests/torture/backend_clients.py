@@ -101,6 +101,7 @@ class Asker(Connection):
 
     def __init__(self, port, slow):
         self.used, self.most = [], None
+        self.fields = {}  # of the last response
         super().__init__(port, slow)
 
     def begin(self, most):
@@ -134,6 +135,7 @@ class Asker(Connection):
             status = int(first.split(" ", 2)[1])
         fields = {name.lower(): value for name, _, value in
                   (line.partition(": ") for line in more)}
+        self.fields = fields
         stays = fields.get("connection") != "close"
         try:
             if head_only or status in (204, 304):
@@ -151,14 +153,14 @@ class Asker(Connection):
 class Clients:
     """`count` threads that send requests to a server until ended."""
 
-    def __init__(self, server, rng, count):
+    def __init__(self, server, rng, count, ending=None):
         self.server, self.port = server, server.port
         self.said = []  # by the server, until something was wrong
         self.figures = collections.Counter()
         self.answers = collections.Counter()  # right ones, by way
         self.wrong = []
         self.lock = threading.Lock()
-        self.ending = threading.Event()
+        self.ending = ending or threading.Event()  # of several groups of clients
         self.pulse = Pulse(self.ending)
         self.threads = [threading.Thread(target=self.run, args=(type(rng)(rng.random()),),
                                          daemon=True) for _ in range(count)]
@@ -242,6 +244,7 @@ class Clients:
     def receive(self, asker, one):
         """Checks one response; returns whether the connection may have more."""
         asker.begin(one.left)
+        asker.fields = {}
         try:
             status, body, stays = asker.response(one.method == "HEAD")
         except Leaving:
@@ -254,6 +257,7 @@ class Clients:
         except socket.timeout as error:
             raise Wrong(f"{one.method} {one.path}: no answer") from error
         self.check_tokens(asker, one)
+        one.fields = asker.fields
         self.judge(one, status, body)
         return stays
 

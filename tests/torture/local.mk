@@ -4,6 +4,8 @@ EXTRA_DIST += tests/torture/README.md tests/torture/figures tests/torture/tortur
 EXTRA_DIST += \
 	tests/torture/backend_answers.py \
 	tests/torture/backend_clients.py \
+	tests/torture/backend_files.py \
+	tests/torture/backend_readers.py \
 	tests/torture/backends.py
 EXTRA_DIST += tests/torture/bytes.py tests/torture/kills.py tests/torture/mixed.py \
 	tests/torture/soak.py tests/torture/tree.py tests/torture/twins.py \

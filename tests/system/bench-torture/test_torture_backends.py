@@ -33,10 +33,13 @@ def said(process):
 
 
 def test_short():
-    process = torture(6)
+    process = torture(10)
     text = said(process)
     assert process.returncode == 0, text
     assert re.search(r"^torture: backends: \d+ answers, 0 wrong, .*: passed$", text, re.M)
+    # Of documents: by the server, from the cache, and by the server to a refresh of the cache.
+    for figure in ("files", "from the cache", "purges", "refreshes with (file|led|onward)"):
+        assert re.search(rf" [1-9]\d* {figure},", text), (figure, text)
 
 
 def test_an_answer_of_another_client():
@@ -45,6 +48,21 @@ def test_an_answer_of_another_client():
     text = said(process)
     assert process.returncode == 1
     assert re.search("^torture: backends: .*: an answer of another client, ", text, re.M), text
+    assert re.search(r"^torture: backends: .* 1 wrong, .*: FAILED$", text, re.M), text
+
+
+@pytest.mark.parametrize("spoil, complaint", [
+    ("files", "an answer of another client, "),
+    ("old", r"\d+ bytes that are no version of that time"),
+    ("torn", r"\d+ bytes that are no version of that time"),
+])
+def test_wrong_files(spoil, complaint):
+    """Some applications let the server send another document, one of before, or one that is not
+    whole."""
+    process = torture(60, TORTURE_SPOIL=spoil)
+    text = said(process)
+    assert process.returncode == 1
+    assert re.search(f"^torture: backends: .*: {complaint}", text, re.M), text
     assert re.search(r"^torture: backends: .* 1 wrong, .*: FAILED$", text, re.M), text
 
 
