@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/budget.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/connection.h"
@@ -458,8 +459,9 @@ static void check_released(void)
 	struct NC_cache_stat all;
 	struct NC_stat one;
 
-	MUST(live == 0 && !waiting && !thread.connections);
-	MUST(thread.sessions.length == 0 && thread.lent.length == 0 && !thread.slow_first);
+	MUST(live == 0 && !waiting && list_is_empty(&thread.connections));
+	MUST(thread.sessions.length == 0 && list_is_empty(&thread.lent) &&
+	     list_is_empty(&thread.slow));
 	MUST(thread.counters.open == 0 && server.held == 0 && server.unsent == 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		MUST(thread.counters.states[i] == 0);
