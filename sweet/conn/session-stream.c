@@ -252,8 +252,9 @@ static void resume_receiving(struct connection *connection)
 static void say_continue(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
-	const nghttp2_nv status = {(uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100",
-				   7, 3, NGHTTP2_NV_FLAG_NONE};
+	static const char name[] = ":status", value[] = "100";
+	const nghttp2_nv status = {(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, 7, 3,
+				   NGHTTP2_NV_FLAG_NONE};
 
 	if (!stream->session->http2)
 		return;
