@@ -326,10 +326,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/spawn/spawner-wire.h \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/tls/client-hello.c sweet/tls/client-hello.h \
-	sweet/tls/record/memory.c sweet/tls/record/memory.h \
-	sweet/tls/record/record.c sweet/tls/record/record.h \
-	sweet/tls/record/secrets.c sweet/tls/record/secrets.h \
-	sweet/tls/record/stream.c sweet/tls/record/stream.h \
+	sweet/tls/record/tls-memory.c sweet/tls/record/tls-memory.h \
+	sweet/tls/record/tls-record.c sweet/tls/record/tls-record.h \
+	sweet/tls/record/tls-secrets.c sweet/tls/record/tls-secrets.h \
+	sweet/tls/record/tls-stream.c sweet/tls/record/tls-stream.h \
 	sweet/tls/tls-challenge.c sweet/tls/tls-challenge.h \
 	sweet/tls/tls-kernel.c sweet/tls/tls-kernel.h \
 	sweet/tls/tls-openssl-channel.c \
@@ -361,7 +361,7 @@ sweet_libsweet_a_SOURCES += sweet/coding/encoder-gzip.c
 endif
 # Of the sources above, a server without this table has none.
 if TLS_RECORDS
-sweet_libsweet_a_SOURCES += sweet/tls/record/records.c
+sweet_libsweet_a_SOURCES += sweet/tls/record/tls-records.c
 else
 sweet_libsweet_a_SOURCES += sweet/tls/tls-records-none.c
 endif

@@ -308,10 +308,10 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-spawner-death \
 	tests/unit/sweet/spawn/test-spawner-process \
 	tests/unit/sweet/spawn/test-spawner-program \
-	tests/unit/sweet/tls/record/test-memory \
-	tests/unit/sweet/tls/record/test-record \
-	tests/unit/sweet/tls/record/test-secrets \
-	tests/unit/sweet/tls/record/test-stream \
+	tests/unit/sweet/tls/record/test-tls-memory \
+	tests/unit/sweet/tls/record/test-tls-record \
+	tests/unit/sweet/tls/record/test-tls-secrets \
+	tests/unit/sweet/tls/record/test-tls-stream \
 	tests/unit/sweet/tls/test-client-hello \
 	tests/unit/sweet/tls/test-tls-challenge \
 	tests/unit/sweet/tls/test-tls-openssl \

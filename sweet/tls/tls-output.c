@@ -3,7 +3,7 @@
  * tls-output.c - see tls-output.h.
  *
  * The memory is that of a record, or of the records that are usually sent together; the thread
- * keeps both (tls/record/memory.c).
+ * keeps both (tls/record/tls-memory.c).
  */
 #include <stdbool.h>
 #include <string.h>

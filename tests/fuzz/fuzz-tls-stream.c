@@ -15,9 +15,9 @@
 #include <sys/uio.h>
 
 #include "tls/tls-output.h"
-#include "tls/record/record.h"
-#include "tls/record/secrets.h"
-#include "tls/record/stream.h"
+#include "tls/record/tls-record.h"
+#include "tls/record/tls-secrets.h"
+#include "tls/record/tls-stream.h"
 #include "tls/tls.h"
 
 #include "fuzz.h"

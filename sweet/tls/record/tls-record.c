@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record.c - see record.h.
+ * tls-record.c - see tls-record.h.
  */
 #include <openssl/params.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
-#include "tls/record/record.h"
+#include "tls/record/tls-record.h"
 
 #define TAG 16u
 #define WORN (UINT64_C(1) << 24) /* of 24 million records that AES-GCM may encrypt */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-secrets.c - unit tests of secrets.c: both ends of a handshake in one
+ * test-tls-secrets.c - unit tests of tls-secrets.c: both ends of a handshake in one
  * process have the same secrets, and the server's records are counted.  Single-threaded.
  */
 #include <openssl/bio.h>
@@ -15,8 +15,8 @@
 #include "suite.h"
 #include "tls-fixture.h"
 
-#include "tls/record/record.h"
-#include "tls/record/secrets.h"
+#include "tls/record/tls-record.h"
+#include "tls/record/tls-secrets.h"
 #include "tls/tls-output.h"
 #include "tls/tls.h"
 

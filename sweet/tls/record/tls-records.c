@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * records.c - the table of tls/tls-records.h, by the sources of this folder:
+ * tls-records.c - the table of tls/tls-records.h, by the sources of this folder:
  *
- *   memory.c   where OpenSSL gets its memory
- *   secrets.c  the secrets that a handshake of TLS 1.3 has agreed
- *   record.c   records, by OpenSSL's ciphers
- *   stream.c   what the ends send each other after the handshake
+ *   tls-memory.c   where OpenSSL gets its memory
+ *   tls-secrets.c  the secrets that a handshake of TLS 1.3 has agreed
+ *   tls-record.c   records, by OpenSSL's ciphers
+ *   tls-stream.c   what the ends send each other after the handshake
  */
 #include <openssl/crypto.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tls/record/memory.h"
-#include "tls/record/secrets.h"
-#include "tls/record/stream.h"
+#include "tls/record/tls-memory.h"
+#include "tls/record/tls-secrets.h"
+#include "tls/record/tls-stream.h"
 #include "tls/tls-records.h"
 
 static struct tls_secrets *records_begin(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-record.c - unit tests of record.c: the records of RFC 8448, section 3,
+ * test-tls-record.c - unit tests of tls-record.c: the records of RFC 8448, section 3,
  * and what is no record.  Single-threaded.
  */
 #include <openssl/evp.h>
@@ -12,7 +12,7 @@
 #include <openssl/ssl.h>
 #include <sys/uio.h>
 
-#include "tls/record/record.h"
+#include "tls/record/tls-record.h"
 #include "tls/tls-output.h"
 #include "tls/tls.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-stream.c - unit tests of stream.c: the test is the client, and makes
+ * test-tls-stream.c - unit tests of tls-stream.c: the test is the client, and makes
  * and reads its records with keys of its own.  Single-threaded.
  */
 #include <stdbool.h>
@@ -12,9 +12,9 @@
 #include <sys/uio.h>
 
 #include "tls/tls-output.h"
-#include "tls/record/record.h"
-#include "tls/record/secrets.h"
-#include "tls/record/stream.h"
+#include "tls/record/tls-record.h"
+#include "tls/record/tls-secrets.h"
+#include "tls/record/tls-stream.h"
 #include "tls/tls.h"
 
 #include "suite.h"

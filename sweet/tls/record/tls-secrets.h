@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * secrets.h - the traffic secrets of TLS 1.3 and the keys of both ends, which follow from
+ * tls-secrets.h - the traffic secrets of TLS 1.3 and the keys of both ends, which follow from
  * them, noted while OpenSSL performs a handshake.
  */
-#ifndef SWEET_TLS_RECORD_SECRETS_H
-#define SWEET_TLS_RECORD_SECRETS_H
+#ifndef SWEET_TLS_SECRETS_H
+#define SWEET_TLS_SECRETS_H
 
 #include <openssl/ssl.h>
 #include <stdint.h>
 
-#include "tls/record/record.h"
+#include "tls/record/tls-record.h"
 
 /* All zero: none yet. */
 struct tls_secrets {

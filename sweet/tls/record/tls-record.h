@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record.h - records of TLS 1.3 (RFC 8446, section 5.2), made or read with one key.
+ * tls-record.h - records of TLS 1.3 (RFC 8446, section 5.2), made or read with one key.
  *
  * The ciphers are OpenSSL's.  It would also make and read the records, but copies what they contain
  * into memory of its own first; here they are encrypted from where the caller has them, into the
  * output, and decrypted from the input into the caller's memory.
  */
-#ifndef SWEET_TLS_RECORD_RECORD_H
-#define SWEET_TLS_RECORD_RECORD_H
+#ifndef SWEET_TLS_RECORD_H
+#define SWEET_TLS_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.c - see stream.h.
+ * tls-stream.c - see tls-stream.h.
  *
  * After the handshake a client may send data, a key update, and an alert (RFC 8446, sections 4.6.3
  * and 6); everything else ends the connection.  So do records without data if too many of them
@@ -16,8 +16,8 @@
 #include <sys/uio.h>
 
 #include "tls/tls-output.h"
-#include "tls/record/secrets.h"
-#include "tls/record/stream.h"
+#include "tls/record/tls-secrets.h"
+#include "tls/record/tls-stream.h"
 
 #define IDLE_MAX 32u /* key updates, warnings and empty records, one after the other */
 #define KEY_UPDATE_LENGTH 5u

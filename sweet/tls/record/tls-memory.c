@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.c - see memory.h.  The buffers of records are taken for each record, or for those that are
+ * tls-memory.c - see tls-memory.h.  The buffers of records are taken for each record, or for those that are
  * sent together, and given back, so that a connection that waits has none.
  *
  * They are too long for the lists of small blocks that malloc() has for each thread; and the kernel
@@ -17,7 +17,7 @@
 
 #include <openssl/crypto.h>
 
-#include "tls/record/memory.h"
+#include "tls/record/tls-memory.h"
 
 #define KEPT_MAX 4u
 /* Kept buffers have it: memory without it is none of them, and malloc() need not be asked. */

@@ -8,7 +8,7 @@
 
 #include <openssl/crypto.h>
 
-#include "tls/record/memory.h"
+#include "tls/record/tls-memory.h"
 
 #include "suite.h"
 

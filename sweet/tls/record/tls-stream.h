@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.h - what the ends of a connection with TLS 1.3 send each other after the
+ * tls-stream.h - what the ends of a connection with TLS 1.3 send each other after the
  * handshake: data, alerts, and changes of keys.
  */
-#ifndef SWEET_TLS_RECORD_STREAM_H
-#define SWEET_TLS_RECORD_STREAM_H
+#ifndef SWEET_TLS_STREAM_H
+#define SWEET_TLS_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "tls/record/record.h"
+#include "tls/record/tls-record.h"
 #include "tls/tls.h"
 
 struct iovec;

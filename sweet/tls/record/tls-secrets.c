@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * secrets.c - see secrets.h.
+ * tls-secrets.c - see tls-secrets.h.
  *
  * OpenSSL derives secrets and keys by an algorithm that it looks for by name, with a query of the
  * context.  It finds a provider of ours, which has that algorithm done by OpenSSL's, and notes the
@@ -19,7 +19,7 @@
 #include <openssl/kdf.h>
 #include <openssl/provider.h>
 
-#include "tls/record/secrets.h"
+#include "tls/record/tls-secrets.h"
 
 #define PROVIDER "sweet"
 
