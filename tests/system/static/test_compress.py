@@ -9,7 +9,8 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
-from server import check_config, inside, once, running
+from priorities import LOWER, nice_of_threads
+from server import check_config, once, running
 from test_reload import reload
 
 TEXT = b"".join(b"<p>Paragraph %d of a page that can be compressed.</p>\n" % i for i in range(400))
@@ -107,15 +108,11 @@ def test_each_coding(kind, root, coding):
 def test_low_priority(root):
     """The thread that compresses files gives way to those that serve."""
     with running("epoll", root, "--threads", 2, *compressed("gzip")) as server:
+        before = nice_of_threads(server.pid)
         made(server, "/page.html")
-        folder, levels = inside(server.pid, "task"), []
-        for name in os.listdir(folder):
-            with open(f"{folder}/{name}/stat") as stat:
-                # Behind the name, which is in parentheses: from the third field on.
-                levels.append(int(stat.read().rpartition(")")[2].split()[16]))
-        own = os.getpriority(os.PRIO_PROCESS, 0)
-        assert len(levels) > 2
-        assert sorted(levels) == [own] * (len(levels) - 1) + [min(own + 10, 19)]
+        after = nice_of_threads(server.pid)
+        assert [after[thread] for thread in after if thread not in before] \
+            == [min(19, after[server.pid] + LOWER)]
 
 
 @pytest.mark.needs("zstd")
