@@ -218,7 +218,7 @@ def test_memory(kind, root, application, row):
     with serving(kind, root, application, secure) as server, contextlib.ExitStack() as stack:
         connections = Kind(server, stack)
         # What is there once, however many there are.
-        open_all(connections, 1)
+        open_all(connections, 1 + count // 4)
         before = server.memory()
         open_all(connections, count)
         each = (server.memory() - before) / count
