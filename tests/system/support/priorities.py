@@ -18,12 +18,30 @@ def nice_of_threads(pid):
     return values
 
 
-def low_threads(pid):
-    """The threads with a low priority, the oldest first, when all of a server have begun to wait."""
+def states(pid):
+    """What each thread does, and how often it has begun to wait."""
+    found = {}
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        stat = (thread / "stat").read_text(encoding="latin-1")
+        found[int(thread.name)] = (stat.rpartition(")")[2].split()[0],
+                                   wakes(pid, [int(thread.name)]))
+    return found
+
+
+def await_rest(pid):
+    """Until all threads wait at the same time: then none is about to lower its priority."""
     end = time.monotonic() + TIMEOUT
-    while not all(wakes(pid, [thread]) for thread in nice_of_threads(pid)):
-        assert time.monotonic() < end, "a thread that never waits"
+    while True:
+        now = states(pid)
+        if all(state == "S" and count for state, count in now.values()) and states(pid) == now:
+            return
+        assert time.monotonic() < end, f"threads that never wait: {now}"
         time.sleep(0.01)
+
+
+def low_threads(pid):
+    """The threads with a low priority, the oldest first, when all of a server wait."""
+    await_rest(pid)
     values = nice_of_threads(pid)
     return sorted(thread for thread in values if values[thread] == min(19, values[pid] + LOWER))
 
