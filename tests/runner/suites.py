@@ -543,8 +543,9 @@ SUITES = [
     Suite("asan-pairs", (MORE,), "each system test with these sanitizers, by io_uring or without it",
           system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), SYSTEM,
           trees=("build-asan",)),
-    Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
-          UNITS, trees=("build-tsan",), goals="unit-programs"),
+    # TSan does not see the locks of GLib's slices.
+    Suite("tsan", (MORE, ALL), "units with the thread sanitizer",
+          units("build-tsan", fuzz=False, G_SLICE="always-malloc"), UNITS, trees=("build-tsan",), goals="unit-programs"),
     # TSan does not see descriptors that io_uring opens and reports them as errors.
     Suite("tsan-system", (MORE,), "each system test with it, by epoll or without io_uring",
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,

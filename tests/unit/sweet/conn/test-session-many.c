@@ -203,9 +203,7 @@ static bool look_at_frames(struct loop_hook *hook)
 	const struct session *session = first_connection() ? first_connection()->session : NULL;
 	unsigned now = session ? session->useless : 0;
 
-	if (now > at->before)
-		EVENT(at->most = MAX(at->most, now - at->before));
-	at->before = now;
+	EVENT(at->most = MAX(at->most, now > at->before ? now - at->before : 0); at->before = now);
 	return false;
 }
 
