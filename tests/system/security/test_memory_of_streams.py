@@ -192,10 +192,23 @@ def test_the_first_of_each_session(kind, root, application):
         again_and_again(server, attack)
 
 
+def refused_or_closed(session, stack, port):
+    """Who does not read may be closed, if its memory is needed elsewhere."""
+    try:
+        return session(stack, port)
+    except ConnectionError:
+        return STREAMS
+    except AssertionError as error:
+        if not str(error).startswith("the server has closed"):
+            raise
+        return STREAMS
+
+
 def test_all_kinds_at_once(kind, root, application):
     with serving(kind, root, application, 2) as (server, most):
         def attack(stack):
-            refused = [session(stack, server.port) for session in [*KINDS.values()] * 4]
+            refused = [refused_or_closed(session, stack, server.port)
+                       for session in [*KINDS.values()] * 4]
             assert 0 < len(refused) * STREAMS - sum(refused) <= 2 * most + len(refused)
 
         again_and_again(server, attack)

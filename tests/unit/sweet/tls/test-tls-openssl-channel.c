@@ -242,7 +242,8 @@ START_TEST(broken_record)
 	data[length - 1] ^= 1;
 	tls_library->feed(ends.channel, data, length);
 	ck_assert_int_eq(tls_library->read(ends.channel, got), TLS_FAILED);
-	must_fail("bad record mac");
+	/* Versions of OpenSSL say more, or less, of it. */
+	must_fail(own_records ? "bad record mac" : "record");
 	/* The client gets an alert. */
 	tls_library->output(ends.channel, &length);
 	ck_assert(length > 0);
