@@ -335,7 +335,7 @@ static char **addresses_of(const struct gateway_pool *pool)
 	GPtrArray *texts;
 	uint64_t used;
 
-	/* The name of the server's own socket tells an operator nothing. */
+	/* The name of the server's own socket is of no use to an operator. */
 	if (all->spawn)
 		return NULL;
 	used = upstream_table_read(&all->table, 0, addresses);

@@ -317,7 +317,6 @@ static enum respond submit(struct dav_call *call, bool own, void (*run)(struct j
 static enum respond received_xml(struct transaction *transaction)
 {
 	struct dav_call *call = call_of(transaction);
-	bool full = false;
 	size_t run;
 	const void *bytes =
 		transaction->upload ? NC_data(&transaction->upload_hold, &run, 0) : NULL;
@@ -325,12 +324,11 @@ static enum respond received_xml(struct transaction *transaction)
 	if (bytes && transaction->upload_length && run >= transaction->upload_length) {
 		call->body_length = (size_t)transaction->upload_length;
 		call->body = malloc(call->body_length);
-		full = !call->body;
 		if (call->body)
 			memcpy(call->body, bytes, call->body_length);
 	}
 	transaction->owner->drop_upload(transaction);
-	if (full) {
+	if (call->body_length && !call->body) {
 		dav_fail(call, 503, "no memory for the body");
 		return respond(call);
 	}

@@ -67,12 +67,18 @@ static int64_t unstable_ns(const struct file_version *version)
 	return age >= 0 && age < STABLE_NS ? STABLE_NS - age : 0;
 }
 
+/* On a helper thread alone: who calls it says that it may wait. */
+static void rest(long ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
 void file_version_await_stable(const struct file_version *version)
 {
-	struct timespec time = {.tv_nsec = (long)unstable_ns(version)};
+	long ns = (long)unstable_ns(version);
 
-	if (time.tv_nsec)
-		nanosleep(&time, NULL);
+	if (ns)
+		rest(ns);
 }
 
 bool file_version_is_stable(const struct file_version *version)
@@ -222,10 +228,8 @@ static int compare(int fd, struct docroot root, const char *path, struct file_ve
  */
 static void await_explanation(int fd, unsigned looks)
 {
-	const struct timespec time = {.tv_nsec = LOOK_AGAIN_NS << looks};
-
 	(void)lseek(fd, INT64_MAX, SEEK_HOLE);
-	nanosleep(&time, NULL);
+	rest(LOOK_AGAIN_NS << looks);
 }
 
 int docroot_still(int fd, struct docroot root, const char *path, struct file_version *version,

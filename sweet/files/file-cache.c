@@ -355,21 +355,15 @@ void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
 	file_cache_entry_unref(cache, entry);
 }
 
-/*
- * Gives a ready entry, with the caller's reference, to the waiter; returns false if
- * it is outdated.
- */
-static bool take(struct file_cache *cache, struct file_cache_entry *entry,
-		 struct file_cache_waiter *waiter)
+/* Holds a ready entry, or releases the caller's reference and returns false: it is outdated. */
+static bool take(struct file_cache *cache, struct file_cache_entry *entry, struct loop *loop)
 {
-	if (!current(cache, entry, waiter->loop) || !file_cache_hold(entry)) {
-		/* Changed or evicted: remove it and try again. */
-		file_cache_drop(cache, entry);
-		file_cache_entry_unref(cache, entry);
-		return false;
-	}
-	waiter->result = (struct file_cache_result){.entry = entry};
-	return true;
+	if (current(cache, entry, loop) && file_cache_hold(entry))
+		return true;
+	/* Changed or evicted: remove it and try again. */
+	file_cache_drop(cache, entry);
+	file_cache_entry_unref(cache, entry);
+	return false;
 }
 
 void file_cache_count_hits(struct file_cache *cache, const struct file_cache_entry *entry,
@@ -407,6 +401,30 @@ static bool give(struct file_cache *cache, struct file_cache_entry *entry,
 	return revalidate(cache, entry, waiter);
 }
 
+/*
+ * entry: that of the path, which is not ready; NULL: there is none.  Unlocks.  Returns true if the
+ * waiter has a result, or is late; false: a helper loads for it.
+ */
+static bool load_or_join_locked(struct file_cache *cache, struct file_cache_entry *entry,
+				struct file_cache_waiter *waiter)
+{
+	struct file_cache_entry *oldest;
+
+	cache->stat.misses += !waiter->late;
+	waiter->since_ns = clock_monotonic_ns();
+	if (entry) {
+		wait_locked(entry, waiter);
+		pthread_mutex_unlock(&cache->lock);
+		return false;
+	}
+	entry = file_cache_entry_new(cache, waiter->path);
+	oldest = file_cache_enter_locked(cache, entry);
+	pthread_mutex_unlock(&cache->lock);
+	if (oldest)
+		file_cache_entry_free(oldest);
+	return load_first(entry, waiter);
+}
+
 /* As file_cache_get(), but a late waiter has asked before, and is not counted again. */
 static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
 {
@@ -415,46 +433,29 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 	if (cache->options.no_paths)
 		return revalidate(cache, NULL, waiter);
 	for (;;) {
-		struct file_cache_entry *entry = g_steal_pointer(&waiter->opened), *oldest;
-
 		/*
 		 * Loaded since it asked: that is new enough.  Asking whether it is current would
 		 * never end for a file that changes faster than it is loaded.
 		 */
-		if (entry) {
-			if (!give(cache, entry, waiter))
-				return false;
-			if (!waiter->late)
-				return true;
-			continue;
-		}
-		pthread_mutex_lock(&cache->lock);
-		entry = g_hash_table_lookup(cache->table, path);
-		if (entry && entry->state == ENTRY_READY) {
+		struct file_cache_entry *entry = g_steal_pointer(&waiter->opened);
+
+		if (!entry) {
+			pthread_mutex_lock(&cache->lock);
+			entry = g_hash_table_lookup(cache->table, path);
+			if (!entry || entry->state != ENTRY_READY) {
+				if (!load_or_join_locked(cache, entry, waiter))
+					return false;
+				if (!waiter->late)
+					return true;
+				continue;
+			}
 			count_hits_locked(entry, 1, !waiter->late);
 			entry->references++;
 			pthread_mutex_unlock(&cache->lock);
-			if (!take(cache, entry, waiter))
+			if (!take(cache, entry, waiter->loop))
 				continue;
-			if (!give(cache, entry, waiter))
-				return false;
-			if (!waiter->late)
-				return true;
-			continue;
 		}
-		cache->stat.misses += !waiter->late;
-		waiter->since_ns = clock_monotonic_ns();
-		if (entry) {
-			wait_locked(entry, waiter);
-			pthread_mutex_unlock(&cache->lock);
-			return false;
-		}
-		entry = file_cache_entry_new(cache, path);
-		oldest = file_cache_enter_locked(cache, entry);
-		pthread_mutex_unlock(&cache->lock);
-		if (oldest)
-			file_cache_entry_free(oldest);
-		if (!load_first(entry, waiter))
+		if (!give(cache, entry, waiter))
 			return false;
 		if (!waiter->late)
 			return true;

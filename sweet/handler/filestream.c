@@ -525,6 +525,15 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 	return RESPOND_LATER;
 }
 
+/* For a response of which a part was sent, without memory for the rest. */
+static void end_it(struct transaction *transaction, int fd)
+{
+	close(fd);
+	transaction->finish = NULL;
+	cut_off(transaction, strerror(ENOMEM));
+	transaction->done(transaction);
+}
+
 void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		      const struct file_version *version, uint64_t gone,
 		      const struct filestream_owner *owner)
@@ -533,10 +542,7 @@ void filestream_go_on(struct transaction *transaction, int fd, char *path,
 
 	if (!stream) {
 		free(path);
-		close(fd);
-		transaction->finish = NULL;
-		cut_off(transaction, strerror(ENOMEM));
-		transaction->done(transaction);
+		end_it(transaction, fd);
 		return;
 	}
 	stream->owner = owner;
@@ -558,9 +564,7 @@ void filestream_from_spool(struct transaction *transaction, struct spool *spool,
 
 	if (!stream) {
 		spool_close(spool);
-		close(fd);
-		cut_off(transaction, strerror(ENOMEM));
-		transaction->done(transaction);
+		end_it(transaction, fd);
 		return;
 	}
 	stream->spool = spool;

@@ -272,7 +272,7 @@ static void end_without_turns(void *argument)
 	connection_close_all(&thread);
 }
 
-/* Responders continue, and have nobody to send to; the server may end before the streams do. */
+/* Responders continue without a client to send to; the server may end before the streams do. */
 START_TEST(test_between)
 {
 	begin(_i);
