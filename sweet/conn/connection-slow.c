@@ -67,7 +67,10 @@ static bool may_leave(const struct connection *connection)
 	       (!transaction->next || file_response_unit(transaction));
 }
 
-/* Resets connections with lent units: slow ones, and above 1.5 times the limit all. */
+/*
+ * Resets slow connections with lent units.  Those that read release their units within about
+ * CONNECTION_RATE_MS, whose clients are not reset even if they hold all of the cache.
+ */
 static void shed_lent(struct thread *thread)
 {
 	const struct server *server = thread->server;
@@ -75,8 +78,7 @@ static void shed_lent(struct thread *thread)
 	list_each (struct connection, connection, &thread->lent, lent_node) {
 		connection_unsent_count(connection);
 		if (connection->lent && connection_cache_is_over(server) &&
-		    (connection_unsent_is_slow(connection) ||
-		     connection_held_bytes(server) > server->held_most + server->held_most / 2))
+		    connection_unsent_is_slow(connection))
 			connection_reset_slow(connection,
 					      "its socket refers to a unit of an earlier response");
 	}

@@ -216,6 +216,15 @@ static void grow(struct connection *connection)
 	}
 }
 
+/* Whether sockets may refer to pages of the cache. */
+static bool may_lend(const struct connection *connection)
+{
+	const struct server *server = connection->thread->server;
+
+	return connection->reads && atomic_load_explicit(&server->held, memory_order_relaxed) <=
+					    server->held_most / 2;
+}
+
 /* --- for the other sources --------------------------------------------------------- */
 
 void connection_unsent_open(struct thread *thread)
@@ -252,9 +261,7 @@ void connection_unsent_starts(struct connection *connection)
 	}
 	/* Pages of a file are not in the cache.  A configured method is used at once. */
 	if (connection->copies ||
-	    (config->sockets.send_method == SEND_AUTO &&
-	     (!connection->reads ||
-	      atomic_load_explicit(&server->held, memory_order_relaxed) > server->held_most / 2)))
+	    (config->sockets.send_method == SEND_AUTO && !may_lend(connection)))
 		connection->send.message.flags |= NC_SEND_COPY;
 }
 
@@ -269,7 +276,7 @@ void connection_unsent_waits(struct connection *connection)
 		return;
 	grow(connection);
 	/* The client reads: the rest of the message is lent instead of copied. */
-	if (!read && !connection->copies)
+	if (!read && !connection->copies && may_lend(connection))
 		connection->send.message.flags &= ~NC_SEND_COPY;
 }
 

@@ -107,10 +107,14 @@ bool server_main_open_shared(void)
 	struct server *server = &program.server;
 	const struct config *config = program.reload.config;
 	static _Atomic bool cache_is_open;
-	/* A member may block the thread that serves it, so no loop does that. */
+	/*
+	 * A member may block the thread that serves it, so no loop does that.  The limits of
+	 * unsent bytes are those of connection-unsent.c.
+	 */
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
 				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD,
+				      .unsent_limit = SIZE_MAX,
 				      .log = log_of_cache, .log_context = &cache_is_open);
 	GPtrArray *errors;
 	char *why;

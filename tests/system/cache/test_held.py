@@ -253,6 +253,26 @@ def test_readers_that_stop(kind, tmp_path, slow):
         server.wait_status(lambda status: status["slow"]["held_bytes"] == 0)
 
 
+def test_sockets_take_little_of_readers(kind, tmp_path):
+    """For clients on this machine that have read: 16 KB and a segment, also while so much is held
+    that they get copies."""
+    count, window = 30, 64 * KB
+    paths = [write(tmp_path / f"file{number}", pattern(MB, seed=number)) for number in range(count)]
+    with (serve(kind, tmp_path, "--threads", 1, "--cache-size", 64 * MB) as server,
+          contextlib.ExitStack() as keep):
+        clients = [keep.enter_context(Client(server.port, window)) for _ in paths]
+        for _ in range(2):
+            for client, path in zip(clients, paths):
+                client.get("/" + path.name)
+        for client, path in zip(clients, paths):
+            client.send(request("/" + path.name))
+        # More than half of what waiting responses may hold: the last ones are copied.
+        seen = server.wait_status(lambda status: status["slow"]["held_bytes"] == count * MB)
+        assert seen["slow"]["socket_bytes"] <= count * (2 * window + (64 + 16) * KB)
+        for number, client in enumerate(clients):
+            read_whole(client, pattern(MB, seed=number))
+
+
 def test_socket_memory(kind, tmp_path, slow):
     """Beyond it the slowest clients are reset, and those that read are not."""
     most, count = 3 * MB, 16 * COUNT  # with TLS as well, sockets hold more
