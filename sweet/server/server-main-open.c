@@ -114,8 +114,8 @@ bool server_main_open_shared(void)
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
 				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD,
-				      .unsent_limit = SIZE_MAX,
-				      .log = log_of_cache, .log_context = &cache_is_open);
+				      .unsent_limit = SIZE_MAX, .log = log_of_cache,
+				      .log_context = &cache_is_open);
 	GPtrArray *errors;
 	char *why;
 
