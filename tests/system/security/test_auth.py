@@ -195,9 +195,9 @@ def test_half_closed_while_checking(start, top, framing, body, whole):
     assert ask(server.port, "/obey/pid", basic("anna")).status == 200
 
 
-def add_slow(top):
-    """A user whose check takes time."""
-    slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
+def add_slow(top, cost=9):
+    """A user whose check takes time: twice as much with each step of cost."""
+    slow = subprocess.run(["htpasswd", "-nbBC", str(cost), "slow", "geheim"], capture_output=True,
                           text=True, check=True).stdout
     write(top / "users", slow.encode())
 
@@ -314,7 +314,7 @@ def test_guessing(top):
 def test_guessing_from_many_addresses(start, top):
     """Remembered users are not delayed; a check that is not made is answered as such, not as a
     wrong password."""
-    add_slow(top)
+    add_slow(top, cost=7)  # 300 checks, one after another, which a client waits for
     with open(top / "users", "a") as users:
         users.write("\nanna:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\n")
     server = start(top / "root", "--config", top / "sweet.conf")
