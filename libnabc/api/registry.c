@@ -38,7 +38,7 @@ static _Atomic(struct NC_cache *) caches[NC_REGISTRY_MAX];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void forget(void)
+static void registry_forget(void)
 {
 	atomic_store_explicit(&the_default, NULL, memory_order_relaxed);
 	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++)
@@ -46,9 +46,9 @@ static void forget(void)
 	pthread_mutex_init(&opening, NULL);
 }
 
-static void prepare(void)
+static void registry_prepare(void)
 {
-	(void)pthread_atfork(NULL, NULL, forget);
+	(void)pthread_atfork(NULL, NULL, registry_forget);
 }
 
 /* Returns the element with the cache; for NULL, a free element; NULL if there is none. */
@@ -75,7 +75,7 @@ int nc_registry_dispatch(struct NC_cache *cache)
 	return events < 0 ? events : events + reaped;
 }
 
-static int dispatch(void *cache)
+static int registry_dispatch(void *cache)
 {
 	return nc_registry_dispatch(cache);
 }
@@ -129,7 +129,7 @@ static int complete(struct NC_cache *cache)
 	if (cache->index.owner && nc_ring_fd(&cache->transmit.zerocopy.ring) >= 0)
 		error = nc_serve_watch(&cache->serve, nc_ring_fd(&cache->transmit.zerocopy.ring));
 	if (!error && cache->index.owner && !(cache->index.flags & NC_CACHE_NO_THREAD))
-		error = nc_collector_start(&cache->collector, dispatch, cache);
+		error = nc_collector_start(&cache->collector, registry_dispatch, cache);
 	if (!error && cache->index.owner && cache->index.flags & NC_CACHE_MEMBERS_THREAD)
 		error = nc_serve_start(&cache->serve);
 	if (error) {
@@ -140,14 +140,14 @@ static int complete(struct NC_cache *cache)
 	return error;
 }
 
-static int open_owner(struct nc_index *index, int socket, void *context)
+static int registry_open_owner(struct nc_index *index, int socket, void *context)
 {
 	(void)socket;
 	return nc_index_init_owner(index, context);
 }
 
 /* context: struct NC_attach_options, or NULL for a light attachment with default options. */
-static int join_guest(struct nc_index *index, int socket, void *context)
+static int registry_join_guest(struct nc_index *index, int socket, void *context)
 {
 	const struct NC_attach_options *options = context;
 	struct nc_wire_welcome welcome = {0};
@@ -234,7 +234,7 @@ int nc_registry_adopt(int socket, nc_registry_step *join, void *context, struct 
 {
 	int error;
 
-	pthread_once(&once, prepare);
+	pthread_once(&once, registry_prepare);
 	pthread_mutex_lock(&opening);
 	error = set_up_locked(socket, join, context, cache);
 	pthread_mutex_unlock(&opening);
@@ -243,7 +243,7 @@ int nc_registry_adopt(int socket, nc_registry_step *join, void *context, struct 
 
 int nc_registry_open(const struct NC_cache_options *options, struct NC_cache **cache)
 {
-	return nc_registry_adopt(-1, open_owner, (void *)options, cache);
+	return nc_registry_adopt(-1, registry_open_owner, (void *)options, cache);
 }
 
 static int attach_locked(const char *path, const struct NC_attach_options *options,
@@ -253,7 +253,7 @@ static int attach_locked(const char *path, const struct NC_attach_options *optio
 
 	if (socket < 0)
 		return socket;
-	error = set_up_locked(socket, join_guest, (void *)options, cache);
+	error = set_up_locked(socket, registry_join_guest, (void *)options, cache);
 	if (error)
 		close(socket);
 	return error;
@@ -269,7 +269,7 @@ int nc_registry_attach(const char *path, const struct NC_attach_options *options
 		options = &defaults;
 	if (options->flags & ~(NC_ATTACH_LIGHT | NC_ATTACH_OPERATOR))
 		return -EINVAL;
-	pthread_once(&once, prepare);
+	pthread_once(&once, registry_prepare);
 	pthread_mutex_lock(&opening);
 	error = attach_locked(path, options, cache);
 	pthread_mutex_unlock(&opening);
@@ -283,12 +283,12 @@ static struct NC_cache *make_default(int *error)
 	const char *path = secure_getenv("NABC_CACHE");
 	struct NC_cache *cache;
 
-	pthread_once(&once, prepare);
+	pthread_once(&once, registry_prepare);
 	pthread_mutex_lock(&opening);
 	cache = atomic_load_explicit(&the_default, memory_order_relaxed);
 	if (!cache)
 		*error = path && *path ? attach_locked(path, NULL, &cache)
-				       : set_up_locked(-1, open_owner, NULL, &cache);
+				       : set_up_locked(-1, registry_open_owner, NULL, &cache);
 	pthread_mutex_unlock(&opening);
 	return cache;
 }

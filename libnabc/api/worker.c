@@ -53,7 +53,7 @@ static int inherited_socket(void)
 	return (int)fd;
 }
 
-static int join(struct nc_index *cache, int socket, void *context)
+static int worker_join(struct nc_index *cache, int socket, void *context)
 {
 	return nc_responder_open(cache, socket, context);
 }
@@ -68,7 +68,7 @@ NC_worker *NC_worker_open(void)
 		free(worker);
 		return NULL;
 	}
-	error = nc_registry_adopt(socket, join, &worker->responder, &worker->cache);
+	error = nc_registry_adopt(socket, worker_join, &worker->responder, &worker->cache);
 	if (error) {
 		if (worker->responder)
 			nc_responder_close(worker->responder);

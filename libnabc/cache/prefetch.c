@@ -67,7 +67,7 @@ static void answer_locked(struct nc_prefetch *prefetch, struct nc_prefetched *wa
 	nc_doorbell_ring(prefetch->event);
 }
 
-static void *run(void *context)
+static void *prefetch_run(void *context)
 {
 	struct nc_prefetch *prefetch = context;
 
@@ -100,7 +100,7 @@ static int start_locked(struct nc_prefetch *prefetch)
 
 	if (error || prefetch->running)
 		return error;
-	error = nc_thread_start(&prefetch->thread, "nabc-prefetch", run, prefetch);
+	error = nc_thread_start(&prefetch->thread, "nabc-prefetch", prefetch_run, prefetch);
 	prefetch->running = !error;
 	return error;
 }

@@ -23,7 +23,7 @@
 #include "os/thread.h"
 #include "store/pool.h"
 
-static void announce(void *context)
+static void collector_announce(void *context)
 {
 	const struct nc_collector *collector = context;
 
@@ -65,12 +65,12 @@ int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
 		nc_collector_fini(collector);
 		return error;
 	}
-	member->wake = announce;
+	member->wake = collector_announce;
 	member->wake_context = collector;
 	return 0;
 }
 
-static void *run(void *context)
+static void *collector_run(void *context)
 {
 	struct nc_collector *collector = context;
 	struct pollfd wait = {.fd = collector->epoll, .events = POLLIN};
@@ -94,7 +94,7 @@ int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *con
 
 	collector->dispatch = dispatch;
 	collector->context = context;
-	error = nc_thread_start(&collector->thread, "nabc-collector", run, collector);
+	error = nc_thread_start(&collector->thread, "nabc-collector", collector_run, collector);
 	if (error)
 		return error;
 	collector->threaded = true;
@@ -105,7 +105,7 @@ void nc_collector_fini(struct nc_collector *collector)
 {
 	if (collector->threaded) {
 		atomic_store(&collector->stop, true);
-		announce(collector);
+		collector_announce(collector);
 		pthread_join(collector->thread, NULL);
 	}
 	if (collector->event >= 0) {
@@ -152,7 +152,7 @@ int nc_collector_step(struct nc_collector *collector)
 		collector->next = 0;
 	}
 	if (nc_maintenance_step(&collector->maintenance, &next))
-		announce(collector);
+		collector_announce(collector);
 	set_timer(collector, next);
 	pthread_mutex_unlock(&collector->step);
 	return 1;

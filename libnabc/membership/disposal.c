@@ -115,7 +115,7 @@ static void end_task(struct task *task)
 		free_disposal(disposal);
 }
 
-static void *run(void *context)
+static void *disposal_run(void *context)
 {
 	struct task *task = context;
 
@@ -140,7 +140,7 @@ static bool start(struct nc_disposal *disposal, struct nc_disposal_origin from, 
 	task->next = disposal->tasks;
 	disposal->tasks = task;
 	pthread_mutex_unlock(&disposal->lock);
-	if (nc_thread_start(&thread, "nabc-closing", run, task)) {
+	if (nc_thread_start(&thread, "nabc-closing", disposal_run, task)) {
 		end_task(task);
 		return false;
 	}

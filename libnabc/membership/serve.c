@@ -69,13 +69,13 @@ int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
  * A unit that a member left behind is for a process that knows its id, but that may
  * never fetch it.
  */
-static void orphaned(void *context, size_t id)
+static void serve_orphaned(void *context, size_t id)
 {
 	nc_index_orphan(context, id);
 }
 
 /* A unit that an operator inserted belongs to the cache. */
-static void kept(void *context, size_t id)
+static void serve_kept(void *context, size_t id)
 {
 	(void)context;
 	(void)id;
@@ -86,7 +86,7 @@ static void detach(struct nc_serve *serve, struct nc_guest *guest)
 	if (guest->remote)
 		nc_remote_member_identify(guest->remote, NULL, 0, -1);
 	nc_grants_part(&serve->index->grants, &guest->subject,
-		       guest->subject.operates ? kept : orphaned, serve->index);
+		       guest->subject.operates ? serve_kept : serve_orphaned, serve->index);
 	if (guest->remote)
 		nc_index_detach(serve->index, guest->remote);
 }
@@ -275,7 +275,7 @@ int nc_serve_dispatch(struct nc_serve *serve)
 
 /* --- the thread -------------------------------------------------------------------------- */
 
-static void *run(void *context)
+static void *serve_run(void *context)
 {
 	struct nc_serve *serve = context;
 	struct pollfd wait[2] = {{.fd = serve->members, .events = POLLIN},
@@ -304,7 +304,7 @@ int nc_serve_start(struct nc_serve *serve)
 		error = serve->wake;
 	if (!error) {
 		serve->members = members;
-		error = nc_thread_start(&serve->thread, "nabc-members", run, serve);
+		error = nc_thread_start(&serve->thread, "nabc-members", serve_run, serve);
 	}
 	if (!error)
 		return 0;

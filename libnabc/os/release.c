@@ -23,7 +23,7 @@ void nc_release_here(const struct nc_release *release)
 		close(release->fd);
 }
 
-static void *run(void *context)
+static void *release_run(void *context)
 {
 	nc_release_here(context);
 	free(context);
@@ -37,7 +37,7 @@ void nc_release(const struct nc_release *release)
 
 	if (copy) {
 		*copy = *release;
-		if (nc_thread_start(&thread, "nabc-release", run, copy) == 0) {
+		if (nc_thread_start(&thread, "nabc-release", release_run, copy) == 0) {
 			pthread_detach(thread);
 			return;
 		}

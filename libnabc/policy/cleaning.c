@@ -10,7 +10,7 @@ size_t nc_cleaning_bound(size_t size, unsigned limit)
 }
 
 /* Order: units that must survive, then descending worth, then ascending size. */
-static int compare(const void *left, const void *right)
+static int cleaning_compare(const void *left, const void *right)
 {
 	const struct nc_cleaning_unit *a = left, *b = right;
 
@@ -25,7 +25,7 @@ size_t nc_cleaning_survivors(struct nc_cleaning_unit *units, size_t count, size_
 {
 	size_t copied = 0;
 
-	qsort(units, count, sizeof(units[0]), compare);
+	qsort(units, count, sizeof(units[0]), cleaning_compare);
 	for (size_t i = 0; i < count; i++) {
 		bool fits = copied <= bound && units[i].bytes <= bound - copied;
 

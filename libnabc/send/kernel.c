@@ -20,7 +20,7 @@
 #include "store/store.h"
 #include "store/unit.h"
 
-static bool takes(const struct nc_sending *sending, unsigned range)
+static bool kernel_takes(const struct nc_sending *sending, unsigned range)
 {
 	return nc_kernel_has(nc_sending_unit(sending, range));
 }
@@ -94,7 +94,7 @@ ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned fl
 	return sent;
 }
 
-static int send_kernel(struct nc_sending *sending)
+static int kernel_send(struct nc_sending *sending)
 {
 	struct nc_kernel_step step;
 	ssize_t sent = nc_kernel_send(&sending->message, sending->socket,
@@ -114,5 +114,5 @@ static int send_kernel(struct nc_sending *sending)
 const struct nc_method nc_kernel_method = {.id = NC_METHOD_KERNEL,
 					   .name = "kernel",
 					   .headed = true,
-					   .takes = takes,
-					   .send = send_kernel};
+					   .takes = kernel_takes,
+					   .send = kernel_send};

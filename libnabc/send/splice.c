@@ -23,13 +23,13 @@
 #include "store/store.h"
 #include "store/unit.h"
 
-static bool takes(const struct nc_sending *sending, unsigned range)
+static bool splice_takes(const struct nc_sending *sending, unsigned range)
 {
 	return nc_unit_spliceable(nc_sending_unit(sending, range)) &&
 	       nc_sending_gapless(sending, range);
 }
 
-static int send_splice(struct nc_sending *sending)
+static int splice_send(struct nc_sending *sending)
 {
 	struct nc_message *message = &sending->message;
 	const struct nc_unit *unit = message->views[message->range].unit;
@@ -54,4 +54,4 @@ static int send_splice(struct nc_sending *sending)
 }
 
 const struct nc_method nc_splice_method = {
-	.id = NC_METHOD_SPLICE, .name = "splice", .takes = takes, .send = send_splice};
+	.id = NC_METHOD_SPLICE, .name = "splice", .takes = splice_takes, .send = splice_send};

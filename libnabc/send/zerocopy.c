@@ -88,7 +88,7 @@ static void ended(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
 	flight_close(zerocopy, flight);
 }
 
-static void notified(void *context, uint64_t token, bool copied)
+static void zerocopy_notified(void *context, uint64_t token, bool copied)
 {
 	struct nc_zerocopy *zerocopy = context;
 	struct nc_flight *flight = (struct nc_flight *)(uintptr_t)token;
@@ -100,7 +100,7 @@ static void notified(void *context, uint64_t token, bool copied)
 	ended(zerocopy, flight);
 }
 
-static bool takes(const struct nc_sending *sending, unsigned range)
+static bool zerocopy_takes(const struct nc_sending *sending, unsigned range)
 {
 	if (range == sending->message.range && sending->message.within &&
 	    nc_message_piece(&sending->message) < NC_ZEROCOPY_REST)
@@ -192,7 +192,7 @@ static ssize_t submit(struct nc_sending *sending, struct nc_flight *flight, size
 	piece.more = nc_message_more(message, piece.length);
 	*length = piece.length;
 	sent = nc_ring_send(&zerocopy->ring, sending->socket, &piece, (uintptr_t)flight, notify,
-			    notified, zerocopy);
+			    zerocopy_notified, zerocopy);
 	if (!registered)
 		return sent;
 	nc_registered_put(&use);
@@ -201,7 +201,7 @@ static ssize_t submit(struct nc_sending *sending, struct nc_flight *flight, size
 	return sent;
 }
 
-static int send_zerocopy(struct nc_sending *sending)
+static int zerocopy_send(struct nc_sending *sending)
 {
 	struct nc_zerocopy *zerocopy = sending->zerocopy;
 	struct nc_message *message = &sending->message;
@@ -227,12 +227,14 @@ static int send_zerocopy(struct nc_sending *sending)
 	return 1;
 }
 
-const struct nc_method nc_zerocopy_method = {
-	.id = NC_METHOD_ZEROCOPY, .name = "zerocopy", .takes = takes, .send = send_zerocopy};
+const struct nc_method nc_zerocopy_method = {.id = NC_METHOD_ZEROCOPY,
+					     .name = "zerocopy",
+					     .takes = zerocopy_takes,
+					     .send = zerocopy_send};
 
 unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy)
 {
-	return nc_ring_reap(&zerocopy->ring, notified, zerocopy);
+	return nc_ring_reap(&zerocopy->ring, zerocopy_notified, zerocopy);
 }
 
 bool nc_zerocopy_registers(const struct nc_zerocopy *zerocopy)

@@ -23,7 +23,7 @@ struct stream {
 	bool append; /* writes begin behind the filled prefix */
 };
 
-static ssize_t stream_read(void *cookie, char *to, size_t length)
+static ssize_t handle_stream_read(void *cookie, char *to, size_t length)
 {
 	struct stream *stream = cookie;
 	ssize_t got = nc_handle_copy(stream->handle, stream->at, to, length);
@@ -37,7 +37,7 @@ static ssize_t stream_read(void *cookie, char *to, size_t length)
 }
 
 /* A short write is an error, and failure is 0 bytes instead of -1: fopencookie(3). */
-static ssize_t stream_write(void *cookie, const char *from, size_t length)
+static ssize_t handle_stream_write(void *cookie, const char *from, size_t length)
 {
 	struct stream *stream = cookie;
 	size_t size, filled, room;
@@ -62,7 +62,7 @@ static ssize_t stream_write(void *cookie, const char *from, size_t length)
 	return done;
 }
 
-static int stream_seek(void *cookie, off64_t *offset, int whence)
+static int handle_stream_seek(void *cookie, off64_t *offset, int whence)
 {
 	struct stream *stream = cookie;
 	size_t size, filled;
@@ -86,7 +86,7 @@ static int stream_seek(void *cookie, off64_t *offset, int whence)
 	return 0;
 }
 
-static int stream_close(void *cookie)
+static int handle_stream_close(void *cookie)
 {
 	free(cookie);
 	return 0;
@@ -118,10 +118,10 @@ static const char *plain_mode(const char *mode)
 FILE *nc_stream_open(NC_handle *handle, const char *mode, int *error)
 {
 	static const cookie_io_functions_t calls = {
-		.read = stream_read,
-		.write = stream_write,
-		.seek = stream_seek,
-		.close = stream_close,
+		.read = handle_stream_read,
+		.write = handle_stream_write,
+		.seek = handle_stream_seek,
+		.close = handle_stream_close,
 	};
 	size_t size, filled;
 	struct stream *stream;
