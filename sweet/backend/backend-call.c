@@ -70,7 +70,7 @@ void backend_call_drop_block(struct backend_call *call)
 	call->block = NULL;
 }
 
-static void finish(struct transaction *transaction)
+static void call_finish(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 
@@ -128,7 +128,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 /* --- to the protocol ------------------------------------------------------------------ */
 
 /* The client has disconnected: nobody needs the response. */
-static void gone(struct transaction *transaction)
+static void call_gone(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 
@@ -144,7 +144,7 @@ static void gone(struct transaction *transaction)
 	}
 }
 
-static void too_late(struct timer *timer)
+static void call_too_late(struct timer *timer)
 {
 	struct backend_call *call = container_of(timer, struct backend_call, timer);
 
@@ -181,7 +181,7 @@ void backend_call_handed_on(struct backend_call *call, const char *block, size_t
 void backend_call_start_timer(struct backend_call *call)
 {
 	loop_timer_start(call->transaction->thread->loop, &call->timer,
-			 call->pool->settings->answer_ms, too_late);
+			 call->pool->settings->answer_ms, call_too_late);
 }
 
 /* --- the request ------------------------------------------------------------------------ */
@@ -222,7 +222,7 @@ static enum respond hand_on_whole(struct backend_call *call, uint64_t length, si
  * its length and unit as variables.  The first piece is passed with the call; the program gets the
  * body's length if the request stated it.
  */
-static enum respond received(struct transaction *transaction)
+static enum respond call_received(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 
@@ -310,7 +310,7 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 	call->block = g_malloc(length + BODY_VARIABLES);
 	memcpy(call->block, block, length);
 	call->block_length = length;
-	transaction->received = received;
+	transaction->received = call_received;
 	call->buffered = request_spool_is_wanted(call->pool);
 	if (protocol->body && (call->buffered || !(is_chunked && protocol->wants_length))) {
 		call->window = is_small ? whole : MIN(whole, PIECE);
@@ -394,8 +394,8 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 			g_memdup2(transaction->request->head.at, transaction->request->head.length);
 		call->head_length = transaction->request->head.length;
 	}
-	transaction->finish = finish;
-	transaction->gone = gone;
+	transaction->finish = call_finish;
+	transaction->gone = call_gone;
 	if (!transaction->has_upload)
 		return hand_on(call, block, (size_t)length);
 	ask_body(call, block, (size_t)length);

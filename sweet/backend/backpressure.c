@@ -54,7 +54,7 @@ static void log_slow_client(const struct backend_call *call)
 		   call->pool->settings->slow_ms / 1000.0);
 }
 
-static void too_slow(struct timer *timer)
+static void backpressure_too_slow(struct timer *timer)
 {
 	struct backend_call *call = container_of(timer, struct backend_call, timer);
 	struct transaction *transaction = call->transaction;
@@ -79,12 +79,12 @@ void backpressure_wait(struct backend_call *call)
 	if (!ms || !transaction->connection || timer_is_running(&call->timer))
 		return;
 	call->moved = transaction->owner->moved(transaction);
-	loop_timer_start(transaction->thread->loop, &call->timer, ms, too_slow);
+	loop_timer_start(transaction->thread->loop, &call->timer, ms, backpressure_too_slow);
 }
 
 void backpressure_go_on(struct backend_call *call)
 {
-	if (call->timer.expired == too_slow)
+	if (call->timer.expired == backpressure_too_slow)
 		timer_stop(&call->timer);
 }
 

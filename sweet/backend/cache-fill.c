@@ -113,7 +113,7 @@ static bool is_last(const struct refresh *refresh, uint64_t piece)
 	return refresh->taken >= transaction->length || (refresh->begun && piece == 0);
 }
 
-static void done(struct transaction *transaction)
+static void fill_done(struct transaction *transaction)
 {
 	struct refresh *refresh = container_of(transaction, struct refresh, transaction);
 
@@ -131,15 +131,15 @@ static void done(struct transaction *transaction)
 }
 
 /* A redirection to another path, or to a file, is not stored for this path. */
-static void again(struct transaction *transaction, struct slice head, struct slice target)
+static void fill_again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	(void)head;
 	(void)target;
 	end(container_of(transaction, struct refresh, transaction));
 }
 
-static void send_file(struct transaction *transaction, struct slice head, const struct scope *files,
-		      const char *path)
+static void fill_send_file(struct transaction *transaction, struct slice head,
+			   const struct scope *files, const char *path)
 {
 	(void)head;
 	(void)files;
@@ -147,67 +147,67 @@ static void send_file(struct transaction *transaction, struct slice head, const 
 	end(container_of(transaction, struct refresh, transaction));
 }
 
-static void resume(struct transaction *transaction,
-		   enum respond (*respond)(struct transaction *transaction, void *context),
-		   void *context)
+static void fill_resume(struct transaction *transaction,
+			enum respond (*respond)(struct transaction *transaction, void *context),
+			void *context)
 {
 	if (respond(transaction, context) == RESPOND_NOW)
-		done(transaction);
+		fill_done(transaction);
 }
 
 /* A request with a body is not refreshed: there is none to receive. */
-static void receive(struct transaction *transaction, uint64_t limit)
+static void fill_receive(struct transaction *transaction, uint64_t limit)
 {
 	(void)limit;
 	end(container_of(transaction, struct refresh, transaction));
 }
 
-static void receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
+static void fill_receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
 {
 	(void)limit;
 	(void)window;
 	end(container_of(transaction, struct refresh, transaction));
 }
 
-static void drop_upload(struct transaction *transaction)
+static void fill_drop_upload(struct transaction *transaction)
 {
 	(void)transaction;
 }
 
 /* No phase has made it wait. */
-static enum respond proceed(struct transaction *transaction)
+static enum respond fill_proceed(struct transaction *transaction)
 {
 	return transaction_fail(transaction, 500, NULL);
 }
 
-static uint64_t moved(const struct transaction *transaction)
+static uint64_t fill_moved(const struct transaction *transaction)
 {
 	return container_of(transaction, const struct refresh, transaction)->taken;
 }
 
-static void give_up(struct transaction *transaction)
+static void fill_give_up(struct transaction *transaction)
 {
 	end(container_of(transaction, struct refresh, transaction));
 }
 
 /* Nothing comes from a client. */
-static void hold_input(struct transaction *transaction, bool hold)
+static void fill_hold_input(struct transaction *transaction, bool hold)
 {
 	(void)transaction;
 	(void)hold;
 }
 
 static const struct transaction_owner owner = {
-	.resume = resume,
-	.receive = receive,
-	.receive_piece = receive_piece,
-	.drop_upload = drop_upload,
-	.again = again,
-	.send_file = send_file,
-	.proceed = proceed,
-	.moved = moved,
-	.give_up = give_up,
-	.hold_input = hold_input,
+	.resume = fill_resume,
+	.receive = fill_receive,
+	.receive_piece = fill_receive_piece,
+	.drop_upload = fill_drop_upload,
+	.again = fill_again,
+	.send_file = fill_send_file,
+	.proceed = fill_proceed,
+	.moved = fill_moved,
+	.give_up = fill_give_up,
+	.hold_input = fill_hold_input,
 };
 
 static void take_address(struct sockaddr_storage *to, const struct sockaddr *from)
@@ -247,7 +247,7 @@ static struct refresh *create(const struct transaction *like)
 	strcpy(transaction->traceparent, like->traceparent);
 	transaction->trace_begins = like->trace_begins;
 	transaction->captures = like->captures;
-	transaction->done = done;
+	transaction->done = fill_done;
 	transaction->owner = &owner;
 	return refresh;
 }

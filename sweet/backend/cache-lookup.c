@@ -71,7 +71,7 @@ static bool is_safe(const struct request *request)
 
 /* --- an answer that is there -------------------------------------------------------------- */
 
-static void finish(struct transaction *transaction)
+static void lookup_finish(struct transaction *transaction)
 {
 	respcache_put(look_of(transaction)->ask.entry);
 }
@@ -290,7 +290,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 			   conditions_take(&transaction->file_response.conditions, request);
 	enum condition_verdict verdict = CONDITION_PROCEED_WHOLE;
 
-	transaction->finish = finish;
+	transaction->finish = lookup_finish;
 	transaction->gone = NULL;
 	if (transaction->scope->compress.codings) {
 		choose_variant(transaction, request, conditional);
@@ -320,7 +320,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 
 static enum respond look_up(struct transaction *transaction);
 
-static enum respond go_on(struct transaction *transaction, void *context)
+static enum respond lookup_go_on(struct transaction *transaction, void *context)
 {
 	struct look *look = context;
 	const struct respcache_ask *ask = &look->ask;
@@ -337,13 +337,13 @@ static enum respond go_on(struct transaction *transaction, void *context)
 }
 
 /* The request that this one waited for has finished, with a response or without. */
-static void answered(struct respcache_ask *ask)
+static void lookup_answered(struct respcache_ask *ask)
 {
 	struct look *look = container_of(ask, struct look, ask);
 	struct transaction *transaction = look->transaction;
 
 	if (transaction->connection) {
-		transaction->owner->resume(transaction, go_on, look);
+		transaction->owner->resume(transaction, lookup_go_on, look);
 		return;
 	}
 	/* The client has disconnected: its address and other data are no longer valid. */
@@ -433,7 +433,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 			cache_store_drop(transaction, RESPCACHE_LOST);
 		return respond;
 	}
-	*look = (struct look){.ask = {.answered = answered, .loop = thread->loop},
+	*look = (struct look){.ask = {.answered = lookup_answered, .loop = thread->loop},
 			      .transaction = transaction,
 			      .pool = pool,
 			      .skip = skip};
@@ -449,7 +449,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 
 #define SOFT "soft " /* nabcctl purge --soft */
 
-static int purge(void *context, const char *name)
+static int lookup_purge(void *context, const char *name)
 {
 	/* No URL and no tag has a blank. */
 	bool soft = g_str_has_prefix(name, SOFT);
@@ -467,7 +467,8 @@ bool cache_lookup_open(struct server *server)
 		.bytes = server->cache_size / HEADS_PART};
 
 	server->responses = respcache_open(&options);
-	return server->responses && NC_cache_on_purge(server->cache, purge, server->responses) == 0;
+	return server->responses &&
+	       NC_cache_on_purge(server->cache, lookup_purge, server->responses) == 0;
 }
 
 void cache_lookup_end(struct server *server)

@@ -229,14 +229,14 @@ void cgi_silent(struct cgi_run *run)
 	cgi_break_off(run, "stopped writing in the middle of its response");
 }
 
-static void resume(struct backend_call *call)
+static void cgi_resume(struct backend_call *call)
 {
 	if (cgi_call_of(call)->run)
 		cgi_read(cgi_call_of(call)->run);
 }
 
 /* Refuses a unit that neither the program nor a process of its session made. */
-static const char *refusal(struct backend_call *call, size_t id)
+static const char *cgi_refusal(struct backend_call *call, size_t id)
 {
 	const struct start *start = &cgi_call_of(call)->run->start;
 
@@ -256,4 +256,4 @@ const char *cgi_name(struct backend_call *call, char *out, size_t size)
 }
 
 const struct response_stream_source cgi_source = {
-	.resume = resume, .refusal = refusal, .name = cgi_name};
+	.resume = cgi_resume, .refusal = cgi_refusal, .name = cgi_name};

@@ -83,21 +83,21 @@ static void offer_room(struct cgi_seat *from)
 	}
 }
 
-static void offered(struct loop_task *task)
+static void cgi_offered(struct loop_task *task)
 {
 	struct cgi_seat *seat = container_of(task, struct cgi_seat, offer.task);
 	struct cgi_pool *all = seat->pool->own;
 
 	loop_notice_begin(&seat->offer);
-	/* The count of queued calls before the look for a slot: pairs with over(). */
+	/* The count of queued calls before the look for a slot: pairs with cgi_over(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	call_queue_room(seat->pool, seat->thread);
-	/* If calls are still queued no program could be started: see try_again(). */
+	/* If calls are still queued no program could be started: see cgi_try_again(). */
 	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
 		offer_room(seat);
 }
 
-static void try_again(struct timer *timer)
+static void cgi_try_again(struct timer *timer)
 {
 	struct cgi_seat *seat = container_of(timer, struct cgi_seat, again);
 	struct cgi_pool *all = seat->pool->own;
@@ -120,7 +120,7 @@ static void cannot_start(struct cgi_seat *seat, int error)
 		seat->logged_ms = now;
 	}
 	atomic_fetch_sub(&all->running, 1);
-	loop_timer_start(loop, &seat->again, RETRY_MS, try_again);
+	loop_timer_start(loop, &seat->again, RETRY_MS, cgi_try_again);
 }
 
 static void leave(struct cgi_seat *seat)
@@ -132,7 +132,7 @@ static void leave(struct cgi_seat *seat)
 		loop_post(seat->pool->gateway->main->loop, &all->ended);
 }
 
-static void over(struct cgi_run *run)
+static void cgi_over(struct cgi_run *run)
 {
 	struct cgi_seat *seat = run->home;
 	struct cgi_pool *all = seat->pool->own;
@@ -141,7 +141,7 @@ static void over(struct cgi_run *run)
 	offer_room(seat);
 }
 
-static void freed(struct cgi_run *run)
+static void cgi_freed(struct cgi_run *run)
 {
 	struct cgi_seat *seat = run->home;
 
@@ -153,7 +153,7 @@ static void freed(struct cgi_run *run)
 /* --- a call's life ------------------------------------------------------------------------ */
 
 /* The program has read the whole piece. */
-static void drained(struct cgi_run *run)
+static void cgi_drained(struct cgi_run *run)
 {
 	backend_call_next_body(run->user);
 }
@@ -165,7 +165,7 @@ static void release(struct cgi_call *own)
 		response_stream_release(&own->stream);
 }
 
-static void stopped_reading(struct cgi_run *run)
+static void cgi_stopped_reading(struct cgi_run *run)
 {
 	struct backend_call *call = run->user;
 
@@ -177,14 +177,14 @@ static void stopped_reading(struct cgi_run *run)
 
 static const struct cgi_run_owner run_owner = {.readable = cgi_read,
 					       .refused = cgi_refused,
-					       .drained = drained,
-					       .stopped_reading = stopped_reading,
+					       .drained = cgi_drained,
+					       .stopped_reading = cgi_stopped_reading,
 					       .silent = cgi_silent,
 					       .settled = cgi_settled,
-					       .over = over,
-					       .freed = freed};
+					       .over = cgi_over,
+					       .freed = cgi_freed};
 
-static bool submit(struct backend_call *call, const char *block, size_t length)
+static bool cgi_submit(struct backend_call *call, const char *block, size_t length)
 {
 	struct cgi_call *own = cgi_call_of(call);
 	struct transaction *transaction = call->transaction;
@@ -222,7 +222,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 }
 
 /* Passes a further piece of the body; returns false if the program reads no more of it. */
-static bool give_body(struct backend_call *call)
+static bool cgi_give_body(struct backend_call *call)
 {
 	struct cgi_call *own = cgi_call_of(call);
 	struct NC_range piece = backend_call_piece(call);
@@ -235,7 +235,7 @@ static bool give_body(struct backend_call *call)
 	return true;
 }
 
-static void body_lost(struct backend_call *call)
+static void cgi_body_lost(struct backend_call *call)
 {
 	struct cgi_run *run = cgi_call_of(call)->run;
 
@@ -244,7 +244,7 @@ static void body_lost(struct backend_call *call)
 		cgi_break_off(run, "the request body cannot be read back from disk");
 }
 
-static void too_late(struct backend_call *call)
+static void cgi_too_late(struct backend_call *call)
 {
 	char text[512];
 
@@ -253,7 +253,7 @@ static void too_late(struct backend_call *call)
 	backend_call_fail(call, 504, "The program took too long to answer.");
 }
 
-static void gone(struct backend_call *call)
+static void cgi_gone(struct backend_call *call)
 {
 	struct cgi_run *run = cgi_call_of(call)->run;
 
@@ -265,7 +265,7 @@ static void gone(struct backend_call *call)
 	backend_call_fail(call, 502, NULL);
 }
 
-static void finish(struct backend_call *call)
+static void cgi_finish(struct backend_call *call)
 {
 	if (call->stream)
 		response_stream_clear(&cgi_call_of(call)->stream);
@@ -280,7 +280,7 @@ static void end_runs(struct cgi_seat *seat)
 		cgi_run_end(run);
 }
 
-static void end_seat(struct loop_task *task)
+static void cgi_end_seat(struct loop_task *task)
 {
 	struct cgi_seat *seat = container_of(task, struct cgi_seat, end);
 
@@ -291,14 +291,14 @@ static void end_seat(struct loop_task *task)
 		leave(seat);
 }
 
-static void pool_ended(struct loop_task *task)
+static void cgi_pool_ended(struct loop_task *task)
 {
 	struct cgi_pool *all = container_of(task, struct cgi_pool, ended);
 
 	all->pool->ended(all->pool);
 }
 
-static int open_pool(struct gateway_pool *pool)
+static int cgi_open_pool(struct gateway_pool *pool)
 {
 	struct server *server = pool->gateway->server;
 	const char *socket = server->per_thread[0]->config_ref->config->cache_socket;
@@ -314,7 +314,7 @@ static int open_pool(struct gateway_pool *pool)
 	}
 	all->program = (unsigned)program;
 	all->pool = pool;
-	all->ended.run = pool_ended;
+	all->ended.run = cgi_pool_ended;
 	/* Programs run in other directories, so the path must be absolute. */
 	all->cache_socket = socket ? g_canonicalize_filename(socket, NULL) : NULL;
 	all->count = server->threads;
@@ -323,13 +323,13 @@ static int open_pool(struct gateway_pool *pool)
 
 		seat->pool = pool;
 		seat->thread = server->per_thread[i];
-		seat->offer.task.run = offered;
-		seat->end.run = end_seat;
+		seat->offer.task.run = cgi_offered;
+		seat->end.run = cgi_end_seat;
 	}
 	return 0;
 }
 
-static void end_pool(struct gateway_pool *pool)
+static void cgi_end_pool(struct gateway_pool *pool)
 {
 	struct cgi_pool *all = pool->own;
 
@@ -338,7 +338,7 @@ static void end_pool(struct gateway_pool *pool)
 		loop_post(all->seats[i].thread->loop, &all->seats[i].end);
 }
 
-static void close_pool(struct gateway_pool *pool)
+static void cgi_close_pool(struct gateway_pool *pool)
 {
 	struct cgi_pool *all = pool->own;
 
@@ -367,13 +367,13 @@ const struct backend_protocol cgi_protocol = {
 	.redirects = true,
 	.wants_length = true,
 	.describe = cgi_env_write,
-	.open = open_pool,
-	.end = end_pool,
-	.close = close_pool,
-	.submit = submit,
-	.body = give_body,
-	.body_lost = body_lost,
-	.too_late = too_late,
-	.gone = gone,
-	.finish = finish,
+	.open = cgi_open_pool,
+	.end = cgi_end_pool,
+	.close = cgi_close_pool,
+	.submit = cgi_submit,
+	.body = cgi_give_body,
+	.body_lost = cgi_body_lost,
+	.too_late = cgi_too_late,
+	.gone = cgi_gone,
+	.finish = cgi_finish,
 };

@@ -37,7 +37,7 @@ static bool is_repeatable(struct slice block)
 	return false;
 }
 
-static int make(struct backend_call *call, struct slice block)
+static int fastcgi_make(struct backend_call *call, struct slice block)
 {
 	struct upstream_call *own = upstream_call_of(call);
 
@@ -46,7 +46,7 @@ static int make(struct backend_call *call, struct slice block)
 				 call->transaction->upload_more);
 }
 
-static void begin(struct upstream_link *link, struct backend_call *call)
+static void fastcgi_begin(struct upstream_link *link, struct backend_call *call)
 {
 	fcgi_message_begin(&upstream_call_of(call)->message, link);
 }
@@ -92,7 +92,7 @@ static void complete(struct upstream_link *link, struct read_buffer *buffer,
 }
 
 /* Processes the records in the buffer.  Returns false if the link has no call any more. */
-static bool take(struct upstream_link *link, struct read_buffer *buffer)
+static bool fastcgi_take(struct upstream_link *link, struct read_buffer *buffer)
 {
 	struct backend_call *call = link->user;
 	struct upstream_call *own = upstream_call_of(call);
@@ -125,7 +125,7 @@ static bool take(struct upstream_link *link, struct read_buffer *buffer)
 	return link->user != NULL;
 }
 
-static const char *ended(const struct upstream_link *link)
+static const char *fastcgi_ended(const struct upstream_link *link)
 {
 	(void)link;
 	return "the connection ended before the answer did";
@@ -133,8 +133,8 @@ static const char *ended(const struct upstream_link *link)
 
 const struct upstream_wire fastcgi_wire = {
 	.owner = {UPSTREAM_LINK_OWNER, .abandon = fcgi_message_abandon},
-	.make = make,
-	.begin = begin,
-	.take = take,
-	.ended = ended,
+	.make = fastcgi_make,
+	.begin = fastcgi_begin,
+	.take = fastcgi_take,
+	.ended = fastcgi_ended,
 };

@@ -45,7 +45,7 @@ struct fastcgi_spawn {
 	size_t block_length;
 };
 
-static int start(struct pool_process *process, pid_t *pid, int *pidfd)
+static int fastcgi_start(struct pool_process *process, pid_t *pid, int *pidfd)
 {
 	const struct fastcgi_spawn *spawn = process->own;
 	const struct start what = {.program = spawn->program,
@@ -59,19 +59,19 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 }
 
 /* The processes share the socket, which exists already. */
-static void up(struct pool_process *process)
+static void fastcgi_up(struct pool_process *process)
 {
 	(void)process;
 }
 
-static void retire(struct pool_process *process)
+static void fastcgi_retire(struct pool_process *process)
 {
 	const struct thread *main = process->pool->gateway->main;
 
 	spawn_child_ask_to_end(process->child, main->config_ref->config->limits.stop_ms);
 }
 
-static void down(struct pool_process *process)
+static void fastcgi_down(struct pool_process *process)
 {
 	if (process->planned)
 		pool_process_left(process);
@@ -150,8 +150,10 @@ static void make_block(struct fastcgi_spawn *spawn)
 int fastcgi_spawn_open(struct fastcgi_spawn **out, struct gateway_pool *pool,
 		       struct listen_address *address)
 {
-	static const struct pool_process_kind kind = {
-		.start = start, .up = up, .retire = retire, .down = down};
+	static const struct pool_process_kind kind = {.start = fastcgi_start,
+						      .up = fastcgi_up,
+						      .retire = fastcgi_retire,
+						      .down = fastcgi_down};
 	struct fastcgi_spawn *spawn = *out = g_new0(struct fastcgi_spawn, 1);
 	int program = pool_processes_program(pool), error;
 

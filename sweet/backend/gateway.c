@@ -47,7 +47,7 @@ static void pool_free(struct gateway_pool *pool)
 }
 
 /* No call of a transaction can use the pool any more. */
-static void over(struct loop_task *task)
+static void gateway_over(struct loop_task *task)
 {
 	struct gateway_pool *pool = container_of(task, struct gateway_pool, over);
 
@@ -55,7 +55,7 @@ static void over(struct loop_task *task)
 	pool->protocol->end(pool);
 }
 
-static void pool_ended(struct gateway_pool *pool)
+static void gateway_pool_ended(struct gateway_pool *pool)
 {
 	g_ptr_array_remove_fast(pool->gateway->pools, pool);
 	pool->protocol->close(pool);
@@ -73,7 +73,7 @@ static unsigned drop_use(struct gateway_pool *pool)
 }
 
 /* May run on any thread. */
-static void release_pool(struct pool_config *settings)
+static void gateway_release_pool(struct pool_config *settings)
 {
 	struct gateway_pool *pool = settings->running;
 	struct gateway *gateway = pool->gateway;
@@ -101,8 +101,8 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	pool->gateway = gateway;
 	pool->settings = pool_config_ref(settings);
 	pool->protocol = protocols[settings->protocol];
-	pool->over.run = over;
-	pool->ended = pool_ended;
+	pool->over.run = gateway_over;
+	pool->ended = gateway_pool_ended;
 	atomic_init(&pool->users, 1);
 	pool->fresh = gateway->started;
 	pool->queues = g_new0(struct call_queue, threads);
@@ -165,7 +165,7 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 			atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
 		}
 		settings->running = pool;
-		settings->release = release_pool;
+		settings->release = gateway_release_pool;
 	}
 	gateway->started = true;
 	return 0;

@@ -83,7 +83,7 @@ static const char *find_upgrade(struct slice head, char **protocols)
 	return NULL;
 }
 
-static int make(struct backend_call *call, struct slice block)
+static int http_make(struct backend_call *call, struct slice block)
 {
 	struct upstream_call *own = upstream_call_of(call);
 	const struct transaction *transaction = call->transaction;
@@ -101,7 +101,7 @@ static int make(struct backend_call *call, struct slice block)
 
 /* --- responses -------------------------------------------------------------------------------- */
 
-static void begin(struct upstream_link *link, struct backend_call *call)
+static void http_begin(struct upstream_link *link, struct backend_call *call)
 {
 	upstream_reply_init(&link->reply, call->transaction->head_only,
 			    call->pool->settings->max_response_header);
@@ -126,7 +126,7 @@ static bool feed(struct upstream_link *link, struct read_buffer *buffer,
 	return true;
 }
 
-static bool take(struct upstream_link *link, struct read_buffer *buffer)
+static bool http_take(struct upstream_link *link, struct read_buffer *buffer)
 {
 	struct upstream_call *own = upstream_call_of(link->user);
 	char who[256];
@@ -157,23 +157,23 @@ static bool take(struct upstream_link *link, struct read_buffer *buffer)
 	return false;
 }
 
-static const char *ended(const struct upstream_link *link)
+static const char *http_ended(const struct upstream_link *link)
 {
 	return upstream_reply_ended(&link->reply);
 }
 
-static void clear(struct upstream_link *link)
+static void http_clear(struct upstream_link *link)
 {
 	upstream_reply_clear(&link->reply);
 }
 
 const struct upstream_wire http_wire = {
 	.owner = {UPSTREAM_LINK_OWNER},
-	.make = make,
-	.begin = begin,
-	.take = take,
-	.ended = ended,
-	.clear = clear,
+	.make = http_make,
+	.begin = http_begin,
+	.take = http_take,
+	.ended = http_ended,
+	.clear = http_clear,
 	.careful = true,
 	.announces = true,
 };

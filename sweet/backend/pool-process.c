@@ -60,10 +60,10 @@ static bool is_closing(const struct pool_process *process)
 
 /* --- coming ----------------------------------------------------------------------- */
 
-static void ended(struct pool_process *process, int status);
-static void own_ended(struct loop_watch *watch);
-static void other_started(void *user, int error, int pidfd);
-static void other_ended(void *user, int status);
+static void process_ended(struct pool_process *process, int status);
+static void process_own_ended(struct loop_watch *watch);
+static void process_other_started(void *user, int error, int pidfd);
+static void process_other_ended(void *user, int status);
 static void retire(struct pool_process *process);
 static void next_turn(struct gateway_pool *pool);
 static void end_if_down(struct gateway_pool *pool);
@@ -87,8 +87,8 @@ int pool_process_output(const struct pool_process *process)
 
 int pool_process_run(struct pool_process *process, const struct start *what)
 {
-	static const struct spawn_child_user callbacks = {.started = other_started,
-							  .ended = other_ended};
+	static const struct spawn_child_user callbacks = {.started = process_other_started,
+							  .ended = process_other_ended};
 	struct spawn_table *table = process->pool->gateway->server->spawn_table;
 	/* Channel 0 belongs to the main thread. */
 	struct spawner_channel *channel = spawn_table_channel(table, 0);
@@ -131,7 +131,7 @@ static void close_process(struct pool_process *process, bool ended)
 
 static int watch(struct pool_process *process)
 {
-	process->ended.ready = own_ended;
+	process->ended.ready = process_own_ended;
 	return process->child ? 0
 			      : loop_watch_start(loop_of(process), &process->ended, process->pidfd);
 }
@@ -196,7 +196,7 @@ static int go_up(struct pool_process *process, pid_t pid)
 	return 0;
 }
 
-/* Returns 0 if it runs, or will: other_started(). */
+/* Returns 0 if it runs, or will: process_other_started(). */
 static int start(struct pool_process *process)
 {
 	pid_t pid = 0;
@@ -217,7 +217,7 @@ static int start(struct pool_process *process)
 	return 0;
 }
 
-static void restart(struct timer *timer);
+static void process_restart(struct timer *timer);
 
 static void cannot_start(struct pool_process *process, int error)
 {
@@ -236,13 +236,13 @@ static void cannot_start(struct pool_process *process, int error)
 	}
 	log_error("worker %s[%u]: cannot start: %s", name_of(process), process->number,
 		  strerror(-error));
-	loop_timer_start(loop_of(process), &process->restart, BACKOFF_MAX, restart);
+	loop_timer_start(loop_of(process), &process->restart, BACKOFF_MAX, process_restart);
 	/* It does not delay the other replacements of the round. */
 	if (process->pool->turn.at == process->number + 1)
 		next_turn(process->pool);
 }
 
-static void restart(struct timer *timer)
+static void process_restart(struct timer *timer)
 {
 	struct pool_process *process = container_of(timer, struct pool_process, restart);
 	int error;
@@ -254,7 +254,7 @@ static void restart(struct timer *timer)
 		cannot_start(process, error);
 }
 
-static void other_started(void *user, int error, int pidfd)
+static void process_other_started(void *user, int error, int pidfd)
 {
 	struct pool_process *process = user;
 
@@ -293,7 +293,7 @@ static void end_if_down(struct gateway_pool *pool)
 }
 
 /* Runs on the main thread when no part uses the process any more. */
-static void gone(struct loop_task *task)
+static void process_gone(struct loop_task *task)
 {
 	struct pool_process *process = container_of(task, struct pool_process, gone);
 	uint64_t lived = loop_now_ms(loop_of(process)) - process->started_ms;
@@ -319,7 +319,7 @@ static void gone(struct loop_task *task)
 	}
 	log_notice("worker %s[%u]: starting again%s", name_of(process), process->number,
 		   process->backoff ? " after a pause" : "");
-	loop_timer_start(loop_of(process), &process->restart, process->backoff, restart);
+	loop_timer_start(loop_of(process), &process->restart, process->backoff, process_restart);
 	/* A failing process does not delay the other replacements of the round. */
 	if (process->backoff && process->pool->turn.at == process->number + 1)
 		next_turn(process->pool);
@@ -371,7 +371,7 @@ static bool is_alarming(const struct pool_process *process, int status)
 	       (status > 0 || lived < LIVED_MS);
 }
 
-static void ended(struct pool_process *process, int status)
+static void process_ended(struct pool_process *process, int status)
 {
 	char how[160];
 
@@ -390,20 +390,20 @@ static void ended(struct pool_process *process, int status)
 	if (atomic_fetch_add_explicit(&process->leaving, process->parts, memory_order_acq_rel) ||
 	    !process->planned)
 		process->kind->down(process);
-	else /* all parts have just released it, and gone() is posted */
+	else /* all parts have just released it, and process_gone() is posted */
 		atomic_store_explicit(&process->leaving, 0, memory_order_relaxed);
 }
 
-static void own_ended(struct loop_watch *watch)
+static void process_own_ended(struct loop_watch *watch)
 {
 	struct pool_process *process = container_of(watch, struct pool_process, ended);
 
-	ended(process, status_of(process->pidfd));
+	process_ended(process, status_of(process->pidfd));
 }
 
-static void other_ended(void *user, int status)
+static void process_other_ended(void *user, int status)
 {
-	ended(user, status);
+	process_ended(user, status);
 }
 
 static void retire(struct pool_process *process)
@@ -417,7 +417,7 @@ static void retire(struct pool_process *process)
 }
 
 /* Main thread.  A part still had the process when this was posted: it is the same one. */
-static void kill_child(struct loop_task *task)
+static void process_kill_child(struct loop_task *task)
 {
 	struct pool_process *process = container_of(task, struct pool_process, kill);
 
@@ -484,7 +484,7 @@ void pool_processes_renew(struct gateway_pool *pool)
 		next_turn(pool);
 }
 
-static void used_up(struct loop_task *task)
+static void process_used_up(struct loop_task *task)
 {
 	struct pool_process *process = container_of(task, struct pool_process, used_up);
 
@@ -515,9 +515,9 @@ int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kin
 		process->kind = kind;
 		process->number = i;
 		process->parts = parts;
-		process->gone.run = gone;
-		process->used_up.run = used_up;
-		process->kill.run = kill_child;
+		process->gone.run = process_gone;
+		process->used_up.run = process_used_up;
+		process->kill.run = process_kill_child;
 		error = start(process);
 		if (error)
 			return error;

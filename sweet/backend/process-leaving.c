@@ -79,12 +79,12 @@ static void kill_now(struct process_leaving *leaving)
 		kill(-parts->pid, SIGKILL);
 }
 
-static void is_late(struct timer *timer)
+static void leaving_is_late(struct timer *timer)
 {
 	kill_now(container_of(timer, struct process_leaving, late));
 }
 
-static void has_ended(struct loop_watch *watch)
+static void leaving_has_ended(struct loop_watch *watch)
 {
 	struct process_leaving *leaving = container_of(watch, struct process_leaving, ended);
 
@@ -120,14 +120,14 @@ void process_leaving_add(struct gateway *gateway, const struct process_parts *pa
 	ask_to_end(parts);
 	if (gateway->closing)
 		return;
-	leaving->ended.ready = has_ended;
+	leaving->ended.ready = leaving_has_ended;
 	if (loop_watch_start(loop, &leaving->ended, pidfd_of(parts)) < 0) {
 		kill_now(leaving);
 		finish(leaving);
 		return;
 	}
 	loop_timer_start(loop, &leaving->late, gateway->main->config_ref->config->limits.stop_ms,
-			 is_late);
+			 leaving_is_late);
 }
 
 /* Returns how many still run. */

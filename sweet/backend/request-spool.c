@@ -63,7 +63,7 @@ static void log_failure(const struct request_spool *upload, int error)
 static int start_read(struct request_spool *upload);
 static void read_part(struct request_spool *upload);
 
-static void dropped_write(struct spool_op *op)
+static void request_dropped_write(struct spool_op *op)
 {
 	struct piece *piece = container_of(op, struct piece, op);
 
@@ -72,7 +72,7 @@ static void dropped_write(struct spool_op *op)
 	free(piece);
 }
 
-static void written(struct spool_op *op, int result)
+static void request_written(struct spool_op *op, int result)
 {
 	struct request_spool *upload = container_of(op, struct piece, op)->upload;
 
@@ -110,8 +110,8 @@ static int write_piece(struct request_spool *upload, size_t length)
 	piece->bytes = (struct iovec){(void *)(uintptr_t)bytes, length};
 	piece->op.iov = &piece->bytes;
 	piece->op.count = 1;
-	piece->op.done = written;
-	piece->op.drop = dropped_write;
+	piece->op.done = request_written;
+	piece->op.drop = request_dropped_write;
 	piece->unit = transaction->upload;
 	piece->hold = transaction->upload_hold;
 	error = spool_append(upload->spool, &piece->op);
@@ -202,7 +202,7 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 	return 0;
 }
 
-static void was_read(struct spool_op *op, int result)
+static void request_was_read(struct spool_op *op, int result)
 {
 	struct spool_unit *part = container_of(op, struct spool_unit, op);
 	struct request_spool *upload = part->user;
@@ -231,8 +231,8 @@ static int start_read(struct request_spool *upload)
 	size_t most = MIN(PART, upload->call->transaction->thread->server->max_unit);
 
 	return spool_unit_read(upload->spool, upload->next,
-			       (size_t)MIN(upload->length - upload->next, most), PART, was_read,
-			       upload);
+			       (size_t)MIN(upload->length - upload->next, most), PART,
+			       request_was_read, upload);
 }
 
 static void read_part(struct request_spool *upload)

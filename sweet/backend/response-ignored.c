@@ -23,7 +23,7 @@ static struct loop *loop_of(const struct response_stream *stream)
 	return stream->call->transaction->thread->loop;
 }
 
-static void read_again(struct timer *timer)
+static void ignored_read_again(struct timer *timer)
 {
 	struct response_stream *stream = container_of(timer, struct response_stream, again);
 
@@ -34,7 +34,7 @@ static void read_again(struct timer *timer)
 void response_stream_read_later(struct response_stream *stream)
 {
 	if (!stream->paused)
-		loop_timer_start(loop_of(stream), &stream->again, 0, read_again);
+		loop_timer_start(loop_of(stream), &stream->again, 0, ignored_read_again);
 }
 
 void response_stream_ignored(struct response_stream *stream, size_t bytes)
@@ -45,5 +45,5 @@ void response_stream_ignored(struct response_stream *stream, size_t bytes)
 	    stream->paused)
 		return;
 	stream->paused = true;
-	loop_timer_start(loop, &stream->again, BYTE_RATE_MS, read_again);
+	loop_timer_start(loop, &stream->again, BYTE_RATE_MS, ignored_read_again);
 }

@@ -399,7 +399,7 @@ static bool unhold(struct response_stream *stream)
 	return good;
 }
 
-static void release(struct timer *timer)
+static void response_release(struct timer *timer)
 {
 	struct response_stream *stream = container_of(timer, struct response_stream, later);
 
@@ -417,7 +417,8 @@ void response_stream_release(struct response_stream *stream)
 		return;
 	/* Later, because the end of the response could free what the caller is using. */
 	stream->releasing = true;
-	loop_timer_start(stream->call->transaction->thread->loop, &stream->later, 0, release);
+	loop_timer_start(stream->call->transaction->thread->loop, &stream->later, 0,
+			 response_release);
 }
 
 /* The held stream is full: the rest of the request body has to come before the program reads it. */

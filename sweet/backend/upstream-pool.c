@@ -54,7 +54,7 @@ static void break_off(struct backend_call *call, const char *fault)
 	call_queue_room(local->pool, local->thread);
 }
 
-static void too_late(struct backend_call *call)
+static void upstream_too_late(struct backend_call *call)
 {
 	struct upstream_call *own = upstream_call_of(call);
 	struct upstream_local *local = upstream_local_of(call);
@@ -73,12 +73,12 @@ static void too_late(struct backend_call *call)
 	call_queue_room(local->pool, local->thread);
 }
 
-static void body_lost(struct backend_call *call)
+static void upstream_body_lost(struct backend_call *call)
 {
 	break_off(call, "the request body cannot be read back from disk");
 }
 
-static void gone(struct backend_call *call)
+static void upstream_gone(struct backend_call *call)
 {
 	struct upstream_call *own = upstream_call_of(call);
 
@@ -87,7 +87,7 @@ static void gone(struct backend_call *call)
 	backend_call_fail(call, 502, NULL);
 }
 
-static void finish(struct backend_call *call)
+static void upstream_finish(struct backend_call *call)
 {
 	struct upstream_call *own = upstream_call_of(call);
 	bool has_link = own->link;
@@ -208,7 +208,7 @@ static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire
 	return 0;
 }
 
-static void pool_ended(struct loop_task *task)
+static void upstream_pool_ended(struct loop_task *task)
 {
 	struct upstream_pool *all = container_of(task, struct upstream_pool, ended);
 
@@ -247,7 +247,7 @@ static void close_links(struct upstream_local *local)
 	}
 }
 
-static void end_thread(struct loop_task *task)
+static void upstream_end_thread(struct loop_task *task)
 {
 	struct upstream_local *local = container_of(task, struct upstream_local, end);
 	struct upstream_pool *all = local->pool->own;
@@ -259,22 +259,22 @@ static void end_thread(struct loop_task *task)
 		loop_post(all->pool->gateway->main->loop, &all->ended);
 }
 
-static void end_pool(struct gateway_pool *pool)
+static void upstream_end_pool(struct gateway_pool *pool)
 {
 	struct upstream_pool *all = pool->own;
 
-	/* Tasks that were posted before run before end_thread(). */
+	/* Tasks that were posted before run before upstream_end_thread(). */
 	upstream_names_stop(all);
 	permits_close(&all->permits);
-	all->ended.run = pool_ended;
+	all->ended.run = upstream_pool_ended;
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
 	for (unsigned i = 0; i < all->count; i++) {
-		all->threads[i].end.run = end_thread;
+		all->threads[i].end.run = upstream_end_thread;
 		loop_post(all->threads[i].thread->loop, &all->threads[i].end);
 	}
 }
 
-static void close_pool(struct gateway_pool *pool)
+static void upstream_close_pool(struct gateway_pool *pool)
 {
 	struct upstream_pool *all = pool->own;
 
@@ -303,7 +303,7 @@ static void close_pool(struct gateway_pool *pool)
 }
 
 /* Other threads can use the permits of the thread that ended. */
-static void thread_ended(struct gateway_pool *pool, struct thread *thread)
+static void upstream_thread_ended(struct gateway_pool *pool, struct thread *thread)
 {
 	struct upstream_pool *all = pool->own;
 	struct upstream_local *local = &all->threads[thread->number];
@@ -313,7 +313,7 @@ static void thread_ended(struct gateway_pool *pool, struct thread *thread)
 	close_resting(local);
 }
 
-static void renew_pool(struct gateway_pool *pool)
+static void upstream_renew_pool(struct gateway_pool *pool)
 {
 	const struct upstream_pool *all = pool->own;
 
@@ -321,14 +321,14 @@ static void renew_pool(struct gateway_pool *pool)
 		pool_processes_renew(pool);
 }
 
-static bool is_unavailable(struct gateway_pool *pool)
+static bool upstream_is_unavailable(struct gateway_pool *pool)
 {
 	const struct upstream_pool *all = pool->own;
 
 	return all->spawn && pool_processes_fail(pool);
 }
 
-static char **addresses_of(const struct gateway_pool *pool)
+static char **upstream_addresses(const struct gateway_pool *pool)
 {
 	struct upstream_pool *all = pool->own;
 	struct listen_address addresses[BALANCER_MAX];
@@ -347,27 +347,28 @@ static char **addresses_of(const struct gateway_pool *pool)
 	return (char **)g_ptr_array_free(texts, FALSE);
 }
 
-static int open_fastcgi(struct gateway_pool *pool)
+static int upstream_open_fastcgi(struct gateway_pool *pool)
 {
 	return open_pool(pool, &fastcgi_wire);
 }
 
-static int open_http(struct gateway_pool *pool)
+static int upstream_open_http(struct gateway_pool *pool)
 {
 	return open_pool(pool, &http_wire);
 }
 
 #define SHARED                                                                                     \
-	.end = end_pool, .close = close_pool, .renew = renew_pool, .thread_ended = thread_ended,   \
-	.addresses = addresses_of, .is_unavailable = is_unavailable, .submit = upstream_submit,    \
-	.body = upstream_body, .body_lost = body_lost, .too_late = too_late, .gone = gone,         \
-	.finish = finish
+	.end = upstream_end_pool, .close = upstream_close_pool, .renew = upstream_renew_pool,      \
+	.thread_ended = upstream_thread_ended, .addresses = upstream_addresses,                    \
+	.is_unavailable = upstream_is_unavailable, .submit = upstream_submit,                      \
+	.body = upstream_body, .body_lost = upstream_body_lost, .too_late = upstream_too_late,     \
+	.gone = upstream_gone, .finish = upstream_finish
 
 const struct backend_protocol fastcgi_protocol = {
 	.redirects = true,
 	.wants_length = true,
 	.describe = cgi_env_write,
-	.open = open_fastcgi,
+	.open = upstream_open_fastcgi,
 	SHARED,
 };
 
@@ -376,6 +377,6 @@ const struct backend_protocol http_protocol = {
 	.frames_body = true,
 	.complete = true,
 	.describe = http_describe,
-	.open = open_http,
+	.open = upstream_open_http,
 	SHARED,
 };

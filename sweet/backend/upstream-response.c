@@ -183,7 +183,7 @@ void upstream_broke(struct upstream_link *link, int error)
 	call_queue_room(local->pool, local->thread);
 }
 
-static void resume(struct backend_call *call)
+static void upstream_resume(struct backend_call *call)
 {
 	struct upstream_link *link = upstream_call_of(call)->link;
 
@@ -204,7 +204,7 @@ static bool is_members(size_t id)
  * for it; the kernel identifies them.  If the server has started the pool, any process of the pool
  * may have made it.
  */
-static const char *refusal(struct backend_call *call, size_t id)
+static const char *upstream_refusal(struct backend_call *call, size_t id)
 {
 	const struct upstream_call *own = upstream_call_of(call);
 	const struct upstream_pool *all = call->pool->own;
@@ -231,8 +231,8 @@ static const char *refusal(struct backend_call *call, size_t id)
 /* --- for response-stream.c ------------------------------------------------------------------- */
 
 const struct response_stream_source upstream_source = {
-	.resume = resume,
-	.refusal = refusal,
+	.resume = upstream_resume,
+	.refusal = upstream_refusal,
 	.from_client = upstream_tunnel_from_client,
 	.awaited = upstream_tunnel_awaited,
 	.name = upstream_name,

@@ -95,7 +95,7 @@ static bool look_at(struct upstream_place *place, uint64_t now_ms)
 	return true;
 }
 
-static void look(struct timer *timer)
+static void waiting_look(struct timer *timer)
 {
 	struct upstream_local *local = container_of(timer, struct upstream_local, look);
 	uint64_t now_ms = loop_now_ms(local->thread->loop);
@@ -104,7 +104,8 @@ static void look(struct timer *timer)
 	for (unsigned i = 0; i < local->balancer->count; i++)
 		local->looks |= look_at(&local->places[i], now_ms);
 	if (local->looks)
-		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS, look);
+		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS,
+				 waiting_look);
 }
 
 uint64_t upstream_line_number(const struct upstream_place *place)
@@ -124,7 +125,8 @@ void upstream_line_enter(struct upstream_link *link, uint64_t number)
 	capacity_opened(place->capacity);
 	list_append(&place->line, &link->waiting);
 	if (!local->looks)
-		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS, look);
+		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS,
+				 waiting_look);
 	local->looks = true;
 }
 
@@ -202,7 +204,7 @@ static void raise_limits(struct upstream_local *local)
 			use_limit(local, i);
 }
 
-static void stalled(struct timer *timer)
+static void waiting_stalled(struct timer *timer)
 {
 	struct upstream_local *local = container_of(timer, struct upstream_local, stall);
 
@@ -211,7 +213,7 @@ static void stalled(struct timer *timer)
 		set_behind(local, false);
 		return;
 	}
-	loop_timer_start(local->thread->loop, timer, PERMIT_STALL_MS + 1, stalled);
+	loop_timer_start(local->thread->loop, timer, PERMIT_STALL_MS + 1, waiting_stalled);
 	permit_urge(local->user);
 	raise_limits(local);
 }
@@ -222,7 +224,7 @@ void upstream_wait(struct upstream_local *local)
 
 	raise_limits(local);
 	if (!local->behind)
-		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, stalled);
+		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, waiting_stalled);
 	set_behind(local, true);
 	permit_wait(local->user, loop_now_ms(loop));
 }

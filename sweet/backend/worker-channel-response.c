@@ -3,8 +3,8 @@
  * worker-channel-response.c - passes a worker's response to the connection.
  *
  * A response in pieces is announced to the connection with the first record.  Then pieces are
- * queued; the connection takes one after the other with next(), and waits (`awaited`) if there is
- * none.
+ * queued; the connection takes one after the other with channel_next_piece(), and waits
+ * (`awaited`) if there is none.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -75,7 +75,7 @@ static void advance(struct backend_call *call)
 }
 
 /* The current piece was sent. */
-static enum respond next(struct transaction *transaction)
+static enum respond channel_next_piece(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 	struct channel_call *own = channel_call_of(call);
@@ -288,7 +288,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		return;
 	}
 	if (own->channel && has_body && length) {
-		transaction->next = next;
+		transaction->next = channel_next_piece;
 		transaction->live = true;
 	}
 	call_take_date(call, &facts);

@@ -121,7 +121,7 @@ static struct worker_channel *choose(struct gateway_pool *pool, const struct thr
 
 static void watch_calls(struct worker_channel *channel);
 
-static bool submit(struct backend_call *call, const char *block, size_t length)
+static bool worker_submit(struct backend_call *call, const char *block, size_t length)
 {
 	struct gateway_pool *pool = call->pool;
 	unsigned tries = call->moves ? 1 : pool->count;
@@ -154,7 +154,7 @@ static void set_behind(struct worker_channel *channel, bool behind)
 	channel->process->pool->queues[channel->thread->number].behind += behind ? 1u : -1u;
 }
 
-static void look(struct timer *timer)
+static void worker_look(struct timer *timer)
 {
 	struct worker_channel *channel = container_of(timer, struct worker_channel, look);
 	struct thread *thread = channel->thread;
@@ -176,7 +176,7 @@ static void watch_calls(struct worker_channel *channel)
 {
 	if (channel->process->pool->count > 1 && !timer_is_running(&channel->look))
 		loop_timer_start(channel->thread->loop, &channel->look, POOL_PROCESS_SLOW_MS + 1,
-				 look);
+				 worker_look);
 }
 
 /*
@@ -198,7 +198,7 @@ static bool is_better_elsewhere(const struct worker_channel *channel)
 }
 
 /* Moves one call: that increases the load of the other process. */
-static void relieve(struct gateway_pool *pool, struct thread *thread)
+static void worker_relieve(struct gateway_pool *pool, struct thread *thread)
 {
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct worker_channel *channel =
@@ -212,20 +212,20 @@ static void relieve(struct gateway_pool *pool, struct thread *thread)
 	}
 }
 
-static bool is_unavailable(struct gateway_pool *pool)
+static bool worker_is_unavailable(struct gateway_pool *pool)
 {
 	return pool_processes_fail(pool);
 }
 
 static void release_channel(struct worker_channel *channel);
 
-static void rung(struct loop_watch *watch)
+static void worker_rung(struct loop_watch *watch)
 {
 	(void)worker_channel_reap(container_of(watch, struct worker_channel, doorbell));
 }
 
 /* Wakes workers once a turn, then looks for records; true: there were some. */
-static bool before_sleep(struct loop_hook *hook)
+static bool worker_before_sleep(struct loop_hook *hook)
 {
 	struct worker_hook *all = container_of(hook, struct worker_hook, hook);
 	bool work = false;
@@ -240,20 +240,20 @@ static bool before_sleep(struct loop_hook *hook)
 
 void worker_hook_add(struct worker_hook *hook, struct thread *thread)
 {
-	hook->hook.before_sleep = before_sleep;
+	hook->hook.before_sleep = worker_before_sleep;
 	thread->workers = hook;
 	loop_hook_add(thread->loop, &hook->hook);
 }
 
 /* --- workers that come and go, on each thread ------------------------------------------ */
 
-static void channel_up(struct loop_task *task)
+static void worker_channel_up(struct loop_task *task)
 {
 	struct worker_channel *channel = container_of(task, struct worker_channel, up);
 	struct thread *thread = channel->thread;
 
 	worker_channel_reset(channel, place_of(channel->process)->backend);
-	channel->doorbell.ready = rung;
+	channel->doorbell.ready = worker_rung;
 	if (loop_watch_start(thread->loop, &channel->doorbell,
 			     NC_backend_fd(channel->backend, thread->number)) < 0) {
 		channel->backend = NULL;
@@ -283,7 +283,7 @@ static void release_channel(struct worker_channel *channel)
 	pool_process_left(channel->process);
 }
 
-static void channel_retire(struct loop_task *task)
+static void worker_channel_retire(struct loop_task *task)
 {
 	struct worker_channel *channel = container_of(task, struct worker_channel, retire);
 
@@ -295,7 +295,7 @@ static void channel_retire(struct loop_task *task)
 		channel->retiring = true;
 }
 
-static void channel_down(struct loop_task *task)
+static void worker_channel_down(struct loop_task *task)
 {
 	struct worker_channel *channel = container_of(task, struct worker_channel, down);
 	bool owed = channel->retiring;
@@ -318,7 +318,8 @@ static void channel_down(struct loop_task *task)
 /* --- the same on the main thread --------------------------------------------------------- */
 
 /* Has the spawner start a worker; the spawner adds the pool's own variables to environment. */
-static int start_other(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
+static int worker_start_other(void *context, int socket, char *const *environment, pid_t *pid,
+			      int *pidfd)
 {
 	struct pool_process *process = context;
 	int program = pool_processes_program(process->pool), error;
@@ -334,7 +335,7 @@ static int start_other(void *context, int socket, char *const *environment, pid_
 		g_string_append_len(block, environment[i], (gssize)strlen(environment[i]) + 1);
 	what.block = block->str;
 	what.block_length = block->len;
-	/* started() follows. */
+	/* worker_started() follows. */
 	*pid = 0;
 	*pidfd = -1;
 	error = pool_process_run(process, &what);
@@ -343,12 +344,12 @@ static int start_other(void *context, int socket, char *const *environment, pid_
 	return error ? -1 : 0;
 }
 
-static int started(struct pool_process *process, pid_t pid, int pidfd)
+static int worker_started(struct pool_process *process, pid_t pid, int pidfd)
 {
 	return NC_backend_started(place_of(process)->backend, pid, pidfd) < 0 ? -errno : 0;
 }
 
-static int start(struct pool_process *process, pid_t *pid, int *pidfd)
+static int worker_start(struct pool_process *process, pid_t *pid, int *pidfd)
 {
 	const struct pool_config *settings = process->pool->settings;
 	struct server *server = process->pool->gateway->server;
@@ -362,7 +363,7 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 
 	if (pool_config_is_other(settings)) {
 		options.environment = NULL;
-		options.start = start_other;
+		options.start = worker_start_other;
 		options.context = process;
 	} else {
 		options.output = output = pool_process_output(process);
@@ -397,22 +398,22 @@ static void post_tasks(struct pool_process *process, size_t task,
 	}
 }
 
-static void up(struct pool_process *process)
+static void worker_up(struct pool_process *process)
 {
-	post_tasks(process, offsetof(struct worker_channel, up), channel_up);
+	post_tasks(process, offsetof(struct worker_channel, up), worker_channel_up);
 }
 
-static void retire(struct pool_process *process)
+static void worker_retire(struct pool_process *process)
 {
-	post_tasks(process, offsetof(struct worker_channel, retire), channel_retire);
+	post_tasks(process, offsetof(struct worker_channel, retire), worker_channel_retire);
 }
 
-static void down(struct pool_process *process)
+static void worker_down(struct pool_process *process)
 {
-	post_tasks(process, offsetof(struct worker_channel, down), channel_down);
+	post_tasks(process, offsetof(struct worker_channel, down), worker_channel_down);
 }
 
-static NC_backend *release(struct pool_process *process)
+static NC_backend *worker_release(struct pool_process *process)
 {
 	struct place *place = place_of(process);
 	NC_backend *backend = place->backend;
@@ -421,14 +422,14 @@ static NC_backend *release(struct pool_process *process)
 	return backend;
 }
 
-static int open_pool(struct gateway_pool *pool)
+static int worker_open_pool(struct gateway_pool *pool)
 {
-	static const struct pool_process_kind kind = {.start = start,
-						      .started = started,
-						      .up = up,
-						      .retire = retire,
-						      .down = down,
-						      .release = release};
+	static const struct pool_process_kind kind = {.start = worker_start,
+						      .started = worker_started,
+						      .up = worker_up,
+						      .retire = worker_retire,
+						      .down = worker_down,
+						      .release = worker_release};
 	struct server *server = pool->gateway->server;
 
 	pool->count = pool->settings->processes;
@@ -451,7 +452,7 @@ static int open_pool(struct gateway_pool *pool)
 	return pool_processes_open(pool, &kind, pool->count, server->threads);
 }
 
-static void close_pool(struct gateway_pool *pool)
+static void worker_close_pool(struct gateway_pool *pool)
 {
 	for (unsigned i = 0; i < pool->count; i++)
 		for (unsigned k = 0; k < pool->gateway->server->threads; k++) {
@@ -472,13 +473,13 @@ static void close_pool(struct gateway_pool *pool)
 const struct backend_protocol worker_protocol = {
 	.takes_back = true,
 	.describe = cgi_env_write,
-	.open = open_pool,
+	.open = worker_open_pool,
 	.end = pool_processes_end,
-	.close = close_pool,
+	.close = worker_close_pool,
 	.renew = pool_processes_renew,
-	.submit = submit,
-	.relieve = relieve,
-	.is_unavailable = is_unavailable,
+	.submit = worker_submit,
+	.relieve = worker_relieve,
+	.is_unavailable = worker_is_unavailable,
 	.body = worker_channel_body,
 	.too_late = worker_channel_too_late,
 	.gone = worker_channel_gone,
