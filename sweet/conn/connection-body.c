@@ -172,7 +172,7 @@ void connection_hold_input(struct transaction *transaction, bool hold)
 		connection->transport->resume(connection);
 }
 
-static void pass_on(struct connection *connection, const char *data, size_t length)
+static void body_pass_on(struct connection *connection, const char *data, size_t length)
 {
 	struct transaction *transaction = &connection->output->transaction;
 
@@ -184,7 +184,7 @@ static void pass_on(struct connection *connection, const char *data, size_t leng
 
 void connection_begin_tunnel(struct connection *connection)
 {
-	connection_consume_input(connection, pass_on);
+	connection_consume_input(connection, body_pass_on);
 }
 
 /* --- bytes that wait for their turn ------------------------------------------------ */

@@ -109,7 +109,7 @@ static int64_t stop_send(struct connection *connection)
 
 static bool to_spool(struct connection *connection);
 
-static void file_opened(struct job *job)
+static void leave_file_opened(struct job *job)
 {
 	struct leaving *leaving = container_of(job, struct leaving, job);
 	struct connection *connection = leaving->connection;
@@ -135,7 +135,7 @@ static void file_opened(struct job *job)
 	leaving_free(leaving);
 }
 
-static void open_file(struct job *job)
+static void leave_open_file(struct job *job)
 {
 	struct leaving *leaving = container_of(job, struct leaving, job);
 	struct file_version version;
@@ -165,8 +165,8 @@ static bool to_file(struct connection *connection)
 	leaving->cache = file_cache_ref(transaction->file_response.cache);
 	leaving->path = path;
 	leaving->version = view->version;
-	leaving->job = (struct job){.work = open_file,
-				    .done = file_opened,
+	leaving->job = (struct job){.work = leave_open_file,
+				    .done = leave_file_opened,
 				    .loop = connection->thread->loop,
 				    .class = JOB_QUICK,
 				    .client = client_address(transaction->remote)};
@@ -224,7 +224,7 @@ static int list_memory(struct leaving *leaving, const struct NC_send *message)
 	return 0;
 }
 
-static void spooled(struct spool_op *op, int result)
+static void leave_spooled(struct spool_op *op, int result)
 {
 	struct leaving *leaving = leaving_of(op);
 	struct connection *connection = leaving->connection;
@@ -259,7 +259,7 @@ static void spooled(struct spool_op *op, int result)
 	leaving->spool = NULL;
 }
 
-static void spool_dropped(struct spool_op *op)
+static void leave_spool_dropped(struct spool_op *op)
 {
 	struct leaving *leaving = leaving_of(op);
 
@@ -288,8 +288,8 @@ static bool to_spool(struct connection *connection)
 		return false;
 	}
 	leaving->from = message->skip;
-	leaving->op.done = spooled;
-	leaving->op.drop = spool_dropped;
+	leaving->op.done = leave_spooled;
+	leaving->op.drop = leave_spool_dropped;
 	if (thread->server->spools)
 		error = list_memory(leaving, message);
 	if (!error) {

@@ -41,9 +41,9 @@
 static const char clear_text[] = "HTTP in clear text on an address that expects TLS";
 
 /* The resume() of struct transaction_owner. */
-static void resume(struct transaction *transaction,
-		   enum respond (*respond)(struct transaction *transaction, void *context),
-		   void *context)
+static void request_resume(struct transaction *transaction,
+			   enum respond (*respond)(struct transaction *transaction, void *context),
+			   void *context)
 {
 	struct connection *connection = transaction->connection;
 	enum respond answer;
@@ -59,7 +59,7 @@ static void resume(struct transaction *transaction,
 }
 
 /* The give_up() of struct transaction_owner. */
-static void give_up(struct transaction *transaction)
+static void request_give_up(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
 
@@ -71,7 +71,7 @@ static void give_up(struct transaction *transaction)
 }
 
 static const struct transaction_owner owner = {
-	.resume = resume,
+	.resume = request_resume,
 	.receive = connection_receive,
 	.receive_piece = connection_receive_piece,
 	.drop_upload = connection_drop_upload,
@@ -79,7 +79,7 @@ static const struct transaction_owner owner = {
 	.send_file = route_send_file,
 	.proceed = route_proceed,
 	.moved = connection_moved,
-	.give_up = give_up,
+	.give_up = request_give_up,
 	.hold_input = connection_hold_input,
 };
 

@@ -36,7 +36,7 @@
  */
 #define MORE_MAX 65536
 
-static void sent(struct loop_send *op, int result);
+static void connection_sent(struct loop_send *op, int result);
 static void finished(struct connection *connection);
 
 /* Whether nothing follows the current piece. */
@@ -91,7 +91,7 @@ static void start_sending(struct connection *connection, void (*waits)(struct lo
 	connection->state = SENDING;
 	connection_count_as(connection, CONNECTION_SENDING);
 	connection->measured = false;
-	connection->send.sent = sent;
+	connection->send.sent = connection_sent;
 	connection->send.waits = waits;
 	connection_send(connection);
 }
@@ -132,7 +132,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 }
 
 /* A small message is sent at once, as a rule: it needs a timeout only if it is not. */
-static void ready_waits(struct loop_send *op)
+static void send_ready_waits(struct loop_send *op)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 
@@ -156,7 +156,7 @@ static void send_ready(struct connection *connection, struct ready *ready)
 	connection->send.steady = true;
 	connection->send.cipher = NULL;
 	connection->send.apart = false;
-	start_sending(connection, ready_waits);
+	start_sending(connection, send_ready_waits);
 }
 
 /* Whether a response can be one that is ready, as far as the connection is concerned. */
@@ -326,7 +326,7 @@ static void next_piece(struct connection *connection)
 
 static void settle(struct connection *connection);
 
-static void look_again(struct timer *timer)
+static void send_look_again(struct timer *timer)
 {
 	settle(container_of(timer, struct connection, settling));
 }
@@ -342,7 +342,7 @@ static void settle(struct connection *connection)
 		return;
 	}
 	loop_timer_start(connection->thread->loop, &connection->settling,
-			 connection_poll_ms(connection), look_again);
+			 connection_poll_ms(connection), send_look_again);
 }
 
 static void send_failed(struct connection *connection, int error)
@@ -359,7 +359,7 @@ static void send_failed(struct connection *connection, int error)
 	connection_close(connection);
 }
 
-static void sent(struct loop_send *op, int result)
+static void connection_sent(struct loop_send *op, int result)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 	struct output *output = connection->output;

@@ -84,7 +84,7 @@ static void shed_lent(struct thread *thread)
 	}
 }
 
-static void shed_again(struct timer *timer)
+static void slow_shed_again(struct timer *timer)
 {
 	struct thread *thread = container_of(timer, struct thread, slow_timer);
 
@@ -100,7 +100,7 @@ static bool must_leave(const struct connection *connection)
 	       loop_now_ms(thread->loop) - connection->slow_ms >= PROGRAM_MS;
 }
 
-static void shed(struct loop_task *task)
+static void slow_shed(struct loop_task *task)
 {
 	struct thread *thread = container_of(task, struct thread, shed.task);
 	bool again = false;
@@ -122,12 +122,12 @@ static void shed(struct loop_task *task)
 		shed_lent(thread);
 	/* By then others have waited long enough, or have turned out slow. */
 	if (again || (!list_is_empty(&thread->lent) && connection_cache_is_over(thread->server)))
-		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, shed_again);
+		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, slow_shed_again);
 }
 
 void connection_slow_open(struct thread *thread)
 {
-	thread->shed.task.run = shed;
+	thread->shed.task.run = slow_shed;
 }
 
 void connection_waits(struct loop_send *op)

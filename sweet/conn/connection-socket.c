@@ -12,13 +12,13 @@
 #include "core/server.h"
 #include "event/loop.h"
 
-static void send_message(struct connection *connection)
+static void socket_send_message(struct connection *connection)
 {
 	connection_unsent_starts(connection);
 	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
 }
 
-static bool cancel(struct connection *connection)
+static bool socket_cancel(struct connection *connection)
 {
 	if (!loop_send_cancel(connection->thread->loop, connection->fd))
 		return false;
@@ -28,18 +28,18 @@ static bool cancel(struct connection *connection)
 	return true;
 }
 
-static bool client_stalls(const struct connection *connection)
+static bool socket_client_stalls(const struct connection *connection)
 {
 	(void)connection;
 	return true;
 }
 
-static void pause_receiving(struct connection *connection)
+static void socket_pause_receiving(struct connection *connection)
 {
 	loop_receive_pause(connection->thread->loop, connection->fd);
 }
 
-static void resume_receiving(struct connection *connection)
+static void socket_resume_receiving(struct connection *connection)
 {
 	loop_receive_resume(connection->thread->loop, connection->fd);
 }
@@ -49,7 +49,7 @@ static void resume_receiving(struct connection *connection)
  * socket.  If the socket is full, 100 may be left out; clients do not wait for it
  * forever.
  */
-static void say_continue(struct connection *connection)
+static void socket_say_continue(struct connection *connection)
 {
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	ssize_t sent = connection_write(connection, line, sizeof(line) - 1);
@@ -58,7 +58,7 @@ static void say_continue(struct connection *connection)
 		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows cannot be parsed */
 }
 
-static int unsent(const struct connection *connection)
+static int socket_unsent(const struct connection *connection)
 {
 	int bytes = 0;
 
@@ -66,33 +66,33 @@ static int unsent(const struct connection *connection)
 	return bytes;
 }
 
-static void reset_at_close(struct connection *connection)
+static void socket_reset_at_close(struct connection *connection)
 {
 	const struct linger none = {.l_onoff = 1};
 
 	(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 }
 
-static void close_socket(struct connection *connection)
+static void socket_close(struct connection *connection)
 {
 	loop_close_fd(connection->thread->loop, connection->fd);
 }
 
-static void free_connection(struct connection *connection)
+static void socket_free_connection(struct connection *connection)
 {
 	free(connection);
 }
 
 const struct connection_transport connection_socket = {
-	.send = send_message,
-	.cancel = cancel,
-	.client_stalls = client_stalls,
-	.pause = pause_receiving,
-	.resume = resume_receiving,
-	.say_continue = say_continue,
-	.unsent = unsent,
+	.send = socket_send_message,
+	.cancel = socket_cancel,
+	.client_stalls = socket_client_stalls,
+	.pause = socket_pause_receiving,
+	.resume = socket_resume_receiving,
+	.say_continue = socket_say_continue,
+	.unsent = socket_unsent,
 	.shut = connection_shut_socket,
-	.reset_at_close = reset_at_close,
-	.close = close_socket,
-	.free = free_connection,
+	.reset_at_close = socket_reset_at_close,
+	.close = socket_close,
+	.free = socket_free_connection,
 };

@@ -46,7 +46,7 @@ static bool is_moving(struct connection *connection, int64_t progress, unsigned 
 	return moving;
 }
 
-static void too_slow(struct timer *timer)
+static void connection_too_slow(struct timer *timer)
 {
 	struct connection *connection = container_of(timer, struct connection, timer);
 	const struct config_limits *limits = connection_limits(connection);
@@ -65,7 +65,7 @@ static void too_slow(struct timer *timer)
 
 void connection_time(struct connection *connection, unsigned ms)
 {
-	loop_timer_start(connection->thread->loop, &connection->timer, ms, too_slow);
+	loop_timer_start(connection->thread->loop, &connection->timer, ms, connection_too_slow);
 }
 
 unsigned connection_poll_ms(struct connection *connection)

@@ -128,7 +128,7 @@ static bool open_channel(struct connection_tls *tls)
 }
 
 /* May free the connection. */
-static void shake(struct connection *connection, const char *data, size_t length)
+static void tls_handshake(struct connection *connection, const char *data, size_t length)
 {
 	struct connection_tls *tls = connection->tls;
 	int result;
@@ -169,14 +169,14 @@ static bool is_late(const struct thread *thread)
  * The before_sleep() of the thread's hook: one handshake at least, however late it is.  Requests
  * may have followed one, which are work for other hooks: then all are called again.
  */
-static bool shake_next(struct loop_hook *hook)
+static bool tls_handshake_next(struct loop_hook *hook)
 {
 	struct thread *thread = container_of(hook, struct thread, handshake_hook);
 	bool work = !list_is_empty(&thread->handshakes);
 	struct connection_tls *tls;
 
 	while ((tls = list_take(&thread->handshakes, struct connection_tls, waiting))) {
-		connection_consume_input(tls->connection, shake);
+		connection_consume_input(tls->connection, tls_handshake);
 		if (is_late(thread))
 			break;
 	}
@@ -257,9 +257,9 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		return;
 	if (!list_is_linked(&tls->waiting) && !is_late(connection->thread)) {
 		if (data == connection->input)
-			connection_consume_input(connection, shake);
+			connection_consume_input(connection, tls_handshake);
 		else
-			shake(connection, data, length);
+			tls_handshake(connection, data, length);
 		return;
 	}
 	if (data != connection->input && !connection_keep_input(connection, data, length)) {
@@ -289,15 +289,15 @@ static const struct host *host_of(const struct connection *connection, const cha
 }
 
 /* The choose() of struct tls_chooser. */
-static const struct tls_identity *choose(const struct tls_chooser *chooser, const char *name,
-					 size_t length)
+static const struct tls_identity *tls_choose(const struct tls_chooser *chooser, const char *name,
+					     size_t length)
 {
 	return host_of(connection_of(chooser), name, length)->tls;
 }
 
 /* The answer() of struct tls_chooser. */
-static struct tls_identity *answer(const struct tls_chooser *chooser, const char *name,
-				   size_t length)
+static struct tls_identity *tls_answer(const struct tls_chooser *chooser, const char *name,
+				       size_t length)
 {
 	const struct connection *connection = connection_of(chooser);
 	const struct host *host = host_of(connection, name, length);
@@ -331,7 +331,7 @@ bool connection_tls_open(struct connection *connection)
 
 	if (!tls)
 		return false;
-	tls->chooser = (struct tls_chooser){choose, answer};
+	tls->chooser = (struct tls_chooser){tls_choose, tls_answer};
 	connection_tls_set_cipher(tls);
 	tls->connection = connection;
 	connection->tls = tls;
@@ -355,6 +355,6 @@ void connection_tls_free(struct connection *connection)
 
 void connection_tls_init(struct thread *thread)
 {
-	thread->handshake_hook.before_sleep = shake_next;
+	thread->handshake_hook.before_sleep = tls_handshake_next;
 	loop_hook_add(thread->loop, &thread->handshake_hook);
 }

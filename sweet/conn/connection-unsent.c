@@ -71,7 +71,7 @@ static void rate_from_here(struct connection *connection)
 	connection->rated_ms = loop_now_ms(connection->thread->loop);
 }
 
-static void look_again(struct timer *timer);
+static void unsent_look_again(struct timer *timer);
 
 static void add(struct connection *connection, unsigned bytes)
 {
@@ -82,7 +82,7 @@ static void add(struct connection *connection, unsigned bytes)
 	if (!connection->unsent) {
 		if (!timer_is_running(&thread->unsent_timer))
 			loop_timer_start(thread->loop, &thread->unsent_timer, CONNECTION_RATE_MS,
-					 look_again);
+					 unsent_look_again);
 		list_append(&thread->unsent, &connection->unsent_node);
 	} else if (!bytes) {
 		list_remove(&connection->unsent_node);
@@ -128,7 +128,7 @@ bool connection_unsent_is_slow(const struct connection *connection)
 	return connection->rate_known && connection->rate < connection->unsent;
 }
 
-static gint slower_first(gconstpointer left, gconstpointer right)
+static gint unsent_slower_first(gconstpointer left, gconstpointer right)
 {
 	const struct connection *const *a = left, *const *b = right;
 	uint64_t one = (*a)->rate, other = (*b)->rate;
@@ -147,7 +147,7 @@ static void shed(struct thread *thread)
 		return;
 	list_each (struct connection, connection, &thread->unsent, unsent_node)
 		g_ptr_array_add(all, connection);
-	g_ptr_array_sort(all, slower_first);
+	g_ptr_array_sort(all, unsent_slower_first);
 	for (unsigned i = 0; i < all->len; i++) {
 		struct connection *connection = all->pdata[i];
 
@@ -166,7 +166,7 @@ static void look_at_all(struct thread *thread)
 	shed(thread);
 }
 
-static void shed_now(struct loop_task *task)
+static void unsent_shed_now(struct loop_task *task)
 {
 	struct thread *thread = container_of(task, struct thread, unsent_shed.task);
 
@@ -175,13 +175,13 @@ static void shed_now(struct loop_task *task)
 }
 
 /* Connections that were kept may be slow by now. */
-static void look_again(struct timer *timer)
+static void unsent_look_again(struct timer *timer)
 {
 	struct thread *thread = container_of(timer, struct thread, unsent_timer);
 
 	look_at_all(thread);
 	if (!list_is_empty(&thread->unsent) && !timer_is_running(timer))
-		loop_timer_start(thread->loop, timer, CONNECTION_RATE_MS, look_again);
+		loop_timer_start(thread->loop, timer, CONNECTION_RATE_MS, unsent_look_again);
 }
 
 static void look(struct connection *connection)
@@ -229,7 +229,7 @@ static bool may_lend(const struct connection *connection)
 
 void connection_unsent_open(struct thread *thread)
 {
-	thread->unsent_shed.task.run = shed_now;
+	thread->unsent_shed.task.run = unsent_shed_now;
 }
 
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer)

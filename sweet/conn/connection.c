@@ -58,7 +58,7 @@
 
 /* --- the connection's own life ----------------------------------------------- */
 
-static void close_now(struct connection *connection)
+static void connection_close_now(struct connection *connection)
 {
 	struct output *output = connection->output;
 	bool waits = connection->state == READING;
@@ -100,7 +100,7 @@ static void close_now(struct connection *connection)
 /* --- reading --------------------------------------------------------------------- */
 
 /* The client has not sent in time what the state waits for. */
-static void timed_out(struct connection *connection)
+static void connection_do_time_out(struct connection *connection)
 {
 	if (connection->session) {
 		session_timed_out(connection);
@@ -117,7 +117,7 @@ static void timed_out(struct connection *connection)
 		else if (connection->state == HANDSHAKE)
 			log_info("%s: no TLS handshake in time: closing",
 				 connection->addresses.remote);
-		close_now(connection);
+		connection_close_now(connection);
 	}
 }
 
@@ -138,7 +138,7 @@ static void await_head(struct connection *connection, const char *data, size_t l
 	/* After the peer's end, the rest of the head will not come. */
 	if (connection->ended ||
 	    (!connection->input_length && !connection_keep_input(connection, data, length))) {
-		close_now(connection);
+		connection_close_now(connection);
 		return;
 	}
 	if (!connection->head_timing)
@@ -147,7 +147,7 @@ static void await_head(struct connection *connection, const char *data, size_t l
 	connection_count_as(connection, CONNECTION_READING);
 }
 
-static void consume(struct connection *connection, const char *data, size_t length);
+static void connection_do_consume(struct connection *connection, const char *data, size_t length);
 
 /*
  * Starts the request whose head is the first `head` bytes of data, and consumes what follows.
@@ -175,7 +175,7 @@ static void consume_head(struct connection *connection, const char *data, size_t
 	if (open && connection->state == RECEIVING)
 		connection_start_receiving(connection, data + head, length - head);
 	else if (open && head && head < length)
-		consume(connection, data + head, length - head);
+		connection_do_consume(connection, data + head, length - head);
 	free(whole);
 }
 
@@ -201,7 +201,7 @@ static void begin_session(struct connection *connection, const char *data, size_
 	if (session_open(connection))
 		session_received(connection, data, length);
 	else
-		close_now(connection);
+		connection_close_now(connection);
 	free(whole);
 }
 
@@ -212,7 +212,7 @@ static bool has_tunnel(const struct connection *connection)
 }
 
 /* Starts a request when its head is complete; what follows waits for its response. */
-static void consume(struct connection *connection, const char *data, size_t length)
+static void connection_do_consume(struct connection *connection, const char *data, size_t length)
 {
 	const char *wrong = NULL;
 	size_t head, most;
@@ -235,7 +235,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		length -= used;
 		/* The rest of the body will not come. */
 		if (connection->ended && connection->state == RECEIVING) {
-			close_now(connection);
+			connection_close_now(connection);
 			return;
 		}
 		if (length == 0)
@@ -248,7 +248,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 	}
 	if (connection->state != READING) {
 		if (!connection_keep_input(connection, data, length))
-			close_now(connection);
+			connection_close_now(connection);
 		return;
 	}
 	if (!body_is_over(&connection->body)) {
@@ -262,13 +262,13 @@ static void consume(struct connection *connection, const char *data, size_t leng
 	if (length == 0) {
 		/* The rest of that body will not come. */
 		if (connection->ended)
-			close_now(connection);
+			connection_close_now(connection);
 		return;
 	}
 	if (connection->input_length) {
 		/* The rest of a head that comes in pieces. */
 		if (!connection_keep_input(connection, data, length)) {
-			close_now(connection);
+			connection_close_now(connection);
 			return;
 		}
 		data = connection->input;
@@ -319,32 +319,32 @@ static void leave(struct connection *connection)
 		return;
 	/* A new connection was accepted, and its first request shall get a response. */
 	if (connection->requests > 0)
-		close_now(connection);
+		connection_close_now(connection);
 	else
 		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
 }
 
 /* The response was sent, and the connection continues.  May free the connection. */
-static void idle(struct connection *connection)
+static void connection_now_idle(struct connection *connection)
 {
 	if (connection->input_length)
-		connection_consume_input(connection, consume);
+		connection_consume_input(connection, connection_do_consume);
 	else if (connection->ended)
-		close_now(connection);
+		connection_close_now(connection);
 	else if (connection->thread->draining)
 		leave(connection); /* the response had announced keep-alive */
 }
 
-static void deliver(struct connection *connection, const char *data, size_t length)
+static void connection_do_deliver(struct connection *connection, const char *data, size_t length)
 {
 	if (connection->tls && connection->state != PROXY)
 		connection_tls_received(connection, data, length);
 	else
-		consume(connection, data, length);
+		connection_do_consume(connection, data, length);
 }
 
 /* The peer sends nothing more.  May free the connection. */
-static void peer_ended(struct connection *connection)
+static void connection_peer_ended(struct connection *connection)
 {
 	connection->ended = true;
 	if (has_tunnel(connection))
@@ -354,33 +354,33 @@ static void peer_ended(struct connection *connection)
 	 * HTTP/2 it could not open a window any more.
 	 */
 	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
-		close_now(connection);
+		connection_close_now(connection);
 	else if (connection->state == WORKING && connection->output->transaction.half_closed)
 		connection->output->transaction.half_closed(&connection->output->transaction);
 }
 
 static const struct connection_handlers handlers = {
 	.request = connection_start_stream,
-	.close = close_now,
-	.consume = consume,
-	.deliver = deliver,
-	.ended = peer_ended,
+	.close = connection_close_now,
+	.consume = connection_do_consume,
+	.deliver = connection_do_deliver,
+	.ended = connection_peer_ended,
 	.refuse_clear = connection_refuse_clear,
-	.idle = idle,
-	.timed_out = timed_out,
+	.idle = connection_now_idle,
+	.timed_out = connection_do_time_out,
 	.streams_ended = connection_streams_ended,
 };
 
-static void received(struct loop_receive *op, const char *data, int length)
+static void connection_received(struct loop_receive *op, const char *data, int length)
 {
 	struct connection *connection = container_of(op, struct connection, receive);
 
 	if (length > 0)
-		deliver(connection, data, (size_t)length);
+		connection_do_deliver(connection, data, (size_t)length);
 	else if (length == 0)
-		peer_ended(connection);
+		connection_peer_ended(connection);
 	else
-		close_now(connection);
+		connection_close_now(connection);
 }
 
 void connection_init(struct thread *thread)
@@ -425,14 +425,14 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 		return;
 	}
 	connection_unsent_init(connection, &remote);
-	connection->receive.received = received;
+	connection->receive.received = connection_received;
 	list_prepend(&thread->connections, &connection->node);
 	counter_add(&thread->counters.connections, 1);
 	counter_add(&thread->counters.open, 1);
 	counter_add(&thread->counters.states[CONNECTION_IDLE], 1);
 	connection_time(connection, connection_limits(connection)->header_ms);
 	if (loop_receive_start(thread->loop, &connection->receive, fd) < 0)
-		close_now(connection);
+		connection_close_now(connection);
 }
 
 void connection_drain(struct thread *thread)
@@ -451,7 +451,7 @@ void connection_close_all(struct thread *thread)
 		if (connection->state == ENDED)
 			session_end_all(connection);
 		else
-			close_now(connection);
+			connection_close_now(connection);
 	output_free_spare(thread);
 	session_free_memory(thread);
 	connection_held_close(thread);

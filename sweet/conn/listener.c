@@ -50,7 +50,7 @@ static bool turn_away(struct listener *listener)
 	return fd >= 0 && listener->reserve >= 0;
 }
 
-static void rested(struct timer *timer)
+static void listener_rested(struct timer *timer)
 {
 	struct listener *listener = container_of(timer, struct listener, rest);
 
@@ -59,7 +59,7 @@ static void rested(struct timer *timer)
 	if (listener->accept.single && !list_is_empty(&listener->thread->connections))
 		return;
 	if (loop_accept_next(listener->thread->loop, listener->fd) < 0)
-		loop_timer_start(listener->thread->loop, timer, REST_MS, rested);
+		loop_timer_start(listener->thread->loop, timer, REST_MS, listener_rested);
 }
 
 /* Pauses: epoll would report waiting clients, and a ring's accept fail, again at once. */
@@ -76,10 +76,10 @@ static void failed(struct listener *listener, int error)
 	if (full ? turn_away(listener) : error != -ENOMEM && error != -ENOBUFS)
 		return;
 	loop_accept_rest(loop, listener->fd);
-	loop_timer_start(loop, &listener->rest, REST_MS, rested);
+	loop_timer_start(loop, &listener->rest, REST_MS, listener_rested);
 }
 
-static void accepted(struct loop_accept *op, int fd)
+static void listener_accepted(struct loop_accept *op, int fd)
 {
 	struct listener *listener = container_of(op, struct listener, accept);
 
@@ -104,7 +104,7 @@ static void shut(struct listener *listener)
 }
 
 /* The loop accepts no more; the clients in the queue are still to be served. */
-static void stopped(struct loop_accept *op)
+static void listener_stopped(struct loop_accept *op)
 {
 	struct listener *listener = container_of(op, struct listener, accept);
 	int fd = 0;
@@ -121,13 +121,14 @@ static void stopped(struct loop_accept *op)
 
 int listener_start(struct listener *listener, struct thread *thread, int fd, bool single)
 {
-	*listener = (struct listener){
-		.accept = {.accepted = accepted, .stopped = stopped, .single = single},
-		.thread = thread,
-		.tls = listener->tls,
-		.status_only = listener->status_only,
-		.fd = fd,
-		.reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+	*listener = (struct listener){.accept = {.accepted = listener_accepted,
+						 .stopped = listener_stopped,
+						 .single = single},
+				      .thread = thread,
+				      .tls = listener->tls,
+				      .status_only = listener->status_only,
+				      .fd = fd,
+				      .reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
 	listener_tune(listener);
 	return loop_accept_start(thread->loop, &listener->accept, fd);
 }

@@ -177,7 +177,7 @@ void stream_sent(struct stream *stream)
 
 /* --- the transport -------------------------------------------------------------------- */
 
-static void send_message(struct connection *connection)
+static void stream_send_message(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
@@ -191,7 +191,7 @@ static void send_message(struct connection *connection)
 	session_wake(stream->session);
 }
 
-static bool cancel(struct connection *connection)
+static bool stream_cancel(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
@@ -204,7 +204,7 @@ static bool cancel(struct connection *connection)
 }
 
 /* Whether one of the client's windows keeps it from being sent. */
-static bool client_stalls(const struct connection *connection)
+static bool stream_client_stalls(const struct connection *connection)
 {
 	const struct stream *stream = stream_of(connection);
 	nghttp2_session *http2 = stream->session->http2;
@@ -234,13 +234,13 @@ void stream_give_back(struct stream *stream)
 	give_back(stream, stream->connection.paused ? stream->connection.input_length : 0);
 }
 
-static void pause_receiving(struct connection *connection)
+static void stream_pause_receiving(struct connection *connection)
 {
 	(void)connection; /* what it sends now gives it no window */
 }
 
 /* What was saved is processed next: how much of it will be known then. */
-static void resume_receiving(struct connection *connection)
+static void stream_resume_receiving(struct connection *connection)
 {
 	struct session *session = stream_of(connection)->session;
 
@@ -249,7 +249,7 @@ static void resume_receiving(struct connection *connection)
 		session_wake(session);
 }
 
-static void say_continue(struct connection *connection)
+static void stream_say_continue(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 	static const char name[] = ":status", value[] = "100";
@@ -264,13 +264,13 @@ static void say_continue(struct connection *connection)
 }
 
 /* What the kernel holds is counted for the session; the stream's memory is not lent to it. */
-static int unsent(const struct connection *connection)
+static int stream_unsent(const struct connection *connection)
 {
 	(void)connection;
 	return 0;
 }
 
-static void shut(struct connection *connection)
+static void stream_shut(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 
@@ -282,7 +282,7 @@ static void shut(struct connection *connection)
 }
 
 /* A stream whose end was not sent is reset at its close, with a code that this decides. */
-static void reset_at_close(struct connection *connection)
+static void stream_reset_at_close(struct connection *connection)
 {
 	stream_of(connection)->cut = true;
 }
@@ -305,7 +305,7 @@ static void unlink_stream(struct stream *stream)
 		session->opening = NULL;
 }
 
-static void close_stream(struct connection *connection)
+static void stream_close(struct connection *connection)
 {
 	struct stream *stream = stream_of(connection);
 	struct session *session = stream->session;
@@ -328,23 +328,23 @@ static void close_stream(struct connection *connection)
 	session_wake(session);
 }
 
-static void free_stream(struct connection *connection)
+static void stream_free_connection(struct connection *connection)
 {
 	spare_memory_give_back(connection->thread->session_memory, stream_of(connection));
 }
 
 static const struct connection_transport transport = {
-	.send = send_message,
-	.cancel = cancel,
-	.client_stalls = client_stalls,
-	.pause = pause_receiving,
-	.resume = resume_receiving,
-	.say_continue = say_continue,
-	.unsent = unsent,
-	.shut = shut,
-	.reset_at_close = reset_at_close,
-	.close = close_stream,
-	.free = free_stream,
+	.send = stream_send_message,
+	.cancel = stream_cancel,
+	.client_stalls = stream_client_stalls,
+	.pause = stream_pause_receiving,
+	.resume = stream_resume_receiving,
+	.say_continue = stream_say_continue,
+	.unsent = stream_unsent,
+	.shut = stream_shut,
+	.reset_at_close = stream_reset_at_close,
+	.close = stream_close,
+	.free = stream_free_connection,
 };
 
 struct stream *stream_open(struct session *session, int32_t id)

@@ -119,7 +119,7 @@ static void streams_wait(struct session *session)
 }
 
 /* The waits() of struct loop_send. */
-static void waits(struct loop_send *op)
+static void session_waits(struct loop_send *op)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 
@@ -129,7 +129,7 @@ static void waits(struct loop_send *op)
 	session_wake(connection->session);
 }
 
-static void sent(struct loop_send *op, int result)
+static void session_sent(struct loop_send *op, int result)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 	struct session *session = connection->session;
@@ -157,8 +157,8 @@ static void send_message(struct session *session)
 	op->piece_count = session->message.count;
 	op->batch = true;
 	op->cipher = connection_cipher(connection);
-	op->sent = sent;
-	op->waits = waits;
+	op->sent = session_sent;
+	op->waits = session_waits;
 	connection_count_as(connection, CONNECTION_SENDING);
 	connection->measured = false;
 	connection->sending = true;

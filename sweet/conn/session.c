@@ -72,7 +72,7 @@ static int on_error(nghttp2_session *http2, int code, const char *text, size_t l
 	return 0;
 }
 
-static void set_up(void)
+static void session_set_up(void)
 {
 	if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&options))
 		g_error("no memory");
@@ -88,7 +88,7 @@ void session_init(struct thread *thread)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, set_up);
+	pthread_once(&once, session_set_up);
 	thread->session_hook.before_sleep = session_work_next;
 	loop_hook_add(thread->loop, &thread->session_hook);
 }
@@ -109,22 +109,22 @@ void session_free_memory(struct thread *thread)
 
 /* --- where libnghttp2 gets its memory ------------------------------------------------------------ */
 
-static void *take(size_t length, void *of_thread)
+static void *session_take_memory(size_t length, void *of_thread)
 {
 	return spare_memory_take(of_thread, length);
 }
 
-static void *take_zeroed(size_t count, size_t length, void *of_thread)
+static void *session_take_zeroed_memory(size_t count, size_t length, void *of_thread)
 {
 	return spare_memory_take_zeroed(of_thread, count, length);
 }
 
-static void *change(void *memory, size_t length, void *of_thread)
+static void *session_change_memory(void *memory, size_t length, void *of_thread)
 {
 	return spare_memory_change(of_thread, memory, length);
 }
 
-static void give_back(void *memory, void *of_thread)
+static void session_give_back_memory(void *memory, void *of_thread)
 {
 	spare_memory_give_back(of_thread, memory);
 }
@@ -132,7 +132,7 @@ static void give_back(void *memory, void *of_thread)
 /* --- its life ------------------------------------------------------------------------------------ */
 
 /* Until then, it need not know its limits; and none of its own settings proves that it reads. */
-static void settle_late(struct timer *timer)
+static void session_settle_late(struct timer *timer)
 {
 	struct session *session = container_of(timer, struct session, unsettled);
 
@@ -151,7 +151,8 @@ bool session_open(struct connection *connection)
 		{NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
 	};
 	struct spare_memory *memory = memory_of(connection->thread);
-	nghttp2_mem calls = {memory, take, give_back, take_zeroed, change};
+	nghttp2_mem calls = {memory, session_take_memory, session_give_back_memory,
+			     session_take_zeroed_memory, session_change_memory};
 	struct session *session = memory ? calloc(1, sizeof(*session)) : NULL;
 
 	if (!session)
@@ -177,7 +178,7 @@ bool session_open(struct connection *connection)
 	connection->state = SESSION;
 	counter_add(&connection->thread->counters.sessions, 1);
 	loop_timer_start(connection->thread->loop, &session->unsettled, limits->header_ms,
-			 settle_late);
+			 session_settle_late);
 	session_wake(session);
 	return true;
 }
