@@ -14,12 +14,12 @@
 #define QUALITY_FAST 3u
 #define WINDOW_FAST 17u /* bits */
 
-static uint32_t revision(void)
+static uint32_t br_revision(void)
 {
 	return BrotliEncoderVersion() * 31 + QUALITY;
 }
 
-static void *open_stream(uint64_t bytes)
+static void *br_open_stream(uint64_t bytes)
 {
 	BrotliEncoderState *state = BrotliEncoderCreateInstance(NULL, NULL, NULL);
 	uint32_t hint = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
@@ -31,7 +31,7 @@ static void *open_stream(uint64_t bytes)
 	return state;
 }
 
-static void *open_fast(void)
+static void *br_open_fast(void)
 {
 	BrotliEncoderState *state = BrotliEncoderCreateInstance(NULL, NULL, NULL);
 
@@ -42,8 +42,8 @@ static void *open_fast(void)
 	return state;
 }
 
-static enum encoder_result write_piece(void *state, const void *piece, size_t bytes,
-				       enum encoder_then then, struct encoder_output *output)
+static enum encoder_result br_write_piece(void *state, const void *piece, size_t bytes,
+					  enum encoder_then then, struct encoder_output *output)
 {
 	static const BrotliEncoderOperation operations[] = {
 		[ENCODER_MORE] = BROTLI_OPERATION_PROCESS,
@@ -67,9 +67,10 @@ static enum encoder_result write_piece(void *state, const void *piece, size_t by
 	return ENCODER_GOOD;
 }
 
-static void close_stream(void *state)
+static void br_close_stream(void *state)
 {
 	BrotliEncoderDestroyInstance(state);
 }
 
-const struct encoder encoder_br = {revision, open_stream, open_fast, write_piece, close_stream};
+const struct encoder encoder_br = {br_revision, br_open_stream, br_open_fast, br_write_piece,
+				   br_close_stream};

@@ -16,7 +16,7 @@
 #define LEVEL_FAST 3
 #define MEMORY_FAST 8
 
-static uint32_t revision(void)
+static uint32_t gzip_revision(void)
 {
 	uint32_t hash = LEVEL;
 
@@ -36,19 +36,19 @@ static z_stream *open_with(int level, int memory)
 	return NULL;
 }
 
-static void *open_stream(uint64_t bytes)
+static void *gzip_open_stream(uint64_t bytes)
 {
 	(void)bytes;
 	return open_with(LEVEL, MEMORY);
 }
 
-static void *open_fast(void)
+static void *gzip_open_fast(void)
 {
 	return open_with(LEVEL_FAST, MEMORY_FAST);
 }
 
-static enum encoder_result write_piece(void *state, const void *piece, size_t bytes,
-				       enum encoder_then then, struct encoder_output *output)
+static enum encoder_result gzip_write_piece(void *state, const void *piece, size_t bytes,
+					    enum encoder_then then, struct encoder_output *output)
 {
 	static const int flushes[] = {[ENCODER_MORE] = Z_NO_FLUSH,
 				      [ENCODER_END] = Z_FINISH,
@@ -75,10 +75,11 @@ static enum encoder_result write_piece(void *state, const void *piece, size_t by
 	return ENCODER_GOOD;
 }
 
-static void close_stream(void *state)
+static void gzip_close_stream(void *state)
 {
 	(void)deflateEnd(state);
 	free(state);
 }
 
-const struct encoder encoder_gzip = {revision, open_stream, open_fast, write_piece, close_stream};
+const struct encoder encoder_gzip = {gzip_revision, gzip_open_stream, gzip_open_fast,
+				     gzip_write_piece, gzip_close_stream};

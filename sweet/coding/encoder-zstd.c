@@ -15,12 +15,12 @@
 #define LEVEL_FAST 1
 #define WINDOW_LOG_FAST 17
 
-static uint32_t revision(void)
+static uint32_t zstd_revision(void)
 {
 	return ZSTD_versionNumber() * 31 + LEVEL;
 }
 
-static void *open_stream(uint64_t bytes)
+static void *zstd_open_stream(uint64_t bytes)
 {
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 
@@ -34,7 +34,7 @@ static void *open_stream(uint64_t bytes)
 	return NULL;
 }
 
-static void *open_fast(void)
+static void *zstd_open_fast(void)
 {
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 
@@ -46,8 +46,8 @@ static void *open_fast(void)
 	return NULL;
 }
 
-static enum encoder_result write_piece(void *state, const void *piece, size_t bytes,
-				       enum encoder_then then, struct encoder_output *output)
+static enum encoder_result zstd_write_piece(void *state, const void *piece, size_t bytes,
+					    enum encoder_then then, struct encoder_output *output)
 {
 	static const ZSTD_EndDirective directives[] = {[ENCODER_MORE] = ZSTD_e_continue,
 						       [ENCODER_END] = ZSTD_e_end,
@@ -69,9 +69,10 @@ static enum encoder_result write_piece(void *state, const void *piece, size_t by
 	return ENCODER_GOOD;
 }
 
-static void close_stream(void *state)
+static void zstd_close_stream(void *state)
 {
 	(void)ZSTD_freeCCtx(state);
 }
 
-const struct encoder encoder_zstd = {revision, open_stream, open_fast, write_piece, close_stream};
+const struct encoder encoder_zstd = {zstd_revision, zstd_open_stream, zstd_open_fast,
+				     zstd_write_piece, zstd_close_stream};

@@ -234,8 +234,8 @@ static struct scope *insert(struct host *host, unsigned at)
 }
 
 /* Adds the scope of a prefix. */
-static void add(struct config_tree *tree, struct config *config, struct host *host,
-		struct section *section, const struct section *const *chain)
+static void scope_add(struct config_tree *tree, struct config *config, struct host *host,
+		      struct section *section, const struct section *const *chain)
 {
 	unsigned at;
 
@@ -246,8 +246,8 @@ static void add(struct config_tree *tree, struct config *config, struct host *ho
 }
 
 /* Call it when all prefixes have their scopes. */
-static void add_exact(struct config_tree *tree, struct config *config, struct host *host,
-		      struct section *section, const struct section *const *chain)
+static void scope_add_exact(struct config_tree *tree, struct config *config, struct host *host,
+			    struct section *section, const struct section *const *chain)
 {
 	if (section->given[key_find("alias", KEY_PATH)].values)
 		config_tree_complain(tree, section->place,
@@ -260,7 +260,7 @@ static void add_exact(struct config_tree *tree, struct config *config, struct ho
 }
 
 /* Of two enclosing paths, the longer one is nearer. */
-static int compare_nearness(const void *a, const void *b)
+static int scope_compare_nearness(const void *a, const void *b)
 {
 	const struct section *const *left = a, *const *right = b;
 	size_t left_length = strlen((*left)->prefix), right_length = strlen((*right)->prefix);
@@ -309,7 +309,7 @@ static GPtrArray *make_chain(const struct config_tree *tree, const struct sectio
 	for (unsigned i = 1; i < tree->sections->len; i++)
 		if (lies_in(section, tree->sections->pdata[i]))
 			g_ptr_array_add(chain, tree->sections->pdata[i]);
-	g_ptr_array_sort(chain, compare_nearness);
+	g_ptr_array_sort(chain, scope_compare_nearness);
 	if (section != of)
 		g_ptr_array_insert(chain, 0, (void *)(uintptr_t)section);
 	g_ptr_array_add(chain, (void *)(uintptr_t)of);
@@ -329,7 +329,7 @@ void scope_add_host(struct config_tree *tree, struct config *config, struct host
 {
 	GPtrArray *chain = make_chain(tree, section, section);
 
-	add(tree, config, host, section, sections_of(chain));
+	scope_add(tree, config, host, section, sections_of(chain));
 	g_ptr_array_unref(chain);
 }
 
@@ -347,8 +347,8 @@ void scope_resolve_path(struct config_tree *tree, struct config *config, struct 
 				     "escaped-slash=keep",
 				     section->prefix);
 	chain = make_chain(tree, section, of);
-	(section->exact ? add_exact : add)(tree, config, host_of(config, of), section,
-					   sections_of(chain));
+	(section->exact ? scope_add_exact : scope_add)(tree, config, host_of(config, of), section,
+						       sections_of(chain));
 	g_ptr_array_unref(chain);
 }
 

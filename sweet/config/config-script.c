@@ -70,7 +70,7 @@ static void claim(struct config_tree *tree, struct host *host, struct pool_confi
 }
 
 /* The longest suffix first, so that .inc.php comes before .php. */
-static int compare(const void *one, const void *other)
+static int script_compare(const void *one, const void *other)
 {
 	const struct script_claim *left = one, *right = other;
 
@@ -99,7 +99,8 @@ void config_scripts(struct config_tree *tree, struct config *config)
 		for (unsigned k = 0; k < config->pool_count; k++)
 			claim(tree, host, config->pools[k]);
 		if (host->claim_count)
-			qsort(host->claims, host->claim_count, sizeof(*host->claims), compare);
+			qsort(host->claims, host->claim_count, sizeof(*host->claims),
+			      script_compare);
 	}
 }
 

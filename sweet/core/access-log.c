@@ -106,7 +106,7 @@ void access_log_flush(struct access_log *log)
 		drop(log, error);
 }
 
-static void expired(struct timer *timer)
+static void access_log_expired(struct timer *timer)
 {
 	access_log_flush(container_of(timer, struct access_log, timer));
 }
@@ -115,7 +115,7 @@ static void expired(struct timer *timer)
  * With few requests each line is written before the thread sleeps.  With many there is one write
  * each second; the timer wakes the thread for it if nothing else does.
  */
-static bool before_sleep(struct loop_hook *hook)
+static bool access_log_before_sleep(struct loop_hook *hook)
 {
 	struct access_log *log = container_of(hook, struct access_log, hook);
 
@@ -124,7 +124,7 @@ static bool before_sleep(struct loop_hook *hook)
 	if (loop_now_ms(log->loop) - log->written_ms >= ACCESS_LOG_MS)
 		access_log_flush(log);
 	else if (!timer_is_running(&log->timer))
-		loop_timer_start(log->loop, &log->timer, ACCESS_LOG_MS, expired);
+		loop_timer_start(log->loop, &log->timer, ACCESS_LOG_MS, access_log_expired);
 	return false;
 }
 
@@ -179,7 +179,7 @@ void access_log_start(struct access_log *log, struct loop *loop, int fd,
 	log->output = log_output_of(fd);
 	log->format = format;
 	log->loop = loop;
-	log->hook.before_sleep = before_sleep;
+	log->hook.before_sleep = access_log_before_sleep;
 	/* As if a second had ended long ago: the first line is formatted and written at once. */
 	log->clock.began_ns = loop_now_ns(loop) - UINT64_C(2000000000);
 	log->written_ms = loop_now_ms(loop) - ACCESS_LOG_MS;

@@ -131,12 +131,12 @@ void auth_refresh(struct auth *auth)
 	pthread_mutex_unlock(&auth->lock);
 }
 
-static void refresh(struct job *job)
+static void auth_file_refresh(struct job *job)
 {
 	auth_refresh(container_of(job, struct auth, refresh));
 }
 
-static void refreshed(struct job *job)
+static void auth_file_refreshed(struct job *job)
 {
 	struct auth *auth = container_of(job, struct auth, refresh);
 	struct authenticator *authenticator = auth->authenticator;
@@ -159,8 +159,10 @@ void auth_refresh_beside(struct auth *auth, struct loop *loop)
 	pthread_mutex_unlock(&authenticator->lock);
 	if (!first)
 		return;
-	auth->refresh =
-		(struct job){.work = refresh, .done = refreshed, .loop = loop, .class = JOB_QUICK};
+	auth->refresh = (struct job){.work = auth_file_refresh,
+				     .done = auth_file_refreshed,
+				     .loop = loop,
+				     .class = JOB_QUICK};
 	thread_pool_submit(authenticator->thread_pool, &auth->refresh);
 }
 

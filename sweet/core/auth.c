@@ -2,7 +2,7 @@
 /*
  * auth.c - see auth.h: a check, from the Authorization field to its result.
  *
- * auth_ask() and done() run on the thread of the check's loop, work() on a thread of the
+ * auth_ask() and auth_done() run on the thread of the check's loop, auth_work() on a thread of the
  * authenticator.
  */
 #include <errno.h>
@@ -100,7 +100,7 @@ bool auth_open_threads(struct authenticator *authenticator)
 /* --- checking ------------------------------------------------------------------------ */
 
 /* The result, on the thread of the check's loop. */
-static void done(struct job *job)
+static void auth_done(struct job *job)
 {
 	struct auth_check *check = container_of(job, struct auth_check, job);
 	struct authenticator *authenticator = check->auth->authenticator;
@@ -113,17 +113,17 @@ static void done(struct job *job)
 	check->answered(check);
 }
 
-static void ended(struct loop_task *task)
+static void auth_ended(struct loop_task *task)
 {
 	struct auth_check *check = container_of(task, struct auth_check, job.task);
 
-	done(&check->job);
+	auth_done(&check->job);
 }
 
 /* Reports the result of a check that has no thread. */
 static void end(struct auth_check *check)
 {
-	check->job.task.run = ended;
+	check->job.task.run = auth_ended;
 	loop_post(check->loop, &check->job.task);
 }
 
@@ -152,7 +152,7 @@ static void pass_on(struct authenticator *authenticator, struct auth_check *chec
 	end_all(&followers);
 }
 
-static void work(struct job *job)
+static void auth_work(struct job *job)
 {
 	struct auth_check *check = container_of(job, struct auth_check, job);
 	struct auth *auth = check->auth;
@@ -335,8 +335,8 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 	check->followers = (struct list){0};
 	check->client = client_address(client);
 	/* Clients take turns before they get here. */
-	check->job =
-		(struct job){.work = work, .done = done, .loop = check->loop, .class = JOB_SLOW};
+	check->job = (struct job){
+		.work = auth_work, .done = auth_done, .loop = check->loop, .class = JOB_SLOW};
 	answer = submit(check, client, now);
 	if (answer == AUTH_LATER)
 		return AUTH_LATER;

@@ -40,7 +40,7 @@ static void release_unit(struct transaction *transaction)
 	body->holds = false;
 }
 
-static void finish(struct transaction *transaction)
+static void text_finish(struct transaction *transaction)
 {
 	struct text_response *body = text_response_of(transaction);
 
@@ -86,7 +86,7 @@ static int next_piece(struct transaction *transaction)
 	return 0;
 }
 
-static enum respond next(struct transaction *transaction)
+static enum respond text_next(struct transaction *transaction)
 {
 	release_unit(transaction);
 	transaction->body = (struct NC_range){0};
@@ -130,8 +130,8 @@ int text_response_share(struct transaction *transaction, const char *type, GByte
 	transaction->bodiless = length == 0;
 	transaction->length = length;
 	if (body->taken && body->taken < length)
-		transaction->next = next;
-	transaction->finish = finish;
+		transaction->next = text_next;
+	transaction->finish = text_finish;
 	if (!transaction->status)
 		transaction->status = 200;
 	return 0;

@@ -55,7 +55,7 @@ static uint8_t hash_key[16];
 /* --- the queues ------------------------------------------------------------------- */
 
 /* Clients choose their addresses.  Soon after boot the key may be weak. */
-static void choose_key(void)
+static void pool_choose_key(void)
 {
 	(void)!getrandom(hash_key, sizeof(hash_key), GRND_NONBLOCK);
 }
@@ -139,7 +139,7 @@ static struct job *take_locked(struct thread_pool *thread_pool)
 
 /* --- jobs --------------------------------------------------------------------------- */
 
-static void finished(struct loop_task *task)
+static void pool_finished(struct loop_task *task)
 {
 	struct job *job = container_of(task, struct job, task);
 
@@ -148,7 +148,7 @@ static void finished(struct loop_task *task)
 
 static void post(struct job *job)
 {
-	job->task.run = finished;
+	job->task.run = pool_finished;
 	loop_post(job->loop, &job->task);
 }
 
@@ -159,7 +159,7 @@ static void do_job(struct job *job)
 	post(job);
 }
 
-static void *run(void *argument)
+static void *pool_run(void *argument)
 {
 	struct thread_pool *thread_pool = argument;
 
@@ -249,7 +249,7 @@ static struct thread_pool *open_pool(unsigned threads, unsigned slow, bool low)
 
 	if (!thread_pool)
 		return NULL;
-	pthread_once(&once, choose_key);
+	pthread_once(&once, pool_choose_key);
 	pthread_mutex_init(&thread_pool->lock, NULL);
 	pthread_cond_init(&thread_pool->wanted, NULL);
 	thread_pool->low = low;
@@ -261,7 +261,7 @@ static struct thread_pool *open_pool(unsigned threads, unsigned slow, bool low)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (thread_pool->count < threads && !error) {
-		error = pthread_create(&thread_pool->threads[thread_pool->count], NULL, run,
+		error = pthread_create(&thread_pool->threads[thread_pool->count], NULL, pool_run,
 				       thread_pool);
 		if (!error)
 			thread_pool->count++;

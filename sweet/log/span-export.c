@@ -272,7 +272,7 @@ static void take_next_target(struct span_export *export)
 	pthread_mutex_unlock(&export->lock);
 }
 
-static void *run(void *argument)
+static void *export_run(void *argument)
 {
 	struct span_export *export = argument;
 
@@ -308,7 +308,7 @@ static int start(struct span_export *export, const struct span_target *target)
 	/* The main loop handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&export->thread, NULL, run, export);
+	error = pthread_create(&export->thread, NULL, export_run, export);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!error)
 		return 0;

@@ -81,13 +81,13 @@ static bool count(struct span_sender *sender, size_t length)
 	return sender->received <= RESPONSE_MAX;
 }
 
-static size_t take_head(char *bytes, size_t size, size_t number, void *context)
+static size_t span_take_head(char *bytes, size_t size, size_t number, void *context)
 {
 	(void)bytes;
 	return count(context, size * number) ? size * number : 0;
 }
 
-static size_t take_answer(char *bytes, size_t size, size_t number, void *context)
+static size_t span_take_answer(char *bytes, size_t size, size_t number, void *context)
 {
 	struct span_sender *sender = context;
 	size_t length = size * number, room = ANSWER_MAX - sender->answer_length;
@@ -137,9 +137,9 @@ static void set_up(struct span_sender *sender, const struct span_target *target,
 	curl->easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
 	curl->easy_setopt(easy, CURLOPT_POSTFIELDS, text);
 	curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
-	curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
+	curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, span_take_answer);
 	curl->easy_setopt(easy, CURLOPT_WRITEDATA, sender);
-	curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head);
+	curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, span_take_head);
 	curl->easy_setopt(easy, CURLOPT_HEADERDATA, sender);
 	curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, sender->error);
 	if (target->ca)
