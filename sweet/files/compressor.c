@@ -184,7 +184,7 @@ static void do_job(struct compressor *compressor, struct compress_job *job)
 	pthread_mutex_unlock(&compressor->lock);
 }
 
-static void *run(void *argument)
+static void *compressor_run(void *argument)
 {
 	struct compressor *compressor = argument;
 
@@ -215,7 +215,8 @@ static bool start_locked(struct compressor *compressor)
 	/* The main loop handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	compressor->started = pthread_create(&compressor->thread, NULL, run, compressor) == 0;
+	compressor->started =
+		pthread_create(&compressor->thread, NULL, compressor_run, compressor) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return compressor->started;
 }

@@ -176,7 +176,7 @@ static int read_entry(struct file_cache_entry *entry, bool wait)
 	return error;
 }
 
-static void work(struct job *job)
+static void revalidate_work(struct job *job)
 {
 	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
 
@@ -224,7 +224,7 @@ static void finish(struct file_cache_entry *entry, struct file_cache_waiter *wai
 	file_cache_entry_unref(cache, entry);
 }
 
-static void work_done(struct job *job)
+static void revalidate_work_done(struct job *job)
 {
 	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
 	struct file_cache_waiter *waiter = entry->waiters;
@@ -253,8 +253,8 @@ bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *kn
 	entry->waiters = waiter;
 	entry->wanted = 1;
 	waiter->entry = entry;
-	entry->job = (struct job){.work = work,
-				  .done = work_done,
+	entry->job = (struct job){.work = revalidate_work,
+				  .done = revalidate_work_done,
 				  .loop = waiter->loop,
 				  .class = JOB_QUICK,
 				  .client = waiter->client};

@@ -34,7 +34,7 @@
 static uint8_t path_key[16];
 
 /* Soon after boot the key may be weak, but there always is one. */
-static void choose_key(void)
+static void table_choose_key(void)
 {
 	uint64_t time = clock_monotonic_ns(), place = (uintptr_t)&time;
 
@@ -86,7 +86,7 @@ void file_cache_table_init(struct file_cache *cache)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct file_cache_options *options = &cache->options;
 
-	pthread_once(&once, choose_key);
+	pthread_once(&once, table_choose_key);
 	pthread_mutex_init(&cache->lock, NULL);
 	cache->entries_max =
 		options->no_contents && !options->no_paths ? descriptors_max() : ENTRIES_MAX;

@@ -75,7 +75,7 @@ static void vacate(struct file_cache_tick *tick, struct place *place)
 }
 
 /* The turn is over: paths do not find places any more. */
-static bool before_sleep(struct loop_hook *hook)
+static bool file_cache_before_sleep(struct loop_hook *hook)
 {
 	struct file_cache_tick *tick = container_of(hook, struct file_cache_tick, hook);
 
@@ -185,7 +185,7 @@ struct file_cache_tick *file_cache_tick_open(struct loop *loop)
 		tick->places[i].next_by_path = tick->free;
 		tick->free = &tick->places[i];
 	}
-	tick->hook.before_sleep = before_sleep;
+	tick->hook.before_sleep = file_cache_before_sleep;
 	loop_hook_add(loop, &tick->hook);
 	return tick;
 }
@@ -194,6 +194,6 @@ void file_cache_tick_close(struct file_cache_tick *tick)
 {
 	if (!tick)
 		return;
-	(void)before_sleep(&tick->hook);
+	(void)file_cache_before_sleep(&tick->hook);
 	g_free(tick);
 }

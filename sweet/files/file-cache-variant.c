@@ -97,7 +97,7 @@ static void publish(struct file_cache_entry *entry, const struct compress_job *j
 	atomic_store_explicit(&entry->variants[job->coding], variant, memory_order_release);
 }
 
-static bool begin(struct compress_job *job)
+static bool file_variant_begin(struct compress_job *job)
 {
 	struct variant_job *made = container_of(job, struct variant_job, job);
 
@@ -105,7 +105,7 @@ static bool begin(struct compress_job *job)
 	return made->held;
 }
 
-static void done(struct compress_job *job)
+static void file_variant_done(struct compress_job *job)
 {
 	struct variant_job *made = container_of(job, struct variant_job, job);
 	struct file_cache_entry *entry = made->entry;
@@ -145,13 +145,13 @@ void file_cache_compress(struct file_cache_entry *entry, enum coding coding)
 					  .ranges = &made->range,
 					  .holds = &made->hold,
 					  .range_count = 1,
-					  .begin = begin,
-					  .done = done};
+					  .begin = file_variant_begin,
+					  .done = file_variant_done};
 	pthread_mutex_lock(&cache->lock);
 	entry->references++;
 	pthread_mutex_unlock(&cache->lock);
 	(void)file_cache_ref(cache);
-	/* It may have been made before the exchange, which pairs with the release in done(). */
+	/* It may exist already: the exchange pairs with the release in file_variant_done(). */
 	if (!file_cache_variant_peek(entry, coding) &&
 	    compressor_submit(cache->options.compressor, &made->job))
 		return;

@@ -172,7 +172,7 @@ static int load(struct file_cache_entry *entry, bool wait)
 	return error;
 }
 
-static void work(struct job *job)
+static void file_cache_work(struct job *job)
 {
 	(void)load(container_of(job, struct file_cache_entry, job), true);
 }
@@ -181,7 +181,7 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 
 /* --- results for waiters ---------------------------------------------------- */
 
-static void arrive(struct loop_task *task)
+static void file_cache_arrive(struct loop_task *task)
 {
 	struct file_cache_waiter *waiter = container_of(task, struct file_cache_waiter, task);
 
@@ -265,7 +265,7 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 	while (waiter) {
 		struct file_cache_waiter *next = waiter->next;
 
-		waiter->task.run = arrive;
+		waiter->task.run = file_cache_arrive;
 		loop_post(waiter->loop, &waiter->task);
 		waiter = next;
 	}
@@ -273,7 +273,7 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 		file_cache_entry_free(entry);
 }
 
-static void work_done(struct job *job)
+static void file_cache_work_done(struct job *job)
 {
 	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
 
@@ -318,8 +318,8 @@ static bool load_first(struct file_cache_entry *entry, struct file_cache_waiter 
 	pthread_mutex_lock(&cache->lock);
 	wait_locked(entry, waiter);
 	pthread_mutex_unlock(&cache->lock);
-	entry->job = (struct job){.work = work,
-				  .done = work_done,
+	entry->job = (struct job){.work = file_cache_work,
+				  .done = file_cache_work_done,
 				  .loop = waiter->loop,
 				  .class = JOB_QUICK,
 				  .client = waiter->client};
@@ -383,7 +383,7 @@ bool file_cache_keeps(const struct file_cache *cache)
 static bool revalidate(struct file_cache *cache, struct file_cache_entry *known,
 		       struct file_cache_waiter *waiter)
 {
-	waiter->task.run = arrive;
+	waiter->task.run = file_cache_arrive;
 	return file_cache_revalidate(cache, known, waiter);
 }
 

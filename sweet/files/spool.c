@@ -124,7 +124,7 @@ static bool charge(struct spools *spools, uint64_t bytes)
 	return false;
 }
 
-static void refused(struct spools *spools)
+static void spool_refused(struct spools *spools)
 {
 	atomic_fetch_add_explicit(&spools->refused, 1, memory_order_relaxed);
 }
@@ -192,7 +192,7 @@ static int make_file(struct spools *spools)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-static void work(struct job *job)
+static void spool_work(struct job *job)
 {
 	struct spool *spool = container_of(job, struct spool, job);
 	struct spool_op *op = spool->running;
@@ -206,7 +206,7 @@ static void work(struct job *job)
 }
 
 /* Freeing the blocks of a large file takes time. */
-static void work_close(struct job *job)
+static void spool_close_work(struct job *job)
 {
 	struct spool *spool = container_of(job, struct spool, job);
 
@@ -239,12 +239,12 @@ static void free_spool(struct spool *spool)
 	atomic_fetch_sub_explicit(&spools->files, 1, memory_order_release);
 }
 
-static void was_closed(struct job *job)
+static void spool_was_closed(struct job *job)
 {
 	free_spool(container_of(job, struct spool, job));
 }
 
-static void worked(struct job *job);
+static void spool_worked(struct job *job);
 
 /* Starts the next operation, or closes the spool. */
 static void start_next(struct spool *spool)
@@ -255,12 +255,12 @@ static void start_next(struct spool *spool)
 		return;
 	spool->busy = true;
 	spool->running = list_take(&spool->queued, struct spool_op, node);
-	spool->job.work = spool->running ? work : work_close;
-	spool->job.done = spool->running ? worked : was_closed;
+	spool->job.work = spool->running ? spool_work : spool_close_work;
+	spool->job.done = spool->running ? spool_worked : spool_was_closed;
 	thread_pool_submit(spool->spools->thread_pool, &spool->job);
 }
 
-static void worked(struct job *job)
+static void spool_worked(struct job *job)
 {
 	struct spool *spool = container_of(job, struct spool, job);
 	struct spool_op *op = spool->running;
@@ -272,7 +272,7 @@ static void worked(struct job *job)
 	spool->fd = spool->made >= 0 ? spool->made : -1;
 	if (op->append && op->result < 0 && !spool->broken && job->worked) {
 		spool->broken = op->result;
-		refused(spool->spools);
+		spool_refused(spool->spools);
 	} else if (op->append && !op->result) {
 		atomic_fetch_add_explicit(&spool->spools->written, op->length,
 					  memory_order_relaxed);
@@ -333,7 +333,7 @@ int spool_append(struct spool *spool, struct spool_op *op)
 	if (spool->broken)
 		return spool->broken;
 	if (!charge(spool->spools, length)) {
-		refused(spool->spools);
+		spool_refused(spool->spools);
 		return -EDQUOT;
 	}
 	op->append = true;
@@ -415,7 +415,7 @@ void spools_close(struct spools *spools)
 
 /* --- units that are filled from a spool -------------------------------------------- */
 
-static void dropped(struct spool_op *op)
+static void spool_dropped(struct spool_op *op)
 {
 	struct spool_unit *unit = container_of(op, struct spool_unit, op);
 
@@ -441,10 +441,13 @@ int spool_unit_read(struct spool *spool, uint64_t offset, size_t length, size_t 
 	}
 	unit->user = user;
 	unit->bytes = (struct iovec){NC_fragment(&unit->handle, 0, &run), length};
-	unit->op = (struct spool_op){
-		.iov = &unit->bytes, .count = 1, .offset = offset, .done = done, .drop = dropped};
+	unit->op = (struct spool_op){.iov = &unit->bytes,
+				     .count = 1,
+				     .offset = offset,
+				     .done = done,
+				     .drop = spool_dropped};
 	error = unit->bytes.iov_base && run >= length ? spool_read(spool, &unit->op) : -ENOMEM;
 	if (error)
-		dropped(&unit->op);
+		spool_dropped(&unit->op);
 	return error;
 }
