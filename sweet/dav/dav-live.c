@@ -137,7 +137,7 @@ static bool write_type(GString *to, const struct dav_resource *resource)
 	return true;
 }
 
-static bool write_tag(GString *to, const struct dav_resource *resource)
+static bool write_etag(GString *to, const struct dav_resource *resource)
 {
 	struct filehead head;
 
@@ -193,7 +193,7 @@ static const struct live {
 	bool (*write)(GString *to, const struct dav_resource *resource);
 } properties[] = {
 	{"creationdate", write_created},     {"getcontentlength", write_length},
-	{"getcontenttype", write_type},	     {"getetag", write_tag},
+	{"getcontenttype", write_type},	     {"getetag", write_etag},
 	{"getlastmodified", write_modified}, {"lockdiscovery", write_locks},
 	{"resourcetype", write_kind},	     {"supportedlock", write_supported},
 };

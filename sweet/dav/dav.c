@@ -150,12 +150,12 @@ static void free_call(struct dav_call *call)
 	free(call);
 }
 
-static void discard_work(struct job *job)
+static void dav_discard_work(struct job *job)
 {
 	dav_put_discard(container_of(job, struct dav_call, job));
 }
 
-static void discarded(struct job *job)
+static void dav_discarded(struct job *job)
 {
 	free_call(container_of(job, struct dav_call, job));
 }
@@ -173,8 +173,8 @@ static void end_call(struct dav_call *call)
 		return;
 	}
 	call->job.class = JOB_QUICK;
-	call->job.work = discard_work;
-	call->job.done = discarded;
+	call->job.work = dav_discard_work;
+	call->job.done = dav_discarded;
 	thread_pool_submit(server->thread_pool, &call->job);
 }
 
@@ -191,7 +191,7 @@ void dav_end_requests(struct dav *dav)
 	}
 }
 
-static void finish(struct transaction *transaction)
+static void dav_finish(struct transaction *transaction)
 {
 	end_call(call_of(transaction));
 }
@@ -200,13 +200,13 @@ static void finish(struct transaction *transaction)
  * Nobody waits for the response: what has not begun is not done.  A change that has begun is
  * completed, a search stops.
  */
-static void gone(struct transaction *transaction)
+static void dav_gone(struct transaction *transaction)
 {
 	thread_pool_cancel(&call_of(transaction)->job);
 }
 
 /* Most such clients have left; but their changes keep the order of requests. */
-static void half_closed(struct transaction *transaction)
+static void dav_half_closed(struct transaction *transaction)
 {
 	struct dav_call *call = call_of(transaction);
 
@@ -266,7 +266,7 @@ static void answer(struct dav_call *call)
 
 /* --- the work ----------------------------------------------------------------------------------- */
 
-static void work(struct job *job)
+static void dav_work(struct job *job)
 {
 	struct dav_call *call = container_of(job, struct dav_call, job);
 
@@ -280,7 +280,7 @@ static void end_cancelled(struct dav_call *call)
 		dav_fail(call, 503, "the client has left");
 }
 
-static void worked(struct job *job)
+static void dav_worked(struct job *job)
 {
 	struct dav_call *call = container_of(job, struct dav_call, job);
 
@@ -314,7 +314,7 @@ static enum respond submit(struct dav_call *call, bool own, void (*run)(struct j
 
 /* --- bodies of XML -------------------------------------------------------------------------------- */
 
-static enum respond received_xml(struct transaction *transaction)
+static enum respond dav_received_xml(struct transaction *transaction)
 {
 	struct dav_call *call = call_of(transaction);
 	size_t run;
@@ -332,7 +332,7 @@ static enum respond received_xml(struct transaction *transaction)
 		dav_fail(call, 503, "no memory for the body");
 		return respond(call);
 	}
-	return submit(call, false, work, worked);
+	return submit(call, false, dav_work, dav_worked);
 }
 
 static enum respond ask_xml(struct dav_call *call)
@@ -340,14 +340,14 @@ static enum respond ask_xml(struct dav_call *call)
 	struct transaction *transaction = call->transaction;
 	uint64_t most = transaction->scope->max_body;
 
-	transaction->received = received_xml;
+	transaction->received = dav_received_xml;
 	transaction->owner->receive(transaction, most ? MIN(most, DAV_BODY_MAX) : DAV_BODY_MAX);
 	return RESPOND_LATER;
 }
 
 /* --- PUT ------------------------------------------------------------------------------------------- */
 
-static void piece_work(struct job *job)
+static void dav_piece_work(struct job *job)
 {
 	struct dav_call *call = container_of(job, struct dav_call, job);
 
@@ -365,7 +365,7 @@ static void ask_piece(struct dav_call *call)
 	transaction->owner->receive_piece(transaction, most ? most : UINT64_MAX, window);
 }
 
-static void piece_done(struct job *job)
+static void dav_piece_done(struct job *job)
 {
 	struct dav_call *call = container_of(job, struct dav_call, job);
 
@@ -376,13 +376,14 @@ static void piece_done(struct job *job)
 		ask_piece(call);
 }
 
-static enum respond received_piece(struct transaction *transaction)
+static enum respond dav_received_piece(struct transaction *transaction)
 {
 	/* The end of the file waits for the disk. */
-	return submit(call_of(transaction), !transaction->upload_more, piece_work, piece_done);
+	return submit(call_of(transaction), !transaction->upload_more, dav_piece_work,
+		      dav_piece_done);
 }
 
-static void put_begun(struct job *job)
+static void dav_put_begun(struct job *job)
 {
 	struct dav_call *call = container_of(job, struct dav_call, job);
 	struct transaction *transaction = call->transaction;
@@ -391,10 +392,10 @@ static void put_begun(struct job *job)
 	if (call->status) {
 		answer(call);
 	} else if (transaction->has_upload) {
-		transaction->received = received_piece;
+		transaction->received = dav_received_piece;
 		ask_piece(call);
 	} else {
-		if (submit(call, true, piece_work, piece_done) == RESPOND_NOW)
+		if (submit(call, true, dav_piece_work, dav_piece_done) == RESPOND_NOW)
 			transaction->done(transaction);
 	}
 }
@@ -443,13 +444,13 @@ static enum respond begin(struct dav_call *call)
 	if (method->reads_xml && transaction->has_upload)
 		return ask_xml(call);
 	if (call->request.method == DAV_PUT)
-		return submit(call, false, work, put_begun);
+		return submit(call, false, dav_work, dav_put_begun);
 	/* No body of MKCOL is defined (RFC 4918, section 9.3). */
 	if (call->request.method == DAV_MKCOL && transaction->has_upload) {
 		dav_fail(call, 415, "MKCOL with a body");
 		return respond(call);
 	}
-	return submit(call, method->folders, work, worked);
+	return submit(call, method->folders, dav_work, dav_worked);
 }
 
 enum respond dav_respond(struct transaction *transaction)
@@ -467,9 +468,9 @@ enum respond dav_respond(struct transaction *transaction)
 	call->job.client = client_address(transaction->remote);
 	add_call(call->dav, call);
 	memcpy(transaction->scratch, &call, sizeof(struct dav_call *));
-	transaction->finish = finish;
-	transaction->gone = gone;
-	transaction->half_closed = half_closed;
+	transaction->finish = dav_finish;
+	transaction->gone = dav_gone;
+	transaction->half_closed = dav_half_closed;
 	if (status) {
 		dav_fail(call, status, reason);
 		return respond(call);

@@ -67,7 +67,7 @@ struct autoindex_wish autoindex_wish(const struct request *request)
 
 /* --- on a helper thread ------------------------------------------------------------- */
 
-static void work(struct job *job)
+static void autoindex_work(struct job *job)
 {
 	struct listing *listing = container_of(job, struct listing, job);
 	struct autoindex_page page = {.path = listing->as, .order = listing->wish.order};
@@ -169,7 +169,7 @@ void autoindex_close(struct thread *thread)
 	}
 }
 
-static void work_done(struct job *job)
+static void autoindex_work_done(struct job *job)
 {
 	struct listing *listing = container_of(job, struct listing, job);
 	GBytes *text = listing->text ? g_string_free_to_bytes(listing->text) : NULL;
@@ -186,7 +186,7 @@ static void work_done(struct job *job)
 }
 
 /* The client has left. */
-static void gone(struct transaction *transaction)
+static void autoindex_gone(struct transaction *transaction)
 {
 	struct waiter *waiter = waiter_of(transaction);
 	struct listing *listing = waiter->listing;
@@ -200,7 +200,7 @@ static void gone(struct transaction *transaction)
 }
 
 /* Most such clients have left. */
-static void half_closed(struct transaction *transaction)
+static void autoindex_half_closed(struct transaction *transaction)
 {
 	struct listing *listing = waiter_of(transaction)->listing;
 
@@ -234,8 +234,8 @@ static struct listing *new_listing(const struct transaction *transaction, const 
 	struct thread *thread = transaction->thread;
 	struct listing *listing = g_new0(struct listing, 1);
 
-	listing->job = (struct job){.work = work,
-				    .done = work_done,
+	listing->job = (struct job){.work = autoindex_work,
+				    .done = autoindex_work_done,
 				    .loop = thread->loop,
 				    .class = JOB_SLOW,
 				    .client = client_address(transaction->remote)};
@@ -258,8 +258,8 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 
 	*waiter = (struct waiter){.transaction = transaction, .listing = listing};
 	list_append(&listing->waiters, &waiter->node);
-	transaction->gone = gone;
-	transaction->half_closed = half_closed;
+	transaction->gone = autoindex_gone;
+	transaction->half_closed = autoindex_half_closed;
 	if (!equal)
 		thread_pool_submit(transaction->thread->server->slow_pool, &listing->job);
 	return RESPOND_LATER;

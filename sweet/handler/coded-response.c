@@ -238,7 +238,7 @@ static void release(struct coded_response *coded, struct transaction *transactio
 	coded->output.room = 0;
 }
 
-static enum respond next(struct transaction *transaction)
+static enum respond coded_next(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->coded;
 
@@ -250,7 +250,7 @@ static enum respond next(struct transaction *transaction)
 }
 
 /* The responder has its next piece, while the connection waits for it or sends what came before. */
-static void done(struct transaction *transaction)
+static void coded_done(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->coded;
 	const void *sending = coded->waiting ? NULL : coded->output.bytes;
@@ -279,7 +279,7 @@ static void done(struct transaction *transaction)
 	transaction->data_length = length;
 }
 
-static void finish(struct transaction *transaction)
+static void coded_finish(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->coded;
 
@@ -354,8 +354,8 @@ static void take_body(struct coded_response *coded, struct transaction *transact
 	coded->status = transaction->status;
 	coded->source = piece_take(transaction);
 	transaction->live = true;
-	transaction->done = done;
-	transaction->next = next;
+	transaction->done = coded_done;
+	transaction->next = coded_next;
 	/* With the head, if the responder has given something. */
 	(void)produce(coded, transaction, false);
 	if (!coded->failed)
@@ -395,7 +395,7 @@ void coded_response_begin_with(struct transaction *transaction, const struct enc
 	has_body = has_body && weak && (coded->state || transaction->head_only);
 	weak = weak && (has_body || transaction->status == 304);
 	coded->finish = transaction->finish;
-	transaction->finish = finish;
+	transaction->finish = coded_finish;
 	transaction->coded = coded;
 	transaction->head_length =
 		coded_head_write(lines, weak, has_body ? coding_token(coding) : NULL, coded->lines);

@@ -44,7 +44,7 @@ static struct page *page_of(struct transaction *transaction)
 	return (struct page *)(void *)transaction->scratch;
 }
 
-static void finish(struct transaction *transaction)
+static void errorpage_finish(struct transaction *transaction)
 {
 	struct page *page = page_of(transaction);
 
@@ -97,19 +97,19 @@ static void answer(struct transaction *transaction)
 		return;
 	page->entry = page->waiter.result.entry;
 	if (set_body(transaction, page->entry)) {
-		transaction->finish = finish;
+		transaction->finish = errorpage_finish;
 		transaction->status = page->as;
 	} else {
 		file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 	}
 }
 
-static void gone(struct transaction *transaction)
+static void errorpage_gone(struct transaction *transaction)
 {
 	file_cache_leave(&page_of(transaction)->waiter);
 }
 
-static void arrived(struct file_cache_waiter *waiter)
+static void errorpage_arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = container_of(waiter, struct page, waiter)->transaction;
 
@@ -179,7 +179,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	if (!bare)
 		drop_body(transaction);
 	*page = (struct page){
-		.waiter = {.arrived = arrived,
+		.waiter = {.arrived = errorpage_arrived,
 			   .loop = transaction->thread->loop,
 			   .client = client_address(transaction->remote)},
 		.transaction = transaction,
@@ -189,7 +189,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	if (!file_cache_tick_get(transaction->thread->tick, page->cache,
 				 found->path + (scope->alias ? scope->alias_skip : 0),
 				 &page->waiter)) {
-		transaction->gone = gone;
+		transaction->gone = errorpage_gone;
 		return RESPOND_LATER;
 	}
 	answer(transaction);

@@ -231,7 +231,7 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 /* --- sending ------------------------------------------------------------------------ */
 
 /* Sets the text before the current part. */
-static void set_lead(struct transaction *transaction)
+static void file_response_set_lead(struct transaction *transaction)
 {
 	struct file_response *response = &transaction->file_response;
 	char *text = transaction->head_buffer + HEAD_ROOM;
@@ -254,17 +254,17 @@ static void set_piece(struct transaction *transaction)
 						      .offset = (size_t)range->first,
 						      .length = (size_t)range->length};
 	if (response->parts)
-		set_lead(transaction);
+		file_response_set_lead(transaction);
 }
 
-static enum respond next(struct transaction *transaction)
+static enum respond file_response_next(struct transaction *transaction)
 {
 	transaction->file_response.part++;
 	set_piece(transaction);
 	return RESPOND_NOW;
 }
 
-static void finish(struct transaction *transaction)
+static void file_response_finish(struct transaction *transaction)
 {
 	file_cache_tick_put(transaction->thread->tick, transaction->file_response.cache,
 			    transaction->file_response.entry);
@@ -293,18 +293,19 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
  * A newer version of the file was opened than the one that was looked up: makes the response again.
  * Returns true if the body is still to be read.
  */
-static bool renew(struct transaction *transaction, const struct file_version *version)
+static bool file_response_renew(struct transaction *transaction, const struct file_version *version)
 {
 	transaction->head_length = transaction->file_response.own_lines;
 	choose_anew(transaction, version);
 	return is_to_be_sent(transaction);
 }
 
-static const struct filestream_owner owner = {.renewed = renew, .lead = set_lead};
+static const struct filestream_owner owner = {.renewed = file_response_renew,
+					      .lead = file_response_set_lead};
 
 const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
-	return transaction->finish == finish && transaction->body.id
+	return transaction->finish == file_response_finish && transaction->body.id
 		       ? file_cache_view(transaction->file_response.entry)
 		       : NULL;
 }
@@ -330,7 +331,7 @@ enum respond file_response_respond(struct transaction *transaction, struct file_
 	response->entry = entry;
 	response->type = type ? type : view->type;
 	response->own_lines = transaction->head_length;
-	transaction->finish = finish;
+	transaction->finish = file_response_finish;
 	if (view->head)
 		(void)choose(transaction, view->head, (uint64_t)view->version.size);
 	else
@@ -341,6 +342,6 @@ enum respond file_response_respond(struct transaction *transaction, struct file_
 		return filestream_respond(transaction, cache, entry, &owner);
 	set_piece(transaction);
 	if (response->parts)
-		transaction->next = next;
+		transaction->next = file_response_next;
 	return RESPOND_NOW;
 }

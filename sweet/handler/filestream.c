@@ -246,7 +246,7 @@ static int open_file(struct filestream *stream)
 	return check(stream, true);
 }
 
-static void work(struct job *job)
+static void filestream_work(struct job *job)
 {
 	struct filestream *stream = container_of(job, struct filestream, job);
 
@@ -402,7 +402,7 @@ static bool answer(struct filestream *stream)
 	return true;
 }
 
-static void work_done(struct job *job)
+static void filestream_work_done(struct job *job)
 {
 	struct filestream *stream = container_of(job, struct filestream, job);
 
@@ -427,7 +427,7 @@ static struct filestream **stream_of(struct transaction *transaction)
 	return (struct filestream **)(void *)transaction->scratch;
 }
 
-static enum respond next(struct transaction *transaction)
+static enum respond filestream_next(struct transaction *transaction)
 {
 	struct filestream *stream = *stream_of(transaction);
 
@@ -453,7 +453,7 @@ static enum respond next(struct transaction *transaction)
 	return RESPOND_NOW;
 }
 
-static void finish(struct transaction *transaction)
+static void filestream_finish(struct transaction *transaction)
 {
 	struct filestream *stream = *stream_of(transaction);
 
@@ -466,7 +466,7 @@ static void finish(struct transaction *transaction)
 }
 
 /* Nobody waits for the next window. */
-static void gone(struct transaction *transaction)
+static void filestream_gone(struct transaction *transaction)
 {
 	struct filestream *stream = *stream_of(transaction);
 
@@ -489,8 +489,8 @@ static struct filestream *begin(struct transaction *transaction)
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
 	stream->budget = &thread->server->windows;
-	stream->job = (struct job){.work = work,
-				   .done = work_done,
+	stream->job = (struct job){.work = filestream_work,
+				   .done = filestream_work_done,
 				   .loop = thread->loop,
 				   .class = JOB_QUICK,
 				   .client = client_address(transaction->remote)};
@@ -499,9 +499,9 @@ static struct filestream *begin(struct transaction *transaction)
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
 			thread->server->path == &data_path_nabc;
 	stream->awaited = true;
-	transaction->next = next;
-	transaction->finish = finish;
-	transaction->gone = gone;
+	transaction->next = filestream_next;
+	transaction->finish = filestream_finish;
+	transaction->gone = filestream_gone;
 	return stream;
 }
 

@@ -53,7 +53,7 @@ static enum phase conclude(struct transaction *transaction, const struct auth_ch
 	}
 }
 
-static enum respond go_on(struct transaction *transaction, void *context)
+static enum respond password_go_on(struct transaction *transaction, void *context)
 {
 	const struct wait *wait = context;
 	struct request request;
@@ -67,7 +67,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 	return respond;
 }
 
-static void answered(struct auth_check *check)
+static void password_answered(struct auth_check *check)
 {
 	struct wait *wait = container_of(check, struct wait, check);
 	struct transaction *transaction = wait->transaction;
@@ -75,14 +75,14 @@ static void answered(struct auth_check *check)
 	transaction->gone = NULL;
 	/* If the client has disconnected, its address and other data are no longer valid. */
 	if (transaction->connection)
-		transaction->owner->resume(transaction, go_on, wait);
+		transaction->owner->resume(transaction, password_go_on, wait);
 	else
 		transaction->done(transaction);
 	free(wait);
 }
 
 /* No responder has the scratch memory yet. */
-static void gone(struct transaction *transaction)
+static void password_gone(struct transaction *transaction)
 {
 	struct wait *wait;
 
@@ -107,11 +107,11 @@ static enum phase authenticate(struct transaction *transaction)
 	wait->head_length = request->head.length;
 	memcpy(wait->head, request->head.at, request->head.length);
 	wait->check.loop = transaction->thread->loop;
-	wait->check.answered = answered;
+	wait->check.answered = password_answered;
 	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
 	    AUTH_LATER) {
 		memcpy(transaction->scratch, &wait, sizeof(struct wait *));
-		transaction->gone = gone;
+		transaction->gone = password_gone;
 		return PHASE_LATER;
 	}
 	phase = conclude(transaction, &wait->check);

@@ -269,7 +269,7 @@ static void learn_wishes(struct transaction *transaction)
 					 wait->order);
 }
 
-static void gone(struct transaction *transaction)
+static void static_gone(struct transaction *transaction)
 {
 	file_cache_leave(&wait_of(transaction)->waiter);
 }
@@ -282,7 +282,7 @@ static enum respond look(struct transaction *transaction)
 				file_path(transaction), &wait->waiter))
 		return arrived_now(transaction);
 	learn_wishes(transaction);
-	transaction->gone = gone;
+	transaction->gone = static_gone;
 	return RESPOND_LATER;
 }
 
@@ -404,7 +404,7 @@ static enum respond end_left(struct transaction *transaction)
 	return refuse(transaction, -ECANCELED);
 }
 
-static void arrived(struct file_cache_waiter *waiter)
+static void static_arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = container_of(waiter, struct wait, waiter)->transaction;
 
@@ -421,7 +421,7 @@ enum respond static_respond(struct transaction *transaction)
 	struct slice query = transaction_query(transaction);
 	struct wait *wait = wait_of(transaction);
 
-	*wait = (struct wait){.waiter = {.arrived = arrived,
+	*wait = (struct wait){.waiter = {.arrived = static_arrived,
 					 .loop = transaction->thread->loop,
 					 .client = client_address(transaction->remote)},
 			      .transaction = transaction,

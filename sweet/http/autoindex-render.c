@@ -61,7 +61,7 @@ static int compare_names(const char *a, const char *b)
 	return order ? order : strcmp(a, b);
 }
 
-static int compare(const void *first, const void *second, void *context)
+static int render_compare(const void *first, const void *second, void *context)
 {
 	const struct autoindex_entry *a = first, *b = second;
 	const struct autoindex_order *order = context;
@@ -83,7 +83,7 @@ static int compare(const void *first, const void *second, void *context)
 void autoindex_sort(struct autoindex_entry *entries, unsigned count, struct autoindex_order order)
 {
 	if (count)
-		qsort_r(entries, count, sizeof(*entries), compare, &order);
+		qsort_r(entries, count, sizeof(*entries), render_compare, &order);
 }
 
 /* --- names and figures ---------------------------------------------------------- */

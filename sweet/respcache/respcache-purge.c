@@ -144,7 +144,7 @@ struct pattern {
 	bool prefix;
 };
 
-static bool fits(const struct pattern *pattern, const struct respcache_key *whole)
+static bool purge_fits(const struct pattern *pattern, const struct respcache_key *whole)
 {
 	struct slice wanted = pattern->url, key = {whole->text.at, whole->url_length};
 
@@ -164,9 +164,9 @@ static long purge_shard(struct respcache_shard *shard, const struct pattern *pat
 
 	pthread_mutex_lock(&shard->lock);
 	list_each (struct respcache_flight, at, &shard->flights, node)
-		at->purged |= fits(pattern, &at->key);
+		at->purged |= purge_fits(pattern, &at->key);
 	list_each (struct respcache_entry, entry, &shard->ages, by_age)
-		if (fits(pattern, &entry->key))
+		if (purge_fits(pattern, &entry->key))
 			purge_locked(&found, entry);
 	pthread_mutex_unlock(&shard->lock);
 	return end_all(&found);

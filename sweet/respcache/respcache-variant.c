@@ -207,7 +207,7 @@ static bool publish(struct respcache *cache, struct respcache_entry *entry,
 	return linked;
 }
 
-static bool begin(struct compress_job *job)
+static bool response_variant_begin(struct compress_job *job)
 {
 	struct variant_job *made = container_of(job, struct variant_job, job);
 
@@ -215,7 +215,7 @@ static bool begin(struct compress_job *job)
 	return made->held;
 }
 
-static void done(struct compress_job *job)
+static void response_variant_done(struct compress_job *job)
 {
 	struct variant_job *made = container_of(job, struct variant_job, job);
 	struct respcache_entry *entry = made->entry;
@@ -261,7 +261,7 @@ void respcache_compress(struct respcache *cache, struct respcache_entry *entry, 
 	    atomic_exchange_explicit(&entry->coding, true, memory_order_acquire))
 		return;
 	made = calloc(1, sizeof(*made));
-	/* It may have been made before the exchange, which pairs with the release in done(). */
+	/* It may exist already: the exchange pairs with the release in response_variant_done(). */
 	if (!made || atomic_load_explicit(&entry->variants[coding], memory_order_relaxed)) {
 		atomic_store_explicit(&entry->coding, false, memory_order_release);
 		free(made);
@@ -273,8 +273,8 @@ void respcache_compress(struct respcache *cache, struct respcache_entry *entry, 
 					  .ranges = entry->view.ranges,
 					  .holds = entry->view.holds,
 					  .range_count = entry->view.range_count,
-					  .begin = begin,
-					  .done = done};
+					  .begin = response_variant_begin,
+					  .done = response_variant_done};
 	respcache_entry_ref(entry);
 	if (compressor_submit(compressor, &made->job))
 		return;
