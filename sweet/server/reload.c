@@ -29,7 +29,7 @@ static void begin(struct reload *reload);
 
 /* --- on a helper thread ------------------------------------------------------------ */
 
-static void read_next(struct job *job)
+static void reload_read_next(struct job *job)
 {
 	struct reload *reload = container_of(job, struct reload, job);
 	struct config_request request = {0};
@@ -105,7 +105,7 @@ static void free_change(struct thread_change *change)
 	g_free(change);
 }
 
-static void taken(struct thread_change *change)
+static void reload_taken(struct thread_change *change)
 {
 	struct reload *reload = change->owner;
 
@@ -127,7 +127,7 @@ static struct thread_change *part_of(struct reload *reload, struct server_thread
 
 	change->runner = runner;
 	change->owner = reload;
-	change->done = taken;
+	change->done = reload_taken;
 	change->config = config_hold(reload->next);
 	change->gone = g_new(unsigned, endpoints->gone->len);
 	for (unsigned i = 0; i < endpoints->gone->len; i++)
@@ -186,7 +186,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	config_release(before);
 }
 
-static void was_read(struct job *job)
+static void reload_was_read(struct job *job)
 {
 	struct reload *reload = container_of(job, struct reload, job);
 	struct endpoints_wanted wanted;
@@ -228,8 +228,8 @@ static void begin(struct reload *reload)
 	reload->again = false;
 	reload_calls_begin(&reload->calls);
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
-	reload->job = (struct job){.work = read_next,
-				   .done = was_read,
+	reload->job = (struct job){.work = reload_read_next,
+				   .done = reload_was_read,
 				   .loop = reload->runners->all[0].thread.loop,
 				   .class = JOB_QUICK};
 	thread_pool_submit(reload->server->thread_pool, &reload->job);

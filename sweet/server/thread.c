@@ -60,7 +60,7 @@ struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *e
 }
 
 /* The next client of each address may be accepted. */
-static void vacated(struct thread *thread)
+static void thread_vacated(struct thread *thread)
 {
 	struct server_thread *runner = container_of(thread, struct server_thread, thread);
 
@@ -72,12 +72,12 @@ int server_thread_listen(struct server_thread *runner, struct seat *seat)
 {
 	bool single = runner->thread.server->arch->single;
 
-	runner->thread.vacated = single ? vacated : NULL;
+	runner->thread.vacated = single ? thread_vacated : NULL;
 	list_prepend(&runner->seats, &seat->node);
 	return listener_start(&seat->listener, &runner->thread, seat->listener.fd, single);
 }
 
-static void remove_seat(struct listener *listener)
+static void thread_remove_seat(struct listener *listener)
 {
 	struct seat *seat = container_of(listener, struct seat, listener);
 
@@ -88,7 +88,7 @@ static void remove_seat(struct listener *listener)
 static void retire(struct seat *seat, bool leave_queue)
 {
 	if (!seat->listener.retired)
-		listener_retire(&seat->listener, leave_queue, remove_seat);
+		listener_retire(&seat->listener, leave_queue, thread_remove_seat);
 }
 
 void server_thread_close_seats(struct server_thread *runner)
@@ -103,7 +103,7 @@ void server_thread_close_seats(struct server_thread *runner)
 
 /* --- running ------------------------------------------------------------------------- */
 
-static void drain_check(struct timer *timer);
+static void thread_drain_check(struct timer *timer);
 
 /* Runs on the main thread. */
 static void thread_ended(struct loop_task *task)
@@ -114,10 +114,10 @@ static void thread_ended(struct loop_task *task)
 	runner->siblings->running--;
 	gateway_thread_ended(runner->thread.server->gateway, &runner->thread);
 	if (first->drain_until_ms)
-		drain_check(&first->drain_check);
+		thread_drain_check(&first->drain_check);
 }
 
-static void *run(void *argument)
+static void *thread_run(void *argument)
 {
 	struct server_thread *runner = argument;
 
@@ -129,7 +129,7 @@ static void *run(void *argument)
 
 int server_thread_start(struct server_thread *runner)
 {
-	int error = -pthread_create(&runner->handle, NULL, run, runner);
+	int error = -pthread_create(&runner->handle, NULL, thread_run, runner);
 
 	runner->threaded = !error;
 	runner->siblings->running += !error;
@@ -145,7 +145,7 @@ void server_threads_join(struct server_threads *runners)
 
 /* --- changing ----------------------------------------------------------------------- */
 
-static void changed(struct loop_task *task)
+static void thread_changed(struct loop_task *task)
 {
 	struct thread_change *change = container_of(task, struct thread_change, over);
 
@@ -160,7 +160,7 @@ static bool lists(const unsigned *ids, unsigned count, unsigned id)
 	return false;
 }
 
-static void apply(struct loop_task *task)
+static void thread_apply(struct loop_task *task)
 {
 	struct thread_change *change = container_of(task, struct thread_change, task);
 	struct server_thread *runner = change->runner;
@@ -198,19 +198,19 @@ static void apply(struct loop_task *task)
 		seat->listener.status_only =
 			lists(change->status_only, change->status_only_count, seat->id);
 	}
-	change->over.run = changed;
+	change->over.run = thread_changed;
 	loop_post(runner->siblings->all[0].thread.loop, &change->over);
 }
 
 void thread_change(struct thread_change *change)
 {
-	change->task.run = apply;
+	change->task.run = thread_apply;
 	loop_post(change->runner->thread.loop, &change->task);
 }
 
 /* --- ending --------------------------------------------------------------------------- */
 
-static void stop_now(struct loop_task *task)
+static void thread_stop_now(struct loop_task *task)
 {
 	struct server_thread *runner = container_of(task, struct server_thread, stop);
 
@@ -222,13 +222,13 @@ void server_threads_stop(struct server_threads *runners)
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server_thread *runner = &runners->all[i];
 
-		runner->stop.run = stop_now;
+		runner->stop.run = thread_stop_now;
 		if (runner->thread.loop)
 			loop_post(runner->thread.loop, &runner->stop);
 	}
 }
 
-static void drain_check(struct timer *timer)
+static void thread_drain_check(struct timer *timer)
 {
 	struct server_thread *runner = container_of(timer, struct server_thread, drain_check);
 	struct loop *loop = runner->thread.loop;
@@ -242,10 +242,10 @@ static void drain_check(struct timer *timer)
 		loop_stop(loop);
 		return;
 	}
-	loop_timer_start(loop, timer, DRAIN_STEP_MS, drain_check);
+	loop_timer_start(loop, timer, DRAIN_STEP_MS, thread_drain_check);
 }
 
-static void drain(struct loop_task *task)
+static void thread_drain(struct loop_task *task)
 {
 	struct server_thread *runner = container_of(task, struct server_thread, drain);
 	struct thread *thread = &runner->thread;
@@ -256,7 +256,7 @@ static void drain(struct loop_task *task)
 		retire(seat, seat->inherited || runner->leave_queues);
 	runner->drain_until_ms =
 		loop_now_ms(thread->loop) + thread->config_ref->config->limits.stop_ms;
-	drain_check(&runner->drain_check);
+	thread_drain_check(&runner->drain_check);
 }
 
 void server_threads_drain(struct server_threads *runners, bool leave_queues)
@@ -264,7 +264,7 @@ void server_threads_drain(struct server_threads *runners, bool leave_queues)
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server_thread *runner = &runners->all[i];
 
-		runner->drain.run = drain;
+		runner->drain.run = thread_drain;
 		runner->leave_queues = leave_queues;
 		loop_post(runner->thread.loop, &runner->drain);
 	}
@@ -272,7 +272,7 @@ void server_threads_drain(struct server_threads *runners, bool leave_queues)
 
 /* --- living ------------------------------------------------------------------------------ */
 
-static void beat(struct loop_task *task)
+static void thread_beat(struct loop_task *task)
 {
 	struct server_thread *runner = container_of(task, struct server_thread, beat);
 
@@ -289,7 +289,7 @@ bool server_threads_alive(struct server_threads *runners)
 		struct server_thread *runner = &runners->all[i];
 
 		atomic_store(&runner->beating, true);
-		runner->beat.run = beat;
+		runner->beat.run = thread_beat;
 		loop_post(runner->thread.loop, &runner->beat);
 	}
 	return alive;

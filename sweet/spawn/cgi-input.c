@@ -32,7 +32,7 @@ static void stop_input(struct cgi_input *input)
 		input->stopped_reading(input);
 }
 
-static void sent(struct loop_send *op, int result);
+static void cgi_input_sent(struct loop_send *op, int result);
 
 static void write_next(struct cgi_input *input)
 {
@@ -42,7 +42,7 @@ static void write_next(struct cgi_input *input)
 			(struct NC_send)NC_SEND_INIT(.ranges = &input->piece,
 						     .holds = body_queue_hold(&input->queue),
 						     .range_count = 1, .hold_count = 1);
-		input->send.sent = sent;
+		input->send.sent = cgi_input_sent;
 		input->send.pipe = true;
 		input->sending = true;
 		loop_send_start(input->loop, &input->send, input->fd);
@@ -51,7 +51,7 @@ static void write_next(struct cgi_input *input)
 	}
 }
 
-static void sent(struct loop_send *op, int result)
+static void cgi_input_sent(struct loop_send *op, int result)
 {
 	struct cgi_input *input = container_of(op, struct cgi_input, send);
 
@@ -68,7 +68,7 @@ static void sent(struct loop_send *op, int result)
 }
 
 /* The program cannot write to this pipe: the event is its end. */
-static void closed(struct loop_watch *watch)
+static void cgi_input_closed(struct loop_watch *watch)
 {
 	stop_input(container_of(watch, struct cgi_input, watch));
 }
@@ -89,7 +89,7 @@ int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)
 	(void)fcntl(input->fd, F_SETFL, O_NONBLOCK);
 	/* Fails if the user has too many pages in pipes; then the capacity stays as it is. */
 	(void)fcntl(input->fd, F_SETPIPE_SZ, ROOM);
-	input->watch.ready = closed;
+	input->watch.ready = cgi_input_closed;
 	return loop_watch_socket(loop, &input->watch, input->fd);
 }
 

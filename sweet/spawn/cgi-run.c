@@ -89,7 +89,7 @@ static void take_errors(struct cgi_run *run, const char *at, size_t length)
 	}
 }
 
-static void read_more_errors(struct timer *timer);
+static void run_read_more_errors(struct timer *timer);
 
 /*
  * Reads at most a pipe's content; a program that writes without end must not stop the thread, nor
@@ -103,7 +103,7 @@ static void read_errors(struct cgi_run *run)
 	for (unsigned i = 0; run->err_fd >= 0; i++) {
 		if (i == READS_MAX || enough) {
 			loop_timer_start(run->loop, &run->more, enough ? BYTE_RATE_MS : 1,
-					 read_more_errors);
+					 run_read_more_errors);
 			return;
 		}
 		ssize_t got = read(run->err_fd, bytes, sizeof(bytes));
@@ -121,12 +121,12 @@ static void read_errors(struct cgi_run *run)
 	}
 }
 
-static void read_more_errors(struct timer *timer)
+static void run_read_more_errors(struct timer *timer)
 {
 	read_errors(container_of(timer, struct cgi_run, more));
 }
 
-static void errors_readable(struct loop_watch *watch)
+static void run_errors_readable(struct loop_watch *watch)
 {
 	struct cgi_run *run = container_of(watch, struct cgi_run, err);
 
@@ -137,7 +137,7 @@ static void errors_readable(struct loop_watch *watch)
 
 /* --- input ---------------------------------------------------------------------------------- */
 
-static void drained(struct cgi_input *input)
+static void run_drained(struct cgi_input *input)
 {
 	struct cgi_run *run = container_of(input, struct cgi_run, input);
 
@@ -145,7 +145,7 @@ static void drained(struct cgi_input *input)
 		run->owner->drained(run);
 }
 
-static void stopped_reading(struct cgi_input *input)
+static void run_stopped_reading(struct cgi_input *input)
 {
 	struct cgi_run *run = container_of(input, struct cgi_run, input);
 
@@ -163,7 +163,7 @@ bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more)
  * -----------------------------------------------------------------------------------
  */
 
-static void kill_run(struct timer *timer)
+static void run_kill(struct timer *timer)
 {
 	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 	char name[512];
@@ -179,10 +179,10 @@ void cgi_run_end(struct cgi_run *run)
 		return;
 	run->ending = true;
 	spawner_signal(&run->start, SIGTERM);
-	loop_timer_start(run->loop, &run->timer, GRACE_MS, kill_run);
+	loop_timer_start(run->loop, &run->timer, GRACE_MS, run_kill);
 }
 
-static void is_silent(struct timer *timer)
+static void run_is_silent(struct timer *timer)
 {
 	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 
@@ -195,7 +195,7 @@ void cgi_run_expect(struct cgi_run *run, unsigned ms)
 		return;
 	timer_stop(&run->timer);
 	if (ms)
-		loop_timer_start(run->loop, &run->timer, ms, is_silent);
+		loop_timer_start(run->loop, &run->timer, ms, run_is_silent);
 }
 
 /* Returns true if the spawner will report its end; without a pidfd this is unknown. */
@@ -215,12 +215,12 @@ static void settled(struct cgi_run *run)
 	cgi_run_settle(run);
 }
 
-static void check_ended(struct timer *timer)
+static void run_check_ended(struct timer *timer)
 {
 	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 
 	if (has_ended(run)) {
-		loop_timer_start(run->loop, timer, CLOSING_MS, check_ended);
+		loop_timer_start(run->loop, timer, CLOSING_MS, run_check_ended);
 		return;
 	}
 	settled(run);
@@ -233,10 +233,10 @@ void cgi_run_await_end(struct cgi_run *run)
 	if (run->ending)
 		return;
 	timer_stop(&run->timer);
-	loop_timer_start(run->loop, &run->timer, CLOSING_MS, check_ended);
+	loop_timer_start(run->loop, &run->timer, CLOSING_MS, run_check_ended);
 }
 
-static void runs_too_long(struct timer *timer)
+static void run_too_long(struct timer *timer)
 {
 	struct cgi_run *run = container_of(timer, struct cgi_run, timer);
 	char name[512];
@@ -257,7 +257,7 @@ void cgi_run_release(struct cgi_run *run, unsigned ms)
 	if (!run->ending)
 		timer_stop(&run->timer);
 	if (!run->gone && !run->ending)
-		loop_timer_start(run->loop, &run->timer, ms, runs_too_long);
+		loop_timer_start(run->loop, &run->timer, ms, run_too_long);
 	cgi_run_settle(run);
 }
 
@@ -302,7 +302,7 @@ void cgi_run_settle(struct cgi_run *run)
 	cgi_run_free(run);
 }
 
-static void gone(struct start *start)
+static void run_gone(struct start *start)
 {
 	struct cgi_run *run = container_of(start, struct cgi_run, start);
 
@@ -314,7 +314,7 @@ static void gone(struct start *start)
 	cgi_run_settle(run);
 }
 
-static void ended(struct start *start, int status)
+static void run_ended(struct start *start, int status)
 {
 	struct cgi_run *run = container_of(start, struct cgi_run, start);
 	char name[512];
@@ -337,7 +337,7 @@ static void ended(struct start *start, int status)
 
 /* --- the start --------------------------------------------------------------------------- */
 
-static void output_readable(struct loop_watch *watch)
+static void run_output_readable(struct loop_watch *watch)
 {
 	struct cgi_run *run = container_of(watch, struct cgi_run, out);
 
@@ -361,15 +361,15 @@ static int watch(struct cgi_run *run)
 {
 	int error;
 
-	run->out.ready = output_readable;
-	run->err.ready = errors_readable;
+	run->out.ready = run_output_readable;
+	run->err.ready = run_errors_readable;
 	error = loop_watch_start(run->loop, &run->out, run->out_fd);
 	if (!error)
 		error = loop_watch_start(run->loop, &run->err, run->err_fd);
 	return error;
 }
 
-static void started(struct start *start, int error, int pidfd)
+static void run_started(struct start *start, int error, int pidfd)
 {
 	struct cgi_run *run = container_of(start, struct cgi_run, start);
 
@@ -389,7 +389,7 @@ static void started(struct start *start, int error, int pidfd)
 	if (run->user)
 		run->owner->refused(run, error);
 	run->reading = false;
-	gone(start);
+	run_gone(start);
 }
 
 static int open_pipes(struct cgi_run *run)
@@ -459,12 +459,12 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel
 	run->input.fd = run->out_fd = run->err_fd = run->pidfd = -1;
 	run->start = (struct start){.program = program.number,
 				    .fds = {-1, -1, -1, -1},
-				    .done = started,
-				    .ended = ended,
-				    .gone = gone};
+				    .done = run_started,
+				    .ended = run_ended,
+				    .gone = run_gone};
 	write_text(run, block, cache_socket);
-	run->input.drained = drained;
-	run->input.stopped_reading = stopped_reading;
+	run->input.drained = run_drained;
+	run->input.stopped_reading = run_stopped_reading;
 	if (body.length)
 		error = cgi_input_open(&run->input, loop, &run->start.fds[STDIN_FILENO]);
 	if (!error)

@@ -56,7 +56,7 @@ static void free_child(struct spawn_child *child)
 	g_free(child);
 }
 
-static void ended(struct start *start, int status)
+static void child_ended(struct start *start, int status)
 {
 	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
@@ -65,7 +65,7 @@ static void ended(struct start *start, int status)
 		child->ended(child->user, status);
 }
 
-static void gone(struct start *start)
+static void child_gone(struct start *start)
 {
 	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
@@ -74,7 +74,7 @@ static void gone(struct start *start)
 		free_child(child);
 }
 
-static void done(struct start *start, int error, int pidfd)
+static void child_done(struct start *start, int error, int pidfd)
 {
 	struct spawn_child *child = container_of(start, struct spawn_child, start);
 
@@ -122,9 +122,9 @@ int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel,
 	int error;
 
 	child->start = *what;
-	child->start.done = done;
-	child->start.ended = ended;
-	child->start.gone = gone;
+	child->start.done = child_done;
+	child->start.ended = child_ended;
+	child->start.gone = child_gone;
 	child->channel = channel;
 	child->loop = loop;
 	child->started = callbacks->started;
@@ -153,7 +153,7 @@ void spawn_child_kill(struct spawn_child *child)
 		spawner_signal(&child->start, SIGKILL);
 }
 
-static void too_slow(struct timer *timer)
+static void child_too_slow(struct timer *timer)
 {
 	spawn_child_kill(container_of(timer, struct spawn_child, end_timer));
 }
@@ -164,7 +164,7 @@ void spawn_child_ask_to_end(struct spawn_child *child, unsigned ms)
 		return;
 	spawner_signal(&child->start, SIGTERM);
 	if (ms)
-		loop_timer_start(child->loop, &child->end_timer, ms, too_slow);
+		loop_timer_start(child->loop, &child->end_timer, ms, child_too_slow);
 }
 
 void spawn_child_leave(struct spawn_child *child)

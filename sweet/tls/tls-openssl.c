@@ -97,8 +97,8 @@ static int use_key(const struct tls_ticket_key *key, const unsigned char *iv,
 }
 
 /* 0: the ticket's key does not exist any more; 2: use the ticket, and send a new one. */
-static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
-		      EVP_MAC_CTX *mac, int encrypt)
+static int ticket_key(SSL *ssl, unsigned char *openssl_name, unsigned char *iv,
+		      EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypt)
 {
 	const struct tls_identity *identity = identity_of(ssl);
 	struct tls_ticket_key key, latest;
@@ -106,11 +106,11 @@ static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
 
 	tls_tickets_current(identity->tickets, now(), &latest);
 	if (encrypt) {
-		memcpy(name, latest.name, TLS_TICKET_NAME);
+		memcpy(openssl_name, latest.name, TLS_TICKET_NAME);
 		result = RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) == 1
 				 ? use_key(&latest, iv, cipher, mac, 1)
 				 : -1;
-	} else if (!tls_tickets_find(identity->tickets, now(), name, &key)) {
+	} else if (!tls_tickets_find(identity->tickets, now(), openssl_name, &key)) {
 		result = 0;
 	} else {
 		result = use_key(&key, iv, cipher, mac, 0);
@@ -359,7 +359,7 @@ static uint64_t policy(const struct tls_identity *identity)
 	return identity->policy;
 }
 
-static const char *name(void)
+static const char *openssl_name(void)
 {
 	return OpenSSL_version(OPENSSL_FULL_VERSION_STRING);
 }
@@ -370,7 +370,7 @@ static bool can_make_records(void)
 }
 
 static const struct tls_library openssl = {
-	.name = name,
+	.name = openssl_name,
 	.can_make_records = can_make_records,
 	.identity_open = identity_open,
 	.identity_close = identity_close,

@@ -55,7 +55,7 @@ int name_address_compare(const struct sockaddr *one, const struct sockaddr *othe
 									   : 0;
 }
 
-static int compare(const void *one, const void *other)
+static int name_compare_addresses(const void *one, const void *other)
 {
 	return name_address_compare(one, other);
 }
@@ -117,11 +117,11 @@ void name_addresses_set(struct name_addresses *found, const struct addrinfo *lis
 	found->count = found->left_out = 0;
 	if (!gather(all, list, can_reach))
 		gather(all, list, NULL);
-	g_array_sort(all, compare);
+	g_array_sort(all, name_compare_addresses);
 	for (unsigned i = 0; i < all->len; i++) {
 		const struct sockaddr_storage *at = &g_array_index(all, struct sockaddr_storage, i);
 
-		if (i && compare(at, at - 1) == 0)
+		if (i && name_compare_addresses(at, at - 1) == 0)
 			continue;
 		if (found->count < NAME_ADDRESSES_MAX)
 			found->all[found->count++] = *at;

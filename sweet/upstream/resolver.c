@@ -95,7 +95,7 @@ static void shared_unref(struct shared *shared)
 	g_free(shared);
 }
 
-static void *run(void *argument)
+static void *resolver_run(void *argument)
 {
 	struct lookup *lookup = argument;
 	struct shared *shared = lookup->shared;
@@ -126,7 +126,7 @@ static int start_thread(struct lookup *lookup)
 	sigfillset(&all);
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attributes, run, lookup);
+	error = pthread_create(&thread, &attributes, resolver_run, lookup);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return error;
@@ -274,7 +274,7 @@ static void take_done(struct resolver *resolver)
 	begin_due(resolver);
 }
 
-static void on_news(struct loop_task *task)
+static void resolver_on_news(struct loop_task *task)
 {
 	struct shared *shared = container_of(task, struct shared, news.task);
 
@@ -322,7 +322,7 @@ struct resolver *resolver_open(struct loop *loop, resolver_lookup *lookup)
 	pthread_condattr_destroy(&attributes);
 	shared->references = 1;
 	shared->resolver = resolver;
-	shared->news.task.run = on_news;
+	shared->news.task.run = resolver_on_news;
 	resolver->shared = shared;
 	resolver->loop = loop;
 	resolver->lookup = lookup;

@@ -54,7 +54,7 @@ void upstream_message_free(struct upstream_message *message)
 
 /* --- out ---------------------------------------------------------------------------------- */
 
-static void sent(struct loop_send *op, int result);
+static void link_sent(struct loop_send *op, int result);
 
 /* Whether the piece is the last one of a body whose end is not marked. */
 static bool is_last(const struct upstream_link *link)
@@ -85,7 +85,7 @@ static void send_part(struct upstream_link *link, const char *header, size_t hea
 					    .hold_count = empty ? 0 : 1,
 					    .flags = more ? NC_SEND_MORE : 0);
 	link->sending = true;
-	link->send.sent = sent;
+	link->send.sent = link_sent;
 	link->send.batch = link->connected;
 	loop_send_start(link->loop, &link->send, link->fd);
 }
@@ -109,14 +109,14 @@ static void send_on(struct upstream_link *link)
 
 /* --- another protocol --------------------------------------------------------------------- */
 
-static void wrote(struct loop_send *op, int result);
+static void link_wrote(struct loop_send *op, int result);
 
 static void write_on(struct upstream_link *link)
 {
 	link->writing = g_steal_pointer(&link->backlog);
 	link->send.message = (struct NC_send)NC_SEND_INIT(.header = (char *)link->writing->data,
 							  .header_length = link->writing->len);
-	link->send.sent = wrote;
+	link->send.sent = link_wrote;
 	link->send.batch = false;
 	link->sending = true;
 	loop_send_start(link->loop, &link->send, link->fd);
@@ -131,7 +131,7 @@ static void write_rest(struct upstream_link *link)
 		(void)shutdown(link->fd, SHUT_WR);
 }
 
-static void wrote(struct loop_send *op, int result)
+static void link_wrote(struct loop_send *op, int result)
 {
 	struct upstream_link *link = container_of(op, struct upstream_link, send);
 
@@ -186,7 +186,7 @@ static void leave(struct upstream_link *link, int result)
 	(void)shutdown(link->fd, SHUT_WR);
 }
 
-static void sent(struct loop_send *op, int result)
+static void link_sent(struct loop_send *op, int result)
 {
 	struct upstream_link *link = container_of(op, struct upstream_link, send);
 
@@ -214,7 +214,7 @@ static void sent(struct loop_send *op, int result)
 		link->owner->drained(link);
 }
 
-static void too_late(struct timer *timer)
+static void link_too_late(struct timer *timer)
 {
 	struct upstream_link *link = container_of(timer, struct upstream_link, timer);
 
@@ -232,7 +232,7 @@ int upstream_link_request(struct upstream_link *link, const struct upstream_mess
 	link->message = message;
 	link->taken = link->sent = false;
 	link->requests++;
-	loop_timer_start(link->loop, &link->timer, UPSTREAM_CONNECT_MS, too_late);
+	loop_timer_start(link->loop, &link->timer, UPSTREAM_CONNECT_MS, link_too_late);
 	send_part(link, message->bytes, message->length);
 	return 0;
 }
@@ -248,7 +248,7 @@ int upstream_link_body(struct upstream_link *link, struct NC_range piece, bool m
 
 /* --- the connection -------------------------------------------------------------------- */
 
-static void ready(struct loop_watch *watch)
+static void link_ready(struct loop_watch *watch)
 {
 	struct upstream_link *link = container_of(watch, struct upstream_link, watch);
 
@@ -283,7 +283,7 @@ struct upstream_link *upstream_link_open(struct loop *loop, struct upstream *ups
 
 	*error = link ? connect_to(upstream, &link->fd) : -ENOMEM;
 	if (!*error) {
-		link->watch.ready = ready;
+		link->watch.ready = link_ready;
 		link->loop = loop;
 		link->owner = owner;
 		link->upstream = upstream;
@@ -298,7 +298,7 @@ struct upstream_link *upstream_link_open(struct loop *loop, struct upstream *ups
 	return NULL;
 }
 
-static void idled(struct timer *timer)
+static void link_idled(struct timer *timer)
 {
 	struct upstream_link *link = container_of(timer, struct upstream_link, timer);
 
@@ -314,7 +314,7 @@ void upstream_link_rest(struct upstream_link *link, unsigned ms)
 {
 	assert(upstream_link_may_rest(link) && body_queue_is_over(&link->queue));
 	link->message = NULL;
-	loop_timer_start(link->loop, &link->timer, ms, idled);
+	loop_timer_start(link->loop, &link->timer, ms, link_idled);
 }
 
 bool upstream_link_has_backlog(const struct upstream_link *link)
@@ -332,7 +332,7 @@ void upstream_link_abandon(struct upstream_link *link, struct upstream_message *
 	link->kept = *message;
 	*message = (struct upstream_message){0};
 	link->message = NULL;
-	loop_timer_start(link->loop, &link->timer, ms, idled);
+	loop_timer_start(link->loop, &link->timer, ms, link_idled);
 	if (!link->sending)
 		leave(link, 0);
 }

@@ -45,7 +45,7 @@ struct kept {
 static _Thread_local struct kept kept;
 static pthread_key_t key;
 
-static void free_kept(void *of_thread)
+static void tls_memory_free_kept(void *of_thread)
 {
 	struct kept *these = of_thread;
 
@@ -93,7 +93,7 @@ static bool keep(void *buffer, unsigned class)
 }
 
 /* For a length of 0, OpenSSL expects NULL. */
-static void *take(size_t length, const char *file, int line)
+static void *tls_memory_take(size_t length, const char *file, int line)
 {
 	unsigned class = class_of(length);
 
@@ -105,7 +105,7 @@ static void *take(size_t length, const char *file, int line)
 				 : aligned_alloc(ALIGNMENT, classes[class].room);
 }
 
-static void give_back(void *memory, const char *file, int line)
+static void tls_memory_give_back(void *memory, const char *file, int line)
 {
 	unsigned class;
 
@@ -119,24 +119,24 @@ static void give_back(void *memory, const char *file, int line)
 }
 
 /* A buffer of a class is exchanged for another one, which may have been kept. */
-static void *change(void *memory, size_t length, const char *file, int line)
+static void *tls_memory_change(void *memory, size_t length, const char *file, int line)
 {
 	void *changed;
 	size_t room;
 
 	if (!memory)
-		return take(length, file, line);
+		return tls_memory_take(length, file, line);
 	if (length == 0) {
-		give_back(memory, file, line);
+		tls_memory_give_back(memory, file, line);
 		return NULL;
 	}
 	if (class_of(length) == CLASSES && class_of_memory(memory) == CLASSES)
 		return realloc(memory, length);
 	room = malloc_usable_size(memory);
-	changed = take(length, file, line);
+	changed = tls_memory_take(length, file, line);
 	if (changed) {
 		memcpy(changed, memory, length < room ? length : room);
-		give_back(memory, file, line);
+		tls_memory_give_back(memory, file, line);
 	}
 	return changed;
 }
@@ -144,6 +144,7 @@ static void *change(void *memory, size_t length, const char *file, int line)
 void tls_memory_init(void)
 {
 	/* Refused once memory has been taken: then malloc() does everything. */
-	if (pthread_key_create(&key, free_kept) == 0)
-		(void)CRYPTO_set_mem_functions(take, change, give_back);
+	if (pthread_key_create(&key, tls_memory_free_kept) == 0)
+		(void)CRYPTO_set_mem_functions(tls_memory_take, tls_memory_change,
+					       tls_memory_give_back);
 }

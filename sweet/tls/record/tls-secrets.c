@@ -84,35 +84,36 @@ static void note(const OSSL_PARAM *label, const OSSL_PARAM *secret, const unsign
 	}
 }
 
-static void *new_context(void *provider)
+static void *secrets_new_context(void *provider)
 {
 	(void)provider;
 	return EVP_KDF_CTX_new(original);
 }
 
-static void free_context(void *context)
+static void secrets_free_context(void *context)
 {
 	EVP_KDF_CTX_free(context);
 }
 
-static void reset(void *context)
+static void secrets_reset(void *context)
 {
 	EVP_KDF_CTX_reset(context);
 }
 
-static int set_parameters(void *context, const OSSL_PARAM parameters[])
+static int secrets_set_parameters(void *context, const OSSL_PARAM parameters[])
 {
 	return EVP_KDF_CTX_set_params(context, parameters);
 }
 
-static const OSSL_PARAM *settable_parameters(void *context, void *provider)
+static const OSSL_PARAM *secrets_settable_parameters(void *context, void *provider)
 {
 	(void)context;
 	(void)provider;
 	return EVP_KDF_settable_ctx_params(original);
 }
 
-static int derive(void *context, unsigned char *key, size_t length, const OSSL_PARAM parameters[])
+static int secrets_derive(void *context, unsigned char *key, size_t length,
+			  const OSSL_PARAM parameters[])
 {
 	int good = EVP_KDF_derive(context, key, length, parameters);
 
@@ -124,15 +125,15 @@ static int derive(void *context, unsigned char *key, size_t length, const OSSL_P
 
 /* --- the provider ------------------------------------------------------------------------------ */
 
-static const OSSL_ALGORITHM *find(void *provider, int operation, int *not_kept)
+static const OSSL_ALGORITHM *secrets_find(void *provider, int operation, int *not_kept)
 {
 	static const OSSL_DISPATCH functions[] = {
-		{OSSL_FUNC_KDF_NEWCTX, (void (*)(void))new_context},
-		{OSSL_FUNC_KDF_FREECTX, (void (*)(void))free_context},
-		{OSSL_FUNC_KDF_RESET, (void (*)(void))reset},
-		{OSSL_FUNC_KDF_SETTABLE_CTX_PARAMS, (void (*)(void))settable_parameters},
-		{OSSL_FUNC_KDF_SET_CTX_PARAMS, (void (*)(void))set_parameters},
-		{OSSL_FUNC_KDF_DERIVE, (void (*)(void))derive},
+		{OSSL_FUNC_KDF_NEWCTX, (void (*)(void))secrets_new_context},
+		{OSSL_FUNC_KDF_FREECTX, (void (*)(void))secrets_free_context},
+		{OSSL_FUNC_KDF_RESET, (void (*)(void))secrets_reset},
+		{OSSL_FUNC_KDF_SETTABLE_CTX_PARAMS, (void (*)(void))secrets_settable_parameters},
+		{OSSL_FUNC_KDF_SET_CTX_PARAMS, (void (*)(void))secrets_set_parameters},
+		{OSSL_FUNC_KDF_DERIVE, (void (*)(void))secrets_derive},
 		{0, NULL},
 	};
 	static const OSSL_ALGORITHM algorithms[] = {
@@ -145,11 +146,11 @@ static const OSSL_ALGORITHM *find(void *provider, int operation, int *not_kept)
 	return operation == OSSL_OP_KDF ? algorithms : NULL;
 }
 
-static int begin(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out,
-		 void **provider)
+static int secrets_begin(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in,
+			 const OSSL_DISPATCH **out, void **provider)
 {
 	static const OSSL_DISPATCH functions[] = {
-		{OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))find}, {0, NULL}};
+		{OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))secrets_find}, {0, NULL}};
 	static int anything;
 
 	(void)handle;
@@ -159,10 +160,10 @@ static int begin(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, const 
 	return 1;
 }
 
-static void load(void)
+static void secrets_load(void)
 {
 	original = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, "provider!=" PROVIDER);
-	if (original && OSSL_PROVIDER_add_builtin(NULL, PROVIDER, begin) == 1)
+	if (original && OSSL_PROVIDER_add_builtin(NULL, PROVIDER, secrets_begin) == 1)
 		loaded = OSSL_PROVIDER_try_load(NULL, PROVIDER, 1);
 }
 
@@ -186,7 +187,7 @@ SSL_CTX *tls_secrets_context(const SSL_METHOD *method)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	SSL_CTX *context;
 
-	pthread_once(&once, load);
+	pthread_once(&once, secrets_load);
 	context = SSL_CTX_new_ex(NULL, loaded ? "?provider=" PROVIDER : NULL, method);
 	if (context)
 		SSL_CTX_set_msg_callback(context, count_records);
