@@ -676,6 +676,7 @@ TESTS += \
 	tests/check-floors.sh \
 	tests/check-lists.sh \
 	tests/check-mirror.sh \
+	tests/check-names.sh \
 	tests/check-uses.sh \
 	tests/check-version.sh \
 	tests/check-words.sh
@@ -700,6 +701,7 @@ EXTRA_DIST += \
 	tests/check-lists.sh \
 	tests/check-memory.sh \
 	tests/check-mirror.sh \
+	tests/check-names.sh \
 	tests/check-readme.sh \
 	tests/check-uses.sh \
 	tests/check-version.sh \
@@ -773,6 +775,7 @@ EXTRA_DIST += \
 	tests/runner/test_includes.py \
 	tests/runner/test_lists.py \
 	tests/runner/test_memory.py \
+	tests/runner/test_names.py \
 	tests/runner/test_pool.py \
 	tests/runner/test_recipes.py \
 	tests/runner/test_report.py \
