@@ -21,8 +21,8 @@
 
 struct cgi_run;
 
-/* One thread's part of a pool. */
-struct cgi_seat {
+/* A channel: one thread's part of a pool, with its programs. */
+struct cgi_channel {
 	struct gateway_pool *pool;
 	struct thread *thread;
 	struct list runs;
@@ -41,7 +41,7 @@ struct cgi_pool {
 	struct loop_task ended;
 	struct gateway_pool *pool;
 	unsigned count;
-	struct cgi_seat seats[];
+	struct cgi_channel channels[];
 };
 
 /* Lies in backend_call.own. */

@@ -37,11 +37,11 @@
 #define LOG_INTERVAL_MS 10000
 #define RETRY_MS 50
 
-static struct cgi_seat *cgi_seat_of(const struct backend_call *call)
+static struct cgi_channel *cgi_channel_of(const struct backend_call *call)
 {
 	struct cgi_pool *all = call->pool->own;
 
-	return &all->seats[call->transaction->thread->number];
+	return &all->channels[call->transaction->thread->number];
 }
 
 /* --- room ------------------------------------------------------------------------------ */
@@ -57,97 +57,97 @@ static bool take_room(struct gateway_pool *pool)
 	return false;
 }
 
-static void post_offer(struct cgi_seat *seat)
+static void post_offer(struct cgi_channel *channel)
 {
-	loop_notify(seat->thread->loop, &seat->offer);
+	loop_notify(channel->thread->loop, &channel->offer);
 }
 
-static bool is_awaited(const struct cgi_seat *seat)
+static bool is_awaited(const struct cgi_channel *channel)
 {
-	return atomic_load(&seat->pool->queues[seat->thread->number].count) > 0;
+	return atomic_load(&channel->pool->queues[channel->thread->number].count) > 0;
 }
 
 /* Offers a free slot to a thread with queued calls, other threads first. */
-static void offer_room(struct cgi_seat *from)
+static void offer_room(struct cgi_channel *from)
 {
 	struct cgi_pool *all = from->pool->own;
 	unsigned number = from->thread->number;
 
 	for (unsigned i = 1; i <= all->count; i++) {
-		struct cgi_seat *seat = &all->seats[(number + i) % all->count];
+		struct cgi_channel *channel = &all->channels[(number + i) % all->count];
 
-		if (!is_awaited(seat))
+		if (!is_awaited(channel))
 			continue;
-		post_offer(seat);
+		post_offer(channel);
 		return;
 	}
 }
 
 static void cgi_offered(struct loop_task *task)
 {
-	struct cgi_seat *seat = container_of(task, struct cgi_seat, offer.task);
-	struct cgi_pool *all = seat->pool->own;
+	struct cgi_channel *channel = container_of(task, struct cgi_channel, offer.task);
+	struct cgi_pool *all = channel->pool->own;
 
-	loop_notice_begin(&seat->offer);
+	loop_notice_begin(&channel->offer);
 	/* The count of queued calls before the look for a slot: pairs with cgi_over(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	call_queue_room(seat->pool, seat->thread);
+	call_queue_room(channel->pool, channel->thread);
 	/* If calls are still queued no program could be started: see cgi_try_again(). */
-	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
-		offer_room(seat);
+	if (!is_awaited(channel) && atomic_load(&all->running) < channel->pool->settings->processes)
+		offer_room(channel);
 }
 
 static void cgi_try_again(struct timer *timer)
 {
-	struct cgi_seat *seat = container_of(timer, struct cgi_seat, again);
-	struct cgi_pool *all = seat->pool->own;
+	struct cgi_channel *channel = container_of(timer, struct cgi_channel, again);
+	struct cgi_pool *all = channel->pool->own;
 
-	call_queue_room(seat->pool, seat->thread);
+	call_queue_room(channel->pool, channel->thread);
 	/* The limit is not reached: offer the free slots to other threads that wait, too. */
-	if (atomic_load(&all->running) < seat->pool->settings->processes)
-		offer_room(seat);
+	if (atomic_load(&all->running) < channel->pool->settings->processes)
+		offer_room(channel);
 }
 
-static void cannot_start(struct cgi_seat *seat, int error)
+static void cannot_start(struct cgi_channel *channel, int error)
 {
-	struct loop *loop = seat->thread->loop;
-	struct cgi_pool *all = seat->pool->own;
+	struct loop *loop = channel->thread->loop;
+	struct cgi_pool *all = channel->pool->own;
 	uint64_t now = loop_now_ms(loop);
 
-	if (!seat->logged_ms || now - seat->logged_ms > LOG_INTERVAL_MS) {
-		log_warning("pool %s: cannot start a program: %s", seat->pool->settings->name,
+	if (!channel->logged_ms || now - channel->logged_ms > LOG_INTERVAL_MS) {
+		log_warning("pool %s: cannot start a program: %s", channel->pool->settings->name,
 			    strerror(error));
-		seat->logged_ms = now;
+		channel->logged_ms = now;
 	}
 	atomic_fetch_sub(&all->running, 1);
-	loop_timer_start(loop, &seat->again, RETRY_MS, cgi_try_again);
+	loop_timer_start(loop, &channel->again, RETRY_MS, cgi_try_again);
 }
 
-static void leave(struct cgi_seat *seat)
+static void leave(struct cgi_channel *channel)
 {
-	struct cgi_pool *all = seat->pool->own;
+	struct cgi_pool *all = channel->pool->own;
 
-	seat->ending = false;
+	channel->ending = false;
 	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
-		loop_post(seat->pool->gateway->main->loop, &all->ended);
+		loop_post(channel->pool->gateway->main->loop, &all->ended);
 }
 
 static void cgi_over(struct cgi_run *run)
 {
-	struct cgi_seat *seat = run->home;
-	struct cgi_pool *all = seat->pool->own;
+	struct cgi_channel *channel = run->home;
+	struct cgi_pool *all = channel->pool->own;
 
 	atomic_fetch_sub(&all->running, 1);
-	offer_room(seat);
+	offer_room(channel);
 }
 
 static void cgi_freed(struct cgi_run *run)
 {
-	struct cgi_seat *seat = run->home;
+	struct cgi_channel *channel = run->home;
 
 	list_remove(&run->node);
-	if (seat->ending && list_is_empty(&seat->runs))
-		leave(seat);
+	if (channel->ending && list_is_empty(&channel->runs))
+		leave(channel);
 }
 
 /* --- a call's life ------------------------------------------------------------------------ */
@@ -188,7 +188,7 @@ static bool cgi_submit(struct backend_call *call, const char *block, size_t leng
 {
 	struct cgi_call *own = cgi_call_of(call);
 	struct transaction *transaction = call->transaction;
-	struct cgi_seat *seat = cgi_seat_of(call);
+	struct cgi_channel *channel = cgi_channel_of(call);
 	struct cgi_pool *all = call->pool->own;
 	struct server *server = call->pool->gateway->server;
 	struct NC_range piece = backend_call_piece(call);
@@ -202,22 +202,23 @@ static bool cgi_submit(struct backend_call *call, const char *block, size_t leng
 		 * A slot may have been released before this call is queued; later releases see the
 		 * queue.
 		 */
-		if (!is_awaited(seat))
-			post_offer(seat);
+		if (!is_awaited(channel))
+			post_offer(channel);
 		return false;
 	}
-	run = cgi_run_start(seat->thread->loop,
-			    spawn_table_channel(server->spawn_table, seat->thread->number), program,
-			    (struct slice){block, length}, body, all->cache_socket, &run_owner);
+	run = cgi_run_start(channel->thread->loop,
+			    spawn_table_channel(server->spawn_table, channel->thread->number),
+			    program, (struct slice){block, length}, body, all->cache_socket,
+			    &run_owner);
 	if (!run) {
-		cannot_start(seat, errno);
+		cannot_start(channel, errno);
 		return false;
 	}
 	response_stream_begin(&own->stream, call, &cgi_source);
 	own->run = run;
 	run->user = call;
-	run->home = seat;
-	list_prepend(&seat->runs, &run->node);
+	run->home = channel;
+	list_prepend(&channel->runs, &run->node);
 	return true;
 }
 
@@ -274,21 +275,21 @@ static void cgi_finish(struct backend_call *call)
 
 /* --- pools ---------------------------------------------------------------------------------- */
 
-static void end_runs(struct cgi_seat *seat)
+static void end_runs(struct cgi_channel *channel)
 {
-	list_each (struct cgi_run, run, &seat->runs, node)
+	list_each (struct cgi_run, run, &channel->runs, node)
 		cgi_run_end(run);
 }
 
-static void cgi_end_seat(struct loop_task *task)
+static void cgi_end_channel(struct loop_task *task)
 {
-	struct cgi_seat *seat = container_of(task, struct cgi_seat, end);
+	struct cgi_channel *channel = container_of(task, struct cgi_channel, end);
 
-	timer_stop(&seat->again);
-	end_runs(seat);
-	seat->ending = true;
-	if (list_is_empty(&seat->runs))
-		leave(seat);
+	timer_stop(&channel->again);
+	end_runs(channel);
+	channel->ending = true;
+	if (list_is_empty(&channel->runs))
+		leave(channel);
 }
 
 static void cgi_pool_ended(struct loop_task *task)
@@ -303,7 +304,7 @@ static int cgi_open_pool(struct gateway_pool *pool)
 	struct server *server = pool->gateway->server;
 	const char *socket = server->per_thread[0]->config_ref->config->cache_socket;
 	int program = spawn_table_find(server->spawn_table, pool->settings);
-	struct cgi_pool *all = g_malloc0(sizeof(*all) + server->threads * sizeof(all->seats[0]));
+	struct cgi_pool *all = g_malloc0(sizeof(*all) + server->threads * sizeof(all->channels[0]));
 
 	pool->own = all;
 	if (program < 0) {
@@ -319,12 +320,12 @@ static int cgi_open_pool(struct gateway_pool *pool)
 	all->cache_socket = socket ? g_canonicalize_filename(socket, NULL) : NULL;
 	all->count = server->threads;
 	for (unsigned i = 0; i < all->count; i++) {
-		struct cgi_seat *seat = &all->seats[i];
+		struct cgi_channel *channel = &all->channels[i];
 
-		seat->pool = pool;
-		seat->thread = server->per_thread[i];
-		seat->offer.task.run = cgi_offered;
-		seat->end.run = cgi_end_seat;
+		channel->pool = pool;
+		channel->thread = server->per_thread[i];
+		channel->offer.task.run = cgi_offered;
+		channel->end.run = cgi_end_channel;
 	}
 	return 0;
 }
@@ -335,7 +336,7 @@ static void cgi_end_pool(struct gateway_pool *pool)
 
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
 	for (unsigned i = 0; i < all->count; i++)
-		loop_post(all->seats[i].thread->loop, &all->seats[i].end);
+		loop_post(all->channels[i].thread->loop, &all->channels[i].end);
 }
 
 static void cgi_close_pool(struct gateway_pool *pool)
@@ -343,12 +344,12 @@ static void cgi_close_pool(struct gateway_pool *pool)
 	struct cgi_pool *all = pool->own;
 
 	for (unsigned i = 0; i < all->count; i++) {
-		struct cgi_seat *seat = &all->seats[i];
+		struct cgi_channel *channel = &all->channels[i];
 		struct cgi_run *run;
 
-		timer_stop(&seat->again);
+		timer_stop(&channel->again);
 		/* The spawner ends the programs. */
-		while ((run = list_first(&seat->runs, struct cgi_run, node))) {
+		while ((run = list_first(&channel->runs, struct cgi_run, node))) {
 			struct backend_call *call = run->user;
 
 			if (call) {

@@ -40,7 +40,7 @@
 #include "upstream/permits.h"
 #include "upstream/upstream-table.h"
 
-struct upstream_local;
+struct upstream_channel;
 struct upstream_names;
 struct capacity;
 struct fastcgi_spawn;
@@ -67,7 +67,7 @@ struct upstream_wire {
 
 /* One address, as one thread sees it; stored in upstream.own. */
 struct upstream_place {
-	struct upstream_local *local;
+	struct upstream_channel *channel;
 	struct list resting;	   /* idle links, the last used first */
 	struct capacity *capacity; /* of all threads; NULL: it is known */
 	struct list line; /* links that the application has not accepted, as far as known */
@@ -78,7 +78,8 @@ struct upstream_place {
 	bool keeps;	  /* a link was used twice, and the application has closed none since */
 };
 
-struct upstream_local {
+/* A channel: one thread's part of a pool, with its links. */
+struct upstream_channel {
 	struct gateway_pool *pool;
 	struct thread *thread;
 	struct loop_task end;
@@ -108,7 +109,7 @@ struct upstream_pool {
 	struct permits permits;	     /* for links; each thread is one user */
 	struct capacity *capacities; /* one for each address; or NULL */
 	unsigned count;
-	struct upstream_local threads[];
+	struct upstream_channel channels[];
 };
 
 /* Lies in backend_call.own. */
@@ -142,11 +143,11 @@ static inline struct upstream_call *upstream_call_of(struct backend_call *call)
 	return (struct upstream_call *)(void *)call->own;
 }
 
-static inline struct upstream_local *upstream_local_of(const struct backend_call *call)
+static inline struct upstream_channel *upstream_channel_of(const struct backend_call *call)
 {
 	struct upstream_pool *all = call->pool->own;
 
-	return &all->threads[call->transaction->thread->number];
+	return &all->channels[call->transaction->thread->number];
 }
 
 static inline const struct upstream_wire *upstream_wire_of(const struct upstream_link *link)
@@ -160,9 +161,9 @@ static inline bool upstream_is_local(const struct upstream_link *link)
 }
 
 /* Whether calls are queued on the thread. */
-static inline bool upstream_is_behind(const struct upstream_local *local)
+static inline bool upstream_is_behind(const struct upstream_channel *channel)
 {
-	return !list_is_empty(&local->pool->queues[local->thread->number].calls);
+	return !list_is_empty(&channel->pool->queues[channel->thread->number].calls);
 }
 
 static inline struct upstream_place *upstream_place_of(const struct upstream_link *link)
@@ -240,14 +241,14 @@ void upstream_names_close(struct upstream_pool *all);
 bool upstream_names_none(const struct upstream_pool *all);
 
 /* An address has begun to fail: its name may have another one. */
-void upstream_names_late(struct upstream_local *local);
+void upstream_names_late(struct upstream_channel *channel);
 
 /* Reads the table: new requests go to new addresses, none to those that are gone. */
-void upstream_names_read(struct upstream_local *local);
-/* upstream_local.addresses. */
+void upstream_names_read(struct upstream_channel *channel);
+/* upstream_channel.addresses. */
 void upstream_names_news(struct loop_task *task);
 /* The last link to an address that is gone has been closed. */
-void upstream_names_release(struct upstream_local *local, const struct upstream *upstream);
+void upstream_names_release(struct upstream_channel *channel, const struct upstream *upstream);
 
 /* --- upstream-waiting.c --- */
 
@@ -267,9 +268,9 @@ void upstream_line_close(struct upstream_link *link);
 bool upstream_yields(struct upstream_link *link, uint64_t began_ms);
 
 /* A call found no permit, and is queued. */
-void upstream_wait(struct upstream_local *local);
+void upstream_wait(struct upstream_channel *channel);
 /* A call has a link, or will have one: the first of the queue, or one that was not queued. */
-void upstream_note_start(struct upstream_local *local, const struct backend_call *call);
+void upstream_note_start(struct upstream_channel *channel, const struct backend_call *call);
 
 /* --- upstream-response.c --- */
 

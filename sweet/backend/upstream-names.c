@@ -103,10 +103,10 @@ static void note_none(struct upstream_pool *all)
 static void notify_threads(struct upstream_pool *all)
 {
 	for (unsigned i = 0; i < all->count; i++) {
-		struct upstream_local *local = &all->threads[i];
+		struct upstream_channel *channel = &all->channels[i];
 
-		if (!local->ended)
-			loop_notify(local->thread->loop, &local->addresses);
+		if (!channel->ended)
+			loop_notify(channel->thread->loop, &channel->addresses);
 	}
 }
 
@@ -210,9 +210,9 @@ bool upstream_names_none(const struct upstream_pool *all)
 	return all->names && atomic_load_explicit(&all->names->none, memory_order_relaxed);
 }
 
-void upstream_names_late(struct upstream_local *local)
+void upstream_names_late(struct upstream_channel *channel)
 {
-	struct upstream_pool *all = local->pool->own;
+	struct upstream_pool *all = channel->pool->own;
 
 	if (all->names)
 		loop_notify(all->pool->gateway->main->loop, &all->names->late);
@@ -220,7 +220,7 @@ void upstream_names_late(struct upstream_local *local)
 
 /* --- on the pool's threads -------------------------------------------------------------------- */
 
-static void leave(struct upstream_local *local, struct upstream *upstream)
+static void leave(struct upstream_channel *channel, struct upstream *upstream)
 {
 	struct upstream_place *place = upstream->own;
 
@@ -228,7 +228,7 @@ static void leave(struct upstream_local *local, struct upstream *upstream)
 	list_each (struct upstream_link, link, &place->resting, resting)
 		upstream_idled(link);
 	if (!place->links)
-		upstream_names_release(local, upstream);
+		upstream_names_release(channel, upstream);
 }
 
 static void enter(struct upstream *upstream, const struct listen_address *address)
@@ -243,10 +243,10 @@ static void enter(struct upstream *upstream, const struct listen_address *addres
 	place->measured = false;
 }
 
-void upstream_names_read(struct upstream_local *local)
+void upstream_names_read(struct upstream_channel *channel)
 {
-	struct upstream_pool *all = local->pool->own;
-	struct balancer *balancer = local->balancer;
+	struct upstream_pool *all = channel->pool->own;
+	struct balancer *balancer = channel->balancer;
 	struct listen_address addresses[BALANCER_MAX];
 	uint64_t known = 0, used;
 
@@ -260,22 +260,23 @@ void upstream_names_read(struct upstream_local *local)
 		if (used & ~known & UINT64_C(1) << i)
 			enter(&balancer->all[i], &addresses[i]);
 		else if (known & ~used & UINT64_C(1) << i)
-			leave(local, &balancer->all[i]);
+			leave(channel, &balancer->all[i]);
 	}
 }
 
-void upstream_names_release(struct upstream_local *local, const struct upstream *upstream)
+void upstream_names_release(struct upstream_channel *channel, const struct upstream *upstream)
 {
-	struct upstream_pool *all = local->pool->own;
+	struct upstream_pool *all = channel->pool->own;
 
-	upstream_table_release(&all->table, local->thread->number, upstream->number);
+	upstream_table_release(&all->table, channel->thread->number, upstream->number);
 }
 
 void upstream_names_news(struct loop_task *task)
 {
-	struct upstream_local *local = container_of(task, struct upstream_local, addresses.task);
+	struct upstream_channel *channel =
+		container_of(task, struct upstream_channel, addresses.task);
 
-	loop_notice_begin(&local->addresses);
-	upstream_names_read(local);
-	call_queue_room(local->pool, local->thread);
+	loop_notice_begin(&channel->addresses);
+	upstream_names_read(channel);
+	call_queue_room(channel->pool, channel->thread);
 }

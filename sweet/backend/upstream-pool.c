@@ -44,20 +44,20 @@ static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
 static void break_off(struct backend_call *call, const char *fault)
 {
 	struct upstream_call *own = upstream_call_of(call);
-	struct upstream_local *local = upstream_local_of(call);
+	struct upstream_channel *channel = upstream_channel_of(call);
 
 	/* Without a link the response is complete, and the body is not read any more. */
 	if (!own->link)
 		return;
 	upstream_drop(own->link);
 	response_stream_end(&own->stream, fault);
-	call_queue_room(local->pool, local->thread);
+	call_queue_room(channel->pool, channel->thread);
 }
 
 static void upstream_too_late(struct backend_call *call)
 {
 	struct upstream_call *own = upstream_call_of(call);
-	struct upstream_local *local = upstream_local_of(call);
+	struct upstream_channel *channel = upstream_channel_of(call);
 
 	if (call->state == CALL_ANSWERED) {
 		break_off(call, "stopped writing in the middle of its response");
@@ -66,11 +66,11 @@ static void upstream_too_late(struct backend_call *call)
 	if (own->link) {
 		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
 			    own->link->upstream->address.text);
-		(void)balancer_failed(own->link->upstream, loop_now_ms(local->thread->loop));
+		(void)balancer_failed(own->link->upstream, loop_now_ms(channel->thread->loop));
 		upstream_drop(own->link);
 	}
 	backend_call_fail(call, 504, "The application took too long to answer.");
-	call_queue_room(local->pool, local->thread);
+	call_queue_room(channel->pool, channel->thread);
 }
 
 static void upstream_body_lost(struct backend_call *call)
@@ -112,36 +112,36 @@ static unsigned permits_of(const struct pool_config *settings, unsigned threads)
 	return settings->command ? settings->processes : settings->in_flight * threads;
 }
 
-static void open_thread(struct upstream_local *local, struct gateway_pool *pool,
+static void open_thread(struct upstream_channel *channel, struct gateway_pool *pool,
 			struct thread *thread)
 {
 	const struct pool_config *settings = pool->settings;
 	struct upstream_pool *all = pool->own;
 	unsigned count = all->permits.place_count;
 
-	local->pool = pool;
-	local->thread = thread;
-	local->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
-	local->user = &all->permits.users[thread->number];
-	local->user->loop = thread->loop;
-	local->user->news.run = upstream_news;
-	local->addresses.task.run = upstream_names_news;
-	local->links = g_ptr_array_new();
-	local->places = g_new0(struct upstream_place, count);
-	local->balancer = g_malloc0(sizeof(*local->balancer) + count * sizeof(struct upstream));
-	local->balancer->count = count;
+	channel->pool = pool;
+	channel->thread = thread;
+	channel->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
+	channel->user = &all->permits.users[thread->number];
+	channel->user->loop = thread->loop;
+	channel->user->news.run = upstream_news;
+	channel->addresses.task.run = upstream_names_news;
+	channel->links = g_ptr_array_new();
+	channel->places = g_new0(struct upstream_place, count);
+	channel->balancer = g_malloc0(sizeof(*channel->balancer) + count * sizeof(struct upstream));
+	channel->balancer->count = count;
 	for (unsigned i = 0; i < count; i++) {
-		struct upstream *upstream = &local->balancer->all[i];
+		struct upstream *upstream = &channel->balancer->all[i];
 
 		upstream->address = all->table.places[i].address;
 		upstream->out = !(all->table.used >> i & 1);
 		upstream->number = i;
-		upstream->own = &local->places[i];
-		local->places[i].local = local;
-		local->places[i].capacity = all->capacities ? &all->capacities[i] : NULL;
+		upstream->own = &channel->places[i];
+		channel->places[i].channel = channel;
+		channel->places[i].capacity = all->capacities ? &all->capacities[i] : NULL;
 	}
 	if (all->names)
-		upstream_names_read(local);
+		upstream_names_read(channel);
 }
 
 /* Sorts what upstream has: the addresses into the table.  Returns the number of names. */
@@ -181,7 +181,7 @@ static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire
 	struct server *server = pool->gateway->server;
 	struct host_port hosts[BALANCER_MAX];
 	struct upstream_pool *all =
-		g_malloc0(sizeof(*all) + server->threads * sizeof(all->threads[0]));
+		g_malloc0(sizeof(*all) + server->threads * sizeof(all->channels[0]));
 	struct listen_address own;
 	unsigned names;
 	int error = 0;
@@ -203,7 +203,7 @@ static int open_pool(struct gateway_pool *pool, const struct upstream_wire *wire
 	if (names)
 		upstream_names_open(all, hosts, names);
 	for (unsigned i = 0; i < all->count; i++)
-		open_thread(&all->threads[i], pool, server->per_thread[i]);
+		open_thread(&all->channels[i], pool, server->per_thread[i]);
 	upstream_names_start(all);
 	return 0;
 }
@@ -219,10 +219,10 @@ static void upstream_pool_ended(struct loop_task *task)
 }
 
 /* The thread's loop has ended but may hold the sockets until its close: shuts them down. */
-static void close_resting(struct upstream_local *local)
+static void close_resting(struct upstream_channel *channel)
 {
-	for (unsigned i = 0; i < local->balancer->count; i++) {
-		list_each (struct upstream_link, link, &local->places[i].resting, resting) {
+	for (unsigned i = 0; i < channel->balancer->count; i++) {
+		list_each (struct upstream_link, link, &channel->places[i].resting, resting) {
 			(void)shutdown(link->fd, SHUT_RDWR);
 			upstream_idled(link);
 		}
@@ -230,10 +230,10 @@ static void close_resting(struct upstream_local *local)
 }
 
 /* The server ends: the remaining calls fail. */
-static void close_links(struct upstream_local *local)
+static void close_links(struct upstream_channel *channel)
 {
-	while (local->links->len) {
-		struct upstream_link *link = local->links->pdata[local->links->len - 1];
+	while (channel->links->len) {
+		struct upstream_link *link = channel->links->pdata[channel->links->len - 1];
 		struct backend_call *call = link->user;
 
 		if (call) {
@@ -249,12 +249,12 @@ static void close_links(struct upstream_local *local)
 
 static void upstream_end_thread(struct loop_task *task)
 {
-	struct upstream_local *local = container_of(task, struct upstream_local, end);
-	struct upstream_pool *all = local->pool->own;
+	struct upstream_channel *channel = container_of(task, struct upstream_channel, end);
+	struct upstream_pool *all = channel->pool->own;
 
-	timer_stop(&local->stall);
-	timer_stop(&local->look);
-	close_links(local);
+	timer_stop(&channel->stall);
+	timer_stop(&channel->look);
+	close_links(channel);
 	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
 		loop_post(all->pool->gateway->main->loop, &all->ended);
 }
@@ -269,8 +269,8 @@ static void upstream_end_pool(struct gateway_pool *pool)
 	all->ended.run = upstream_pool_ended;
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
 	for (unsigned i = 0; i < all->count; i++) {
-		all->threads[i].end.run = upstream_end_thread;
-		loop_post(all->threads[i].thread->loop, &all->threads[i].end);
+		all->channels[i].end.run = upstream_end_thread;
+		loop_post(all->channels[i].thread->loop, &all->channels[i].end);
 	}
 }
 
@@ -281,14 +281,14 @@ static void upstream_close_pool(struct gateway_pool *pool)
 	upstream_names_stop(all);
 	permits_close(&all->permits);
 	for (unsigned i = 0; i < all->count; i++) {
-		struct upstream_local *local = &all->threads[i];
+		struct upstream_channel *channel = &all->channels[i];
 
-		timer_stop(&local->stall);
-		timer_stop(&local->look);
-		close_links(local);
-		g_ptr_array_free(local->links, TRUE);
-		g_free(local->balancer);
-		g_free(local->places);
+		timer_stop(&channel->stall);
+		timer_stop(&channel->look);
+		close_links(channel);
+		g_ptr_array_free(channel->links, TRUE);
+		g_free(channel->balancer);
+		g_free(channel->places);
 	}
 	if (all->spawn)
 		fastcgi_spawn_close(all->spawn);
@@ -306,11 +306,11 @@ static void upstream_close_pool(struct gateway_pool *pool)
 static void upstream_thread_ended(struct gateway_pool *pool, struct thread *thread)
 {
 	struct upstream_pool *all = pool->own;
-	struct upstream_local *local = &all->threads[thread->number];
+	struct upstream_channel *channel = &all->channels[thread->number];
 
-	local->ended = true;
-	permit_user_gone(local->user);
-	close_resting(local);
+	channel->ended = true;
+	permit_user_gone(channel->user);
+	close_resting(channel);
 }
 
 static void upstream_renew_pool(struct gateway_pool *pool)

@@ -53,14 +53,14 @@ void upstream_close_link(struct upstream_link *link)
 {
 	struct upstream_place *place = upstream_place_of(link);
 	const struct upstream *upstream = link->upstream;
-	struct upstream_local *local = place->local;
+	struct upstream_channel *channel = place->channel;
 	bool has_permit = link->permit, given_up = link->given_up;
 
 	/* The code that reads from the link closes it. */
 	link->closed = true;
 	if (link->reading)
 		return;
-	g_ptr_array_remove_fast(local->links, link);
+	g_ptr_array_remove_fast(channel->links, link);
 	if (upstream_wire_of(link)->clear)
 		upstream_wire_of(link)->clear(link);
 	upstream_line_close(link);
@@ -69,9 +69,9 @@ void upstream_close_link(struct upstream_link *link)
 	upstream_link_close(link);
 	/* Only after the close: the process may serve one connection at a time. */
 	if (has_permit)
-		permit_give(local->user, upstream->number, given_up);
+		permit_give(channel->user, upstream->number, given_up);
 	if (--place->links == 0 && upstream->out)
-		upstream_names_release(local, upstream);
+		upstream_names_release(channel, upstream);
 }
 
 void upstream_detach(struct upstream_link *link)
@@ -111,20 +111,20 @@ void upstream_abandon(struct upstream_link *link)
 void upstream_forget(struct upstream_link *link)
 {
 	list_remove(&link->resting);
-	permit_idles_no_more(upstream_place_of(link)->local->user);
+	permit_idles_no_more(upstream_place_of(link)->channel->user);
 }
 
 void upstream_log_bytes(const struct upstream_link *link)
 {
 	if (upstream_link_has_bytes(link))
 		log_info("pool %s: %s: bytes on an idle connection: closing it",
-			 upstream_place_of(link)->local->pool->settings->name,
+			 upstream_place_of(link)->channel->pool->settings->name,
 			 link->upstream->address.text);
 }
 
 void upstream_idled(struct upstream_link *link)
 {
-	struct upstream_local *local = upstream_place_of(link)->local;
+	struct upstream_channel *channel = upstream_place_of(link)->channel;
 
 	if (!link->abandoned) {
 		upstream_forget(link);
@@ -132,7 +132,7 @@ void upstream_idled(struct upstream_link *link)
 		return;
 	}
 	upstream_close_link(link);
-	call_queue_room(local->pool, local->thread);
+	call_queue_room(channel->pool, channel->thread);
 }
 
 /* Closes an idle link for another thread. */
@@ -142,15 +142,15 @@ static void give_up(struct upstream_link *link)
 	upstream_idled(link);
 }
 
-static void give_up_idle(struct upstream_local *local, struct upstream *upstream)
+static void give_up_idle(struct upstream_channel *channel, struct upstream *upstream)
 {
 	const struct upstream_place *place = upstream->own;
 
 	struct upstream_link *link;
 
 	while ((link = upstream_resting(place)) &&
-	       permit_is_wanted(local->user, upstream->number, false,
-				loop_now_ms(local->thread->loop)))
+	       permit_is_wanted(channel->user, upstream->number, false,
+				loop_now_ms(channel->thread->loop)))
 		give_up(link);
 	while ((link = upstream_resting(place)) && upstream_yields(link, 0))
 		upstream_idled(link);
@@ -159,17 +159,17 @@ static void give_up_idle(struct upstream_local *local, struct upstream *upstream
 void upstream_rest(struct upstream_link *link)
 {
 	struct upstream_place *place = upstream_place_of(link);
-	struct upstream_local *local = place->local;
-	uint64_t now_ms = loop_now_ms(local->thread->loop);
+	struct upstream_channel *channel = place->channel;
+	uint64_t now_ms = loop_now_ms(channel->thread->loop);
 
 	/* In this order: a thread that starts to wait sees the idle link, or is seen here. */
-	permit_idles(local->user);
+	permit_idles(channel->user);
 	list_prepend(&place->resting, &link->resting);
-	upstream_link_rest(link, local->keep_ms);
-	if (!upstream_is_behind(local))
-		give_up_idle(local, link->upstream);
+	upstream_link_rest(link, channel->keep_ms);
+	if (!upstream_is_behind(channel))
+		give_up_idle(channel, link->upstream);
 	else if (now_ms - link->opened_ms >= PERMIT_TURN_MS &&
-		 permit_is_wanted(local->user, link->upstream->number, true, now_ms))
+		 permit_is_wanted(channel->user, link->upstream->number, true, now_ms))
 		give_up(link);
 }
 
@@ -177,29 +177,29 @@ void upstream_news(struct loop_task *task)
 {
 	struct permit_user *user = container_of(task, struct permit_user, news);
 	struct upstream_pool *all = container_of(user->permits, struct upstream_pool, permits);
-	struct upstream_local *local = &all->threads[user->number];
+	struct upstream_channel *channel = &all->channels[user->number];
 
 	permit_news_begin(user);
-	call_queue_room(local->pool, local->thread);
-	for (unsigned i = 0; i < local->balancer->count; i++)
-		give_up_idle(local, &local->balancer->all[i]);
+	call_queue_room(channel->pool, channel->thread);
+	for (unsigned i = 0; i < channel->balancer->count; i++)
+		give_up_idle(channel, &channel->balancer->all[i]);
 	permit_news_end(user);
 }
 
-static void cannot_reach(struct upstream *upstream, struct upstream_local *local, int error)
+static void cannot_reach(struct upstream *upstream, struct upstream_channel *channel, int error)
 {
-	if (!balancer_failed(upstream, loop_now_ms(local->thread->loop)))
+	if (!balancer_failed(upstream, loop_now_ms(channel->thread->loop)))
 		return;
-	log_warning("pool %s: %s: cannot be reached: %s", local->pool->settings->name,
+	log_warning("pool %s: %s: cannot be reached: %s", channel->pool->settings->name,
 		    upstream->address.text, strerror(-error));
-	upstream_names_late(local);
+	upstream_names_late(channel);
 }
 
 void upstream_well(struct upstream_link *link)
 {
 	if (balancer_answered(link->upstream))
 		log_notice("pool %s: %s: answers again",
-			   upstream_place_of(link)->local->pool->settings->name,
+			   upstream_place_of(link)->channel->pool->settings->name,
 			   link->upstream->address.text);
 }
 
@@ -218,37 +218,37 @@ static void return_permits(struct upstream *upstream)
 	struct upstream_place *place = upstream->own;
 
 	for (; place->permits; place->permits--)
-		permit_give(place->local->user, upstream->number, false);
+		permit_give(place->channel->user, upstream->number, false);
 }
 
 /*
  * Returns the next address for a call, with an idle link or a permit.  If there is none: NULL, or
  * with beyond the next address without a permit.
  */
-static struct upstream *choose(struct upstream_local *local, uint64_t tried, bool beyond)
+static struct upstream *choose(struct upstream_channel *channel, uint64_t tried, bool beyond)
 {
-	uint64_t now_ms = loop_now_ms(local->thread->loop), out = tried;
+	uint64_t now_ms = loop_now_ms(channel->thread->loop), out = tried;
 	struct upstream *upstream;
 
-	while ((upstream = balancer_choose(local->balancer, now_ms, out))) {
+	while ((upstream = balancer_choose(channel->balancer, now_ms, out))) {
 		struct upstream_place *place = upstream->own;
 
 		if (upstream_resting(place) || place->permits)
 			return upstream;
-		if (permit_take(local->user, upstream->number)) {
+		if (permit_take(channel->user, upstream->number)) {
 			place->permits++;
 			return upstream;
 		}
 		out |= balancer_bit(upstream);
 	}
-	return beyond ? balancer_choose(local->balancer, now_ms, tried) : NULL;
+	return beyond ? balancer_choose(channel->balancer, now_ms, tried) : NULL;
 }
 
 /* Returns an idle link or a new one; NULL with *error. */
-static struct upstream_link *get_link(struct upstream_local *local, struct upstream *upstream,
+static struct upstream_link *get_link(struct upstream_channel *channel, struct upstream *upstream,
 				      const struct upstream_call *own, int *error)
 {
-	const struct upstream_pool *all = local->pool->own;
+	const struct upstream_pool *all = channel->pool->own;
 	struct upstream_place *place = upstream->own;
 	/* Some FastCGI libraries close after each response, a moment later, whatever was asked. */
 	bool may_stay = !own->anew && (own->repeatable || all->wire->announces || place->keeps);
@@ -268,13 +268,13 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 			break;
 	}
 	number = upstream_line_number(place);
-	link = upstream_link_open(local->thread->loop, upstream, &all->wire->owner, error);
+	link = upstream_link_open(channel->thread->loop, upstream, &all->wire->owner, error);
 	if (!link)
 		return NULL;
 	link->permit = place->permits > 0;
 	place->permits -= link->permit;
 	place->links++;
-	g_ptr_array_add(local->links, link);
+	g_ptr_array_add(channel->links, link);
 	upstream_line_enter(link, number);
 	if (all->has_members && upstream_is_local(link))
 		sender_watch(link->fd);
@@ -289,18 +289,18 @@ static struct upstream_link *get_link(struct upstream_local *local, struct upstr
 static bool attempt(struct backend_call *call, struct upstream *upstream)
 {
 	struct upstream_call *own = upstream_call_of(call);
-	struct upstream_local *local = upstream_local_of(call);
+	struct upstream_channel *channel = upstream_channel_of(call);
 
 	for (; own->attempts < ATTEMPTS_MAX; upstream = NULL) {
 		struct upstream_link *link;
 		int error;
 
 		if (!upstream)
-			upstream = choose(local, own->tried, own->attempts > 0);
+			upstream = choose(channel, own->tried, own->attempts > 0);
 		if (!upstream)
 			break;
 		own->where = upstream;
-		link = get_link(local, upstream, own, &error);
+		link = get_link(channel, upstream, own, &error);
 		return_permits(upstream);
 		own->attempts++;
 		if (link) {
@@ -308,7 +308,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 			error = upstream_link_request(link, &own->message);
 			if (!error) {
 				link->user = call;
-				link->began_ms = loop_now_ms(local->thread->loop);
+				link->began_ms = loop_now_ms(channel->thread->loop);
 				own->link = link;
 				upstream->in_use++;
 				return true;
@@ -319,7 +319,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 		own->tried |= balancer_bit(upstream);
 		/* An application with a full queue is busy, not unavailable. */
 		if (error != -EAGAIN)
-			cannot_reach(upstream, local, error);
+			cannot_reach(upstream, channel, error);
 	}
 	return false;
 }
@@ -343,27 +343,27 @@ static void no_tunnel(struct timer *timer)
 bool upstream_submit(struct backend_call *call, const char *block, size_t length)
 {
 	struct upstream_call *own = upstream_call_of(call);
-	struct upstream_local *local = upstream_local_of(call);
+	struct upstream_channel *channel = upstream_channel_of(call);
 	const struct upstream_pool *all = call->pool->own;
-	struct upstream *upstream = choose(local, 0, false);
+	struct upstream *upstream = choose(channel, 0, false);
 	int error;
 
 	if (!upstream && !upstream_names_none(all)) {
-		upstream_wait(local);
+		upstream_wait(channel);
 		return false;
 	}
-	upstream_note_start(local, call);
+	upstream_note_start(channel, call);
 	response_stream_begin(&own->stream, call, &upstream_source);
 	own->sender = SENDER_UNKNOWN;
 	if (!upstream) {
-		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
+		loop_timer_start(channel->thread->loop, &own->later, 0, nobody_there);
 		return true;
 	}
 	error = all->wire->make(call, (struct slice){block, length});
 	if (!error && own->upgrade && !upstream_tunnel_enter(call))
-		loop_timer_start(local->thread->loop, &own->later, 0, no_tunnel);
+		loop_timer_start(channel->thread->loop, &own->later, 0, no_tunnel);
 	else if (error || !attempt(call, upstream))
-		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
+		loop_timer_start(channel->thread->loop, &own->later, 0, nobody_there);
 	return_permits(upstream);
 	return true;
 }
@@ -417,15 +417,15 @@ void upstream_go_elsewhere(struct upstream_link *link, bool stale, const char *f
 /* Whether a process has read the request and ended, and not because the server wanted it to. */
 static bool was_read(const struct upstream_link *link, int error)
 {
-	const struct upstream_local *local = upstream_place_of(link)->local;
+	const struct upstream_channel *channel = upstream_place_of(link)->channel;
 
 	return !upstream_wire_of(link)->careful && !error && upstream_link_was_read(link) &&
-	       !pool_processes_retired(local->pool, loop_now_ms(local->thread->loop));
+	       !pool_processes_retired(channel->pool, loop_now_ms(channel->thread->loop));
 }
 
 void upstream_ended(struct upstream_link *link, int error)
 {
-	struct upstream_local *local = upstream_place_of(link)->local;
+	struct upstream_channel *channel = upstream_place_of(link)->channel;
 	struct backend_call *call = link->user;
 	struct upstream_call *own = upstream_call_of(call);
 	/* A kept link may have been closed before the application saw the request. */
@@ -452,6 +452,6 @@ void upstream_ended(struct upstream_link *link, int error)
 	if (!stale || was_read(link, error))
 		own->tried |= balancer_bit(link->upstream);
 	if (!stale && (upstream_link_is_unsent(link) || error == -ETIMEDOUT))
-		cannot_reach(link->upstream, local, error ? error : -EPIPE);
+		cannot_reach(link->upstream, channel, error ? error : -EPIPE);
 	upstream_go_elsewhere(link, stale, fault);
 }

@@ -35,10 +35,10 @@ const char *upstream_name(struct backend_call *call, char *out, size_t size)
 }
 
 /* The process that served the request is unknown; on average all serve the same number. */
-static void served(struct gateway_pool *pool, struct upstream_local *local)
+static void served(struct gateway_pool *pool, struct upstream_channel *channel)
 {
 	if (pool->count)
-		pool_process_served(&pool->processes[local->served++ % pool->count]);
+		pool_process_served(&pool->processes[channel->served++ % pool->count]);
 }
 
 void upstream_came(struct upstream_link *link)
@@ -56,10 +56,11 @@ void upstream_complete(struct upstream_link *link, struct read_buffer *buffer, b
 	struct upstream_call *own = upstream_call_of(call);
 
 	keep = keep && upstream_link_may_rest(link) && !link->upstream->out &&
-	       loop_now_ms(link->loop) - link->opened_ms < upstream_place_of(link)->local->keep_ms;
+	       loop_now_ms(link->loop) - link->opened_ms <
+		       upstream_place_of(link)->channel->keep_ms;
 	if (link->requests > 1)
 		upstream_place_of(link)->keeps = true;
-	served(call->pool, upstream_local_of(call));
+	served(call->pool, upstream_channel_of(call));
 	/* From here on the link is free, even if the call fails. */
 	own->last = link;
 	upstream_detach(link);
@@ -110,7 +111,7 @@ static size_t expected(const struct upstream_link *link, unsigned buffers)
  */
 static bool read_on(struct upstream_link *link)
 {
-	struct upstream_local *local = upstream_place_of(link)->local;
+	struct upstream_channel *channel = upstream_place_of(link)->channel;
 	unsigned buffers = 0;
 	bool more = true, there;
 
@@ -146,7 +147,7 @@ static bool read_on(struct upstream_link *link)
 	if (link->closed)
 		upstream_close_link(link);
 	if (!there)
-		call_queue_room(local->pool, local->thread);
+		call_queue_room(channel->pool, channel->thread);
 	return there;
 }
 
@@ -165,7 +166,7 @@ void upstream_readable(struct upstream_link *link)
 
 void upstream_broke(struct upstream_link *link, int error)
 {
-	struct upstream_local *local = upstream_place_of(link)->local;
+	struct upstream_channel *channel = upstream_place_of(link)->channel;
 	struct upstream_call *own;
 
 	/* It may have responded and closed without reading the whole request. */
@@ -180,7 +181,7 @@ void upstream_broke(struct upstream_link *link, int error)
 		return;
 	}
 	upstream_ended(link, error);
-	call_queue_room(local->pool, local->thread);
+	call_queue_room(channel->pool, channel->thread);
 }
 
 static void upstream_resume(struct backend_call *call)

@@ -81,14 +81,14 @@ static void silent(struct timer *timer)
 {
 	struct upstream_call *own = container_of(timer, struct upstream_call, later);
 	struct backend_call *call = own->stream.call;
-	struct upstream_local *local = upstream_local_of(call);
+	struct upstream_channel *channel = upstream_channel_of(call);
 	char who[256];
 
 	log_info("%s: %s: no byte of %s for upgrade-timeout: closing",
 		 call->transaction->remote_addr, upstream_name(call, who, sizeof(who)),
 		 own->upgrade);
 	upstream_complete(own->link, NULL, false);
-	call_queue_room(local->pool, local->thread);
+	call_queue_room(channel->pool, channel->thread);
 }
 
 void upstream_switched(struct upstream_link *link)
@@ -97,7 +97,7 @@ void upstream_switched(struct upstream_link *link)
 
 	/* Others may use the permit, also this loop: if calls wait, it gets news. */
 	if (link->permit)
-		permit_give(upstream_place_of(link)->local->user, link->upstream->number, false);
+		permit_give(upstream_place_of(link)->channel->user, link->upstream->number, false);
 	link->permit = false;
 	own->switched = true;
 	loop_timer_start(link->loop, &own->later, own->stream.call->pool->settings->upgrade_ms,

@@ -32,9 +32,9 @@
 
 /* --- links that wait -------------------------------------------------------------------------- */
 
-static void use_limit(const struct upstream_local *local, unsigned number)
+static void use_limit(const struct upstream_channel *channel, unsigned number)
 {
-	struct upstream_pool *all = local->pool->own;
+	struct upstream_pool *all = channel->pool->own;
 
 	permits_limit(&all->permits, number, &all->capacities[number].limit);
 }
@@ -46,7 +46,7 @@ static void accepted(struct upstream_link *link)
 	list_remove(&link->waiting);
 	if (capacity_accepted(place->capacity, link->connecting, link->opened_ms,
 			      loop_now_ms(link->loop)))
-		use_limit(place->local, link->upstream->number);
+		use_limit(place->channel, link->upstream->number);
 }
 
 /* The first link of the line that still waits; NULL: none does. */
@@ -80,7 +80,7 @@ static uint64_t patience_ms(const struct upstream_place *place, const struct ups
 /* Returns true if links still wait. */
 static bool look_at(struct upstream_place *place, uint64_t now_ms)
 {
-	struct upstream_pool *all = place->local->pool->own;
+	struct upstream_pool *all = place->channel->pool->own;
 	const struct upstream_link *first = first_of(place);
 	struct upstream_link *idle;
 
@@ -97,14 +97,14 @@ static bool look_at(struct upstream_place *place, uint64_t now_ms)
 
 static void waiting_look(struct timer *timer)
 {
-	struct upstream_local *local = container_of(timer, struct upstream_local, look);
-	uint64_t now_ms = loop_now_ms(local->thread->loop);
+	struct upstream_channel *channel = container_of(timer, struct upstream_channel, look);
+	uint64_t now_ms = loop_now_ms(channel->thread->loop);
 
-	local->looks = false;
-	for (unsigned i = 0; i < local->balancer->count; i++)
-		local->looks |= look_at(&local->places[i], now_ms);
-	if (local->looks)
-		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS,
+	channel->looks = false;
+	for (unsigned i = 0; i < channel->balancer->count; i++)
+		channel->looks |= look_at(&channel->places[i], now_ms);
+	if (channel->looks)
+		loop_timer_start(channel->thread->loop, &channel->look, CAPACITY_STUCK_MS,
 				 waiting_look);
 }
 
@@ -116,7 +116,7 @@ uint64_t upstream_line_number(const struct upstream_place *place)
 void upstream_line_enter(struct upstream_link *link, uint64_t number)
 {
 	struct upstream_place *place = upstream_place_of(link);
-	struct upstream_local *local = place->local;
+	struct upstream_channel *channel = place->channel;
 
 	if (!place->capacity)
 		return;
@@ -124,10 +124,10 @@ void upstream_line_enter(struct upstream_link *link, uint64_t number)
 	link->connected_at = capacity_number(place->capacity);
 	capacity_opened(place->capacity);
 	list_append(&place->line, &link->waiting);
-	if (!local->looks)
-		loop_timer_start(local->thread->loop, &local->look, CAPACITY_STUCK_MS,
+	if (!channel->looks)
+		loop_timer_start(channel->thread->loop, &channel->look, CAPACITY_STUCK_MS,
 				 waiting_look);
-	local->looks = true;
+	channel->looks = true;
 }
 
 static void leave_line(struct upstream_link *link)
@@ -185,59 +185,60 @@ bool upstream_yields(struct upstream_link *link, uint64_t began_ms)
 
 /* --- calls that wait -------------------------------------------------------------------------- */
 
-static void set_behind(struct upstream_local *local, bool behind)
+static void set_behind(struct upstream_channel *channel, bool behind)
 {
-	local->behind = behind;
+	channel->behind = behind;
 	if (behind)
 		return;
-	timer_stop(&local->stall);
-	permit_wait_no_more(local->user);
+	timer_stop(&channel->stall);
+	permit_wait_no_more(channel->user);
 }
 
 /* The application may have got more processes. */
-static void raise_limits(struct upstream_local *local)
+static void raise_limits(struct upstream_channel *channel)
 {
-	uint64_t now_ms = loop_now_ms(local->thread->loop);
+	uint64_t now_ms = loop_now_ms(channel->thread->loop);
 
-	for (unsigned i = 0; i < local->balancer->count; i++)
-		if (local->places[i].capacity && capacity_raise(local->places[i].capacity, now_ms))
-			use_limit(local, i);
+	for (unsigned i = 0; i < channel->balancer->count; i++)
+		if (channel->places[i].capacity &&
+		    capacity_raise(channel->places[i].capacity, now_ms))
+			use_limit(channel, i);
 }
 
 static void waiting_stalled(struct timer *timer)
 {
-	struct upstream_local *local = container_of(timer, struct upstream_local, stall);
+	struct upstream_channel *channel = container_of(timer, struct upstream_channel, stall);
 
 	/* The clients have disconnected, or their calls have timed out. */
-	if (!upstream_is_behind(local)) {
-		set_behind(local, false);
+	if (!upstream_is_behind(channel)) {
+		set_behind(channel, false);
 		return;
 	}
-	loop_timer_start(local->thread->loop, timer, PERMIT_STALL_MS + 1, waiting_stalled);
-	permit_urge(local->user);
-	raise_limits(local);
+	loop_timer_start(channel->thread->loop, timer, PERMIT_STALL_MS + 1, waiting_stalled);
+	permit_urge(channel->user);
+	raise_limits(channel);
 }
 
-void upstream_wait(struct upstream_local *local)
+void upstream_wait(struct upstream_channel *channel)
 {
-	struct loop *loop = local->thread->loop;
+	struct loop *loop = channel->thread->loop;
 
-	raise_limits(local);
-	if (!local->behind)
-		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, waiting_stalled);
-	set_behind(local, true);
-	permit_wait(local->user, loop_now_ms(loop));
+	raise_limits(channel);
+	if (!channel->behind)
+		loop_timer_start(loop, &channel->stall, PERMIT_STALL_MS + 1, waiting_stalled);
+	set_behind(channel, true);
+	permit_wait(channel->user, loop_now_ms(loop));
 }
 
-void upstream_note_start(struct upstream_local *local, const struct backend_call *call)
+void upstream_note_start(struct upstream_channel *channel, const struct backend_call *call)
 {
-	const struct call_queue *queue = &local->pool->queues[local->thread->number];
+	const struct call_queue *queue = &channel->pool->queues[channel->thread->number];
 	const struct backend_call *first = list_first(&queue->calls, struct backend_call, queued);
 
-	if (!local->behind)
+	if (!channel->behind)
 		return;
 	if (first && (first != call || list_next(&queue->calls, first, queued)))
-		permit_started(local->user, loop_now_ms(local->thread->loop));
+		permit_started(channel->user, loop_now_ms(channel->thread->loop));
 	else
-		set_behind(local, false);
+		set_behind(channel, false);
 }
