@@ -116,46 +116,46 @@ static bool can_write(int folder)
 }
 
 /* A folder on the way. */
-struct place {
+struct folder {
 	int fd;
 	bool writable; /* by the user */
 	bool sticky;   /* who can write it can replace only what is its own */
 };
 
 /* Goes to another folder; returns 0 or -errno. */
-static int enter(struct place *place, int fd)
+static int enter(struct folder *folder, int fd)
 {
 	struct stat stat;
 
-	if (place->fd >= 0)
-		close(place->fd);
-	place->fd = fd;
+	if (folder->fd >= 0)
+		close(folder->fd);
+	folder->fd = fd;
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return -errno;
-	place->writable = can_write(fd);
-	place->sticky = stat.st_mode & S_ISVTX && stat.st_uid != user.uid;
+	folder->writable = can_write(fd);
+	folder->sticky = stat.st_mode & S_ISVTX && stat.st_uid != user.uid;
 	return 0;
 }
 
 /* Puts where the link leads before the rest of the path, and goes to its beginning. */
-static int follow(struct place *place, const char *name, char *path, const char *rest)
+static int follow(struct folder *folder, const char *name, char *path, const char *rest)
 {
 	char target[PATH_MAX];
-	ssize_t length = readlinkat(place->fd, name, target, sizeof(target) - 1);
+	ssize_t length = readlinkat(folder->fd, name, target, sizeof(target) - 1);
 
 	if (length < 0)
 		return -errno;
 	target[length] = '\0';
 	if (snprintf(path, PATH_MAX, "%s%s%s", target, *rest ? "/" : "", rest) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	return *path == '/' ? enter(place, open("/", FOLDER)) : 0;
+	return *path == '/' ? enter(folder, open("/", FOLDER)) : 0;
 }
 
 /*
  * Takes the first name off the path, and opens it, goes there, or follows it.  Returns true if that
  * was all: *result is a descriptor, -errno or USER_OPEN_UNSAFE.
  */
-static bool step(struct place *place, char *path, int flags, mode_t mode, int *result)
+static bool step(struct folder *folder, char *path, int flags, mode_t mode, int *result)
 {
 	char rest[PATH_MAX], name[PATH_MAX];
 	size_t skip = strspn(path, "/"), length = strcspn(path + skip, "/");
@@ -169,40 +169,40 @@ static bool step(struct place *place, char *path, int flags, mode_t mode, int *r
 	last = !*rest;
 	if (!length)
 		strcpy(name, ".");
-	there = fstatat(place->fd, name, &stat, AT_SYMLINK_NOFOLLOW) == 0;
-	if (place->writable && !(place->sticky && there && stat.st_uid != user.uid)) {
+	there = fstatat(folder->fd, name, &stat, AT_SYMLINK_NOFOLLOW) == 0;
+	if (folder->writable && !(folder->sticky && there && stat.st_uid != user.uid)) {
 		*result = USER_OPEN_UNSAFE;
 		return true;
 	}
 	if (there && S_ISLNK(stat.st_mode)) {
-		*result = follow(place, name, path, rest);
+		*result = follow(folder, name, path, rest);
 		return *result != 0;
 	}
-	*result = openat(place->fd, name, last ? flags | O_NOFOLLOW : FOLDER, mode);
+	*result = openat(folder->fd, name, last ? flags | O_NOFOLLOW : FOLDER, mode);
 	if (*result < 0)
 		*result = -errno;
 	if (*result < 0 || last)
 		return true;
 	strcpy(path, rest);
-	*result = enter(place, *result);
+	*result = enter(folder, *result);
 	return *result != 0;
 }
 
 static int as_root(const char *name, int flags, mode_t mode)
 {
-	struct place place = {.fd = -1};
+	struct folder folder = {.fd = -1};
 	char path[PATH_MAX];
 	int result;
 	bool over;
 
 	if (snprintf(path, sizeof(path), "%s", name) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	result = enter(&place, open(*path == '/' ? "/" : ".", FOLDER));
+	result = enter(&folder, open(*path == '/' ? "/" : ".", FOLDER));
 	over = result != 0;
 	for (unsigned i = 0; i < STEPS_MAX && !over; i++)
-		over = step(&place, path, flags, mode, &result);
-	if (place.fd >= 0)
-		close(place.fd);
+		over = step(&folder, path, flags, mode, &result);
+	if (folder.fd >= 0)
+		close(folder.fd);
 	return over ? result : -ELOOP;
 }
 
