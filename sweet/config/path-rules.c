@@ -2,7 +2,7 @@
 /*
  * path-rules.c - see path-rules.h.
  *
- * The memory is a table with one place for each hash: a path that has the place of another one
+ * The memory is a table with one entry for each hash: a path that has the hash of another one
  * replaces it, so that clients cannot make it grow.
  */
 #include <glib.h>
@@ -16,10 +16,10 @@
 #include "config/path-rules.h"
 #include "rules/path-pattern.h"
 
-#define PLACES 256u	    /* a power of 2 */
+#define PATHS 256u	    /* a power of 2 */
 #define REMEMBERED_MAX 184u /* bytes; longer paths are not remembered */
 
-struct place {
+struct remembered_path {
 	const struct host *host;
 	const struct scope *scope; /* NULL: the rule's pattern is too hard for the path */
 	struct path_rule *rule;
@@ -33,7 +33,7 @@ struct path_memory {
 	/* Both, because another configuration can have the address of one that was freed. */
 	const struct config *config;
 	unsigned number;
-	struct place places[PLACES];
+	struct remembered_path paths[PATHS];
 };
 
 struct path_memory *path_memory_new(void)
@@ -55,22 +55,22 @@ void path_memory_free(struct path_memory *memory)
 	g_free(memory);
 }
 
-static struct place *place_of(struct path_memory *memory, const struct config *config,
-			      const char *path)
+static struct remembered_path *path_entry(struct path_memory *memory, const struct config *config,
+					  const char *path)
 {
 	if (memory->config != config || memory->number != config->number) {
-		memset(memory->places, 0, sizeof(memory->places));
+		memset(memory->paths, 0, sizeof(memory->paths));
 		memory->config = config;
 		memory->number = config->number;
 	}
-	return &memory->places[g_str_hash(path) % PLACES];
+	return &memory->paths[g_str_hash(path) % PATHS];
 }
 
-static bool is_of(const struct place *place, const struct host *host, const char *path,
+static bool is_of(const struct remembered_path *entry, const struct host *host, const char *path,
 		  size_t length)
 {
-	return place->host == host && place->length == length &&
-	       memcmp(place->path, path, length) == 0;
+	return entry->host == host && entry->length == length &&
+	       memcmp(entry->path, path, length) == 0;
 }
 
 /*
@@ -110,7 +110,7 @@ const struct scope *path_rules_find(const struct config *config, const struct ho
 	gpointer exact = host->exact ? g_hash_table_lookup(host->exact, path) : NULL;
 	struct slice text = {path, strlen(path)};
 	const struct scope *scope;
-	struct place *place;
+	struct remembered_path *entry;
 	bool known = true;
 
 	captures->count = 0;
@@ -123,20 +123,20 @@ const struct scope *path_rules_find(const struct config *config, const struct ho
 		*memory = path_memory_new();
 	if (!*memory)
 		return NULL;
-	place = place_of(*memory, config, path);
-	if (is_of(place, host, path, text.length)) {
-		*captures = place->captures;
-		*rule = place->rule;
-		return place->scope;
+	entry = path_entry(*memory, config, path);
+	if (is_of(entry, host, path, text.length)) {
+		*captures = entry->captures;
+		*rule = entry->rule;
+		return entry->scope;
 	}
 	scope = find_pattern(host, host_scope(host, path), *memory, text, captures, rule, &known);
 	if (known && text.length <= REMEMBERED_MAX) {
-		*place = (struct place){.host = host,
-					.scope = scope,
-					.rule = *rule,
-					.captures = *captures,
-					.length = (uint16_t)text.length};
-		memcpy(place->path, path, text.length);
+		*entry = (struct remembered_path){.host = host,
+						  .scope = scope,
+						  .rule = *rule,
+						  .captures = *captures,
+						  .length = (uint16_t)text.length};
+		memcpy(entry->path, path, text.length);
 	}
 	return scope;
 }

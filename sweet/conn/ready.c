@@ -2,8 +2,8 @@
 /*
  * ready.c - see ready.h.
  *
- * Each thread has a table with READY_PLACES places.  The id of a unit is hashed to one of them; a
- * unit that comes to a place which another one has replaces it.
+ * Each thread has a table with READY_UNITS entries.  The id of a unit is hashed to one of them; a
+ * unit whose entry another one has replaces it.
  */
 #include <nabc.h>
 #include <stdbool.h>
@@ -20,20 +20,20 @@
 #include "event/loop.h"
 #include "handler/file-response.h"
 
-struct place {
+struct sent_unit {
 	size_t id;	     /* the unit that was sent last */
 	unsigned times;	     /* how often, up to READY_AFTER */
 	struct ready *ready; /* NULL: none, or of another unit */
 };
 
 struct ready_memory {
-	struct place places[READY_PLACES];
+	struct sent_unit units[READY_UNITS];
 };
 
 /* Ids of one member differ in their slots first. */
-static struct place *place_of(struct ready_memory *memory, size_t id)
+static struct sent_unit *unit_of(struct ready_memory *memory, size_t id)
 {
-	return &memory->places[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (READY_PLACES - 1)];
+	return &memory->units[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (READY_UNITS - 1)];
 }
 
 /*
@@ -86,7 +86,7 @@ struct ready *ready_find(struct output *output)
 		thread->ready = calloc(1, sizeof(struct ready_memory));
 	if (!thread->ready)
 		return NULL;
-	ready = place_of(thread->ready, transaction->body.id)->ready;
+	ready = unit_of(thread->ready, transaction->body.id)->ready;
 	if (!ready || ready->id != transaction->body.id || ready->config != config ||
 	    ready->config_number != config->number || !has_lines(ready, transaction))
 		return NULL;
@@ -143,32 +143,32 @@ void ready_keep(struct output *output)
 {
 	const struct transaction *transaction = &output->transaction;
 	struct ready *made;
-	struct place *place;
+	struct sent_unit *unit;
 
 	if (!transaction->thread->ready || !is_plain(transaction))
 		return;
-	place = place_of(transaction->thread->ready, transaction->body.id);
-	if (place->id != transaction->body.id) {
-		place->id = transaction->body.id;
-		place->times = 0;
+	unit = unit_of(transaction->thread->ready, transaction->body.id);
+	if (unit->id != transaction->body.id) {
+		unit->id = transaction->body.id;
+		unit->times = 0;
 	}
-	if (place->times < READY_AFTER) {
-		place->times++;
+	if (unit->times < READY_AFTER) {
+		unit->times++;
 		return;
 	}
-	if (place->ready && place->ready->users)
+	if (unit->ready && unit->ready->users)
 		return;
 	made = make(output);
 	if (!made)
 		return;
-	free(place->ready);
-	place->ready = made;
+	free(unit->ready);
+	unit->ready = made;
 }
 
 void ready_free(struct thread *thread)
 {
-	for (unsigned i = 0; thread->ready && i < READY_PLACES; i++)
-		free(thread->ready->places[i].ready);
+	for (unsigned i = 0; thread->ready && i < READY_UNITS; i++)
+		free(thread->ready->units[i].ready);
 	free(thread->ready);
 	thread->ready = NULL;
 }

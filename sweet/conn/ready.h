@@ -21,7 +21,7 @@ struct output;
 struct thread;
 
 #define READY_MAX LOOP_BATCHED_MAX /* bytes of head and body */
-#define READY_PLACES 128u	   /* of each thread; a power of 2 */
+#define READY_UNITS 128u	   /* of each thread; a power of 2 */
 #define READY_AFTER 2u		   /* responses of the unit; the next one is kept */
 
 struct ready {

@@ -2,7 +2,7 @@
 /*
  * request-memory.c - see request-memory.h.
  *
- * A table with one place for each hash: a head that has the place of another one replaces it, so
+ * A table with one entry for each hash: a head that has the hash of another one replaces it, so
  * that clients cannot make the memory grow.  The hash need not resist clients, who gain nothing
  * by replacing what others use: it costs time only, as much as if there were no memory.
  */
@@ -19,7 +19,7 @@
 #define HASHED_FIRST 64u /* bytes of a head that are hashed: its line, as a rule, */
 #define HASHED_LAST 16u	 /* and its end; all are compared */
 
-struct place {
+struct stored_head {
 	struct remembered known;
 	size_t length;
 	/* Then the request with its fields, which point into the head, then head and path. */
@@ -27,7 +27,7 @@ struct place {
 };
 
 struct request_memory {
-	struct place *places[REQUEST_MEMORY_PLACES];
+	struct stored_head *heads[REQUEST_MEMORY_HEADS];
 	uint64_t hash; /* of the head that was looked for last */
 	uint32_t seen[SEEN];
 };
@@ -53,9 +53,9 @@ static uint64_t hash_of(const char *head, size_t length)
 	return mix(hash, head + length - HASHED_LAST / 2);
 }
 
-static struct place **place_of(struct request_memory *memory, uint64_t hash)
+static struct stored_head **entry_of(struct request_memory *memory, uint64_t hash)
 {
-	return &memory->places[hash % REQUEST_MEMORY_PLACES];
+	return &memory->heads[hash % REQUEST_MEMORY_HEADS];
 }
 
 struct request_memory *request_memory_new(void)
@@ -65,8 +65,8 @@ struct request_memory *request_memory_new(void)
 
 void request_memory_free(struct request_memory *memory)
 {
-	for (unsigned i = 0; memory && i < REQUEST_MEMORY_PLACES; i++)
-		free(memory->places[i]);
+	for (unsigned i = 0; memory && i < REQUEST_MEMORY_HEADS; i++)
+		free(memory->heads[i]);
 	free(memory);
 }
 
@@ -78,16 +78,16 @@ static bool fits(size_t length)
 struct remembered *request_memory_find(struct request_memory *memory, const char *head,
 				       size_t length)
 {
-	struct place *place;
+	struct stored_head *stored;
 
 	if (!fits(length))
 		return NULL;
 	memory->hash = hash_of(head, length);
-	place = *place_of(memory, memory->hash);
-	if (!place || place->length != length || memcmp(place->head, head, length) != 0)
+	stored = *entry_of(memory, memory->hash);
+	if (!stored || stored->length != length || memcmp(stored->head, head, length) != 0)
 		return NULL;
-	place->known.users++;
-	return &place->known;
+	stored->known.users++;
+	return &stored->known;
 }
 
 /* What is secret must not stay in memory longer than its request. */
@@ -124,42 +124,43 @@ static void move_slices(struct request *request, ptrdiff_t by)
 	}
 }
 
-static struct place *make_place(const struct request *request)
+static struct stored_head *make_stored(const struct request *request)
 {
 	size_t fields = request_size(request), length = request->head.length;
-	struct place *place = malloc(sizeof(*place) + fields + length + request->target.length + 1);
+	struct stored_head *stored =
+		malloc(sizeof(*stored) + fields + length + request->target.length + 1);
 	struct request *copy;
 
-	if (!place)
+	if (!stored)
 		return NULL;
-	copy = (struct request *)(place + 1);
+	copy = (struct request *)(stored + 1);
 	request_copy(copy, request);
-	*place = (struct place){
+	*stored = (struct stored_head){
 		.known = {.request = copy}, .length = length, .head = (char *)copy + fields};
-	place->known.path = place->head + length;
-	memcpy(place->head, request->head.at, length);
-	move_slices(copy, place->head - request->head.at);
-	return place;
+	stored->known.path = stored->head + length;
+	memcpy(stored->head, request->head.at, length);
+	move_slices(copy, stored->head - request->head.at);
+	return stored;
 }
 
 struct remembered *request_memory_note(struct request_memory *memory, const struct request *request)
 {
-	struct place **at, *made;
+	struct stored_head **at, *made;
 	const uint64_t hash = memory->hash;
 	uint32_t *seen, mark;
 
 	if (!fits(request->head.length))
 		return NULL;
-	seen = &memory->seen[hash / REQUEST_MEMORY_PLACES % SEEN];
+	seen = &memory->seen[hash / REQUEST_MEMORY_HEADS % SEEN];
 	mark = (uint32_t)(hash >> 32);
 	if (*seen != mark) {
 		*seen = mark;
 		return NULL;
 	}
-	at = place_of(memory, hash);
+	at = entry_of(memory, hash);
 	if (!is_plain(request) || (*at && (*at)->known.users))
 		return NULL;
-	made = make_place(request);
+	made = make_stored(request);
 	if (!made)
 		return NULL;
 	free(*at);

@@ -19,9 +19,9 @@
 struct host;
 struct scope;
 
-#define REQUEST_MEMORY_HEAD 1024u  /* bytes of the longest head that is remembered */
-#define REQUEST_MEMORY_FIELDS 32u  /* that it has at most */
-#define REQUEST_MEMORY_PLACES 256u /* a power of 2 */
+#define REQUEST_MEMORY_HEAD 1024u /* bytes of the longest head that is remembered */
+#define REQUEST_MEMORY_FIELDS 32u /* that it has at most */
+#define REQUEST_MEMORY_HEADS 256u /* a power of 2 */
 
 /* Of one thread. */
 struct request_memory;

@@ -188,8 +188,8 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* More heads than there are places: each replaces others, but none that is used. */
-START_TEST(test_places)
+/* More heads than there are entries: each replaces others, but none that is used. */
+START_TEST(test_same_hash)
 {
 	struct remembered *used;
 	unsigned known = 0;
@@ -198,18 +198,18 @@ START_TEST(test_places)
 	(void)comes(kept[0]);
 	used = comes(kept[0]);
 	ck_assert_ptr_nonnull(used);
-	for (unsigned i = 0; i < 20 * REQUEST_MEMORY_PLACES; i++) {
+	for (unsigned i = 0; i < 20 * REQUEST_MEMORY_HEADS; i++) {
 		snprintf(head, sizeof(head), "GET /%u HTTP/1.1\r\n" H E, i);
 		ck_assert(!is_known(head));
 		known += is_known(head);
 	}
-	/* Only those of the place of the one that is used were not. */
-	ck_assert_uint_ge(known, 19 * REQUEST_MEMORY_PLACES);
-	ck_assert_uint_lt(known, 20 * REQUEST_MEMORY_PLACES);
+	/* Only those with the hash of the one that is used were not. */
+	ck_assert_uint_ge(known, 19 * REQUEST_MEMORY_HEADS);
+	ck_assert_uint_lt(known, 20 * REQUEST_MEMORY_HEADS);
 	check(used->request, kept[0]);
 	request_memory_put(used);
 	ck_assert(is_known(kept[0]));
-	for (unsigned i = 0; i < 20 * REQUEST_MEMORY_PLACES; i++) {
+	for (unsigned i = 0; i < 20 * REQUEST_MEMORY_HEADS; i++) {
 		snprintf(head, sizeof(head), "GET /%u/ HTTP/1.1\r\n" H E, i);
 		(void)is_known(head);
 		(void)is_known(head);
@@ -225,7 +225,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_never);
 	tcase_add_test(tcase, test_limits);
-	tcase_add_test(tcase, test_places);
+	tcase_add_test(tcase, test_same_hash);
 }
 
 RUN_SUITE("request-memory", fill)
