@@ -33,20 +33,20 @@
 #include "http/body.h"
 #include "spawn/spawner.h"
 
-/* The protocol's part of a place. */
-struct place {
+/* The worker of a process of the pool: the protocol's part of it. */
+struct worker_process {
 	NC_backend *backend; /* of the main thread; channels copy it while the worker runs */
 	struct worker_channel channels[];
 };
 
-static struct place *place_of(const struct pool_process *process)
+static struct worker_process *worker_of(const struct pool_process *process)
 {
 	return process->own;
 }
 
 const struct worker_channel *worker_channels(const struct pool_process *process)
 {
-	return place_of(process)->channels;
+	return worker_of(process)->channels;
 }
 
 /* --- calls ------------------------------------------------------------------------------ */
@@ -102,7 +102,7 @@ static struct worker_channel *choose(struct gateway_pool *pool, const struct thr
 
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct worker_channel *channel =
-			&place_of(&pool->processes[i])->channels[thread->number];
+			&worker_of(&pool->processes[i])->channels[thread->number];
 		uint64_t cost;
 
 		if (!channel->backend || channel->retiring ||
@@ -202,7 +202,7 @@ static void worker_relieve(struct gateway_pool *pool, struct thread *thread)
 {
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct worker_channel *channel =
-			&place_of(&pool->processes[i])->channels[thread->number];
+			&worker_of(&pool->processes[i])->channels[thread->number];
 
 		if (!channel->behind || !is_better_elsewhere(channel))
 			continue;
@@ -252,7 +252,7 @@ static void worker_channel_up(struct loop_task *task)
 	struct worker_channel *channel = container_of(task, struct worker_channel, up);
 	struct thread *thread = channel->thread;
 
-	worker_channel_reset(channel, place_of(channel->process)->backend);
+	worker_channel_reset(channel, worker_of(channel->process)->backend);
 	channel->doorbell.ready = worker_rung;
 	if (loop_watch_start(thread->loop, &channel->doorbell,
 			     NC_backend_fd(channel->backend, thread->number)) < 0) {
@@ -346,14 +346,14 @@ static int worker_start_other(void *context, int socket, char *const *environmen
 
 static int worker_started(struct pool_process *process, pid_t pid, int pidfd)
 {
-	return NC_backend_started(place_of(process)->backend, pid, pidfd) < 0 ? -errno : 0;
+	return NC_backend_started(worker_of(process)->backend, pid, pidfd) < 0 ? -errno : 0;
 }
 
 static int worker_start(struct pool_process *process, pid_t *pid, int *pidfd)
 {
 	const struct pool_config *settings = process->pool->settings;
 	struct server *server = process->pool->gateway->server;
-	struct place *place = place_of(process);
+	struct worker_process *worker = worker_of(process);
 	int output = -1, error;
 	struct NC_backend_options options =
 		NC_BACKEND_OPTIONS_INIT(.argv = settings->argv,
@@ -371,15 +371,15 @@ static int worker_start(struct pool_process *process, pid_t *pid, int *pidfd)
 		if (output < 0)
 			return output;
 	}
-	place->backend = NC_backend_start(server->cache, &options);
-	error = place->backend ? 0 : -errno;
+	worker->backend = NC_backend_start(server->cache, &options);
+	error = worker->backend ? 0 : -errno;
 	if (output >= 0)
 		close(output);
 	if (error)
 		return error;
 	if (!options.start) {
-		*pid = NC_backend_pid(place->backend);
-		*pidfd = NC_backend_pidfd(place->backend);
+		*pid = NC_backend_pid(worker->backend);
+		*pidfd = NC_backend_pidfd(worker->backend);
 	}
 	return 0;
 }
@@ -388,13 +388,13 @@ static int worker_start(struct pool_process *process, pid_t *pid, int *pidfd)
 static void post_tasks(struct pool_process *process, size_t task,
 		       void (*run)(struct loop_task *task))
 {
-	struct place *place = place_of(process);
+	struct worker_process *worker = worker_of(process);
 
 	for (unsigned i = 0; i < process->parts; i++) {
-		struct loop_task *at = (void *)((char *)&place->channels[i] + task);
+		struct loop_task *at = (void *)((char *)&worker->channels[i] + task);
 
 		at->run = run;
-		loop_post(place->channels[i].thread->loop, at);
+		loop_post(worker->channels[i].thread->loop, at);
 	}
 }
 
@@ -415,10 +415,10 @@ static void worker_down(struct pool_process *process)
 
 static NC_backend *worker_release(struct pool_process *process)
 {
-	struct place *place = place_of(process);
-	NC_backend *backend = place->backend;
+	struct worker_process *worker = worker_of(process);
+	NC_backend *backend = worker->backend;
 
-	place->backend = NULL;
+	worker->backend = NULL;
 	return backend;
 }
 
@@ -437,16 +437,16 @@ static int worker_open_pool(struct gateway_pool *pool)
 	pool->ahead = g_new0(struct budget, pool->count);
 	pool->pages = g_new0(struct page_memory, pool->count);
 	for (unsigned i = 0; i < pool->count; i++) {
-		struct place *place =
-			g_malloc0(sizeof(*place) + server->threads * sizeof(place->channels[0]));
+		struct worker_process *worker =
+			g_malloc0(sizeof(*worker) + server->threads * sizeof(worker->channels[0]));
 
-		pool->processes[i].own = place;
+		pool->processes[i].own = worker;
 		/* The worker needs the rest for new responses. */
 		pool->ahead[i].most = pool->settings->memory / 2;
 		page_memory_init(&pool->pages[i], pool->settings->memory);
 		for (unsigned k = 0; k < server->threads; k++) {
-			place->channels[k].process = &pool->processes[i];
-			place->channels[k].thread = server->per_thread[k];
+			worker->channels[k].process = &pool->processes[i];
+			worker->channels[k].thread = server->per_thread[k];
 		}
 	}
 	return pool_processes_open(pool, &kind, pool->count, server->threads);
@@ -457,7 +457,7 @@ static void worker_close_pool(struct gateway_pool *pool)
 	for (unsigned i = 0; i < pool->count; i++)
 		for (unsigned k = 0; k < pool->gateway->server->threads; k++) {
 			struct worker_channel *channel =
-				&place_of(&pool->processes[i])->channels[k];
+				&worker_of(&pool->processes[i])->channels[k];
 
 			timer_stop(&channel->look);
 			worker_channel_abandon(channel);
