@@ -154,7 +154,7 @@ static void start_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 			finish_locked(sender, queue, -ECANCELED);
 			continue;
 		}
-		if (!operation->direct && sender->backend->send &&
+		if (!operation->by_transmit && sender->backend->send &&
 		    sender->backend->send(sender, queue) == 0)
 			break;
 		result = send_directly(operation);
@@ -216,7 +216,7 @@ void nc_async_completed_locked(struct NC_sender *sender, struct nc_send_queue *q
 	stopped_locked(sender, queue);
 	/* This kernel ignores MSG_WAITALL: send this message with plain calls. */
 	if (progress == NC_PROGRESS_FULL)
-		queue->first->direct = true;
+		queue->first->by_transmit = true;
 	else if (progress == NC_PROGRESS_DONE)
 		finish_locked(sender, queue, 0);
 	else if (progress < 0)
@@ -247,7 +247,7 @@ static void choose(struct NC_send_op *operation)
 		splice = mode >= 0 && (mode & O_NONBLOCK);
 	}
 	operation->splice = splice;
-	operation->direct = splice || kernel || nc_send_op_may_zerocopy(operation);
+	operation->by_transmit = splice || kernel || nc_send_op_may_zerocopy(operation);
 	/*
 	 * The caller does not block in any case, so io_uring may wait until the
 	 * socket is writable.

@@ -84,7 +84,7 @@ int nc_send_op_steps(struct NC_send_op *op, struct NC_ring_buffers *buffers)
 	length = nc_message_piece(message);
 	if (!nc_registered_take(buffers->table, &unit->store->segment, at, length, &op->use))
 		return 1;
-	op->taken = true;
+	op->uses_registered = true;
 	op->held[op->use.period]++;
 	if (op->use.length == length)
 		return message->at < op->spec.header_length ? 2 : 1;

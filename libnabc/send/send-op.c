@@ -78,7 +78,7 @@ static void prep_registered(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	op->planned = op->use.length;
 	op->level = nc_route_level(&op->route);
 	op->as_zerocopy = op->in_flight = true;
-	op->half = false;
+	op->body_unprepared = false;
 }
 
 /* The rest of the header; if it is not sent as a whole, the kernel cancels the body. */
@@ -87,7 +87,7 @@ static void prep_head(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	io_uring_prep_send(sqe, op->socket, (const char *)op->spec.header + op->message.at,
 			   op->spec.header_length - op->message.at, (int)flags_of(op, true));
 	sqe->flags |= IOSQE_IO_LINK;
-	op->in_flight = op->linked = op->half = true;
+	op->in_flight = op->linked = op->body_unprepared = true;
 }
 
 int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
@@ -95,17 +95,17 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	struct nc_message *message = &op->message;
 	unsigned flags;
 
-	if (!op->half && (op->in_flight || op->error || op->over))
+	if (!op->body_unprepared && (op->in_flight || op->error || op->over))
 		return -EINVAL;
 	/* Since 2.6, liburing clears an entry when it returns it, no longer when it is prepared. */
 	*sqe = (struct io_uring_sqe){.user_data = sqe->user_data};
-	if (op->half) {
+	if (op->body_unprepared) {
 		prep_registered(op, sqe);
 		return 0;
 	}
 	if (message->at == op->spec.skip && !op->fixed)
 		nc_transmit_begin(op->transmit, op->socket, message);
-	if (op->taken) {
+	if (op->uses_registered) {
 		op->by_kernel = false;
 		if (message->at < op->spec.header_length)
 			prep_head(op, sqe);
@@ -155,14 +155,14 @@ bool nc_send_op_busy(const struct NC_send_op *op)
 /* The kernel has the registered memory of the submission, or does not want it. */
 static void put_registered(struct NC_send_op *op)
 {
-	if (op->taken)
+	if (op->uses_registered)
 		nc_registered_put(&op->use);
-	op->taken = false;
+	op->uses_registered = false;
 }
 
 void nc_send_op_unselect(struct NC_send_op *op)
 {
-	if (!op->taken)
+	if (!op->uses_registered)
 		return;
 	put_registered(op);
 	op->held[op->use.period]--;
@@ -183,7 +183,7 @@ static void notified(struct NC_send_op *op, int32_t result)
 
 	op->notifications--;
 	/* Steps without registered memory are notified, too: after the last one it is unused. */
-	if (op->notifications == 0 && !op->taken)
+	if (op->notifications == 0 && !op->uses_registered)
 		nc_send_op_drop_registered(op);
 	if (op->failed) {
 		op->failed--;
@@ -260,9 +260,9 @@ static int head_sent(struct NC_send_op *op, int32_t result)
 	if (result > 0 && (size_t)result > length)
 		return -EINVAL;
 	op->linked = false;
-	op->cut = result < 0 || (size_t)result < length;
+	op->header_short = result < 0 || (size_t)result < length;
 	op->head_result = result;
-	if (!op->cut)
+	if (!op->header_short)
 		(void)nc_message_moved(&op->message, NC_METHOD_COPY, length);
 	return NC_PROGRESS_NEXT;
 }
@@ -271,7 +271,7 @@ static int head_sent(struct NC_send_op *op, int32_t result)
 static bool stepped(struct NC_send_op *op, int32_t result)
 {
 	op->in_flight = false;
-	if (op->taken) {
+	if (op->uses_registered) {
 		put_registered(op);
 		if (op->notifications == 0)
 			nc_send_op_drop_registered(op);
@@ -279,8 +279,8 @@ static bool stepped(struct NC_send_op *op, int32_t result)
 			atomic_fetch_add_explicit(&nc_transmit_counts(op->transmit)->registered, 1,
 						  memory_order_relaxed);
 	}
-	if (op->cut) {
-		op->cut = op->as_zerocopy = false;
+	if (op->header_short) {
+		op->header_short = op->as_zerocopy = false;
 		/* A body without its header, if the two were not submitted together. */
 		result = result > 0 ? -EIO : op->head_result;
 	}
@@ -309,7 +309,7 @@ int nc_send_op_complete(struct NC_send_op *op, int32_t result, uint32_t flags)
 	bool notification = flags & IORING_CQE_F_NOTIF, full = false;
 
 	if (op->linked && !notification)
-		return op->half ? -EINVAL : head_sent(op, result);
+		return op->body_unprepared ? -EINVAL : head_sent(op, result);
 	if (notification ? op->notifications == 0
 			 : !op->in_flight ||
 				   (result > 0 && !op->by_kernel && (size_t)result > op->planned))

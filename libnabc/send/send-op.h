@@ -54,12 +54,13 @@ struct NC_send_op {
 	bool as_zerocopy; /* the step in flight is a zero-copy send */
 	/* Registered memory, all of one table: of the step that is selected or was the last one. */
 	struct nc_registered_use use;
-	bool taken;	  /* the submission is still being made */
-	unsigned held[2]; /* by period: what the kernel may still need, that included */
-	bool half;	  /* the header's submission is prepared, the body's is not */
-	bool linked;	  /* the completion of the header comes first */
-	bool cut;	  /* that was not sent as a whole, so the body was not: head_result */
-	int32_t head_result;
+	bool uses_registered; /* the step that is selected or in flight sends it */
+	unsigned held[2];     /* by period: what the kernel may still need, that included */
+	/* A step may be two submissions: the header, and the body in registered memory. */
+	bool body_unprepared; /* the header's is prepared, the body's is not yet */
+	bool linked;	      /* the completion of the header comes first */
+	bool header_short;    /* sent in part or not at all, so the kernel has cancelled the body */
+	int32_t head_result;  /* of the header that is short */
 	unsigned notifications; /* pending */
 	struct nc_route_use route;
 	unsigned weight; /* how many messages it represents in the route's counters */
@@ -71,9 +72,9 @@ struct NC_send_op {
 	/* Used by the library's sender: */
 	struct NC_send_op *next;
 	void *data;
-	bool direct;	/* sent by nc_transmit_send() when the socket is writable */
-	bool splice;	/* which may splice: the socket does not block */
-	bool cancelled; /* sends no more */
+	bool by_transmit; /* nc_transmit_send() sends it when the socket is writable */
+	bool splice;	  /* which may splice: the socket does not block */
+	bool cancelled;	  /* sends no more */
 	struct iovec *iov;
 	unsigned iovecs;
 	/* For iovecs, views, ranges and bytes: behind the structure, or allocated apart. */
