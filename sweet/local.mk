@@ -216,21 +216,16 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/file-response.c sweet/handler/file-response.h \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
-	sweet/handler/phase-address.c \
+	sweet/handler/phase-checks.c \
 	sweet/handler/phase-folder.c \
 	sweet/handler/phase-handler.c \
 	sweet/handler/phase-header.c \
 	sweet/handler/phase-index.c \
-	sweet/handler/phase-internal.c \
-	sweet/handler/phase-method.c \
 	sweet/handler/phase-password.c \
 	sweet/handler/phase-pool.c \
-	sweet/handler/phase-rate.c \
 	sweet/handler/phase-redirect.c \
 	sweet/handler/phase-rewrite.c \
-	sweet/handler/phase-scope.c \
 	sweet/handler/phase-script.c \
-	sweet/handler/phase-status.c \
 	sweet/handler/phase-target.c \
 	sweet/handler/phase-try.c \
 	sweet/handler/phase.h \

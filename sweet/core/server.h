@@ -175,7 +175,7 @@ struct thread {
 	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
 	struct loop_hook session_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
-	struct path_memory *paths;	   /* of phase-scope.c; NULL until it is needed */
+	struct path_memory *paths;	   /* of phase_scope(); NULL until it is needed */
 	struct request_memory *requests;   /* of connection-request.c; the same */
 	struct ready_memory *ready;	   /* of ready.c; the same */
 	struct transaction *spare;	   /* of output.c, with the next field */

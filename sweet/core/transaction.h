@@ -149,7 +149,7 @@ struct transaction {
 	struct thread *thread;
 	struct config_ref *config_ref; /* a reference until the end */
 	const struct host *host;       /* set by phase-target.c */
-	const struct scope *scope;     /* set by phase-scope.c, after the path */
+	const struct scope *scope;     /* set by phase_scope(), after the path */
 	struct path_captures captures; /* of the scope's pattern, in the path */
 	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
 	const struct scope *rewritten_by;

@@ -22,7 +22,7 @@
 #include "http/request.h"
 #include "rules/path-pattern.h"
 
-/* Returns the scope of the path, which has become another one; NULL: phase-scope.c refuses it. */
+/* Returns the scope of the path, which has become another one; NULL: phase_scope() refuses it. */
 static const struct scope *scope_of(struct transaction *transaction)
 {
 	struct path_captures captures;

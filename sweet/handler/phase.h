@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * phase.h - what the server does to a request before it responds: one function for each phase, in
- * the file of its name. route.c has the table of them.
+ * phase-checks.c or the file of its name. route.c has the table of them.
  *
  * Those of rules are called only if the scope has the rule: see due() in route.c.
  *
@@ -31,7 +31,7 @@ enum phase {
 	PHASE_REWRITTEN, /* the path has changed */
 };
 
-/* phase-method.c: methods that are unknown or not supported, and "OPTIONS *". */
+/* phase-checks.c: methods that are unknown or not supported, and "OPTIONS *". */
 enum phase phase_method(struct transaction *transaction);
 
 /* phase-target.c: sets path and host. */
@@ -43,22 +43,22 @@ enum phase phase_target(struct transaction *transaction);
  */
 bool phase_target_keeps_policy(const struct transaction *transaction);
 
-/* phase-scope.c: sets the scope of the path. */
+/* phase-checks.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 
 /* phase-header.c: makes the fields of header that have variables. */
 enum phase phase_header(struct transaction *transaction);
 
-/* phase-internal.c: paths that only the server itself leads to. */
+/* phase-checks.c: paths that only the server itself leads to. */
 enum phase phase_internal(struct transaction *transaction);
 
-/* phase-status.c: responds with the status page. */
+/* phase-checks.c: responds with the status page. */
 enum phase phase_status(struct transaction *transaction);
 
-/* phase-rate.c: request-rate. */
+/* phase-checks.c: request-rate. */
 enum phase phase_rate(struct transaction *transaction);
 
-/* phase-address.c: allow and deny. */
+/* phase-checks.c: allow and deny. */
 enum phase phase_address(struct transaction *transaction);
 
 /* phase-password.c: auth; sets remote_user. */
@@ -84,7 +84,7 @@ enum phase phase_handler(struct transaction *transaction);
 
 /*
  * What phases call when a pool responds (phase-pool.c), with skip as for cache_lookup(), or when none
- * does (phase-method.c).
+ * does (phase-checks.c).
  */
 enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip);
 enum phase phase_no_pool(struct transaction *transaction);
