@@ -11,6 +11,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
 	sweet/backend/accel.c sweet/backend/accel.h \
 	sweet/backend/backend-call-internal.h \
+	sweet/backend/backend-call-response.c \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
 	sweet/backend/backpressure.c sweet/backend/backpressure.h \
 	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
@@ -27,6 +28,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/gateway.c sweet/backend/gateway.h \
 	sweet/backend/http-response.c \
 	sweet/backend/pool-load.c \
+	sweet/backend/pool-process-end.c sweet/backend/pool-process-end.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
 	sweet/backend/process-leaving.c sweet/backend/process-leaving.h \
 	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \

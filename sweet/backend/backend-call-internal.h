@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-call-internal.h - shared by backend-call.c and call-queue.c, which implement
- * backend-call.h.
+ * backend-call-internal.h - shared by backend-call.c, backend-call-response.c and call-queue.c,
+ * which implement backend-call.h.
  */
 #ifndef SWEET_BACKEND_CALL_INTERNAL_H
 #define SWEET_BACKEND_CALL_INTERNAL_H

@@ -7,20 +7,16 @@
  * and the next one starts, after a back-off that grows with quick failures.
  */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include "backend/gateway.h"
+#include "backend/pool-process-end.h"
 #include "backend/pool-process.h"
 #include "backend/process-leaving.h"
 #include "base/clock.h"
@@ -41,7 +37,6 @@
 #define BACKOFF_MAX 10000
 #define BACKOFF_FAILS (BACKOFF_STEP * 4) /* calls do not wait for a place with such a back-off */
 #define RETIRING_MS 10000		 /* of a process from SIGTERM to SIGKILL, and more */
-#define LIVED_MS 1000			 /* a process that ran this long started successfully */
 
 static struct loop *loop_of(const struct pool_process *process)
 {
@@ -308,7 +303,7 @@ static void process_gone(struct loop_task *task)
 		end_if_down(process->pool);
 		return;
 	}
-	if (process->planned || lived >= LIVED_MS) {
+	if (process->planned || lived >= POOL_PROCESS_LIVED_MS) {
 		process->backoff = BACKOFF_FIRST;
 		process->pool->none_left = false;
 	} else {
@@ -331,60 +326,12 @@ void pool_process_left(struct pool_process *process)
 		loop_post(loop_of(process), &process->gone);
 }
 
-/* Describes the end, to follow "has ended" in the message. */
-static void describe(const struct pool_process *process, int status, char *out, size_t size)
-{
-	size_t limit = process->pool->settings->memory_limit;
-	int length = 0;
-
-	*out = '\0';
-	if (status >= 0 && WIFSIGNALED(status))
-		length = snprintf(out, size, " by signal %d (%s)", WTERMSIG(status),
-				  g_strsignal(WTERMSIG(status)));
-	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
-		length = snprintf(out, size, " with status %d", WEXITSTATUS(status));
-	/* Only the program knows whether the limit was the cause. */
-	if (length > 0 && (size_t)length < size && limit && !process->planned)
-		snprintf(out + length, size - (size_t)length, "; its memory-limit is %zu KiB",
-			 limit >> 10);
-}
-
-/* Returns the status of a child that is not reaped yet, as of waitpid(); or -1. */
-static int status_of(int pidfd)
-{
-	siginfo_t info = {0};
-
-	if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
-		return -1;
-	return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
-}
-
-/*
- * The first end of a place that nobody wanted: of a row, the others add nothing.  A process that has
- * lived may end by itself with status 0, as PHP does after a number of requests.
- */
-static bool is_alarming(const struct pool_process *process, int status)
-{
-	uint64_t lived = loop_now_ms(loop_of(process)) - process->started_ms;
-
-	return !process->planned && !process->doomed && process->backoff == BACKOFF_FIRST &&
-	       (status > 0 || lived < LIVED_MS);
-}
-
 static void process_ended(struct pool_process *process, int status)
 {
-	char how[160];
-
 	if (process->state != POOL_PROCESS_UP && process->state != POOL_PROCESS_RETIRING)
 		return;
 	process->state = POOL_PROCESS_LEAVING;
-	describe(process, status, how, sizeof(how));
-	/* Its last words come first. */
-	program_log_read(process->pool->gateway->program_log, name_of(process));
-	if (!is_closing(process))
-		log_at(is_alarming(process, status) ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE,
-		       "worker %s[%u] (pid %d) has ended%s", name_of(process), process->number,
-		       atomic_load_explicit(&process->pid, memory_order_relaxed), how);
+	pool_process_log_end(process, status);
 	atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
 	unwatch(process);
 	if (atomic_fetch_add_explicit(&process->leaving, process->parts, memory_order_acq_rel) ||
@@ -398,7 +345,7 @@ static void process_own_ended(struct loop_watch *watch)
 {
 	struct pool_process *process = container_of(watch, struct pool_process, ended);
 
-	process_ended(process, status_of(process->pidfd));
+	process_ended(process, pool_process_status(process->pidfd));
 }
 
 static void process_other_ended(void *user, int status)
@@ -414,44 +361,6 @@ static void retire(struct pool_process *process)
 			      memory_order_release);
 	atomic_store_explicit(&process->leaving, process->parts, memory_order_release);
 	process->kind->retire(process);
-}
-
-/* Main thread.  A part still had the process when this was posted: it is the same one. */
-static void process_kill_child(struct loop_task *task)
-{
-	struct pool_process *process = container_of(task, struct pool_process, kill);
-
-	if (process->child)
-		spawn_child_kill(process->child);
-}
-
-/* Valgrind has no pidfd_send_signal().  The pid is not reused while poll() reports no end. */
-static void kill_own(struct pool_process *process, int pid)
-{
-	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
-	int result = (int)syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
-
-	if (result < 0 && errno == ENOSYS)
-		result = poll(&ended, 1, 0) == 0 ? kill(pid, SIGKILL) : 0;
-	if (result < 0 && errno != ESRCH)
-		log_error("worker %s[%u] (pid %d) cannot be ended: %s", name_of(process),
-			  process->number, pid, strerror(errno));
-}
-
-void pool_process_kill(struct pool_process *process, const char *why)
-{
-	/* It is reaped after every part has released it: the pid is still valid. */
-	int pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
-
-	/* Kill it only once. */
-	if (!pid || atomic_exchange_explicit(&process->doomed, true, memory_order_relaxed))
-		return;
-	log_warning("worker %s[%u] (pid %d) %s: ending it", name_of(process), process->number, pid,
-		    why);
-	if (process->child)
-		loop_post(loop_of(process), &process->kill);
-	else
-		kill_own(process, pid);
 }
 
 /* --- replacing ---------------------------------------------------------------------- */
@@ -517,7 +426,6 @@ int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kin
 		process->parts = parts;
 		process->gone.run = process_gone;
 		process->used_up.run = process_used_up;
-		process->kill.run = process_kill_child;
 		error = start(process);
 		if (error)
 			return error;
