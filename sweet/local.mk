@@ -38,6 +38,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-stream-head.c \
 	sweet/backend/response-stream-internal.h \
+	sweet/backend/response-stream-send.c \
 	sweet/backend/response-stream.c sweet/backend/response-stream.h \
 	sweet/backend/upstream-internal.h \
 	sweet/backend/upstream-names.c \

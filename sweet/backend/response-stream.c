@@ -13,20 +13,13 @@
  * When the memory limit is reached, buffers are written to disk and stay in the queue as stored
  * ones, so that the program does not have to wait for its client.
  */
-#include <errno.h>
 #include <nabc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <glib.h>
 
 #include "backend/backend-call.h"
 #include "backend/cache-store.h"
-#include "backend/backpressure.h"
-#include "backend/gateway.h"
 #include "backend/read-buffer.h"
 #include "backend/response-spool.h"
 #include "backend/response-stream-internal.h"
@@ -39,232 +32,6 @@
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
-#include "log/log.h"
-#include "respcache/respcache.h"
-
-/* Buffers that may be read even above the memory limits; the same for a held stream. */
-#define BUFFERS_LEAST 2u
-#define BUFFERS_HELD 16u
-
-/* --- room ---------------------------------------------------------------------------------- */
-
-static const struct read_buffer *first_of(const struct response_stream *stream)
-{
-	return list_first(&stream->queue, const struct read_buffer, node);
-}
-
-static struct budget *shared(const struct response_stream *stream)
-{
-	return &stream->call->pool->gateway->server->ahead;
-}
-
-static bool has_memory(const struct response_stream *stream)
-{
-	return stream->count < (stream->held ? BUFFERS_HELD : BUFFERS_LEAST) ||
-	       backpressure_has_room(stream->call, shared(stream));
-}
-
-static bool has_room(const struct response_stream *stream)
-{
-	return has_memory(stream) || response_spool_has_room(stream);
-}
-
-bool response_stream_takes_more(struct response_stream *stream)
-{
-	stream->full = !has_room(stream);
-	return !stream->full && !stream->paused;
-}
-
-/* Buffers have left memory: a source that waited for this reads on. */
-static void resume_if_full(struct response_stream *stream)
-{
-	if (!stream->full || stream->ended || stream->failed || !has_room(stream))
-		return;
-	stream->full = false;
-	stream->source->resume(stream->call);
-}
-
-/* Buffers came, left or ended: lets the program continue, or waits for the client. */
-static void adjust_flow(struct response_stream *stream)
-{
-	backpressure_ahead(stream->call, shared(stream), stream->bytes);
-	/* While the request body is being received, it uses the timer. */
-	if (stream->held)
-		return;
-	if (stream->ended || stream->failed || has_room(stream))
-		backpressure_go_on(stream->call);
-	else if (stream->announced)
-		backpressure_wait(stream->call);
-}
-
-/* --- to the connection --------------------------------------------------------------------- */
-
-static void drop_queue(struct response_stream *stream)
-{
-	struct read_buffer *buffer;
-
-	while ((buffer = list_take(&stream->queue, struct read_buffer, node))) {
-		if (buffer->id)
-			stream->bytes -= read_buffer_memory(buffer);
-		read_buffer_free(buffer);
-	}
-	stream->count = 0;
-	response_spool_end(stream);
-}
-
-static void drop_sending(struct response_stream *stream)
-{
-	if (stream->sending)
-		stream->bytes -= read_buffer_memory(stream->sending);
-	read_buffer_free(stream->sending);
-	stream->sending = NULL;
-}
-
-/* Makes as many ranges as one message takes the transaction's piece. */
-static void hand_ranges(struct response_stream *stream)
-{
-	struct transaction *transaction = stream->call->transaction;
-	struct read_buffer *buffer = stream->sending;
-
-	transaction->ranges = buffer->ranges + buffer->delivered;
-	transaction->holds = &buffer->hold;
-	transaction->hold_count = 1;
-	transaction->range_count = MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX);
-	buffer->delivered += transaction->range_count;
-}
-
-static void hand_over(struct response_stream *stream)
-{
-	stream->sending = list_take(&stream->queue, struct read_buffer, node);
-	stream->count--;
-	hand_ranges(stream);
-}
-
-/* Drops everything that is queued: the response fails. */
-static void cut(struct response_stream *stream, const char *fault)
-{
-	char name[256];
-
-	stream->failed = true;
-	stream->held = false;
-	response_stream_keep_back(stream);
-	log_warning("%s: %s", stream->source->name(stream->call, name, sizeof(name)), fault);
-	drop_queue(stream);
-	adjust_flow(stream);
-	cache_store_drop(stream->call->transaction, RESPCACHE_LOST);
-}
-
-void response_stream_limit(const struct response_stream *stream)
-{
-	if (stream->awaited && stream->source->awaited)
-		stream->source->awaited(stream->call);
-}
-
-enum respond response_stream_next(struct transaction *transaction)
-{
-	struct backend_call *call = backend_call_of(transaction);
-	struct response_stream *stream = call->stream;
-	const struct read_buffer *first;
-
-	if (!stream->failed && stream->sending &&
-	    stream->sending->delivered < stream->sending->range_count) {
-		hand_ranges(stream);
-		return RESPOND_NOW;
-	}
-	drop_sending(stream);
-	transaction->ranges = NULL;
-	transaction->range_count = transaction->hold_count = 0;
-	if (stream->failed) {
-		transaction->status = 0;
-		return RESPOND_NOW;
-	}
-	first = first_of(stream);
-	if (first && !first->id) {
-		int error = response_spool_fetch(stream);
-
-		stream->awaited = !error;
-		if (!error)
-			return RESPOND_LATER;
-		cut(stream, strerror(-error));
-		transaction->status = 0;
-		return RESPOND_NOW;
-	}
-	if (first) {
-		hand_over(stream);
-		adjust_flow(stream);
-		resume_if_full(stream);
-		return RESPOND_NOW;
-	}
-	adjust_flow(stream);
-	if (!stream->ended) {
-		stream->awaited = true;
-		response_stream_limit(stream);
-		return RESPOND_LATER;
-	}
-	/* An empty piece ends a response of unknown length.  A known length ends before it. */
-	return RESPOND_NOW;
-}
-
-/* Passes the next buffer, or the end, to a connection that waits for it. */
-static void satisfy(struct response_stream *stream)
-{
-	struct transaction *transaction = stream->call->transaction;
-
-	if (!stream->awaited || !(first_of(stream) || stream->ended || stream->failed))
-		return;
-	stream->awaited = false;
-	timer_stop(&stream->call->timer);
-	if (response_stream_next(transaction) == RESPOND_NOW)
-		transaction->done(transaction);
-}
-
-static bool fail_as(struct response_stream *stream, int status, const char *fault)
-{
-	struct transaction *transaction = stream->call->transaction;
-
-	if (stream->failed)
-		return false;
-	cut(stream, fault);
-	if (stream->announced) {
-		satisfy(stream);
-		return false;
-	}
-	/* Undo what was prepared for the response. */
-	transaction->next = NULL;
-	transaction->tunnel = NULL;
-	transaction->head_length = 0;
-	transaction->length = 0;
-	transaction->bodiless = false;
-	transaction->body = (struct NC_range){0};
-	stream->call->state = CALL_IN_FLIGHT;
-	backend_call_fail(stream->call, status, NULL);
-	return false;
-}
-
-bool response_stream_fail(struct response_stream *stream, const char *fault)
-{
-	return fail_as(stream, 502, fault);
-}
-
-void response_stream_has_more_room(struct response_stream *stream)
-{
-	adjust_flow(stream);
-	resume_if_full(stream);
-}
-
-/* The connection waits for this buffer: it goes to the head of the queue. */
-void response_stream_fetched(struct response_stream *stream, struct read_buffer *buffer)
-{
-	if (!read_buffer_add(buffer, (struct slice){buffer->data, buffer->length})) {
-		read_buffer_free(buffer);
-		(void)response_stream_fail(stream, "out of memory for its response");
-		return;
-	}
-	list_prepend(&stream->queue, &buffer->node);
-	stream->count++;
-	stream->bytes += read_buffer_memory(buffer);
-	satisfy(stream);
-}
 
 /* --- from the protocol --------------------------------------------------------------------- */
 
@@ -327,7 +94,7 @@ static void enqueue(struct response_stream *stream, struct read_buffer *buffer)
 		read_buffer_free(buffer);
 		return;
 	}
-	if (!has_memory(stream) && response_spool_has_room(stream) &&
+	if (!response_stream_has_memory(stream) && response_spool_has_room(stream) &&
 	    response_spool_put(stream, buffer))
 		return;
 	list_append(&stream->queue, &buffer->node);
@@ -343,15 +110,15 @@ static void announce(struct response_stream *stream)
 	if (stream->failed || !stream->has_head)
 		return;
 	if (stream->announced) {
-		adjust_flow(stream);
-		satisfy(stream);
+		response_stream_adjust(stream);
+		response_stream_satisfy(stream);
 		return;
 	}
 	/* The first piece is sent with the head. */
 	stream->announced = true;
-	if (first_of(stream))
-		hand_over(stream);
-	adjust_flow(stream);
+	if (response_stream_first(stream))
+		response_stream_hand_over(stream);
+	response_stream_adjust(stream);
 	transaction->done(transaction);
 }
 
@@ -407,7 +174,7 @@ static void response_release(struct timer *timer)
 		return;
 	/* This only starts to send: the call still exists. */
 	announce(stream);
-	if (has_room(stream))
+	if (response_stream_has_room(stream))
 		stream->source->resume(stream->call);
 }
 
@@ -425,7 +192,7 @@ void response_stream_release(struct response_stream *stream)
 static void hurry(struct response_stream *stream)
 {
 	if (!stream->releasing && !backend_call_rest_of_body(stream->call))
-		(void)fail_as(
+		(void)response_stream_fail_as(
 			stream, 413,
 			"must read its request body before it writes more of its response: the "
 			"body is too large to be kept until then");
@@ -442,8 +209,8 @@ void response_stream_add(struct response_stream *stream, struct read_buffer *buf
 		announce(stream);
 		return;
 	}
-	adjust_flow(stream);
-	if (!has_room(stream))
+	response_stream_adjust(stream);
+	if (!response_stream_has_room(stream))
 		hurry(stream);
 }
 
@@ -493,16 +260,4 @@ void response_stream_end(struct response_stream *stream, const char *fault)
 	stream->ended = true;
 	cache_store_end(stream->call->transaction);
 	announce(stream);
-}
-
-void response_stream_clear(struct response_stream *stream)
-{
-	response_stream_keep_back(stream);
-	drop_queue(stream);
-	drop_sending(stream);
-	free(stream->head);
-	stream->head = NULL;
-	if (stream->unit)
-		(void)NC_release(&stream->call->transaction->hold);
-	stream->unit = false;
 }
