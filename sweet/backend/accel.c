@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "http/header-lines.h"
 #include "http/request.h"

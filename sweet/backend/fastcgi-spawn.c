@@ -28,6 +28,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/sender.h"
 #include "log/log.h"
 #include "spawn/spawn-child.h"

@@ -23,6 +23,7 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "spawn/group-guard.h"

@@ -25,6 +25,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/sender.h"

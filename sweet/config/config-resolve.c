@@ -26,6 +26,7 @@
 #include "config/config-tree.h"
 #include "config/config-webdav.h"
 #include "config/configuration.h"
+#include "config/pool-config.h"
 #include "event/data-path.h"
 
 #define HTTPS_PORT 443
@@ -240,6 +241,18 @@ static void drop_chains(struct config *config)
 			g_clear_pointer(&config->hosts[i].scopes[k].chain, g_free);
 }
 
+/* By these numbers what is open for each part is found. */
+static void number_parts(struct config *config)
+{
+	for (unsigned i = 0; i < config->host_count; i++) {
+		config->hosts[i].number = i;
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			config->hosts[i].scopes[k].number = config->scope_count++;
+	}
+	for (unsigned i = 0; i < config->pool_count; i++)
+		config->pools[i]->number = i;
+}
+
 static void check_method(struct config_tree *tree, const struct config *config)
 {
 	if (config->data_path == DATA_PATH_POSIX && config->sockets.send_method > SEND_COPY)
@@ -303,6 +316,7 @@ struct config *config_resolve(struct config_tree *tree)
 	resolve_hosts(tree, config);
 	config_effect_check(tree, config);
 	drop_chains(config);
+	number_parts(config);
 	config->warnings = g_steal_pointer(&tree->warnings);
 	return config;
 }

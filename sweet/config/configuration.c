@@ -120,8 +120,6 @@ void config_release(struct config *config)
 {
 	if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
 		return;
-	if (config->release)
-		config->release(config);
 	for (unsigned i = 0; i < config->host_count; i++)
 		free_host(&config->hosts[i]);
 	g_free(config->hosts);
@@ -327,19 +325,4 @@ const char *scope_leads(const struct config *config, const struct host *host,
 			return prefix;
 	}
 	return NULL;
-}
-
-struct config_ref *config_ref_open(struct config *config)
-{
-	struct config_ref *ref = g_new0(struct config_ref, 1);
-
-	ref->config = config;
-	ref->users = 1;
-	return ref;
-}
-
-void config_ref_free(struct config_ref *ref)
-{
-	config_release(ref->config);
-	g_free(ref);
 }

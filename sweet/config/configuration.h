@@ -3,8 +3,8 @@
  * configuration.h - the operator's settings as data: the command line overrides the
  * file, which overrides the defaults, for the server, its hosts and their paths.
  *
- * A configuration is constant.  A reload reads the next one; requests that still
- * use the old one hold a reference (struct config_ref).
+ * A configuration is text and decisions, and constant once it is read.  What is open for it while
+ * it is in use is beside it, in a struct site (core/site.h), by the numbers of its parts.
  */
 #ifndef SWEET_CONFIGURATION_H
 #define SWEET_CONFIGURATION_H
@@ -80,7 +80,8 @@ enum access_log_use { ACCESS_LOG_AUTO, ACCESS_LOG_ON, ACCESS_LOG_OFF };
 
 /* All settings of a path, including inherited ones. */
 struct scope {
-	char *prefix; /* "/images"; "" for the whole host */
+	unsigned number; /* of all scopes of the config */
+	char *prefix;	 /* "/images"; "" for the whole host */
 	size_t prefix_length;
 	/*
 	 * Of a prefix: the scopes of the host's patterns for paths that have it, in their order,
@@ -155,6 +156,7 @@ struct scope {
 };
 
 struct host {
+	unsigned number; /* of the config's hosts */
 	char *name;
 	char **names;			  /* lower case; "*.example.org" matches any name below */
 	char **listen;			  /* some of the config's; empty: all */
@@ -248,8 +250,6 @@ struct config {
 	_Atomic unsigned references;
 	char *file;	    /* NULL: only the command line */
 	GHashTable *places; /* of keys in [sweet]; see config_place() */
-	unsigned number;    /* 1, incremented by each reload; set by site.c */
-	uint64_t read_ms;   /* since 1970; set by site.c */
 
 	/* Read once, at startup. */
 	unsigned threads;	/* of mp: processes */
@@ -325,13 +325,11 @@ struct config {
 	struct host *hosts;    /* [0] is the default */
 	unsigned first_folder; /* of its scopes: from here on they are folders of accel */
 	unsigned host_count;
-	GHashTable *names; /* to a GPtrArray of the hosts with the name */
-	bool by_address;   /* some host has addresses */
+	unsigned scope_count; /* of all hosts */
+	GHashTable *names;    /* to a GPtrArray of the hosts with the name */
+	bool by_address;      /* some host has addresses */
 
 	GPtrArray *warnings; /* lines about what has no effect */
-
-	/* Called before it is freed, to release what other modules store in it; may be NULL. */
-	void (*release)(struct config *config);
 };
 
 /* Any thread; the last release frees it. */
@@ -370,32 +368,5 @@ const char *scope_leads(const struct config *config, const struct host *host,
 
 /* The scope has no try-files any more. */
 void scope_free_tries(struct scope *scope);
-
-/*
- * One thread's reference to a configuration: a transaction ends with the configuration that
- * it began with, while new ones use the next.  It belongs to one thread, so the counter needs
- * no atomics.
- */
-struct config_ref {
-	struct config *config; /* referenced */
-	unsigned users; /* includes the thread's own, while this is the current configuration */
-};
-
-/* Takes the caller's reference to config. */
-struct config_ref *config_ref_open(struct config *config);
-
-static inline struct config_ref *config_ref_hold(struct config_ref *ref)
-{
-	ref->users++;
-	return ref;
-}
-
-void config_ref_free(struct config_ref *ref);
-
-static inline void config_ref_release(struct config_ref *ref)
-{
-	if (--ref->users == 0)
-		config_ref_free(ref);
-}
 
 #endif

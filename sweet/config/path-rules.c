@@ -30,9 +30,7 @@ struct remembered_path {
 
 struct path_memory {
 	struct path_pattern_memory *matching;
-	/* Both, because another configuration can have the address of one that was freed. */
-	const struct config *config;
-	unsigned number;
+	unsigned generation; /* whose hosts and scopes these are */
 	struct remembered_path paths[PATHS];
 };
 
@@ -55,13 +53,12 @@ void path_memory_free(struct path_memory *memory)
 	g_free(memory);
 }
 
-static struct remembered_path *path_entry(struct path_memory *memory, const struct config *config,
+static struct remembered_path *path_entry(struct path_memory *memory, unsigned generation,
 					  const char *path)
 {
-	if (memory->config != config || memory->number != config->number) {
+	if (memory->generation != generation) {
 		memset(memory->paths, 0, sizeof(memory->paths));
-		memory->config = config;
-		memory->number = config->number;
+		memory->generation = generation;
 	}
 	return &memory->paths[g_str_hash(path) % PATHS];
 }
@@ -103,9 +100,9 @@ static const struct scope *find_pattern(const struct host *host, const struct sc
 	return prefix;
 }
 
-const struct scope *path_rules_find(const struct config *config, const struct host *host,
-				    const char *path, struct path_memory **memory,
-				    struct path_captures *captures, struct path_rule **rule)
+const struct scope *path_rules_find(unsigned generation, const struct host *host, const char *path,
+				    struct path_memory **memory, struct path_captures *captures,
+				    struct path_rule **rule)
 {
 	gpointer exact = host->exact ? g_hash_table_lookup(host->exact, path) : NULL;
 	struct slice text = {path, strlen(path)};
@@ -123,7 +120,7 @@ const struct scope *path_rules_find(const struct config *config, const struct ho
 		*memory = path_memory_new();
 	if (!*memory)
 		return NULL;
-	entry = path_entry(*memory, config, path);
+	entry = path_entry(*memory, generation, path);
 	if (is_of(entry, host, path, text.length)) {
 		*captures = entry->captures;
 		*rule = entry->rule;

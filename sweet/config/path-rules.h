@@ -11,7 +11,6 @@
 
 /* Of one thread: decisions are remembered, since they depend on host and path alone. */
 struct path_memory;
-struct config;
 struct host;
 struct path_captures;
 struct path_rule;
@@ -23,10 +22,11 @@ void path_memory_free(struct path_memory *memory);
 /*
  * Returns the scope of a path and the groups of its pattern, if it has one.  NULL: a pattern
  * backtracks too much for it, or without memory; *rule is the pattern, or NULL.  *memory is made
- * when it is first needed; config is the host's.
+ * when it is first needed; generation: of the host's configuration, not 0, other than that of each
+ * one before.
  */
-const struct scope *path_rules_find(const struct config *config, const struct host *host,
-				    const char *path, struct path_memory **memory,
-				    struct path_captures *captures, struct path_rule **rule);
+const struct scope *path_rules_find(unsigned generation, const struct host *host, const char *path,
+				    struct path_memory **memory, struct path_captures *captures,
+				    struct path_rule **rule);
 
 #endif

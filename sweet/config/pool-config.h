@@ -19,9 +19,10 @@ struct gateway_pool;
 
 struct pool_config {
 	_Atomic unsigned references;
-	char *name;  /* of its group, or the prefix of an option */
-	char *place; /* "FILE:LINE"; NULL: the command line */
-	char *label; /* for messages: "pool NAME", or the option as given */
+	unsigned number; /* of the config's pools */
+	char *name;	 /* of its group, or the prefix of an option */
+	char *place;	 /* "FILE:LINE"; NULL: the command line */
+	char *label;	 /* for messages: "pool NAME", or the option as given */
 
 	bool mounted; /* made by an option */
 

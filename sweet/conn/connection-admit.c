@@ -16,6 +16,7 @@
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/client-limit.h"
 #include "http/proxy-protocol.h"
 #include "log/log.h"

@@ -37,6 +37,7 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "http/body.h"
 

@@ -23,6 +23,7 @@
 #include "core/client-calls.h"
 #include "core/request-memory.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/thread-logs.h"
 #include "core/transaction.h"
 #include "handler/route.h"

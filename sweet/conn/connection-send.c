@@ -20,6 +20,7 @@
 #include "conn/output.h"
 #include "conn/ready.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/socket-options.h"
 #include "core/transaction.h"
 #include "event/loop.h"

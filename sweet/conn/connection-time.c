@@ -19,6 +19,7 @@
 #include "conn/connection-internal.h"
 #include "conn/output.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "http/body.h"

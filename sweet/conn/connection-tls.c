@@ -25,6 +25,7 @@
 #include "conn/connection-tls-internal.h"
 #include "conn/session.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "log/log.h"

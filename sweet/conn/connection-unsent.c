@@ -34,6 +34,7 @@
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/socket-options.h"
 #include "event/loop.h"
 

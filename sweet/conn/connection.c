@@ -47,6 +47,7 @@
 #include "config/path-rules.h"
 #include "core/request-memory.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/client-limit.h"
 #include "event/loop.h"

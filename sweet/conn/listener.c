@@ -18,6 +18,7 @@
 #include "conn/connection.h"
 #include "conn/listener.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/socket-options.h"
 #include "event/loop.h"
 #include "log/log.h"

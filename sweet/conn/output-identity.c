@@ -13,6 +13,7 @@
 #include "config/configuration.h"
 #include "conn/output.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "http/request.h"
 #include "http/traceparent.h"

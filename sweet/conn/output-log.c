@@ -16,6 +16,7 @@
 #include "conn/output.h"
 #include "core/log-set.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/thread-logs.h"
 #include "core/transaction.h"
 #include "http/request.h"

@@ -19,6 +19,7 @@
 #include "conn/output.h"
 #include "conn/ready.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "http/response.h"
 #include "rules/header-rule.h"

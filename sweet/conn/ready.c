@@ -16,6 +16,7 @@
 #include "conn/output.h"
 #include "conn/ready.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/file-response.h"
@@ -88,7 +89,8 @@ struct ready *ready_find(struct output *output)
 		return NULL;
 	ready = unit_of(thread->ready, transaction->body.id)->ready;
 	if (!ready || ready->id != transaction->body.id || ready->config != config ||
-	    ready->config_number != config->number || !has_lines(ready, transaction))
+	    ready->config_number != transaction->config_ref->site->number ||
+	    !has_lines(ready, transaction))
 		return NULL;
 	if (!renew(ready, thread))
 		return NULL;
@@ -127,7 +129,7 @@ static struct ready *make(struct output *output)
 		return NULL;
 	*ready = (struct ready){.id = transaction->body.id,
 				.config = config,
-				.config_number = config->number,
+				.config_number = transaction->config_ref->site->number,
 				.dated = thread->dated,
 				.date_at = (size_t)(date - head),
 				.lines_at = (size_t)(lines - head),

@@ -11,6 +11,7 @@
 #include "config/config-map.h"
 #include "config/configuration.h"
 #include "core/request-value.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "http/request.h"
 #include "http/uri.h"

@@ -160,8 +160,9 @@ static bool is_whole(const struct host *host)
 	       (host->client_certificate == TLS_CLIENT_NONE || host->client_ca);
 }
 
-void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors)
+void site_tls_open(struct site *site, const struct site_options *options, GPtrArray *errors)
 {
+	struct config *config = site->config;
 	int error = config->tls && options->opener ? key_opener_begin(options->opener) : 0;
 
 	if (error)
@@ -178,8 +179,10 @@ void site_tls_open(struct config *config, const struct site_options *options, GP
 	}
 }
 
-void site_tls_close(struct config *config)
+void site_tls_close(struct site *site)
 {
+	struct config *config = site->config;
+
 	for (unsigned i = 0; i < config->host_count; i++) {
 		tls_library->identity_close(config->hosts[i].tls);
 		config->hosts[i].tls = NULL;

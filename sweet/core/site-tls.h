@@ -7,13 +7,13 @@
 
 #include <glib.h>
 
-struct config;
+struct site;
 struct site_options;
 
 /* Opens them if an address has TLS, with a line in errors (g_free()) for each failure. */
-void site_tls_open(struct config *config, const struct site_options *options, GPtrArray *errors);
+void site_tls_open(struct site *site, const struct site_options *options, GPtrArray *errors);
 
 /* Closes them. */
-void site_tls_close(struct config *config);
+void site_tls_close(struct site *site);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <glib.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -163,31 +164,62 @@ static void open_auth(const struct config *config, struct scope *scope,
 	g_free(why);
 }
 
-static void release_resources(struct config *config)
+static void close_all(struct site *site)
 {
-	site_tls_close(config);
+	struct config *config = site->config;
+
+	site_tls_close(site);
 	for (unsigned i = 0; i < config->pool_count; i++)
 		if (config->pools[i]->release)
 			config->pools[i]->release(config->pools[i]);
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			file_cache_close(config->hosts[i].scopes[k].file_cache);
-			auth_release(config->hosts[i].scopes[k].auth);
+			struct scope *scope = &config->hosts[i].scopes[k];
+
+			file_cache_close(scope->file_cache);
+			auth_release(scope->auth);
+			scope->file_cache = NULL;
+			scope->auth = NULL;
+			g_clear_pointer(&scope->folder, g_free);
 		}
 }
 
-bool site_open_tls(struct config *config, const struct site_options *options, GPtrArray *errors)
+struct site *site_new(struct config *config)
+{
+	struct site *site = g_new0(struct site, 1);
+
+	atomic_init(&site->references, 1);
+	site->config = config;
+	return site;
+}
+
+struct site *site_hold(struct site *site)
+{
+	atomic_fetch_add_explicit(&site->references, 1, memory_order_relaxed);
+	return site;
+}
+
+void site_release(struct site *site)
+{
+	if (!site || atomic_fetch_sub_explicit(&site->references, 1, memory_order_acq_rel) != 1)
+		return;
+	close_all(site);
+	config_release(site->config);
+	g_free(site);
+}
+
+bool site_open_tls(struct site *site, const struct site_options *options, GPtrArray *errors)
 {
 	unsigned before = errors->len;
 
-	config->release = release_resources;
-	site_tls_open(config, options, errors);
+	site_tls_open(site, options, errors);
 	return errors->len == before;
 }
 
-bool site_open(struct config *config, const struct config *previous,
-	       const struct site_options *options, GPtrArray *errors)
+bool site_open(struct site *site, const struct site *previous, const struct site_options *options,
+	       GPtrArray *errors)
 {
+	struct config *config = site->config;
 	struct file_cache_options content = {.thread_pool = options->thread_pool,
 					     .compressor = options->compressor,
 					     .max_unit = options->max_unit,
@@ -201,16 +233,17 @@ bool site_open(struct config *config, const struct config *previous,
 	unsigned before = errors->len;
 	GArray *known;
 
-	(void)site_open_tls(config, options, errors);
-	config->number = previous ? previous->number + 1 : 1;
-	config->read_ms = (uint64_t)g_get_real_time() / 1000;
+	(void)site_open_tls(site, options, errors);
+	site->number = previous ? previous->number + 1 : 1;
+	site->opened_ms = (uint64_t)g_get_real_time() / 1000;
 	known = g_array_new(FALSE, FALSE, sizeof(struct known_mime));
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			struct scope *scope = &config->hosts[i].scopes[k];
 
 			content.mime = find_mime(known, config, scope);
-			open_scope(config, i, scope, previous, content, errors);
+			open_scope(config, i, scope, previous ? previous->config : NULL, content,
+				   errors);
 			open_auth(config, scope, options->authenticator, errors);
 		}
 	forget_mimes(known);
@@ -228,6 +261,14 @@ bool site_open(struct config *config, const struct config *previous,
 	return errors->len == before;
 }
 
+void site_check(struct config *config, GPtrArray *errors)
+{
+	struct site *site = site_new(config_hold(config));
+
+	(void)site_open(site, NULL, &(struct site_options){0}, errors);
+	site_release(site);
+}
+
 static bool counted(const struct config *config, unsigned host, unsigned scope)
 {
 	const struct file_cache *content = config->hosts[host].scopes[scope].file_cache;
@@ -242,10 +283,28 @@ static bool counted(const struct config *config, unsigned host, unsigned scope)
 	return false;
 }
 
-void site_stat(const struct config *config, struct file_cache_stat *sum)
+void site_stat(const struct site *site, struct file_cache_stat *sum)
 {
+	const struct config *config = site->config;
+
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
 			if (!counted(config, i, k))
 				file_cache_stat(config->hosts[i].scopes[k].file_cache, sum);
+}
+
+struct config_ref *config_ref_open(struct site *site)
+{
+	struct config_ref *ref = g_new0(struct config_ref, 1);
+
+	ref->site = site;
+	ref->config = site->config;
+	ref->users = 1;
+	return ref;
+}
+
+void config_ref_free(struct config_ref *ref)
+{
+	site_release(ref->site);
+	g_free(ref);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.h - opens what a configuration names: the files of each directory, the users of each
- * password file, the certificates of each host.
+ * site.h - a configuration in use: the text, which is constant, and beside it what is open for each
+ * of its parts: the files of each directory, the users of each password file, the certificates of
+ * each host, the programs of each pool.
+ *
+ * Each start and each reload makes one (a generation).  A part is found by its number, in an array:
+ * a request takes no lock for it.
  */
 #ifndef SWEET_SITE_H
 #define SWEET_SITE_H
@@ -9,9 +13,17 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct config;
 struct file_cache_stat;
+
+struct site {
+	_Atomic unsigned references;
+	struct config *config; /* a reference */
+	unsigned number;       /* of the generation: 1, incremented by each reload; 0: not open */
+	uint64_t opened_ms;    /* since 1970 */
+};
 
 struct site_options {
 	struct thread_pool *thread_pool;     /* NULL: only check that everything exists */
@@ -22,21 +34,58 @@ struct site_options {
 	struct key_opener *opener;	     /* opens certificates; NULL: this process does */
 };
 
+/* Takes the caller's reference to config.  Nothing is open yet. */
+struct site *site_new(struct config *config);
+
+/* Any thread; the last release (NULL: of none) closes everything. */
+struct site *site_hold(struct site *site);
+void site_release(struct site *site);
+
 /*
- * Opens what config names; directories that the previous configuration (may be NULL) also has keep
- * their cached files.  Everything is released with the last reference to config.  Returns false
- * with a line in errors (g_free()) for each failure; then the caller has to release config.
+ * Opens what the configuration names; directories that the previous site (may be NULL) also has keep
+ * their cached files.  Returns false with a line in errors (g_free()) for each failure; then the
+ * caller has to release the site.
  */
-bool site_open(struct config *config, const struct config *previous,
-	       const struct site_options *options, GPtrArray *errors);
+bool site_open(struct site *site, const struct site *previous, const struct site_options *options,
+	       GPtrArray *errors);
 
 /*
  * Opens the certificates alone; site_open() does not open them again then.  For a process that will
  * drop the privilege.  Returns as site_open().
  */
-bool site_open_tls(struct config *config, const struct site_options *options, GPtrArray *errors);
+bool site_open_tls(struct site *site, const struct site_options *options, GPtrArray *errors);
+
+/* Checks that what config names can be opened; nothing stays open.  Adds errors as site_open(). */
+void site_check(struct config *config, GPtrArray *errors);
 
 /* Adds the statistics of all directories to sum; each directory counts once. */
-void site_stat(const struct config *config, struct file_cache_stat *sum);
+void site_stat(const struct site *site, struct file_cache_stat *sum);
+
+/*
+ * One thread's reference to a site: a transaction ends with the configuration that it began with,
+ * while new ones use the next.  It belongs to one thread, so the counter needs no atomics.
+ */
+struct config_ref {
+	struct site *site;     /* referenced */
+	struct config *config; /* its configuration */
+	unsigned users; /* includes the thread's own, while this is the current configuration */
+};
+
+/* Takes the caller's reference to site. */
+struct config_ref *config_ref_open(struct site *site);
+
+static inline struct config_ref *config_ref_hold(struct config_ref *ref)
+{
+	ref->users++;
+	return ref;
+}
+
+void config_ref_free(struct config_ref *ref);
+
+static inline void config_ref_release(struct config_ref *ref)
+{
+	if (--ref->users == 0)
+		config_ref_free(ref);
+}
 
 #endif

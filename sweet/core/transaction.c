@@ -13,6 +13,7 @@
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
 #include "core/client-calls.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "http/header-lines.h"
 #include "http/response.h"

@@ -16,6 +16,7 @@
 #include "config/path-rules.h"
 #include "core/file-path.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "dav/dav-place.h"
 #include "files/docroot-open.h"
@@ -185,8 +186,8 @@ int dav_place_find(struct dav_place *place, struct transaction *transaction, str
 	    uri_decode_path(url, (enum uri_slash)transaction->host->escaped_slash, path,
 			    sizeof(path)) < 0)
 		return 400;
-	scope = path_rules_find(config, transaction->host, path, &transaction->thread->paths,
-				&captures, &rule);
+	scope = path_rules_find(transaction->config_ref->site->number, transaction->host, path,
+				&transaction->thread->paths, &captures, &rule);
 	if (!scope || config_mount(config, path) || scope->pool || scope->rewrite ||
 	    scope->rewrite_text || scope->redirect_status ||
 	    !same_rights(scope, transaction->scope))

@@ -26,6 +26,7 @@
 #include "coding/encoder.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/coded-response.h"

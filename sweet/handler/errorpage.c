@@ -18,6 +18,7 @@
 #include "config/config-script.h"
 #include "config/path-rules.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/client-limit.h"
 #include "event/loop.h"
 #include "files/docroot.h"
@@ -170,8 +171,8 @@ enum respond errorpage_find(struct transaction *transaction)
 	if (!found || !(bare || transaction->scope->intercept_errors))
 		return RESPOND_NOW;
 	/* A path of the host: its scope may differ from that of the error. */
-	scope = path_rules_find(transaction->config_ref->config, transaction->host, found->path,
-				&transaction->thread->paths, &captures, &rule);
+	scope = path_rules_find(transaction->config_ref->site->number, transaction->host,
+				found->path, &transaction->thread->paths, &captures, &rule);
 	/* Its pool is not asked, and its source is not sent. */
 	if (!scope || config_is_source(transaction->config_ref->config, scope, found->path) ||
 	    !take_over(transaction))

@@ -27,6 +27,7 @@
 #include "base/container.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/client-limit.h"
 #include "event/data-path.h"
 #include "event/loop.h"

@@ -13,6 +13,7 @@
 #include "config/configuration.h"
 #include "config/path-rules.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/short-response.h"
 #include "core/transaction.h"
 #include "event/client-limit.h"
@@ -75,9 +76,9 @@ enum phase phase_scope(struct transaction *transaction)
 {
 	struct path_rule *rule;
 
-	transaction->scope = path_rules_find(transaction->config_ref->config, transaction->host,
-					     transaction->path, &transaction->thread->paths,
-					     &transaction->captures, &rule);
+	transaction->scope = path_rules_find(
+		transaction->config_ref->site->number, transaction->host, transaction->path,
+		&transaction->thread->paths, &transaction->captures, &rule);
 	return transaction->scope ? PHASE_NEXT : refuse_path(transaction, rule);
 }
 

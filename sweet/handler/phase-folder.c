@@ -14,6 +14,7 @@
 #include "core/file-path.h"
 #include "core/server.h"
 #include "core/short-response.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
@@ -76,7 +77,7 @@ static bool is_there(struct transaction *transaction)
 	struct path_captures captures;
 	struct path_rule *rule;
 	const struct scope *scope =
-		path_rules_find(transaction->config_ref->config, transaction->host,
+		path_rules_find(transaction->config_ref->site->number, transaction->host,
 				transaction->path, &transaction->thread->paths, &captures, &rule);
 	struct file_version version;
 	bool folder;

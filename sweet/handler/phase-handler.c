@@ -5,6 +5,7 @@
  */
 #include "config/configuration.h"
 #include "core/short-response.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "dav/dav.h"
 #include "handler/phase.h"

@@ -9,6 +9,7 @@
 
 #include "config/configuration.h"
 #include "core/request-value.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/request.h"

@@ -16,6 +16,7 @@
 #include "config/path-rules.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/static.h"
@@ -28,7 +29,7 @@ static const struct scope *scope_of(struct transaction *transaction)
 	struct path_captures captures;
 	struct path_rule *rule;
 
-	return path_rules_find(transaction->config_ref->config, transaction->host,
+	return path_rules_find(transaction->config_ref->site->number, transaction->host,
 			       transaction->path, &transaction->thread->paths, &captures, &rule);
 }
 

@@ -15,6 +15,7 @@
 #include "config/pool-config.h"
 #include "core/request-value.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/accept.h"
@@ -57,7 +58,7 @@ static enum respond look_up_changed(struct transaction *transaction, const struc
  */
 static bool parameters_hide_rules(const struct transaction *transaction)
 {
-	const struct config *config = transaction->config_ref->config;
+	unsigned generation = transaction->config_ref->site->number;
 	struct path_memory **memory = &transaction->thread->paths;
 	char plain[REQUEST_TARGET_MAX + 1];
 	const struct scope *scope;
@@ -68,10 +69,10 @@ static bool parameters_hide_rules(const struct transaction *transaction)
 		return true;
 	if (!uri_without_parameters(transaction->path, plain))
 		return false;
-	scope = path_rules_find(config, transaction->host, transaction->path, memory, &captures,
+	scope = path_rules_find(generation, transaction->host, transaction->path, memory, &captures,
 				&rule);
-	return !scope ||
-	       scope != path_rules_find(config, transaction->host, plain, memory, &captures, &rule);
+	return !scope || scope != path_rules_find(generation, transaction->host, plain, memory,
+						  &captures, &rule);
 }
 
 enum phase phase_pool(struct transaction *transaction, const struct pool_config *pool, size_t skip)

@@ -10,6 +10,7 @@
 #include "config/configuration.h"
 #include "core/request-value.h"
 #include "core/short-response.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/redirect.h"

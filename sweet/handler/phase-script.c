@@ -11,6 +11,7 @@
 
 #include "config/config-script.h"
 #include "config/configuration.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/static.h"

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "config/configuration.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/request.h"

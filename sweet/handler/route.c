@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/request-memory.h"
+#include "core/site.h"
 #include "handler/local-redirect.h"
 #include "handler/phase.h"
 #include "handler/route.h"
@@ -98,7 +99,7 @@ static void remember_scope(struct transaction *transaction)
 	memcpy(known->path, transaction->path, known->path_length + 1);
 	known->host = transaction->host;
 	known->scope = transaction->scope;
-	known->config_number = transaction->config_ref->config->number;
+	known->config_number = transaction->config_ref->site->number;
 }
 
 /* Sets what the phases up to SCOPE would set, if that is known. */
@@ -107,7 +108,7 @@ static bool recall_scope(struct transaction *transaction)
 	const struct remembered *known = transaction->known;
 	const struct config *config = transaction->config_ref->config;
 
-	if (known->config_number != config->number)
+	if (known->config_number != transaction->config_ref->site->number)
 		return false;
 	/* It depends on the address, too, if several hosts have the name. */
 	transaction->host = config_host(config, known->request->host, transaction->local);

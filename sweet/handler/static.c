@@ -22,6 +22,7 @@
 #include "config/configuration.h"
 #include "core/file-path.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/client-limit.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"

@@ -253,13 +253,14 @@ static void add_jobs(struct thread_pool_stat *jobs, struct thread_pool *thread_p
 static struct status_data *collect(const struct transaction *transaction)
 {
 	const struct server *server = transaction->thread->server;
-	const struct config *config = transaction->config_ref->config;
+	const struct site *site = transaction->config_ref->site;
+	const struct config *config = site->config;
 	struct status_data *data = g_new0(struct status_data, 1);
 
 	add_process(data, server);
 	socket_options_write(&config->sockets, data->socket_options);
-	data->generation = config->number;
-	data->loaded_ms = config->read_ms;
+	data->generation = site->number;
+	data->loaded_ms = site->opened_ms;
 	data->draining = atomic_load(&transaction->thread->server->leaving);
 	for (unsigned i = 0; i < server->threads; i++)
 		add_thread(data, server->per_thread[i]);
@@ -267,7 +268,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->path_cache = config->path_cache;
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;
-	site_stat(config, &data->files);
+	site_stat(site, &data->files);
 	add_jobs(&data->jobs, server->thread_pool);
 	add_jobs(&data->jobs, server->slow_pool);
 	data->log_lost = log_output_lost();

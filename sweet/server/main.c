@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	supervisor_open(&supervisor);
 	config = config_read(argc, argv, &request, errors);
 	if (config && request.check && !request.reload) {
-		(void)site_open(config, NULL, &(struct site_options){0}, errors);
+		site_check(config, errors);
 		check_config(config, errors);
 	}
 	good = log_error_list(errors);

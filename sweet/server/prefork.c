@@ -238,13 +238,10 @@ static void reload(struct prefork *all)
 	reload_calls_begin(&all->calls);
 	next = config_read(all->argc, all->argv, &request, errors);
 	if (next) {
-		(void)site_open(next, NULL, &(struct site_options){0}, errors);
+		site_check(next, errors);
 		check_config(next, errors);
 	}
-	config_release(next);
-	/* Read again, because the check has opened files that the processes must not inherit. */
-	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
-	taken = next && server_main_renew(next, errors);
+	taken = next && errors->len == 0 && server_main_renew(next, errors);
 	said = taken ? NULL : reload_lines(errors);
 	(void)log_error_list(errors);
 	if (taken) {

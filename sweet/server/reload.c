@@ -34,10 +34,12 @@ static void reload_read_next(struct job *job)
 	struct reload *reload = container_of(job, struct reload, job);
 	struct config_request request = {0};
 
-	reload->next = config_read(reload->argc, reload->argv, &request, reload->errors);
+	struct config *config = config_read(reload->argc, reload->argv, &request, reload->errors);
+
+	reload->next = config ? site_new(config) : NULL;
 	if (reload->next)
 		(void)site_open(
-			reload->next, reload->config,
+			reload->next, reload->site,
 			&(struct site_options){.thread_pool = reload->server->thread_pool,
 					       .compressor = reload->server->compressor,
 					       .authenticator = reload->server->authenticator,
@@ -68,7 +70,7 @@ struct endpoints_wanted reload_endpoints(const struct config *config)
 
 static void drop_next(struct reload *reload)
 {
-	config_release(reload->next);
+	site_release(reload->next);
 	reload->next = NULL;
 	if (reload->errors)
 		g_ptr_array_free(reload->errors, TRUE);
@@ -93,7 +95,7 @@ static void finish(struct reload *reload, bool good)
 /* Frees the parts that no thread has taken over. */
 static void free_change(struct thread_change *change)
 {
-	config_release(change->config);
+	site_release(change->site);
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		close(change->fresh[i]->listener.fd);
 		g_free(change->fresh[i]);
@@ -115,7 +117,7 @@ static void reload_taken(struct thread_change *change)
 		return;
 	g_ptr_array_free(reload->under_way, TRUE);
 	reload->under_way = NULL;
-	gateway_renew(reload->config);
+	gateway_renew(reload->site->config);
 	finish(reload, true);
 }
 
@@ -128,7 +130,7 @@ static struct thread_change *part_of(struct reload *reload, struct server_thread
 	change->runner = runner;
 	change->owner = reload;
 	change->done = reload_taken;
-	change->config = config_hold(reload->next);
+	change->site = site_hold(reload->next);
 	change->gone = g_new(unsigned, endpoints->gone->len);
 	for (unsigned i = 0; i < endpoints->gone->len; i++)
 		change->gone[change->gone_count++] =
@@ -155,8 +157,8 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 {
 	unsigned count = reload->runners->count;
 	unsigned first = reload->endpoints->all->len - endpoints->gone->len;
-	struct config *before = reload->config;
-	char *fixed = config_startup_changes(before, reload->next);
+	struct site *before = reload->site;
+	char *fixed = config_startup_changes(before->config, reload->next->config);
 
 	if (fixed) {
 		reload->fixed = g_strdup_printf(
@@ -179,11 +181,11 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 			change->fresh[change->fresh_count++] = server_thread_seat(
 				change->runner, reload->endpoints->all->pdata[k]);
 	}
-	reload->config = reload->next;
+	reload->site = reload->next;
 	reload->next = NULL;
 	for (unsigned i = 0; i < count; i++)
 		thread_change(reload->under_way->pdata[i]);
-	config_release(before);
+	site_release(before);
 }
 
 static void reload_was_read(struct job *job)
@@ -198,21 +200,22 @@ static void reload_was_read(struct job *job)
 		return;
 	}
 	if (reload->next)
-		wanted = reload_endpoints(reload->next);
+		wanted = reload_endpoints(reload->next->config);
 	if (reload->errors->len == 0 &&
 	    endpoints_plan(reload->endpoints, &wanted, &endpoints, reload->errors)) {
-		bool method =
-			send_method_use(reload->server->cache, reload->config, reload->next, &why);
+		bool method = send_method_use(reload->server->cache, reload->site->config,
+					      reload->next->config, &why);
 
-		if (method && gateway_use(reload->server->gateway, reload->next, &why) == 0 &&
-		    logs_apply(reload->server, reload->next, &why)) {
+		if (method &&
+		    gateway_use(reload->server->gateway, reload->next->config, &why) == 0 &&
+		    logs_apply(reload->server, reload->next->config, &why)) {
 			hand_out(reload, &endpoints);
 			return;
 		}
 		/* The method worked before, so it works again. */
 		if (method)
-			(void)send_method_use(reload->server->cache, reload->next, reload->config,
-					      NULL);
+			(void)send_method_use(reload->server->cache, reload->next->config,
+					      reload->site->config, NULL);
 		endpoints_abandon(&endpoints);
 		g_ptr_array_add(reload->errors, why);
 	}
@@ -270,6 +273,6 @@ void reload_clear(struct reload *reload)
 	reload->fixed = NULL;
 	reload_calls_begin(&reload->calls);
 	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
-	config_release(reload->config);
-	reload->config = NULL;
+	site_release(reload->site);
+	reload->site = NULL;
 }

@@ -16,6 +16,7 @@
 #include "process/reload-call.h"
 
 struct config;
+struct site;
 struct endpoints_wanted;
 
 struct reload {
@@ -25,14 +26,14 @@ struct reload {
 	struct server *server;
 	struct server_threads *runners;
 	struct endpoints *endpoints;
-	struct config *config; /* a reference: the current one */
+	struct site *site; /* a reference: the current one */
 	struct reload_calls calls;
 	/* Called at the end of a reload, successful or not; on the main thread. */
 	void (*over)(struct reload *reload, bool good);
 
 	/* Private to reload.c: */
 	struct job job;
-	struct config *next; /* read, not taken over yet */
+	struct site *next; /* read, not taken over yet */
 	GPtrArray *errors;
 	char *fixed; /* keys that need a restart, as a line; or NULL */
 	bool busy;

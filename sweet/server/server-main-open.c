@@ -57,7 +57,7 @@
 
 static bool open_loops(void)
 {
-	const struct config *config = program.reload.config;
+	const struct config *config = program.reload.site->config;
 	char why[160] = "";
 
 	program.runners = server_threads_new(program.server.threads);
@@ -78,7 +78,7 @@ static bool open_loops(void)
 		    spawn_table_attach(program.server.spawn_table, i, thread->loop) < 0)
 			return server_main_complain(
 				"cannot watch the process that starts programs");
-		thread->config_ref = config_ref_open(config_hold(program.reload.config));
+		thread->config_ref = config_ref_open(site_hold(program.reload.site));
 		logs_join(&program.server, thread);
 		worker_hook_add(&runner->workers, thread);
 		connection_init(thread);
@@ -105,7 +105,7 @@ static void log_of_cache(void *context, int priority, const char *message)
 bool server_main_open_shared(void)
 {
 	struct server *server = &program.server;
-	const struct config *config = program.reload.config;
+	const struct config *config = program.reload.site->config;
 	static _Atomic bool cache_is_open;
 	/*
 	 * A member may block the thread that serves it, so no loop does that.  The limits of
@@ -171,7 +171,7 @@ bool server_main_open_shared(void)
 	if (!cache_lookup_open(server))
 		return server_main_complain("cannot open the response cache: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
-	(void)site_open(program.reload.config, NULL,
+	(void)site_open(program.reload.site, NULL,
 			&(struct site_options){.thread_pool = server->thread_pool,
 					       .compressor = server->compressor,
 					       .authenticator = server->authenticator,
@@ -216,7 +216,7 @@ static void close_runners(void)
 	cache_lookup_end(server);
 	/* The second signal, also a later one, ends the wait. */
 	gateway_close(server->gateway,
-		      program.signals > 1 ? 0 : program.reload.config->limits.stop_ms,
+		      program.signals > 1 ? 0 : program.reload.site->config->limits.stop_ms,
 		      program.signal_fd);
 	authenticator_close(server->authenticator);
 	/* Released here, when no connection needs a response any more. */

@@ -70,7 +70,7 @@ static bool plan_sockets(const struct config *config, struct endpoints_change *c
 static bool open_sockets(void)
 {
 	const struct supervisor *supervisor = program.supervisor;
-	const struct config *config = program.reload.config;
+	const struct config *config = program.reload.site->config;
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct endpoints_change change;
 
@@ -94,7 +94,7 @@ static bool open_sockets(void)
 
 static bool write_pid_file(void)
 {
-	const char *file = program.reload.config->pid_file;
+	const char *file = program.reload.site->config->pid_file;
 	int error = file ? pidfile_write(file) : 0;
 
 	if (error)
@@ -175,7 +175,7 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 	struct privileges privileges;
 	char *why;
 
-	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
+	program.reload = (struct reload){.argc = argc, .argv = argv, .site = site_new(config)};
 	program.supervisor = supervisor;
 	program.signal_fd = program.news_fd = -1;
 	server->arch = &archs[config->arch];
@@ -221,8 +221,8 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 	}
 	endpoints_commit(&program.endpoints, &change);
 	tls_tickets_advance(program.server.tickets, clock_boottime_ns() / 1000000000u);
-	config_release(program.reload.config);
-	program.reload.config = config_hold(next);
+	site_release(program.reload.site);
+	program.reload.site = site_new(config_hold(next));
 	/* The number of connections is read by threads; it depends on the memory alone. */
 	program.server.cache_size = cache_share(next, find_sizes(next, &connections));
 	return true;
@@ -299,8 +299,9 @@ static const char *encrypts(const struct config *config)
 }
 
 /* Opens the certificates; and what opens them at a reload, if this process will not be able to. */
-static bool open_tls(struct config *config, const struct privileges *privileges)
+static bool open_tls(const struct privileges *privileges)
 {
+	struct site *site = program.reload.site;
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct server *server = &program.server;
 	const struct site_options options = {.tickets = server->tickets};
@@ -314,10 +315,10 @@ static bool open_tls(struct config *config, const struct privileges *privileges)
 						    strerror(errno));
 	}
 	if (good)
-		(void)site_open_tls(config, &options, errors);
+		(void)site_open_tls(site, &options, errors);
 	server->kernel_tls = tls_kernel_probe();
 	log_info("TLS by OpenSSL %s; records are encrypted by %s", tls_library->name(),
-		 encrypts(config));
+		 encrypts(site->config));
 	return log_error_list(errors) && good;
 }
 
@@ -340,7 +341,7 @@ static bool open_guard(const struct config *config, const struct privileges *pri
 
 bool server_main_enter(void)
 {
-	struct config *config = program.reload.config;
+	const struct config *config = program.reload.site->config;
 	const struct spools *spools;
 	struct privileges privileges;
 	bool good;
@@ -356,7 +357,7 @@ bool server_main_enter(void)
 				      &privileges, &why))
 		good = server_main_complain_of(why);
 	good = good && open_guard(config, &privileges);
-	good = good && (!config->tls || open_tls(config, &privileges));
+	good = good && (!config->tls || open_tls(&privileges));
 	good = good && open_spools(config, &privileges);
 	spools = program.server.spools;
 	if (good && !sandbox_enter(config, &privileges, &program.endpoints,

@@ -25,6 +25,7 @@
 #include "config/configuration.h"
 #include "core/logs.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/socket-options.h"
 #include "event/data-path.h"
 #include "event/loop.h"
@@ -69,7 +70,7 @@ static struct loop *main_loop(void)
 
 void server_main_announce(void)
 {
-	const struct config *config = program.reload.config;
+	const struct config *config = program.reload.site->config;
 	const struct host *host = &config->hosts[0];
 	const struct arch *arch = program.server.arch;
 	bool usual = arch == &archs[ARCH_AMPED];
@@ -127,7 +128,7 @@ static void delay_over(struct timer *timer)
 
 static void begin_end(void)
 {
-	unsigned delay = program.reload.config->limits.drain_ms;
+	unsigned delay = program.reload.site->config->limits.drain_ms;
 
 	/* Before any message: a reader of it may send a request at once. */
 	atomic_store(&program.server.leaving, true);
@@ -156,7 +157,7 @@ bool server_main_reopen_logs(void)
 {
 	char *why;
 
-	if (logs_apply(&program.server, program.reload.config, &why))
+	if (logs_apply(&program.server, program.reload.site->config, &why))
 		return true;
 	log_error("%s; the old logs are kept", why);
 	g_free(why);
@@ -184,10 +185,11 @@ static void reopen_logs(void)
 static void reload_over(struct reload *reload, bool good)
 {
 	if (good) {
+		const struct config *config = reload->site->config;
+
 		server_main_announce();
-		log_warning_list(reload->config->warnings);
-		log_notice("reloaded %s",
-			   reload->config->file ? reload->config->file : "the settings");
+		log_warning_list(config->warnings);
+		log_notice("reloaded %s", config->file ? config->file : "the settings");
 	}
 	server_main_report_ready(good);
 }
@@ -292,7 +294,7 @@ static bool start(void)
 	error = loop_watch_start(loop, &program.signal, program.signal_fd);
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.server.cache));
-	if (!error && gateway_use(program.server.gateway, program.reload.config, &why) < 0)
+	if (!error && gateway_use(program.server.gateway, program.reload.site->config, &why) < 0)
 		return server_main_complain_of(why);
 	/* Nobody is served yet; later, nothing waits for a start. */
 	if (!error && !gateway_settle(program.server.gateway, FIRST_STARTS_MS, &why))

@@ -19,6 +19,7 @@
 #include "config/arch.h"
 #include "config/configuration.h"
 #include "conn/connection.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "process/endpoint.h"
@@ -167,8 +168,8 @@ static void thread_apply(struct loop_task *task)
 	struct thread *thread = &runner->thread;
 	struct config_ref *before = thread->config_ref;
 
-	thread->config_ref = config_ref_open(change->config);
-	change->config = NULL;
+	thread->config_ref = config_ref_open(change->site);
+	change->site = NULL;
 	config_ref_release(before);
 	/* Made from the old configuration; a new one may have the same address. */
 	thread->date_until_ms = 0;

@@ -22,6 +22,7 @@
 
 struct server_thread;
 struct endpoint;
+struct site;
 
 /* A listener of an endpoint. */
 struct seat {
@@ -56,8 +57,8 @@ struct server_thread {
 struct thread_change {
 	struct loop_task task, over;
 	struct server_thread *runner;
-	struct config *config; /* a reference, which the thread takes over */
-	unsigned *gone;	       /* ids of endpoints to retire */
+	struct site *site; /* a reference, which the thread takes over */
+	unsigned *gone;	   /* ids of endpoints to retire */
 	unsigned gone_count;
 	struct seat **fresh; /* not started; the thread takes them over */
 	unsigned fresh_count;

@@ -30,6 +30,7 @@
 #include "conn/session-internal.h"
 #include "conn/session.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/route.h"
@@ -79,6 +80,7 @@ static unsigned live;	      /* transactions */
 static struct server server;
 static struct thread thread;
 static struct config config;
+static struct site sites[2];
 static struct config_ref generations[2];
 
 static struct {
@@ -429,8 +431,11 @@ static void open_server(struct loop *loop)
 			   .max_streams = 10},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	/* One of them is the target's, so that nothing is freed. */
-	generations[0] = (struct config_ref){.config = &config, .users = 2};
-	generations[1] = (struct config_ref){.config = &config, .users = 1};
+	for (unsigned i = 0; i < 2; i++) {
+		sites[i] = (struct site){.config = &config, .number = i + 1};
+		generations[i] =
+			(struct config_ref){.site = &sites[i], .config = &config, .users = 2 - i};
+	}
 	server = (struct server){.bodies.most = client.options & NO_BODIES ? 10000 : 1 << 20,
 				 .held_most = none ? 0 : UINT64_MAX / 4,
 				 .unsent_most = UINT64_MAX / 4,

@@ -23,6 +23,7 @@
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/route.h"
 #include "http/body.h"
@@ -57,6 +58,7 @@ static struct thread thread;
 static struct server server;
 static NC_cache *cache;
 static struct config config;
+static struct site site;
 static struct config_ref generation;
 static int client;
 static char buffer[WINDOW]; /* for the loop's thread */
@@ -174,7 +176,8 @@ static void begin(int number, enum manner manner)
 			   .max_header = 8192,
 			   .max_fields = 64},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
-	generation = (struct config_ref){.config = &config, .users = 1};
+	site = (struct site){.config = &config, .number = 1};
+	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};
 	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
 	thread = (struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server};
 	connect_client();

@@ -26,6 +26,7 @@
 #include "conn/session-internal.h"
 #include "conn/session.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
@@ -253,7 +254,8 @@ static inline void begin(int number)
 					    .max_fields = 64,
 					    .max_streams = 100},
 				 .sockets = {.header_option = true, .close_option = true}};
-	generation = (struct config_ref){.config = &config, .users = 1};
+	site = (struct site){.config = &config, .number = 1};
+	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};
 	server = (struct server){.bodies.most = 1 << 20,
 				 .windows.most = 1 << 20,
 				 .held_most = 64 << 20,

@@ -18,6 +18,7 @@
 #include "config/configuration.h"
 #include "conn/session-internal.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/route.h"
@@ -67,6 +68,7 @@ static struct runner runner;
 static struct thread thread;
 static struct server server;
 static struct config config;
+static struct site site;
 static struct config_ref generation;
 static NC_cache *cache;
 static size_t unit;

@@ -19,6 +19,7 @@
 #include "conn/connection.h"
 #include "conn/listener.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "process/endpoint.h"
 
@@ -35,7 +36,8 @@ static struct listen_address address;
 static unsigned retired;
 /* Connections take their limits from it. */
 static struct config config = {.limits = {.header_ms = 30000, .keep_alive_ms = 30000}};
-static struct config_ref generation = {.config = &config, .users = 1};
+static struct site site = {.config = &config, .number = 1};
+static struct config_ref generation = {.site = &site, .config = &config, .users = 1};
 
 static void on_retired(struct listener *one)
 {

@@ -64,46 +64,48 @@ static struct config *read_text(const char *text)
 	return config;
 }
 
-static void must_open(struct config *config, const struct config *previous)
+static struct site *must_open(struct config *config, const struct site *previous)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct site *site = site_new(config);
 
-	ck_assert(site_open(config, previous, &(struct site_options){.max_unit = 1}, errors));
+	ck_assert(site_open(site, previous, &(struct site_options){.max_unit = 1}, errors));
 	ck_assert_uint_eq(errors->len, 0);
 	g_ptr_array_free(errors, TRUE);
+	return site;
 }
 
-static struct file_cache *content_at(const struct config *config, const char *at)
+static struct file_cache *content_at(const struct site *site, const char *at)
 {
-	return host_scope(&config->hosts[0], at)->file_cache;
+	return host_scope(&site->config->hosts[0], at)->file_cache;
 }
 
 START_TEST(test_shared)
 {
-	struct config *first = read_text("[sweet]\nroot=@/a\n[path /x]\nroot=@/b\n"
-					 "[path /y]\nalias=@/a\n[host h]\nroot=@/b/../b\n");
-	struct config *second, *third;
+	struct site *first, *second, *third;
 	struct file_cache *a, *b;
 
-	must_open(first, NULL);
+	first = must_open(read_text("[sweet]\nroot=@/a\n[path /x]\nroot=@/b\n"
+				    "[path /y]\nalias=@/a\n[host h]\nroot=@/b/../b\n"),
+			  NULL);
 	a = content_at(first, "/");
 	b = content_at(first, "/x");
 	ck_assert_ptr_ne(a, b);
 	ck_assert_ptr_eq(content_at(first, "/y"), a);
-	ck_assert_ptr_eq(first->hosts[1].scopes[0].file_cache, b);
+	ck_assert_ptr_eq(first->config->hosts[1].scopes[0].file_cache, b);
+	ck_assert_uint_eq(first->number, 1);
 	/* The next generation continues to use it, though the folder was renamed. */
-	second = read_text("[sweet]\nroot=@/b\n");
-	must_open(second, first);
+	second = must_open(read_text("[sweet]\nroot=@/b\n"), first);
 	ck_assert_ptr_eq(content_at(second, "/"), b);
+	ck_assert_uint_eq(second->number, 2);
 	/* With different options it is a different content. */
-	third = read_text("[sweet]\nroot=@/b\nrevalidate=5\n");
-	must_open(third, second);
+	third = must_open(read_text("[sweet]\nroot=@/b\nrevalidate=5\n"), second);
 	ck_assert_ptr_ne(content_at(third, "/"), b);
-	config_release(first);
+	site_release(first);
 	ck_assert_int_ge(file_cache_root(b).fd, 0);
 	ck_assert_int_ge(fcntl(file_cache_root(b).fd, F_GETFD), 0);
-	config_release(second);
-	config_release(third);
+	site_release(second);
+	site_release(third);
 }
 END_TEST
 
@@ -113,7 +115,7 @@ START_TEST(test_errors)
 	struct config *config = read_text("[sweet]\nroot=@/none\n[path /x]\nalias=@/sweet.conf\n"
 					  "[path /y]\nroot=@/a\n[path /z]\n");
 
-	ck_assert(!site_open(config, NULL, &(struct site_options){.max_unit = 1}, errors));
+	site_check(config, errors);
 	ck_assert_uint_eq(errors->len, 2);
 	for (unsigned i = 0; i < errors->len; i++) {
 		const char *why = errors->pdata[i];
@@ -127,27 +129,22 @@ START_TEST(test_errors)
 }
 END_TEST
 
-static unsigned released;
-
-static void count(struct config *config)
-{
-	(void)config;
-	released++;
-}
-
-/* A transaction ends with the generation with which it began. */
+/* A transaction ends with the generation with which it began; then nothing stays open. */
 START_TEST(test_generations)
 {
-	struct config *config = read_text("[sweet]\nroot=@/a\n");
-	struct config_ref *present = config_ref_open(config), *held;
+	unsigned before = open_descriptors();
+	struct site *site = must_open(read_text("[sweet]\nroot=@/a\n"), NULL);
+	struct config_ref *present = config_ref_open(site_hold(site)), *held;
 
-	config->release = count;
+	site_release(site);
 	held = config_ref_hold(present);
 	config_ref_release(present);
-	ck_assert_uint_eq(released, 0);
-	ck_assert_ptr_eq(held->config, config);
+	ck_assert_uint_eq(open_descriptors(), before + 1);
+	ck_assert_ptr_eq(held->site, site);
+	ck_assert_ptr_eq(held->config, site->config);
 	config_ref_release(held);
-	ck_assert_uint_eq(released, 1);
+	ck_assert_uint_eq(open_descriptors(), before);
+	site_release(NULL);
 }
 END_TEST
 

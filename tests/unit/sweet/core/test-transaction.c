@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/configuration.h"
+#include "core/site.h"
 #include "core/transaction.h"
 
 #include "suite.h"
@@ -24,7 +25,7 @@ START_TEST(test_init)
 	struct thread *thread = (void *)&expected; /* only its address counts */
 
 	config->references = 1;
-	ref = config_ref_open(config);
+	ref = config_ref_open(site_new(config));
 	memset(&transaction, AS_BEFORE, sizeof(transaction));
 	transaction_init(&transaction, thread, ref);
 	ck_assert_ptr_eq(transaction.thread, thread);

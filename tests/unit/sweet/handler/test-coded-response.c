@@ -14,6 +14,7 @@
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/coded-response.h"
 #include "coding/encoder.h"

@@ -19,6 +19,7 @@
 #include "config/arch.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/data-path.h"
 #include "event/loop.h"
@@ -29,8 +30,9 @@
 #include "status-fixture.h"
 #include "suite.h"
 
-static struct config config = {.status = true, .number = 3};
-static struct config_ref generation = {.config = &config, .users = 1};
+static struct config config = {.status = true};
+static struct site site = {.config = &config, .number = 3};
+static struct config_ref generation = {.site = &site, .config = &config, .users = 1};
 static struct server server = {.threads = 1,
 			       .max_unit = (size_t)256 << 10,
 			       .path = &data_path_nabc,
