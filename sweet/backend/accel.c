@@ -51,20 +51,24 @@ static bool save_lines(struct backend_call *call, const struct cgihead *head)
 static const struct scope *find_folder(const struct backend_call *call, const char *file,
 				       const char **path)
 {
-	const struct config *config = call->transaction->config_ref->config;
+	const struct config_ref *ref = call->transaction->config_ref;
+	const struct config *config = ref->config;
 	const struct host *host = &config->hosts[0];
 	const struct scope *found = NULL;
+	size_t longest = 0;
 
 	for (unsigned i = config->first_folder; i < host->scope_count; i++) {
 		const struct scope *scope = &host->scopes[i];
+		const char *folder = site_scope(ref, scope)->folder;
 		size_t length;
 
 		if (strcmp(scope->accel_pool, call->pool->settings->name) != 0)
 			continue;
-		length = strlen(scope->folder);
-		if (strncmp(file, scope->folder, length) == 0 && file[length] == '/' &&
-		    (!found || length > strlen(found->folder))) {
+		length = strlen(folder);
+		if (strncmp(file, folder, length) == 0 && file[length] == '/' &&
+		    (!found || length > longest)) {
 			found = scope;
+			longest = length;
 			*path = file + length;
 		}
 	}

@@ -18,6 +18,7 @@
 #include "config/pool-config.h"
 #include "core/request-value.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "http/request.h"
 #include "program/meta.h"
@@ -112,6 +113,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	const struct scope *scope = transaction->scope;
 	const struct pool_config *settings = pool->settings;
 	char script[SCRIPT_MAX], file[PATH_MAX + SCRIPT_MAX];
+	const char *folder = site_scope(transaction->config_ref, scope)->folder;
 	const char *path = transaction->path;
 	char **of_path = variables_expand(&scope->variables, request_value, transaction);
 	char **of_pool = variables_expand(&settings->variables, request_value, transaction);
@@ -140,7 +142,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		context.tls_variables.at =
 			tls_library->variables(transaction->tls, &context.tls_variables.length);
 	if (settings->protocol != POOL_WORKER) {
-		context.document_root = scope->folder;
+		context.document_root = folder;
 		context.request_scheme = transaction->https ? "https" : "http";
 		context.local_addr = transaction->server_addr;
 		context.redirect_status = 200;
@@ -148,7 +150,7 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	}
 	if (settings->protocol == POOL_FASTCGI) {
 		skip = name_script(scope, path, skip, settings->script_suffix, script);
-		join(file, sizeof(file), (struct slice){scope->folder, strlen(scope->folder)},
+		join(file, sizeof(file), (struct slice){folder, strlen(folder)},
 		     below_folder(scope, script));
 		context.script_filename = file;
 	} else {

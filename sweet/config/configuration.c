@@ -68,7 +68,6 @@ static void free_scope(struct scope *scope)
 	g_free(scope->variable_place);
 	g_free(scope->root);
 	g_free(scope->alias);
-	g_free(scope->folder);
 	g_free(scope->rewrite);
 	g_free(scope->auth_realm);
 	g_free(scope->auth_file);

@@ -101,7 +101,6 @@ struct scope {
 	 */
 	size_t alias_skip, rewrite_skip, redirect_skip;
 	char *alias;	     /* folder that replaces the prefix; NULL */
-	char *folder;	     /* alias or root as an absolute path; set by site.c */
 	char *rewrite;	     /* path that replaces the prefix; NULL */
 	int redirect_status; /* 0: none */
 	bool redirect_tls;   /* the same URL with https, for clients without TLS */
@@ -151,8 +150,7 @@ struct scope {
 	bool no_scripts;	  /* pool=off: no pool runs a file by its suffix either */
 
 	/* Opened by site.c: */
-	struct file_cache *file_cache; /* the files of alias or root */
-	struct auth *auth;	       /* NULL: no passwords */
+	struct auth *auth; /* NULL: no passwords */
 };
 
 struct host {

@@ -28,17 +28,16 @@ static const char *folder_of(const struct scope *scope)
 	return scope->alias ? scope->alias : scope->root;
 }
 
-/* Returns the file cache with the same options from the configuration's first hosts. */
-static struct file_cache *find(const struct config *config, unsigned hosts,
+/* Returns the file cache with the same options that is open for one of the first scopes. */
+static struct file_cache *find(const struct site *site, unsigned scopes,
 			       const struct file_cache_options *options)
 {
-	for (unsigned i = 0; config && i < hosts; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			struct file_cache *content = config->hosts[i].scopes[k].file_cache;
+	for (unsigned i = 0; i < scopes; i++) {
+		struct file_cache *content = site->scopes[i].file_cache;
 
-			if (content && file_cache_serves(content, options))
-				return content;
-		}
+		if (content && file_cache_serves(content, options))
+			return content;
+	}
 	return NULL;
 }
 
@@ -96,10 +95,10 @@ static void forget_mimes(GArray *known)
 	g_array_free(known, TRUE);
 }
 
-static void open_scope(struct config *config, unsigned host, struct scope *scope,
-		       const struct config *previous, struct file_cache_options options,
-		       GPtrArray *errors)
+static void open_files(struct site *site, const struct scope *scope, const struct site *previous,
+		       struct file_cache_options options, GPtrArray *errors)
 {
+	struct site_scope *open = &site->scopes[scope->number];
 	const char *folder = folder_of(scope);
 	struct file_cache *known;
 
@@ -107,8 +106,8 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	if (!folder)
 		return;
 	/* For programs, which may run in another directory. */
-	scope->folder = g_canonicalize_filename(folder, NULL);
-	options.folder = scope->folder;
+	open->folder = g_canonicalize_filename(folder, NULL);
+	options.folder = open->folder;
 	options.etag = (enum etag_kind)scope->etag;
 	options.root = (struct docroot){docroot_open(folder), (enum symlinks)scope->symlinks};
 	if (options.root.fd < 0) {
@@ -119,12 +118,12 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 		g_free(what);
 		return;
 	}
-	known = find(config, host + 1, &options);
+	known = find(site, scope->number, &options);
 	if (!known && previous)
-		known = find(previous, previous->host_count, &options);
+		known = find(previous, previous->config->scope_count, &options);
 	if (known)
 		close(options.root.fd);
-	scope->file_cache = known ? file_cache_ref(known) : file_cache_open(&options);
+	open->file_cache = known ? file_cache_ref(known) : file_cache_open(&options);
 }
 
 /* Returns the first scope with the same password file. */
@@ -176,12 +175,13 @@ static void close_all(struct site *site)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			struct scope *scope = &config->hosts[i].scopes[k];
 
-			file_cache_close(scope->file_cache);
 			auth_release(scope->auth);
-			scope->file_cache = NULL;
 			scope->auth = NULL;
-			g_clear_pointer(&scope->folder, g_free);
 		}
+	for (unsigned i = 0; i < config->scope_count; i++) {
+		file_cache_close(site->scopes[i].file_cache);
+		g_free(site->scopes[i].folder);
+	}
 }
 
 struct site *site_new(struct config *config)
@@ -190,6 +190,7 @@ struct site *site_new(struct config *config)
 
 	atomic_init(&site->references, 1);
 	site->config = config;
+	site->scopes = g_new0(struct site_scope, config->scope_count);
 	return site;
 }
 
@@ -204,6 +205,7 @@ void site_release(struct site *site)
 	if (!site || atomic_fetch_sub_explicit(&site->references, 1, memory_order_acq_rel) != 1)
 		return;
 	close_all(site);
+	g_free(site->scopes);
 	config_release(site->config);
 	g_free(site);
 }
@@ -242,8 +244,7 @@ bool site_open(struct site *site, const struct site *previous, const struct site
 			struct scope *scope = &config->hosts[i].scopes[k];
 
 			content.mime = find_mime(known, config, scope);
-			open_scope(config, i, scope, previous ? previous->config : NULL, content,
-				   errors);
+			open_files(site, scope, previous, content, errors);
 			open_auth(config, scope, options->authenticator, errors);
 		}
 	forget_mimes(known);
@@ -269,28 +270,20 @@ void site_check(struct config *config, GPtrArray *errors)
 	site_release(site);
 }
 
-static bool counted(const struct config *config, unsigned host, unsigned scope)
+/* Whether an earlier scope has the same file cache. */
+static bool is_counted(const struct site *site, unsigned scope)
 {
-	const struct file_cache *content = config->hosts[host].scopes[scope].file_cache;
-
-	for (unsigned i = 0; i <= host; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			if (i == host && k == scope)
-				return false;
-			if (config->hosts[i].scopes[k].file_cache == content)
-				return true;
-		}
+	for (unsigned i = 0; i < scope; i++)
+		if (site->scopes[i].file_cache == site->scopes[scope].file_cache)
+			return true;
 	return false;
 }
 
 void site_stat(const struct site *site, struct file_cache_stat *sum)
 {
-	const struct config *config = site->config;
-
-	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
-			if (!counted(config, i, k))
-				file_cache_stat(config->hosts[i].scopes[k].file_cache, sum);
+	for (unsigned i = 0; i < site->config->scope_count; i++)
+		if (!is_counted(site, i))
+			file_cache_stat(site->scopes[i].file_cache, sum);
 }
 
 struct config_ref *config_ref_open(struct site *site)

@@ -15,14 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct config;
+#include "config/configuration.h"
+
+struct file_cache;
 struct file_cache_stat;
+
+/* What is open for a scope. */
+struct site_scope {
+	char *folder;		       /* its alias or root as an absolute path */
+	struct file_cache *file_cache; /* the files in it */
+};
 
 struct site {
 	_Atomic unsigned references;
 	struct config *config; /* a reference */
 	unsigned number;       /* of the generation: 1, incremented by each reload; 0: not open */
 	uint64_t opened_ms;    /* since 1970 */
+	struct site_scope *scopes; /* by the number of the scope */
 };
 
 struct site_options {
@@ -70,6 +79,13 @@ struct config_ref {
 	struct config *config; /* its configuration */
 	unsigned users; /* includes the thread's own, while this is the current configuration */
 };
+
+/* Returns what is open for a scope of that configuration. */
+static inline const struct site_scope *site_scope(const struct config_ref *ref,
+						  const struct scope *scope)
+{
+	return &ref->site->scopes[scope->number];
+}
 
 /* Takes the caller's reference to site. */
 struct config_ref *config_ref_open(struct site *site);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "dav/dav-call.h"
 #include "dav/dav-if.h"
@@ -60,7 +61,7 @@ static int look(const struct dav_place *place, struct dav_state *state)
 	state->exists = !error;
 	if (!error && !state->folder)
 		filehead_write(&state->head, &state->version,
-			       file_cache_etag(place->scope->file_cache), "", time(NULL));
+			       file_cache_etag(place->open->file_cache), "", time(NULL));
 	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
 }
 

@@ -93,7 +93,7 @@ static int add(struct dav_call *call, GString *text, const struct dav_body *body
 	       const char *file, bool *is_folder)
 {
 	struct dav_resource resource = {.dav = call->dav, .fd = -1};
-	int error = dav_resource_open(&resource, call->at.scope, path, file, wants_dead(body));
+	int error = dav_resource_open(&resource, call->at.open, path, file, wants_dead(body));
 
 	if (error)
 		return error;

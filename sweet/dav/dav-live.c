@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/date.h"
-#include "config/configuration.h"
+#include "core/site.h"
 #include "dav/dav-call.h"
 #include "dav/dav-live.h"
 #include "dav/dav-locks.h"
@@ -39,10 +39,10 @@ static int64_t birth_of(struct docroot root, const char *file)
 	return statx_of.stx_mask & STATX_BTIME ? statx_of.stx_btime.tv_sec : 0;
 }
 
-int dav_resource_open(struct dav_resource *resource, const struct scope *scope, const char *path,
-		      const char *file, bool with_fd)
+int dav_resource_open(struct dav_resource *resource, const struct site_scope *open,
+		      const char *path, const char *file, bool with_fd)
 {
-	struct docroot root = file_cache_root(scope->file_cache);
+	struct docroot root = file_cache_root(open->file_cache);
 	int error = docroot_look(root, file, &resource->folder, &resource->version);
 
 	if (error)
@@ -51,10 +51,10 @@ int dav_resource_open(struct dav_resource *resource, const struct scope *scope, 
 		file = ".";
 	resource->created = birth_of(root, file);
 	resource->path = g_strconcat(path, resource->folder ? "/" : "", NULL);
-	resource->key = strcmp(file, ".") == 0 ? g_strdup(scope->folder)
-					       : g_strdup_printf("%s/%s", scope->folder, file);
-	resource->type = file_cache_type(scope->file_cache, file);
-	resource->etag = file_cache_etag(scope->file_cache);
+	resource->key = strcmp(file, ".") == 0 ? g_strdup(open->folder)
+					       : g_strdup_printf("%s/%s", open->folder, file);
+	resource->type = file_cache_type(open->file_cache, file);
+	resource->etag = file_cache_etag(open->file_cache);
 	if (with_fd)
 		resource->fd =
 			docroot_openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -13,7 +13,7 @@
 #include "http/etag.h"
 
 struct dav;
-struct scope;
+struct site_scope;
 
 /* A file or folder whose properties are read. */
 struct dav_resource {
@@ -28,9 +28,12 @@ struct dav_resource {
 	int64_t created; /* seconds since 1970; 0: not known */
 };
 
-/* path: decoded, of the host; file: the same below the root.  Returns 0 or -errno; may block. */
-int dav_resource_open(struct dav_resource *resource, const struct scope *scope, const char *path,
-		      const char *file, bool with_fd);
+/*
+ * open: for the scope of path, which is decoded, of the host; file: the same below the root.  Returns 0
+ * or -errno; may block.
+ */
+int dav_resource_open(struct dav_resource *resource, const struct site_scope *open,
+		      const char *path, const char *file, bool with_fd);
 void dav_resource_close(struct dav_resource *resource);
 
 /* Whether the property of the namespace "DAV:" is one of these, even if the resource has none. */

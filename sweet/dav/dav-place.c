@@ -33,22 +33,24 @@ static void make_names(struct dav_place *place)
 	place->file = file_path_of(place->scope, place->path);
 	while (*place->file == '/')
 		place->file++;
-	place->key = *place->file ? g_strdup_printf("%s/%s", place->scope->folder, place->file)
-				  : g_strdup(place->scope->folder);
+	place->key = *place->file ? g_strdup_printf("%s/%s", place->open->folder, place->file)
+				  : g_strdup(place->open->folder);
 	slash = strrchr(place->file, '/');
 	place->name = slash ? slash + 1 : place->file;
 	place->parent =
 		slash ? g_strndup(place->file, (gsize)(slash - place->file)) : g_strdup(".");
-	place->parent_key = slash ? g_strdup_printf("%s/%s", place->scope->folder, place->parent)
-				  : g_strdup(place->scope->folder);
+	place->parent_key = slash ? g_strdup_printf("%s/%s", place->open->folder, place->parent)
+				  : g_strdup(place->open->folder);
 }
 
-int dav_place_set(struct dav_place *place, const struct scope *scope, const char *path, bool change)
+int dav_place_set(struct dav_place *place, const struct config_ref *ref, const struct scope *scope,
+		  const char *path, bool change)
 {
 	size_t length = strlen(path);
 
 	dav_place_clear(place);
 	place->scope = scope;
+	place->open = site_scope(ref, scope);
 	place->slash = length && path[length - 1] == '/';
 	place->path = g_strdup(path);
 	while (length && place->path[length - 1] == '/')
@@ -98,9 +100,11 @@ static bool same_rights(const struct scope *one, const struct scope *other)
 }
 
 /* Whether their paths also lead to the same files in the same way. */
-static bool same_files(const struct scope *one, const struct scope *other)
+static bool same_files(const struct config_ref *ref, const struct scope *one,
+		       const struct scope *other)
 {
-	return strcmp(one->folder, other->folder) == 0 && !one->alias == !other->alias &&
+	return strcmp(site_scope(ref, one)->folder, site_scope(ref, other)->folder) == 0 &&
+	       !one->alias == !other->alias &&
 	       (!one->alias || one->alias_skip == other->alias_skip) &&
 	       one->symlinks == other->symlinks && one->hidden == other->hidden;
 }
@@ -117,8 +121,8 @@ bool dav_place_is_uniform(const struct dav_place *place, const struct transactio
 		bool applies = path_lies_in(scope->prefix, place->path) ||
 			       (scope->rule && strcmp(scope->prefix, outer) == 0);
 
-		if (applies &&
-		    !(same_rights(scope, place->scope) && same_files(scope, place->scope)))
+		if (applies && !(same_rights(scope, place->scope) &&
+				 same_files(transaction->config_ref, scope, place->scope)))
 			return false;
 	}
 	for (unsigned i = 0; i < config->mount_count; i++)
@@ -192,14 +196,14 @@ int dav_place_find(struct dav_place *place, struct transaction *transaction, str
 	    scope->rewrite_text || scope->redirect_status ||
 	    !same_rights(scope, transaction->scope))
 		return 403;
-	return dav_place_set(place, scope, path, change);
+	return dav_place_set(place, transaction->config_ref, scope, path, change);
 }
 
 /* --- files ------------------------------------------------------------------------------- */
 
 struct docroot dav_place_reads(const struct dav_place *place)
 {
-	return file_cache_root(place->scope->file_cache);
+	return file_cache_root(place->open->file_cache);
 }
 
 struct docroot dav_place_writes(const struct dav_place *place)

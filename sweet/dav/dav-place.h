@@ -14,26 +14,29 @@
 #include "base/slice.h"
 #include "files/docroot.h"
 
+struct config_ref;
 struct scope;
+struct site_scope;
 struct transaction;
 
 struct dav_place {
-	const struct scope *scope; /* NULL: the place is not set */
-	char *path;		   /* decoded, of the host, without a slash at its end; "": all */
-	bool slash;		   /* the client wrote one */
-	const char *file;	   /* the end of path, below the root, without a slash before it */
-	char *key;		   /* the absolute path of the file, for locks */
-	char *parent;		   /* the folder of file, below the root; "." */
+	const struct scope *scope;     /* NULL: the place is not set */
+	const struct site_scope *open; /* for the scope */
+	char *path;	  /* decoded, of the host, without a slash at its end; "": all */
+	bool slash;	  /* the client wrote one */
+	const char *file; /* the end of path, below the root, without a slash before it */
+	char *key;	  /* the absolute path of the file, for locks */
+	char *parent;	  /* the folder of file, below the root; "." */
 	char *parent_key;
 	const char *name; /* the last part of file; "": the root */
 };
 
 /*
- * Sets a place of the scope.  Returns 0; 403: a hidden name, or the root of the scope or of its
+ * Sets a place of the scope, which is of that configuration.  Returns 0; 403: a hidden name, or the root of the scope or of its
  * files, with change.
  */
-int dav_place_set(struct dav_place *place, const struct scope *scope, const char *path,
-		  bool change);
+int dav_place_set(struct dav_place *place, const struct config_ref *ref, const struct scope *scope,
+		  const char *path, bool change);
 void dav_place_clear(struct dav_place *place);
 
 /*

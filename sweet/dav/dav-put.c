@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "config/configuration.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "dav/dav-call.h"
 #include "dav/dav-place.h"
@@ -123,8 +124,7 @@ static void set_tag(struct dav_call *call)
 
 	if (docroot_version(call->upload->temp.fd, &version))
 		return;
-	filehead_write(&head, &version, file_cache_etag(call->at.scope->file_cache), "",
-		       time(NULL));
+	filehead_write(&head, &version, file_cache_etag(call->at.open->file_cache), "", time(NULL));
 	call->lines = g_string_new("ETag: ");
 	g_string_append_len(call->lines, head.text + head.etag_at, ETAG_LENGTH);
 	g_string_append(call->lines, "\r\n");

@@ -407,8 +407,8 @@ static int find_places(struct dav_call *call)
 {
 	struct transaction *transaction = call->transaction;
 	const struct dav_request *request = &call->request;
-	int status = dav_place_set(&call->at, transaction->scope, transaction->path,
-				   methods[request->method].changes);
+	int status = dav_place_set(&call->at, transaction->config_ref, transaction->scope,
+				   transaction->path, methods[request->method].changes);
 
 	/* As for GET: hidden names do not exist, and cannot be made. */
 	if (status == 403 && !methods[request->method].makes &&

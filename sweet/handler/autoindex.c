@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/text-response.h"
 #include "event/client-limit.h"
 #include "event/thread-pool.h"
@@ -216,10 +217,11 @@ static struct listing *equal_listing(const struct transaction *transaction, cons
 				     const struct autoindex_wish *wish)
 {
 	const struct scope *scope = transaction->scope;
+	const struct file_cache *cache = site_scope(transaction->config_ref, scope)->file_cache;
 
 	list_each (struct listing, other, &transaction->thread->listings, node)
 		if (!list_is_empty(&other->waiters) && !other->deferred &&
-		    !atomic_load(&other->begun) && other->cache == scope->file_cache &&
+		    !atomic_load(&other->begun) && other->cache == cache &&
 		    other->hidden == scope->hidden && other->wish.json == wish->json &&
 		    other->wish.order.column == wish->order.column &&
 		    other->wish.order.descending == wish->order.descending &&
@@ -242,7 +244,8 @@ static struct listing *new_listing(const struct transaction *transaction, const 
 	listing->thread = thread;
 	listing->path = g_strdup(path);
 	listing->as = g_strdup(transaction->path);
-	listing->cache = file_cache_ref(transaction->scope->file_cache);
+	listing->cache =
+		file_cache_ref(site_scope(transaction->config_ref, transaction->scope)->file_cache);
 	listing->hidden = transaction->scope->hidden;
 	listing->wish = *wish;
 	list_append(&thread->listings, &listing->node);

@@ -184,7 +184,7 @@ enum respond errorpage_find(struct transaction *transaction)
 			   .loop = transaction->thread->loop,
 			   .client = client_address(transaction->remote)},
 		.transaction = transaction,
-		.cache = scope->file_cache,
+		.cache = site_scope(transaction->config_ref, scope)->file_cache,
 		.as = found->as,
 	};
 	if (!file_cache_tick_get(transaction->thread->tick, page->cache,

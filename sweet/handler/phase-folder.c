@@ -85,7 +85,7 @@ static bool is_there(struct transaction *transaction)
 	if (!scope || scope == transaction->scope || may_respond(transaction, scope))
 		return true;
 	return !scope->internal && !file_path_is_hidden(scope, transaction->path) &&
-	       docroot_look(file_cache_root(scope->file_cache),
+	       docroot_look(file_cache_root(site_scope(transaction->config_ref, scope)->file_cache),
 			    file_path_of(scope, transaction->path), &folder, &version) == 0 &&
 	       folder;
 }

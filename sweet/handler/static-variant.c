@@ -12,6 +12,7 @@
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"
@@ -70,6 +71,7 @@ struct file_cache_entry *static_variant(struct transaction *transaction,
 					unsigned orders, enum coding *coding, bool *varies)
 {
 	const struct scope *scope = transaction->scope;
+	struct file_cache *cache = site_scope(transaction->config_ref, scope)->file_cache;
 	struct conditions *conditions = &transaction->file_response.conditions;
 	unsigned codings = scope->compress.codings & file_cache_variants(entry);
 	bool first = !transaction->head_only &&
@@ -87,8 +89,8 @@ struct file_cache_entry *static_variant(struct transaction *transaction,
 		if (!(codings & 1u << order[i]))
 			continue;
 		*coding = order[i];
-		variant = file_cache_tick_variant(transaction->thread->tick, scope->file_cache,
-						  entry, order[i]);
+		variant =
+			file_cache_tick_variant(transaction->thread->tick, cache, entry, order[i]);
 		if (variant)
 			return variant;
 		if (first)

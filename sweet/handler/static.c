@@ -71,7 +71,7 @@ static const struct scope *files_of(const struct transaction *transaction)
 
 static struct file_cache *file_cache_of(const struct transaction *transaction)
 {
-	return files_of(transaction)->file_cache;
+	return site_scope(transaction->config_ref, files_of(transaction))->file_cache;
 }
 
 /* Returns the path relative to the file cache's directory. */

@@ -10,6 +10,7 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "http/request.h"
 #include "program/meta.h"
@@ -18,6 +19,9 @@
 #include "suite.h"
 
 static struct scope scope;
+static struct site_scope open_scope = {.folder = (char *)"/srv"};
+static struct site site = {.scopes = &open_scope};
+static struct config_ref ref = {.site = &site};
 static struct request request;
 static char block[4096];
 static size_t block_length;
@@ -58,6 +62,7 @@ static void write_env(enum pool_protocol protocol, const char *path, size_t skip
 	strcpy(transactions[0].path, path);
 	transactions[0].request = &request;
 	transactions[0].scope = &scope;
+	transactions[0].config_ref = &ref;
 	transactions[0].server_addr = "192.0.2.9";
 	transactions[0].server_port = 8080;
 	settings.protocol = protocol;
@@ -80,7 +85,7 @@ static void begin_scope(void)
 	static char *const index[] = {(char *)"index.html", (char *)"index.php", NULL};
 
 	begin();
-	scope = (struct scope){.folder = (char *)"/srv", .index = (char **)index};
+	scope = (struct scope){.index = (char **)index};
 	settings.script_suffix = (char *)".php";
 }
 

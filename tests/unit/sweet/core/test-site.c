@@ -77,7 +77,7 @@ static struct site *must_open(struct config *config, const struct site *previous
 
 static struct file_cache *content_at(const struct site *site, const char *at)
 {
-	return host_scope(&site->config->hosts[0], at)->file_cache;
+	return site->scopes[host_scope(&site->config->hosts[0], at)->number].file_cache;
 }
 
 START_TEST(test_shared)
@@ -92,7 +92,7 @@ START_TEST(test_shared)
 	b = content_at(first, "/x");
 	ck_assert_ptr_ne(a, b);
 	ck_assert_ptr_eq(content_at(first, "/y"), a);
-	ck_assert_ptr_eq(first->config->hosts[1].scopes[0].file_cache, b);
+	ck_assert_ptr_eq(first->scopes[first->config->hosts[1].scopes[0].number].file_cache, b);
 	ck_assert_uint_eq(first->number, 1);
 	/* The next generation continues to use it, though the folder was renamed. */
 	second = must_open(read_text("[sweet]\nroot=@/b\n"), first);
