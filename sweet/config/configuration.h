@@ -148,9 +148,6 @@ struct scope {
 	struct pool_config *pool; /* the pool of that name; the config owns it */
 	size_t pool_skip;	  /* length of the path prefix of its programs */
 	bool no_scripts;	  /* pool=off: no pool runs a file by its suffix either */
-
-	/* Opened by site.c: */
-	struct auth *auth; /* NULL: no passwords */
 };
 
 struct host {

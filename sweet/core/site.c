@@ -140,23 +140,27 @@ static const struct scope *find_auth(const struct config *config, const char *fi
 }
 
 /* A reload reads the file again, to report invalid lines. */
-static void open_auth(const struct config *config, struct scope *scope,
+static void open_auth(struct site *site, const struct scope *scope,
 		      struct authenticator *authenticator, GPtrArray *errors)
 {
+	struct site_scope *open = &site->scopes[scope->number];
 	struct htpasswd *users = NULL;
 	const struct scope *first;
 	char *why = NULL;
 
 	if (!scope->auth_realm || !scope->auth_file)
 		return;
-	first = find_auth(config, scope->auth_file);
+	first = find_auth(site->config, scope->auth_file);
 	/* Errors of the file were reported for the first scope. */
-	if (first != scope)
-		scope->auth = first->auth ? auth_hold(first->auth) : NULL;
-	else if (authenticator)
-		scope->auth = auth_open(authenticator, scope->auth_file, &why);
-	else
+	if (first != scope) {
+		struct auth *known = site->scopes[first->number].auth;
+
+		open->auth = known ? auth_hold(known) : NULL;
+	} else if (authenticator) {
+		open->auth = auth_open(authenticator, scope->auth_file, &why);
+	} else {
 		users = htpasswd_read(scope->auth_file, &why);
+	}
 	htpasswd_release(users);
 	if (why)
 		complain(errors, scope->auth_place, "auth-file", why);
@@ -171,15 +175,9 @@ static void close_all(struct site *site)
 	for (unsigned i = 0; i < config->pool_count; i++)
 		if (config->pools[i]->release)
 			config->pools[i]->release(config->pools[i]);
-	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			struct scope *scope = &config->hosts[i].scopes[k];
-
-			auth_release(scope->auth);
-			scope->auth = NULL;
-		}
 	for (unsigned i = 0; i < config->scope_count; i++) {
 		file_cache_close(site->scopes[i].file_cache);
+		auth_release(site->scopes[i].auth);
 		g_free(site->scopes[i].folder);
 	}
 }
@@ -241,11 +239,11 @@ bool site_open(struct site *site, const struct site *previous, const struct site
 	known = g_array_new(FALSE, FALSE, sizeof(struct known_mime));
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			struct scope *scope = &config->hosts[i].scopes[k];
+			const struct scope *scope = &config->hosts[i].scopes[k];
 
 			content.mime = find_mime(known, config, scope);
 			open_files(site, scope, previous, content, errors);
-			open_auth(config, scope, options->authenticator, errors);
+			open_auth(site, scope, options->authenticator, errors);
 		}
 	forget_mimes(known);
 	for (unsigned i = 0; i < config->pool_count; i++) {

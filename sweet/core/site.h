@@ -17,6 +17,7 @@
 
 #include "config/configuration.h"
 
+struct auth;
 struct file_cache;
 struct file_cache_stat;
 
@@ -24,6 +25,7 @@ struct file_cache_stat;
 struct site_scope {
 	char *folder;		       /* its alias or root as an absolute path */
 	struct file_cache *file_cache; /* the files in it */
+	struct auth *auth;	       /* its users; NULL: no passwords */
 };
 
 struct site {

@@ -91,10 +91,12 @@ static bool same_lists(char **one, char **other)
 }
 
 /* Whether a client with the rights of the one has those of the other. */
-static bool same_rights(const struct scope *one, const struct scope *other)
+static bool same_rights(const struct config_ref *ref, const struct scope *one,
+			const struct scope *other)
 {
 	return one == other ||
-	       (one->webdav && other->webdav && one->auth == other->auth &&
+	       (one->webdav && other->webdav &&
+		site_scope(ref, one)->auth == site_scope(ref, other)->auth &&
 		one->internal == other->internal && same_lists(one->allow, other->allow) &&
 		same_lists(one->deny, other->deny));
 }
@@ -121,7 +123,7 @@ bool dav_place_is_uniform(const struct dav_place *place, const struct transactio
 		bool applies = path_lies_in(scope->prefix, place->path) ||
 			       (scope->rule && strcmp(scope->prefix, outer) == 0);
 
-		if (applies && !(same_rights(scope, place->scope) &&
+		if (applies && !(same_rights(transaction->config_ref, scope, place->scope) &&
 				 same_files(transaction->config_ref, scope, place->scope)))
 			return false;
 	}
@@ -194,7 +196,7 @@ int dav_place_find(struct dav_place *place, struct transaction *transaction, str
 				&transaction->thread->paths, &captures, &rule);
 	if (!scope || config_mount(config, path) || scope->pool || scope->rewrite ||
 	    scope->rewrite_text || scope->redirect_status ||
-	    !same_rights(scope, transaction->scope))
+	    !same_rights(transaction->config_ref, scope, transaction->scope))
 		return 403;
 	return dav_place_set(place, transaction->config_ref, scope, path, change);
 }

@@ -15,6 +15,7 @@
 #include "core/auth.h"
 #include "core/server.h"
 #include "core/short-response.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "http/request.h"
@@ -26,6 +27,11 @@ struct wait {
 	size_t head_length;
 	char head[];
 };
+
+static struct auth *auth_of(const struct transaction *transaction, const struct scope *scope)
+{
+	return site_scope(transaction->config_ref, scope)->auth;
+}
 
 static enum phase ask_password(struct transaction *transaction)
 {
@@ -108,8 +114,8 @@ static enum phase authenticate(struct transaction *transaction)
 	memcpy(wait->head, request->head.at, request->head.length);
 	wait->check.loop = transaction->thread->loop;
 	wait->check.answered = password_answered;
-	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
-	    AUTH_LATER) {
+	if (auth_ask(auth_of(transaction, transaction->scope), &wait->check, transaction->remote,
+		     *field) == AUTH_LATER) {
 		memcpy(transaction->scratch, &wait, sizeof(struct wait *));
 		transaction->gone = password_gone;
 		return PHASE_LATER;
@@ -121,9 +127,9 @@ static enum phase authenticate(struct transaction *transaction)
 
 enum phase phase_password(struct transaction *transaction)
 {
-	const struct scope *scope = transaction->scope, *before = transaction->rewritten_by;
+	const struct scope *before = transaction->rewritten_by;
 
-	if (before && before->auth == scope->auth)
+	if (before && auth_of(transaction, before) == auth_of(transaction, transaction->scope))
 		return PHASE_NEXT;
 	return authenticate(transaction);
 }

@@ -58,6 +58,7 @@ static enum phase (*const phases[ROWS])(struct transaction *transaction) = {
 static unsigned due(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
+	const struct site_scope *open = site_scope(transaction->config_ref, scope);
 	unsigned rows = BIT(HANDLER);
 
 	if (scope->header_variables || transaction->header_lines)
@@ -68,7 +69,7 @@ static unsigned due(const struct transaction *transaction)
 		rows |= BIT(RATE);
 	if (scope->access)
 		rows |= BIT(ADDRESS);
-	if (scope->auth)
+	if (open->auth)
 		rows |= BIT(PASSWORD);
 	if (scope->redirect_tls || scope->redirect_to)
 		rows |= BIT(REDIRECT);
