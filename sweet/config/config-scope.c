@@ -17,7 +17,6 @@
 #include "config/config-tree.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
-#include "event/client-limit.h"
 #include "http/uri.h"
 #include "rules/header-rule.h"
 #include "rules/path-pattern.h"
@@ -59,12 +58,10 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 	if (scope->request_rate && of) {
 		/* One limit for all paths that inherit it. */
 		bool whole = of->levels & KEY_PATH && !*of->prefix;
-		char *name = g_strconcat(of->host ? of->host : "", of->exact ? "=" : "",
-					 whole ? "/" : of->prefix, of->pattern ? "~" : "",
-					 of->pattern, NULL);
 
-		scope->rate = rate_new(name, scope->request_rate, scope->request_burst + 1);
-		g_free(name);
+		scope->rate_name = g_strconcat(of->host ? of->host : "", of->exact ? "=" : "",
+					       whole ? "/" : of->prefix, of->pattern ? "~" : "",
+					       of->pattern, NULL);
 	}
 }
 

@@ -12,7 +12,6 @@
 #include "config/config-map.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
-#include "event/client-limit.h"
 #include "rules/header-rule.h"
 #include "rules/path-pattern.h"
 #include "rules/request-rule.h"
@@ -57,7 +56,7 @@ static void free_scope(struct scope *scope)
 	free_rules(scope);
 	g_free(scope->chain);
 	ip_acl_free(scope->access);
-	rate_free(scope->rate);
+	g_free(scope->rate_name);
 	g_strfreev(scope->index);
 	g_strfreev(scope->allow);
 	g_strfreev(scope->deny);

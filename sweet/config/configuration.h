@@ -141,8 +141,8 @@ struct scope {
 	size_t send_rate;	      /* bytes of a connection per second; 0: unlimited */
 	unsigned request_rate;	      /* per client and second; 0: unlimited */
 	unsigned request_burst;
-	struct rate_limit *rate; /* made from them; NULL: none */
-	size_t max_body;	 /* bytes; 0: unlimited */
+	char *rate_name; /* of whose requests count together; NULL: no limit */
+	size_t max_body; /* bytes; 0: unlimited */
 	struct cacheable_rule response_cache;
 	char *pool_name;	  /* NULL: files */
 	struct pool_config *pool; /* the pool of that name; the config owns it */

@@ -18,6 +18,7 @@
 #include "core/auth.h"
 #include "core/site.h"
 #include "core/site-tls.h"
+#include "event/client-limit.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
 #include "http/etag.h"
@@ -167,6 +168,18 @@ static void open_auth(struct site *site, const struct scope *scope,
 	g_free(why);
 }
 
+/* The counts are those of the name, and so they stay at a reload. */
+static void open_rate(struct site *site, const struct scope *scope, GPtrArray *errors)
+{
+	struct site_scope *open = &site->scopes[scope->number];
+
+	if (!scope->rate_name)
+		return;
+	open->rate = rate_new(scope->rate_name, scope->request_rate, scope->request_burst + 1);
+	if (!open->rate)
+		complain(errors, NULL, "request-rate", "no memory");
+}
+
 static void close_all(struct site *site)
 {
 	struct config *config = site->config;
@@ -178,6 +191,7 @@ static void close_all(struct site *site)
 	for (unsigned i = 0; i < config->scope_count; i++) {
 		file_cache_close(site->scopes[i].file_cache);
 		auth_release(site->scopes[i].auth);
+		rate_free(site->scopes[i].rate);
 		g_free(site->scopes[i].folder);
 	}
 }
@@ -244,6 +258,7 @@ bool site_open(struct site *site, const struct site *previous, const struct site
 			content.mime = find_mime(known, config, scope);
 			open_files(site, scope, previous, content, errors);
 			open_auth(site, scope, options->authenticator, errors);
+			open_rate(site, scope, errors);
 		}
 	forget_mimes(known);
 	for (unsigned i = 0; i < config->pool_count; i++) {

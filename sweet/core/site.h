@@ -20,12 +20,14 @@
 struct auth;
 struct file_cache;
 struct file_cache_stat;
+struct rate_limit;
 
 /* What is open for a scope. */
 struct site_scope {
 	char *folder;		       /* its alias or root as an absolute path */
 	struct file_cache *file_cache; /* the files in it */
 	struct auth *auth;	       /* its users; NULL: no passwords */
+	struct rate_limit *rate;       /* NULL: none */
 };
 
 struct site {

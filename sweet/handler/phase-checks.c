@@ -131,13 +131,15 @@ enum phase phase_internal(struct transaction *transaction)
 /* The key request-rate, which counts each client; says when to try again. */
 enum phase phase_rate(struct transaction *transaction)
 {
-	const struct rate_limit *rate = transaction->scope->rate;
+	const struct config_ref *ref = transaction->config_ref;
 	const struct scope *before = transaction->rewritten_by;
+	const struct rate_limit *rate = site_scope(ref, transaction->scope)->rate;
+	const struct rate_limit *counted = before ? site_scope(ref, before)->rate : NULL;
 	struct thread *thread = transaction->thread;
 	uint64_t wait_ns;
 
 	/* Count a request once, even if it was rewritten. */
-	if (before && before->rate && before->rate->scope == rate->scope)
+	if (counted && counted->scope == rate->scope)
 		return PHASE_NEXT;
 	wait_ns = client_limits_take(thread->server->limits, rate, transaction->remote,
 				     loop_now_ns(thread->loop));

@@ -65,7 +65,7 @@ static unsigned due(const struct transaction *transaction)
 		rows |= BIT(HEADER);
 	if (scope->internal || transaction->internal)
 		rows |= BIT(INTERNAL);
-	if (scope->rate)
+	if (open->rate)
 		rows |= BIT(RATE);
 	if (scope->access)
 		rows |= BIT(ADDRESS);

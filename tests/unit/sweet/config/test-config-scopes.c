@@ -12,7 +12,6 @@
 #include "base/address.h"
 #include "base/slice.h"
 #include "config/configuration.h"
-#include "event/client-limit.h"
 #include "program/cacheable.h"
 
 #include "config-fixture.h"
@@ -133,10 +132,9 @@ START_TEST(test_addresses)
 }
 END_TEST
 
-static const struct rate_limit *rate_of(const struct config *config, const char *host,
-					const char *at)
+static const char *rate_of(const struct config *config, const char *host, const char *at)
 {
-	return scope_of(config, host, at)->rate;
+	return scope_of(config, host, at)->rate_name;
 }
 
 START_TEST(test_rules)
@@ -149,16 +147,16 @@ START_TEST(test_rules)
 					       "[path h/d]\nroot=/x\n"
 					       "[path h/e]\nredirect=/other/\ndeny=all\nallow=\n"
 					       "[path h/f]\nredirect=off\nrequest-rate=10\n");
-	const struct rate_limit *rate = rate_of(config, "", "/");
+	const struct scope *top = scope_of(config, "", "/");
 
 	/* Inherited rules share a counter, redefined ones have their own. */
-	ck_assert_uint_eq(rate->interval_ns, 100000000);
-	ck_assert_uint_eq(rate->burst_ns, 400000000);
-	ck_assert_uint_eq(rate_of(config, "", "/a")->scope, rate->scope);
-	ck_assert_uint_eq(rate_of(config, "h", "/d")->scope, rate->scope);
-	ck_assert_uint_eq(rate_of(config, "", "/b")->interval_ns, 50000000);
-	ck_assert_uint_ne(rate_of(config, "", "/b")->scope, rate->scope);
-	ck_assert_uint_ne(rate_of(config, "h", "/f")->scope, rate->scope);
+	ck_assert_uint_eq(top->request_rate, 10);
+	ck_assert_uint_eq(top->request_burst, 4);
+	ck_assert_str_eq(rate_of(config, "", "/a"), top->rate_name);
+	ck_assert_str_eq(rate_of(config, "h", "/d"), top->rate_name);
+	ck_assert_uint_eq(scope_of(config, "", "/b")->request_rate, 20);
+	ck_assert_str_ne(rate_of(config, "", "/b"), top->rate_name);
+	ck_assert_str_ne(rate_of(config, "h", "/f"), top->rate_name);
 	ck_assert_ptr_null(rate_of(config, "", "/c"));
 	ck_assert_ptr_null(scope_of(config, "", "/")->access);
 	ck_assert_ptr_nonnull(scope_of(config, "h", "/")->access);
@@ -204,7 +202,7 @@ START_TEST(test_nesting)
 	ck_assert_str_eq(scope->redirect_to, "/away/");
 	ck_assert_uint_eq(scope->redirect_skip, 4);
 	ck_assert(scope->listing && !scope_of(config, "", "/a/b")->listing);
-	ck_assert_uint_eq(scope->rate->scope, scope_of(config, "", "/a")->rate->scope);
+	ck_assert_str_eq(scope->rate_name, rate_of(config, "", "/a"));
 	scope = scope_of(config, "", "/ab");
 	ck_assert(!scope->access && !scope->auth_realm && !scope->redirect_to);
 	scope = scope_of(config, "", "/a/free");

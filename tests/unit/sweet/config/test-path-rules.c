@@ -105,7 +105,7 @@ START_TEST(test_inheritance)
 	other = find(config, "/f.txt");
 	ck_assert(other->listing && !other->access && !other->alias);
 	ck_assert_uint_eq(other->max_body, 1 << 10);
-	ck_assert(scope->rate && other->rate);
+	ck_assert(scope->rate_name && other->rate_name);
 	scope = find(config, "/e/r");
 	ck_assert_ptr_nonnull(scope->rewrite_text);
 	ck_assert_ptr_null(scope->rewrite);

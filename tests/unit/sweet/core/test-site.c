@@ -6,15 +6,18 @@
  */
 #include <fcntl.h>
 #include <glib.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/config-read.h"
 #include "config/configuration.h"
 #include "core/site.h"
+#include "event/client-limit.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
 
@@ -109,6 +112,40 @@ START_TEST(test_shared)
 }
 END_TEST
 
+static const struct rate_limit *rate_at(const struct site *site, const char *at)
+{
+	return site->scopes[host_scope(&site->config->hosts[0], at)->number].rate;
+}
+
+/* Paths that inherit a rate count together, also with those of the next generation. */
+START_TEST(test_rates)
+{
+	struct sockaddr_in client = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};
+	const struct sockaddr *from = (const struct sockaddr *)&client;
+	struct client_limits *limits = client_limits_open(16);
+	struct site *first, *second;
+
+	ck_assert_ptr_nonnull(limits);
+	first = must_open(read_text("[sweet]\nroot=@/a\nrequest-rate=10\nrequest-burst=4\n"
+				    "[path /x]\n[path /y]\nrequest-rate=20\n"
+				    "[path /z]\nrequest-rate=0\n"),
+			  NULL);
+	ck_assert_uint_eq(rate_at(first, "/")->interval_ns, 100000000);
+	ck_assert_uint_eq(rate_at(first, "/")->burst_ns, 400000000);
+	ck_assert_uint_eq(rate_at(first, "/y")->interval_ns, 50000000);
+	ck_assert_ptr_null(rate_at(first, "/z"));
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_uint_eq(
+			client_limits_take(limits, rate_at(first, i % 2 ? "/" : "/x"), from, 1), 0);
+	second = must_open(read_text("[sweet]\nroot=@/a\nrequest-rate=10\nrequest-burst=4\n"),
+			   first);
+	site_release(first);
+	ck_assert_uint_gt(client_limits_take(limits, rate_at(second, "/"), from, 1), 0);
+	site_release(second);
+	client_limits_close(limits);
+}
+END_TEST
+
 START_TEST(test_errors)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
@@ -152,6 +189,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_shared);
+	tcase_add_test(tcase, test_rates);
 	tcase_add_test(tcase, test_errors);
 	tcase_add_test(tcase, test_generations);
 }
