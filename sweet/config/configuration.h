@@ -21,7 +21,6 @@
 #include "coding/compress-rule.h"
 #include "rules/variable.h"
 #include "log/span-send.h"
-#include "tls/tls.h"
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
@@ -169,10 +168,8 @@ struct host {
 	unsigned escaped_slash;	     /* enum uri_slash: in paths */
 	char *access_log;	     /* file, "-" or "off" */
 	struct log_format *log_format;
-	unsigned log;		  /* of both: an index of the config's logs */
-	char *tls_place;	  /* of its certificate, for messages */
-	struct tls_identity *tls; /* opened by site.c; NULL: no address has TLS */
-	struct tls_file answers;  /* answer_folder, opened by site.c; name NULL: it is not */
+	unsigned log;	 /* of both: an index of the config's logs */
+	char *tls_place; /* of its certificate, for messages */
 	/* The longest prefix first; after "" those of exact paths and of patterns. */
 	struct scope *scopes;
 	unsigned scope_count;

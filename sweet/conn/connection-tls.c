@@ -281,12 +281,14 @@ static const struct connection *connection_of(const struct tls_chooser *chooser)
 	return tls->connection;
 }
 
-/* Names that no host has get the default host. */
-static const struct host *host_of(const struct connection *connection, const char *name,
-				  size_t length)
+/* What is open for the host of that name: for names that no host has, the default host. */
+static const struct site_host *host_of(const struct connection *connection, const char *name,
+				       size_t length)
 {
-	return config_host(connection->thread->config_ref->config, (struct slice){name, length},
-			   &connection->own.any);
+	const struct config_ref *ref = connection->thread->config_ref;
+
+	return site_host(
+		ref, config_host(ref->config, (struct slice){name, length}, &connection->own.any));
 }
 
 /* The choose() of struct tls_chooser. */
@@ -301,7 +303,7 @@ static struct tls_identity *tls_answer(const struct tls_chooser *chooser, const 
 				       size_t length)
 {
 	const struct connection *connection = connection_of(chooser);
-	const struct host *host = host_of(connection, name, length);
+	const struct site_host *host = host_of(connection, name, length);
 	struct tls_identity *identity;
 	char *why;
 

@@ -94,9 +94,11 @@ static void close_file(const struct tls_file *file)
 		close(file->fd);
 }
 
-static void open_identity(const struct config *config, struct host *host,
+static void open_identity(struct site *site, const struct host *host,
 			  const struct site_options *options, GPtrArray *errors)
 {
+	const struct config *config = site->config;
+	struct site_host *open = &site->hosts[host->number];
 	unsigned count = g_strv_length(host->certificates);
 	struct tls_certificate *certificates = g_new0(struct tls_certificate, count);
 	char *groups =
@@ -116,8 +118,8 @@ static void open_identity(const struct config *config, struct host *host,
 	for (unsigned i = 0; i < count; i++)
 		certificates[i].chain.fd = certificates[i].key.fd = certificates[i].staple.fd = -1;
 	if (open_files(host, options->opener, certificates, &of, errors)) {
-		host->tls = tls_library->identity_open(&of, &why);
-		if (!host->tls)
+		open->tls = tls_library->identity_open(&of, &why);
+		if (!open->tls)
 			add_error(errors, host, why ? why : "no memory");
 		free(why);
 	}
@@ -132,7 +134,8 @@ static void open_identity(const struct config *config, struct host *host,
 }
 
 /* The files in it are opened by the user of the server, when clients want them. */
-static void open_answers(struct host *host, const struct site_options *options, GPtrArray *errors)
+static void open_answers(struct site *site, const struct host *host,
+			 const struct site_options *options, GPtrArray *errors)
 {
 	struct tls_file folder;
 	struct stat stat;
@@ -141,7 +144,7 @@ static void open_answers(struct host *host, const struct site_options *options, 
 	if (!open_file(host, options->opener, "tls-alpn-01", host->answer_folder, &folder, errors))
 		return;
 	if (fstat(folder.fd, &stat) == 0 && S_ISDIR(stat.st_mode)) {
-		host->answers = folder;
+		site->hosts[host->number].answers = folder;
 		return;
 	}
 	text = g_strdup_printf("tls-alpn-01 \"%s\": is no folder", folder.name);
@@ -162,7 +165,7 @@ static bool is_whole(const struct host *host)
 
 void site_tls_open(struct site *site, const struct site_options *options, GPtrArray *errors)
 {
-	struct config *config = site->config;
+	const struct config *config = site->config;
 	int error = config->tls && options->opener ? key_opener_begin(options->opener) : 0;
 
 	if (error)
@@ -170,24 +173,21 @@ void site_tls_open(struct site *site, const struct site_options *options, GPtrAr
 								 : "certificates: the file has "
 								   "changed meanwhile"));
 	for (unsigned i = 0; config->tls && !error && i < config->host_count; i++) {
-		struct host *host = &config->hosts[i];
+		const struct host *host = &config->hosts[i];
 
-		if (host->certificates && host->certificates[0] && !host->tls && is_whole(host))
-			open_identity(config, host, options, errors);
-		if (host->answer_folder && !host->answers.name)
-			open_answers(host, options, errors);
+		if (host->certificates && host->certificates[0] && !site->hosts[i].tls &&
+		    is_whole(host))
+			open_identity(site, host, options, errors);
+		if (host->answer_folder && !site->hosts[i].answers.name)
+			open_answers(site, host, options, errors);
 	}
 }
 
 void site_tls_close(struct site *site)
 {
-	struct config *config = site->config;
-
-	for (unsigned i = 0; i < config->host_count; i++) {
-		tls_library->identity_close(config->hosts[i].tls);
-		config->hosts[i].tls = NULL;
-		if (config->hosts[i].answers.name)
-			close_file(&config->hosts[i].answers);
-		config->hosts[i].answers.name = NULL;
+	for (unsigned i = 0; i < site->config->host_count; i++) {
+		tls_library->identity_close(site->hosts[i].tls);
+		if (site->hosts[i].answers.name)
+			close_file(&site->hosts[i].answers);
 	}
 }

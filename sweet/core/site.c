@@ -203,6 +203,7 @@ struct site *site_new(struct config *config)
 	atomic_init(&site->references, 1);
 	site->config = config;
 	site->scopes = g_new0(struct site_scope, config->scope_count);
+	site->hosts = g_new0(struct site_host, config->host_count);
 	return site;
 }
 
@@ -218,6 +219,7 @@ void site_release(struct site *site)
 		return;
 	close_all(site);
 	g_free(site->scopes);
+	g_free(site->hosts);
 	config_release(site->config);
 	g_free(site);
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "config/configuration.h"
+#include "tls/tls.h"
 
 struct auth;
 struct file_cache;
@@ -30,12 +31,19 @@ struct site_scope {
 	struct rate_limit *rate;       /* NULL: none */
 };
 
+/* What is open for a host. */
+struct site_host {
+	struct tls_identity *tls; /* NULL: no address has TLS */
+	struct tls_file answers;  /* its answer_folder; name NULL: it is not open */
+};
+
 struct site {
 	_Atomic unsigned references;
 	struct config *config; /* a reference */
 	unsigned number;       /* of the generation: 1, incremented by each reload; 0: not open */
 	uint64_t opened_ms;    /* since 1970 */
 	struct site_scope *scopes; /* by the number of the scope */
+	struct site_host *hosts;   /* by that of the host */
 };
 
 struct site_options {
@@ -89,6 +97,13 @@ static inline const struct site_scope *site_scope(const struct config_ref *ref,
 						  const struct scope *scope)
 {
 	return &ref->site->scopes[scope->number];
+}
+
+/* The same for a host. */
+static inline const struct site_host *site_host(const struct config_ref *ref,
+						const struct host *host)
+{
+	return &ref->site->hosts[host->number];
 }
 
 /* Takes the caller's reference to site. */

@@ -18,8 +18,11 @@ bool phase_target_keeps_policy(const struct transaction *transaction)
 {
 	const struct host *host = transaction->host;
 
-	if (transaction->secure)
-		return host->tls && tls_library->policy(host->tls) == transaction->policy;
+	if (transaction->secure) {
+		const struct tls_identity *tls = site_host(transaction->config_ref, host)->tls;
+
+		return tls && tls_library->policy(tls) == transaction->policy;
+	}
 	return host->client_certificate != TLS_CLIENT_REQUIRED;
 }
 
