@@ -214,6 +214,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-bytes \
 	tests/unit/sweet/event/test-loop-close \
 	tests/unit/sweet/event/test-loop-pause \
+	tests/unit/sweet/event/test-loop-queue \
 	tests/unit/sweet/event/test-loop-send \
 	tests/unit/sweet/event/test-loop-send-end \
 	tests/unit/sweet/event/test-loop-tasks \
@@ -234,10 +235,12 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-file-cache-table \
 	tests/unit/sweet/files/test-file-cache-tick \
 	tests/unit/sweet/files/test-file-cache-variant \
+	tests/unit/sweet/files/test-file-cache-waiters \
 	tests/unit/sweet/files/test-filehead \
 	tests/unit/sweet/files/test-pagecache \
 	tests/unit/sweet/files/test-read-directory \
 	tests/unit/sweet/files/test-spool \
+	tests/unit/sweet/handler/test-autoindex \
 	tests/unit/sweet/handler/test-coded-response \
 	tests/unit/sweet/handler/test-status \
 	tests/unit/sweet/handler/test-status-field \
@@ -457,6 +460,7 @@ EXTRA_DIST += \
 	tests/system/bench-torture/test_wan.py \
 	tests/system/cache/test_authorized.py \
 	tests/system/cache/test_caches.py \
+	tests/system/cache/test_crowd.py \
 	tests/system/cache/test_held.py \
 	tests/system/cache/test_memory.py \
 	tests/system/cache/test_memory_budget.py \
@@ -853,6 +857,7 @@ EXTRA_DIST += \
 	tests/unit/sweet/upstream/upstream-link-fixture.h \
 	tests/unit/tls-fixture.h \
 	tests/unit/transmit-fixture.h \
+	tests/unit/turn-fixture.h \
 	tests/unit/unit-holds.h \
 	tests/unit/worker-channel-fixture.h \
 	tests/valgrind.supp

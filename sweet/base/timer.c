@@ -60,16 +60,23 @@ void timer_start(struct timers *timers, struct timer *timer, unsigned duration, 
 		list_prepend(&queue->timers, &timer->node);
 }
 
+/* One of each queue, as long as there are any: no duration keeps the others waiting. */
 void timers_run(struct timers *timers, uint64_t now)
 {
-	for (unsigned i = 0; i < timers->count; i++) {
-		struct timer *timer;
+	unsigned run = 0, before;
 
-		while ((timer = first_of(&timers->queues[i])) && timer->due <= now) {
+	do {
+		before = run;
+		for (unsigned i = 0; i < timers->count && run < TIMERS_RUN_MAX; i++) {
+			struct timer *timer = first_of(&timers->queues[i]);
+
+			if (!timer || timer->due > now)
+				continue;
 			timer_stop(timer);
+			run++;
 			timer->expired(timer);
 		}
-	}
+	} while (run != before && run < TIMERS_RUN_MAX);
 }
 
 int timers_wait(const struct timers *timers, uint64_t now)

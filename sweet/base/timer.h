@@ -42,7 +42,11 @@ static inline bool timer_is_running(const struct timer *timer)
 	return list_is_linked(&timer->node);
 }
 
-/* Calls expired() of all due timers; a callback may start and stop any timer. */
+/*
+ * Calls expired() of due timers, at most TIMERS_RUN_MAX, so that others have their turn;
+ * timers_wait() is 0 as long as more are due.  A callback may start and stop any timer.
+ */
+#define TIMERS_RUN_MAX 64u
 void timers_run(struct timers *timers, uint64_t now);
 
 /* Returns ms until the next timer is due; -1: none is running. */

@@ -124,7 +124,7 @@ static void auth_ended(struct loop_task *task)
 static void end(struct auth_check *check)
 {
 	check->job.task.run = auth_ended;
-	loop_post(check->loop, &check->job.task);
+	loop_queue(check->loop, &check->job.task);
 }
 
 static void end_all(struct list *checks)

@@ -63,7 +63,8 @@ struct loop {
 	/* For other threads: */
 	pthread_mutex_t lock;
 	struct list posted; /* tasks */
-	_Atomic bool woken; /* a wake-up is pending */
+	struct list queued; /* tasks, of which each turn runs some */
+	_Atomic bool woken; /* a wake-up is pending, or a task is */
 	int wake_fd;
 	struct loop_watch wake;
 };

@@ -289,12 +289,12 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->generation++;
 }
 
-void loop_post(struct loop *loop, struct loop_task *task)
+static void add_task(struct loop *loop, struct list *tasks, struct loop_task *task)
 {
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&loop->lock);
-	list_append(&loop->posted, &task->node);
+	list_append(tasks, &task->node);
 	pthread_mutex_unlock(&loop->lock);
 	/*
 	 * run_tasks() clears the flag before it takes the lock: it takes this task, or the flag is
@@ -303,6 +303,32 @@ void loop_post(struct loop *loop, struct loop_task *task)
 	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel) && present != loop)
 		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
+}
+
+void loop_post(struct loop *loop, struct loop_task *task)
+{
+	add_task(loop, &loop->posted, task);
+}
+
+void loop_queue(struct loop *loop, struct loop_task *task)
+{
+	add_task(loop, &loop->queued, task);
+}
+
+static void run_queued(struct loop *loop)
+{
+	for (unsigned i = 0; i < LOOP_QUEUED_MAX; i++) {
+		struct loop_task *task;
+
+		pthread_mutex_lock(&loop->lock);
+		task = list_take(&loop->queued, struct loop_task, node);
+		pthread_mutex_unlock(&loop->lock);
+		if (!task)
+			return;
+		task->run(task);
+	}
+	/* There may be more: the loop does not sleep. */
+	atomic_store_explicit(&loop->woken, true, memory_order_relaxed);
 }
 
 static void run_tasks(struct loop *loop)
@@ -318,6 +344,7 @@ static void run_tasks(struct loop *loop)
 	pthread_mutex_unlock(&loop->lock);
 	while ((task = list_take(&posted, struct loop_task, node)))
 		task->run(task);
+	run_queued(loop);
 }
 
 void loop_hook_add(struct loop *loop, struct loop_hook *hook)

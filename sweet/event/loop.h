@@ -209,6 +209,14 @@ void loop_close_fd(struct loop *loop, int fd);
 void loop_post(struct loop *loop, struct loop_task *task);
 
 /*
+ * As loop_post(), for tasks that clients can make many of: one turn of the loop runs at most
+ * LOOP_QUEUED_MAX of them, in the order in which they were queued, and other events have their turn
+ * before the rest.  A task that queues itself again is behind all others.
+ */
+#define LOOP_QUEUED_MAX 64u
+void loop_queue(struct loop *loop, struct loop_task *task);
+
+/*
  * Runs the notice's task before the loop sleeps again; any thread may call it.  The task must call
  * loop_notice_begin() before it checks for the reason.
  */

@@ -149,7 +149,7 @@ static void pool_finished(struct loop_task *task)
 static void post(struct job *job)
 {
 	job->task.run = pool_finished;
-	loop_post(job->loop, &job->task);
+	loop_queue(job->loop, &job->task);
 }
 
 static void do_job(struct job *job)

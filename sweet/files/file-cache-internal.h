@@ -62,8 +62,8 @@ struct file_cache_entry {
 	_Atomic unsigned unfit;		/* one bit for each coding that does not make it smaller */
 	_Atomic bool coding;		/* a variant is being made */
 	_Atomic uint64_t code_again_ns; /* after a failure, not before this time */
-	struct file_cache_waiter *waiters; /* while loading */
-	unsigned wanted;		   /* of these, that have not left */
+	struct list waiters;		/* while loading, in the order of arrival */
+	unsigned wanted;		/* of these, that have not left */
 	int error;
 	bool owner;   /* owns its unit, and destroys it when freed */
 	bool found;   /* known was in the table */

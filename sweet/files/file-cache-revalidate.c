@@ -17,6 +17,7 @@
 #include <nabc.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/docroot.h"
@@ -227,7 +228,8 @@ static void finish(struct file_cache_entry *entry, struct file_cache_waiter *wai
 static void revalidate_work_done(struct job *job)
 {
 	struct file_cache_entry *entry = container_of(job, struct file_cache_entry, job);
-	struct file_cache_waiter *waiter = entry->waiters;
+	struct file_cache_waiter *waiter =
+		list_take(&entry->waiters, struct file_cache_waiter, node);
 
 	if (!job->worked)
 		entry->error = -ECANCELED;
@@ -250,7 +252,7 @@ bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *kn
 		finish(entry, waiter, true);
 		return true;
 	}
-	entry->waiters = waiter;
+	list_append(&entry->waiters, &waiter->node);
 	entry->wanted = 1;
 	waiter->entry = entry;
 	entry->job = (struct job){.work = revalidate_work,

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/holds.h"
+#include "base/list.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/file-cache-internal.h"
@@ -245,16 +246,16 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 	struct NC_hold held = entry->view.hold;
 	bool holds = entry->view.id;
 	bool last = false;
+	struct list waiters;
 
 	pthread_mutex_lock(&cache->lock);
-	waiter = entry->waiters;
-	entry->waiters = NULL;
+	list_move(&waiters, &entry->waiters);
 	entry->state = ENTRY_READY;
 	if (entry->error != -ECANCELED)
 		*(first ? &cache->stat.by_loops : &cache->stat.by_helpers) += 1;
 	if (first)
 		give_locked(entry, first);
-	for (struct file_cache_waiter *at = waiter; at; at = at->next)
+	list_each (struct file_cache_waiter, at, &waiters, node)
 		give_locked(entry, at);
 	/* Do not cache failures or a lack of memory: the next request tries again. */
 	if (entry->error || entry->no_room)
@@ -262,12 +263,10 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 	pthread_mutex_unlock(&cache->lock);
 	if (holds)
 		(void)NC_release(&held); /* reading_unit() held it; waiters have own holds */
-	while (waiter) {
-		struct file_cache_waiter *next = waiter->next;
-
+	/* Each is answered in a turn of its loop. */
+	while ((waiter = list_take(&waiters, struct file_cache_waiter, node))) {
 		waiter->task.run = file_cache_arrive;
-		loop_post(waiter->loop, &waiter->task);
-		waiter = next;
+		loop_queue(waiter->loop, &waiter->task);
 	}
 	if (last)
 		file_cache_entry_free(entry);
@@ -285,8 +284,7 @@ static void file_cache_work_done(struct job *job)
 static void wait_locked(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
 {
 	waiter->entry = entry;
-	waiter->next = entry->waiters;
-	entry->waiters = waiter;
+	list_append(&entry->waiters, &waiter->node);
 	entry->wanted++;
 }
 

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "event/client-limit.h"
 #include "event/loop.h"
 #include "files/docroot.h"
@@ -70,7 +71,7 @@ struct file_cache_waiter {
 	struct file_cache_result result;
 	/* The cache's: */
 	struct loop_task task;
-	struct file_cache_waiter *next;
+	struct list_node node; /* in the entry's waiters */
 	struct file_cache *cache;
 	const char *path; /* the caller's; must last until arrived() */
 	uint64_t since_ns;

@@ -3,7 +3,8 @@
  * autoindex.c - see autoindex.h.  A helper thread reads the directory and writes the text; the rest
  * runs on the transaction's thread.  Listings are not cached: people read them, so they are rare,
  * and a cache would have to be kept up to date.  But a listing that is still queued is the response
- * to all equal requests of its thread: it will be read after them.
+ * to all equal requests of its thread: it will be read after them.  They are answered one after the
+ * other, each by a task of the loop, so that other connections have their turn between them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include "core/site.h"
 #include "core/text-response.h"
 #include "event/client-limit.h"
+#include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
@@ -55,6 +57,10 @@ struct listing {
 	GString *text;
 	bool cut; /* JSON has no other way to show that the listing is truncated */
 	int error;
+	/* When the job is done: the text for the waiters, or NULL; the task that answers them. */
+	bool done;
+	GBytes *made;
+	struct loop_task answer;
 };
 
 struct autoindex_wish autoindex_wish(const struct request *request)
@@ -131,19 +137,19 @@ static struct waiter *waiter_of(struct transaction *transaction)
 	return (struct waiter *)(void *)transaction->scratch;
 }
 
-static void respond(struct transaction *transaction, const struct listing *listing, GBytes *text)
+static void respond(struct transaction *transaction, const struct listing *listing)
 {
-	int error = text ? 0 : listing->error;
+	int error = listing->made ? 0 : listing->error;
 
 	transaction->gone = transaction->half_closed = NULL;
-	if (text) {
+	if (listing->made) {
 		strcpy(transaction->head_buffer, listing->cut ? LINES CUT : LINES);
 		transaction->head_length = strlen(transaction->head_buffer);
 		/* From here on the scratch memory belongs to the text response. */
 		error = text_response_share(transaction,
 					    listing->wish.json ? "application/json"
 							       : "text/html; charset=utf-8",
-					    g_bytes_ref(text));
+					    g_bytes_ref(listing->made));
 		if (error)
 			transaction->head_length = 0;
 	}
@@ -155,6 +161,7 @@ static void respond(struct transaction *transaction, const struct listing *listi
 static void listing_free(struct listing *listing)
 {
 	list_remove(&listing->node);
+	g_clear_pointer(&listing->made, g_bytes_unref);
 	file_cache_close(listing->cache);
 	g_free(listing->path);
 	g_free(listing->as);
@@ -170,20 +177,32 @@ void autoindex_close(struct thread *thread)
 	}
 }
 
+/* Answers the first waiter; the others, which may leave meanwhile, have their own turns. */
+static void autoindex_answer_next(struct loop_task *task)
+{
+	struct listing *listing = container_of(task, struct listing, answer);
+	struct waiter *waiter = list_take(&listing->waiters, struct waiter, node);
+
+	if (waiter)
+		respond(waiter->transaction, listing);
+	if (list_is_empty(&listing->waiters))
+		listing_free(listing);
+	else
+		loop_queue(listing->thread->loop, task);
+}
+
 static void autoindex_work_done(struct job *job)
 {
 	struct listing *listing = container_of(job, struct listing, job);
-	GBytes *text = listing->text ? g_string_free_to_bytes(listing->text) : NULL;
-	struct waiter *waiter;
 
+	if (listing->text)
+		listing->made = g_string_free_to_bytes(g_steal_pointer(&listing->text));
 	/* Its waiters have left. */
-	if (!job->worked || (!text && !listing->error))
+	if (!job->worked || (!listing->made && !listing->error))
 		listing->error = -ECANCELED;
-	while ((waiter = list_take(&listing->waiters, struct waiter, node)))
-		respond(waiter->transaction, listing, text);
-	if (text)
-		g_bytes_unref(text);
-	listing_free(listing);
+	listing->done = true;
+	listing->answer.run = autoindex_answer_next;
+	autoindex_answer_next(&listing->answer);
 }
 
 /* The client has left. */
@@ -193,7 +212,7 @@ static void autoindex_gone(struct transaction *transaction)
 	struct listing *listing = waiter->listing;
 
 	list_remove(&waiter->node);
-	if (list_is_empty(&listing->waiters))
+	if (list_is_empty(&listing->waiters) && !listing->done)
 		thread_pool_cancel(&listing->job);
 	transaction->gone = transaction->half_closed = NULL;
 	refuse(transaction, -ECANCELED);
@@ -205,8 +224,8 @@ static void autoindex_half_closed(struct transaction *transaction)
 {
 	struct listing *listing = waiter_of(transaction)->listing;
 
-	if (list_first(&listing->waiters, struct waiter, node) !=
-	    list_last(&listing->waiters, struct waiter, node))
+	if (listing->done || list_first(&listing->waiters, struct waiter, node) !=
+				     list_last(&listing->waiters, struct waiter, node))
 		return;
 	listing->deferred = true;
 	thread_pool_defer(&listing->job);

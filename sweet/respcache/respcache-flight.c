@@ -128,7 +128,7 @@ static void post_result(struct respcache_ask *ask)
 	if (cache->ending)
 		deliver(ask);
 	else
-		loop_post(ask->loop, &ask->task);
+		loop_queue(ask->loop, &ask->task);
 }
 
 void respcache_end(struct respcache *cache)

@@ -204,6 +204,50 @@ START_TEST(test_many_durations)
 }
 END_TEST
 
+#define MANY (3 * TIMERS_RUN_MAX)
+
+static struct timer many[MANY];
+static unsigned many_expired[2], last_of_many;
+
+static void one_of_many(struct timer *which)
+{
+	unsigned number = (unsigned)(which - many);
+
+	expect(number == last_of_many + 2);
+	last_of_many = number;
+	many_expired[0]++;
+}
+
+static void one_of_others(struct timer *which)
+{
+	(void)which;
+	many_expired[1]++;
+}
+
+/* A part of those that are due, in their order; another duration has its share of each part. */
+START_TEST(test_many_due)
+{
+	unsigned left = MANY / 2, others = MANY / 2;
+
+	last_of_many = -2u;
+	memset(many_expired, 0, sizeof(many_expired));
+	for (unsigned i = 0; i < MANY; i++)
+		timer_start(&timers, &many[i], i % 2 ? 20 : 10, 0,
+			    i % 2 ? one_of_others : one_of_many);
+	while (left || others) {
+		ck_assert_int_eq(timers_wait(&timers, 20), 0);
+		timers_run(&timers, 20);
+		ck_assert_uint_eq(left - many_expired[0], others - many_expired[1]);
+		ck_assert_uint_le(many_expired[0] + many_expired[1], TIMERS_RUN_MAX);
+		ck_assert_uint_gt(many_expired[0], 0);
+		left -= many_expired[0];
+		others -= many_expired[1];
+		memset(many_expired, 0, sizeof(many_expired));
+	}
+	ck_assert_int_eq(timers_wait(&timers, 20), -1);
+}
+END_TEST
+
 START_TEST(test_far_away)
 {
 	start(0, UINT_MAX);
@@ -269,6 +313,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_callbacks);
 	tcase_add_test(tcase, test_durations);
 	tcase_add_test(tcase, test_many_durations);
+	tcase_add_test(tcase, test_many_due);
 	tcase_add_test(tcase, test_far_away);
 	tcase_add_test(tcase, test_random);
 }

@@ -14,8 +14,10 @@
 
 #include "loop-fixture.h"
 #include "suite.h"
+#include "turn-fixture.h"
 
 #include "event/client-limit.h"
+#include "event/loop.h"
 #include "event/thread-pool.h"
 
 #define JOBS 40u
@@ -268,8 +270,51 @@ static void set_up(void)
 	memset(chores, 0, sizeof(chores));
 }
 
+#define CROWD (4u * LOOP_QUEUED_MAX)
+
+static struct job crowd[CROWD];
+static struct turn turn;
+static unsigned worked;
+
+static void counts_work(struct job *job)
+{
+	(void)job;
+	EVENT(worked++);
+}
+
+static void counts_done(struct job *job)
+{
+	(void)job;
+	turn_count(&turn);
+}
+
+/* The loop is busy until all jobs are done. */
+static void submit_crowd(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < CROWD; i++) {
+		crowd[i] =
+			(struct job){.work = counts_work, .done = counts_done, .loop = runner.loop};
+		thread_pool_submit(thread_pool, &crowd[i]);
+	}
+	AWAIT(worked == CROWD);
+}
+
+/* Many results at once come in several turns of the loop. */
+START_TEST(test_many_results)
+{
+	begin(2, 1);
+	turn_watch(&turn, &runner);
+	call(&runner, submit_crowd, NULL);
+	AWAIT(turn.all == CROWD);
+	SEEN(turn.most <= LOOP_QUEUED_MAX);
+	end();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_many_results);
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, test_clients);
 	tcase_add_test(tcase, test_classes);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-file-cache.c - unit tests of file-cache.c: files as units of the cache, from
- * two loops concurrently; files that change in every way; waiters for one file; a
- * cache that is too small.
+ * two loops concurrently; files that change in every way; a cache that is too small.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -258,128 +257,6 @@ START_TEST(test_destroyed_unseen)
 }
 END_TEST
 
-/* --- many requests for the same file ------------------------------------------------------- */
-
-struct gate {
-	struct job job; /* must be first */
-	int ends[2];
-};
-
-static void gate_waits(struct job *job)
-{
-	char byte;
-
-	(void)!read(((struct gate *)job)->ends[0], &byte, 1);
-}
-
-static void gate_done(struct job *job)
-{
-	(void)job;
-}
-
-/* Blocks the only helper until the gate is opened. */
-static void gate_shut(struct gate *gate)
-{
-	*gate = (struct gate){
-		.job = {.work = gate_waits, .done = gate_done, .loop = runners[0].loop}};
-	ck_assert_int_eq(pipe2(gate->ends, O_CLOEXEC), 0);
-	thread_pool_submit(thread_pool, &gate->job);
-}
-
-#define ASKERS 20
-
-/* A file is read once, however many requests wait for it; each gets a hold of its own. */
-START_TEST(test_waiters)
-{
-	struct asker askers[ASKERS], missing[ASKERS];
-	struct NC_stat stat;
-	struct gate gate;
-	size_t id;
-
-	open_all(4 << 20, 1 << 20, 1, 0);
-	put("file", 'w', 50000);
-	gate_shut(&gate);
-	for (unsigned i = 0; i < ASKERS; i++) {
-		begin_asking(&askers[i], i % LOOPS, "/file");
-		begin_asking(&missing[i], i % LOOPS, "/missing");
-	}
-	settle(&runners[0]);
-	settle(&runners[1]);
-	for (unsigned i = 0; i < ASKERS; i++)
-		SEEN(!askers[i].done && !missing[i].done);
-	close(gate.ends[1]);
-	for (unsigned i = 0; i < ASKERS; i++)
-		AWAIT(askers[i].done && missing[i].done);
-	ck_assert_uint_eq(inserts(), 1);
-	id = file_cache_view(askers[0].waiter.result.entry)->id;
-	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
-	ck_assert_uint_eq(stat.holds, ASKERS);
-	for (unsigned i = 0; i < ASKERS; i++) {
-		ck_assert(!askers[i].elsewhere && !askers[i].at_once);
-		ck_assert_int_eq(askers[i].waiter.result.error, 0);
-		ck_assert_int_eq(missing[i].waiter.result.error, -ENOENT);
-		ck_assert_ptr_eq(askers[i].waiter.result.entry, askers[0].waiter.result.entry);
-	}
-	/* The file changes; the last request still has the old content. */
-	put("file", 'x', 50000);
-	(void)check_file(0, "/file", 'x', 50000);
-	for (unsigned i = 0; i < ASKERS; i++) {
-		ck_assert(uniform(file_cache_view(askers[i].waiter.result.entry), 'w'));
-		give_back(i % LOOPS, &askers[i]);
-	}
-	/* And it was destroyed with the last one. */
-	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), -1);
-	ck_assert_int_eq(errno, ENOENT);
-	close(gate.ends[0]);
-	close_all();
-}
-END_TEST
-
-static void leave(void *argument)
-{
-	file_cache_leave(&((struct asker *)argument)->waiter);
-}
-
-/* A file for which nobody waits any more is not read, and each waiter is told so. */
-START_TEST(test_left)
-{
-	struct asker askers[4], stays;
-	struct thread_pool_stat stat;
-	struct gate gate;
-
-	/* Without the cache of paths, each request looks up for itself. */
-	open_with(4 << 20, (struct file_cache_options){.max_unit = 1 << 20, .no_paths = _i}, 1);
-	put("file", 'w', 50000);
-	put("other", 'o', 50000);
-	gate_shut(&gate);
-	for (unsigned i = 0; i < 4; i++)
-		begin_asking(&askers[i], i % LOOPS, "/file");
-	begin_asking(&stays, 0, "/other");
-	for (unsigned i = 0; i < 4; i++) {
-		call(&runners[i % LOOPS], leave, &askers[i]);
-		settle(&runners[0]);
-		SEEN(askers[0].done == (_i || i == 3));
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		AWAIT(askers[i].done);
-		ck_assert_int_eq(askers[i].waiter.result.error, -ECANCELED);
-		ck_assert(!askers[i].elsewhere);
-	}
-	SEEN(!stays.done);
-	close(gate.ends[1]);
-	AWAIT(stays.done);
-	ck_assert_int_eq(stays.waiter.result.error, 0);
-	give_back(0, &stays);
-	thread_pool_stat(thread_pool, &stat);
-	ck_assert_uint_eq(stat.cancelled, _i ? 4 : 1);
-	ck_assert_uint_eq(inserts(), 1);
-	/* The next request gets the file. */
-	(void)check_file(1, "/file", 'w', 50000);
-	close(gate.ends[0]);
-	close_all();
-}
-END_TEST
-
 /* --- a cache that is too small ---------------------------------------------------------------- */
 
 #define FILES 12
@@ -512,8 +389,6 @@ static void fill(TCase *tcase)
 		tcase_add_test(tcase, test_links);
 	tcase_add_test(tcase, test_revalidate);
 	tcase_add_test(tcase, test_destroyed_unseen);
-	tcase_add_test(tcase, test_waiters);
-	tcase_add_loop_test(tcase, test_left, 0, 2);
 	tcase_add_test(tcase, test_eviction);
 	tcase_add_test(tcase, test_eviction_before_arrival);
 	tcase_add_test(tcase, test_no_memory);

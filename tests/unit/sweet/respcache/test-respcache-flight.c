@@ -19,6 +19,7 @@
 #include "loop-fixture.h"
 #include "respcache-fixture.h"
 #include "suite.h"
+#include "turn-fixture.h"
 #include "unit-holds.h"
 
 #define MANY 100
@@ -232,6 +233,57 @@ START_TEST(test_refresh_is_joined)
 }
 END_TEST
 
+#define CROWD (5 * LOOP_QUEUED_MAX)
+
+static struct asker crowd[CROWD];
+static struct turn turns[LOOPS];
+static unsigned crowd_disorder;
+
+static void one_answered(struct respcache_ask *ask)
+{
+	unsigned loop = ask->loop != runners[0].loop;
+
+	EVENT(crowd_disorder += &crowd[turns[loop].all * LOOPS + loop].ask != ask);
+	turn_count(&turns[loop]);
+}
+
+/* Many that wait are answered in several turns of their loops, in their order. */
+START_TEST(test_crowd)
+{
+	struct asker fetcher;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	for (unsigned i = 0; i < LOOPS; i++)
+		turn_watch(&turns[i], &runners[i]);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	for (unsigned i = 0; i < CROWD; i++) {
+		struct request request = parse(GET("/", ""));
+
+		crowd[i].ask = (struct respcache_ask){
+			.answered = one_answered, .loop = runners[i % LOOPS].loop, .place = here};
+		ck_assert_int_eq(
+			respcache_look_up(responses, &crowd[i].ask, &request, by_response, BEGIN),
+			RESPCACHE_WAIT);
+	}
+	range = make_unit('a', 100);
+	if (_i)
+		ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	else
+		respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
+	AWAIT(turns[0].all + turns[1].all == CROWD);
+	SEEN(turns[0].most <= LOOP_QUEUED_MAX && turns[1].most <= LOOP_QUEUED_MAX);
+	SEEN(crowd_disorder == 0);
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(crowd[i].ask.verdict, _i ? RESPCACHE_HIT : RESPCACHE_PASS);
+		if (_i)
+			release_entry(&crowd[i]);
+	}
+	close_all();
+}
+END_TEST
+
 /* A unit that is destroyed before the callbacks: the waiters look up again. */
 START_TEST(test_dead_at_once)
 {
@@ -291,6 +343,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_unlucky);
 	tcase_add_test(tcase, test_authorized);
 	tcase_add_test(tcase, test_refresh_is_joined);
+	tcase_add_loop_test(tcase, test_crowd, 0, 2);
 	tcase_add_test(tcase, test_dead_at_once);
 	tcase_add_test(tcase, test_end);
 }

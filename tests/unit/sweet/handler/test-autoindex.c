@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-autoindex.c - unit tests of autoindex.c: requests that wait for one listing are answered in
+ * several turns of their loop, also if some leave meanwhile.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nabc.h>
+
+#include "base/list.h"
+#include "config/configuration.h"
+#include "core/server.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "event/thread-pool.h"
+#include "files/file-cache.h"
+#include "handler/autoindex.h"
+
+#include "file-cache-fixture.h"
+#include "loop-fixture.h"
+#include "suite.h"
+#include "turn-fixture.h"
+
+#define CROWD (5 * LOOP_QUEUED_MAX)
+
+/* How it goes: the folder does not exist; clients leave before the list is there, or at an answer. */
+enum { LISTED, MISSING, ALL_LEAVE, SOME_LEAVE, REST_LEAVES, CASES };
+
+static struct server server;
+static struct thread thread;
+static struct config_ref ref = {.users = 1};
+static struct scope scope;
+static struct transaction *crowd[CROWD];
+static struct turn turn;
+static unsigned next_answer, disorder, answers[600];
+static int how;
+static bool left[CROWD];
+
+static unsigned number_of(const struct transaction *transaction)
+{
+	for (unsigned i = 0; i < CROWD; i++)
+		if (crowd[i] == transaction)
+			return i;
+	ck_abort_msg("another transaction");
+}
+
+static void leave(unsigned number)
+{
+	left[number] = true;
+	crowd[number]->gone(crowd[number]);
+}
+
+/* Some of those that wait leave when another is answered. */
+static void done(struct transaction *transaction)
+{
+	unsigned number = number_of(transaction);
+
+	EVENT(answers[transaction->status]++);
+	transaction_dismiss(transaction);
+	if (left[number]) {
+		EVENT(turn.all++);
+		return;
+	}
+	EVENT(disorder += number < next_answer; next_answer = number + 1);
+	if (how == SOME_LEAVE && number % 4 == 0)
+		leave(number + 2);
+	for (unsigned i = 1; how == REST_LEAVES && i < CROWD; i++)
+		leave(i);
+	turn_count(&turn);
+}
+
+static void ask_all(void *path)
+{
+	static const struct sockaddr client = {.sa_family = AF_UNIX};
+
+	for (unsigned i = 0; i < CROWD; i++) {
+		struct transaction *transaction = must_alloc(sizeof(*transaction));
+
+		transaction_init(transaction, &thread, &ref);
+		transaction->scope = &scope;
+		transaction->remote = &client;
+		transaction->done = done;
+		strcpy(transaction->path, path);
+		crowd[i] = transaction;
+		ck_assert_int_eq(
+			autoindex_respond(transaction, path, (struct autoindex_wish){.json = true}),
+			RESPOND_LATER);
+	}
+}
+
+static void all_leave(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < CROWD; i++)
+		leave(i);
+}
+
+/* Keeps the only helper busy. */
+static int gate[2];
+
+static void gate_waits(struct job *job)
+{
+	char byte;
+
+	(void)job;
+	(void)!read(gate[0], &byte, 1);
+}
+
+static void gate_done(struct job *job)
+{
+	(void)job;
+}
+
+START_TEST(test_crowd)
+{
+	struct job busy = {.work = gate_waits, .done = gate_done, .class = JOB_SLOW};
+	char path[] = "/folder/";
+	unsigned refused = (unsigned[CASES]){
+		[ALL_LEAVE] = CROWD, [SOME_LEAVE] = CROWD / 4, [REST_LEAVES] = CROWD - 1}[_i];
+
+	how = _i;
+	open_all(8 << 20, 1 << 20, 1, 0);
+	if (_i != MISSING)
+		ck_assert_int_eq(mkdir(at("folder"), 0755), 0);
+	ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
+	server = (struct server){.slow_pool = thread_pool, .max_unit = 1 << 20};
+	thread.server = &server;
+	thread.loop = runners[0].loop;
+	scope.file_cache = content;
+	turn_watch(&turn, &runners[0]);
+	busy.loop = runners[0].loop;
+	thread_pool_submit(thread_pool, &busy);
+	call(&runners[0], ask_all, path);
+	SEEN(turn.all == 0);
+	if (_i == ALL_LEAVE)
+		call(&runners[0], all_leave, NULL);
+	close(gate[1]);
+	AWAIT(turn.all == CROWD);
+	SEEN(turn.most <= LOOP_QUEUED_MAX && disorder == 0);
+	SEEN(answers[503] == refused);
+	SEEN(answers[_i == MISSING ? 404 : 200] == CROWD - refused);
+	settle(&runners[0]);
+	/* Nothing of it is left. */
+	SEEN(list_is_empty(&thread.listings));
+	for (unsigned i = 0; i < CROWD; i++) {
+		transaction_release(crowd[i]);
+		free(crowd[i]);
+	}
+	close(gate[0]);
+	if (_i != MISSING)
+		ck_assert_int_eq(rmdir(at("folder")), 0);
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_crowd, 0, CASES);
+}
+
+RUN_SUITE("autoindex", fill)
