@@ -50,6 +50,7 @@ struct authenticator {
 	struct rate_limit *failures;
 	struct thread_pool *thread_pool; /* NULL until a file is opened */
 	struct list checks;
+	struct list ended;	       /* those that followed another, with its result */
 	unsigned check_count, working; /* queued or with a thread; with a thread */
 	struct list turns;	       /* of clients with queued checks */
 	struct list refreshes;	       /* of files that are looked at beside, with references */

@@ -66,7 +66,7 @@ void auth_end_followers_locked(struct authenticator *authenticator, struct auth_
 	list_move(followers, &check->followers);
 	list_each (struct auth_check, one, followers, later) {
 		one->answer = check->answer;
-		list_prepend(&authenticator->checks, &one->listed);
+		list_append(&authenticator->ended, &one->listed);
 	}
 }
 

@@ -73,7 +73,8 @@ void authenticator_close(struct authenticator *authenticator)
 	thread_pool_close(authenticator->thread_pool);
 	while ((auth = list_take(&authenticator->refreshes, struct auth, refreshing)))
 		auth_release(auth);
-	while ((check = list_first(&authenticator->checks, struct auth_check, listed))) {
+	while ((check = list_first(&authenticator->checks, struct auth_check, listed)) ||
+	       (check = list_first(&authenticator->ended, struct auth_check, listed))) {
 		auth_end_followers_locked(authenticator, check, &followers); /* no thread is left */
 		leave(check);
 		check->answer = AUTH_BUSY;
@@ -276,7 +277,7 @@ static enum auth_answer submit(struct auth_check *check, const struct sockaddr *
 	pthread_mutex_lock(&authenticator->lock);
 	same = auth_find_same_locked(authenticator, check);
 	if (same) {
-		list_prepend(&same->followers, &check->later);
+		list_append(&same->followers, &check->later);
 	} else {
 		answer = count(check, client, now);
 		if (answer == AUTH_LATER)

@@ -57,7 +57,7 @@ struct auth_check {
 	/* Private to auth.c: */
 	struct job job;
 	struct auth *auth;
-	struct list_node listed; /* among the checks without a result */
+	struct list_node listed; /* among the checks that were not reported */
 	struct list_node later;	 /* in the queue of its client; or among followers */
 	struct list followers;	 /* with the same credentials: they get the same answer */
 	struct auth_client *of;

@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include "core/auth.h"
+#include "event/loop.h"
 
 #include "auth-fixture.h"
 #include "loop-fixture.h"
 #include "suite.h"
+#include "turn-fixture.h"
 
 #define SAME 40u /* more than a client may have wrong */
 
@@ -441,6 +443,38 @@ START_TEST(test_left_alone)
 }
 END_TEST
 
+static struct turn turn;
+static unsigned disorder;
+
+static unsigned count_answer(void)
+{
+	/* The first one is the check that the others follow. */
+	for (unsigned i = 2; i < CHECKS; i++)
+		EVENT(disorder += asks[i].answered && !asks[i - 1].answered);
+	turn_count(&turn);
+	return 0;
+}
+
+/* Many that wait for one check are answered in several turns, in their order. */
+START_TEST(test_same_in_turns)
+{
+	struct auth *auth = open_file("anna:" SHA "\n");
+
+	plug();
+	turn_watch(&turn, &runner);
+	for (unsigned i = 0; i < CHECKS; i++) {
+		asks[i].others = count_answer;
+		ck_assert_int_eq(put_plain(auth, &asks[i], "anna:falsch"), AUTH_LATER);
+	}
+	release_plugs(0);
+	AWAIT(turn.all == CHECKS);
+	SEEN(turn.most <= LOOP_QUEUED_MAX && disorder == 0);
+	for (unsigned i = 0; i < CHECKS; i++)
+		ck_assert_int_eq(asks[i].check.answer, AUTH_NO);
+	auth_release(auth);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -450,6 +484,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_shares_of_networks);
 	tcase_add_test(tcase, test_same_at_once);
 	tcase_add_test(tcase, test_same_wrong_at_once);
+	tcase_add_test(tcase, test_same_in_turns);
 	tcase_add_test(tcase, test_same_dropped);
 	tcase_add_test(tcase, test_same_at_close);
 	tcase_add_test(tcase, test_many_users);
