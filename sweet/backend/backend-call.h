@@ -135,8 +135,11 @@ bool call_queue_take_back(struct backend_call *call);
  */
 void call_queue_move(struct backend_call *call);
 
-/* The pool has free capacity again on that thread: submits queued calls. */
-void call_queue_room(struct gateway_pool *pool, struct thread *thread);
+/*
+ * The pool has free capacity again on that thread: submits queued calls.  Returns true if there are
+ * more than one turn of the loop submits: call_queue_room_task() tries the others.
+ */
+bool call_queue_room(struct gateway_pool *pool, struct thread *thread);
 
 /* Any thread: makes each thread call call_queue_room() soon, by call_queue_room_task(). */
 void call_queue_room_everywhere(struct gateway_pool *pool);

@@ -29,6 +29,9 @@
  */
 #define TAKEN_BACK_MAX 2
 
+/* A start of a program, or of a server of the pool, can have room for all calls at once. */
+#define ROOM_MAX 64u /* calls that are submitted before other events have their turn */
+
 void call_queue_remove(struct call_queue *queue, struct backend_call *call)
 {
 	list_remove(&call->queued);
@@ -93,11 +96,17 @@ void call_queue_move(struct backend_call *call)
 	requeue(call);
 }
 
-void call_queue_room(struct gateway_pool *pool, struct thread *thread)
+/* When the server ends, the loops do not run any more. */
+static bool is_closing(const struct gateway_pool *pool)
+{
+	return !pool->gateway || pool->gateway->closing;
+}
+
+bool call_queue_room(struct gateway_pool *pool, struct thread *thread)
 {
 	struct call_queue *queue = &pool->queues[thread->number];
 
-	for (;;) {
+	for (unsigned i = 0; i < ROOM_MAX; i++) {
 		struct backend_call *call = call_queue_first(queue);
 
 		/* Withdrawn calls came first.  If one finds no capacity, do not withdraw more. */
@@ -106,10 +115,14 @@ void call_queue_room(struct gateway_pool *pool, struct thread *thread)
 			call = call_queue_first(queue);
 		}
 		if (!call || !backend_call_submit(call, call->block, call->block_length))
-			return;
+			return false;
 		call_queue_remove(queue, call);
 		backend_call_handed_on(call, call->block, call->block_length);
 	}
+	if (!call_queue_first(queue) || is_closing(pool))
+		return false;
+	loop_notify(thread->loop, &queue->room);
+	return true;
 }
 
 void call_queue_room_task(struct loop_task *task)
@@ -122,8 +135,7 @@ void call_queue_room_task(struct loop_task *task)
 
 void call_queue_room_everywhere(struct gateway_pool *pool)
 {
-	/* When the server ends, the loops do not run any more. */
-	if (!pool->gateway || pool->gateway->closing)
+	if (is_closing(pool))
 		return;
 	for (unsigned i = 0; i < pool->gateway->server->threads; i++) {
 		struct call_queue *queue = &pool->queues[i];

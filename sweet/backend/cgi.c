@@ -92,7 +92,10 @@ static void cgi_offered(struct loop_task *task)
 	loop_notice_begin(&channel->offer);
 	/* The count of queued calls before the look for a slot: pairs with cgi_over(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	call_queue_room(channel->pool, channel->thread);
+	if (call_queue_room(channel->pool, channel->thread)) {
+		post_offer(channel); /* other threads are next when all calls had their turn */
+		return;
+	}
 	/* If calls are still queued no program could be started: see cgi_try_again(). */
 	if (!is_awaited(channel) && atomic_load(&all->running) < channel->pool->settings->processes)
 		offer_room(channel);

@@ -32,6 +32,7 @@
 #include "log/log.h"
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */
+#define EQUAL_MAX 64u		   /* queued listings that a request is compared with: the latest */
 
 /* A transaction that waits for a listing.  Lies in its scratch memory. */
 struct waiter {
@@ -235,10 +236,13 @@ static void autoindex_half_closed(struct transaction *transaction)
 static struct listing *equal_listing(const struct transaction *transaction, const char *path,
 				     const struct autoindex_wish *wish)
 {
+	const struct list *listings = &transaction->thread->listings;
 	const struct scope *scope = transaction->scope;
 	const struct file_cache *cache = site_scope(transaction->config_ref, scope)->file_cache;
+	struct listing *other = list_last(listings, struct listing, node);
 
-	list_each (struct listing, other, &transaction->thread->listings, node)
+	for (unsigned i = 0; other && i < EQUAL_MAX;
+	     i++, other = list_previous(listings, other, node))
 		if (!list_is_empty(&other->waiters) && !other->deferred &&
 		    !atomic_load(&other->begun) && other->cache == cache &&
 		    other->hidden == scope->hidden && other->wish.json == wish->json &&

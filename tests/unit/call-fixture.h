@@ -23,7 +23,9 @@
 
 #include "suite.h"
 
+#ifndef CALLS
 #define CALLS 8u
+#endif
 
 static struct server server;
 static struct thread thread;

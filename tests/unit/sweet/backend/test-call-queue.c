@@ -17,6 +17,8 @@
 #include "core/transaction.h"
 #include "event/loop.h"
 
+#define CALLS 200u
+
 #include "call-fixture.h"
 #include "suite.h"
 
@@ -229,6 +231,41 @@ START_TEST(test_room_everywhere)
 }
 END_TEST
 
+/* Room for all calls at once: some are submitted, the others in the next turns of the loop. */
+START_TEST(test_much_room)
+{
+	unsigned turns = 0, before = 0;
+
+	begin();
+	settings.queue = seen.room = CALLS;
+	for (unsigned i = 0; i < CALLS; i++)
+		add(i);
+	ck_assert(call_queue_room(&pool, &thread));
+	while (waiting()) {
+		ck_assert_uint_le(seen.count - before, 64);
+		before = seen.count;
+		turns++;
+		ck_assert(atomic_load(&queue.room.posted));
+		queue.room.task.run(&queue.room.task);
+	}
+	ck_assert_uint_eq(turns, CALLS / 64);
+	ck_assert(!atomic_load(&queue.room.posted));
+	for (unsigned i = 0; i < CALLS; i++) {
+		ck_assert_ptr_eq(seen.taken[i], backend_call_of(&transactions[i]));
+		timer_stop(&seen.taken[i]->timer);
+	}
+	/* At the end of the server there is no turn. */
+	for (unsigned i = 0; i < CALLS; i++)
+		add(i);
+	seen.room = CALLS;
+	gateway.closing = true;
+	ck_assert(!call_queue_room(&pool, &thread));
+	ck_assert(!atomic_load(&queue.room.posted));
+	call_queue_abandon(&queue);
+	end();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_order);
@@ -237,6 +274,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_move);
 	tcase_add_test(tcase, test_abandon);
 	tcase_add_test(tcase, test_room_everywhere);
+	tcase_add_test(tcase, test_much_room);
 }
 
 RUN_SUITE("call-queue", fill)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-autoindex.c - unit tests of autoindex.c: requests that wait for one listing are answered in
- * several turns of their loop, also if some leave meanwhile.
+ * several turns of their loop, also if some leave meanwhile; which requests wait for the same one.
  */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -41,6 +43,7 @@ static struct transaction *crowd[CROWD];
 static struct turn turn;
 static unsigned next_answer, disorder, answers[600];
 static int how;
+static unsigned different = 1; /* listings that the requests want, in turn */
 static bool left[CROWD];
 
 static unsigned number_of(const struct transaction *transaction)
@@ -68,7 +71,7 @@ static void done(struct transaction *transaction)
 		EVENT(turn.all++);
 		return;
 	}
-	EVENT(disorder += number < next_answer; next_answer = number + 1);
+	EVENT(disorder += different == 1 && number < next_answer; next_answer = number + 1);
 	if (how == SOME_LEAVE && number % 4 == 0)
 		leave(number + 2);
 	for (unsigned i = 1; how == REST_LEAVES && i < CROWD; i++)
@@ -76,10 +79,11 @@ static void done(struct transaction *transaction)
 	turn_count(&turn);
 }
 
-static void ask_all(void *path)
+static void ask_all(void *argument)
 {
 	static const struct sockaddr client = {.sa_family = AF_UNIX};
 
+	(void)argument;
 	for (unsigned i = 0; i < CROWD; i++) {
 		struct transaction *transaction = must_alloc(sizeof(*transaction));
 
@@ -87,11 +91,11 @@ static void ask_all(void *path)
 		transaction->scope = &scope;
 		transaction->remote = &client;
 		transaction->done = done;
-		strcpy(transaction->path, path);
+		snprintf(transaction->path, sizeof(transaction->path), "/as%u/", i % different);
 		crowd[i] = transaction;
-		ck_assert_int_eq(
-			autoindex_respond(transaction, path, (struct autoindex_wish){.json = true}),
-			RESPOND_LATER);
+		ck_assert_int_eq(autoindex_respond(transaction, "/folder/",
+						   (struct autoindex_wish){.json = true}),
+				 RESPOND_LATER);
 	}
 }
 
@@ -118,26 +122,46 @@ static void gate_done(struct job *job)
 	(void)job;
 }
 
-START_TEST(test_crowd)
-{
-	struct job busy = {.work = gate_waits, .done = gate_done, .class = JOB_SLOW};
-	char path[] = "/folder/";
-	unsigned refused = (unsigned[CASES]){
-		[ALL_LEAVE] = CROWD, [SOME_LEAVE] = CROWD / 4, [REST_LEAVES] = CROWD - 1}[_i];
+static struct job busy;
 
-	how = _i;
+static void begin(void)
+{
 	open_all(8 << 20, 1 << 20, 1, 0);
-	if (_i != MISSING)
-		ck_assert_int_eq(mkdir(at("folder"), 0755), 0);
 	ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
 	server = (struct server){.slow_pool = thread_pool, .max_unit = 1 << 20};
 	thread.server = &server;
 	thread.loop = runners[0].loop;
 	scope.file_cache = content;
 	turn_watch(&turn, &runners[0]);
-	busy.loop = runners[0].loop;
+	busy = (struct job){
+		.work = gate_waits, .done = gate_done, .class = JOB_SLOW, .loop = runners[0].loop};
 	thread_pool_submit(thread_pool, &busy);
-	call(&runners[0], ask_all, path);
+}
+
+/* Nothing of the requests is left. */
+static void end(void)
+{
+	settle(&runners[0]);
+	SEEN(list_is_empty(&thread.listings));
+	for (unsigned i = 0; i < CROWD; i++) {
+		transaction_release(crowd[i]);
+		free(crowd[i]);
+	}
+	close(gate[0]);
+	(void)rmdir(at("folder"));
+	close_all();
+}
+
+START_TEST(test_crowd)
+{
+	unsigned refused = (unsigned[CASES]){
+		[ALL_LEAVE] = CROWD, [SOME_LEAVE] = CROWD / 4, [REST_LEAVES] = CROWD - 1}[_i];
+
+	how = _i;
+	begin();
+	if (_i != MISSING)
+		ck_assert_int_eq(mkdir(at("folder"), 0755), 0);
+	call(&runners[0], ask_all, NULL);
 	SEEN(turn.all == 0);
 	if (_i == ALL_LEAVE)
 		call(&runners[0], all_leave, NULL);
@@ -146,23 +170,33 @@ START_TEST(test_crowd)
 	SEEN(turn.most <= LOOP_QUEUED_MAX && disorder == 0);
 	SEEN(answers[503] == refused);
 	SEEN(answers[_i == MISSING ? 404 : 200] == CROWD - refused);
-	settle(&runners[0]);
-	/* Nothing of it is left. */
-	SEEN(list_is_empty(&thread.listings));
-	for (unsigned i = 0; i < CROWD; i++) {
-		transaction_release(crowd[i]);
-		free(crowd[i]);
-	}
-	close(gate[0]);
-	if (_i != MISSING)
-		ck_assert_int_eq(rmdir(at("folder")), 0);
-	close_all();
+	end();
+}
+END_TEST
+
+/* Equal requests have one listing, unless there are too many others to compare them with. */
+START_TEST(test_different)
+{
+	struct thread_pool_stat stat;
+
+	how = MISSING;
+	different = _i ? CROWD / 4 : CROWD / 10;
+	begin();
+	call(&runners[0], ask_all, NULL);
+	thread_pool_stat(thread_pool, &stat);
+	ck_assert_uint_eq(stat.waiting[JOB_SLOW] + stat.run[JOB_SLOW],
+			  1 + (_i ? CROWD : different));
+	close(gate[1]);
+	AWAIT(turn.all == CROWD);
+	SEEN(turn.most <= LOOP_QUEUED_MAX && answers[404] == CROWD);
+	end();
 }
 END_TEST
 
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_crowd, 0, CASES);
+	tcase_add_loop_test(tcase, test_different, 0, 2);
 }
 
 RUN_SUITE("autoindex", fill)
