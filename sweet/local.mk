@@ -106,6 +106,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/effect-of-scope.c sweet/config/effect-of-scope.h \
 	sweet/config/path-rules.c sweet/config/path-rules.h \
 	sweet/config/pool-config.c sweet/config/pool-config.h \
+	sweet/conn/conn-thread.c sweet/conn/conn-thread.h \
 	sweet/conn/connection-admit.c \
 	sweet/conn/connection-body.c \
 	sweet/conn/connection-cipher.c \
@@ -304,6 +305,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/rules/variable.c sweet/rules/variable.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
+	sweet/server/thread-modules.c sweet/server/thread-modules.h \
 	sweet/server/thread.c sweet/server/thread.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \

@@ -84,7 +84,7 @@ static bool has_room(struct gateway_pool *pool, unsigned number)
 		return true;
 	if (!atomic_exchange(&pages->has_waiters, true))
 		for (unsigned i = 0; i < server->threads; i++)
-			loop_notify(server->per_thread[i]->loop, &server->per_thread[i]->shed);
+			thread_shed(server->per_thread[i]);
 	/* Memory may have been released before `has_waiters` was set. */
 	return page_memory_fits(pages, load_of(process));
 }

@@ -9,6 +9,7 @@
 #include "base/counter.h"
 #include "base/list.h"
 #include "base/timer.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
 #include "event/client-limit.h"
@@ -25,7 +26,7 @@ static void forget(struct connection *connection)
 	if (connection->client)
 		client_limits_leave(thread->server->limits, connection->client);
 	connection_tls_free(connection);
-	if (thread->vacated && list_is_empty(&thread->connections))
+	if (thread->vacated && list_is_empty(&thread->conn->connections))
 		thread->vacated(thread);
 	connection->transport->free(connection);
 }
@@ -41,8 +42,8 @@ static void wait_for_streams(struct connection *connection)
 	connection->input_length = connection->input_room = 0;
 	connection_count_as(connection, CONNECTION_LINGERING);
 	/* Who processes its data must not continue. */
-	if (thread->tls_reader == connection->tls)
-		thread->tls_reader = NULL;
+	if (thread->conn->tls_reader == connection->tls)
+		thread->conn->tls_reader = NULL;
 }
 
 void connection_free(struct connection *connection)

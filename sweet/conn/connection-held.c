@@ -16,6 +16,7 @@
 #include <nabc.h>
 
 #include "base/list.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
@@ -51,15 +52,16 @@ static struct program *find_program(struct thread *thread, const struct transact
 
 	if (!transaction->pages)
 		return NULL;
-	if (!thread->programs)
-		thread->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-	program = g_hash_table_lookup(thread->programs, transaction->pages);
+	if (!thread->conn->programs)
+		thread->conn->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+	program = g_hash_table_lookup(thread->conn->programs, transaction->pages);
 	if (!program) {
 		program = g_new0(struct program, 1);
 		program->of = transaction->pages;
 		/* Half of its memory, divided among the threads. */
 		program->most = program->of->most / 2 / thread->server->threads;
-		g_hash_table_insert(thread->programs, (void *)(uintptr_t)program->of, program);
+		g_hash_table_insert(thread->conn->programs, (void *)(uintptr_t)program->of,
+				    program);
 	}
 	return program;
 }
@@ -69,9 +71,10 @@ void connection_held_add(struct thread *thread, size_t id, uint64_t bytes,
 {
 	struct held *held;
 
-	if (!thread->held)
-		thread->held = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
-	held = g_hash_table_lookup(thread->held, &id);
+	if (!thread->conn->held)
+		thread->conn->held =
+			g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	held = g_hash_table_lookup(thread->conn->held, &id);
 	if (!held) {
 		held = g_new0(struct held, 1);
 		held->id = id;
@@ -81,7 +84,7 @@ void connection_held_add(struct thread *thread, size_t id, uint64_t bytes,
 			held->program->units++;
 			held->program->bytes += bytes;
 		}
-		g_hash_table_add(thread->held, held);
+		g_hash_table_add(thread->conn->held, held);
 		atomic_fetch_add_explicit(&thread->server->held, bytes, memory_order_relaxed);
 	}
 	held->waiters++;
@@ -89,7 +92,7 @@ void connection_held_add(struct thread *thread, size_t id, uint64_t bytes,
 
 void connection_held_remove(struct thread *thread, size_t id)
 {
-	struct held *held = g_hash_table_lookup(thread->held, &id);
+	struct held *held = g_hash_table_lookup(thread->conn->held, &id);
 	struct program *program = held->program;
 
 	if (--held->waiters)
@@ -98,9 +101,9 @@ void connection_held_remove(struct thread *thread, size_t id)
 	if (program) {
 		program->bytes -= held->bytes;
 		if (--program->units == 0)
-			g_hash_table_remove(thread->programs, program->of);
+			g_hash_table_remove(thread->conn->programs, program->of);
 	}
-	g_hash_table_remove(thread->held, held);
+	g_hash_table_remove(thread->conn->held, held);
 }
 
 uint64_t connection_held_bytes(const struct server *server)
@@ -126,7 +129,7 @@ static bool program_is_full(const struct program *program)
 static const struct program *program_of(const struct connection *connection)
 {
 	const struct held *held =
-		g_hash_table_lookup(connection->thread->held, &connection->slow_id);
+		g_hash_table_lookup(connection->thread->conn->held, &connection->slow_id);
 
 	return held->program;
 }
@@ -139,7 +142,7 @@ bool connection_program_is_full(const struct connection *connection)
 bool connection_held_may_be_over(const struct thread *thread)
 {
 	return connection_cache_is_over(thread->server) ||
-	       (thread->programs && g_hash_table_size(thread->programs));
+	       (thread->conn->programs && g_hash_table_size(thread->conn->programs));
 }
 
 bool connection_held_is_over(const struct connection *connection)
@@ -168,10 +171,10 @@ void connection_lend(struct connection *connection)
 	connection_held_add(thread, id, stat.size, NULL);
 	lent->id = id;
 	lent->until = connection->sent_earlier;
-	list_append(&thread->lent, &connection->lent_node);
+	list_append(&thread->conn->lent, &connection->lent_node);
 	connection->lent = lent;
 	if (connection_cache_is_over(thread->server))
-		loop_notify(thread->loop, &thread->shed);
+		loop_notify(thread->loop, &thread->conn->shed);
 }
 
 void connection_lent_end(struct connection *connection)
@@ -194,6 +197,6 @@ void connection_lent_acknowledged(struct connection *connection)
 
 void connection_held_close(struct thread *thread)
 {
-	g_clear_pointer(&thread->held, g_hash_table_unref);
-	g_clear_pointer(&thread->programs, g_hash_table_unref);
+	g_clear_pointer(&thread->conn->held, g_hash_table_unref);
+	g_clear_pointer(&thread->conn->programs, g_hash_table_unref);
 }

@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/output.h"
 #include "conn/session.h"
@@ -152,9 +153,9 @@ static struct request_memory *memory_of(struct thread *thread)
 	/* What a trusted proxy says changes the request. */
 	if (thread->config_ref->config->proxies)
 		return NULL;
-	if (!thread->requests)
-		thread->requests = request_memory_new();
-	return thread->requests;
+	if (!thread->conn->requests)
+		thread->conn->requests = request_memory_new();
+	return thread->conn->requests;
 }
 
 /* The request does not exist any longer. */

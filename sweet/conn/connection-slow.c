@@ -16,6 +16,7 @@
 
 #include "base/container.h"
 #include "base/list.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "conn/output.h"
@@ -44,7 +45,7 @@ static void enlist(struct connection *connection)
 	connection->slow_ms = loop_now_ms(thread->loop);
 	connection_held_add(thread, connection->slow_id, connection_body_bytes(message),
 			    &connection->output->transaction);
-	list_append(&thread->slow, &connection->slow_node);
+	list_append(&thread->conn->slow, &connection->slow_node);
 }
 
 static void unlist(struct connection *connection)
@@ -75,7 +76,7 @@ static void shed_lent(struct thread *thread)
 {
 	const struct server *server = thread->server;
 
-	list_each (struct connection, connection, &thread->lent, lent_node) {
+	list_each (struct connection, connection, &thread->conn->lent, lent_node) {
 		connection_unsent_count(connection);
 		if (connection->lent && connection_cache_is_over(server) &&
 		    connection_unsent_is_slow(connection))
@@ -86,9 +87,9 @@ static void shed_lent(struct thread *thread)
 
 static void slow_shed_again(struct timer *timer)
 {
-	struct thread *thread = container_of(timer, struct thread, slow_timer);
+	struct conn_thread *conn = container_of(timer, struct conn_thread, slow_timer);
 
-	loop_notify(thread->loop, &thread->shed);
+	loop_notify(conn->thread->loop, &conn->shed);
 }
 
 /* Whether the unit must be released now: others wait for the memory, or may soon. */
@@ -102,11 +103,12 @@ static bool must_leave(const struct connection *connection)
 
 static void slow_shed(struct loop_task *task)
 {
-	struct thread *thread = container_of(task, struct thread, shed.task);
+	struct conn_thread *conn = container_of(task, struct conn_thread, shed.task);
+	struct thread *thread = conn->thread;
 	bool again = false;
 
-	loop_notice_begin(&thread->shed);
-	list_each (struct connection, connection, &thread->slow, slow_node) {
+	loop_notice_begin(&conn->shed);
+	list_each (struct connection, connection, &conn->slow, slow_node) {
 		if (!connection_held_may_be_over(thread))
 			break;
 		if (!connection_held_is_over(connection))
@@ -121,13 +123,20 @@ static void slow_shed(struct loop_task *task)
 	if (connection_cache_is_over(thread->server))
 		shed_lent(thread);
 	/* By then others have waited long enough, or have turned out slow. */
-	if (again || (!list_is_empty(&thread->lent) && connection_cache_is_over(thread->server)))
-		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, slow_shed_again);
+	if (again || (!list_is_empty(&conn->lent) && connection_cache_is_over(thread->server)))
+		loop_timer_start(thread->loop, &conn->slow_timer, SHED_AGAIN_MS, slow_shed_again);
+}
+
+/* The shed() of struct thread. */
+static void shed_soon(struct thread *thread)
+{
+	loop_notify(thread->loop, &thread->conn->shed);
 }
 
 void connection_slow_open(struct thread *thread)
 {
-	thread->shed.task.run = slow_shed;
+	thread->conn->shed.task.run = slow_shed;
+	thread->shed = shed_soon;
 }
 
 void connection_waits(struct loop_send *op)
@@ -140,7 +149,7 @@ void connection_waits(struct loop_send *op)
 		return;
 	enlist(connection);
 	if (connection_held_is_over(connection))
-		loop_notify(thread->loop, &thread->shed);
+		loop_notify(thread->loop, &thread->conn->shed);
 }
 
 void connection_keeps_up(struct connection *connection)

@@ -21,6 +21,7 @@
 #include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-tls-internal.h"
 #include "conn/session.h"
@@ -71,9 +72,9 @@ static void read_records(struct connection_tls *tls)
 		got = tls_library->read(tls->channel, data);
 		if (got < 0)
 			break;
-		thread->tls_reader = tls;
+		thread->conn->tls_reader = tls;
 		connection_consume(connection, data, (size_t)got);
-		if (thread->tls_reader != tls)
+		if (thread->conn->tls_reader != tls)
 			return;
 	}
 	if (got == TLS_FAILED)
@@ -172,13 +173,13 @@ static bool is_late(const struct thread *thread)
  */
 static bool tls_handshake_next(struct loop_hook *hook)
 {
-	struct thread *thread = container_of(hook, struct thread, handshake_hook);
-	bool work = !list_is_empty(&thread->handshakes);
+	struct conn_thread *conn = container_of(hook, struct conn_thread, handshake_hook);
+	bool work = !list_is_empty(&conn->handshakes);
 	struct connection_tls *tls;
 
-	while ((tls = list_take(&thread->handshakes, struct connection_tls, waiting))) {
+	while ((tls = list_take(&conn->handshakes, struct connection_tls, waiting))) {
 		connection_consume_input(tls->connection, tls_handshake);
-		if (is_late(thread))
+		if (is_late(conn->thread))
 			break;
 	}
 	return work;
@@ -268,7 +269,7 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		return;
 	}
 	if (!list_is_linked(&tls->waiting))
-		list_append(&connection->thread->handshakes, &tls->waiting);
+		list_append(&connection->thread->conn->handshakes, &tls->waiting);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -347,8 +348,8 @@ void connection_tls_free(struct connection *connection)
 
 	if (!tls)
 		return;
-	if (connection->thread->tls_reader == tls)
-		connection->thread->tls_reader = NULL;
+	if (connection->thread->conn->tls_reader == tls)
+		connection->thread->conn->tls_reader = NULL;
 	list_remove(&tls->waiting);
 	if (tls->channel)
 		tls_library->close(tls->channel);
@@ -358,6 +359,6 @@ void connection_tls_free(struct connection *connection)
 
 void connection_tls_init(struct thread *thread)
 {
-	thread->handshake_hook.before_sleep = tls_handshake_next;
-	loop_hook_add(thread->loop, &thread->handshake_hook);
+	thread->conn->handshake_hook.before_sleep = tls_handshake_next;
+	loop_hook_add(thread->loop, &thread->conn->handshake_hook);
 }

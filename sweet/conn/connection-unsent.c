@@ -32,6 +32,7 @@
 #include "base/list.h"
 #include "base/timer.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
 #include "core/site.h"
@@ -81,14 +82,14 @@ static void add(struct connection *connection, unsigned bytes)
 	if (bytes == connection->unsent)
 		return;
 	if (!connection->unsent) {
-		if (!timer_is_running(&thread->unsent_timer))
-			loop_timer_start(thread->loop, &thread->unsent_timer, CONNECTION_RATE_MS,
-					 unsent_look_again);
-		list_append(&thread->unsent, &connection->unsent_node);
+		if (!timer_is_running(&thread->conn->unsent_timer))
+			loop_timer_start(thread->loop, &thread->conn->unsent_timer,
+					 CONNECTION_RATE_MS, unsent_look_again);
+		list_append(&thread->conn->unsent, &connection->unsent_node);
 	} else if (!bytes) {
 		list_remove(&connection->unsent_node);
 	}
-	thread->unsent_bytes += bytes - (uint64_t)connection->unsent;
+	thread->conn->unsent_bytes += bytes - (uint64_t)connection->unsent;
 	atomic_fetch_add_explicit(&thread->server->unsent, bytes - (uint64_t)connection->unsent,
 				  memory_order_relaxed);
 	connection->unsent = bytes;
@@ -144,15 +145,15 @@ static void shed(struct thread *thread)
 		 share = enough / server->threads;
 	g_autoptr(GPtrArray) all = g_ptr_array_new();
 
-	if (sum(server) <= server->unsent_most || thread->unsent_bytes <= share)
+	if (sum(server) <= server->unsent_most || thread->conn->unsent_bytes <= share)
 		return;
-	list_each (struct connection, connection, &thread->unsent, unsent_node)
+	list_each (struct connection, connection, &thread->conn->unsent, unsent_node)
 		g_ptr_array_add(all, connection);
 	g_ptr_array_sort(all, unsent_slower_first);
 	for (unsigned i = 0; i < all->len; i++) {
 		struct connection *connection = all->pdata[i];
 
-		if (sum(server) <= enough || thread->unsent_bytes <= share)
+		if (sum(server) <= enough || thread->conn->unsent_bytes <= share)
 			return;
 		if (connection_unsent_is_slow(connection))
 			connection_reset_slow(connection, "socket-memory is reached");
@@ -162,27 +163,27 @@ static void shed(struct thread *thread)
 /* Counts what the sockets hold now, which the kernel does not report, and acts on it. */
 static void look_at_all(struct thread *thread)
 {
-	list_each (struct connection, connection, &thread->unsent, unsent_node)
+	list_each (struct connection, connection, &thread->conn->unsent, unsent_node)
 		connection_unsent_count(connection);
 	shed(thread);
 }
 
 static void unsent_shed_now(struct loop_task *task)
 {
-	struct thread *thread = container_of(task, struct thread, unsent_shed.task);
+	struct conn_thread *conn = container_of(task, struct conn_thread, unsent_shed.task);
 
-	loop_notice_begin(&thread->unsent_shed);
-	look_at_all(thread);
+	loop_notice_begin(&conn->unsent_shed);
+	look_at_all(conn->thread);
 }
 
 /* Connections that were kept may be slow by now. */
 static void unsent_look_again(struct timer *timer)
 {
-	struct thread *thread = container_of(timer, struct thread, unsent_timer);
+	struct conn_thread *conn = container_of(timer, struct conn_thread, unsent_timer);
 
-	look_at_all(thread);
-	if (!list_is_empty(&thread->unsent) && !timer_is_running(timer))
-		loop_timer_start(thread->loop, timer, CONNECTION_RATE_MS, unsent_look_again);
+	look_at_all(conn->thread);
+	if (!list_is_empty(&conn->unsent) && !timer_is_running(timer))
+		loop_timer_start(conn->thread->loop, timer, CONNECTION_RATE_MS, unsent_look_again);
 }
 
 static void look(struct connection *connection)
@@ -196,7 +197,7 @@ static void look(struct connection *connection)
 	for (unsigned i = 0; i < server->threads; i++) {
 		struct thread *thread = server->per_thread[i];
 
-		loop_notify(thread->loop, &thread->unsent_shed);
+		loop_notify(thread->loop, &thread->conn->unsent_shed);
 	}
 }
 
@@ -230,7 +231,7 @@ static bool may_lend(const struct connection *connection)
 
 void connection_unsent_open(struct thread *thread)
 {
-	thread->unsent_shed.task.run = unsent_shed_now;
+	thread->conn->unsent_shed.task.run = unsent_shed_now;
 }
 
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer)

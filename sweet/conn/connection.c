@@ -39,12 +39,12 @@
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
 #include "conn/output.h"
 #include "conn/ready.h"
 #include "conn/session.h"
-#include "config/path-rules.h"
 #include "core/request-memory.h"
 #include "core/server.h"
 #include "core/site.h"
@@ -384,14 +384,6 @@ static void connection_received(struct loop_receive *op, const char *data, int l
 		connection_close_now(connection);
 }
 
-void connection_init(struct thread *thread)
-{
-	connection_slow_open(thread);
-	connection_unsent_open(thread);
-	connection_tls_init(thread);
-	session_init(thread);
-}
-
 void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 {
 	struct connection *connection;
@@ -427,7 +419,7 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 	}
 	connection_unsent_init(connection, &remote);
 	connection->receive.received = connection_received;
-	list_prepend(&thread->connections, &connection->node);
+	list_prepend(&thread->conn->connections, &connection->node);
 	counter_add(&thread->counters.connections, 1);
 	counter_add(&thread->counters.open, 1);
 	counter_add(&thread->counters.states[CONNECTION_IDLE], 1);
@@ -436,10 +428,20 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 		connection_close_now(connection);
 }
 
+bool connection_any(const struct thread *thread)
+{
+	return !list_is_empty(&thread->conn->connections);
+}
+
+void connection_configure(struct thread *thread)
+{
+	output_forget_date(thread);
+}
+
 void connection_drain(struct thread *thread)
 {
 	thread->draining = true;
-	list_each (struct connection, connection, &thread->connections, node)
+	list_each (struct connection, connection, &thread->conn->connections, node)
 		leave(connection);
 }
 
@@ -447,8 +449,10 @@ void connection_close_all(struct thread *thread)
 {
 	struct connection *connection;
 
+	if (!thread->conn)
+		return;
 	/* The loop has no further turn for streams. */
-	while ((connection = list_first(&thread->connections, struct connection, node)))
+	while ((connection = list_first(&thread->conn->connections, struct connection, node)))
 		if (connection->state == ENDED)
 			session_end_all(connection);
 		else
@@ -456,9 +460,7 @@ void connection_close_all(struct thread *thread)
 	output_free_spare(thread);
 	session_free_memory(thread);
 	connection_held_close(thread);
-	path_memory_free(thread->paths);
-	thread->paths = NULL;
 	ready_free(thread);
-	request_memory_free(thread->requests);
-	thread->requests = NULL;
+	request_memory_free(thread->conn->requests);
+	thread->conn->requests = NULL;
 }

@@ -57,7 +57,7 @@ static void listener_rested(struct timer *timer)
 
 	have_reserve(listener);
 	/* listener_next() follows later. */
-	if (listener->accept.single && !list_is_empty(&listener->thread->connections))
+	if (listener->accept.single && connection_any(listener->thread))
 		return;
 	if (loop_accept_next(listener->thread->loop, listener->fd) < 0)
 		loop_timer_start(listener->thread->loop, timer, REST_MS, listener_rested);
@@ -90,7 +90,7 @@ static void listener_accepted(struct loop_accept *op, int fd)
 	}
 	connection_open(listener->thread, fd, listener->tls, listener->status_only);
 	/* The connection may have been refused. */
-	if (op->single && list_is_empty(&listener->thread->connections))
+	if (op->single && !connection_any(listener->thread))
 		listener_next(listener);
 }
 

@@ -13,6 +13,7 @@
 #include "base/histogram.h"
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/output.h"
 #include "core/log-set.h"
 #include "core/server.h"
@@ -175,12 +176,12 @@ void output_log(struct output *output)
 		output_export(output);
 	if (!logs->wants)
 		return;
-	if (!thread->date_until_ms)
+	if (!thread->conn->date_until_ms)
 		output_refresh_date(thread);
 	line = (struct access_line){
 		.remote = transaction->remote_addr,
 		.remote_port = transaction->remote_port,
-		.date = thread->date,
+		.date = thread->conn->date,
 		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
 			 strlen(transaction->remote_user)},
 		.request = output->log_request,

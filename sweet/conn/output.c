@@ -16,6 +16,7 @@
 #include "base/date.h"
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/output.h"
 #include "conn/ready.h"
 #include "core/server.h"
@@ -44,21 +45,21 @@ static struct output **spare_link(struct output *output)
 	return (struct output **)(void *)output->transaction.scratch;
 }
 
-static struct output *take_spare(struct thread *thread)
+static struct output *take_spare(struct conn_thread *conn)
 {
-	struct output *output = (struct output *)thread->spare;
+	struct output *output = conn->spare;
 
 	if (output) {
-		thread->spare = (struct transaction *)*spare_link(output);
-		thread->spare_count--;
-		thread->spare_least = MIN(thread->spare_least, thread->spare_count);
+		conn->spare = *spare_link(output);
+		conn->spare_count--;
+		conn->spare_least = MIN(conn->spare_least, conn->spare_count);
 	}
 	return output;
 }
 
 struct output *output_open(struct thread *thread)
 {
-	struct output *output = take_spare(thread);
+	struct output *output = take_spare(thread->conn);
 
 	if (!output)
 		output = aligned_alloc(OUTPUT_ALIGN, sizeof(*output));
@@ -85,7 +86,7 @@ void output_return_upload(struct output *output)
 
 void output_close(struct output *output)
 {
-	struct thread *thread = output->transaction.thread;
+	struct conn_thread *conn = output->transaction.thread->conn;
 
 	if (output->ready)
 		ready_put(output->ready);
@@ -93,67 +94,74 @@ void output_close(struct output *output)
 		output->transaction.finish(&output->transaction);
 	output_return_upload(output);
 	transaction_release(&output->transaction);
-	if (thread->spare_count == SPARE_MAX) {
+	if (conn->spare_count == SPARE_MAX) {
 		free(output);
 		return;
 	}
-	*spare_link(output) = (struct output *)thread->spare;
-	thread->spare = &output->transaction;
-	thread->spare_count++;
+	*spare_link(output) = conn->spare;
+	conn->spare = output;
+	conn->spare_count++;
 }
 
 /* Once per second: frees half of those that were not used for that time. */
-static void trim_spare(struct thread *thread)
+static void trim_spare(struct conn_thread *conn)
 {
-	unsigned idle = thread->spare_least / 2;
+	unsigned idle = conn->spare_least / 2;
 	struct output *output;
 
-	while (idle-- && (output = take_spare(thread)))
+	while (idle-- && (output = take_spare(conn)))
 		free(output);
-	thread->spare_least = thread->spare_count;
+	conn->spare_least = conn->spare_count;
 }
 
 void output_free_spare(struct thread *thread)
 {
 	struct output *output;
 
-	while ((output = take_spare(thread)))
+	while ((output = take_spare(thread->conn)))
 		free(output);
 }
 
 void output_refresh_date(struct thread *thread)
 {
+	struct conn_thread *conn = thread->conn;
 	const struct config *config = thread->config_ref->config;
 	uint64_t now = loop_now_ms(thread->loop);
 	struct timespec wall;
 
-	if (now < thread->date_until_ms && thread->date_config == config)
+	if (now < conn->date_until_ms && conn->date_config == config)
 		return;
-	trim_spare(thread);
+	trim_spare(conn);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	/* Until the end of the second of the wall clock, so that all threads agree. */
-	thread->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
-	thread->date_config = config;
-	thread->dated = wall.tv_sec;
-	date_format(wall.tv_sec, thread->date);
-	thread->lead_length =
-		(size_t)snprintf(thread->lead, sizeof(thread->lead), "%s%s%sDate: %.*s\r\n",
+	conn->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
+	conn->date_config = config;
+	conn->dated = wall.tv_sec;
+	date_format(wall.tv_sec, conn->date);
+	conn->lead_length =
+		(size_t)snprintf(conn->lead, sizeof(conn->lead), "%s%s%sDate: %.*s\r\n",
 				 config->server_header ? "Server: " : "",
 				 config->server_header ? config->server_header : "",
-				 config->server_header ? "\r\n" : "", DATE_LENGTH, thread->date);
-	thread->lead_pad = config->server_header
-				   ? strlen("Server: ") + strlen(config->server_header)
-				   : thread->lead_length - strlen("\r\n");
+				 config->server_header ? "\r\n" : "", DATE_LENGTH, conn->date);
+	conn->lead_pad = config->server_header ? strlen("Server: ") + strlen(config->server_header)
+					       : conn->lead_length - strlen("\r\n");
+}
+
+void output_forget_date(struct thread *thread)
+{
+	thread->conn->date_until_ms = 0;
+	/* A new one may have the same address. */
+	thread->conn->date_config = NULL;
 }
 
 /* Stored responses, and those of one second from another server, have the same date. */
-static void write_date(struct thread *thread, time_t date, char *at)
+static void write_date(struct conn_thread *conn, time_t date, char *at)
 {
-	if (date != thread->other_date) {
-		thread->other_date = date;
-		date_format(date, thread->other_date_text);
+	if (date != conn->other_date) {
+		conn->other_date = date;
+		date_format(date, conn->other_date_text);
 	}
-	memcpy(at, thread->other_date_text, DATE_LENGTH);
+	memcpy(at, conn->other_date_text, DATE_LENGTH);
 }
 
 static char *append(char *at, const void *data, size_t length)
@@ -171,10 +179,10 @@ static char *append(char *at, const void *data, size_t length)
  */
 static char *pad(struct output *output, char *lead, char *end)
 {
-	const struct thread *thread = output->transaction.thread;
+	const struct conn_thread *conn = output->transaction.thread->conn;
 	size_t align = output->transaction.config_ref->config->header_align;
 	size_t more = align ? -(size_t)(end - output_bytes(output)) % align : 0;
-	char *at = lead + thread->lead_pad;
+	char *at = lead + conn->lead_pad;
 
 	if (more) {
 		memmove(at + more, at, (size_t)(end - at));
@@ -258,9 +266,9 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	else
 		at += response_status_line(transaction->status, NULL, at);
 	lead = at;
-	at = append(at, thread->lead, thread->lead_length);
+	at = append(at, thread->conn->lead, thread->conn->lead_length);
 	if (transaction->date)
-		write_date(thread, transaction->date, at - strlen("\r\n") - DATE_LENGTH);
+		write_date(thread->conn, transaction->date, at - strlen("\r\n") - DATE_LENGTH);
 	lines = at;
 	if (transaction->scope && transaction->scope->header_rule_count)
 		at += header_rules_apply(
@@ -269,7 +277,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			(struct slice){transaction->head, transaction->head_length}, at);
 	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
-	if (transaction->modified > (transaction->date ? transaction->date : thread->dated))
+	if (transaction->modified > (transaction->date ? transaction->date : thread->conn->dated))
 		cap_modified(transaction->modified, lines - strlen("\r\n") - DATE_LENGTH, lines,
 			     at);
 	if (transaction->scope && transaction->scope->server_timing)

@@ -101,6 +101,9 @@ const char *output_chunk_end(const struct output *output, size_t *length);
 /* Makes the fields that all responses of a second share, with their date. */
 void output_refresh_date(struct thread *thread);
 
+/* The configuration has changed: they are to be made again. */
+void output_forget_date(struct thread *thread);
+
 /* ACCESS_UNKNOWN: the request was not there. */
 struct output_times {
 	uint64_t queue_us;   /* waiting for a program */

@@ -13,6 +13,7 @@
 
 #include "base/date.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/output.h"
 #include "conn/ready.h"
 #include "core/server.h"
@@ -48,21 +49,21 @@ static bool is_plain(const struct transaction *transaction)
 	return transaction->body.id && file_response_unit(transaction) &&
 	       transaction->status == 200 && !transaction->head_only && !transaction->next &&
 	       transaction->length <= READY_MAX && !transaction->accel_lines &&
-	       transaction->modified <= transaction->thread->dated && !transaction->https &&
+	       transaction->modified <= transaction->thread->conn->dated && !transaction->https &&
 	       !transaction->http2 && !*transaction->request_id && scope &&
 	       !scope->header_rule_count && !scope->server_timing &&
 	       transaction->config_ref->config->sockets.send_method == SEND_AUTO;
 }
 
 /* Renews the date, unless the old one is being sent. */
-static bool renew(struct ready *ready, const struct thread *thread)
+static bool renew(struct ready *ready, const struct conn_thread *conn)
 {
-	if (ready->dated == thread->dated)
+	if (ready->dated == conn->dated)
 		return true;
 	if (ready->users)
 		return false;
-	memcpy(ready->bytes + ready->date_at, thread->date, DATE_LENGTH);
-	ready->dated = thread->dated;
+	memcpy(ready->bytes + ready->date_at, conn->date, DATE_LENGTH);
+	ready->dated = conn->dated;
 	return true;
 }
 
@@ -83,16 +84,16 @@ struct ready *ready_find(struct output *output)
 	output_refresh_date(thread);
 	if (!is_plain(transaction))
 		return NULL;
-	if (!thread->ready)
-		thread->ready = calloc(1, sizeof(struct ready_memory));
-	if (!thread->ready)
+	if (!thread->conn->ready)
+		thread->conn->ready = calloc(1, sizeof(struct ready_memory));
+	if (!thread->conn->ready)
 		return NULL;
-	ready = unit_of(thread->ready, transaction->body.id)->ready;
+	ready = unit_of(thread->conn->ready, transaction->body.id)->ready;
 	if (!ready || ready->id != transaction->body.id || ready->config != config ||
 	    ready->config_number != transaction->config_ref->site->number ||
 	    !has_lines(ready, transaction))
 		return NULL;
-	if (!renew(ready, thread))
+	if (!renew(ready, thread->conn))
 		return NULL;
 	ready->users++;
 	output->responded_ns = loop_now_ns(thread->loop);
@@ -116,7 +117,7 @@ static struct ready *make(struct output *output)
 	if (NC_stat(NULL, transaction->body.id, &unit, sizeof(unit)) || unit.kind == NC_KIND_KERNEL)
 		return NULL;
 	/* They are there once at least; a date may be in a line of the responder, behind this. */
-	date = memmem(head, length, thread->date, DATE_LENGTH);
+	date = memmem(head, length, thread->conn->date, DATE_LENGTH);
 	lines = transaction->head_length
 			? memmem(head, length, transaction->head, transaction->head_length)
 			: head;
@@ -130,7 +131,7 @@ static struct ready *make(struct output *output)
 	*ready = (struct ready){.id = transaction->body.id,
 				.config = config,
 				.config_number = transaction->config_ref->site->number,
-				.dated = thread->dated,
+				.dated = thread->conn->dated,
 				.date_at = (size_t)(date - head),
 				.lines_at = (size_t)(lines - head),
 				.lines_length = transaction->head_length,
@@ -147,9 +148,9 @@ void ready_keep(struct output *output)
 	struct ready *made;
 	struct sent_unit *unit;
 
-	if (!transaction->thread->ready || !is_plain(transaction))
+	if (!transaction->thread->conn->ready || !is_plain(transaction))
 		return;
-	unit = unit_of(transaction->thread->ready, transaction->body.id);
+	unit = unit_of(transaction->thread->conn->ready, transaction->body.id);
 	if (unit->id != transaction->body.id) {
 		unit->id = transaction->body.id;
 		unit->times = 0;
@@ -169,8 +170,10 @@ void ready_keep(struct output *output)
 
 void ready_free(struct thread *thread)
 {
-	for (unsigned i = 0; thread->ready && i < READY_UNITS; i++)
-		free(thread->ready->units[i].ready);
-	free(thread->ready);
-	thread->ready = NULL;
+	struct conn_thread *conn = thread->conn;
+
+	for (unsigned i = 0; conn->ready && i < READY_UNITS; i++)
+		free(conn->ready->units[i].ready);
+	free(conn->ready);
+	conn->ready = NULL;
 }

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #include "base/timer.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/stream-head.h"
 #include "core/server.h"
@@ -215,7 +216,7 @@ void session_end_some(struct session *session);
  */
 static inline bool session_turn_is_over(const struct session *session, unsigned before)
 {
-	unsigned changes = session->connection->thread->session_changes;
+	unsigned changes = session->connection->thread->conn->session_changes;
 
 	return changes >= SESSION_ENDS_MAX && changes - before >= SESSION_ENDS_EACH;
 }

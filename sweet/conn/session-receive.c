@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
@@ -97,7 +98,7 @@ static bool is_full(const struct session *session)
 	 * The others cannot keep a client from its only request: that takes no more than one of
 	 * HTTP/1.1, and max-connections bounds it.
 	 */
-	if (thread->server->streams_most && thread->streams >= thread->server->streams_most &&
+	if (thread->server->streams_most && thread->conn->streams >= thread->server->streams_most &&
 	    session->stream_count)
 		return true;
 	/* To the library, streams that were reset exist no more. */
@@ -167,7 +168,7 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
 	if (frame->hd.type == NGHTTP2_SETTINGS && frame->hd.flags & NGHTTP2_FLAG_ACK)
 		timer_stop(&session->unsettled);
 	else if (frame->hd.type == NGHTTP2_SETTINGS)
-		session->connection->thread->session_changes +=
+		session->connection->thread->conn->session_changes +=
 			1 + session->stream_count / SESSION_WINDOWS_PER_END;
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
@@ -216,7 +217,7 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error, v
 	/* What is in the message completes the response. */
 	if (stream->ended)
 		return 0;
-	session->connection->thread->session_changes++;
+	session->connection->thread->conn->session_changes++;
 	connection_close(&stream->connection);
 	return 0;
 }
@@ -318,7 +319,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 {
 	struct thread *thread = session->connection->thread;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
-	unsigned started = 0, before = thread->session_changes;
+	unsigned started = 0, before = thread->conn->session_changes;
 
 	while (done + run < length && !session->over) {
 		bool begins, turn_over;
@@ -332,7 +333,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 				return -1;
 			done += run;
 			run = 0;
-			turn_over = (started && thread->session_starts >= TURN_MAX) ||
+			turn_over = (started && thread->conn->session_starts >= TURN_MAX) ||
 				    session_turn_is_over(session, before);
 			started = 0;
 			if (turn_over || may_wait(session))
@@ -344,7 +345,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 			session_flood_received(session);
 		if (begins && opens_stream(session)) {
 			started++;
-			thread->session_starts++;
+			thread->conn->session_starts++;
 		} else if (begins) {
 			if (run && !process(session, data + done, run))
 				return -1;

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/spare-memory.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/output.h"
 #include "conn/session-internal.h"
@@ -54,7 +55,8 @@ struct stream *stream_find(struct session *session, int32_t id)
 void session_wake(struct session *session)
 {
 	if (!session->wakes)
-		g_queue_push_tail_link(&session->connection->thread->sessions, &session->waking);
+		g_queue_push_tail_link(&session->connection->thread->conn->sessions,
+				       &session->waking);
 	session->wakes = true;
 }
 
@@ -296,7 +298,7 @@ static void unlink_stream(struct stream *stream)
 		stream->next->link = stream->link;
 	session->stream_count--;
 	session->heads -= stream->head;
-	session->connection->thread->streams--;
+	session->connection->thread->conn->streams--;
 	if (session->found == stream)
 		session->found = NULL;
 	if (session->current == stream)
@@ -330,7 +332,7 @@ static void stream_close(struct connection *connection)
 
 static void stream_free_connection(struct connection *connection)
 {
-	spare_memory_give_back(connection->thread->session_memory, stream_of(connection));
+	spare_memory_give_back(connection->thread->conn->session_memory, stream_of(connection));
 }
 
 static const struct connection_transport transport = {
@@ -351,7 +353,7 @@ struct stream *stream_open(struct session *session, int32_t id)
 {
 	struct connection *carrier = session->connection;
 	struct stream *stream =
-		spare_memory_take_zeroed(carrier->thread->session_memory, 1, sizeof(*stream));
+		spare_memory_take_zeroed(carrier->thread->conn->session_memory, 1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
@@ -368,6 +370,6 @@ struct stream *stream_open(struct session *session, int32_t id)
 		stream->next->link = &stream->next;
 	session->streams = stream;
 	session->stream_count++;
-	carrier->thread->streams++;
+	carrier->thread->conn->streams++;
 	return stream;
 }

@@ -18,6 +18,7 @@
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
@@ -94,7 +95,7 @@ static bool add_frames(struct session *session, unsigned before)
 /* Fills the message; returns false if the connection was freed. */
 static bool collect(struct session *session)
 {
-	unsigned before = session->connection->thread->session_changes;
+	unsigned before = session->connection->thread->conn->session_changes;
 
 	do {
 		if (!add_frames(session, before)) {
@@ -280,11 +281,11 @@ static void work(struct session *session)
 
 bool session_work_next(struct loop_hook *hook)
 {
-	struct thread *thread = container_of(hook, struct thread, session_hook);
-	unsigned count = thread->sessions.length;
+	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
+	unsigned count = conn->sessions.length;
 
 	while (count--) {
-		GList *link = g_queue_pop_head_link(&thread->sessions);
+		GList *link = g_queue_pop_head_link(&conn->sessions);
 		struct session *session = link ? link->data : NULL;
 
 		if (!session)
@@ -295,8 +296,8 @@ bool session_work_next(struct loop_hook *hook)
 		else
 			session_end_some(session);
 	}
-	thread->session_starts = thread->session_changes = 0;
-	return thread->sessions.length > 0;
+	conn->session_starts = conn->session_changes = 0;
+	return conn->sessions.length > 0;
 }
 
 void session_send_callbacks(nghttp2_session_callbacks *callbacks)

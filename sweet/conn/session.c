@@ -18,6 +18,7 @@
 #include "base/spare-memory.h"
 #include "base/timer.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
@@ -89,22 +90,22 @@ void session_init(struct thread *thread)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, session_set_up);
-	thread->session_hook.before_sleep = session_work_next;
-	loop_hook_add(thread->loop, &thread->session_hook);
+	thread->conn->session_hook.before_sleep = session_work_next;
+	loop_hook_add(thread->loop, &thread->conn->session_hook);
 }
 
 /* Returns NULL without any. */
 static struct spare_memory *memory_of(struct thread *thread)
 {
-	if (!thread->session_memory)
-		thread->session_memory = spare_memory_new();
-	return thread->session_memory;
+	if (!thread->conn->session_memory)
+		thread->conn->session_memory = spare_memory_new();
+	return thread->conn->session_memory;
 }
 
 void session_free_memory(struct thread *thread)
 {
-	spare_memory_free(thread->session_memory);
-	thread->session_memory = NULL;
+	spare_memory_free(thread->conn->session_memory);
+	thread->conn->session_memory = NULL;
 }
 
 /* --- where libnghttp2 gets its memory ------------------------------------------------------------ */
@@ -194,7 +195,7 @@ static void session_free(struct session *session)
 	struct connection *connection = session->connection;
 
 	if (session->wakes)
-		g_queue_unlink(&connection->thread->sessions, &session->waking);
+		g_queue_unlink(&connection->thread->conn->sessions, &session->waking);
 	connection->ending = NULL;
 	client_calls_release(session->calls);
 	free(session);
@@ -222,7 +223,7 @@ void session_close(struct connection *connection)
 
 static void end_stream(struct session *session)
 {
-	session->connection->thread->session_changes++;
+	session->connection->thread->conn->session_changes++;
 	connection_close(&session->streams->connection);
 }
 
@@ -240,7 +241,7 @@ static void end_if_empty(struct session *session)
 
 void session_end_some(struct session *session)
 {
-	unsigned before = session->connection->thread->session_changes;
+	unsigned before = session->connection->thread->conn->session_changes;
 
 	while (session->streams && !session_turn_is_over(session, before))
 		end_stream(session);

@@ -124,10 +124,7 @@ struct thread_counters {
 	struct histogram latency;
 };
 
-struct connection;
-struct connection_tls;
-struct stream;
-struct transaction;
+struct conn_thread;
 struct worker_hook;
 
 struct thread {
@@ -137,55 +134,24 @@ struct thread {
 	struct file_cache_tick *tick;  /* of the loop: counts references to entries of files */
 	struct config_ref *config_ref; /* for new transactions */
 	struct thread_logs logs;
-	struct random_id ids;
 	struct thread_counters counters;
-	/* Of output.c: the fields that all responses of a second share, and their date. */
-	uint64_t date_until_ms; /* loop's clock; 0: not made yet */
-	const struct config *date_config;
-	time_t dated; /* the second of the date */
-	size_t lead_length;
-	size_t lead_pad; /* offset in it where padding is inserted */
-	char lead[CONFIG_SERVER_HEADER_MAX + 64];
-	char date[DATE_LENGTH];
-	time_t other_date; /* the last date of a response from elsewhere; 0: none */
-	char other_date_text[DATE_LENGTH];
-	struct list connections; /* of connection.c */
-	/*
-	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units.
-	 */
-	struct list slow;
-	GHashTable *held, *programs;
-	struct list
-		lent; /* connections whose sockets may refer to the unit of an earlier response */
-	struct loop_notice shed; /* posted to move responses off units that are needed elsewhere */
-	struct timer slow_timer;
-	/* Of connection-unsent.c: connections whose sockets hold bytes; their bytes; the work. */
-	struct list unsent;
-	uint64_t unsent_bytes;
-	struct loop_notice unsent_shed;
-	struct timer unsent_timer;
-	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
-	struct list handshakes;
-	struct loop_hook handshake_hook;
-	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
-	GQueue sessions;
-	unsigned streams;		     /* of HTTP/2, that are open */
-	unsigned session_starts;	     /* requests of theirs in this turn of the loop */
-	unsigned session_changes;	     /* streams of theirs that have ended in it */
-	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
-	struct loop_hook session_hook;
-	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
-	struct path_memory *paths;	   /* of phase_scope(); NULL until it is needed */
-	struct request_memory *requests;   /* of connection-request.c; the same */
-	struct ready_memory *ready;	   /* of ready.c; the same */
-	struct transaction *spare;	   /* of output.c, with the next field */
-	unsigned spare_count, spare_least; /* in this second */
-	struct list listings;		   /* of autoindex.c: those that are being made */
-	struct worker_hook *workers;	   /* of worker.c */
+	struct path_memory *paths;   /* of phase_scope(); NULL until it is needed */
+	struct list listings;	     /* of autoindex.c: those that are being made */
+	struct worker_hook *workers; /* of worker.c */
 	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */
 	bool draining;	     /* connections close after their response */
+	struct conn_thread *conn; /* of the connections */
 	/* Called when the last connection has ended; or NULL. */
 	void (*vacated)(struct thread *thread);
+	/* Set by the connections, called by any thread: thread_shed(). */
+	void (*shed)(struct thread *thread);
 };
+
+/* Asks the thread for the memory of units that responses hold while they wait. */
+static inline void thread_shed(struct thread *thread)
+{
+	if (thread->shed)
+		thread->shed(thread);
+}
 
 #endif

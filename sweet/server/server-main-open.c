@@ -45,6 +45,7 @@
 #include "server/reload.h"
 #include "server/server-main-internal.h"
 #include "server/server-main.h"
+#include "server/thread-modules.h"
 #include "server/thread.h"
 #include "spawn/group-guard.h"
 #include "spawn/key-opener.h"
@@ -81,7 +82,7 @@ static bool open_loops(void)
 		thread->config_ref = config_ref_open(site_hold(program.reload.site));
 		logs_join(&program.server, thread);
 		worker_hook_add(&runner->workers, thread);
-		connection_init(thread);
+		thread_modules_open(thread);
 		program.server.per_thread[i] = thread;
 	}
 	snprintf(program.server.io, sizeof(program.server.io), "%s", why);
@@ -220,11 +221,9 @@ static void close_runners(void)
 		      program.signal_fd);
 	authenticator_close(server->authenticator);
 	/* Released here, when no connection needs a response any more. */
-	for (unsigned i = 0; i < runners->count; i++) {
-		if (runners->all[i].thread.loop)
-			connection_close_all(&runners->all[i].thread);
+	for (unsigned i = 0; i < runners->count; i++)
 		autoindex_close(&runners->all[i].thread);
-	}
+	thread_modules_close(runners);
 	g_clear_pointer(&server->spans, span_export_close);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct thread *thread = &runners->all[i].thread;

@@ -171,9 +171,7 @@ static void thread_apply(struct loop_task *task)
 	thread->config_ref = config_ref_open(change->site);
 	change->site = NULL;
 	config_ref_release(before);
-	/* Made from the old configuration; a new one may have the same address. */
-	thread->date_until_ms = 0;
-	thread->date_config = NULL;
+	connection_configure(thread);
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		int error = 0;
 
@@ -235,8 +233,7 @@ static void thread_drain_check(struct timer *timer)
 	struct loop *loop = runner->thread.loop;
 
 	/* The main thread handles the second signal, so it stays until the end. */
-	bool needed = !list_is_empty(&runner->thread.connections) ||
-		      !list_is_empty(&runner->seats) ||
+	bool needed = connection_any(&runner->thread) || !list_is_empty(&runner->seats) ||
 		      (runner == &runner->siblings->all[0] && runner->siblings->running > 0);
 
 	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {

@@ -26,6 +26,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
@@ -443,7 +444,7 @@ static void open_server(struct loop *loop)
 				 .per_thread = {&thread}};
 	thread = (struct thread){.loop = loop, .config_ref = &generations[0], .server = &server};
 	loop_hook_add(loop, &client.hook);
-	connection_init(&thread);
+	conn_thread_open(&thread);
 }
 
 static void connect_client(void)
@@ -464,9 +465,9 @@ static void check_released(void)
 	struct NC_cache_stat all;
 	struct NC_stat one;
 
-	MUST(live == 0 && !waiting && list_is_empty(&thread.connections));
-	MUST(thread.sessions.length == 0 && list_is_empty(&thread.lent) &&
-	     list_is_empty(&thread.slow));
+	MUST(live == 0 && !waiting && list_is_empty(&thread.conn->connections));
+	MUST(thread.conn->sessions.length == 0 && list_is_empty(&thread.conn->lent) &&
+	     list_is_empty(&thread.conn->slow));
 	MUST(thread.counters.open == 0 && server.held == 0 && server.unsent == 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		MUST(thread.counters.states[i] == 0);
@@ -508,8 +509,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(send(client.fd, all, preface, MSG_NOSIGNAL) == (ssize_t)preface);
 	client.sent = preface;
 	loop_run(thread.loop);
-	loop_close(thread.loop);
 	check_released();
+	conn_thread_close(&thread);
+	loop_close(thread.loop);
 	frames_close();
 	free(all);
 	return 0;

@@ -146,6 +146,12 @@ static void take_over(void *argument)
 	connection_open(&thread, *(int *)argument, false, false);
 }
 
+static void start(void *argument)
+{
+	(void)argument;
+	conn_thread_open(&thread);
+}
+
 static void connect_client(void)
 {
 	int pair[2];
@@ -180,13 +186,14 @@ static void begin(int number, enum manner manner)
 	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};
 	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
 	thread = (struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server};
+	call(&runner, start, NULL);
 	connect_client();
 }
 
 static void close_all(void *argument)
 {
 	(void)argument;
-	connection_close_all(&thread);
+	conn_thread_close(&thread);
 }
 
 /* Asserts that everything was released. */

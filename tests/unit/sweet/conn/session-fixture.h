@@ -21,6 +21,7 @@
 #include "base/budget.h"
 #include "base/list.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
 #include "conn/session-internal.h"
@@ -206,7 +207,7 @@ static inline bool hears_end(void)
 static inline void start(void *argument)
 {
 	(void)argument;
-	connection_init(&thread);
+	conn_thread_open(&thread);
 }
 
 static inline void take_over(void *argument)
@@ -297,7 +298,7 @@ static inline void end(void)
 	/* The loop runs what the helpers have done before the spools are freed. */
 	call(&runner, stop_spools, NULL);
 	thread_pool_close(server.thread_pool);
-	ck_assert_uint_eq(thread.sessions.length, 0);
+	ck_assert_uint_eq(thread.conn->sessions.length, 0);
 	ck_assert_uint_eq(thread.counters.open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		ck_assert_uint_eq(thread.counters.states[i], 0);
@@ -309,11 +310,12 @@ static inline void end(void)
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
+	conn_thread_close(&thread);
 }
 
 static inline const struct connection *first_connection(void)
 {
-	return list_first(&thread.connections, const struct connection, node);
+	return list_first(&thread.conn->connections, const struct connection, node);
 }
 
 struct progress {

@@ -16,6 +16,7 @@
 #include "base/budget.h"
 #include "base/list.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
 #include "http/body.h"
@@ -128,7 +129,7 @@ START_TEST(test_client_waits)
 	}
 	SEEN(responder.pieces == 1);
 	ck_assert_uint_le(server.bodies.used, WINDOW);
-	connection = list_first(&thread.connections, struct connection, node);
+	connection = list_first(&thread.conn->connections, struct connection, node);
 	ck_assert_uint_le(connection->input_length, 2 * WINDOW);
 	ck_assert(connection->paused);
 	EVENT(responder.manner = ASKS_AT_ONCE);

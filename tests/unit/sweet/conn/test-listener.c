@@ -66,7 +66,13 @@ static void end(void *argument)
 	(void)argument;
 	listener_close(&listener);
 	listener_close(&listener);
-	connection_close_all(&thread);
+	conn_thread_close(&thread);
+}
+
+static void start(void *argument)
+{
+	(void)argument;
+	conn_thread_open(&thread);
 }
 
 /* Opens everything; returns the listening socket. */
@@ -77,6 +83,7 @@ static int open_all(int number)
 	runner_start(&runner, kind_of(number));
 	thread = (struct thread){.loop = runner.loop, .config_ref = &generation};
 	ck_assert(address_parse("127.0.0.1:0", &address));
+	call(&runner, start, NULL);
 	fd = endpoint_bind(&address, false);
 	ck_assert_int_ge(fd, 0);
 	address.length = sizeof(address.address);

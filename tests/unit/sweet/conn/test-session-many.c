@@ -14,6 +14,7 @@
 #include "base/container.h"
 #include "base/list.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
 #include "conn/session-internal.h"
@@ -90,7 +91,7 @@ static void check_ends(unsigned count, unsigned most)
 	AWAIT(all_gone(count));
 	SEEN(most_of_a_turn(count) <= most);
 	settle(&runner);
-	SEEN(thread.streams == 0 && thread.sessions.length == 0);
+	SEEN(thread.conn->streams == 0 && thread.conn->sessions.length == 0);
 	end_exchanges(count);
 }
 
@@ -130,7 +131,7 @@ END_TEST
 static void close_every_session(void *argument)
 {
 	(void)argument;
-	list_each (struct connection, at, &thread.connections, node)
+	list_each (struct connection, at, &thread.conn->connections, node)
 		connection_close(at);
 }
 
@@ -246,7 +247,7 @@ static const char *const paths[] = {"/w", "/l", "/p", "/u", "/s"};
 static void answer_after_end(void *argument)
 {
 	(void)argument;
-	connection_close(list_first(&thread.connections, struct connection, node));
+	connection_close(list_first(&thread.conn->connections, struct connection, node));
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		struct exchange *exchange = &exchanges[stream_of_request(i)];
 
@@ -298,7 +299,7 @@ START_TEST(test_between)
 		call(&runner, at_once ? end_without_turns : answer_after_end, NULL);
 		AWAIT(all_finished());
 		settle(&runner);
-		SEEN(thread.counters.open == 0 && thread.streams == 0);
+		SEEN(thread.counters.open == 0 && thread.conn->streams == 0);
 		close(client);
 		connect_client();
 	}

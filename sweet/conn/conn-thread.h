@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conn-thread.h - what this folder keeps for each thread (thread->conn): private to its sources.
+ */
+#ifndef SWEET_CONN_THREAD_H
+#define SWEET_CONN_THREAD_H
+
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/date.h"
+#include "base/list.h"
+#include "base/random-id.h"
+#include "base/timer.h"
+#include "config/configuration.h"
+#include "event/loop.h"
+
+struct connection_tls;
+struct output;
+struct ready_memory;
+struct request_memory;
+struct spare_memory;
+struct thread;
+
+struct conn_thread {
+	struct thread *thread;
+	struct list connections; /* of connection.c */
+	/* Of output.c: the fields that all responses of a second share, and their date. */
+	uint64_t date_until_ms; /* loop's clock; 0: not made yet */
+	const struct config *date_config;
+	time_t dated; /* the second of the date */
+	size_t lead_length;
+	size_t lead_pad; /* offset in it where padding is inserted */
+	char lead[CONFIG_SERVER_HEADER_MAX + 64];
+	char date[DATE_LENGTH];
+	time_t other_date; /* the last date of a response from elsewhere; 0: none */
+	char other_date_text[DATE_LENGTH];
+	struct output *spare;		   /* the first that is not used */
+	unsigned spare_count, spare_least; /* in this second */
+	struct random_id ids;		   /* of output-identity.c */
+	/*
+	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units;
+	 * connections whose sockets may refer to the unit of an earlier response; the work.
+	 */
+	struct list slow;
+	GHashTable *held, *programs;
+	struct list lent;
+	struct loop_notice shed; /* posted to move responses off units that are needed elsewhere */
+	struct timer slow_timer;
+	/* Of connection-unsent.c: connections whose sockets hold bytes; their bytes; the work. */
+	struct list unsent;
+	uint64_t unsent_bytes;
+	struct loop_notice unsent_shed;
+	struct timer unsent_timer;
+	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
+	struct list handshakes;
+	struct loop_hook handshake_hook;
+	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
+	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
+	GQueue sessions;
+	unsigned streams;		     /* of HTTP/2, that are open */
+	unsigned session_starts;	     /* requests of theirs in this turn of the loop */
+	unsigned session_changes;	     /* streams of theirs that have ended in it */
+	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
+	struct loop_hook session_hook;
+	struct request_memory *requests; /* of connection-request.c; the same */
+	struct ready_memory *ready;	 /* of ready.c; the same */
+};
+
+#endif
