@@ -13,6 +13,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/backend-call-internal.h \
 	sweet/backend/backend-call-response.c \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
+	sweet/backend/backend-thread.h \
 	sweet/backend/backpressure.c sweet/backend/backpressure.h \
 	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
 	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
@@ -157,12 +158,13 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/page-memory.h \
 	sweet/core/request-memory.c sweet/core/request-memory.h \
 	sweet/core/request-value.c sweet/core/request-value.h \
-	sweet/core/server.h \
+	sweet/core/server.c sweet/core/server.h \
 	sweet/core/short-response.c sweet/core/short-response.h \
 	sweet/core/site-tls.c sweet/core/site-tls.h \
 	sweet/core/site.c sweet/core/site.h \
 	sweet/core/socket-options.c sweet/core/socket-options.h \
 	sweet/core/text-response.c sweet/core/text-response.h \
+	sweet/core/thread-counters.h \
 	sweet/core/thread-logs.c sweet/core/thread-logs.h \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/dav/dav-body.c sweet/dav/dav-body.h \

@@ -855,6 +855,7 @@ EXTRA_DIST += \
 	tests/unit/sweet/event/loop-uring-fixture.h \
 	tests/unit/sweet/spawn/spawner-fixture.h \
 	tests/unit/sweet/upstream/upstream-link-fixture.h \
+	tests/unit/thread-fixture.h \
 	tests/unit/tls-fixture.h \
 	tests/unit/transmit-fixture.h \
 	tests/unit/turn-fixture.h \

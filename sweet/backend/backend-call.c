@@ -15,6 +15,7 @@
 
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
+#include "backend/backend-thread.h"
 #include "backend/cache-store.h"
 #include "backend/backpressure.h"
 #include "backend/gateway.h"
@@ -28,6 +29,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "http/accept.h"
@@ -86,7 +88,7 @@ static uint64_t now_of(const struct transaction *transaction)
 /* Makes an error response, because the program sent none. */
 static enum respond refuse(struct transaction *transaction, int status, const char *detail)
 {
-	counter_add(&transaction->thread->counters.worker_failures, 1);
+	counter_add(&transaction->thread->counters->worker_failures, 1);
 	cache_store_drop(transaction, RESPCACHE_LOST);
 	backend_call_of(transaction)->refused = true;
 	transaction->times.answered_ns = now_of(transaction);
@@ -111,7 +113,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 	timer_stop(&call->timer);
 	if (call->state == CALL_ANSWERED) {
 		/* A part may have been sent: only a closed connection shows the failure. */
-		counter_add(&transaction->thread->counters.worker_failures, 1);
+		counter_add(&transaction->thread->counters->worker_failures, 1);
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		transaction->status = 0;
 	} else {
@@ -158,8 +160,8 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 		call->transaction->times.submitted_ns = 0;
 		return false;
 	}
-	counter_add(&thread->counters.worker_requests, call->taken_back == 0 && !call->moves);
-	counter_add(&thread->counters.worker_messages, length);
+	counter_add(&thread->counters->worker_requests, call->taken_back == 0 && !call->moves);
+	counter_add(&thread->counters->worker_messages, length);
 	return true;
 }
 
@@ -370,7 +372,7 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 {
 	struct thread *thread = transaction->thread;
 	struct backend_call *call = backend_call_of(transaction);
-	char *block = thread->gateway_block;
+	char *block = thread->backend->block;
 	long length;
 
 	length = pool->protocol->describe(pool, transaction, skip, block,

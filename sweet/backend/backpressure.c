@@ -17,6 +17,7 @@
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "http/body.h"
@@ -65,7 +66,7 @@ static void backpressure_too_slow(struct timer *timer)
 		backpressure_wait(call);
 		return;
 	}
-	counter_add(&transaction->thread->counters.slow_clients, 1);
+	counter_add(&transaction->thread->counters->slow_clients, 1);
 	log_slow_client(call);
 	transaction->owner->give_up(transaction);
 }

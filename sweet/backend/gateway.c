@@ -218,8 +218,6 @@ struct gateway *gateway_open(struct server *server)
 	gateway->pools = g_ptr_array_new();
 	gateway->pid = (int)getpid();
 	gateway->program_log = program_log_open(gateway->main->loop);
-	for (unsigned i = 0; i < server->threads; i++)
-		server->per_thread[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
 	return gateway;
 }
 
@@ -243,8 +241,6 @@ void gateway_close(struct gateway *gateway, unsigned ms, int hurry)
 	process_leaving_await(gateway, ms, hurry);
 	spawn_children_free(&gateway->leaving);
 	program_log_close(gateway->program_log);
-	for (unsigned i = 0; i < gateway->server->threads; i++)
-		g_clear_pointer(&gateway->server->per_thread[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);
 	g_free(gateway->why);
 	g_free(gateway);

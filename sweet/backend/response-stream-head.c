@@ -23,6 +23,7 @@
 #include "base/slice.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "program/cgihead.h"
 #include "http/response.h"
@@ -52,7 +53,7 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 				  .offset = head->unit_offset,
 				  .length = head->has_unit_length ? head->unit_length
 								  : stat.size - head->unit_offset};
-	counter_add(&transaction->thread->counters.worker_bodies, transaction->body.length);
+	counter_add(&transaction->thread->counters->worker_bodies, transaction->body.length);
 	return true;
 }
 
@@ -193,7 +194,7 @@ static bool take_head(struct response_stream *stream, struct slice text)
 
 	if (fault)
 		return response_stream_fail(stream, fault);
-	counter_add(&stream->call->transaction->thread->counters.worker_messages, text.length);
+	counter_add(&stream->call->transaction->thread->counters->worker_messages, text.length);
 	return use_head(stream, &head);
 }
 
@@ -208,7 +209,7 @@ bool response_stream_http_head(struct response_stream *stream, const struct cgih
 {
 	if (stream->failed)
 		return false;
-	counter_add(&stream->call->transaction->thread->counters.worker_messages,
+	counter_add(&stream->call->transaction->thread->counters->worker_messages,
 		    head->lines.length);
 	if (!stream->held)
 		return use_head(stream, head);

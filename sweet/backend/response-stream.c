@@ -30,6 +30,7 @@
 #include "base/slice.h"
 #include "base/timer.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 
@@ -69,7 +70,7 @@ bool response_stream_feed(struct response_stream *stream, struct read_buffer *bu
 			stream->left -= run.length;
 		if (!stream->left)
 			cache_store_end(stream->call->transaction);
-		counter_add(&stream->call->transaction->thread->counters.worker_messages,
+		counter_add(&stream->call->transaction->thread->counters->worker_messages,
 			    run.length);
 	}
 	return true;

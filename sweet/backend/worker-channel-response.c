@@ -27,6 +27,7 @@
 #include "config/pool-config.h"
 #include "core/page-memory.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "program/cgihead.h"
 #include "http/response.h"
@@ -114,7 +115,7 @@ void worker_channel_break_off(struct backend_call *call, int status, const char 
 	channel_call_of(call)->failed = true;
 	backpressure_go_on(call);
 	cache_store_drop(call->transaction, RESPCACHE_LOST);
-	counter_add(&call->transaction->thread->counters.worker_failures, 1);
+	counter_add(&call->transaction->thread->counters->worker_failures, 1);
 	satisfy(call);
 }
 
@@ -137,8 +138,8 @@ static void add_part(struct backend_call *call, const struct NC_response *respon
 		good = response_queue_add(&own->parts, response->ranges, response->holds,
 					  response->range_count, &own->left);
 	own->failed |= !good;
-	counter_add(response->data ? &thread->counters.worker_messages
-				   : &thread->counters.worker_bodies,
+	counter_add(response->data ? &thread->counters->worker_messages
+				   : &thread->counters->worker_bodies,
 		    before - own->left);
 }
 
@@ -247,7 +248,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	uint64_t length = 0;
 	long filtered = 0;
 
-	counter_add(&channel->thread->counters.worker_messages, response->headers_length);
+	counter_add(&channel->thread->counters->worker_messages, response->headers_length);
 	good = lines.length <= call->pool->settings->max_response_header;
 	if (!good)
 		fault = "its response head is longer than max-response-header of its pool";
@@ -275,7 +276,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		transaction->body = response->body;
 		own->page = response->body.length;
 		transaction->pages = own->pages;
-		counter_add(&channel->thread->counters.worker_bodies, response->body.length);
+		counter_add(&channel->thread->counters->worker_bodies, response->body.length);
 	} else if (response->range_count || response->data) {
 		add_part(call, response);
 		response_queue_hand_on(&own->parts, transaction);

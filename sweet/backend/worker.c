@@ -17,6 +17,7 @@
 
 #include "backend/cgi-env.h"
 #include "backend/backend-call.h"
+#include "backend/backend-thread.h"
 #include "backend/gateway.h"
 #include "backend/pool-process.h"
 #include "backend/worker-channel.h"
@@ -30,6 +31,7 @@
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/data-path.h"
+#include "event/loop.h"
 #include "http/body.h"
 #include "spawn/spawner.h"
 
@@ -227,10 +229,10 @@ static void worker_rung(struct loop_watch *watch)
 /* Wakes workers once a turn, then looks for records; true: there were some. */
 static bool worker_before_sleep(struct loop_hook *hook)
 {
-	struct worker_hook *all = container_of(hook, struct worker_hook, hook);
+	struct backend_thread *all = container_of(hook, struct backend_thread, hook);
 	bool work = false;
 
-	list_each (struct worker_channel, channel, &all->active, node) {
+	list_each (struct worker_channel, channel, &all->channels, node) {
 		work |= worker_channel_settle(channel);
 		if (channel->retiring && channel->in_flight == 0)
 			release_channel(channel);
@@ -238,11 +240,16 @@ static bool worker_before_sleep(struct loop_hook *hook)
 	return work;
 }
 
-void worker_hook_add(struct worker_hook *hook, struct thread *thread)
+void backend_thread_open(struct thread *thread)
 {
-	hook->hook.before_sleep = worker_before_sleep;
-	thread->workers = hook;
-	loop_hook_add(thread->loop, &hook->hook);
+	thread->backend = g_new0(struct backend_thread, 1);
+	thread->backend->hook.before_sleep = worker_before_sleep;
+	loop_hook_add(thread->loop, &thread->backend->hook);
+}
+
+void backend_thread_close(struct thread *thread)
+{
+	g_clear_pointer(&thread->backend, g_free);
 }
 
 /* --- workers that come and go, on each thread ------------------------------------------ */
@@ -260,7 +267,7 @@ static void worker_channel_up(struct loop_task *task)
 		pool_process_kill(channel->process, "cannot be watched: out of memory");
 		return;
 	}
-	list_prepend(&thread->workers->active, &channel->node);
+	list_prepend(&thread->backend->channels, &channel->node);
 	call_queue_room(channel->process->pool, thread);
 }
 

@@ -17,6 +17,7 @@
 #include "conn/connection-internal.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "event/client-limit.h"
 #include "http/proxy-protocol.h"
 #include "log/log.h"
@@ -44,7 +45,7 @@ static bool is_full(const struct thread *thread)
 	uint64_t open = 0;
 
 	for (unsigned i = 0; most && i < server->threads; i++)
-		open += atomic_load_explicit(&server->per_thread[i]->counters.open,
+		open += atomic_load_explicit(&server->per_thread[i]->counters->open,
 					     memory_order_relaxed);
 	return most && open >= most;
 }

@@ -17,6 +17,7 @@
 #include "conn/connection-internal.h"
 #include "conn/output.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "http/body.h"
 #include "log/log.h"

@@ -12,6 +12,7 @@
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "event/client-limit.h"
 #include "http/body.h"
 
@@ -21,8 +22,8 @@ static void forget(struct connection *connection)
 	struct thread *thread = connection->thread;
 
 	list_remove(&connection->node);
-	counter_sub(&thread->counters.open, 1);
-	counter_sub(&thread->counters.states[connection->counted], 1);
+	counter_sub(&thread->counters->open, 1);
+	counter_sub(&thread->counters->states[connection->counted], 1);
 	if (connection->client)
 		client_limits_leave(thread->server->limits, connection->client);
 	connection_tls_free(connection);

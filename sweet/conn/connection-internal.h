@@ -38,6 +38,7 @@
 #include "config/configuration.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 #include "http/body.h"
 
@@ -450,7 +451,7 @@ static inline const struct config_limits *connection_limits(const struct connect
 
 static inline void connection_count_as(struct connection *connection, enum connection_state state)
 {
-	_Atomic uint64_t *states = connection->thread->counters.states;
+	_Atomic uint64_t *states = connection->thread->counters->states;
 
 	/* The status counts sockets. */
 	if (connection_is_stream(connection))

@@ -26,6 +26,7 @@
 #include "conn/connection-slow-internal.h"
 #include "conn/output.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/client-limit.h"
 #include "event/data-path.h"
@@ -128,7 +129,7 @@ static void leave_file_opened(struct job *job)
 	}
 	gone = stop_send(connection);
 	if (gone >= 0) {
-		counter_add(&connection->thread->counters.slow_files, 1);
+		counter_add(&connection->thread->counters->slow_files, 1);
 		file_response_go_on(&connection->output->transaction, leaving->fd, (uint64_t)gone);
 		leaving->fd = -1;
 	}
@@ -247,7 +248,7 @@ static void leave_spooled(struct spool_op *op, int result)
 		close(fd);
 		return;
 	}
-	counter_add(&connection->thread->counters.slow_spooled, 1);
+	counter_add(&connection->thread->counters->slow_spooled, 1);
 	offset = (uint64_t)gone + connection->send.message.header_length - leaving->from;
 	transaction = &connection->output->transaction;
 	transaction_dismiss(transaction);

@@ -25,6 +25,7 @@
 #include "core/request-memory.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/thread-logs.h"
 #include "core/transaction.h"
 #include "handler/route.h"
@@ -204,8 +205,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		transaction->calls = client_calls_hold(session_calls(carrier));
 	transaction->done = connection_done;
 	transaction->owner = &owner;
-	counter_add(&thread->counters.requests, 1);
-	if (thread->logs.wants || transaction->config_ref->config->collector.url)
+	counter_add(&thread->counters->requests, 1);
+	if (thread->logs->wants || transaction->config_ref->config->collector.url)
 		output_remember_line(output, head, length);
 	if (transaction->http2)
 		output_remember_http2(output);
@@ -248,7 +249,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		end_request(known, forwarded, escaped);
 		return true;
 	}
-	if (thread->logs.wants & ~(unsigned)LOG_WANTS_LINE || transaction->exported)
+	if (thread->logs->wants & ~(unsigned)LOG_WANTS_LINE || transaction->exported)
 		output_remember_fields(output, request);
 	carrier->requests++;
 	may_continue =

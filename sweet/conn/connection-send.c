@@ -22,6 +22,7 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/coded-response.h"
@@ -122,7 +123,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 							       transaction->data_length};
 		piece = transaction_piece(transaction);
 		output->sent += piece;
-		counter_add(&connection->thread->counters.body_units, message->range_count);
+		counter_add(&connection->thread->counters->body_units, message->range_count);
 	}
 	if (is_last(output))
 		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
@@ -149,8 +150,8 @@ static void send_ready(struct connection *connection, struct ready *ready)
 
 	output->ready = ready;
 	output->sent = ready->body_length;
-	counter_add(&connection->thread->counters.body_units, 1);
-	counter_add(&connection->thread->counters.body_ready, 1);
+	counter_add(&connection->thread->counters->body_units, 1);
+	counter_add(&connection->thread->counters->body_ready, 1);
 	/* Its bytes are the same, so that the unit need not be. */
 	output->transaction.body = (struct NC_range){0};
 	set_message(connection, ready->bytes, ready->head_length + ready->body_length);

@@ -20,6 +20,7 @@
 #include "conn/output.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "http/body.h"
@@ -110,7 +111,7 @@ void connection_reset_slow(struct connection *connection, const char *why)
 {
 	const struct output *output = connection->output;
 
-	counter_add(&connection->thread->counters.slow_reset, 1);
+	counter_add(&connection->thread->counters->slow_reset, 1);
 	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
 		   "%llu were acknowledged in a second)",
 		   connection_remote(connection),

@@ -27,6 +27,7 @@
 #include "conn/session.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "log/log.h"
@@ -49,7 +50,7 @@ static void fail(struct connection_tls *tls)
 	log_info("%s: TLS%s: %s: closing", connection->addresses.remote,
 		 tls->over ? "" : " handshake", why);
 	if (!tls->over)
-		counter_add(&connection->thread->counters.tls_failed, 1);
+		counter_add(&connection->thread->counters->tls_failed, 1);
 	(void)connection_tls_flush(tls);
 	if (connection->state == HANDSHAKE) {
 		(void)shutdown(connection->fd, SHUT_WR);
@@ -89,7 +90,7 @@ static void read_records(struct connection_tls *tls)
 static bool handshake_over(struct connection_tls *tls, const struct tls_agreed *agreed)
 {
 	struct connection *connection = tls->connection;
-	struct thread_counters *counters = &connection->thread->counters;
+	struct thread_counters *counters = connection->thread->counters;
 
 	tls->over = true;
 	tls->kernel = tls_library->kernel_sends(tls->channel);
@@ -200,7 +201,7 @@ static void refuse_hello(struct connection *connection)
 
 	log_info("%s: TLS handshake: a ClientHello of more than %u bytes: closing",
 		 connection->addresses.remote, CLIENT_HELLO_MAX);
-	counter_add(&connection->thread->counters.tls_failed, 1);
+	counter_add(&connection->thread->counters->tls_failed, 1);
 	connection->tls->failed = true;
 	(void)!send(connection->fd, alert, sizeof(alert), MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)shutdown(connection->fd, SHUT_WR);

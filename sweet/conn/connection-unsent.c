@@ -37,6 +37,7 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 
 #define NEAR (16 << 10)
@@ -286,7 +287,7 @@ void connection_unsent_waits(struct connection *connection)
 static uint64_t look_from(const struct connection *connection)
 {
 	const struct server *server = connection->thread->server;
-	uint64_t open = atomic_load_explicit(&connection->thread->counters.open,
+	uint64_t open = atomic_load_explicit(&connection->thread->counters->open,
 					     memory_order_relaxed),
 		 share = server->unsent_most / LOOK_SHARE / server->threads / MAX(open, 1);
 

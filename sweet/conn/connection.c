@@ -48,6 +48,7 @@
 #include "core/request-memory.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/client-limit.h"
 #include "event/loop.h"
@@ -420,9 +421,9 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 	connection_unsent_init(connection, &remote);
 	connection->receive.received = connection_received;
 	list_prepend(&thread->conn->connections, &connection->node);
-	counter_add(&thread->counters.connections, 1);
-	counter_add(&thread->counters.open, 1);
-	counter_add(&thread->counters.states[CONNECTION_IDLE], 1);
+	counter_add(&thread->counters->connections, 1);
+	counter_add(&thread->counters->open, 1);
+	counter_add(&thread->counters->states[CONNECTION_IDLE], 1);
 	connection_time(connection, connection_limits(connection)->header_ms);
 	if (loop_receive_start(thread->loop, &connection->receive, fd) < 0)
 		connection_close_now(connection);

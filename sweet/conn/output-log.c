@@ -18,6 +18,7 @@
 #include "core/log-set.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/thread-logs.h"
 #include "core/transaction.h"
 #include "http/request.h"
@@ -95,7 +96,7 @@ static void remember_named(struct output *output, const struct request *request)
 void output_remember_fields(struct output *output, const struct request *request)
 {
 	const struct transaction *transaction = &output->transaction;
-	unsigned wants = transaction->thread->logs.wants;
+	unsigned wants = transaction->thread->logs->wants;
 
 	if (wants & LOG_WANTS_USUAL || transaction->exported)
 		remember_usual(output, request);
@@ -161,7 +162,7 @@ static bool is_slow(const struct transaction *transaction, const struct config *
 
 void output_log(struct output *output)
 {
-	const struct thread_logs *logs = &output->transaction.thread->logs;
+	const struct thread_logs *logs = output->transaction.thread->logs;
 	struct slice places[LOG_FIELDS_MAX];
 	const struct transaction *transaction = &output->transaction;
 	struct thread *thread = transaction->thread;
@@ -169,9 +170,9 @@ void output_log(struct output *output)
 	int hundred = transaction->status / 100;
 	struct output_times times = output_times(output);
 
-	counter_add(&thread->counters.responses[hundred < 6 ? hundred : 5], 1);
-	counter_add(&thread->counters.body_bytes, output->sent);
-	histogram_record(&thread->counters.latency, times.total_us);
+	counter_add(&thread->counters->responses[hundred < 6 ? hundred : 5], 1);
+	counter_add(&thread->counters->body_bytes, output->sent);
+	histogram_record(&thread->counters->latency, times.total_us);
 	if (transaction->exported)
 		output_export(output);
 	if (!logs->wants)
@@ -200,10 +201,10 @@ void output_log(struct output *output)
 	line.field_count = logs->set->config->log_field_count;
 	if (!transaction->unlogged &&
 	    !(transaction->scope && transaction->scope->access_log == ACCESS_LOG_OFF))
-		thread_logs_put(&thread->logs,
+		thread_logs_put(thread->logs,
 				log_set_number(logs->set, transaction->config_ref->config,
 					       transaction->host),
 				&line);
 	if (is_slow(transaction, logs->set->config, &times))
-		thread_logs_put(&thread->logs, logs->set->config->slow_number, &line);
+		thread_logs_put(thread->logs, logs->set->config->slow_number, &line);
 }

@@ -24,6 +24,7 @@
 #include "conn/session.h"
 #include "conn/stream-head.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "tls/tls.h"

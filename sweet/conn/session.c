@@ -25,6 +25,7 @@
 #include "conn/stream-head.h"
 #include "core/client-calls.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 #include "log/log.h"
 
@@ -177,7 +178,7 @@ bool session_open(struct connection *connection)
 	}
 	connection->session = session;
 	connection->state = SESSION;
-	counter_add(&connection->thread->counters.sessions, 1);
+	counter_add(&connection->thread->counters->sessions, 1);
 	loop_timer_start(connection->thread->loop, &session->unsettled, limits->header_ms,
 			 session_settle_late);
 	session_wake(session);

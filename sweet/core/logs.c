@@ -31,7 +31,7 @@ bool logs_apply(struct server *server, struct config *config, char **why)
 		return false;
 	log_set_level((enum log_level)config->log_level);
 	for (unsigned i = 0; i < server->threads && server->per_thread[i]; i++)
-		thread_logs_change(&server->per_thread[i]->logs, log_set_hold(set));
+		thread_logs_change(server->per_thread[i]->logs, log_set_hold(set));
 	logs_close(server);
 	server->logs = set;
 	if (server->spans)
@@ -50,7 +50,7 @@ void logs_use_collector(struct server *server, const struct config *config)
 
 void logs_join(struct server *server, struct thread *thread)
 {
-	thread_logs_start(&thread->logs, thread->loop, log_set_hold(server->logs));
+	thread_logs_start(thread->logs, thread->loop, log_set_hold(server->logs));
 }
 
 void logs_close(struct server *server)

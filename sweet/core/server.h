@@ -1,41 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - what all threads share (struct server), and what each thread has (struct thread: its
- * loop, its logs, its counters).
+ * server.h - what all threads share (struct server), and what each thread has (struct thread).
  */
 #ifndef SWEET_SERVER_H
 #define SWEET_SERVER_H
 
-#include <glib.h>
 #include <nabc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "base/budget.h"
-#include "base/date.h"
-#include "base/histogram.h"
-#include "base/list.h"
-#include "base/random-id.h"
-#include "base/timer.h"
-#include "config/configuration.h"
-#include "core/thread-logs.h"
-#include "event/loop.h"
-#include "http/body.h"
 
 #define SERVER_SOFTWARE "SWEET/" PACKAGE_VERSION
 #define SERVER_THREADS_MAX 4096
 
+struct arch;
+struct authenticator;
+struct backend_thread;
+struct client_limits;
+struct compressor;
+struct config;
+struct config_ref;
+struct conn_thread;
+struct data_path;
 struct dav;
+struct file_cache_tick;
 struct gateway;
-struct path_memory;
-struct spawn_table;
-struct key_opener;
 struct group_guard;
+struct handler_thread;
+struct key_opener;
+struct log_set;
+struct loop;
+struct path_memory;
 struct respcache;
-struct thread;
+struct span_export;
+struct spawn_table;
 struct spools;
+struct thread;
+struct thread_counters;
+struct thread_logs;
+struct thread_pool;
+struct tls_tickets;
 
 /* Set up by the main thread, constant while the threads run. */
 struct server {
@@ -81,66 +88,26 @@ struct server {
 };
 
 /* Returns how many connections there may be at a time; 0: any number. */
-static inline unsigned server_connections_most(const struct server *server,
-					       const struct config *config)
-{
-	unsigned most = config->limits.max_connections;
+unsigned server_connections_most(const struct server *server, const struct config *config);
 
-	return most == CONFIG_CONNECTIONS_UNSET ? server->connections_most : most;
-}
-
-/* The state of a connection, for the status. */
-enum connection_state {
-	CONNECTION_IDLE,      /* no byte of a request has come */
-	CONNECTION_READING,   /* a part of a head has come */
-	CONNECTION_WORKING,   /* the response is being made */
-	CONNECTION_SENDING,   /* the response is being sent */
-	CONNECTION_LINGERING, /* our end is closed, the client's not yet */
-	CONNECTION_STATES
-};
-
-/* Written by its own thread, read by any thread: relaxed, and summed up by the reader. */
-struct thread_counters {
-	_Atomic uint64_t connections;		    /* accepted */
-	_Atomic uint64_t open;			    /* currently open */
-	_Atomic uint64_t states[CONNECTION_STATES]; /* open ones by state */
-	_Atomic uint64_t requests;
-	_Atomic uint64_t responses[6]; /* by hundred: [2] is 2xx */
-	_Atomic uint64_t body_bytes;   /* sent or being sent */
-	_Atomic uint64_t body_units;   /* pieces of bodies that were sent by cache id */
-	_Atomic uint64_t body_ready;   /* of these, in responses that were ready (conn/ready.h) */
-	_Atomic uint64_t worker_requests;
-	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
-	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers sent by id */
-	_Atomic uint64_t worker_failures;
-	/* responses moved off their units: to files, to the spool */
-	_Atomic uint64_t slow_files, slow_spooled;
-	_Atomic uint64_t slow_reset;   /* that could not be moved */
-	_Atomic uint64_t slow_clients; /* closed because a program waited for them */
-	_Atomic uint64_t sessions;     /* connections that use HTTP/2 */
-	/* Handshakes that succeeded, resumed a session, gave the kernel the key; that failed. */
-	_Atomic uint64_t tls_handshakes, tls_resumed, tls_kernel, tls_failed;
-	/* us from a complete head to the last byte passed to the kernel, by the loop's clock */
-	struct histogram latency;
-};
-
-struct conn_thread;
-struct worker_hook;
-
+/*
+ * What a thread has; the other sources see only pointers of what a folder keeps for itself, which
+ * the table in server/thread-modules.c opens and closes.
+ */
 struct thread {
 	unsigned number;
 	struct server *server;
 	struct loop *loop;
-	struct file_cache_tick *tick;  /* of the loop: counts references to entries of files */
-	struct config_ref *config_ref; /* for new transactions */
-	struct thread_logs logs;
-	struct thread_counters counters;
-	struct path_memory *paths;   /* of phase_scope(); NULL until it is needed */
-	struct list listings;	     /* of autoindex.c: those that are being made */
-	struct worker_hook *workers; /* of worker.c */
-	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */
-	bool draining;	     /* connections close after their response */
-	struct conn_thread *conn; /* of the connections */
+	struct config_ref *config_ref;	  /* for new transactions */
+	struct thread_counters *counters; /* core/thread-counters.h */
+	bool draining;			  /* connections close after their response */
+	/* Each of one folder: */
+	struct path_memory *paths;    /* config: of phase_scope(); NULL until it is needed */
+	struct file_cache_tick *tick; /* files: counts references to entries of files */
+	struct thread_logs *logs;     /* core */
+	struct backend_thread *backend;
+	struct handler_thread *handler;
+	struct conn_thread *conn;
 	/* Called when the last connection has ended; or NULL. */
 	void (*vacated)(struct thread *thread);
 	/* Set by the connections, called by any thread: thread_shed(). */

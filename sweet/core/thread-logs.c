@@ -96,7 +96,7 @@ void thread_logs_put(struct thread_logs *logs, unsigned number, const struct acc
 
 void thread_logs_stop(struct thread_logs *logs)
 {
-	if (!logs->set)
+	if (!logs || !logs->set)
 		return;
 	for (unsigned i = 0; i < logs->count; i++)
 		if (logs->all[i])

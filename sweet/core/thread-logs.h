@@ -33,7 +33,7 @@ void thread_logs_change(struct thread_logs *logs, struct log_set *set);
 /* Runs on the logs' thread, as the next one; number: as log_set_number() returns it. */
 void thread_logs_put(struct thread_logs *logs, unsigned number, const struct access_line *line);
 
-/* Flushes and releases the set; the loop does not run any more. */
+/* Flushes and releases the set; the loop does not run any more.  logs: or NULL. */
 void thread_logs_stop(struct thread_logs *logs);
 
 #endif

@@ -43,12 +43,17 @@ struct waiter {
 
 static_assert(sizeof(struct waiter) <= TRANSACTION_SCRATCH, "fits the scratch");
 
+/* What this folder keeps for each thread. */
+struct handler_thread {
+	struct list listings; /* that are being made */
+};
+
 /* A listing that a helper thread makes, for all transactions of the thread that ask for it. */
 struct listing {
 	struct job job;
 	struct thread *thread;
 	struct list waiters;
-	struct list_node node;	  /* in thread->listings */
+	struct list_node node;	  /* in those of its thread */
 	_Atomic bool begun;	  /* what is asked for from now on may not be in it */
 	char *path, *as;	  /* of the folder: beneath the root; as the client knows it */
 	struct file_cache *cache; /* referenced */
@@ -169,13 +174,21 @@ static void listing_free(struct listing *listing)
 	g_free(listing);
 }
 
-void autoindex_close(struct thread *thread)
+void handler_thread_open(struct thread *thread)
 {
-	list_each (struct listing, listing, &thread->listings, node) {
+	thread->handler = g_new0(struct handler_thread, 1);
+}
+
+void handler_thread_close(struct thread *thread)
+{
+	if (!thread->handler)
+		return;
+	list_each (struct listing, listing, &thread->handler->listings, node) {
 		if (listing->text)
 			g_string_free(listing->text, TRUE);
 		listing_free(listing);
 	}
+	g_clear_pointer(&thread->handler, g_free);
 }
 
 /* Answers the first waiter; the others, which may leave meanwhile, have their own turns. */
@@ -236,7 +249,7 @@ static void autoindex_half_closed(struct transaction *transaction)
 static struct listing *equal_listing(const struct transaction *transaction, const char *path,
 				     const struct autoindex_wish *wish)
 {
-	const struct list *listings = &transaction->thread->listings;
+	const struct list *listings = &transaction->thread->handler->listings;
 	const struct scope *scope = transaction->scope;
 	const struct file_cache *cache = site_scope(transaction->config_ref, scope)->file_cache;
 	struct listing *other = list_last(listings, struct listing, node);
@@ -271,7 +284,7 @@ static struct listing *new_listing(const struct transaction *transaction, const 
 		file_cache_ref(site_scope(transaction->config_ref, transaction->scope)->file_cache);
 	listing->hidden = transaction->scope->hidden;
 	listing->wish = *wish;
-	list_append(&thread->listings, &listing->node);
+	list_append(&thread->handler->listings, &listing->node);
 	return listing;
 }
 

@@ -31,7 +31,11 @@ struct autoindex_wish autoindex_wish(const struct request *request);
 enum respond autoindex_respond(struct transaction *transaction, const char *path,
 			       struct autoindex_wish wish);
 
-/* Frees the listings that are not made any more: the thread has no connections, nor helpers. */
-void autoindex_close(struct thread *thread);
+/*
+ * Opens what this folder keeps for the thread; closes it, with the listings that are not made any
+ * more, when the thread has no connections, nor helpers.
+ */
+void handler_thread_open(struct thread *thread);
+void handler_thread_close(struct thread *thread);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/histogram.h"
 #include "core/server.h"
 #include "core/socket-options.h"
+#include "core/thread-counters.h"
 #include "event/thread-pool.h"
 #include "files/compressor.h"
 #include "files/file-cache.h"

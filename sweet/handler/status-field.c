@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "event/thread-pool.h"
 #include "handler/status-data.h"
 #include "handler/status-field.h"

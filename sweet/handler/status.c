@@ -30,6 +30,7 @@
 #include "core/site.h"
 #include "core/socket-options.h"
 #include "core/text-response.h"
+#include "core/thread-counters.h"
 #include "event/data-path.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
@@ -96,7 +97,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
 
 static void add_thread(struct status_data *data, const struct thread *thread)
 {
-	const struct thread_counters *counters = &thread->counters;
+	const struct thread_counters *counters = thread->counters;
 	const struct loop_counts *loop = loop_counts(thread->loop);
 	struct status_thread *row = &data->thread[thread->number];
 

@@ -17,7 +17,6 @@
 
 #include "backend/gateway.h"
 #include "backend/cache-lookup.h"
-#include "backend/worker.h"
 #include "base/budget.h"
 #include "base/clock.h"
 #include "config/arch.h"
@@ -35,10 +34,8 @@
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/compressor.h"
-#include "files/file-cache-tick.h"
 #include "files/spool.h"
 #include "http/body.h"
-#include "handler/autoindex.h"
 #include "log/log.h"
 #include "log/span-export.h"
 #include "process/endpoints.h"
@@ -73,15 +70,12 @@ static bool open_loops(void)
 					 sizeof(why));
 		if (!thread->loop)
 			return server_main_complain("cannot start an event loop: %s", why);
-		thread->tick = file_cache_tick_open(thread->loop);
 		loop_send_by(thread->loop, program.server.path);
 		if (program.server.spawn_table &&
 		    spawn_table_attach(program.server.spawn_table, i, thread->loop) < 0)
 			return server_main_complain(
 				"cannot watch the process that starts programs");
 		thread->config_ref = config_ref_open(site_hold(program.reload.site));
-		logs_join(&program.server, thread);
-		worker_hook_add(&runner->workers, thread);
 		thread_modules_open(thread);
 		program.server.per_thread[i] = thread;
 	}
@@ -211,7 +205,7 @@ static void close_runners(void)
 			continue;
 		server_thread_close_seats(runner);
 		connection_close_all(&runner->thread);
-		thread_logs_stop(&runner->thread.logs);
+		thread_logs_stop(runner->thread.logs);
 	}
 	dav_end_requests(server->dav);
 	cache_lookup_end(server);
@@ -221,14 +215,11 @@ static void close_runners(void)
 		      program.signal_fd);
 	authenticator_close(server->authenticator);
 	/* Released here, when no connection needs a response any more. */
-	for (unsigned i = 0; i < runners->count; i++)
-		autoindex_close(&runners->all[i].thread);
 	thread_modules_close(runners);
 	g_clear_pointer(&server->spans, span_export_close);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct thread *thread = &runners->all[i].thread;
 
-		file_cache_tick_close(thread->tick);
 		loop_close(thread->loop);
 		if (thread->config_ref)
 			config_ref_release(thread->config_ref);

@@ -5,12 +5,43 @@
  * A new one is a pointer to an incomplete struct in struct thread, and a row here.
  */
 #include <glib.h>
+#include <stddef.h>
 
+#include "backend/worker.h"
 #include "config/path-rules.h"
 #include "conn/connection.h"
+#include "core/logs.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
+#include "core/thread-logs.h"
+#include "files/file-cache-tick.h"
+#include "handler/autoindex.h"
 #include "server/thread-modules.h"
 #include "server/thread.h"
+
+static void open_tick(struct thread *thread)
+{
+	thread->tick = file_cache_tick_open(thread->loop);
+}
+
+static void close_tick(struct thread *thread)
+{
+	g_clear_pointer(&thread->tick, file_cache_tick_close);
+}
+
+static void open_core(struct thread *thread)
+{
+	thread->counters = g_new0(struct thread_counters, 1);
+	thread->logs = g_new0(struct thread_logs, 1);
+	logs_join(thread->server, thread);
+}
+
+static void close_core(struct thread *thread)
+{
+	thread_logs_stop(thread->logs);
+	g_clear_pointer(&thread->logs, g_free);
+	g_clear_pointer(&thread->counters, g_free);
+}
 
 /* path_rules_find() makes it. */
 static void close_paths(struct thread *thread)
@@ -23,6 +54,10 @@ static const struct thread_module {
 	void (*close)(struct thread *thread);
 } modules[] = {
 	{NULL, close_paths},
+	{open_tick, close_tick},
+	{open_core, close_core},
+	{backend_thread_open, backend_thread_close},
+	{handler_thread_open, handler_thread_close},
 	{conn_thread_open, conn_thread_close},
 };
 

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/worker.h"
 #include "base/list.h"
 #include "base/timer.h"
 #include "conn/listener.h"
@@ -41,7 +40,6 @@ struct server_threads {
 
 struct server_thread {
 	struct thread thread;
-	struct worker_hook workers;
 	struct server_threads *siblings;
 	struct list seats;
 	pthread_t handle;

@@ -32,6 +32,7 @@
 #include "conn/session.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/route.h"
@@ -42,6 +43,7 @@
 #include "frames.h"
 #include "fuzz.h"
 #include "../unit/route-seam.h"
+#include "../unit/thread-fixture.h"
 
 enum options {
 	NO_SETTINGS = 1,
@@ -442,7 +444,8 @@ static void open_server(struct loop *loop)
 				 .unsent_most = UINT64_MAX / 4,
 				 .threads = 1,
 				 .per_thread = {&thread}};
-	thread = (struct thread){.loop = loop, .config_ref = &generations[0], .server = &server};
+	thread = make_thread(
+		(struct thread){.loop = loop, .config_ref = &generations[0], .server = &server});
 	loop_hook_add(loop, &client.hook);
 	conn_thread_open(&thread);
 }
@@ -468,9 +471,9 @@ static void check_released(void)
 	MUST(live == 0 && !waiting && list_is_empty(&thread.conn->connections));
 	MUST(thread.conn->sessions.length == 0 && list_is_empty(&thread.conn->lent) &&
 	     list_is_empty(&thread.conn->slow));
-	MUST(thread.counters.open == 0 && server.held == 0 && server.unsent == 0);
+	MUST(thread.counters->open == 0 && server.held == 0 && server.unsent == 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
-		MUST(thread.counters.states[i] == 0);
+		MUST(thread.counters->states[i] == 0);
 	MUST(server.bodies.used == 0);
 	MUST(generations[0].users + generations[1].users == 3);
 	MUST(NC_cache_stat(NULL, &all, sizeof(all)) == 0 && all.units == 1);

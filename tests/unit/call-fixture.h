@@ -22,6 +22,7 @@
 #include "event/loop.h"
 
 #include "suite.h"
+#include "thread-fixture.h"
 
 #ifndef CALLS
 #define CALLS 8u
@@ -133,8 +134,8 @@ static inline void begin(void)
 	char why[128];
 
 	memset(&seen, 0, sizeof(seen));
-	thread = (struct thread){.server = &server,
-				 .loop = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why))};
+	thread = make_thread((struct thread){
+		.server = &server, .loop = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why))});
 	ck_assert_msg(thread.loop, "%s", why);
 	server = (struct server){.threads = 1, .per_thread = {&thread}};
 	gateway = (struct gateway){.server = &server, .main = &thread};

@@ -31,6 +31,7 @@
 #include "loop-fixture.h"
 #include "route-seam.h"
 #include "suite.h"
+#include "thread-fixture.h"
 
 #define KIB ((size_t)1024)
 #define WINDOW (256 * KIB)
@@ -185,7 +186,8 @@ static void begin(int number, enum manner manner)
 	site = (struct site){.config = &config, .number = 1};
 	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};
 	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
-	thread = (struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server};
+	thread = make_thread(
+		(struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server});
 	call(&runner, start, NULL);
 	connect_client();
 }

@@ -15,6 +15,7 @@
 #include "event/loop.h"
 
 #include "suite.h"
+#include "thread-fixture.h"
 
 static struct pool_config settings;
 static struct gateway_pool pool = {.settings = &settings};
@@ -27,6 +28,7 @@ static void open_loop(void)
 {
 	char why[256];
 
+	thread = make_thread((struct thread){0});
 	thread.loop = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why));
 	ck_assert_msg(thread.loop != NULL, "%s", why);
 }

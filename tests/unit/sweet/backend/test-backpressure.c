@@ -14,6 +14,7 @@
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "http/body.h"
 
@@ -78,7 +79,7 @@ START_TEST(test_slow_client)
 	seen.moved += PERIOD_LEAST - 1;
 	expire(&call->timer);
 	ck_assert_uint_eq(seen.given_up, 1);
-	ck_assert_uint_eq(atomic_load(&thread.counters.slow_clients), 1);
+	ck_assert_uint_eq(atomic_load(&thread.counters->slow_clients), 1);
 	ck_assert(!timer_is_running(&call->timer));
 
 	/* The end of a piece has reset it. */

@@ -14,6 +14,7 @@
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 
@@ -82,7 +83,7 @@ START_TEST(test_order)
 	ck_assert_ptr_eq(seen.taken[2], third);
 	ck_assert_uint_eq(waiting(), 0);
 	ck_assert_uint_eq(seen.done, 0);
-	ck_assert_uint_eq(atomic_load(&thread.counters.worker_requests), 3);
+	ck_assert_uint_eq(atomic_load(&thread.counters->worker_requests), 3);
 	timer_stop(&second->timer);
 	timer_stop(&third->timer);
 	end();
@@ -140,7 +141,7 @@ START_TEST(test_take_back)
 	ck_assert_int_eq(call->state, CALL_IN_FLIGHT);
 	ck_assert_uint_eq(waiting(), 1);
 	/* It counts as one request, however often it was passed on. */
-	ck_assert_uint_eq(atomic_load(&thread.counters.worker_requests), 0);
+	ck_assert_uint_eq(atomic_load(&thread.counters->worker_requests), 0);
 	timer_stop(&call->timer);
 
 	/* Nothing will accept it. */

@@ -20,6 +20,7 @@
 #include "config/pool-config.h"
 #include "core/page-memory.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "http/body.h"
 
@@ -68,7 +69,7 @@ START_TEST(test_one_unit)
 	ck_assert_uint_eq(transactions[0].length, 100);
 	ck_assert_ptr_null(transactions[0].next);
 	ck_assert_uint_eq(pages.held, 100);
-	ck_assert_uint_eq(atomic_load(&thread.counters.worker_bodies), 100);
+	ck_assert_uint_eq(atomic_load(&thread.counters->worker_bodies), 100);
 	worker_channel_finish(call);
 	ck_assert_uint_eq(holds(range), 0);
 	end_call(call);
@@ -238,7 +239,7 @@ START_TEST(test_aborted)
 	ck_assert_int_eq(transactions[0].status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
 	ck_assert_int_eq(transactions[0].status, 0);
-	ck_assert_uint_eq(atomic_load(&thread.counters.worker_failures), 1);
+	ck_assert_uint_eq(atomic_load(&thread.counters->worker_failures), 1);
 	end_call(call);
 }
 END_TEST

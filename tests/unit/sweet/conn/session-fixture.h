@@ -28,6 +28,7 @@
 #include "conn/session.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
@@ -36,6 +37,7 @@
 #include "loop-fixture.h"
 #include "session-responder.h"
 #include "suite.h"
+#include "thread-fixture.h"
 
 /* --- the client ------------------------------------------------------------------------------ */
 
@@ -263,7 +265,8 @@ static inline void begin(int number)
 				 .unsent_most = 64 << 20,
 				 .threads = 1,
 				 .per_thread = {&thread}};
-	thread = (struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server};
+	thread = make_thread(
+		(struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server});
 	call(&runner, start, NULL);
 	connect_client();
 }
@@ -299,9 +302,9 @@ static inline void end(void)
 	call(&runner, stop_spools, NULL);
 	thread_pool_close(server.thread_pool);
 	ck_assert_uint_eq(thread.conn->sessions.length, 0);
-	ck_assert_uint_eq(thread.counters.open, 0);
+	ck_assert_uint_eq(thread.counters->open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
-		ck_assert_uint_eq(thread.counters.states[i], 0);
+		ck_assert_uint_eq(thread.counters->states[i], 0);
 	runner_stop(&runner);
 	spools_close(server.spools);
 	check_exchanges();

@@ -19,6 +19,7 @@
 #include "conn/session-internal.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/route.h"
@@ -108,7 +109,7 @@ static inline void on_gone(struct transaction *transaction)
 	struct exchange *exchange = exchange_of(transaction);
 
 	EVENT(exchange->gone = true; exchange->gone_turn = loop_counts(thread.loop)->waits;
-	      exchange->open = thread.counters.open);
+	      exchange->open = thread.counters->open);
 }
 
 static inline void set_memory(struct transaction *transaction, size_t at, size_t length)

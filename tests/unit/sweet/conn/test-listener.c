@@ -20,12 +20,14 @@
 #include "conn/listener.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 #include "process/endpoint.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"
 #include "suite.h"
+#include "thread-fixture.h"
 
 #define WAITING 20 /* clients in a queue */
 
@@ -81,7 +83,7 @@ static int open_all(int number)
 	int fd;
 
 	runner_start(&runner, kind_of(number));
-	thread = (struct thread){.loop = runner.loop, .config_ref = &generation};
+	thread = make_thread((struct thread){.loop = runner.loop, .config_ref = &generation});
 	ck_assert(address_parse("127.0.0.1:0", &address));
 	call(&runner, start, NULL);
 	fd = endpoint_bind(&address, false);
@@ -101,7 +103,7 @@ static int visit(void)
 
 static unsigned connections(void)
 {
-	return (unsigned)atomic_load(&thread.counters.connections);
+	return (unsigned)atomic_load(&thread.counters->connections);
 }
 
 /* Returns whether a client's connection is open: a reset by the server would be noticed. */

@@ -19,6 +19,7 @@
 #include "conn/connection.h"
 #include "conn/session-internal.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "event/loop.h"
 
 #define STREAMS_MAX 256
@@ -102,7 +103,7 @@ START_TEST(test_end_by_client)
 	AWAIT(all_started(REQUESTS));
 	close(client);
 	check_ends(REQUESTS, TURN_MOST);
-	SEEN(thread.counters.open == 0 && !first_connection());
+	SEEN(thread.counters->open == 0 && !first_connection());
 	connect_client();
 	end();
 }
@@ -120,7 +121,7 @@ START_TEST(test_end_by_error)
 		say_number(NGHTTP2_RST_STREAM, 251, NGHTTP2_CANCEL);
 		ck_assert(hears_end());
 		check_ends(REQUESTS, TURN_MOST);
-		SEEN(thread.counters.open == linger);
+		SEEN(thread.counters->open == linger);
 		close(client);
 		connect_client();
 	}
@@ -156,7 +157,7 @@ START_TEST(test_sessions_that_end_together)
 	AWAIT(all_started(2 * EACH));
 	call(&runner, close_every_session, NULL);
 	check_ends(2 * EACH, SESSION_ENDS_MAX + 2 * SESSION_ENDS_EACH);
-	SEEN(thread.counters.open == 0);
+	SEEN(thread.counters->open == 0);
 	close(first);
 	end();
 }
@@ -299,7 +300,7 @@ START_TEST(test_between)
 		call(&runner, at_once ? end_without_turns : answer_after_end, NULL);
 		AWAIT(all_finished());
 		settle(&runner);
-		SEEN(thread.counters.open == 0 && thread.conn->streams == 0);
+		SEEN(thread.counters->open == 0 && thread.conn->streams == 0);
 		close(client);
 		connect_client();
 	}

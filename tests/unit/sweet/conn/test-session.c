@@ -13,6 +13,7 @@
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
 #include "core/server.h"
+#include "core/thread-counters.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
 
@@ -69,7 +70,7 @@ static void move(enum moving how)
 	if (how == FULL_SOCKET)
 		permit(1);
 	AWAIT(exchanges[1].finished);
-	ck_assert_uint_eq(thread.counters.slow_spooled, how + 1);
+	ck_assert_uint_eq(thread.counters->slow_spooled, how + 1);
 	ck_assert_int_eq(NC_destroy(NULL, unit), 0);
 	if (how != FULL_SOCKET) {
 		permit(0);
@@ -100,7 +101,7 @@ START_TEST(test_moved)
 		close(client);
 		connect_client();
 	}
-	ck_assert_uint_eq(thread.counters.slow_reset, 0);
+	ck_assert_uint_eq(thread.counters->slow_reset, 0);
 	end();
 }
 END_TEST

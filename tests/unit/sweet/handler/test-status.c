@@ -20,6 +20,7 @@
 #include "config/configuration.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/data-path.h"
 #include "event/loop.h"
@@ -37,7 +38,8 @@ static struct server server = {.threads = 1,
 			       .max_unit = (size_t)256 << 10,
 			       .path = &data_path_nabc,
 			       .arch = &archs[ARCH_AMPED]};
-static struct thread thread = {.server = &server, .config_ref = &generation};
+static struct thread_counters counters;
+static struct thread thread = {.server = &server, .config_ref = &generation, .counters = &counters};
 static struct transaction transaction;
 static struct request request;
 

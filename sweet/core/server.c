@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - see server.h.
+ */
+#include "config/configuration.h"
+#include "core/server.h"
+
+unsigned server_connections_most(const struct server *server, const struct config *config)
+{
+	unsigned most = config->limits.max_connections;
+
+	return most == CONFIG_CONNECTIONS_UNSET ? server->connections_most : most;
+}
