@@ -166,6 +166,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/text-response.c sweet/core/text-response.h \
 	sweet/core/thread-counters.h \
 	sweet/core/thread-logs.c sweet/core/thread-logs.h \
+	sweet/core/transaction-file.h \
 	sweet/core/transaction.c sweet/core/transaction.h \
 	sweet/dav/dav-body.c sweet/dav/dav-body.h \
 	sweet/dav/dav-call.h \
@@ -192,6 +193,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/event/loop-backend.h \
 	sweet/event/loop-bytes.c \
 	sweet/event/loop-epoll.c \
+	sweet/event/loop-file.h \
 	sweet/event/loop-internal.h \
 	sweet/event/loop-send.c \
 	sweet/event/loop-uring-internal.h \
@@ -304,6 +306,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/rules/path-pattern.c sweet/rules/path-pattern.h \
 	sweet/rules/request-rule.c sweet/rules/request-rule.h \
 	sweet/rules/template.c sweet/rules/template.h \
+	sweet/rules/variable-expand.h \
 	sweet/rules/variable.c sweet/rules/variable.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \

@@ -29,6 +29,7 @@
 #include "core/cache-place.h"
 #include "core/request-value.h"
 #include "core/server.h"
+#include "core/transaction-file.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "http/accept.h"
@@ -172,8 +173,8 @@ static void refuse_part(struct transaction *transaction, const struct respcache_
 static bool give_part(struct transaction *transaction, const struct respcache_view *view,
 		      uint32_t age)
 {
-	const struct conditions *conditions = &transaction->file_response.conditions;
-	struct range_set *set = &transaction->file_response.ranges;
+	const struct conditions *conditions = &transaction_file(transaction)->conditions;
+	struct range_set *set = &transaction_file(transaction)->ranges;
 	enum range_verdict verdict = RANGE_IGNORED;
 	char place[MULTIPART_RANGE_MAX], lines[LINES_MAX];
 	int length;
@@ -207,7 +208,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 static enum condition_verdict compare(struct transaction *transaction,
 				      const struct respcache_view *view)
 {
-	struct conditions *conditions = &transaction->file_response.conditions;
+	struct conditions *conditions = &transaction_file(transaction)->conditions;
 	struct representation known = {.etag = view->etag, .modified = view->modified};
 	bool weak = known.etag.length > 2 && known.etag.at[0] == 'W';
 
@@ -235,7 +236,7 @@ static bool is_known(struct transaction *transaction, const struct request *requ
 	const struct respcache_view *view = respcache_view(look_of(transaction)->ask.entry);
 
 	return request->conditional &&
-	       conditions_take(&transaction->file_response.conditions, request) &&
+	       conditions_take(&transaction_file(transaction)->conditions, request) &&
 	       compare(transaction, view) == CONDITION_NOT_MODIFIED;
 }
 
@@ -244,7 +245,7 @@ static void choose_variant(struct transaction *transaction, const struct request
 			   bool conditional)
 {
 	const struct compress_rule *rule = &transaction->scope->compress;
-	struct conditions *conditions = &transaction->file_response.conditions;
+	struct conditions *conditions = &transaction_file(transaction)->conditions;
 	const struct server *server = transaction->thread->server;
 	struct look *look = look_of(transaction);
 	struct respcache_entry *entry = look->ask.entry, *variant;
@@ -287,7 +288,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 	uint32_t age = respcache_age(look->ask.entry, loop_now_ns(transaction->thread->loop));
 	const struct respcache_view *view = respcache_view(look->ask.entry);
 	bool conditional = request->conditional && view->status == 200 &&
-			   conditions_take(&transaction->file_response.conditions, request);
+			   conditions_take(&transaction_file(transaction)->conditions, request);
 	enum condition_verdict verdict = CONDITION_PROCEED_WHOLE;
 
 	transaction->finish = lookup_finish;

@@ -22,6 +22,7 @@
 #include "core/transaction.h"
 #include "http/request.h"
 #include "program/meta.h"
+#include "rules/variable-expand.h"
 #include "rules/variable.h"
 #include "tls/tls.h"
 

@@ -235,7 +235,7 @@ static void mark_pool(const struct section *section, const struct pool_config *p
 static void mark_server(const struct section *section, const struct config *config, bool streams)
 {
 	const struct section *const chain[] = {section, NULL};
-	const char *url = config->collector.url;
+	const char *url = config->collector_url;
 	unsigned has = 0;
 
 	if (given(config->worker))

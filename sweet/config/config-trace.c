@@ -108,7 +108,7 @@ const char *store_fields(const struct key *key, char **values, void *base, const
 
 void config_trace_check(struct config_tree *tree, const struct config *config)
 {
-	if (config->collector.url && !config->trace)
+	if (config->collector_url && !config->trace)
 		config_tree_complain(tree, config_place(config, "trace-export"),
 				     "trace-export needs trace=on");
 }

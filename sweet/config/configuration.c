@@ -155,10 +155,10 @@ void config_release(struct config *config)
 	if (config->warnings)
 		g_ptr_array_free(config->warnings, TRUE);
 	g_free(config->file);
-	g_free(config->collector.url);
-	g_free(config->collector.service);
-	g_free(config->collector.ca);
-	g_strfreev(config->collector.headers);
+	g_free(config->collector_url);
+	g_free(config->collector_service);
+	g_free(config->collector_ca);
+	g_strfreev(config->collector_headers);
 	g_free(config->cache_socket);
 	g_free(config->user);
 	g_free(config->group);

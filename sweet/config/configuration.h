@@ -20,7 +20,6 @@
 #include "program/cacheable.h"
 #include "coding/compress-rule.h"
 #include "rules/variable.h"
-#include "log/span-send.h"
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
@@ -288,8 +287,9 @@ struct config {
 	char *server_header; /* NULL: off */
 	unsigned request_id; /* enum request_id_use */
 	bool trace;
-	uint64_t trace_share;	      /* of new traces that are sampled, of CONFIG_SHARE_ALL */
-	struct span_target collector; /* of their spans */
+	uint64_t trace_share; /* of new traces that are sampled, of CONFIG_SHARE_ALL */
+	char *collector_url;  /* of their spans: log/span-send.h */
+	char *collector_service, *collector_ca, **collector_headers;
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;

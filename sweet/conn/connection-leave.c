@@ -27,6 +27,7 @@
 #include "conn/output.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
+#include "core/transaction-file.h"
 #include "core/transaction.h"
 #include "event/client-limit.h"
 #include "event/data-path.h"
@@ -163,7 +164,7 @@ static bool to_file(struct connection *connection)
 		free(path);
 		return false;
 	}
-	leaving->cache = file_cache_ref(transaction->file_response.cache);
+	leaving->cache = file_cache_ref(transaction_file(transaction)->cache);
 	leaving->path = path;
 	leaving->version = view->version;
 	leaving->job = (struct job){.work = leave_open_file,

@@ -11,6 +11,7 @@
 
 #include "auth/ip-acl.h"
 #include "base/address.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/escape.h"
 #include "base/peer-addresses.h"
@@ -106,7 +107,8 @@ static void log_wrong(const struct transaction *transaction, struct slice entry)
 
 static void take_client(struct transaction *transaction, const struct forwarded *forwarded)
 {
-	struct peer_addresses *client = &transaction->client;
+	struct output *output = container_of(transaction, struct output, transaction);
+	struct peer_addresses *client = &output->client;
 
 	if (forwarded->unknown) {
 		peer_addresses_set_unknown(client);
@@ -206,7 +208,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->done = connection_done;
 	transaction->owner = &owner;
 	counter_add(&thread->counters->requests, 1);
-	if (thread->logs->wants || transaction->config_ref->config->collector.url)
+	if (thread->logs->wants || transaction->config_ref->config->collector_url)
 		output_remember_line(output, head, length);
 	if (transaction->http2)
 		output_remember_http2(output);

@@ -24,6 +24,7 @@
 #include "core/socket-options.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
+#include "event/loop-file.h"
 #include "event/loop.h"
 #include "handler/coded-response.h"
 #include "handler/errorpage.h"

@@ -92,7 +92,7 @@ static void continue_trace(struct transaction *transaction, const struct request
 	to = random_id_write(to, random_id_next(source) | 1, TRACEPARENT_PARENT_LENGTH);
 	*to = '-';
 	transaction->traceparent[TRACEPARENT_LENGTH] = '\0';
-	transaction->exported = transaction->config_ref->config->collector.url &&
+	transaction->exported = transaction->config_ref->config->collector_url &&
 				traceparent_is_sampled(transaction->traceparent);
 }
 

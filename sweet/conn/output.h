@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "core/transaction.h"
 #include "log/access-line.h"
@@ -28,8 +29,9 @@ struct thread;
 struct output {
 	struct transaction transaction; /* must be first */
 	uint64_t began_ns;
-	uint64_t responded_ns; /* when its response began; 0: it has not */
-	uint64_t sent;	       /* bytes of body passed to the loop */
+	struct peer_addresses client; /* that a trusted proxy has named */
+	uint64_t responded_ns;	      /* when its response began; 0: it has not */
+	uint64_t sent;		      /* bytes of body passed to the loop */
 	bool head_sent;
 	bool chunked;		 /* uses chunks (RFC 9112, section 7.1) */
 	unsigned char chunk_end; /* bytes of the last chunk's end that are not sent */

@@ -25,6 +25,7 @@
 #include "conn/session-internal.h"
 #include "core/server.h"
 #include "core/transaction.h"
+#include "event/loop-file.h"
 #include "event/loop.h"
 #include "log/log.h"
 

@@ -41,11 +41,15 @@ bool logs_apply(struct server *server, struct config *config, char **why)
 
 void logs_use_collector(struct server *server, const struct config *config)
 {
-	int error = span_export_use(server->spans, &config->collector);
+	const struct span_target collector = {.url = config->collector_url,
+					      .service = config->collector_service,
+					      .ca = config->collector_ca,
+					      .headers = config->collector_headers};
+	int error = span_export_use(server->spans, &collector);
 
 	if (error)
 		log_error("trace-export %s: cannot start its thread: %s; no spans are sent",
-			  config->collector.url, strerror(-error));
+			  config->collector_url, strerror(-error));
 }
 
 void logs_join(struct server *server, struct thread *thread)

@@ -3,12 +3,14 @@
  * transaction.c - see transaction.h: the beginning and end of a transaction, memory for heads that
  * are larger than head_buffer, and heads that have lines of two responders.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
+#include "auth/htpasswd.h"
 #include "base/slice.h"
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
@@ -17,6 +19,14 @@
 #include "core/transaction.h"
 #include "http/header-lines.h"
 #include "http/response.h"
+#include "http/traceparent.h"
+#include "rules/header-rule.h"
+
+static_assert(TRANSACTION_USER_MAX == HTPASSWD_USER_MAX, "it has any user");
+static_assert(TRANSACTION_TRACEPARENT == TRACEPARENT_LENGTH &&
+		      TRANSACTION_TRACE_PARENT == TRACEPARENT_PARENT_LENGTH,
+	      "it has any trace");
+static_assert(TRANSACTION_RULES_MAX == HEADER_RULES_MAX, "the lines of rules have room");
 
 #define ALIGN 64u /* as the head in output.h */
 

@@ -30,18 +30,11 @@
 
 #include <nabc.h>
 
-#include "auth/htpasswd.h"
-#include "base/peer-addresses.h"
 #include "base/slice.h"
-#include "event/loop.h"
+#include "event/loop-file.h"
 #include "http/accept.h"
-#include "http/conditional.h"
-#include "rules/header-rule.h"
-#include "http/multipart.h"
-#include "rules/path-pattern.h"
-#include "http/range.h"
 #include "http/request.h"
-#include "http/traceparent.h"
+#include "rules/path-pattern.h"
 
 struct client_calls;
 struct file_cache;
@@ -56,12 +49,17 @@ struct thread;
 struct tls_channel;
 struct transaction;
 
-#define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
-#define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
+#define TRANSACTION_HEAD_MAX 8192  /* bytes of a response's own header lines */
+#define TRANSACTION_TEXT_MAX 4096  /* bytes of a body in memory */
+#define TRANSACTION_RULES_MAX 2048 /* bytes that rules for fields add to a head */
 #define TRANSACTION_AROUND_MAX                                                                     \
-	(TRANSACTION_TEXT_MAX + HEADER_RULES_MAX + 1792) /* of that, with other lines */
-#define TRANSACTION_SCRATCH 592				 /* bytes */
-#define TRANSACTION_ID_MAX 64				 /* bytes of a request's id */
+	(TRANSACTION_TEXT_MAX + TRANSACTION_RULES_MAX + 1792) /* of that, with other lines */
+#define TRANSACTION_SCRATCH 592				      /* bytes */
+#define TRANSACTION_ID_MAX 64				      /* bytes of a request's id */
+#define TRANSACTION_USER_MAX 127			      /* bytes of a name */
+#define TRANSACTION_TRACEPARENT 55			      /* bytes of the field */
+#define TRANSACTION_TRACE_PARENT 16			      /* bytes of the id in it */
+#define TRANSACTION_FILE_RESPONSE 1536			      /* bytes of struct file_response */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 
 /* Or an enum coding: what the client prefers of the codings for the path. */
@@ -69,19 +67,6 @@ struct transaction;
 #define TRANSACTION_NO_CODING (-1) /* it accepts none of them, but others may */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
-
-/* What is sent of a file; private to file-response.c, valid only while that responds. */
-struct file_response {
-	struct conditions conditions;
-	struct file_cache *cache;
-	struct file_cache_entry *entry;
-	const char *type; /* Content-Type */
-	size_t own_lines; /* bytes of the caller's header lines */
-	struct range_set ranges;
-	unsigned part;		    /* the range that is being sent */
-	bool parts;		    /* with texts of multipart/byteranges between the ranges */
-	struct multipart multipart; /* with parts */
-};
 
 /* When a request reached a program, by the loop's clock; 0: it did not. */
 struct transaction_times {
@@ -170,7 +155,8 @@ struct transaction {
 	uint64_t upload_length;	    /* bytes received, of all pieces */
 	bool upload_more;	    /* more pieces follow the received one */
 	bool has_authorization;	    /* the client's own request; set by phase-pool.c */
-	const char *remote_addr;    /* of the connection, which outlives it, or of `client` */
+	const char *
+		remote_addr; /* of the connection, or of what a trusted proxy said: both outlive it */
 	uint16_t remote_port;
 	const struct sockaddr *remote; /* the same */
 	const char *server_addr;       /* that the client connected to */
@@ -185,14 +171,14 @@ struct transaction {
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
 	char *rewrite_query;	      /* the query of a rewrite; NULL: the request's */
-	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
+	char remote_user[TRANSACTION_USER_MAX + 1]; /* the authenticated user; "": none */
 	struct transaction_times times;
-	char request_id[TRANSACTION_ID_MAX + 1];  /* "": none */
-	char traceparent[TRACEPARENT_LENGTH + 1]; /* for programs; "": none */
-	bool trace_begins;			  /* with this request */
-	bool exported;				  /* its span is sent to a collector */
+	char request_id[TRANSACTION_ID_MAX + 1];       /* "": none */
+	char traceparent[TRANSACTION_TRACEPARENT + 1]; /* for programs; "": none */
+	bool trace_begins;			       /* with this request */
+	bool exported;				       /* its span is sent to a collector */
 	/* The span that the request came from; "": none. */
-	char trace_parent[TRACEPARENT_PARENT_LENGTH + 1];
+	char trace_parent[TRANSACTION_TRACE_PARENT + 1];
 	const char *pool_name; /* of the pool that responds; NULL: none */
 	/* Of a program's response: TRANSACTION_AS_IT_IS, or whether and how it may be compressed. */
 	signed char coding;
@@ -266,7 +252,6 @@ struct transaction {
 	struct cache_store *store;
 	uint64_t store_mark;
 
-	struct peer_addresses client; /* that a trusted proxy has named */
 	/* The head of a response if head_buffer is too small for its lines; else NULL. */
 	char *long_head;
 	size_t long_room; /* bytes for lines in long_head */
@@ -276,7 +261,8 @@ struct transaction {
 	 * before it, and of the rest only the beginning of the path.
 	 */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
-	struct file_response file_response;
+	/* core/file-response.h: what is sent of a file. */
+	alignas(16) unsigned char file_response[TRANSACTION_FILE_RESPONSE];
 	/* Large buffers, of which little is used: last, so that a request uses few pages of memory. */
 	char path[REQUEST_TARGET_MAX + 1]; /* decoded, and rewritten if a rule requires that */
 	char head_buffer[TRANSACTION_HEAD_MAX];

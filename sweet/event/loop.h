@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
+#include "event/loop-file.h"
 
 struct loop;
 
@@ -38,13 +39,6 @@ struct loop_accept {
  */
 struct loop_receive {
 	void (*received)(struct loop_receive *op, const char *data, int length);
-};
-
-/* A range of a file; length 0: none. */
-struct loop_file {
-	int fd;
-	uint64_t offset; /* bytes */
-	size_t length;	 /* bytes */
 };
 
 struct loop_send;

@@ -28,6 +28,7 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
+#include "event/loop-file.h"
 #include "event/loop.h"
 #include "handler/coded-response.h"
 #include "coding/coded-head.h"

@@ -20,6 +20,7 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "event/client-limit.h"
+#include "event/loop-file.h"
 #include "event/loop.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"

@@ -17,6 +17,7 @@
 
 #include "base/slice.h"
 #include "core/server.h"
+#include "core/transaction-file.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"
 #include "files/file-cache.h"
@@ -33,7 +34,7 @@
 
 bool file_response_begin(struct transaction *transaction)
 {
-	if (conditions_take(&transaction->file_response.conditions, transaction->request))
+	if (conditions_take(&transaction_file(transaction)->conditions, transaction->request))
 		return true;
 	transaction_fail(transaction, 431, "The conditions of the request are too long.");
 	return false;
@@ -67,7 +68,7 @@ static enum respond fail(struct transaction *transaction, int status, const char
 static enum respond fail_selected(struct transaction *transaction, int status)
 {
 	const struct slice kept[] = {SLICE("Vary")};
-	struct slice own = {transaction->head_buffer, transaction->file_response.own_lines};
+	struct slice own = {transaction->head_buffer, transaction_file(transaction)->own_lines};
 	size_t length = 0;
 
 	if (own.length)
@@ -99,7 +100,7 @@ static bool add_description(struct transaction *transaction, const char *place)
 	char lines[FILEHEAD_MAX];
 
 	snprintf(lines, sizeof(lines), "Content-Type: %.128s\r\nContent-Length: %llu\r\n%s%s%s",
-		 transaction->file_response.type, (unsigned long long)transaction->length,
+		 transaction_file(transaction)->type, (unsigned long long)transaction->length,
 		 place ? "Content-Range: " : "", place ? place : "", place ? "\r\n" : "");
 	return add_lines(transaction, lines, strlen(lines));
 }
@@ -116,10 +117,10 @@ static enum respond whole(struct transaction *transaction, const struct filehead
 {
 	bool good;
 
-	choose_whole(&transaction->file_response, size);
+	choose_whole(transaction_file(transaction), size);
 	transaction->status = 200;
 	transaction->length = size;
-	if (transaction->file_response.type != head->mime) {
+	if (transaction_file(transaction)->type != head->mime) {
 		good = add_description(transaction, NULL) && add_common(transaction, head);
 	} else if (transaction->head_length) {
 		good = add_lines(transaction, head->text, head->length);
@@ -152,7 +153,7 @@ static enum respond unsatisfiable(struct transaction *transaction, uint64_t size
 /* Describes one range: its position is in the head. */
 static bool describe_range(struct transaction *transaction, uint64_t size)
 {
-	const struct range *range = &transaction->file_response.ranges.ranges[0];
+	const struct range *range = &transaction_file(transaction)->ranges.ranges[0];
 	char place[MULTIPART_RANGE_MAX];
 
 	multipart_content_range(*range, size, place);
@@ -164,7 +165,7 @@ static bool describe_range(struct transaction *transaction, uint64_t size)
 static bool describe_parts(struct transaction *transaction, uint64_t size,
 			   const unsigned char *random)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	char lines[MULTIPART_PART_MAX];
 
 	multipart_init(&response->multipart, (struct slice){response->type, strlen(response->type)},
@@ -180,7 +181,7 @@ static bool describe_parts(struct transaction *transaction, uint64_t size,
 static enum respond partial(struct transaction *transaction, const struct filehead *head,
 			    uint64_t size)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	unsigned char random[MULTIPART_RANDOM];
 	bool good;
 
@@ -199,7 +200,7 @@ static enum respond partial(struct transaction *transaction, const struct filehe
 static enum respond choose(struct transaction *transaction, const struct filehead *head,
 			   uint64_t size)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	const struct representation file = {
 		.etag = filehead_etag(head), .modified = head->modified, .weak_date = head->capped};
 	enum condition_verdict verdict;
@@ -233,7 +234,7 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 /* Sets the text before the current part. */
 static void file_response_set_lead(struct transaction *transaction)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	char *text = transaction->head_buffer + HEAD_ROOM;
 
 	transaction->lead_length =
@@ -243,7 +244,7 @@ static void file_response_set_lead(struct transaction *transaction)
 
 static void set_piece(struct transaction *transaction)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	const struct range *range = &response->ranges.ranges[response->part];
 	const struct file_cache_view *view = file_cache_view(response->entry);
 
@@ -259,15 +260,15 @@ static void set_piece(struct transaction *transaction)
 
 static enum respond file_response_next(struct transaction *transaction)
 {
-	transaction->file_response.part++;
+	transaction_file(transaction)->part++;
 	set_piece(transaction);
 	return RESPOND_NOW;
 }
 
 static void file_response_finish(struct transaction *transaction)
 {
-	file_cache_tick_put(transaction->thread->tick, transaction->file_response.cache,
-			    transaction->file_response.entry);
+	file_cache_tick_put(transaction->thread->tick, transaction_file(transaction)->cache,
+			    transaction_file(transaction)->entry);
 }
 
 static bool is_to_be_sent(const struct transaction *transaction)
@@ -280,8 +281,8 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
 {
 	struct filehead head;
 
-	filehead_write(&head, version, file_cache_etag(transaction->file_response.cache),
-		       transaction->file_response.type, time(NULL));
+	filehead_write(&head, version, file_cache_etag(transaction_file(transaction)->cache),
+		       transaction_file(transaction)->type, time(NULL));
 	(void)choose(transaction, &head, (uint64_t)version->size);
 	if (transaction->head == head.text) {
 		memcpy(transaction->head_buffer, head.text, transaction->head_length);
@@ -295,7 +296,7 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
  */
 static bool file_response_renew(struct transaction *transaction, const struct file_version *version)
 {
-	transaction->head_length = transaction->file_response.own_lines;
+	transaction->head_length = transaction_file(transaction)->own_lines;
 	choose_anew(transaction, version);
 	return is_to_be_sent(transaction);
 }
@@ -305,14 +306,14 @@ static const struct filestream_owner owner = {.renewed = file_response_renew,
 
 const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
-	return transaction->finish == file_response_finish && transaction->body.id
-		       ? file_cache_view(transaction->file_response.entry)
+	return transaction->file_response_finish == file_response_finish && transaction->body.id
+		       ? file_cache_view(transaction_file(transaction)->entry)
 		       : NULL;
 }
 
 void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	struct file_version version = file_cache_view(response->entry)->version;
 	char *path = strdup(file_cache_view(response->entry)->path);
 
@@ -324,7 +325,7 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 enum respond file_response_respond(struct transaction *transaction, struct file_cache *cache,
 				   struct file_cache_entry *entry, const char *type)
 {
-	struct file_response *response = &transaction->file_response;
+	struct file_response *response = transaction_file(transaction);
 	const struct file_cache_view *view = file_cache_view(entry);
 
 	response->cache = cache;

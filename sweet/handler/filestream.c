@@ -28,8 +28,10 @@
 #include "config/configuration.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/transaction-file.h"
 #include "event/client-limit.h"
 #include "event/data-path.h"
+#include "event/loop-file.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/docroot.h"
@@ -313,7 +315,7 @@ static void hand_over_end(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
 
-	transaction->file_response.part = stream->ranges.count;
+	transaction_file(transaction)->part = stream->ranges.count;
 	stream->owner->lead(transaction);
 }
 
@@ -335,8 +337,8 @@ static void hand_over(struct filestream *stream)
 		transaction->file = (struct loop_file){
 			.fd = stream->fd, .offset = window->offset, .length = window->length};
 	}
-	if (transaction->file_response.parts && window->first) {
-		transaction->file_response.part = stream->part;
+	if (transaction_file(transaction)->parts && window->first) {
+		transaction_file(transaction)->part = stream->part;
 		stream->owner->lead(transaction);
 	}
 	transaction->settle = next_range(stream) && is_held_back(stream);
@@ -392,7 +394,7 @@ static bool answer(struct filestream *stream)
 			transaction->next = NULL;
 			return true;
 		}
-		stream->ranges = transaction->file_response.ranges;
+		stream->ranges = transaction_file(transaction)->ranges;
 		read_ahead(stream, false);
 		return false;
 	}
@@ -521,7 +523,7 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 	stream->cache = file_cache_ref(cache);
 	stream->entry = entry;
 	stream->version = file_cache_view(entry)->version;
-	stream->ranges = transaction->file_response.ranges;
+	stream->ranges = transaction_file(transaction)->ranges;
 	read_ahead(stream, false);
 	return RESPOND_LATER;
 }
@@ -547,12 +549,12 @@ void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		return;
 	}
 	stream->owner = owner;
-	stream->cache = file_cache_ref(transaction->file_response.cache);
+	stream->cache = file_cache_ref(transaction_file(transaction)->cache);
 	stream->path = path;
 	stream->fd = fd;
 	stream->version = *version;
-	stream->ranges = transaction->file_response.ranges;
-	stream->part = transaction->file_response.part;
+	stream->ranges = transaction_file(transaction)->ranges;
+	stream->part = transaction_file(transaction)->part;
 	stream->at = gone;
 	stream->begun = true;
 	read_ahead(stream, false);
@@ -573,6 +575,6 @@ void filestream_from_spool(struct transaction *transaction, struct spool *spool,
 	stream->ranges.count = 1;
 	stream->ranges.ranges[0] = range;
 	stream->begun = true;
-	transaction->file_response.parts = false;
+	transaction_file(transaction)->parts = false;
 	read_ahead(stream, false);
 }

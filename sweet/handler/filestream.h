@@ -30,7 +30,7 @@ struct file_version;
 struct filestream_owner {
 	/* The file has this version now: chooses again.  Returns false if there is no body. */
 	bool (*renewed)(struct transaction *transaction, const struct file_version *version);
-	/* Sets the text before transaction->file_response.part. */
+	/* Sets the text before transaction_file(transaction)->part. */
 	void (*lead)(struct transaction *transaction);
 };
 

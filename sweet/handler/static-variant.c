@@ -13,6 +13,7 @@
 #include "config/configuration.h"
 #include "core/server.h"
 #include "core/site.h"
+#include "core/transaction-file.h"
 #include "core/transaction.h"
 #include "files/docroot.h"
 #include "files/file-cache-tick.h"
@@ -72,7 +73,7 @@ struct file_cache_entry *static_variant(struct transaction *transaction,
 {
 	const struct scope *scope = transaction->scope;
 	struct file_cache *cache = site_scope(transaction->config_ref, scope)->file_cache;
-	struct conditions *conditions = &transaction->file_response.conditions;
+	struct conditions *conditions = &transaction_file(transaction)->conditions;
 	unsigned codings = scope->compress.codings & file_cache_variants(entry);
 	bool first = !transaction->head_only &&
 		     !(conditions->any && conditions->present & 1u << CONDITION_RANGE);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "rules/template.h"
+#include "rules/variable-expand.h"
 #include "rules/variable.h"
 
 /* The server needs its own values of some. */

@@ -6,7 +6,7 @@
 #ifndef SWEET_VARIABLE_H
 #define SWEET_VARIABLE_H
 
-#include "rules/template.h"
+struct template;
 
 struct variables {
 	char **list;		  /* as they are if no value is a template; NULL: none */
@@ -19,9 +19,5 @@ struct variables {
  */
 const char *variables_compile(struct variables *variables, char **list, const char **wrong);
 void variables_free(struct variables *variables);
-
-/* Returns the list for a request, g_strfreev(); NULL: variables->list is that of all requests. */
-char **variables_expand(const struct variables *variables, template_value *value,
-			const void *context);
 
 #endif

@@ -81,7 +81,7 @@ static void check_types(struct checker *checker)
 /* As the server may read it: the library that uses it does, later. */
 static void check_ca(struct checker *checker)
 {
-	const char *path = checker->config->collector.ca;
+	const char *path = checker->config->collector_ca;
 
 	if (path && access(path, R_OK) < 0)
 		complain(checker, "trace-ca",

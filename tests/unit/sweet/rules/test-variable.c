@@ -7,6 +7,7 @@
 
 #include "base/slice.h"
 #include "rules/template.h"
+#include "rules/variable-expand.h"
 #include "rules/variable.h"
 
 #include "suite.h"
