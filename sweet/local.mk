@@ -88,6 +88,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/config-chain.c sweet/config/config-chain.h \
 	sweet/config/config-effect.c sweet/config/config-effect.h \
 	sweet/config/config-file.c sweet/config/config-file.h \
+	sweet/config/config-key-find.c \
 	sweet/config/config-key.c sweet/config/config-key.h \
 	sweet/config/config-log.c sweet/config/config-log.h \
 	sweet/config/config-map.c sweet/config/config-map.h \
@@ -222,6 +223,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/coded-response.c sweet/handler/coded-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
 	sweet/handler/file-response.c sweet/handler/file-response.h \
+	sweet/handler/filestream-internal.h \
+	sweet/handler/filestream-read.c \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/phase-checks.c \

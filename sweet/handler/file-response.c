@@ -306,7 +306,7 @@ static const struct filestream_owner owner = {.renewed = file_response_renew,
 
 const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
-	return transaction->file_response_finish == file_response_finish && transaction->body.id
+	return transaction->finish == file_response_finish && transaction->body.id
 		       ? file_cache_view(transaction_file(transaction)->entry)
 		       : NULL;
 }
