@@ -59,7 +59,7 @@ struct conn_thread {
 	struct loop_hook handshake_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
-	GQueue sessions;
+	struct list sessions;
 	unsigned streams;		     /* of HTTP/2, that are open */
 	unsigned session_starts;	     /* requests of theirs in this turn of the loop */
 	unsigned session_changes;	     /* streams of theirs that have ended in it */

@@ -21,13 +21,13 @@
 #ifndef SWEET_SESSION_INTERNAL_H
 #define SWEET_SESSION_INTERNAL_H
 
-#include <glib.h>
 #include <nabc.h>
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "base/timer.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
@@ -59,7 +59,7 @@ struct session_block;
 struct stream {
 	struct connection connection; /* must be first; its send.message.skip: bytes in frames */
 	struct session *session;
-	struct stream *next, **link; /* the session's list */
+	struct list_node node; /* the session's list */
 	int32_t id;
 	size_t head;	 /* bytes of its request's head */
 	size_t unread;	 /* bytes received for which the client got no window back */
@@ -100,7 +100,7 @@ struct session {
 	struct session_frames frames;
 	int32_t highest; /* stream that the client has opened */
 	struct session_message message;
-	struct stream *streams;
+	struct list streams;
 	unsigned stream_count;
 	size_t heads;		    /* bytes of those of the streams */
 	struct client_calls *calls; /* those that the client has abandoned */
@@ -109,8 +109,7 @@ struct session {
 	struct stream *opening;	    /* whose head has not come as a whole */
 	struct stream_head head;    /* that of `opening`; or trailers, of which nothing is kept */
 	bool endless;		    /* it is to be refused before its end has come */
-	GList waking;		    /* in the thread's list of sessions with something to do */
-	bool wakes;
+	struct list_node waking;    /* in the thread's list of sessions with something to do */
 	bool stalls;  /* the message waits for the client: nothing else waits for the message */
 	bool resumed; /* streams have processed what was saved, or a part of it */
 	bool leaving; /* GOAWAY was sent: the client should open no more streams */

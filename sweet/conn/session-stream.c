@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "base/spare-memory.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
@@ -55,10 +56,8 @@ struct stream *stream_find(struct session *session, int32_t id)
 
 void session_wake(struct session *session)
 {
-	if (!session->wakes)
-		g_queue_push_tail_link(&session->connection->thread->conn->sessions,
-				       &session->waking);
-	session->wakes = true;
+	if (!list_is_linked(&session->waking))
+		list_append(&session->connection->thread->conn->sessions, &session->waking);
 }
 
 /* --- the content of a response ------------------------------------------------------------------- */
@@ -294,9 +293,7 @@ static void unlink_stream(struct stream *stream)
 {
 	struct session *session = stream->session;
 
-	*stream->link = stream->next;
-	if (stream->next)
-		stream->next->link = stream->link;
+	list_remove(&stream->node);
 	session->stream_count--;
 	session->heads -= stream->head;
 	session->connection->thread->conn->streams--;
@@ -365,11 +362,7 @@ struct stream *stream_open(struct session *session, int32_t id)
 	stream->connection.fd = -1;
 	stream->session = session;
 	stream->id = id;
-	stream->next = session->streams;
-	stream->link = &session->streams;
-	if (stream->next)
-		stream->next->link = &stream->next;
-	session->streams = stream;
+	list_prepend(&session->streams, &stream->node);
 	session->stream_count++;
 	carrier->thread->conn->streams++;
 	return stream;

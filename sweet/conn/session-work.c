@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/container.h"
+#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
@@ -111,13 +112,9 @@ static bool collect(struct session *session)
 /* Responses that cannot continue wait with their units. */
 static void streams_wait(struct session *session)
 {
-	struct stream *next;
-
-	for (struct stream *stream = session->streams; stream; stream = next) {
-		next = stream->next;
+	list_each (struct stream, stream, &session->streams, node)
 		if (stream->connection.sending && !stream->ended)
 			connection_waits(&stream->connection.send);
-	}
 }
 
 /* The waits() of struct loop_send. */
@@ -250,7 +247,7 @@ static void work(struct session *session)
 	struct connection *connection = session->connection;
 
 	if (session->resumed)
-		for (struct stream *stream = session->streams; stream; stream = stream->next)
+		list_each (struct stream, stream, &session->streams, node)
 			stream_give_back(stream);
 	session->resumed = false;
 	if (connection->input_length && !session->over &&
@@ -283,22 +280,19 @@ static void work(struct session *session)
 bool session_work_next(struct loop_hook *hook)
 {
 	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
-	unsigned count = conn->sessions.length;
+	struct session *session;
+	struct list turn;
 
-	while (count--) {
-		GList *link = g_queue_pop_head_link(&conn->sessions);
-		struct session *session = link ? link->data : NULL;
-
-		if (!session)
-			break;
-		session->wakes = false;
+	/* Those that wake meanwhile come in the next turn. */
+	list_move(&turn, &conn->sessions);
+	while ((session = list_take(&turn, struct session, waking))) {
 		if (session->http2)
 			work(session);
 		else
 			session_end_some(session);
 	}
 	conn->session_starts = conn->session_changes = 0;
-	return conn->sessions.length > 0;
+	return !list_is_empty(&conn->sessions);
 }
 
 void session_send_callbacks(nghttp2_session_callbacks *callbacks)

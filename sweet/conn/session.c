@@ -14,6 +14,7 @@
 
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/spare-memory.h"
 #include "base/timer.h"
@@ -162,7 +163,6 @@ bool session_open(struct connection *connection)
 	session->calls = client_calls_new();
 	session->message.memory = memory;
 	session->connection = connection;
-	session->waking.data = session;
 	session->frames.preface = strlen(SESSION_PREFACE);
 	session->begun_with = connection->thread->config_ref;
 	if (!session->calls ||
@@ -195,8 +195,7 @@ static void session_free(struct session *session)
 {
 	struct connection *connection = session->connection;
 
-	if (session->wakes)
-		g_queue_unlink(&connection->thread->conn->sessions, &session->waking);
+	list_remove(&session->waking);
 	connection->ending = NULL;
 	client_calls_release(session->calls);
 	free(session);
@@ -216,23 +215,23 @@ void session_close(struct connection *connection)
 	connection->send.piece_count = 0;
 	connection->session = NULL;
 	connection->ending = session;
-	if (session->streams)
-		session_wake(session);
-	else
+	if (list_is_empty(&session->streams))
 		session_free(session);
+	else
+		session_wake(session);
 }
 
 static void end_stream(struct session *session)
 {
 	session->connection->thread->conn->session_changes++;
-	connection_close(&session->streams->connection);
+	connection_close(&list_first(&session->streams, struct stream, node)->connection);
 }
 
 static void end_if_empty(struct session *session)
 {
 	struct connection *connection = session->connection;
 
-	if (session->streams) {
+	if (!list_is_empty(&session->streams)) {
 		session_wake(session);
 		return;
 	}
@@ -244,7 +243,7 @@ void session_end_some(struct session *session)
 {
 	unsigned before = session->connection->thread->conn->session_changes;
 
-	while (session->streams && !session_turn_is_over(session, before))
+	while (!list_is_empty(&session->streams) && !session_turn_is_over(session, before))
 		end_stream(session);
 	end_if_empty(session);
 }
@@ -253,7 +252,7 @@ void session_end_all(struct connection *connection)
 {
 	struct session *session = connection->ending;
 
-	while (session->streams)
+	while (!list_is_empty(&session->streams))
 		end_stream(session);
 	end_if_empty(session);
 }

@@ -469,7 +469,7 @@ static void check_released(void)
 	struct NC_stat one;
 
 	MUST(live == 0 && !waiting && list_is_empty(&thread.conn->connections));
-	MUST(thread.conn->sessions.length == 0 && list_is_empty(&thread.conn->lent) &&
+	MUST(list_is_empty(&thread.conn->sessions) && list_is_empty(&thread.conn->lent) &&
 	     list_is_empty(&thread.conn->slow));
 	MUST(thread.counters->open == 0 && server.held == 0 && server.unsent == 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)

@@ -301,7 +301,7 @@ static inline void end(void)
 	/* The loop runs what the helpers have done before the spools are freed. */
 	call(&runner, stop_spools, NULL);
 	thread_pool_close(server.thread_pool);
-	ck_assert_uint_eq(thread.conn->sessions.length, 0);
+	ck_assert(list_is_empty(&thread.conn->sessions));
 	ck_assert_uint_eq(thread.counters->open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		ck_assert_uint_eq(thread.counters->states[i], 0);

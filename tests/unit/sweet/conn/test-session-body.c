@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "conn/connection-internal.h"
 #include "conn/session-internal.h"
 #include "core/server.h"
@@ -19,7 +20,8 @@
 
 static void look_at_saved(void *argument)
 {
-	const struct stream *stream = first_connection()->session->streams;
+	const struct stream *stream =
+		list_first(&first_connection()->session->streams, struct stream, node);
 
 	*(size_t *)argument = stream ? stream->connection.input_length : 0;
 }

@@ -92,7 +92,7 @@ static void check_ends(unsigned count, unsigned most)
 	AWAIT(all_gone(count));
 	SEEN(most_of_a_turn(count) <= most);
 	settle(&runner);
-	SEEN(thread.conn->streams == 0 && thread.conn->sessions.length == 0);
+	SEEN(thread.conn->streams == 0 && list_is_empty(&thread.conn->sessions));
 	end_exchanges(count);
 }
 
