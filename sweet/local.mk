@@ -210,6 +210,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/files/file-cache-internal.h \
 	sweet/files/file-cache-read.c sweet/files/file-cache-read.h \
 	sweet/files/file-cache-revalidate.c \
+	sweet/files/file-cache-siblings.c \
 	sweet/files/file-cache-table.c \
 	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
 	sweet/files/file-cache-variant.c \
