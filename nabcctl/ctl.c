@@ -165,7 +165,7 @@ int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char **
 }
 
 /* Keeps the library's last message: it states why attaching failed. */
-static void hear(void *context, int priority, const char *message)
+static void ctl_hear(void *context, int priority, const char *message)
 {
 	struct ctl *ctl = context;
 
@@ -177,7 +177,7 @@ static void hear(void *context, int priority, const char *message)
 static bool join(struct ctl *ctl, unsigned flags)
 {
 	struct NC_attach_options options =
-		NC_ATTACH_OPTIONS_INIT(.flags = flags, .log = hear, .log_context = ctl);
+		NC_ATTACH_OPTIONS_INIT(.flags = flags, .log = ctl_hear, .log_context = ctl);
 
 	ctl->cache = NC_cache_attach(ctl->path, &options);
 	return ctl->cache;

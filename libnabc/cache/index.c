@@ -35,7 +35,7 @@
 #define SLOTS_MAX 16384u
 
 /* Called under the member's lock: ends the grants of a unit that no longer exists. */
-static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
+static void index_unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
 {
 	struct nc_index *index = context;
 
@@ -108,7 +108,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 			    index->member_quota);
 		index->own.pin = &index->pin;
 	}
-	index->own.gone = unit_gone;
+	index->own.gone = index_unit_gone;
 	index->own.gone_context = index;
 	return 0;
 }

@@ -193,7 +193,7 @@ static void clear_blocks(struct nc_registered *table, const struct nc_registered
 		table->stale(table->data);
 }
 
-static void segment_closed(struct nc_segment_watch *watch)
+static void registered_segment_closed(struct nc_segment_watch *watch)
 {
 	struct nc_registered_segment *of = (struct nc_registered_segment *)watch;
 	struct nc_registered *table = of->table;
@@ -213,7 +213,7 @@ static struct nc_registered_segment *find(const struct nc_registered *table,
 
 	/* One for each ring. */
 	for (; watch; watch = watch->next)
-		if (watch->closed == segment_closed &&
+		if (watch->closed == registered_segment_closed &&
 		    ((struct nc_registered_segment *)watch)->table == table)
 			break;
 	return (struct nc_registered_segment *)watch;
@@ -231,7 +231,7 @@ static struct nc_registered_segment *segment_locked(struct nc_registered *table,
 	of = calloc(1, sizeof(*of) + count * sizeof(of->blocks[0]));
 	if (!of)
 		return NULL;
-	of->watch.closed = segment_closed;
+	of->watch.closed = registered_segment_closed;
 	of->table = table;
 	of->count = (unsigned)count;
 	table->references++;

@@ -284,7 +284,7 @@ static int send_measured(struct nc_transmit *transmit, struct nc_sending *sendin
 	return result;
 }
 
-static uint64_t thread_cpu_ns(void)
+static uint64_t transmit_thread_cpu_ns(void)
 {
 	struct timespec now;
 
@@ -333,7 +333,7 @@ void nc_transmit_init(struct nc_transmit *transmit, struct nc_index *index)
 {
 	*transmit = (struct nc_transmit){.index = index,
 					 .local_splice = LOCAL_SPLICE,
-					 .cpu_ns = thread_cpu_ns,
+					 .cpu_ns = transmit_thread_cpu_ns,
 					 .unsent_limit = index->unsent_limit};
 	nc_routes_init(&transmit->routes);
 	transmit->routes.sums = index->device.sums;
