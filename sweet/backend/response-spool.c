@@ -61,7 +61,7 @@ bool response_spool_has_room(const struct response_stream *stream)
 
 /* --- in --------------------------------------------------------------------------------------- */
 
-static void dropped_put(struct spool_op *op)
+static void response_dropped_put(struct spool_op *op)
 {
 	struct put *put = container_of(op, struct put, op);
 
@@ -69,7 +69,7 @@ static void dropped_put(struct spool_op *op)
 	free(put);
 }
 
-static void was_put(struct spool_op *op, int result)
+static void response_was_put(struct spool_op *op, int result)
 {
 	struct response_spool *spool = container_of(op, struct put, op)->spool;
 	char fault[128];
@@ -93,8 +93,8 @@ static struct put *new_put(struct response_spool *spool, struct read_buffer *buf
 	put->spool = spool;
 	put->op.iov = put->runs;
 	put->op.count = buffer->range_count;
-	put->op.done = was_put;
-	put->op.drop = dropped_put;
+	put->op.done = response_was_put;
+	put->op.drop = response_dropped_put;
 	for (unsigned i = 0; i < buffer->range_count; i++) {
 		const char *at = buffer->data + buffer->ranges[i].offset;
 

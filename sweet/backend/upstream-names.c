@@ -138,7 +138,7 @@ static void take_addresses(struct upstream_name *name)
 	log_addresses(name);
 }
 
-static void looked_up(struct resolver_watch *watch)
+static void names_looked_up(struct resolver_watch *watch)
 {
 	struct upstream_name *name = container_of(watch, struct upstream_name, watch);
 	struct upstream_names *names = name->all->names;
@@ -150,7 +150,7 @@ static void looked_up(struct resolver_watch *watch)
 		notify_threads(name->all);
 }
 
-static void on_late(struct loop_task *task)
+static void names_on_late(struct loop_task *task)
 {
 	struct upstream_names *names = container_of(task, struct upstream_names, late.task);
 
@@ -167,15 +167,17 @@ void upstream_names_open(struct upstream_pool *all, const struct host_port *host
 	all->names = names;
 	names->count = count;
 	names->all = all;
-	names->late.task.run = on_late;
+	names->late.task.run = names_on_late;
 	for (unsigned i = 0; i < BALANCER_MAX; i++)
 		if (!(all->table.used >> i & 1))
 			permit_place_shut(&all->permits, i);
 	for (unsigned i = 0; i < count; i++) {
 		struct upstream_name *name = &names->names[i];
 
-		*name = (struct upstream_name){
-			.watch.looked_up = looked_up, .all = all, .to = hosts[i], .number = i};
+		*name = (struct upstream_name){.watch.looked_up = names_looked_up,
+					       .all = all,
+					       .to = hosts[i],
+					       .number = i};
 		resolver_watch_start(gateway_resolver(all->pool->gateway), &name->watch,
 				     name->to.host, all->pool->settings->resolve_ms);
 		/* Another pool, or this one before a reload, may have looked it up. */

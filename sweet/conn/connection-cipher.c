@@ -124,7 +124,7 @@ static size_t record_size(struct connection_tls *tls, size_t total)
 }
 
 /* The send() of struct loop_cipher. */
-static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send *op, size_t most)
+static ssize_t cipher_send(struct loop_cipher *cipher, const struct loop_send *op, size_t most)
 {
 	struct connection_tls *tls = container_of(cipher, struct connection_tls, cipher);
 	size_t total = loop_send_length(op), at = op->message.skip, end = MIN(total, at + most);
@@ -159,7 +159,7 @@ static ssize_t send_encrypted(struct loop_cipher *cipher, const struct loop_send
 
 void connection_tls_set_cipher(struct connection_tls *tls)
 {
-	tls->cipher.send = send_encrypted;
+	tls->cipher.send = cipher_send;
 }
 
 struct loop_cipher *connection_cipher(struct connection *connection)

@@ -85,7 +85,7 @@ static bool gather(struct gathered *gathered, const struct NC_send *message,
 	return true;
 }
 
-static ssize_t send_bytes(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t posix_send(int socket, const struct NC_send *message, const struct iovec *tail)
 {
 	struct gathered gathered;
 	size_t at = message->skip;
@@ -149,7 +149,7 @@ ssize_t data_path_write(int pipe, const struct NC_send *message)
 	return (ssize_t)(at - message->skip);
 }
 
-static ssize_t send_bytes_apart(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t posix_send_apart(int socket, const struct NC_send *message, const struct iovec *tail)
 {
 	return data_path_part(&data_path_posix, socket, message, tail);
 }
@@ -158,6 +158,6 @@ const struct data_path data_path_posix = {
 	.name = "posix",
 	.cache_flags = NC_CACHE_NO_URING | NC_CACHE_NO_KERNEL,
 	.backend_flags = NC_BACKEND_POSIX,
-	.send = send_bytes,
-	.send_apart = send_bytes_apart,
+	.send = posix_send,
+	.send_apart = posix_send_apart,
 };

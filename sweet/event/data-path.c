@@ -32,18 +32,18 @@ static ssize_t send_tailed(int socket, const struct NC_send *message, const stru
 	return more >= 0 ? sent + more : sent ? sent : -1;
 }
 
-static ssize_t send_ids(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t nabc_send(int socket, const struct NC_send *message, const struct iovec *tail)
 {
 	return tail->iov_len ? send_tailed(socket, message, tail) : NC_send(NULL, socket, message);
 }
 
-static ssize_t send_ids_apart(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t nabc_send_apart(int socket, const struct NC_send *message, const struct iovec *tail)
 {
 	return data_path_part(&data_path_nabc, socket, message, tail);
 }
 
 const struct data_path data_path_nabc = {
-	.name = "nabc", .send = send_ids, .send_apart = send_ids_apart};
+	.name = "nabc", .send = nabc_send, .send_apart = nabc_send_apart};
 
 const struct data_path *const data_paths[DATA_PATHS] = {
 	[DATA_PATH_NABC] = &data_path_nabc,

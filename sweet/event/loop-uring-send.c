@@ -80,7 +80,7 @@ static bool open_message(struct uring_send *pending, const struct loop_send *op,
 
 /* --- registered memory --------------------------------------------------------------- */
 
-static void clear_stale(struct loop_task *task)
+static void uring_clear_stale(struct loop_task *task)
 {
 	struct uring_state *state = container_of(task, struct uring_state, stale.task);
 
@@ -104,7 +104,7 @@ static void open_buffers(struct loop *loop)
 	struct uring_state *state = loop->state;
 
 	state->asked = true;
-	state->stale.task.run = clear_stale;
+	state->stale.task.run = uring_clear_stale;
 	/* Without them, sends take more CPU time; the library reports why. */
 	state->registered = NC_ring_buffers_open(NULL, &state->uring, stale, loop);
 }

@@ -224,7 +224,7 @@ static void time_over(struct timer *timer)
 		log_line(pipe, false);
 }
 
-static void readable(struct loop_watch *watch)
+static void program_log_readable(struct loop_watch *watch)
 {
 	struct program_pipe *pipe = container_of(watch, struct program_pipe, watch);
 
@@ -302,7 +302,7 @@ int program_log_pipe(struct program_log *log, const char *pool)
 		return error;
 	pipe = g_new0(struct program_pipe, 1);
 	pipe->fd = ends[0];
-	pipe->watch.ready = readable;
+	pipe->watch.ready = program_log_readable;
 	error = loop_watch_start(log->loop, &pipe->watch, pipe->fd);
 	if (error) {
 		close(ends[0]);

@@ -94,7 +94,7 @@ static void run_callbacks(struct spawner_channel *channel)
 
 static void listen_to(struct spawner_channel *channel);
 
-static void run_callbacks_task(struct loop_task *task)
+static void channel_run_callbacks(struct loop_task *task)
 {
 	struct spawner_channel *channel = container_of(task, struct spawner_channel, task);
 
@@ -109,7 +109,7 @@ static void post(struct spawner_channel *channel)
 	if (channel->posted || !channel->loop)
 		return;
 	channel->posted = true;
-	channel->task.run = run_callbacks_task;
+	channel->task.run = channel_run_callbacks;
 	loop_post(channel->loop, &channel->task);
 }
 

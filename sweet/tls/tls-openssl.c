@@ -300,7 +300,7 @@ static bool set_up(struct tls_identity *identity, const struct tls_options *opti
 	return set_client(context, options, bound, why) && bind_sessions(identity, bound, options);
 }
 
-static void identity_close(struct tls_identity *identity)
+static void openssl_identity_close(struct tls_identity *identity)
 {
 	if (identity)
 		SSL_CTX_free(identity->context);
@@ -334,7 +334,7 @@ static struct tls_identity *identity_new(bool own_records)
 	return NULL;
 }
 
-static struct tls_identity *identity_open(const struct tls_options *options, char **why)
+static struct tls_identity *openssl_identity_open(const struct tls_options *options, char **why)
 {
 	struct tls_identity *identity = identity_new(options->own_records);
 	EVP_MD_CTX *bound = EVP_MD_CTX_new();
@@ -346,7 +346,7 @@ static struct tls_identity *identity_open(const struct tls_options *options, cha
 
 		if (!*why)
 			*why = strdup(text ? text : "OpenSSL: no memory");
-		identity_close(identity);
+		openssl_identity_close(identity);
 		identity = NULL;
 	}
 	EVP_MD_CTX_free(bound);
@@ -354,7 +354,7 @@ static struct tls_identity *identity_open(const struct tls_options *options, cha
 	return identity;
 }
 
-static uint64_t policy(const struct tls_identity *identity)
+static uint64_t openssl_policy(const struct tls_identity *identity)
 {
 	return identity->policy;
 }
@@ -364,17 +364,17 @@ static const char *openssl_name(void)
 	return OpenSSL_version(OPENSSL_FULL_VERSION_STRING);
 }
 
-static bool can_make_records(void)
+static bool openssl_can_make_records(void)
 {
 	return tls_records;
 }
 
 static const struct tls_library openssl = {
 	.name = openssl_name,
-	.can_make_records = can_make_records,
-	.identity_open = identity_open,
-	.identity_close = identity_close,
-	.policy = policy,
+	.can_make_records = openssl_can_make_records,
+	.identity_open = openssl_identity_open,
+	.identity_close = openssl_identity_close,
+	.policy = openssl_policy,
 	.open = openssl_channel_open,
 	.close = openssl_channel_close,
 	.feed = openssl_feed,

@@ -14,14 +14,14 @@
 
 #define READ_MAX 8192 /* bytes that libfcgi reads at a time */
 
-static size_t write_header(const struct upstream_message *message, char out[UPSTREAM_FRAME_MAX],
-			   size_t length)
+static size_t fcgi_write_header(const struct upstream_message *message,
+				char out[UPSTREAM_FRAME_MAX], size_t length)
 {
 	fcgi_header(out, FCGI_STDIN, fcgi_id(message->bytes), length);
 	return FCGI_HEADER_SIZE;
 }
 
-static const struct upstream_framing framing = {.header = write_header};
+static const struct upstream_framing framing = {.header = fcgi_write_header};
 
 int fcgi_message_make(struct upstream_message *message, struct slice block, struct NC_range body,
 		      bool more)

@@ -16,8 +16,8 @@
 #define FRAMING_MOST 128 /* bytes of the lines that http_message_make() adds */
 
 /* The line end before it belongs to the previous chunk. */
-static size_t write_chunk(const struct upstream_message *message, char out[UPSTREAM_FRAME_MAX],
-			  size_t length)
+static size_t http_write_chunk(const struct upstream_message *message, char out[UPSTREAM_FRAME_MAX],
+			       size_t length)
 {
 	int bytes = sprintf(out, length ? "\r\n%zx\r\n" : "\r\n%zx\r\n\r\n", length);
 
@@ -25,7 +25,7 @@ static size_t write_chunk(const struct upstream_message *message, char out[UPSTR
 	return (size_t)bytes;
 }
 
-static const struct upstream_framing known, chunks = {.header = write_chunk};
+static const struct upstream_framing known, chunks = {.header = http_write_chunk};
 
 /* Methods that usually have a body: without one, they say so (RFC 9110, section 8.6). */
 static bool expects_body(struct slice head)
