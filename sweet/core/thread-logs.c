@@ -47,7 +47,7 @@ static void take(struct thread_logs *logs)
 		use(logs, set);
 }
 
-static void take_task(struct loop_task *task)
+static void logs_take_task(struct loop_task *task)
 {
 	take(container_of(task, struct thread_logs, task));
 }
@@ -57,7 +57,7 @@ void thread_logs_change(struct thread_logs *logs, struct log_set *set)
 	struct log_set *before = atomic_exchange(&logs->coming, set);
 
 	if (!before) {
-		logs->task.run = take_task;
+		logs->task.run = logs_take_task;
 		loop_post(logs->loop, &logs->task);
 		return;
 	}

@@ -38,7 +38,7 @@ uint64_t loop_now_ms(const struct loop *loop)
 	return loop->now_ns / 1000000u;
 }
 
-static void woken(struct loop_watch *op)
+static void loop_woken(struct loop_watch *op)
 {
 	struct loop *loop = container_of(op, struct loop, wake);
 	uint64_t count;
@@ -86,7 +86,7 @@ struct loop *loop_open(enum loop_kind kind, enum loop_room room, char *why, size
 		snprintf(why, why_size, "eventfd: %s", strerror(errno));
 	else
 		loop->backend = pick(loop, kind, why, why_size);
-	loop->wake.ready = woken;
+	loop->wake.ready = loop_woken;
 	if (loop->backend && loop_watch_start(loop, &loop->wake, loop->wake_fd) == 0) {
 		loop_tick(loop);
 		return loop;

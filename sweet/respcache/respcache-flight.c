@@ -112,7 +112,7 @@ static void deliver(struct respcache_ask *ask)
 }
 
 /* Runs on the waiter's thread. */
-static void deliver_task(struct loop_task *task)
+static void flight_deliver(struct loop_task *task)
 {
 	deliver(container_of(task, struct respcache_ask, task));
 }
@@ -124,7 +124,7 @@ static void post_result(struct respcache_ask *ask)
 	pthread_mutex_lock(&cache->answers_lock);
 	list_prepend(&cache->answers, &ask->node);
 	pthread_mutex_unlock(&cache->answers_lock);
-	ask->task.run = deliver_task;
+	ask->task.run = flight_deliver;
 	if (cache->ending)
 		deliver(ask);
 	else

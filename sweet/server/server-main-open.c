@@ -90,7 +90,7 @@ static bool open_loops(void)
  * An NC_log; context: whether the cache is open.  What is missing when it is opened is in
  * the first line of the log and in the status, in the server's words.
  */
-static void log_of_cache(void *context, int priority, const char *message)
+static void server_log_of_cache(void *context, int priority, const char *message)
 {
 	(void)priority;
 	if (atomic_load((_Atomic bool *)context))
@@ -109,7 +109,7 @@ bool server_main_open_shared(void)
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
 				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD,
-				      .unsent_limit = SIZE_MAX, .log = log_of_cache,
+				      .unsent_limit = SIZE_MAX, .log = server_log_of_cache,
 				      .log_context = &cache_is_open);
 	GPtrArray *errors;
 	char *why;

@@ -182,7 +182,7 @@ static void reopen_logs(void)
 		log_notice("reopened the logs");
 }
 
-static void reload_over(struct reload *reload, bool good)
+static void server_reload_over(struct reload *reload, bool good)
 {
 	if (good) {
 		const struct config *config = reload->site->config;
@@ -194,7 +194,7 @@ static void reload_over(struct reload *reload, bool good)
 	server_main_report_ready(good);
 }
 
-static void on_signal(struct loop_watch *watch)
+static void server_on_signal(struct loop_watch *watch)
 {
 	struct signalfd_siginfo info;
 
@@ -269,14 +269,14 @@ static void serve_cache(void)
 	loop_post(main_loop(), &program.more);
 }
 
-static void on_more(struct loop_task *task)
+static void server_on_more(struct loop_task *task)
 {
 	(void)task;
 	program.more_posted = false;
 	serve_cache();
 }
 
-static void on_cache(struct loop_watch *watch)
+static void server_on_cache(struct loop_watch *watch)
 {
 	(void)watch;
 	serve_cache();
@@ -288,9 +288,9 @@ static bool start(void)
 	char *why = NULL;
 	int error = 0;
 
-	program.signal.ready = on_signal;
-	program.cache.ready = on_cache;
-	program.more.run = on_more;
+	program.signal.ready = server_on_signal;
+	program.cache.ready = server_on_cache;
+	program.more.run = server_on_more;
 	error = loop_watch_start(loop, &program.signal, program.signal_fd);
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.server.cache));
@@ -319,7 +319,7 @@ static bool start(void)
 	program.reload.server = &program.server;
 	program.reload.runners = program.runners;
 	program.reload.endpoints = &program.endpoints;
-	program.reload.over = reload_over;
+	program.reload.over = server_reload_over;
 	return true;
 }
 
