@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * route.c - from a request to its response: the table of phases, in their order.  A new rule for
- * requests is a function in its own file (phase.h), a row here, and a line of due().
+ * requests is a function in phase-checks.c, or in a file of its own (phase.h), a row here, and a line
+ * of due().
  *
  * Everything runs on the transaction's thread.  A phase that has to wait for another thread returns
  * PHASE_LATER and calls proceed() when it knows that the request passes.

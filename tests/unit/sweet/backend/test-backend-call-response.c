@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-call-response.c - unit tests of backend-call.c: the response head that
+ * test-backend-call-response.c - unit tests of backend-call-response.c: the head that
  * is made from the lines of a program, with and without a known length, and the state
  * after an internal redirect.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-file-cache-siblings.c - unit tests of what file-cache.c knows about the
- * precompressed files beside a file: which exist, how long that is cached, and which
+ * test-file-cache-siblings.c - unit tests of file-cache-siblings.c: the
+ * precompressed files beside a file, which exist, how long that is cached, and which
  * of two files is newer.
  */
 #include <fcntl.h>
