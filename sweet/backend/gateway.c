@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gateway.c - see gateway.h.  Runs on the main thread; only the release of a configuration may run
- * on any thread.
+ * gateway.c - see gateway.h.  Runs on the main thread; only the release of a site may run on
+ * any thread.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,6 +20,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "spawn/program-log.h"
@@ -73,13 +74,10 @@ static unsigned drop_use(struct gateway_pool *pool)
 }
 
 /* May run on any thread. */
-static void gateway_release_pool(struct pool_config *settings)
+static void gateway_release_pool(struct gateway_pool *pool)
 {
-	struct gateway_pool *pool = settings->running;
 	struct gateway *gateway = pool->gateway;
 
-	settings->running = NULL;
-	settings->release = NULL;
 	/* Only the gateway's own reference is left: no configuration uses the pool again. */
 	if (drop_use(pool) == 1 && gateway)
 		loop_post(gateway->main->loop, &pool->over);
@@ -148,24 +146,26 @@ static struct gateway_pool *find(struct gateway *gateway, const struct pool_conf
 	return NULL;
 }
 
-int gateway_use(struct gateway *gateway, struct config *config, char **why)
+int gateway_use(struct gateway *gateway, struct site *site, char **why)
 {
+	const struct config *config = site->config;
+
 	if (!spawn_table_knows_variables(gateway->server->spawn_table, config, why))
 		return -EINVAL;
+	site->release_pool = gateway_release_pool;
 	for (unsigned i = 0; i < config->pool_count; i++) {
 		struct pool_config *settings = config->pools[i];
 		struct gateway_pool *pool = find(gateway, settings);
 
 		if (!pool) {
 			pool = open_pool(gateway, settings, why);
-			/* The pools before it end with the configuration. */
+			/* The pools before it end with the site. */
 			if (!pool)
 				return -EINVAL;
 			g_ptr_array_add(gateway->pools, pool);
 			atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
 		}
-		settings->running = pool;
-		settings->release = gateway_release_pool;
+		site->pools[i] = pool;
 	}
 	gateway->started = true;
 	return 0;
@@ -188,10 +188,10 @@ bool gateway_settle(struct gateway *gateway, unsigned ms, char **why)
 	return !*why;
 }
 
-void gateway_renew(const struct config *config)
+void gateway_renew(const struct site *site)
 {
-	for (unsigned i = 0; i < config->pool_count; i++) {
-		struct gateway_pool *pool = config->pools[i]->running;
+	for (unsigned i = 0; i < site->config->pool_count; i++) {
+		struct gateway_pool *pool = site->pools[i];
 
 		if (pool->protocol->renew && !pool->fresh)
 			pool->protocol->renew(pool);
@@ -233,7 +233,7 @@ void gateway_close(struct gateway *gateway, unsigned ms, int hurry)
 		for (unsigned i = 0; i < gateway->server->threads; i++)
 			call_queue_abandon(&pool->queues[i]);
 		pool->protocol->close(pool);
-		/* Configurations may still refer to it. */
+		/* Sites may still refer to it. */
 		pool->gateway = NULL;
 		drop_use(pool);
 	}

@@ -5,7 +5,7 @@
  *
  * A pool runs as long as a configuration contains it.  If the next configuration has the same
  * settings for it, the pool continues, and its processes are replaced one after the other.  A
- * transaction holds its configuration, so its pool outlives it.
+ * transaction holds its configuration in use (core/site.h), so its pool outlives it.
  */
 #ifndef SWEET_GATEWAY_H
 #define SWEET_GATEWAY_H
@@ -23,10 +23,10 @@
 struct backend_call;
 struct worker_channel;
 struct gateway;
-struct config;
 struct resolver;
 struct program_log;
 struct server;
+struct site;
 struct thread;
 struct transaction;
 
@@ -46,7 +46,7 @@ struct gateway_pool {
 	const struct backend_protocol *protocol;
 	/* The protocol calls it when end() is complete: closes and frees the pool. */
 	void (*ended)(struct gateway_pool *pool);
-	_Atomic unsigned users;	   /* references: configurations, and one of the gateway */
+	_Atomic unsigned users;	   /* references: sites, and one of the gateway */
 	bool fresh;		   /* new with this configuration: nothing to renew */
 	struct loop_task over;	   /* posted when no configuration uses the pool */
 	struct call_queue *queues; /* one for each thread */
@@ -147,10 +147,10 @@ struct gateway {
 struct gateway *gateway_open(struct server *server);
 
 /*
- * Starts the pools of config before a thread uses it; main thread.  Returns 0, or -errno with a
- * message in *why (g_free()) if config cannot be used.
+ * Starts the pools of site before a thread uses it; main thread.  Returns 0, or -errno with a
+ * message in *why (g_free()) if site cannot be used.
  */
-int gateway_use(struct gateway *gateway, struct config *config, char **why);
+int gateway_use(struct gateway *gateway, struct site *site, char **why);
 
 /* For the pools: what looks up names.  Main thread. */
 struct resolver *gateway_resolver(struct gateway *gateway);
@@ -163,10 +163,10 @@ struct resolver *gateway_resolver(struct gateway *gateway);
 bool gateway_settle(struct gateway *gateway, unsigned ms, char **why);
 
 /*
- * All threads now use config: replaces the processes of pools that continue.  A pool that only
+ * All threads now use site: replaces the processes of pools that continue.  A pool that only
  * requests of an earlier configuration use ends with them.
  */
-void gateway_renew(const struct config *config);
+void gateway_renew(const struct site *site);
 
 /* The loop of a thread has ended, others run on and may take over its resources; main thread. */
 void gateway_thread_ended(struct gateway *gateway, struct thread *thread);

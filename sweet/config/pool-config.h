@@ -15,8 +15,6 @@
 
 enum pool_protocol { POOL_WORKER, POOL_FASTCGI, POOL_CGI, POOL_HTTP };
 
-struct gateway_pool;
-
 struct pool_config {
 	_Atomic unsigned references;
 	unsigned number; /* of the config's pools */
@@ -62,9 +60,6 @@ struct pool_config {
 	bool response_buffering;      /* buffer responses for slow clients on disk */
 	size_t stream_ahead;	      /* bytes of a response that may wait for its client */
 	unsigned slow_ms;	      /* how long a client may make a process wait; 0: unlimited */
-
-	struct gateway_pool *running; /* set by gateway.c */
-	void (*release)(struct pool_config *pool);
 };
 
 /* The name of each protocol; ends with NULL. */

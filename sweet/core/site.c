@@ -182,12 +182,12 @@ static void open_rate(struct site *site, const struct scope *scope, GPtrArray *e
 
 static void close_all(struct site *site)
 {
-	struct config *config = site->config;
+	const struct config *config = site->config;
 
 	site_tls_close(site);
 	for (unsigned i = 0; i < config->pool_count; i++)
-		if (config->pools[i]->release)
-			config->pools[i]->release(config->pools[i]);
+		if (site->pools[i])
+			site->release_pool(site->pools[i]);
 	for (unsigned i = 0; i < config->scope_count; i++) {
 		file_cache_close(site->scopes[i].file_cache);
 		auth_release(site->scopes[i].auth);
@@ -204,6 +204,7 @@ struct site *site_new(struct config *config)
 	site->config = config;
 	site->scopes = g_new0(struct site_scope, config->scope_count);
 	site->hosts = g_new0(struct site_host, config->host_count);
+	site->pools = g_new0(struct gateway_pool *, config->pool_count);
 	return site;
 }
 
@@ -220,6 +221,7 @@ void site_release(struct site *site)
 	close_all(site);
 	g_free(site->scopes);
 	g_free(site->hosts);
+	g_free(site->pools);
 	config_release(site->config);
 	g_free(site);
 }

@@ -16,11 +16,13 @@
 #include <stdint.h>
 
 #include "config/configuration.h"
+#include "config/pool-config.h"
 #include "tls/tls.h"
 
 struct auth;
 struct file_cache;
 struct file_cache_stat;
+struct gateway_pool;
 struct rate_limit;
 
 /* What is open for a scope. */
@@ -44,6 +46,9 @@ struct site {
 	uint64_t opened_ms;    /* since 1970 */
 	struct site_scope *scopes; /* by the number of the scope */
 	struct site_host *hosts;   /* by that of the host */
+	/* Of backend/gateway.c: by that of the pool; and what releases one. */
+	struct gateway_pool **pools;
+	void (*release_pool)(struct gateway_pool *pool);
 };
 
 struct site_options {
@@ -104,6 +109,13 @@ static inline const struct site_host *site_host(const struct config_ref *ref,
 						const struct host *host)
 {
 	return &ref->site->hosts[host->number];
+}
+
+/* Returns what runs for a pool. */
+static inline struct gateway_pool *site_pool(const struct config_ref *ref,
+					     const struct pool_config *pool)
+{
+	return ref->site->pools[pool->number];
 }
 
 /* Takes the caller's reference to site. */

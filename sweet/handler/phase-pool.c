@@ -46,7 +46,7 @@ static enum respond look_up_changed(struct transaction *transaction, const struc
 		accept_codings_by(request, scope->compress.order, transaction->codings);
 	transaction->codings_known = true;
 	transaction->request = &changed;
-	respond = cache_lookup(pool->running, transaction, skip);
+	respond = cache_lookup(site_pool(transaction->config_ref, pool), transaction, skip);
 	transaction->request = request;
 	g_free(head);
 	return respond;
@@ -103,5 +103,6 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 		transaction->has_authorization = request_find(request, "Authorization");
 	if (transaction->scope->request_rule_count)
 		return phase_responds(look_up_changed(transaction, pool, skip));
-	return phase_responds(cache_lookup(pool->running, transaction, skip));
+	return phase_responds(
+		cache_lookup(site_pool(transaction->config_ref, pool), transaction, skip));
 }

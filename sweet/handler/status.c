@@ -155,12 +155,14 @@ static void add_worker(struct status_worker *worker, const struct pool_process *
 }
 
 static void add_gateway(struct status_data *data, const struct server *server,
-			const struct config *config)
+			const struct site *site)
 {
+	const struct config *config = site->config;
+
 	data->pool_count = config->pool_count;
 	data->pools = g_new0(struct status_pool, config->pool_count);
 	for (unsigned i = 0; i < config->pool_count; i++) {
-		const struct gateway_pool *from = config->pools[i]->running;
+		const struct gateway_pool *from = site->pools[i];
 		struct status_pool *pool = &data->pools[i];
 
 		pool->prefix = config->pools[i]->name;
@@ -273,7 +275,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	add_jobs(&data->jobs, server->thread_pool);
 	add_jobs(&data->jobs, server->slow_pool);
 	data->log_lost = log_output_lost();
-	add_gateway(data, server, config);
+	add_gateway(data, server, site);
 	add_cache(data, server->cache);
 	data->held = load(&server->held);
 	data->unsent = load(&server->unsent);

@@ -117,7 +117,7 @@ static void reload_taken(struct thread_change *change)
 		return;
 	g_ptr_array_free(reload->under_way, TRUE);
 	reload->under_way = NULL;
-	gateway_renew(reload->site->config);
+	gateway_renew(reload->site);
 	finish(reload, true);
 }
 
@@ -206,8 +206,7 @@ static void reload_was_read(struct job *job)
 		bool method = send_method_use(reload->server->cache, reload->site->config,
 					      reload->next->config, &why);
 
-		if (method &&
-		    gateway_use(reload->server->gateway, reload->next->config, &why) == 0 &&
+		if (method && gateway_use(reload->server->gateway, reload->next, &why) == 0 &&
 		    logs_apply(reload->server, reload->next->config, &why)) {
 			hand_out(reload, &endpoints);
 			return;

@@ -294,7 +294,7 @@ static bool start(void)
 	error = loop_watch_start(loop, &program.signal, program.signal_fd);
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.server.cache));
-	if (!error && gateway_use(program.server.gateway, program.reload.site->config, &why) < 0)
+	if (!error && gateway_use(program.server.gateway, program.reload.site, &why) < 0)
 		return server_main_complain_of(why);
 	/* Nobody is served yet; later, nothing waits for a start. */
 	if (!error && !gateway_settle(program.server.gateway, FIRST_STARTS_MS, &why))

@@ -166,6 +166,42 @@ START_TEST(test_errors)
 }
 END_TEST
 
+static const struct gateway_pool *ended[3];
+static unsigned ended_count;
+
+static void end_pool(struct gateway_pool *pool)
+{
+	ended[ended_count++] = pool;
+}
+
+/* What runs for a pool is found by its number, and is released once: by the last reference. */
+START_TEST(test_pools)
+{
+	struct config *config = read_text("[sweet]\nroot=@/a\n"
+					  "[pool p]\nprotocol=fastcgi\nupstream=127.0.0.1:1\n"
+					  "[pool q]\nprotocol=fastcgi\nupstream=127.0.0.1:2\n"
+					  "[pool r]\nprotocol=fastcgi\nupstream=127.0.0.1:3\n"
+					  "[path /x]\npool=q\n[path /y]\npool=r\n");
+	struct site *site = must_open(config, NULL);
+	struct config_ref *ref = config_ref_open(site_hold(site));
+	char places[2]; /* only the addresses count */
+
+	site->release_pool = end_pool;
+	/* The third cannot be started. */
+	site->pools[0] = (struct gateway_pool *)&places[0];
+	site->pools[1] = (struct gateway_pool *)&places[1];
+	ck_assert_ptr_eq(site_pool(ref, config->pools[0]), site->pools[0]);
+	ck_assert_ptr_eq(site_pool(ref, host_scope(&config->hosts[0], "/x")->pool), site->pools[1]);
+	ck_assert_ptr_null(site_pool(ref, host_scope(&config->hosts[0], "/y")->pool));
+	site_release(site);
+	ck_assert_uint_eq(ended_count, 0);
+	config_ref_release(ref);
+	ck_assert_uint_eq(ended_count, 2);
+	ck_assert_ptr_eq(ended[0], &places[0]);
+	ck_assert_ptr_eq(ended[1], &places[1]);
+}
+END_TEST
+
 /* A transaction ends with the generation with which it began; then nothing stays open. */
 START_TEST(test_generations)
 {
@@ -191,6 +227,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_shared);
 	tcase_add_test(tcase, test_rates);
 	tcase_add_test(tcase, test_errors);
+	tcase_add_test(tcase, test_pools);
 	tcase_add_test(tcase, test_generations);
 }
 
