@@ -248,6 +248,8 @@ static void number_parts(struct config *config)
 		config->hosts[i].number = i;
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
 			config->hosts[i].scopes[k].number = config->scope_count++;
+		for (unsigned k = 0; k < config->hosts[i].rule_count; k++)
+			config->hosts[i].rules[k]->number = config->rule_count++;
 	}
 	for (unsigned i = 0; i < config->pool_count; i++)
 		config->pools[i]->number = i;

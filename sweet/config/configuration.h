@@ -59,9 +59,9 @@ struct try_file {
 
 /* A [pattern NAME]. */
 struct path_rule {
+	unsigned number; /* of all rules of the config */
 	char *name;
 	struct path_pattern *pattern;
-	_Atomic bool reported; /* that it backtracks too much */
 };
 
 /* A [map NAME]. */
@@ -86,7 +86,7 @@ struct scope {
 	 * which the first match decides.  Of such a scope: its pattern, and no scopes.
 	 */
 	unsigned first_pattern, pattern_count;
-	struct path_rule *rule; /* the host owns it */
+	const struct path_rule *rule; /* the host owns it */
 	/* The sections that it takes its keys from, the nearest first; NULL afterwards. */
 	const struct section **chain;
 	/* "FILE:LINE" of its folder, users, webdav and variables, for messages; NULL: the command line. */
@@ -317,9 +317,9 @@ struct config {
 	struct host *hosts;    /* [0] is the default */
 	unsigned first_folder; /* of its scopes: from here on they are folders of accel */
 	unsigned host_count;
-	unsigned scope_count; /* of all hosts */
-	GHashTable *names;    /* to a GPtrArray of the hosts with the name */
-	bool by_address;      /* some host has addresses */
+	unsigned scope_count, rule_count; /* of all hosts */
+	GHashTable *names;		  /* to a GPtrArray of the hosts with the name */
+	bool by_address;		  /* some host has addresses */
 
 	GPtrArray *warnings; /* lines about what has no effect */
 };

@@ -22,7 +22,7 @@
 struct remembered_path {
 	const struct host *host;
 	const struct scope *scope; /* NULL: the rule's pattern is too hard for the path */
-	struct path_rule *rule;
+	const struct path_rule *rule;
 	struct path_captures captures;
 	uint16_t length;
 	char path[REMEMBERED_MAX];
@@ -76,8 +76,8 @@ static bool is_of(const struct remembered_path *entry, const struct host *host, 
  */
 static const struct scope *find_pattern(const struct host *host, const struct scope *prefix,
 					struct path_memory *memory, struct slice path,
-					struct path_captures *captures, struct path_rule **rule,
-					bool *known)
+					struct path_captures *captures,
+					const struct path_rule **rule, bool *known)
 {
 	for (unsigned i = 0; i < prefix->pattern_count; i++) {
 		const struct scope *scope = &host->scopes[prefix->first_pattern + i];
@@ -102,7 +102,7 @@ static const struct scope *find_pattern(const struct host *host, const struct sc
 
 const struct scope *path_rules_find(unsigned generation, const struct host *host, const char *path,
 				    struct path_memory **memory, struct path_captures *captures,
-				    struct path_rule **rule)
+				    const struct path_rule **rule)
 {
 	gpointer exact = host->exact ? g_hash_table_lookup(host->exact, path) : NULL;
 	struct slice text = {path, strlen(path)};

@@ -27,6 +27,6 @@ void path_memory_free(struct path_memory *memory);
  */
 const struct scope *path_rules_find(unsigned generation, const struct host *host, const char *path,
 				    struct path_memory **memory, struct path_captures *captures,
-				    struct path_rule **rule);
+				    const struct path_rule **rule);
 
 #endif

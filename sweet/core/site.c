@@ -204,6 +204,7 @@ struct site *site_new(struct config *config)
 	site->config = config;
 	site->scopes = g_new0(struct site_scope, config->scope_count);
 	site->hosts = g_new0(struct site_host, config->host_count);
+	site->reported = g_new0(_Atomic bool, config->rule_count);
 	site->pools = g_new0(struct gateway_pool *, config->pool_count);
 	return site;
 }
@@ -221,6 +222,7 @@ void site_release(struct site *site)
 	close_all(site);
 	g_free(site->scopes);
 	g_free(site->hosts);
+	g_free(site->reported);
 	g_free(site->pools);
 	config_release(site->config);
 	g_free(site);

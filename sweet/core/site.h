@@ -46,6 +46,7 @@ struct site {
 	uint64_t opened_ms;    /* since 1970 */
 	struct site_scope *scopes; /* by the number of the scope */
 	struct site_host *hosts;   /* by that of the host */
+	_Atomic bool *reported;	   /* by the number of the pattern: that it backtracks too much */
 	/* Of backend/gateway.c: by that of the pool; and what releases one. */
 	struct gateway_pool **pools;
 	void (*release_pool)(struct gateway_pool *pool);

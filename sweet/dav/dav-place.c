@@ -179,7 +179,7 @@ int dav_place_find(struct dav_place *place, struct transaction *transaction, str
 {
 	const struct config *config = transaction->config_ref->config;
 	struct path_captures captures;
-	struct path_rule *rule;
+	const struct path_rule *rule;
 	const struct scope *scope;
 	char path[REQUEST_TARGET_MAX + 1];
 	int status = take_host(transaction, &url);

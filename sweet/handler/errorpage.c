@@ -165,7 +165,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	struct page *page = page_of(transaction);
 	struct path_captures captures;
 	const struct scope *scope;
-	struct path_rule *rule;
+	const struct path_rule *rule;
 	bool bare = transaction_is_bare(transaction);
 
 	transaction->error_page = true;

@@ -55,12 +55,13 @@ enum phase phase_no_pool(struct transaction *transaction)
 	return phase_responds(transaction_refuse(transaction, 501, "an unknown method"));
 }
 
-static enum phase refuse_path(struct transaction *transaction, struct path_rule *rule)
+static enum phase refuse_path(struct transaction *transaction, const struct path_rule *rule)
 {
 	if (!rule)
 		return phase_responds_early(transaction,
 					    transaction_refuse(transaction, 503, "no memory"));
-	if (!atomic_exchange_explicit(&rule->reported, true, memory_order_relaxed))
+	if (!atomic_exchange_explicit(&transaction->config_ref->site->reported[rule->number], true,
+				      memory_order_relaxed))
 		log_error("[pattern %s]: the expression backtracks too much for \"%.200s\": such "
 			  "requests are answered with 500",
 			  rule->name, transaction->path);
@@ -74,7 +75,7 @@ static enum phase refuse_path(struct transaction *transaction, struct path_rule 
 /* Finds the scope of the path, whose rules apply. */
 enum phase phase_scope(struct transaction *transaction)
 {
-	struct path_rule *rule;
+	const struct path_rule *rule;
 
 	transaction->scope = path_rules_find(
 		transaction->config_ref->site->number, transaction->host, transaction->path,

@@ -75,7 +75,7 @@ static bool may_respond(const struct transaction *transaction, const struct scop
 static bool is_there(struct transaction *transaction)
 {
 	struct path_captures captures;
-	struct path_rule *rule;
+	const struct path_rule *rule;
 	const struct scope *scope =
 		path_rules_find(transaction->config_ref->site->number, transaction->host,
 				transaction->path, &transaction->thread->paths, &captures, &rule);

@@ -27,7 +27,7 @@
 static const struct scope *scope_of(struct transaction *transaction)
 {
 	struct path_captures captures;
-	struct path_rule *rule;
+	const struct path_rule *rule;
 
 	return path_rules_find(transaction->config_ref->site->number, transaction->host,
 			       transaction->path, &transaction->thread->paths, &captures, &rule);

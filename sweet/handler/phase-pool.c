@@ -63,7 +63,7 @@ static bool parameters_hide_rules(const struct transaction *transaction)
 	char plain[REQUEST_TARGET_MAX + 1];
 	const struct scope *scope;
 	struct path_captures captures;
-	struct path_rule *rule;
+	const struct path_rule *rule;
 
 	if (strlen(transaction->path) >= sizeof(plain))
 		return true;

@@ -17,7 +17,7 @@
 
 static struct path_memory *memory;
 static struct path_captures captures;
-static struct path_rule *rule;
+static const struct path_rule *rule;
 static unsigned generation = 1; /* of the configuration */
 
 static void refuses(const char *text, const char *part)
