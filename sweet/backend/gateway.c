@@ -83,7 +83,7 @@ static void gateway_release_pool(struct gateway_pool *pool)
 		loop_post(gateway->main->loop, &pool->over);
 }
 
-static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_config *settings,
+static struct gateway_pool *open_pool(struct gateway *gateway, const struct pool_config *settings,
 				      char **why)
 {
 	struct gateway_pool *pool;
@@ -154,7 +154,7 @@ int gateway_use(struct gateway *gateway, struct site *site, char **why)
 		return -EINVAL;
 	site->release_pool = gateway_release_pool;
 	for (unsigned i = 0; i < config->pool_count; i++) {
-		struct pool_config *settings = config->pools[i];
+		const struct pool_config *settings = config->pools[i];
 		struct gateway_pool *pool = find(gateway, settings);
 
 		if (!pool) {

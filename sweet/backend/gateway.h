@@ -42,7 +42,7 @@ struct call_queue {
 
 struct gateway_pool {
 	struct gateway *gateway;
-	struct pool_config *settings; /* holds a reference */
+	const struct pool_config *settings; /* holds a reference */
 	const struct backend_protocol *protocol;
 	/* The protocol calls it when end() is complete: closes and frees the pool. */
 	void (*ended)(struct gateway_pool *pool);

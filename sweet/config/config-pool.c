@@ -22,7 +22,7 @@
 typedef void resolver(struct config_tree *tree, const struct section *section,
 		      struct pool_config *pool);
 
-struct pool_config *config_pool(const struct config *config, const char *name)
+const struct pool_config *config_pool(const struct config *config, const char *name)
 {
 	for (unsigned i = 0; i < config->pool_count; i++)
 		if (strcmp(config->pools[i]->name, name) == 0)
@@ -32,7 +32,8 @@ struct pool_config *config_pool(const struct config *config, const char *name)
 
 static void add_pool(struct config *config, struct pool_config *pool)
 {
-	config->pools = g_renew(struct pool_config *, config->pools, config->pool_count + 1);
+	config->pools = g_renew(const struct pool_config *, config->pools, config->pool_count + 1);
+	pool->number = config->pool_count;
 	config->pools[config->pool_count++] = pool;
 	config->scripts |= pool->suffix != NULL;
 	config->methods |= pool->methods && pool->methods[0];

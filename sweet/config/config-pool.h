@@ -20,6 +20,6 @@ void config_pools(struct config_tree *tree, struct config *config,
 void config_pools_check(struct config_tree *tree, const struct config *config);
 
 /* Returns the pool of that name, or NULL. */
-struct pool_config *config_pool(const struct config *config, const char *name);
+const struct pool_config *config_pool(const struct config *config, const char *name);
 
 #endif

@@ -26,7 +26,6 @@
 #include "config/config-tree.h"
 #include "config/config-webdav.h"
 #include "config/configuration.h"
-#include "config/pool-config.h"
 #include "event/data-path.h"
 
 #define HTTPS_PORT 443
@@ -251,8 +250,6 @@ static void number_parts(struct config *config)
 		for (unsigned k = 0; k < config->hosts[i].rule_count; k++)
 			config->hosts[i].rules[k]->number = config->rule_count++;
 	}
-	for (unsigned i = 0; i < config->pool_count; i++)
-		config->pools[i]->number = i;
 }
 
 static void check_method(struct config_tree *tree, const struct config *config)

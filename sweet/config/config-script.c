@@ -49,7 +49,7 @@ static void complain(struct config_tree *tree, const struct host *host,
 }
 
 /* Adds a claim, or puts the pool in the place of one that is less near. */
-static void claim(struct config_tree *tree, struct host *host, struct pool_config *pool)
+static void claim(struct config_tree *tree, struct host *host, const struct pool_config *pool)
 {
 	enum nearness near = nearness_of(pool, host), other = NOT;
 	unsigned i;
@@ -106,9 +106,9 @@ void config_scripts(struct config_tree *tree, struct config *config)
 
 /* --- whether a path is a script ---------------------------------------------------------- */
 
-struct pool_config *config_script(const struct host *host, const char *path, size_t *length)
+const struct pool_config *config_script(const struct host *host, const char *path, size_t *length)
 {
-	struct pool_config *found = NULL;
+	const struct pool_config *found = NULL;
 
 	for (unsigned i = 0; i < host->claim_count; i++) {
 		const struct script_claim *claim = &host->claims[i];

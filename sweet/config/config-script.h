@@ -19,7 +19,7 @@ struct scope;
 struct script_claim {
 	const char *suffix; /* of the pool */
 	size_t length;
-	struct pool_config *pool;
+	const struct pool_config *pool;
 };
 
 /* Sets the claims of each host; call it when pools and hosts are known. */
@@ -29,7 +29,7 @@ void config_scripts(struct config_tree *tree, struct config *config);
  * Returns the pool that runs the script which a path of the host names, by its suffix, and sets the
  * bytes that name the script; what follows them is the script's.  NULL: it names none.
  */
-struct pool_config *config_script(const struct host *host, const char *path, size_t *length);
+const struct pool_config *config_script(const struct host *host, const char *path, size_t *length);
 
 /*
  * Whether a file of that path, which is one of the scope, would be a script, which is never sent: by

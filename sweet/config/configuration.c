@@ -108,16 +108,8 @@ static void free_host(struct host *host)
 	g_free(host->name);
 }
 
-struct config *config_hold(struct config *config)
+static void free_config(struct config *config)
 {
-	atomic_fetch_add_explicit(&config->references, 1, memory_order_relaxed);
-	return config;
-}
-
-void config_release(struct config *config)
-{
-	if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
-		return;
 	for (unsigned i = 0; i < config->host_count; i++)
 		free_host(&config->hosts[i]);
 	g_free(config->hosts);
@@ -168,6 +160,25 @@ void config_release(struct config *config)
 	g_free(config->error_log);
 	g_free(config->server_header);
 	g_free(config);
+}
+
+/* Only its count changes after it has been read. */
+static struct config *counted(const struct config *config)
+{
+	return (struct config *)(uintptr_t)config;
+}
+
+const struct config *config_hold(const struct config *config)
+{
+	atomic_fetch_add_explicit(&counted(config)->references, 1, memory_order_relaxed);
+	return config;
+}
+
+void config_release(const struct config *config)
+{
+	if (config &&
+	    atomic_fetch_sub_explicit(&counted(config)->references, 1, memory_order_acq_rel) == 1)
+		free_config(counted(config));
 }
 
 static bool share_address(const struct host *one, const struct host *other)

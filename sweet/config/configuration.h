@@ -54,7 +54,7 @@ struct try_file {
 	enum try_kind { TRY_FILE, TRY_FOLDER, TRY_PATH, TRY_POOL, TRY_STATUS } kind;
 	char *text; /* a path of the host, or the name of a pool; else NULL */
 	int status;
-	struct pool_config *pool; /* of that name; the config owns it */
+	const struct pool_config *pool; /* of that name; the config owns it */
 };
 
 /* A [pattern NAME]. */
@@ -142,10 +142,10 @@ struct scope {
 	char *rate_name; /* of whose requests count together; NULL: no limit */
 	size_t max_body; /* bytes; 0: unlimited */
 	struct cacheable_rule response_cache;
-	char *pool_name;	  /* NULL: files */
-	struct pool_config *pool; /* the pool of that name; the config owns it */
-	size_t pool_skip;	  /* length of the path prefix of its programs */
-	bool no_scripts;	  /* pool=off: no pool runs a file by its suffix either */
+	char *pool_name;		/* NULL: files */
+	const struct pool_config *pool; /* the pool of that name; the config owns it */
+	size_t pool_skip;		/* length of the path prefix of its programs */
+	bool no_scripts;		/* pool=off: no pool runs a file by its suffix either */
 };
 
 struct host {
@@ -191,7 +191,7 @@ struct config_log {
 struct mount {
 	char *prefix;
 	size_t length;
-	struct pool_config *pool; /* the config owns it */
+	const struct pool_config *pool; /* the config owns it */
 };
 
 #define CONFIG_CONNECTIONS_UNSET (~0u) /* as many as the memory permits */
@@ -301,7 +301,7 @@ struct config {
 	struct ip_acl *proxy_access;  /* made from proxy_protocol; NULL: nobody */
 	struct ip_acl *proxies;	      /* made from trusted_proxies; NULL: none */
 
-	struct pool_config **pools;
+	const struct pool_config **pools;
 	unsigned pool_count;
 	struct mount *mounts;
 	unsigned mount_count;
@@ -325,8 +325,8 @@ struct config {
 };
 
 /* Any thread; the last release frees it. */
-struct config *config_hold(struct config *config);
-void config_release(struct config *config);
+const struct config *config_hold(const struct config *config);
+void config_release(const struct config *config);
 
 /* Returns "FILE:LINE" where the file sets a key of the server; NULL if it does not. */
 const char *config_place(const struct config *config, const char *key);

@@ -2,6 +2,7 @@
 /*
  * pool-config.c - see pool-config.h.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
@@ -27,16 +28,8 @@ struct pool_config *pool_config_new(const char *name, const char *place, const c
 	return pool;
 }
 
-struct pool_config *pool_config_ref(struct pool_config *pool)
+static void free_pool(struct pool_config *pool)
 {
-	atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
-	return pool;
-}
-
-void pool_config_unref(struct pool_config *pool)
-{
-	if (!pool || atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1)
-		return;
 	g_free(pool->name);
 	g_free(pool->place);
 	g_free(pool->label);
@@ -56,6 +49,25 @@ void pool_config_unref(struct pool_config *pool)
 	g_strfreev(pool->accel);
 	g_strfreev(pool->upgrade);
 	g_free(pool);
+}
+
+/* Only its count changes after it has been read. */
+static struct pool_config *counted(const struct pool_config *pool)
+{
+	return (struct pool_config *)(uintptr_t)pool;
+}
+
+const struct pool_config *pool_config_ref(const struct pool_config *pool)
+{
+	atomic_fetch_add_explicit(&counted(pool)->references, 1, memory_order_relaxed);
+	return pool;
+}
+
+void pool_config_unref(const struct pool_config *pool)
+{
+	if (pool &&
+	    atomic_fetch_sub_explicit(&counted(pool)->references, 1, memory_order_acq_rel) == 1)
+		free_pool(counted(pool));
 }
 
 const char *pool_config_withholds(const struct pool_config *pool, const struct variables *variables)

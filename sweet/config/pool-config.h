@@ -67,8 +67,8 @@ extern const char *const pool_protocols[];
 
 /* label: NULL for that of a group. */
 struct pool_config *pool_config_new(const char *name, const char *place, const char *label);
-struct pool_config *pool_config_ref(struct pool_config *pool);
-void pool_config_unref(struct pool_config *pool);
+const struct pool_config *pool_config_ref(const struct pool_config *pool);
+void pool_config_unref(const struct pool_config *pool);
 
 /*
  * Makes the derived fields.  Returns false with a line in *why (g_free) if the

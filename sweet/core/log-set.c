@@ -30,7 +30,7 @@ void log_set_release(struct log_set *set)
 	g_free(set);
 }
 
-struct log_set *log_set_open(struct config *config, char **why)
+struct log_set *log_set_open(const struct config *config, char **why)
 {
 	unsigned count = config->log_count;
 	struct log_set *set = g_malloc0(sizeof(*set) + count * sizeof(set->fds[0]));

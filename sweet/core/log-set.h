@@ -14,14 +14,14 @@ struct host;
 
 struct log_set {
 	_Atomic unsigned references;
-	struct config *config; /* referenced: its logs have the formats */
-	unsigned wants;	       /* of all logs that are on: what is saved of a request */
+	const struct config *config; /* referenced: its logs have the formats */
+	unsigned wants;		     /* of all logs that are on: what is saved of a request */
 	unsigned count;
 	int fds[]; /* in the order of config->logs; -1: off */
 };
 
 /* Opens the files.  Returns NULL with *why, a line for the operator (g_free()). */
-struct log_set *log_set_open(struct config *config, char **why);
+struct log_set *log_set_open(const struct config *config, char **why);
 
 struct log_set *log_set_hold(struct log_set *set);
 void log_set_release(struct log_set *set); /* may be NULL */

@@ -17,7 +17,7 @@
 #include "log/span-export.h"
 #include "log/span-send.h"
 
-bool logs_apply(struct server *server, struct config *config, char **why)
+bool logs_apply(struct server *server, const struct config *config, char **why)
 {
 	struct log_set *set = log_set_open(config, why);
 	int error = set ? log_open(config->error_log) : 0;

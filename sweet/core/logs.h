@@ -16,7 +16,7 @@ struct thread;
  * configuration has changed, and when the files have been moved.  Returns false with *why, a line
  * for the operator (g_free()), and changes nothing then.  Main thread.
  */
-bool logs_apply(struct server *server, struct config *config, char **why);
+bool logs_apply(struct server *server, const struct config *config, char **why);
 
 /* Sends spans where config says, once server->spans is open; logs_apply() does it from then on. */
 void logs_use_collector(struct server *server, const struct config *config);

@@ -196,7 +196,7 @@ static void close_all(struct site *site)
 	}
 }
 
-struct site *site_new(struct config *config)
+struct site *site_new(const struct config *config)
 {
 	struct site *site = g_new0(struct site, 1);
 
@@ -239,7 +239,7 @@ bool site_open_tls(struct site *site, const struct site_options *options, GPtrAr
 bool site_open(struct site *site, const struct site *previous, const struct site_options *options,
 	       GPtrArray *errors)
 {
-	struct config *config = site->config;
+	const struct config *config = site->config;
 	struct file_cache_options content = {.thread_pool = options->thread_pool,
 					     .compressor = options->compressor,
 					     .max_unit = options->max_unit,
@@ -281,7 +281,7 @@ bool site_open(struct site *site, const struct site *previous, const struct site
 	return errors->len == before;
 }
 
-void site_check(struct config *config, GPtrArray *errors)
+void site_check(const struct config *config, GPtrArray *errors)
 {
 	struct site *site = site_new(config_hold(config));
 

@@ -41,9 +41,9 @@ struct site_host {
 
 struct site {
 	_Atomic unsigned references;
-	struct config *config; /* a reference */
-	unsigned number;       /* of the generation: 1, incremented by each reload; 0: not open */
-	uint64_t opened_ms;    /* since 1970 */
+	const struct config *config; /* a reference */
+	unsigned number;    /* of the generation: 1, incremented by each reload; 0: not open */
+	uint64_t opened_ms; /* since 1970 */
 	struct site_scope *scopes; /* by the number of the scope */
 	struct site_host *hosts;   /* by that of the host */
 	_Atomic bool *reported;	   /* by the number of the pattern: that it backtracks too much */
@@ -62,7 +62,7 @@ struct site_options {
 };
 
 /* Takes the caller's reference to config.  Nothing is open yet. */
-struct site *site_new(struct config *config);
+struct site *site_new(const struct config *config);
 
 /* Any thread; the last release (NULL: of none) closes everything. */
 struct site *site_hold(struct site *site);
@@ -83,7 +83,7 @@ bool site_open(struct site *site, const struct site *previous, const struct site
 bool site_open_tls(struct site *site, const struct site_options *options, GPtrArray *errors);
 
 /* Checks that what config names can be opened; nothing stays open.  Adds errors as site_open(). */
-void site_check(struct config *config, GPtrArray *errors);
+void site_check(const struct config *config, GPtrArray *errors);
 
 /* Adds the statistics of all directories to sum; each directory counts once. */
 void site_stat(const struct site *site, struct file_cache_stat *sum);
@@ -93,8 +93,8 @@ void site_stat(const struct site *site, struct file_cache_stat *sum);
  * while new ones use the next.  It belongs to one thread, so the counter needs no atomics.
  */
 struct config_ref {
-	struct site *site;     /* referenced */
-	struct config *config; /* its configuration */
+	struct site *site;	     /* referenced */
+	const struct config *config; /* its configuration */
 	unsigned users; /* includes the thread's own, while this is the current configuration */
 };
 

@@ -29,13 +29,13 @@ static bool is_file(struct transaction *transaction, size_t length)
 }
 
 /* Appends the first index name that exists, if that is a script; returns its pool, or NULL. */
-static struct pool_config *find_index(struct transaction *transaction)
+static const struct pool_config *find_index(struct transaction *transaction)
 {
 	size_t length = strlen(transaction->path), script;
 	char *end = transaction->path + length;
 
 	for (char **name = transaction->scope->index; name && *name; name++) {
-		struct pool_config *pool;
+		const struct pool_config *pool;
 
 		if (!phase_add_index(transaction, length, *name))
 			break;
@@ -54,7 +54,7 @@ enum phase phase_script(struct transaction *transaction)
 {
 	const struct config *config = transaction->config_ref->config;
 	const char *path = transaction->path;
-	struct pool_config *pool;
+	const struct pool_config *pool;
 	size_t length;
 	enum phase phase;
 

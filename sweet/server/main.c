@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};
 	struct supervisor supervisor;
-	struct config *config;
+	const struct config *config;
 	bool good;
 
 	supervisor_open(&supervisor);

@@ -230,7 +230,7 @@ static void reload(struct prefork *all)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};
-	struct config *next;
+	const struct config *next;
 	char *said;
 	bool taken;
 
@@ -348,7 +348,7 @@ static bool serve(struct prefork *all)
 	return server_main_run();
 }
 
-bool prefork_run(int argc, char **argv, struct config *config, struct supervisor *supervisor)
+bool prefork_run(int argc, char **argv, const struct config *config, struct supervisor *supervisor)
 {
 	struct prefork all = {.argc = argc,
 			      .argv = argv,

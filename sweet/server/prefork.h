@@ -19,6 +19,6 @@ struct supervisor;
  * each of them, which then ends as its parent does.  Returns false if they cannot serve; the reason
  * was logged.
  */
-bool prefork_run(int argc, char **argv, struct config *config, struct supervisor *supervisor);
+bool prefork_run(int argc, char **argv, const struct config *config, struct supervisor *supervisor);
 
 #endif

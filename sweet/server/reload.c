@@ -34,7 +34,8 @@ static void reload_read_next(struct job *job)
 	struct reload *reload = container_of(job, struct reload, job);
 	struct config_request request = {0};
 
-	struct config *config = config_read(reload->argc, reload->argv, &request, reload->errors);
+	const struct config *config =
+		config_read(reload->argc, reload->argv, &request, reload->errors);
 
 	reload->next = config ? site_new(config) : NULL;
 	if (reload->next)

@@ -169,7 +169,8 @@ static void set_sizes(struct server *server, const struct config *config)
 	server->streams_most = MAX(connections / server->threads, STREAMS_LEAST);
 }
 
-bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
+bool server_main_open(int argc, char **argv, const struct config *config,
+		      struct supervisor *supervisor)
 {
 	struct server *server = &program.server;
 	struct privileges privileges;
@@ -200,7 +201,7 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 	return open_sockets() && write_pid_file();
 }
 
-bool server_main_renew(struct config *next, GPtrArray *errors)
+bool server_main_renew(const struct config *next, GPtrArray *errors)
 {
 	struct endpoints_wanted wanted = reload_endpoints(next);
 	struct endpoints_change change;

@@ -20,7 +20,8 @@ struct supervisor;
  * supervisor remains the caller's.  Returns false on failure, which was logged; the caller has to
  * call server_main_close() even then.
  */
-bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor);
+bool server_main_open(int argc, char **argv, const struct config *config,
+		      struct supervisor *supervisor);
 
 /* Drops privileges and serves until it is told to end.  Returns false on failure; it was logged. */
 bool server_main_run(void);
@@ -48,7 +49,7 @@ struct server_main_news {
  * Opens addresses and logs of the next configuration, and takes a reference to it.  Returns false
  * with errors if nothing has changed.
  */
-bool server_main_renew(struct config *next, GPtrArray *errors);
+bool server_main_renew(const struct config *next, GPtrArray *errors);
 
 /*
  * Call it in a new child, before server_main_run(): the sockets are shared with others; files,

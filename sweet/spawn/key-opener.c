@@ -54,12 +54,12 @@ static void answer(int socket, int error, int fd)
 	(void)sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-static struct config *read_config(int argc, char **argv)
+static const struct config *read_config(int argc, char **argv)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};
 	/* The server reports the errors, which it finds as well. */
-	struct config *config = config_read(argc, argv, &request, errors);
+	const struct config *config = config_read(argc, argv, &request, errors);
 
 	g_ptr_array_free(errors, TRUE);
 	return config;
@@ -99,7 +99,7 @@ static void answer_file(int socket, const struct config *config, const char *pat
 
 static _Noreturn void serve(int socket, int argc, char **argv)
 {
-	struct config *config = NULL;
+	const struct config *config = NULL;
 	char path[PATH_MAX];
 	ssize_t length;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <nabc.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,7 +179,7 @@ bool spawn_table_open(struct spawn_table **table, const struct config *config, u
 	for (unsigned i = 0; i < config->pool_count && good; i++) {
 		if (!needs_spawner(config->pools[i]))
 			continue;
-		g_ptr_array_add(made->pools, pool_config_ref(config->pools[i]));
+		g_ptr_array_add(made->pools, (void *)(uintptr_t)pool_config_ref(config->pools[i]));
 		g_ptr_array_add(made->permitted, list_variables(config, config->pools[i]));
 		good = plan_pool(&plan, config->pools[i], server, why);
 	}

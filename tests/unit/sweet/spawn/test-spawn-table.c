@@ -29,7 +29,7 @@ static struct pool_config *pool(unsigned protocol, const char *folder, const cha
 	return made;
 }
 
-static bool open_with(struct spawn_table **table, struct pool_config **pools, unsigned count,
+static bool open_with(struct spawn_table **table, const struct pool_config **pools, unsigned count,
 		      char **why)
 {
 	const struct config config = {.threads = 1, .pools = pools, .pool_count = count};
@@ -39,7 +39,7 @@ static bool open_with(struct spawn_table **table, struct pool_config **pools, un
 
 START_TEST(test_none)
 {
-	struct pool_config *pools[] = {pool(POOL_FASTCGI, NULL, NULL)};
+	const struct pool_config *pools[] = {pool(POOL_FASTCGI, NULL, NULL)};
 	struct spawn_table *table;
 	char *why;
 
@@ -57,8 +57,9 @@ END_TEST
 
 START_TEST(test_find)
 {
-	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL), pool(POOL_FASTCGI, NULL, NULL),
-				       pool(POOL_CGI, "/usr", NULL)};
+	const struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL),
+					     pool(POOL_FASTCGI, NULL, NULL),
+					     pool(POOL_CGI, "/usr", NULL)};
 	struct pool_config *same = pool(POOL_CGI, "/usr", NULL), *other = pool(POOL_CGI, "/", NULL);
 	struct spawn_table *table;
 	char *why;
@@ -85,19 +86,20 @@ END_TEST
 /* A worker is a child of the server itself, unless it has other credentials. */
 START_TEST(test_workers)
 {
-	struct pool_config *pools[] = {pool(POOL_WORKER, NULL, NULL), pool(POOL_WORKER, NULL, NULL),
-				       pool(POOL_WORKER, NULL, NULL)};
+	struct pool_config *made[] = {pool(POOL_WORKER, NULL, NULL), pool(POOL_WORKER, NULL, NULL),
+				      pool(POOL_WORKER, NULL, NULL)};
+	const struct pool_config *pools[] = {made[0], made[1], made[2]};
 	struct spawn_table *table;
 	char *why;
 
 	for (unsigned i = 0; i < 3; i++) {
-		pools[i]->command = g_strdup_printf("sh -c 'exit %u'", i);
-		ck_assert(pool_config_finish(pools[i], &why));
+		made[i]->command = g_strdup_printf("sh -c 'exit %u'", i);
+		ck_assert(pool_config_finish(made[i], &why));
 	}
 	ck_assert(open_with(&table, pools, 3, &why));
 	ck_assert_ptr_null(table);
-	pools[1]->directory = g_strdup("/");
-	pools[2]->memory_limit = 1 << 30;
+	made[1]->directory = g_strdup("/");
+	made[2]->memory_limit = 1 << 30;
 	ck_assert(open_with(&table, pools, 3, &why));
 	ck_assert_int_eq(spawn_table_find(table, pools[0]), -1);
 	ck_assert_int_eq(spawn_table_find(table, pools[1]), 0);
@@ -113,7 +115,8 @@ START_TEST(test_variables)
 {
 	static char *of_pool[] = {"OWN=1", "HTTP_A=1", NULL}, *of_path[] = {"PATHS=2", NULL};
 	static char *more[] = {"PATHS=2", "HTTP_B=3", NULL}, *other[] = {"PATHS=3", NULL};
-	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL)};
+	struct pool_config *made = pool(POOL_CGI, "/tmp", NULL);
+	const struct pool_config *pools[] = {made};
 	struct scope scope = {.prefix = "", .pool = pools[0], .variables.list = of_path};
 	struct host host = {.scopes = &scope, .scope_count = 1};
 	struct config config = {
@@ -121,7 +124,7 @@ START_TEST(test_variables)
 	struct spawn_table *table;
 	char *why;
 
-	pools[0]->variables.list = g_strdupv(of_pool);
+	made->variables.list = g_strdupv(of_pool);
 	ck_assert(spawn_table_open(&table, &config, 1, &nobody_special, &why));
 	ck_assert(spawn_table_knows_variables(table, &config, &why));
 	scope.variables.list = more;
@@ -135,7 +138,7 @@ START_TEST(test_variables)
 	scope.pool = NULL;
 	ck_assert(spawn_table_knows_variables(table, &config, &why));
 	scope.variables.list = NULL;
-	pools[0]->variables.list[0][4] = '2';
+	made->variables.list[0][4] = '2';
 	ck_assert(!spawn_table_knows_variables(table, &config, &why));
 	ck_assert_msg(strstr(why, "OWN=2"), "%s", why);
 	g_free(why);
@@ -146,8 +149,8 @@ END_TEST
 
 START_TEST(test_bad)
 {
-	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL),
-				       pool(POOL_CGI, "/usr", "no-such-user")};
+	const struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL),
+					     pool(POOL_CGI, "/usr", "no-such-user")};
 	struct spawn_table *table;
 	char *why;
 
