@@ -179,6 +179,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/config/test-path-rules \
 	tests/unit/sweet/config/test-pool-config \
 	tests/unit/sweet/conn/test-connection-body \
+	tests/unit/sweet/conn/test-connection-many \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-session \
 	tests/unit/sweet/conn/test-session-body \

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Responses that leave their units, and connections that are reset, in one turn of a loop. */
+#define CONNECTION_SHED_MAX 64u
+
 struct connection;
 struct server;
 struct thread;

@@ -75,13 +75,20 @@ static bool may_leave(const struct connection *connection)
 static void shed_lent(struct thread *thread)
 {
 	const struct server *server = thread->server;
+	unsigned left = CONNECTION_SHED_MAX;
 
 	list_each (struct connection, connection, &thread->conn->lent, lent_node) {
+		if (!left) {
+			loop_notify(thread->loop, &thread->conn->shed);
+			return;
+		}
 		connection_unsent_count(connection);
 		if (connection->lent && connection_cache_is_over(server) &&
-		    connection_unsent_is_slow(connection))
+		    connection_unsent_is_slow(connection)) {
 			connection_reset_slow(connection,
 					      "its socket refers to a unit of an earlier response");
+			left--;
+		}
 	}
 }
 
@@ -105,6 +112,7 @@ static void slow_shed(struct loop_task *task)
 {
 	struct conn_thread *conn = container_of(task, struct conn_thread, shed.task);
 	struct thread *thread = conn->thread;
+	unsigned left = CONNECTION_SHED_MAX;
 	bool again = false;
 
 	loop_notice_begin(&conn->shed);
@@ -116,6 +124,11 @@ static void slow_shed(struct loop_task *task)
 		if (!must_leave(connection)) {
 			again = true;
 			continue;
+		}
+		/* The rest has the next turn of the loop. */
+		if (!left--) {
+			loop_notify(thread->loop, &conn->shed);
+			return;
 		}
 		unlist(connection);
 		connection_leave_unit(connection);

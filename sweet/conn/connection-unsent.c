@@ -34,6 +34,7 @@
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
+#include "conn/connection-slow-internal.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
@@ -145,6 +146,7 @@ static void shed(struct thread *thread)
 	uint64_t enough = server->unsent_most - server->unsent_most / 16,
 		 share = enough / server->threads;
 	g_autoptr(GPtrArray) all = g_ptr_array_new();
+	unsigned left = CONNECTION_SHED_MAX;
 
 	if (sum(server) <= server->unsent_most || thread->conn->unsent_bytes <= share)
 		return;
@@ -156,8 +158,14 @@ static void shed(struct thread *thread)
 
 		if (sum(server) <= enough || thread->conn->unsent_bytes <= share)
 			return;
-		if (connection_unsent_is_slow(connection))
-			connection_reset_slow(connection, "socket-memory is reached");
+		if (!connection_unsent_is_slow(connection))
+			continue;
+		/* The rest has the next turn of the loop. */
+		if (!left--) {
+			loop_notify(thread->loop, &thread->conn->unsent_shed);
+			return;
+		}
+		connection_reset_slow(connection, "socket-memory is reached");
 	}
 }
 

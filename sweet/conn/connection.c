@@ -439,11 +439,27 @@ void connection_configure(struct thread *thread)
 	output_forget_date(thread);
 }
 
+static void connection_leaves(struct timer *timer)
+{
+	struct connection *connection = container_of(timer, struct connection, timer);
+
+	/* Unless it is closed: for what the loop has not delivered yet. */
+	connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
+	leave(connection);
+}
+
 void connection_drain(struct thread *thread)
 {
 	thread->draining = true;
+	/*
+	 * Most are idle: timers that expire together have several turns of the loop.  They run when
+	 * all that came until now was delivered; not at once, which would be in this millisecond.
+	 */
 	list_each (struct connection, connection, &thread->conn->connections, node)
-		leave(connection);
+		if (connection->state == READING && !connection->input_length)
+			loop_timer_start(thread->loop, &connection->timer, 1, connection_leaves);
+		else
+			leave(connection);
 }
 
 void connection_close_all(struct thread *thread)

@@ -280,12 +280,14 @@ static void work(struct session *session)
 bool session_work_next(struct loop_hook *hook)
 {
 	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
+	const struct session *last = list_last(&conn->sessions, struct session, waking);
 	struct session *session;
-	struct list turn;
+	unsigned left = SESSION_WORK_MAX;
 
 	/* Those that wake meanwhile come in the next turn. */
-	list_move(&turn, &conn->sessions);
-	while ((session = list_take(&turn, struct session, waking))) {
+	while (left-- && (session = list_take(&conn->sessions, struct session, waking))) {
+		if (session == last)
+			left = 0;
 		if (session->http2)
 			work(session);
 		else
