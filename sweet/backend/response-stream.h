@@ -17,8 +17,10 @@
  *
  * What no client gets takes no memory: response-ignored.c limits its rate.
  *
- * Call cycle: response-stream.c passes the beginning to response-stream-head.c, which fails the
- * stream if the head is invalid; and it passes buffers to response-spool.c, which reports later
+ * response-stream.c takes what the protocol reads, passes the beginning to response-stream-head.c,
+ * and calls response-stream-send.c when the connection may get more.  Both fail the stream there.
+ *
+ * Call cycle: response-stream-send.c fetches buffers from response-spool.c, which reports to it later
  * that they are written, fetched or lost.
  */
 #ifndef SWEET_RESPONSE_STREAM_H
