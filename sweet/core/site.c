@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.c - see site.h.  A directory has one file cache, even if several scopes and configurations
- * name it; each of them holds a reference.
+ * site.c - see site.h.  A directory has one file cache, even if several scopes and sites name it; each
+ * of them holds a reference.
  */
 #include <errno.h>
 #include <glib.h>

@@ -244,10 +244,10 @@ void server_main_close(void)
 	spawn_table_close(server->spawn_table);
 	group_guard_close(server->guard);
 	key_opener_close(server->opener);
+	/* The last site: its files leave the cache. */
 	reload_clear(&program.reload);
 	cache_lookup_close(server);
 	spools_close(server->spools);
-	/* The logs' configuration is the last one: its files leave the cache with it. */
 	logs_close(server);
 	if (server->cache && NC_cache_close(server->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
