@@ -52,16 +52,19 @@ struct respcache_flight *respcache_flight_new(struct respcache *cache, struct re
 		free(copy);
 		return NULL;
 	}
-	*flight = (struct respcache_flight){.cache = cache, .copy = copy, .key = *key};
+	*flight = (struct respcache_flight){
+		.cache = cache, .copy = copy, .references = 1, .key = *key};
 	memcpy(flight->text, key->text.at, key->text.length);
 	flight->key.text.at = flight->text;
 	return flight;
 }
 
-void respcache_flight_free(struct respcache_flight *flight)
+void respcache_flight_release(struct respcache_flight *flight)
 {
-	if (!flight)
+	if (!flight || atomic_fetch_sub_explicit(&flight->references, 1, memory_order_acq_rel) != 1)
 		return;
+	if (flight->entry)
+		respcache_put(flight->entry);
 	free(flight->copy);
 	free(flight);
 }
@@ -98,10 +101,29 @@ bool respcache_flight_authorized(const struct respcache_flight *flight)
 
 /* --- waiters ------------------------------------------------------------------------------- */
 
+/* Gives the waiter the entry that its flight has brought, if it fits, else the other verdict. */
+static void take_result(struct respcache_ask *ask)
+{
+	struct respcache_flight *flight = ask->awaited;
+	const struct respcache_copy *copy = ask->copy;
+	struct respcache_entry *entry = flight->entry;
+
+	ask->awaited = NULL;
+	ask->verdict = flight->otherwise;
+	if (entry && respcache_entry_answers(entry, &copy->request, copy->authorized) &&
+	    respcache_entry_hold(entry)) {
+		respcache_entry_ref(entry);
+		ask->entry = entry;
+		ask->verdict = RESPCACHE_HIT;
+	}
+	respcache_flight_release(flight);
+}
+
 static void deliver(struct respcache_ask *ask)
 {
 	struct respcache_copy *copy = ask->copy;
 
+	take_result(ask);
 	pthread_mutex_lock(&ask->cache->answers_lock);
 	list_remove(&ask->node);
 	pthread_mutex_unlock(&ask->cache->answers_lock);
@@ -140,22 +162,25 @@ void respcache_end(struct respcache *cache)
 		deliver(ask);
 }
 
-/* Gives the waiters of a flight that was removed the entry if it fits, else the other verdict. */
+/*
+ * Has the waiters of a flight that was removed take their results, each in a turn of its loop.  Until
+ * then the entry is held, so that it is not evicted.
+ */
 static void answer_waiters(struct respcache_flight *flight, struct respcache_entry *entry,
 			   enum respcache_verdict otherwise)
 {
 	struct respcache_ask *ask;
 
+	if (list_is_empty(&flight->waiters))
+		return;
+	flight->otherwise = otherwise;
+	if (entry && respcache_entry_hold(entry)) {
+		respcache_entry_ref(entry);
+		flight->entry = entry;
+	}
 	while ((ask = list_take(&flight->waiters, struct respcache_ask, node))) {
-		const struct respcache_copy *copy = ask->copy;
-
-		ask->verdict = otherwise;
-		if (entry && respcache_entry_answers(entry, &copy->request, copy->authorized) &&
-		    respcache_entry_hold(entry)) {
-			respcache_entry_ref(entry);
-			ask->entry = entry;
-			ask->verdict = RESPCACHE_HIT;
-		}
+		atomic_fetch_add_explicit(&flight->references, 1, memory_order_relaxed);
+		ask->awaited = flight;
 		post_result(ask);
 	}
 }
@@ -223,7 +248,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 	if (!entry)
 		respcache_destroy(answer->ranges, answer->range_count, answer->owned);
 	respcache_drop(&dropped);
-	respcache_flight_free(flight);
+	respcache_flight_release(flight);
 	return kept;
 }
 
@@ -247,7 +272,7 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 	answer_waiters(flight, NULL,
 		       failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	respcache_drop(&dropped);
-	respcache_flight_free(flight);
+	respcache_flight_release(flight);
 }
 
 /* --- marks ------------------------------------------------------------------------------ */

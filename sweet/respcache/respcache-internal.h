@@ -93,9 +93,13 @@ struct respcache_flight {
 	struct respcache *cache;
 	struct respcache_copy *copy;
 	struct list_node node;
-	struct list waiters; /* asks */
-	uint64_t purges;     /* number of purged tags when it began */
-	bool purged;	     /* the response must not be stored */
+	struct list waiters; /* asks, in the order of arrival */
+	/* When it has ended, for the waiters, who keep it until they have their result: */
+	_Atomic unsigned references;
+	struct respcache_entry *entry; /* its units are held; NULL: there is none */
+	enum respcache_verdict otherwise;
+	uint64_t purges; /* number of purged tags when it began */
+	bool purged;	 /* the response must not be stored */
 	struct respcache_key key;
 	char text[]; /* of the key */
 };
@@ -226,7 +230,7 @@ struct respcache_copy *respcache_copy_new(const struct request *request, bool au
 /* Takes the copy; returns NULL without memory, and frees the copy. */
 struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
 					      const struct respcache_key *key);
-void respcache_flight_free(struct respcache_flight *flight);
+void respcache_flight_release(struct respcache_flight *flight);
 void respcache_flight_begin_locked(struct respcache_shard *shard, struct respcache_flight *flight);
 
 /* Finds a flight whose response fits the request; like: an entry of the same key, or NULL. */

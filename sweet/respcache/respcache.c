@@ -339,7 +339,7 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 	search.shard = respcache_shard(cache, search.key.hash);
 	verdict = run(&search);
 	free(search.copy);
-	respcache_flight_free(search.flight);
+	respcache_flight_release(search.flight);
 	respcache_drop(&search.dropped);
 	return verdict;
 }

@@ -80,7 +80,8 @@ struct respcache_ask {
 	/* The cache's: */
 	struct loop_task task;
 	struct respcache *cache;
-	struct list_node node; /* in a flight's waiters; then in answers */
+	struct respcache_flight *awaited; /* with the result, when it has ended */
+	struct list_node node;		  /* in a flight's waiters; then in answers */
 	struct respcache_copy *copy;
 	unsigned waits;
 };

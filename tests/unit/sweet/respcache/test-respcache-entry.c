@@ -49,7 +49,7 @@ static struct respcache_entry *make(const char *key, const char *head, const cha
 	cacheable_read(&said, &parsed);
 	answer.said = &said;
 	entry = respcache_entry_new(flight, &answer, BEGIN);
-	respcache_flight_free(flight);
+	respcache_flight_release(flight);
 	return entry;
 }
 
