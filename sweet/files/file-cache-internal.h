@@ -62,8 +62,10 @@ struct file_cache_entry {
 	_Atomic unsigned unfit;		/* one bit for each coding that does not make it smaller */
 	_Atomic bool coding;		/* a variant is being made */
 	_Atomic uint64_t code_again_ns; /* after a failure, not before this time */
-	struct list waiters;		/* while loading, in the order of arrival */
-	unsigned wanted;		/* of these, that have not left */
+	/* While it is loaded, in the order of arrival; each has a reference, until it has its result. */
+	struct list waiters;
+	unsigned wanted;     /* of these, that have not left */
+	unsigned unanswered; /* of these; the unit is held until the last has its result */
 	int error;
 	bool owner;   /* owns its unit, and destroys it when freed */
 	bool found;   /* known was in the table */

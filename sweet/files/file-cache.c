@@ -178,10 +178,14 @@ static bool ask(struct file_cache *cache, const char *path, struct file_cache_wa
 
 /* --- results for waiters ---------------------------------------------------- */
 
+static void take_result(struct file_cache_waiter *waiter);
+
 static void file_cache_arrive(struct loop_task *task)
 {
 	struct file_cache_waiter *waiter = container_of(task, struct file_cache_waiter, task);
 
+	if (waiter->entry)
+		take_result(waiter);
 	/* The file may have changed between the check and this request: look again. */
 	if (waiter->late && waiter->left) {
 		if (waiter->opened)
@@ -231,17 +235,33 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 	entry->references++;
 }
 
+/* Its turn has come. */
+static void take_result(struct file_cache_waiter *waiter)
+{
+	struct file_cache_entry *entry = waiter->entry;
+	struct file_cache *cache = entry->cache;
+	bool last;
+
+	pthread_mutex_lock(&cache->lock);
+	give_locked(entry, waiter);
+	last = --entry->unanswered == 0;
+	pthread_mutex_unlock(&cache->lock);
+	if (last && entry->view.id)
+		holds_release(&entry->view.hold, 1);
+	file_cache_entry_unref(cache, entry);
+}
+
 /*
  * Runs on the thread of the first request's loop; first: its waiter, or NULL if it
- * is in the list.
+ * is in the list.  The others take their results in turns of their own loops; until then the unit is
+ * held, so that it is not evicted.
  */
 static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *first)
 {
 	struct file_cache *cache = entry->cache;
 	struct file_cache_waiter *waiter;
 	struct NC_hold held = entry->view.hold;
-	bool holds = entry->view.id;
-	bool last = false;
+	bool last = false, holds;
 	struct list waiters;
 
 	pthread_mutex_lock(&cache->lock);
@@ -251,15 +271,14 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 		*(first ? &cache->stat.by_loops : &cache->stat.by_helpers) += 1;
 	if (first)
 		give_locked(entry, first);
-	list_each (struct file_cache_waiter, at, &waiters, node)
-		give_locked(entry, at);
+	/* By reading_unit(); each waiter gets a hold of its own. */
+	holds = entry->view.id && !entry->unanswered;
 	/* Do not cache failures or a lack of memory: the next request tries again. */
 	if (entry->error || entry->no_room)
 		last = file_cache_drop_locked(cache, entry);
 	pthread_mutex_unlock(&cache->lock);
 	if (holds)
-		(void)NC_release(&held); /* reading_unit() held it; waiters have own holds */
-	/* Each is answered in a turn of its loop. */
+		(void)NC_release(&held);
 	while ((waiter = list_take(&waiters, struct file_cache_waiter, node))) {
 		waiter->task.run = file_cache_arrive;
 		loop_queue(waiter->loop, &waiter->task);
@@ -281,6 +300,8 @@ static void wait_locked(struct file_cache_entry *entry, struct file_cache_waiter
 {
 	waiter->entry = entry;
 	list_append(&entry->waiters, &waiter->node);
+	entry->references++;
+	entry->unanswered++;
 	entry->wanted++;
 }
 
@@ -291,7 +312,7 @@ void file_cache_leave(struct file_cache_waiter *waiter)
 
 	pthread_mutex_lock(&cache->lock);
 	entry = waiter->entry;
-	if (entry && !waiter->left && --entry->wanted == 0)
+	if (entry && entry->state == ENTRY_LOADING && !waiter->left && --entry->wanted == 0)
 		thread_pool_cancel(&entry->job);
 	waiter->left = true;
 	pthread_mutex_unlock(&cache->lock);

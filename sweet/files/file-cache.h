@@ -75,7 +75,7 @@ struct file_cache_waiter {
 	struct file_cache *cache;
 	const char *path; /* the caller's; must last until arrived() */
 	uint64_t since_ns;
-	struct file_cache_entry *entry; /* that loads for it; NULL: none does */
+	struct file_cache_entry *entry; /* that is, or was, loaded for it; NULL: none is */
 	/* Must ask again: the check of the file began before the request, or its unit is gone. */
 	bool late;
 	/* Loaded for it, and referenced; then it is late only to read from the open file. */
