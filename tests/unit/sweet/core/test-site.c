@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-site.c - unit tests of site.c and of struct config_ref: folders are opened
- * once, shared by scopes and by generations, and closed with the last user of a
- * configuration.  Owns a folder of folders; single-threaded.
+ * test-site.c - unit tests of site.c and of struct config_ref: what is open for the parts of a
+ * configuration is shared by scopes, kept or made again by the next generation, and closed with the
+ * last user.  Owns a folder of folders.
  */
 #include <fcntl.h>
 #include <glib.h>
@@ -16,6 +16,7 @@
 
 #include "config/config-read.h"
 #include "config/configuration.h"
+#include "core/auth.h"
 #include "core/site.h"
 #include "event/client-limit.h"
 #include "files/docroot.h"
@@ -67,20 +68,32 @@ static struct config *read_text(const char *text)
 	return config;
 }
 
-static struct site *must_open(struct config *config, const struct site *previous)
+static struct site *must_open_with(struct config *config, const struct site *previous,
+				   struct authenticator *authenticator)
 {
+	const struct site_options options = {.max_unit = 1, .authenticator = authenticator};
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct site *site = site_new(config);
 
-	ck_assert(site_open(site, previous, &(struct site_options){.max_unit = 1}, errors));
+	ck_assert(site_open(site, previous, &options, errors));
 	ck_assert_uint_eq(errors->len, 0);
 	g_ptr_array_free(errors, TRUE);
 	return site;
 }
 
+static struct site *must_open(struct config *config, const struct site *previous)
+{
+	return must_open_with(config, previous, NULL);
+}
+
+static const struct site_scope *open_at(const struct site *site, const char *at)
+{
+	return &site->scopes[host_scope(&site->config->hosts[0], at)->number];
+}
+
 static struct file_cache *content_at(const struct site *site, const char *at)
 {
-	return site->scopes[host_scope(&site->config->hosts[0], at)->number].file_cache;
+	return open_at(site, at)->file_cache;
 }
 
 START_TEST(test_shared)
@@ -114,7 +127,7 @@ END_TEST
 
 static const struct rate_limit *rate_at(const struct site *site, const char *at)
 {
-	return site->scopes[host_scope(&site->config->hosts[0], at)->number].rate;
+	return open_at(site, at)->rate;
 }
 
 /* Paths that inherit a rate count together, also with those of the next generation. */
@@ -143,6 +156,36 @@ START_TEST(test_rates)
 	ck_assert_uint_gt(client_limits_take(limits, rate_at(second, "/"), from, 1), 0);
 	site_release(second);
 	client_limits_close(limits);
+}
+END_TEST
+
+/* Paths with one password file have the same users; the next generation reads the file again. */
+START_TEST(test_users)
+{
+	struct client_limits *limits = client_limits_open(16);
+	struct authenticator *authenticator = authenticator_open(limits);
+	struct site *first, *second;
+	char users[100];
+
+	ck_assert_ptr_nonnull(authenticator);
+	snprintf(users, sizeof(users), "%s/users", directory);
+	ck_assert(g_file_set_contents(users, "u:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\n", -1, NULL));
+	first = must_open_with(read_text("[sweet]\nroot=@/a\n"
+					 "[path /x]\nauth-realm=X\nauth-file=@/users\n"
+					 "[path /y]\nauth-realm=Y\nauth-file=@/users\n"),
+			       NULL, authenticator);
+	ck_assert_ptr_null(open_at(first, "/")->auth);
+	ck_assert_ptr_nonnull(open_at(first, "/x")->auth);
+	ck_assert_ptr_eq(open_at(first, "/x")->auth, open_at(first, "/y")->auth);
+	second = must_open_with(read_text("[sweet]\nroot=@/a\nauth-realm=X\nauth-file=@/users\n"),
+				first, authenticator);
+	ck_assert_ptr_nonnull(open_at(second, "/")->auth);
+	ck_assert_ptr_ne(open_at(second, "/")->auth, open_at(first, "/x")->auth);
+	site_release(first);
+	site_release(second);
+	authenticator_close(authenticator);
+	client_limits_close(limits);
+	ck_assert_int_eq(unlink(users), 0);
 }
 END_TEST
 
@@ -226,6 +269,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_shared);
 	tcase_add_test(tcase, test_rates);
+	tcase_add_test(tcase, test_users);
 	tcase_add_test(tcase, test_errors);
 	tcase_add_test(tcase, test_pools);
 	tcase_add_test(tcase, test_generations);
