@@ -8,6 +8,7 @@
 #include <nabc.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "event/loop.h"
@@ -144,24 +145,47 @@ END_TEST
 static struct asker crowd[CROWD];
 static struct turn turns[LOOPS];
 static unsigned disorder;
+/*
+ * How it goes: there is no such file; some leave meanwhile; each reads the file for itself; the unit is
+ * destroyed, or the file replaced and asked for, when the first has it.
+ */
+static enum { LOADED, MISSING, SOME_LEAVE, NO_CONTENTS, DESTROYED, REPLACED, CASES } how;
+static struct asker after;
+
+/* On the loop of the first. */
+static void first_arrived(struct file_cache_waiter *waiter)
+{
+	if (how == DESTROYED)
+		ck_assert_int_eq(NC_destroy(NULL, file_cache_view(waiter->result.entry)->id), 0);
+	if (how != REPLACED)
+		return;
+	put("new", 'n', 6000);
+	ck_assert_int_eq(rename(at("new"), at("file")), 0);
+	after = (struct asker){.waiter = {.arrived = arrived, .loop = waiter->loop},
+			       .path = "/file"};
+	ask(&after);
+}
 
 static void one_arrived(struct file_cache_waiter *waiter)
 {
 	unsigned loop = waiter->loop != runners[0].loop;
 
 	EVENT(disorder += &crowd[turns[loop].all * LOOPS + loop].waiter != waiter);
+	if (waiter == &crowd[0].waiter)
+		first_arrived(waiter);
 	turn_count(&turns[loop]);
 }
 
 /* Many that wait for one file get it in several turns of their loops, in their order. */
 START_TEST(test_crowd)
 {
-	static const char *const paths[] = {"/file", "/missing", "/file", "/file"};
 	struct gate gate;
 
-	/* The third time, some leave; the fourth time, each reads the file for itself. */
-	open_with(4 << 20, (struct file_cache_options){.max_unit = 1 << 20, .no_contents = _i == 3},
-		  1);
+	how = (unsigned)_i;
+	open_with(
+		4 << 20,
+		(struct file_cache_options){.max_unit = 1 << 20, .no_contents = how == NO_CONTENTS},
+		1);
 	put("file", 'w', 5000);
 	gate_shut(&gate);
 	for (unsigned i = 0; i < LOOPS; i++)
@@ -169,20 +193,25 @@ START_TEST(test_crowd)
 	for (unsigned i = 0; i < CROWD; i++) {
 		crowd[i] = (struct asker){
 			.waiter = {.arrived = one_arrived, .loop = runners[i % LOOPS].loop},
-			.path = paths[_i]};
+			.path = how == MISSING ? "/missing" : "/file"};
 		call(&runners[i % LOOPS], ask, &crowd[i]);
 	}
-	for (unsigned i = 0; _i == 2 && i < CROWD; i += 3)
+	for (unsigned i = 0; how == SOME_LEAVE && i < CROWD; i += 3)
 		call(&runners[i % LOOPS], leave, &crowd[i]);
 	SEEN(turns[0].all + turns[1].all == 0);
 	close(gate.ends[1]);
 	AWAIT(turns[0].all + turns[1].all == CROWD);
 	SEEN(turns[0].most <= LOOP_QUEUED_MAX && turns[1].most <= LOOP_QUEUED_MAX);
-	SEEN(disorder == 0);
+	SEEN(disorder == 0 || how == DESTROYED); /* these ask again */
 	for (unsigned i = 0; i < CROWD; i++) {
-		ck_assert_int_eq(crowd[i].waiter.result.error, _i == 1 ? -ENOENT : 0);
-		if (_i != 1)
+		ck_assert_int_eq(crowd[i].waiter.result.error, how == MISSING ? -ENOENT : 0);
+		if (how != MISSING)
 			give_back(i % LOOPS, &crowd[i]);
+	}
+	if (how == REPLACED) {
+		AWAIT(after.done);
+		ck_assert(uniform(file_cache_view(after.waiter.result.entry), 'n'));
+		give_back(0, &after);
 	}
 	close(gate.ends[0]);
 	close_all();
@@ -192,7 +221,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_waiters);
-	tcase_add_loop_test(tcase, test_crowd, 0, 4);
+	tcase_add_loop_test(tcase, test_crowd, 0, CASES);
 	tcase_add_loop_test(tcase, test_left, 0, 2);
 }
 
