@@ -33,6 +33,7 @@
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */
 #define EQUAL_MAX 64u		   /* queued listings that a request is compared with: the latest */
+#define LONG_BYTES ((size_t)64 << 10) /* a longer one: one waiter in each turn of the loop */
 
 /* A transaction that waits for a listing.  Lies in its scratch memory. */
 struct waiter {
@@ -201,6 +202,8 @@ static void autoindex_answer_next(struct loop_task *task)
 		respond(waiter->transaction, listing);
 	if (list_is_empty(&listing->waiters))
 		listing_free(listing);
+	else if (listing->made && g_bytes_get_size(listing->made) > LONG_BYTES)
+		loop_post(listing->thread->loop, task); /* each has a copy of its first MB */
 	else
 		loop_queue(listing->thread->loop, task);
 }

@@ -32,8 +32,13 @@
 
 #define CROWD (5 * LOOP_QUEUED_MAX)
 
-/* How it goes: the folder does not exist; clients leave before the list is there, or at an answer. */
-enum { LISTED, MISSING, ALL_LEAVE, SOME_LEAVE, REST_LEAVES, CASES };
+/*
+ * How it goes: the list is long; the folder does not exist; clients leave before the list is there, or
+ * at an answer.
+ */
+enum { LISTED, LONG_LIST, MISSING, ALL_LEAVE, SOME_LEAVE, REST_LEAVES, CASES };
+
+#define FILES 1000u /* of the long list */
 
 static struct server server;
 static struct thread thread;
@@ -154,6 +159,7 @@ static void end(void)
 
 START_TEST(test_crowd)
 {
+	char name[64];
 	unsigned refused = (unsigned[CASES]){
 		[ALL_LEAVE] = CROWD, [SOME_LEAVE] = CROWD / 4, [REST_LEAVES] = CROWD - 1}[_i];
 
@@ -161,15 +167,23 @@ START_TEST(test_crowd)
 	begin();
 	if (_i != MISSING)
 		ck_assert_int_eq(mkdir(at("folder"), 0755), 0);
+	for (unsigned i = 0; _i == LONG_LIST && i < FILES; i++) {
+		snprintf(name, sizeof(name), "folder/a-name-that-makes-the-list-longer-%u", i);
+		put(name, 'x', 1);
+	}
 	call(&runners[0], ask_all, NULL);
 	SEEN(turn.all == 0);
 	if (_i == ALL_LEAVE)
 		call(&runners[0], all_leave, NULL);
 	close(gate[1]);
 	AWAIT(turn.all == CROWD);
-	SEEN(turn.most <= LOOP_QUEUED_MAX && disorder == 0);
+	SEEN(turn.most <= (_i == LONG_LIST ? 1 : LOOP_QUEUED_MAX) && disorder == 0);
 	SEEN(answers[503] == refused);
 	SEEN(answers[_i == MISSING ? 404 : 200] == CROWD - refused);
+	for (unsigned i = 0; _i == LONG_LIST && i < FILES; i++) {
+		snprintf(name, sizeof(name), "folder/a-name-that-makes-the-list-longer-%u", i);
+		ck_assert_int_eq(unlink(at(name)), 0);
+	}
 	end();
 }
 END_TEST
