@@ -259,8 +259,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/conditional.c sweet/http/conditional.h \
 	sweet/http/etag.c sweet/http/etag.h \
 	sweet/http/field.c sweet/http/field.h \
+	sweet/http/fields.c sweet/http/fields.h \
 	sweet/http/forwarded.c sweet/http/forwarded.h \
-	sweet/http/header-lines.c sweet/http/header-lines.h \
 	sweet/http/mime.c sweet/http/mime.h \
 	sweet/http/multipart.c sweet/http/multipart.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \

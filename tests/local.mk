@@ -257,8 +257,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-conditional \
 	tests/unit/sweet/http/test-etag \
 	tests/unit/sweet/http/test-field \
+	tests/unit/sweet/http/test-fields \
 	tests/unit/sweet/http/test-forwarded \
-	tests/unit/sweet/http/test-header-lines \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-multipart \
 	tests/unit/sweet/http/test-proxy-protocol \

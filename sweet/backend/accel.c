@@ -17,10 +17,17 @@
 #include "config/pool-config.h"
 #include "core/site.h"
 #include "core/transaction.h"
-#include "http/header-lines.h"
+#include "http/fields.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "program/cgihead.h"
+
+/* Those that describe the program's body: they are others for the body that is sent. */
+static const field_set of_body = FIELD_BIT(FIELD_ACCEPT_RANGES) | FIELD_BIT(FIELD_CONTENT_DIGEST) |
+				 FIELD_BIT(FIELD_CONTENT_ENCODING) | FIELD_BIT(FIELD_CONTENT_MD5) |
+				 FIELD_BIT(FIELD_CONTENT_RANGE) | FIELD_BIT(FIELD_DIGEST) |
+				 FIELD_BIT(FIELD_ETAG) | FIELD_BIT(FIELD_LAST_MODIFIED) |
+				 FIELD_BIT(FIELD_REPR_DIGEST);
 
 /*
  * Remembers the program's lines for the response that is sent.  Those of a program that led to this
@@ -30,20 +37,27 @@ static bool save_lines(struct backend_call *call, const struct cgihead *head)
 {
 	struct transaction *transaction = call->transaction;
 	const char *earlier = transaction->accel_lines ? transaction->accel_lines : "";
-	struct slice before = {earlier, strlen(earlier)}, lines;
 	struct response_facts facts;
 	long length = call_take_lines(call, head->lines, &facts);
-	char *saved;
+	struct fields fields;
+	char *saved = NULL;
 
 	if (length < 0)
 		return false;
-	lines = (struct slice){transaction_lines(transaction), (size_t)length};
-	saved = g_malloc(lines.length + before.length + 1);
-	lines = (struct slice){saved, header_merge(lines, before, saved)};
-	saved[header_without_body(lines, saved)] = '\0';
+	fields_init(&fields);
+	fields_read(&fields, (struct slice){transaction_lines(transaction), (size_t)length});
+	fields_merge(&fields, (struct slice){earlier, strlen(earlier)});
+	fields_remove(&fields, of_body);
+	if (!fields.failed)
+		saved = g_malloc(fields_size(&fields) + 1);
+	if (saved)
+		*fields_write(&fields, saved) = '\0';
+	fields_free(&fields);
+	transaction_drop_room(transaction);
+	if (!saved)
+		return false;
 	g_free(transaction->accel_lines);
 	transaction->accel_lines = saved;
-	transaction_drop_room(transaction);
 	return true;
 }
 

@@ -34,7 +34,7 @@
 #include "event/loop.h"
 #include "http/accept.h"
 #include "http/conditional.h"
-#include "http/header-lines.h"
+#include "http/fields.h"
 #include "http/multipart.h"
 #include "http/range.h"
 #include "http/request.h"
@@ -145,11 +145,10 @@ static void give_unchanged(struct transaction *transaction, const struct respcac
 static void refuse(struct transaction *transaction, const struct respcache_view *view, int status,
 		   struct slice more)
 {
-	const struct slice kept[] = {SLICE("Vary")};
 	char *at = transaction->head_buffer;
 
 	(void)transaction_fail(transaction, status, NULL);
-	at += header_filter(view->head, kept, G_N_ELEMENTS(kept), true, at);
+	at += field_filter(view->head, FIELD_BIT(FIELD_VARY), true, at);
 	if (look_of(transaction)->varies) {
 		memcpy(at, VARY, sizeof(VARY) - 1);
 		at += sizeof(VARY) - 1;

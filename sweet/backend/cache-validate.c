@@ -9,7 +9,7 @@
 
 #include "backend/cache-validate.h"
 #include "base/slice.h"
-#include "http/field.h"
+#include "http/fields.h"
 #include "http/request.h"
 #include "respcache/respcache.h"
 
@@ -31,43 +31,26 @@ bool cache_validate_ask(struct request *request, const struct respcache_view *vi
 	return true;
 }
 
-/* RFC 9111, section 3.2. */
-static bool stays(struct slice name)
-{
-	static const struct slice names[] = {SLICE_OF("Content-Encoding"), SLICE_OF("Content-Type"),
-					     SLICE_OF("Content-Range"), SLICE_OF("Content-Length")};
-
-	return slice_is_one_of(name, names, G_N_ELEMENTS(names));
-}
-
-static bool has(struct slice lines, struct slice wanted)
-{
-	struct slice name, line;
-
-	while (lines.length && field_line(&lines, &name, &line))
-		if (slice_same(name, wanted))
-			return true;
-	return false;
-}
-
-static void add(GString *result, struct slice line)
-{
-	g_string_append_len(result, line.at, (gssize)line.length);
-	g_string_append(result, "\r\n");
-}
-
 char *cache_validate_merge(struct slice stored, struct slice lines, size_t *length)
 {
-	GString *result = g_string_sized_new(stored.length + lines.length);
-	struct slice rest = stored, name, line;
+	/* RFC 9111, section 3.2. */
+	static const field_set stay =
+		FIELD_BIT(FIELD_CONTENT_ENCODING) | FIELD_BIT(FIELD_CONTENT_TYPE) |
+		FIELD_BIT(FIELD_CONTENT_RANGE) | FIELD_BIT(FIELD_CONTENT_LENGTH);
+	struct fields fields, changed;
+	char *merged = NULL;
 
-	while (rest.length && field_line(&rest, &name, &line))
-		if (stays(name) || !has(lines, name))
-			add(result, line);
-	rest = lines;
-	while (rest.length && field_line(&rest, &name, &line))
-		if (!stays(name))
-			add(result, line);
-	*length = result->len;
-	return g_string_free(result, FALSE);
+	fields_init(&fields);
+	fields_init(&changed);
+	fields_read(&fields, stored);
+	fields_read(&changed, lines);
+	fields_replace(&fields, &changed, stay);
+	*length = fields_size(&fields);
+	if (!fields.failed)
+		merged = g_malloc(*length + 1);
+	if (merged)
+		*fields_write(&fields, merged) = '\0';
+	fields_free(&fields);
+	fields_free(&changed);
+	return merged;
 }

@@ -24,7 +24,7 @@ bool cache_validate_ask(struct request *request, const struct respcache_view *vi
 
 /*
  * Returns the header lines of the stored response with those of a 304 instead of its own, except
- * those that describe a body; to be freed.
+ * those that describe a body; to be freed.  NULL: no memory.
  */
 char *cache_validate_merge(struct slice stored, struct slice lines, size_t *length);
 

@@ -110,7 +110,7 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 	bool good;
 
 	lines.at = merged;
-	fault = cgihead_read_http(&whole, view->status, lines);
+	fault = merged ? cgihead_read_http(&whole, view->status, lines) : "no memory for its head";
 	whole.phrase = view->phrase;
 	good = fault ? response_stream_fail(stream, fault) : use_stored(stream, &whole, body);
 	g_free(merged);

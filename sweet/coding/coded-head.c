@@ -8,20 +8,21 @@
 #include "coding/coded-head.h"
 #include "coding/compress-rule.h"
 #include "http/field.h"
+#include "http/fields.h"
 
 void coded_head_read(struct coded_head *head, struct slice lines)
 {
 	struct cachecontrol control;
-	struct slice name, line;
+	struct field field;
 
 	*head = (struct coded_head){.type = SLICE("")};
 	cachecontrol_init(&control);
-	while (lines.length && field_line(&lines, &name, &line)) {
-		head->fixed |= compress_rule_excludes(name);
-		if (slice_is(name, "Content-Type"))
-			head->type = field_value(name, line);
-		if (slice_is(name, "Cache-Control"))
-			cachecontrol_add(&control, field_value(name, line));
+	while (field_next(&lines, &field)) {
+		head->fixed |= compress_rule_excludes(&field);
+		if (field.id == FIELD_CONTENT_TYPE)
+			head->type = field.value;
+		if (field.id == FIELD_CACHE_CONTROL)
+			cachecontrol_add(&control, field.value);
 	}
 	head->fixed |= control.no_transform;
 }
@@ -54,23 +55,22 @@ static char *put_tag(char *to, struct slice tag)
 
 size_t coded_head_write(struct slice lines, bool weak, const char *token, char *out)
 {
-	struct slice name, line;
+	struct field field;
 	bool varies = false, tagged = false;
 	char *to = out;
 
-	while (lines.length && field_line(&lines, &name, &line)) {
-		if (slice_is(name, "Vary"))
-			varies |= names_coding(field_value(name, line));
-		if (token && (slice_is(name, "Content-Length") || slice_is(name, "Accept-Ranges")))
+	while (field_next(&lines, &field)) {
+		if (field.id == FIELD_VARY)
+			varies |= names_coding(field.value);
+		if (token && (field.id == FIELD_CONTENT_LENGTH || field.id == FIELD_ACCEPT_RANGES))
 			continue;
-		if (weak && slice_is(name, "ETag")) {
+		if (weak && field.id == FIELD_ETAG) {
 			/* More than one is invalid, and the room is for one. */
-			to = tagged ? to : put_tag(to, field_value(name, line));
+			to = tagged ? to : put_tag(to, field.value);
 			tagged = true;
 			continue;
 		}
-		to = put(to, line);
-		to = put(to, SLICE("\r\n"));
+		to = field_write(&field, to);
 	}
 	if (!varies)
 		to = put(to, SLICE("Vary: Accept-Encoding\r\n"));

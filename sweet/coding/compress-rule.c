@@ -8,6 +8,7 @@
 #include "base/syntax.h"
 #include "coding/compress-rule.h"
 #include "coding/encoder.h"
+#include "http/fields.h"
 
 static const char *add_coding(struct compress_rule *rule, unsigned *count, const char *name)
 {
@@ -96,11 +97,12 @@ bool compress_rule_takes(const struct compress_rule *rule, struct slice type, ui
 	return false;
 }
 
-bool compress_rule_excludes(struct slice name)
+bool compress_rule_excludes(const struct field *field)
 {
-	static const struct slice names[] = {
-		SLICE_OF("Content-Encoding"), SLICE_OF("Content-Range"), SLICE_OF("Content-MD5"),
-		SLICE_OF("Content-Digest"),   SLICE_OF("Repr-Digest"),	 SLICE_OF("Digest")};
+	static const field_set names =
+		FIELD_BIT(FIELD_CONTENT_ENCODING) | FIELD_BIT(FIELD_CONTENT_RANGE) |
+		FIELD_BIT(FIELD_CONTENT_MD5) | FIELD_BIT(FIELD_CONTENT_DIGEST) |
+		FIELD_BIT(FIELD_REPR_DIGEST) | FIELD_BIT(FIELD_DIGEST);
 
-	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+	return field_is_in(field, names);
 }

@@ -13,6 +13,8 @@
 #include "base/slice.h"
 #include "http/accept.h"
 
+struct field;
+
 struct compress_rule {
 	enum coding order[CODINGS]; /* preferred ones first; then the others */
 	unsigned codings;	    /* one bit for each that is made; 0: none */
@@ -34,6 +36,6 @@ const char *compress_rule_types(char **types, const char **wrong);
 bool compress_rule_takes(const struct compress_rule *rule, struct slice type, uint64_t length);
 
 /* Whether a field describes the bytes of a body, or says that they are coded. */
-bool compress_rule_excludes(struct slice name);
+bool compress_rule_excludes(const struct field *field);
 
 #endif

@@ -218,6 +218,11 @@ void connection_respond(struct connection *connection)
 		return;
 	}
 	length = output_head(connection->output, connection->keep_alive, connection->http10);
+	if (length == 0) {
+		connection->state = SENDING;
+		connection_close(connection);
+		return;
+	}
 	if (may)
 		ready_keep(connection->output);
 	send_piece(connection, length);

@@ -22,6 +22,7 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "event/loop.h"
+#include "http/fields.h"
 #include "http/response.h"
 #include "rules/header-rule.h"
 #include "rules/path-pattern.h"
@@ -242,6 +243,23 @@ static void cap_modified(time_t modified, const char *date, char *lines, const c
 		memcpy(found + strlen(LAST_MODIFIED), date, DATE_LENGTH);
 }
 
+/* Writes the responder's lines as the rules change them; returns their end, or NULL without memory. */
+static char *append_ruled(char *at, const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	struct fields fields;
+	char *end = NULL;
+
+	fields_init(&fields);
+	fields_read(&fields, (struct slice){transaction->head, transaction->head_length});
+	header_rules_apply(scope->header_rules, scope->header_rule_count, transaction->header_lines,
+			   transaction->status, &fields);
+	if (!fields.failed)
+		end = fields_write(&fields, at);
+	fields_free(&fields);
+	return end;
+}
+
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
@@ -271,12 +289,11 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		write_date(thread->conn, transaction->date, at - strlen("\r\n") - DATE_LENGTH);
 	lines = at;
 	if (transaction->scope && transaction->scope->header_rule_count)
-		at += header_rules_apply(
-			transaction->scope->header_rules, transaction->scope->header_rule_count,
-			transaction->header_lines, transaction->status,
-			(struct slice){transaction->head, transaction->head_length}, at);
+		at = append_ruled(at, transaction);
 	else if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
+	if (!at)
+		return 0;
 	if (transaction->modified > (transaction->date ? transaction->date : thread->conn->dated))
 		cap_modified(transaction->modified, lines - strlen("\r\n") - DATE_LENGTH, lines,
 			     at);

@@ -86,7 +86,7 @@ void output_remember_fields(struct output *output, const struct request *request
 
 /*
  * Writes status line and fields, then a body in memory or the built-in page of an error (RFC 9110,
- * section 15.5).  Returns the bytes written to output_bytes().
+ * section 15.5).  Returns the bytes written to output_bytes(); 0: no memory.
  */
 size_t output_head(struct output *output, bool keep_alive, bool http10);
 

@@ -17,7 +17,7 @@
 #include "core/client-calls.h"
 #include "core/site.h"
 #include "core/transaction.h"
-#include "http/header-lines.h"
+#include "http/fields.h"
 #include "http/response.h"
 #include "http/traceparent.h"
 #include "rules/header-rule.h"
@@ -85,20 +85,26 @@ void transaction_set_phrase(struct transaction *transaction, int status, struct 
 
 void transaction_merge_lines(struct transaction *transaction)
 {
-	struct slice added = {transaction->accel_lines, strlen(transaction->accel_lines)};
-	struct slice lines = {transaction->head, transaction->head_length};
+	const char *added = transaction->accel_lines;
+	struct fields fields;
+	size_t length;
 	char *merged;
 
 	if (transaction->status >= 400)
 		return;
-	merged = malloc(lines.length + added.length + 1);
-	if (!merged)
-		return;
-	lines.length = header_merge(lines, added, merged);
-	if (transaction_make_room(transaction, lines.length)) {
-		memcpy(transaction->long_head, merged, lines.length);
+	fields_init(&fields);
+	fields_read(&fields, (struct slice){transaction->head, transaction->head_length});
+	fields_merge(&fields, (struct slice){added, strlen(added)});
+	length = fields_size(&fields);
+	/* The fields may be in the room that is made. */
+	merged = fields.failed ? NULL : malloc(length + 1);
+	if (merged)
+		(void)fields_write(&fields, merged);
+	fields_free(&fields);
+	if (merged && transaction_make_room(transaction, length)) {
+		memcpy(transaction->long_head, merged, length);
 		transaction->head = transaction->long_head;
-		transaction->head_length = lines.length;
+		transaction->head_length = length;
 	}
 	free(merged);
 }

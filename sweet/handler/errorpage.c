@@ -27,7 +27,7 @@
 #include "files/file-cache.h"
 #include "files/filehead.h"
 #include "handler/errorpage.h"
-#include "http/header-lines.h"
+#include "http/fields.h"
 #include "rules/path-pattern.h"
 
 /* Lies in the transaction's scratch memory. */
@@ -123,12 +123,11 @@ static void errorpage_arrived(struct file_cache_waiter *waiter)
 /* Of the program's lines, those that belong to the status stay (RFC 9110). */
 static void keep_lines(struct transaction *transaction)
 {
-	static const struct slice names[] = {SLICE_OF("Allow"), SLICE_OF("Retry-After"),
-					     SLICE_OF("WWW-Authenticate")};
+	static const field_set names = FIELD_BIT(FIELD_ALLOW) | FIELD_BIT(FIELD_RETRY_AFTER) |
+				       FIELD_BIT(FIELD_WWW_AUTHENTICATE);
 	struct slice lines = {transaction->head_buffer, transaction->head_length};
 
-	transaction->head_length =
-		header_filter(lines, names, G_N_ELEMENTS(names), true, transaction->head_buffer);
+	transaction->head_length = field_filter(lines, names, true, transaction->head_buffer);
 }
 
 /* What a program has answered is not sent. */

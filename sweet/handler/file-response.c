@@ -25,7 +25,7 @@
 #include "handler/filestream.h"
 #include "handler/file-response.h"
 #include "http/conditional.h"
-#include "http/header-lines.h"
+#include "http/fields.h"
 #include "http/multipart.h"
 #include "http/range.h"
 
@@ -67,13 +67,11 @@ static enum respond fail(struct transaction *transaction, int status, const char
  */
 static enum respond fail_selected(struct transaction *transaction, int status)
 {
-	const struct slice kept[] = {SLICE("Vary")};
 	struct slice own = {transaction->head_buffer, transaction_file(transaction)->own_lines};
 	size_t length = 0;
 
 	if (own.length)
-		length = header_filter(own, kept, G_N_ELEMENTS(kept), true,
-				       transaction->head_buffer);
+		length = field_filter(own, FIELD_BIT(FIELD_VARY), true, transaction->head_buffer);
 	(void)fail(transaction, status, NULL);
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = length;

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * field.c - see field.h.  No state, no allocation: any thread may call it.
- *
- * A program's lines are as untrusted as a client's: a line that could end the head
- * early, or that clients could read in two ways, is refused.
  */
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/syntax.h"
 #include "http/field.h"
-
-#define PREFIX(text) text, sizeof(text) - 1
 
 size_t field_line_end(const char *data, size_t length)
 {
@@ -37,64 +31,6 @@ size_t field_section_end(const char *data, size_t length, size_t at)
 			return at + bytes;
 	}
 	return 0;
-}
-
-bool field_line(struct slice *rest, struct slice *name, struct slice *line)
-{
-	const char *at = rest->at;
-	const char *end = rest->at + rest->length;
-
-	while (at < end && syntax_is_token(*at))
-		at++;
-	*name = (struct slice){rest->at, (size_t)(at - rest->at)};
-	if (name->length == 0 || at == end || *at != ':')
-		return false;
-	for (at++; at < end && syntax_is_value(*at); at++)
-		;
-	*line = (struct slice){rest->at, (size_t)(at - rest->at)};
-	if (at < end && *at == '\r')
-		at++;
-	if (at == end || *at != '\n')
-		return false;
-	at++;
-	*rest = (struct slice){at, (size_t)(end - at)};
-	return true;
-}
-
-struct slice field_value(struct slice name, struct slice line)
-{
-	size_t before = name.length + 1; /* with its colon */
-
-	return field_trim((struct slice){line.at + before, line.length - before});
-}
-
-static bool begins_with(struct slice slice, const char *prefix, size_t length)
-{
-	return slice.length >= length && strncasecmp(slice.at, prefix, length) == 0;
-}
-
-bool field_is_withheld(struct slice name)
-{
-	static const struct slice names[] = {
-		SLICE_OF("Connection"),
-		SLICE_OF("Keep-Alive"),
-		SLICE_OF("TE"),
-		SLICE_OF("Trailer"),
-		SLICE_OF("Transfer-Encoding"),
-		SLICE_OF("Upgrade"),
-		SLICE_OF("Content-Length"),
-		SLICE_OF("Date"),
-		SLICE_OF("Server"),
-		SLICE_OF("Status"),
-		SLICE_OF("X-Sendfile"),
-		/* Tags, for the response cache alone. */
-		SLICE_OF("Surrogate-Key"),
-		SLICE_OF("Cache-Tag"),
-	};
-
-	return begins_with(name, PREFIX("Proxy-")) || begins_with(name, PREFIX("X-NABC-")) ||
-	       begins_with(name, PREFIX("X-Accel-")) ||
-	       slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
 bool field_is_ambiguous(struct slice name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * field.h - header lines, and the syntax of field values (RFC 9110, section 5).
+ * field.h - the ends of header lines, and the syntax of field values (RFC 9110, section 5).
  */
 #ifndef SWEET_FIELD_H
 #define SWEET_FIELD_H
@@ -19,19 +19,6 @@ size_t field_line_end(const char *data, size_t length);
  * from data[at]; 0 if there is none yet.
  */
 size_t field_section_end(const char *data, size_t length, size_t at);
-
-/*
- * Splits the first line off *rest: returns its name, and the line without CRLF or
- * LF.  Returns false if it is not safe to send, that is, not a token, a colon and a
- * value without control characters other than HTAB.
- */
-bool field_line(struct slice *rest, struct slice *name, struct slice *line);
-
-/* Returns the value of such a line, trimmed. */
-struct slice field_value(struct slice name, struct slice line);
-
-/* Returns true if a program may not set the field: it concerns one hop, or only the server. */
-bool field_is_withheld(struct slice name);
 
 /*
  * Returns true if programs that make variables of fields could take the name for another one, as an

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "http/field.h"
+#include "http/fields.h"
 #include "http/response.h"
 
 struct out {
@@ -239,24 +240,23 @@ static long filter(struct slice headers, char *out, size_t out_size, struct resp
 		   const struct field_options *options, struct field_options *found)
 {
 	struct out result = {out, out + out_size, false};
-	struct slice name, line;
+	struct field field;
 
 	*facts = (struct response_facts){0};
 	while (headers.length > 0) {
-		if (!field_line(&headers, &name, &line))
+		if (!field_next(&headers, &field))
 			return -1;
-		if (slice_is(name, "Connection") &&
-		    !field_options_add(found, field_value(name, line)))
+		if (field.id == FIELD_CONNECTION && !field_options_add(found, field.value))
 			return -1;
-		if (slice_is(name, "Date")) {
+		if (field.id == FIELD_DATE) {
 			facts->dates++;
-			facts->date = field_value(name, line);
+			facts->date = field.value;
 		}
-		if (field_is_withheld(name) || field_options_have(options, name))
+		if (field_is_withheld(&field) || field_options_have(options, field.name))
 			continue;
-		if (slice_is(name, "Content-Type"))
+		if (field.id == FIELD_CONTENT_TYPE)
 			facts->has_type = true;
-		put(&result, line.at, line.length);
+		put(&result, field.line.at, field.line.length);
 		put(&result, "\r\n", 2);
 	}
 	return result.full ? -1 : (long)(result.at - out);

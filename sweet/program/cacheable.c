@@ -13,6 +13,7 @@
 #include "http/cachecontrol.h"
 #include "program/cacheable.h"
 #include "http/field.h"
+#include "http/fields.h"
 #include "program/cgihead.h"
 
 /* Of several values the first one counts (RFC 9111, section 5.1), even if it is not a number. */
@@ -37,12 +38,6 @@ static void add_purge(struct cacheable *said, struct slice value, bool soft)
 	said->purges[said->purge_count++] = value;
 }
 
-static bool is_tag(struct slice name)
-{
-	return slice_is(name, "X-NABC-Tag") || slice_is(name, "Surrogate-Key") ||
-	       slice_is(name, "Cache-Tag");
-}
-
 static void add_tags(struct cacheable *said, struct slice value)
 {
 	if (said->tag_count < CACHEABLE_TAGS_MAX)
@@ -50,37 +45,58 @@ static void add_tags(struct cacheable *said, struct slice value)
 	said->tag_count++;
 }
 
-static void add_field(struct cacheable *said, struct slice name, struct slice value)
+/* Those that clients get: they cannot send conditions on fields that they do not receive. */
+static void add_sent(struct cacheable *said, const struct field *field)
 {
-	/* Two of these count as one invalid date. */
-	if (slice_is(name, "Expires"))
-		said->expires = said->expires.length ? (struct slice){"0", 1} : value;
-	else if (slice_is(name, "Date"))
-		said->date = said->date.length ? (struct slice){"0", 1} : value;
-	else if (slice_is(name, "Age"))
-		add_age(said, value);
-	else if (slice_is(name, "X-NABC-Purge"))
-		add_purge(said, value, false);
-	else if (slice_is(name, "X-NABC-Soft-Purge"))
-		add_purge(said, value, true);
-	else if (is_tag(name))
-		add_tags(said, value);
-	/* Clients cannot send conditions on fields that they do not receive. */
-	else if (field_options_have(&said->head->hop, name))
+	if (field_options_have(&said->head->hop, field->name))
 		return;
-	else if (slice_is(name, "ETag"))
-		said->etag = value;
-	else if (slice_is(name, "Last-Modified"))
-		said->modified = value;
+	if (field->id == FIELD_ETAG)
+		said->etag = field->value;
+	else
+		said->modified = field->value;
+}
+
+static void add_field(struct cacheable *said, const struct field *field)
+{
+	switch (field->id) {
+	/* Two of these count as one invalid date. */
+	case FIELD_EXPIRES:
+		said->expires = said->expires.length ? (struct slice){"0", 1} : field->value;
+		break;
+	case FIELD_DATE:
+		said->date = said->date.length ? (struct slice){"0", 1} : field->value;
+		break;
+	case FIELD_AGE:
+		add_age(said, field->value);
+		break;
+	case FIELD_X_NABC_PURGE:
+		add_purge(said, field->value, false);
+		break;
+	case FIELD_X_NABC_SOFT_PURGE:
+		add_purge(said, field->value, true);
+		break;
+	case FIELD_X_NABC_TAG:
+	case FIELD_SURROGATE_KEY:
+	case FIELD_CACHE_TAG:
+		add_tags(said, field->value);
+		break;
+	case FIELD_ETAG:
+	case FIELD_LAST_MODIFIED:
+		add_sent(said, field);
+		break;
+	default:
+		break;
+	}
 }
 
 void cacheable_read(struct cacheable *said, const struct cgihead *head)
 {
-	struct slice lines = head->lines, name, line;
+	struct slice lines = head->lines;
+	struct field field;
 
 	*said = (struct cacheable){.head = head};
-	while (lines.length && field_line(&lines, &name, &line))
-		add_field(said, name, field_value(name, line));
+	while (field_next(&lines, &field))
+		add_field(said, &field);
 }
 
 /* Statuses that a cache may store by default (RFC 9110, section 15.1), without 206. */

@@ -13,6 +13,7 @@
 #include "base/syntax.h"
 #include "program/cgihead.h"
 #include "http/field.h"
+#include "http/fields.h"
 
 enum own { OWN_ID, OWN_OFFSET, OWN_LENGTH, OWN_MAX_AGE, OWN_TAG, OWNS };
 
@@ -155,43 +156,58 @@ static bool is_own(struct slice name)
 }
 
 /* A field that only a CGI or FastCGI program, or a worker, can address to the server. */
-static bool is_for_server(struct slice name)
+static bool is_for_server(const struct field *field)
 {
-	return slice_is(name, "Status") || slice_is(name, "Location") ||
-	       (is_own(name) && !slice_is(name, own_fields[OWN_TAG].name));
+	return field->id == FIELD_STATUS || field->id == FIELD_LOCATION ||
+	       (is_own(field->name) && field->id != FIELD_X_NABC_TAG);
 }
 
-static const char *note(struct cgihead *head, struct seen *seen, struct slice name,
-			struct slice value)
+/* Those that a client may receive. */
+static const char *note_other(struct cgihead *head, struct seen *seen, const struct field *field)
 {
-	if (head->http && is_for_server(name))
-		return NULL;
-	if (slice_is(name, "Status"))
-		return note_status(head, seen, value);
-	if (slice_is(name, "Location"))
-		return note_location(head, seen, value);
-	if (is_own(name))
-		return note_own(head, seen, name, value);
-	if (slice_is(name, "X-Accel-Redirect"))
-		return note_accel(&head->accel, value);
-	if (slice_is(name, "X-Sendfile"))
-		return note_accel(&head->sendfile, value);
-	if (slice_is(name, "Content-Length"))
-		return note_length(head, value);
-	if (slice_is(name, "Connection") && !field_options_add(&head->hop, value))
-		return "a Connection field with too many names";
-	if (field_is_withheld(name))
-		return NULL;
 	seen->other = true;
-	if (slice_is(name, "Content-Type"))
+	switch (field->id) {
+	case FIELD_CONTENT_TYPE:
 		return note_type(head);
-	if (slice_is(name, "Cache-Control"))
-		cachecontrol_add(&head->control, value);
-	else if (slice_is(name, "Vary"))
-		cachecontrol_vary_add(&head->vary, value);
-	else if (slice_is(name, "Set-Cookie"))
+	case FIELD_CACHE_CONTROL:
+		cachecontrol_add(&head->control, field->value);
+		return NULL;
+	case FIELD_VARY:
+		cachecontrol_vary_add(&head->vary, field->value);
+		return NULL;
+	case FIELD_SET_COOKIE:
 		head->sets_cookie = true;
-	return NULL;
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+static const char *note(struct cgihead *head, struct seen *seen, const struct field *field)
+{
+	if (head->http && is_for_server(field))
+		return NULL;
+	switch (field->id) {
+	case FIELD_STATUS:
+		return note_status(head, seen, field->value);
+	case FIELD_LOCATION:
+		return note_location(head, seen, field->value);
+	case FIELD_X_ACCEL_REDIRECT:
+		return note_accel(&head->accel, field->value);
+	case FIELD_X_SENDFILE:
+		return note_accel(&head->sendfile, field->value);
+	case FIELD_CONTENT_LENGTH:
+		return note_length(head, field->value);
+	case FIELD_CONNECTION:
+		return field_options_add(&head->hop, field->value)
+			       ? NULL
+			       : "a Connection field with too many names";
+	default:
+		break;
+	}
+	if (is_own(field->name))
+		return note_own(head, seen, field->name, field->value);
+	return field_is_withheld(field) ? NULL : note_other(head, seen, field);
 }
 
 /* RFC 3875, section 6.2.  A local path has no fragment; two slashes begin another host. */
@@ -254,11 +270,11 @@ static const char *read_lines(struct cgihead *head, struct seen *seen, struct sl
 	const char *from = rest.at, *wrong;
 
 	while (rest.length && !field_line_end(rest.at, rest.length)) {
-		struct slice name, line;
+		struct field field;
 
-		if (!field_line(&rest, &name, &line))
+		if (!field_next(&rest, &field))
 			return "a malformed header line";
-		wrong = note(head, seen, name, field_value(name, line));
+		wrong = note(head, seen, &field);
 		if (wrong)
 			return wrong;
 	}

@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "base/syntax.h"
 #include "http/field.h"
+#include "http/fields.h"
 #include "program/upstream-head.h"
 
 static const char version[] = "HTTP/1."; /* a digit and a space follow */
@@ -92,19 +93,8 @@ static void note_connection(struct said *said, struct slice value)
 	}
 }
 
-static const char *note(struct upstream_head *head, struct said *said, struct slice name,
-			struct slice value)
+static const char *note_coding(struct upstream_head *head, struct said *said, struct slice value)
 {
-	if (slice_is(name, "Content-Length"))
-		said->length = true;
-	if (slice_is(name, "Connection"))
-		note_connection(said, value);
-	if (slice_is(name, "Upgrade")) {
-		said->upgrades++;
-		head->upgrade = value;
-	}
-	if (!slice_is(name, "Transfer-Encoding"))
-		return NULL;
 	if (said->coding)
 		return "two Transfer-Encoding lines";
 	said->coding = true;
@@ -112,20 +102,40 @@ static const char *note(struct upstream_head *head, struct said *said, struct sl
 	return head->chunked ? NULL : "a transfer coding other than chunked";
 }
 
-/* Stricter than field_line(): a line ends with CRLF. */
+static const char *note(struct upstream_head *head, struct said *said, const struct field *field)
+{
+	switch (field->id) {
+	case FIELD_CONTENT_LENGTH:
+		said->length = true;
+		return NULL;
+	case FIELD_CONNECTION:
+		note_connection(said, field->value);
+		return NULL;
+	case FIELD_UPGRADE:
+		said->upgrades++;
+		head->upgrade = field->value;
+		return NULL;
+	case FIELD_TRANSFER_ENCODING:
+		return note_coding(head, said, field->value);
+	default:
+		return NULL;
+	}
+}
+
+/* Stricter than field_next(): a line ends with CRLF. */
 static const char *take_line(struct upstream_head *head, struct said *said, struct slice *rest)
 {
-	struct slice name, line;
+	struct field field;
 
 	if (syntax_is_blank(rest->at[0]))
 		return "a folded header line";
 	if (++said->fields > UPSTREAM_FIELDS_MAX)
 		return "more than 256 header lines";
-	if (!field_line(rest, &name, &line))
+	if (!field_next(rest, &field))
 		return "a malformed header line";
-	if (line.at[line.length] != '\r')
+	if (field.line.at[field.line.length] != '\r')
 		return "a header line that ends without CR";
-	return note(head, said, name, field_value(name, line));
+	return note(head, said, &field);
 }
 
 /* RFC 9112, section 6. */

@@ -20,7 +20,7 @@
 #include "http/accept.h"
 #include "http/cachecontrol.h"
 #include "http/cachekey.h"
-#include "http/field.h"
+#include "http/fields.h"
 #include "program/cacheable.h"
 #include "program/cgihead.h"
 #include "respcache/respcache-internal.h"
@@ -48,36 +48,28 @@ static struct slice put(struct writer *writer, struct slice text)
 }
 
 /* Of the fields that describe a body, a 304 has only Content-Location. */
-static bool is_of_body(struct slice name)
+static bool is_of_body(const struct field *field)
 {
-	return name.length > 8 && strncasecmp(name.at, "Content-", 8) == 0 &&
-	       !slice_is(name, "Content-Location");
+	return field->name.length > 8 && strncasecmp(field->name.at, "Content-", 8) == 0 &&
+	       field->id != FIELD_CONTENT_LOCATION;
 }
 
-static struct slice put_lines(struct writer *writer, struct slice lines, bool lean)
+static void remove_body(struct fields *fields)
 {
-	struct slice copy = {writer->at, 0}, name, line;
+	size_t count = 0;
 
-	while (lines.length && field_line(&lines, &name, &line)) {
-		/* Fields that are generated for each response. */
-		if (slice_is(name, "Age") || slice_is(name, "Content-Length") ||
-		    (lean && is_of_body(name)))
-			continue;
-		(void)put(writer, line);
-		(void)put(writer, (struct slice){"\r\n", 2});
-	}
-	copy.length = (size_t)(writer->at - copy.at);
+	for (size_t i = 0; i < fields->count; i++)
+		if (!is_of_body(&fields->at[i]))
+			fields->at[count++] = fields->at[i];
+	fields->count = count;
+}
+
+static struct slice put_lines(struct writer *writer, const struct fields *fields)
+{
+	struct slice copy = {writer->at, fields_size(fields)};
+
+	writer->at = fields_write(fields, writer->at);
 	return copy;
-}
-
-/* Returns the bytes that all lines need with CRLF line ends. */
-static size_t room_for(struct slice lines)
-{
-	size_t room = lines.length;
-
-	for (size_t i = 0; i < lines.length; i++)
-		room += lines.at[i] == '\n';
-	return room;
 }
 
 /* Returns the number of tags and their hashes; -1: too many tags to find them again. */
@@ -135,8 +127,10 @@ static void set_ranges(struct respcache_entry *entry, void *room,
 	entry->view.range_count = answer->range_count;
 }
 
-struct respcache_entry *respcache_entry_new(const struct respcache_flight *flight,
-					    const struct respcache_answer *answer, uint64_t now_ns)
+/* fields: of the head, without those that are generated for each response. */
+static struct respcache_entry *make(const struct respcache_flight *flight,
+				    const struct respcache_answer *answer, struct fields *fields,
+				    uint64_t now_ns)
 {
 	const struct cacheable *said = answer->said;
 	struct slice names = {said->head->vary.names, said->head->vary.length};
@@ -153,7 +147,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	size = sizeof(*entry) + (size_t)tags * sizeof(struct respcache_tag) +
 	       answer->range_count * (sizeof(struct NC_range) + sizeof(struct NC_hold)) +
 	       flight->key.text.length + names.length + (size_t)values_length + said->etag.length +
-	       2 * room_for(answer->lines) + answer->phrase.length;
+	       2 * fields_size(fields) + answer->phrase.length;
 	entry = calloc(1, size);
 	if (!entry)
 		return NULL;
@@ -172,14 +166,10 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 			    (said->head->status < 400 || said->head->http || said->head->has_type);
 	entry->view.etag = put(&writer, said->etag);
 	entry->view.phrase = put(&writer, answer->phrase);
-	entry->view.head = put_lines(&writer, answer->lines, false);
-	entry->view.lean = put_lines(&writer, answer->lines, true);
+	entry->view.head = put_lines(&writer, fields);
+	remove_body(fields);
+	entry->view.lean = put_lines(&writer, fields);
 	assert(writer.at <= (char *)entry + size);
-	/* A hit adds its own lines, in a buffer that is no larger than the first response's. */
-	if (entry->view.head.length > RESPCACHE_HEAD_MAX) {
-		free(entry);
-		return NULL;
-	}
 	if (!date_parse(said->modified, time(NULL), &entry->view.modified))
 		entry->view.modified = 0;
 	entry->view.date = answer->date;
@@ -189,6 +179,22 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	entry->shared = answer->terms.shared;
 	entry->owned = answer->owned;
 	entry->size = size;
+	return entry;
+}
+
+struct respcache_entry *respcache_entry_new(const struct respcache_flight *flight,
+					    const struct respcache_answer *answer, uint64_t now_ns)
+{
+	struct respcache_entry *entry = NULL;
+	struct fields fields;
+
+	fields_init(&fields);
+	fields_read(&fields, answer->lines);
+	fields_remove(&fields, FIELD_BIT(FIELD_AGE) | FIELD_BIT(FIELD_CONTENT_LENGTH));
+	/* A hit adds its own lines, in a buffer that is no larger than the first response's. */
+	if (!fields.failed && fields_size(&fields) <= RESPCACHE_HEAD_MAX)
+		entry = make(flight, answer, &fields, now_ns);
+	fields_free(&fields);
 	return entry;
 }
 

@@ -23,12 +23,11 @@
 #include "files/compressor.h"
 #include "http/accept.h"
 #include "http/cachecontrol.h"
-#include "http/field.h"
+#include "http/fields.h"
 #include "respcache/respcache-internal.h"
 #include "respcache/respcache.h"
 
-#define CODED_MAX 128 /* bytes of the lines that a variant has in addition */
-#define TAG_MAX 48    /* bytes that its entity tag is longer */
+#define TAG_MAX 48 /* bytes that its entity tag is longer */
 
 /* --- which responses ---------------------------------------------------------------- */
 
@@ -44,16 +43,17 @@ static bool varies(const struct respcache_entry *entry)
 
 void respcache_variant_describe(struct respcache_entry *entry, const struct cachecontrol *control)
 {
-	struct slice lines = entry->view.head, name, line;
+	struct slice lines = entry->view.head;
+	struct field field;
 
 	entry->view.varies = varies(entry);
 	if (entry->view.status != 200 || !entry->view.range_count || control->no_transform)
 		return;
-	while (lines.length && field_line(&lines, &name, &line)) {
-		if (compress_rule_excludes(name))
+	while (field_next(&lines, &field)) {
+		if (compress_rule_excludes(&field))
 			return;
-		if (slice_is(name, "Content-Type"))
-			entry->view.type = field_value(name, line);
+		if (field.id == FIELD_CONTENT_TYPE)
+			entry->view.type = field.value;
 	}
 	entry->view.can_code = entry->view.type.length > 0;
 }
@@ -73,57 +73,50 @@ static size_t write_tag(struct slice tag, enum coding coding, char *out)
 	return tag.length - 1 + (size_t)length;
 }
 
-struct writer {
-	char *at;
-};
-
-static void put(struct writer *writer, struct slice text)
+/* Reads the lines of a head as those of the variant, which has another tag. */
+static void read_lines(struct fields *fields, const struct respcache_entry *source,
+		       struct slice lines, struct slice tag)
 {
-	memcpy(writer->at, text.at, text.length);
-	writer->at += text.length;
+	fields_init(fields);
+	fields_read(fields, lines);
+	fields_remove(fields, FIELD_BIT(FIELD_ETAG));
+	if (tag.length)
+		fields_add(fields, field_of(FIELD_ETAG, tag));
+	if (!source->view.varies)
+		fields_add(fields, field_of(FIELD_VARY, SLICE("Accept-Encoding")));
 }
 
-/* Copies the lines, with another tag, and adds those of the coding. */
-static struct slice put_lines(struct writer *writer, const struct respcache_entry *source,
-			      struct slice lines, struct slice tag, const char *token)
+static struct slice put_lines(const struct fields *fields, char **at)
 {
-	struct slice copy = {writer->at, 0}, name, line;
+	struct slice copy = {*at, fields_size(fields)};
 
-	while (lines.length && field_line(&lines, &name, &line)) {
-		if (slice_is(name, "ETag"))
-			continue;
-		put(writer, line);
-		put(writer, SLICE("\r\n"));
-	}
-	if (tag.length) {
-		put(writer, SLICE("ETag: "));
-		put(writer, tag);
-		put(writer, SLICE("\r\n"));
-	}
-	if (!source->view.varies)
-		put(writer, SLICE("Vary: Accept-Encoding\r\n"));
-	if (token) {
-		put(writer, SLICE("Content-Encoding: "));
-		put(writer, (struct slice){token, strlen(token)});
-		put(writer, SLICE("\r\n"));
-	}
-	copy.length = (size_t)(writer->at - copy.at);
+	*at = fields_write(fields, *at);
 	return copy;
 }
 
-/* Returns NULL if its lines are too long, or without memory. */
-static struct respcache_entry *variant_new(const struct respcache_entry *source,
-					   const struct compress_job *job)
+static struct slice put(struct slice text, char **at)
+{
+	struct slice copy = {*at, text.length};
+
+	if (text.length)
+		memcpy(*at, text.at, text.length);
+	*at += text.length;
+	return copy;
+}
+
+/* lean: the fields of a 304.  Returns NULL without memory. */
+static struct respcache_entry *make(const struct respcache_entry *source,
+				    const struct compress_job *job, struct slice tag,
+				    const struct fields *head, const struct fields *lean)
 {
 	const struct respcache_view *from = &source->view;
-	size_t tag_most = from->etag.length + TAG_MAX;
 	size_t size = sizeof(struct respcache_entry) + sizeof(struct NC_range) +
-		      sizeof(struct NC_hold) + 3 * tag_most + from->head.length +
-		      from->lean.length + from->phrase.length + (size_t)2 * CODED_MAX;
+		      sizeof(struct NC_hold) + tag.length + fields_size(head) + fields_size(lean) +
+		      from->phrase.length;
 	struct respcache_entry *variant = calloc(1, size);
 	struct NC_range *range;
 	struct NC_hold *hold;
-	struct writer writer;
+	char *at;
 
 	if (!variant)
 		return NULL;
@@ -131,7 +124,7 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 	hold = (struct NC_hold *)(void *)(range + 1);
 	*range = (struct NC_range){.id = job->id, .length = job->length};
 	*hold = job->hold;
-	writer.at = (char *)(hold + 1);
+	at = (char *)(hold + 1);
 	variant->view = (struct respcache_view){.status = from->status,
 						.modified = from->modified,
 						.date = from->date,
@@ -140,24 +133,41 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 						.range_count = 1,
 						.length = job->length,
 						.varies = true};
-	variant->view.etag.at = writer.at;
-	variant->view.etag.length = write_tag(from->etag, job->coding, writer.at);
-	writer.at += variant->view.etag.length;
-	variant->view.head = put_lines(&writer, source, from->head, variant->view.etag,
-				       coding_token(job->coding));
-	variant->view.lean = put_lines(&writer, source, from->lean, variant->view.etag, NULL);
-	variant->view.phrase = (struct slice){writer.at, from->phrase.length};
-	if (from->phrase.length)
-		put(&writer, from->phrase);
+	variant->view.etag = put(tag, &at);
+	variant->view.head = put_lines(head, &at);
+	variant->view.lean = put_lines(lean, &at);
+	variant->view.phrase = put(from->phrase, &at);
 	variant->age = source->age;
 	variant->stored_ns = source->stored_ns;
 	variant->owned = 1;
 	variant->size = size;
 	atomic_init(&variant->references, 1);
-	if (variant->view.head.length <= RESPCACHE_HEAD_MAX)
-		return variant;
-	free(variant);
-	return NULL;
+	return variant;
+}
+
+/* Returns NULL if its lines are too long, or without memory. */
+static struct respcache_entry *variant_new(const struct respcache_entry *source,
+					   const struct compress_job *job)
+{
+	const struct respcache_view *from = &source->view;
+	const char *token = coding_token(job->coding);
+	char *text = malloc(from->etag.length + TAG_MAX);
+	struct respcache_entry *variant = NULL;
+	struct fields head, lean;
+	struct slice tag;
+
+	if (!text)
+		return NULL;
+	tag = (struct slice){text, write_tag(from->etag, job->coding, text)};
+	read_lines(&head, source, from->head, tag);
+	fields_add(&head, field_of(FIELD_CONTENT_ENCODING, (struct slice){token, strlen(token)}));
+	read_lines(&lean, source, from->lean, tag);
+	if (!head.failed && !lean.failed && fields_size(&head) <= RESPCACHE_HEAD_MAX)
+		variant = make(source, job, tag, &head, &lean);
+	fields_free(&head);
+	fields_free(&lean);
+	free(text);
+	return variant;
 }
 
 void respcache_variants_destroy(struct respcache_entry *entry)

@@ -8,7 +8,7 @@
 
 #include "base/slice.h"
 #include "base/syntax.h"
-#include "http/header-lines.h"
+#include "http/fields.h"
 #include "rules/header-rule.h"
 
 /* The statuses of responses that have what the client asked for, or say where it is. */
@@ -69,6 +69,7 @@ static const char *set_value(struct header_rule *rule, const char *text)
 		g_string_append(line, "\r\n");
 		rule->length = line->len;
 		rule->line = g_string_free(line, FALSE);
+		(void)field_next(&(struct slice){rule->line, rule->length}, &rule->field);
 		g_clear_pointer(&rule->value, template_free);
 	}
 	return NULL;
@@ -110,6 +111,7 @@ const char *header_rule_parse(struct header_rule *rule, const char *text)
 	if (length == 0)
 		return "must be NAME: VALUE, +NAME: VALUE or -NAME";
 	rule->name = g_strndup(text, length);
+	rule->id = field_id((struct slice){text, length});
 	if (is_own(rule->name))
 		return "must be another field: the server, or another key, decides about this one";
 	return parse_line(rule, text, length);
@@ -144,47 +146,33 @@ char *header_rules_expand(const struct header_rule *rules, unsigned count, templ
 	return NULL;
 }
 
-/* Whether a rule takes away the lines with that name. */
-static bool is_taken(const struct header_rule *rules, unsigned count, bool usual, struct slice name)
+/* Returns the field that a rule adds; without a name: none. */
+static struct field field_of_rule(const struct header_rule *rule, const char **expanded)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (rules[i].kind != HEADER_ADD && (usual || rules[i].always) &&
-		    slice_is(name, rules[i].name))
-			return true;
-	return false;
+	struct field field = rule->field;
+	struct slice line;
+
+	if (!rule->value || !*expanded)
+		return field;
+	line = (struct slice){*expanded, strlen(*expanded)};
+	*expanded += line.length + 1;
+	(void)field_next(&line, &field);
+	return field;
 }
 
-/* Returns the line that a rule adds; empty: none. */
-static struct slice line_of(const struct header_rule *rule, const char **expanded)
-{
-	struct slice line = {rule->line, rule->length};
-
-	if (rule->value && *expanded) {
-		line = (struct slice){*expanded, strlen(*expanded)};
-		*expanded += line.length + 1;
-	}
-	return line;
-}
-
-size_t header_rules_apply(const struct header_rule *rules, unsigned count, const char *expanded,
-			  int status, struct slice lines, char *out)
+void header_rules_apply(const struct header_rule *rules, unsigned count, const char *expanded,
+			int status, struct fields *fields)
 {
 	bool usual = is_usual(status);
-	struct slice line, name;
-	char *at = out;
 
-	while (header_next(&lines, &line, &name))
-		if (!name.length || !is_taken(rules, count, usual, name)) {
-			memcpy(at, line.at, line.length);
-			at += line.length;
-		}
+	for (unsigned i = 0; i < count; i++)
+		if (rules[i].kind != HEADER_ADD && (usual || rules[i].always))
+			fields_remove_name(fields, rules[i].id,
+					   (struct slice){rules[i].name, strlen(rules[i].name)});
 	for (unsigned i = 0; i < count; i++) {
-		struct slice added = line_of(&rules[i], &expanded);
+		struct field field = field_of_rule(&rules[i], &expanded);
 
-		if (!added.length || !(usual || rules[i].always))
-			continue;
-		memcpy(at, added.at, added.length);
-		at += added.length;
+		if (field.name.length && (usual || rules[i].always))
+			fields_add(fields, field);
 	}
-	return (size_t)(at - out);
 }

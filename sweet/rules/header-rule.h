@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/slice.h"
+#include "http/fields.h"
 #include "rules/template.h"
 
 #define HEADER_RULES_MAX 2048 /* bytes that the rules of one path add to a head */
@@ -17,8 +17,10 @@ struct header_rule {
 	enum header_rule_kind { HEADER_SET, HEADER_ADD, HEADER_REMOVE } kind;
 	bool always; /* whatever the status is */
 	char *name;
-	char *line; /* "Name: value\r\n"; NULL: HEADER_REMOVE, or its value has variables */
+	enum field_id id; /* of the name */
+	char *line;	  /* "Name: value\r\n"; NULL: HEADER_REMOVE, or its value has variables */
 	size_t length;
+	struct field field;	/* of that line; without one: no name */
 	struct template *value; /* with variables; else NULL */
 };
 
@@ -38,11 +40,10 @@ char *header_rules_expand(const struct header_rule *rules, unsigned count, templ
 			  const void *context, bool *fits);
 
 /*
- * Copies the lines of a response's head, each ended by CR LF or LF, as the rules change them;
- * expanded: of header_rules_expand(), or NULL: then rules with variables only remove lines.
- * Returns the bytes written to out: at most those of the lines and HEADER_RULES_MAX.
+ * Changes the fields of a response's head as the rules say; expanded: of header_rules_expand(), or
+ * NULL: then rules with variables only remove fields.  The fields refer to the rules and to that.
  */
-size_t header_rules_apply(const struct header_rule *rules, unsigned count, const char *expanded,
-			  int status, struct slice lines, char *out);
+void header_rules_apply(const struct header_rule *rules, unsigned count, const char *expanded,
+			int status, struct fields *fields);
 
 #endif

@@ -11,7 +11,7 @@
 #include "http/cachecontrol.h"
 #include "program/cacheable.h"
 #include "program/cgihead.h"
-#include "http/field.h"
+#include "http/fields.h"
 #include "http/response.h"
 
 #include "fuzz.h"
@@ -51,15 +51,17 @@ static void check_fields(const struct cgihead *head)
 /* Checks that nothing in it ends the head, splits a line, or is reserved for the server. */
 static void check_sent(const char *lines, size_t length)
 {
-	struct slice rest = {lines, length}, name, line;
+	struct slice rest = {lines, length};
+	struct field field;
 
 	while (rest.length) {
 		const char *before = rest.at;
 
-		MUST(field_line(&rest, &name, &line));
-		MUST(!field_is_withheld(name));
-		MUST(line.at == before && memcmp(line.at + line.length, "\r\n", 2) == 0);
-		MUST(rest.at == line.at + line.length + 2);
+		MUST(field_next(&rest, &field));
+		MUST(!field_is_withheld(&field));
+		MUST(field.line.at == before &&
+		     memcmp(field.line.at + field.line.length, "\r\n", 2) == 0);
+		MUST(rest.at == field.line.at + field.line.length + 2);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/slice.h"
-#include "http/field.h"
+#include "http/fields.h"
 #include "http/response.h"
 #include "program/cgihead.h"
 #include "program/upstream-head.h"
@@ -43,9 +43,11 @@ static void check_head(const struct upstream_head *head)
 	/* Lines end with CRLF already. */
 	length = response_filter_headers(head->lines, out, room, &facts);
 	MUST(length >= 0);
-	for (struct slice rest = {out, (size_t)length}, name, line; rest.length;) {
-		MUST(field_line(&rest, &name, &line));
-		MUST(!field_is_withheld(name) && line.at[line.length] == '\r');
+	for (struct slice rest = {out, (size_t)length}; rest.length;) {
+		struct field field;
+
+		MUST(field_next(&rest, &field));
+		MUST(!field_is_withheld(&field) && field.line.at[field.line.length] == '\r');
 	}
 	free(out);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-field.c - unit tests of the parts of header lines and of field values.
- * test-response.c tests whole lines.  Single-threaded; input is a heap copy of its
+ * test-field.c - unit tests of the parts of field values; test-fields.c tests lines.  Single-threaded; input is a heap copy of its
  * exact size, so that memory checkers detect a read beyond.
  */
 #include <stdbool.h>
@@ -100,29 +99,11 @@ START_TEST(test_numbers)
 }
 END_TEST
 
-START_TEST(test_value)
-{
-	static const char lines[] = "Name: \t a b \t\nEmpty:\r\nBlank:  \n";
-	struct slice rest = {lines, sizeof(lines) - 1}, name, line, value;
-
-	ck_assert(field_line(&rest, &name, &line));
-	value = field_value(name, line);
-	ck_assert(slice_is(name, "Name"));
-	ck_assert(slice_is(value, "a b"));
-	ck_assert(field_line(&rest, &name, &line));
-	ck_assert_uint_eq(field_value(name, line).length, 0);
-	ck_assert(field_line(&rest, &name, &line));
-	ck_assert_uint_eq(field_value(name, line).length, 0);
-	ck_assert(!field_line(&rest, &name, &line));
-}
-END_TEST
-
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_parts);
 	tcase_add_test(tcase, test_no_parts);
 	tcase_add_test(tcase, test_numbers);
-	tcase_add_test(tcase, test_value);
 }
 
 RUN_SUITE("field", fill)
