@@ -81,7 +81,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/base/syntax.c sweet/base/syntax.h \
 	sweet/base/timer.c sweet/base/timer.h \
 	sweet/base/user-open.c sweet/base/user-open.h \
-	sweet/coding/coded-head.c sweet/coding/coded-head.h \
+	sweet/coding/coded-fields.c sweet/coding/coded-fields.h \
 	sweet/coding/compress-rule.c sweet/coding/compress-rule.h \
 	sweet/coding/encoder.c sweet/coding/encoder.h \
 	sweet/config/arch.c sweet/config/arch.h \
@@ -129,6 +129,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/conn/output-export.c \
+	sweet/conn/output-head.c \
 	sweet/conn/output-identity.c \
 	sweet/conn/output-log.c \
 	sweet/conn/output-time.c \

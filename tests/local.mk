@@ -167,7 +167,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-spare-memory \
 	tests/unit/sweet/base/test-timer \
 	tests/unit/sweet/base/test-user-open \
-	tests/unit/sweet/coding/test-coded-head \
+	tests/unit/sweet/coding/test-coded-fields \
 	tests/unit/sweet/coding/test-compress-rule \
 	tests/unit/sweet/coding/test-encoder \
 	tests/unit/sweet/config/test-config \

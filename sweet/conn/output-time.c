@@ -42,13 +42,11 @@ char *output_write_timing(char *at, const struct output *output)
 {
 	struct output_times times = output_times(output);
 
-	at += sprintf(at, "Server-Timing: ");
 	if (times.queue_us != ACCESS_UNKNOWN)
 		at = append_time(at, "queue", times.queue_us);
 	if (times.program_us != ACCESS_UNKNOWN)
 		at = append_time(at, ", program", times.program_us);
 	if (times.queue_us != ACCESS_UNKNOWN)
 		at += sprintf(at, ", ");
-	at = append_time(at, "total", times.total_us);
-	return at + sprintf(at, "\r\n");
+	return append_time(at, "total", times.total_us);
 }

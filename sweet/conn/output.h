@@ -37,6 +37,8 @@ struct output {
 	unsigned char chunk_end; /* bytes of the last chunk's end that are not sent */
 	bool ended;		 /* of a body of unknown length */
 	size_t head_length;	 /* bytes of the head that was made */
+	size_t date_at;		 /* of it, where the text of its date is */
+	size_t lines_at;	 /* and the responder's lines, if they are as they were */
 	struct ready *ready;	 /* what is sent, if it was made before; or NULL */
 	/* What the client sent, in log_text, as the logs want it. */
 	struct slice log_request, log_referer, log_agent, log_host;
@@ -116,7 +118,7 @@ struct output_times {
 
 struct output_times output_times(const struct output *output);
 
-/* Writes the field Server-Timing, at most 160 bytes; returns the end. */
+/* Writes the value of the field Server-Timing, at most 140 bytes; returns the end. */
 char *output_write_timing(char *at, const struct output *output);
 
 /* Passes the span of the request to the thread that sends it. */

@@ -50,7 +50,7 @@ static bool is_plain(const struct transaction *transaction)
 	       transaction->status == 200 && !transaction->head_only && !transaction->next &&
 	       transaction->length <= READY_MAX && !transaction->accel_lines &&
 	       transaction->modified <= transaction->thread->conn->dated && !transaction->https &&
-	       !transaction->http2 && !*transaction->request_id && scope &&
+	       !transaction->http2 && !*transaction->request_id && !transaction->date && scope &&
 	       !scope->header_rule_count && !scope->server_timing &&
 	       transaction->config_ref->config->sockets.send_method == SEND_AUTO;
 }
@@ -107,7 +107,7 @@ static struct ready *make(struct output *output)
 	const struct transaction *transaction = &output->transaction;
 	const struct thread *thread = transaction->thread;
 	const struct config *config = transaction->config_ref->config;
-	const char *head = output_bytes(output), *date, *lines, *body;
+	const char *body;
 	struct NC_stat unit;
 	const size_t length = output->head_length;
 	struct ready *ready;
@@ -116,14 +116,8 @@ static struct ready *make(struct output *output)
 	/* The module sends its units itself: they have no other memory. */
 	if (NC_stat(NULL, transaction->body.id, &unit, sizeof(unit)) || unit.kind == NC_KIND_KERNEL)
 		return NULL;
-	/* They are there once at least; a date may be in a line of the responder, behind this. */
-	date = memmem(head, length, thread->conn->date, DATE_LENGTH);
-	lines = transaction->head_length
-			? memmem(head, length, transaction->head, transaction->head_length)
-			: head;
 	body = NC_data(&transaction->hold, &run, 0);
-	if (!date || !lines || !body || run < transaction->length ||
-	    length + transaction->length > READY_MAX)
+	if (!body || run < transaction->length || length + transaction->length > READY_MAX)
 		return NULL;
 	ready = malloc(sizeof(*ready) + length + transaction->length);
 	if (!ready)
@@ -132,12 +126,12 @@ static struct ready *make(struct output *output)
 				.config = config,
 				.config_number = transaction->config_ref->site->number,
 				.dated = thread->conn->dated,
-				.date_at = (size_t)(date - head),
-				.lines_at = (size_t)(lines - head),
+				.date_at = output->date_at,
+				.lines_at = output->lines_at,
 				.lines_length = transaction->head_length,
 				.head_length = length,
 				.body_length = transaction->length};
-	memcpy(ready->bytes, head, length);
+	memcpy(ready->bytes, output_bytes(output), length);
 	memcpy(ready->bytes + length, body, transaction->length);
 	return ready;
 }

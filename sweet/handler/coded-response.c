@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/slice.h"
+#include "coding/coded-fields.h"
 #include "coding/compress-rule.h"
 #include "coding/encoder.h"
 #include "config/configuration.h"
@@ -31,8 +32,8 @@
 #include "event/loop-file.h"
 #include "event/loop.h"
 #include "handler/coded-response.h"
-#include "coding/coded-head.h"
 #include "http/accept.h"
+#include "http/fields.h"
 
 #define STEP_MAX ((size_t)64 << 10)    /* bytes that are encoded before something is sent */
 #define OUTPUT_MAX ((size_t)1 << 20)   /* bytes of one piece; the encoders' buffers are smaller */
@@ -64,7 +65,7 @@ struct coded_response {
 	struct encoder_output output;
 	bool has_body; /* it is coded, not only the head */
 	bool pending, waiting, unsent, ended, failed;
-	char lines[];
+	char text[]; /* of its entity tag, and the lines of the head */
 };
 
 /* --- pieces ----------------------------------------------------------------------------- */
@@ -322,25 +323,31 @@ static void *open_encoder(const struct transaction *transaction, const struct en
 	return NULL;
 }
 
+/* Whether it could be, whatever its fields are. */
+static bool may_be_coded(const struct transaction *transaction)
+{
+	int status = transaction->status;
+
+	return status >= 200 && status != 204 && status != 205 && status != 206 &&
+	       !transaction->tunnel && !transaction->error_page && !transaction->text &&
+	       !transaction->file.length && !transaction->lead_length &&
+	       transaction->head_length <= TRANSACTION_HEAD_MAX - CODED_FIELDS_MORE;
+}
+
 /* Whether other clients get other bytes, or none that have changed. */
-static bool is_coded(const struct transaction *transaction)
+static bool is_coded(const struct transaction *transaction, const struct fields *fields)
 {
 	const struct compress_rule *rule = &transaction->scope->compress;
+	const struct field *type = fields_find(fields, FIELD_CONTENT_TYPE);
 	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
-	int status = transaction->status;
-	struct coded_head head;
 
-	if (status < 200 || status == 204 || status == 205 || status == 206 ||
-	    transaction->tunnel || transaction->error_page || transaction->text ||
-	    transaction->file.length || transaction->lead_length ||
-	    transaction->head_length > TRANSACTION_HEAD_MAX - CODED_HEAD_MORE)
+	if (coded_fields_are_fixed(fields))
 		return false;
-	coded_head_read(&head, (struct slice){transaction->head, transaction->head_length});
-	if (status == 304)
-		return !head.fixed;
-	return !head.fixed && (unknown || transaction->length) &&
-	       !slice_is(head.type, "text/event-stream") &&
-	       compress_rule_takes(rule, head.type, unknown ? rule->min : transaction->length);
+	if (transaction->status == 304)
+		return true;
+	return (unknown || transaction->length) && type &&
+	       !slice_is(type->value, "text/event-stream") &&
+	       compress_rule_takes(rule, type->value, unknown ? rule->min : transaction->length);
 }
 
 /* Puts itself between the responder and the connection; to HEAD, there is nothing between them. */
@@ -376,16 +383,37 @@ void coded_response_begin(struct transaction *transaction)
 		transaction->coding < 0 ? NULL : encoder_of((enum coding)transaction->coding));
 }
 
-void coded_response_begin_with(struct transaction *transaction, const struct encoder *encoder)
+/* token: of the body's coding, or NULL; weak: of other bytes than the program's, or of no more. */
+static void set_fields(struct coded_response *coded, struct transaction *transaction,
+		       struct fields *fields, bool weak, const char *token)
 {
-	struct slice lines = {transaction->head, transaction->head_length};
+	const struct field *tag = weak ? fields_find(fields, FIELD_ETAG) : NULL;
+	char *at = coded->text;
+
+	if (tag) {
+		struct slice value = coded_fields_weaken(tag->value, at);
+
+		at += tag->value.length + 2;
+		coded_fields_set_tag(fields, value);
+	}
+	if (token)
+		fields_remove(fields,
+			      FIELD_BIT(FIELD_CONTENT_LENGTH) | FIELD_BIT(FIELD_ACCEPT_RANGES));
+	coded_fields_set_coding(fields, token);
+	transaction->head = at;
+	transaction->head_length = (size_t)(fields_write(fields, at) - at);
+}
+
+static void begin(struct transaction *transaction, const struct encoder *encoder,
+		  struct fields *fields)
+{
 	bool weak = transaction->coding >= 0, has_body = transaction->status != 304;
 	enum coding coding = weak ? (enum coding)transaction->coding : CODING_GZIP;
+	const struct field *tag = fields_find(fields, FIELD_ETAG);
 	struct coded_response *coded;
 
-	if (!is_coded(transaction))
-		return;
-	coded = calloc(1, sizeof(*coded) + lines.length + CODED_HEAD_MORE);
+	coded = calloc(1, sizeof(*coded) + (tag ? tag->value.length + 2 : 0) + fields_size(fields) +
+				  CODED_FIELDS_MORE);
 	if (!coded)
 		return;
 	coded->encoder = encoder;
@@ -399,9 +427,20 @@ void coded_response_begin_with(struct transaction *transaction, const struct enc
 	coded->finish = transaction->finish;
 	transaction->finish = coded_finish;
 	transaction->coded = coded;
-	transaction->head_length =
-		coded_head_write(lines, weak, has_body ? coding_token(coding) : NULL, coded->lines);
-	transaction->head = coded->lines;
+	set_fields(coded, transaction, fields, weak, has_body ? coding_token(coding) : NULL);
 	if (has_body)
 		take_body(coded, transaction);
+}
+
+void coded_response_begin_with(struct transaction *transaction, const struct encoder *encoder)
+{
+	struct fields fields;
+
+	if (!may_be_coded(transaction))
+		return;
+	fields_init(&fields);
+	fields_read(&fields, (struct slice){transaction->head, transaction->head_length});
+	if (fields_reserve(&fields, CODED_FIELDS) && is_coded(transaction, &fields))
+		begin(transaction, encoder, &fields);
+	fields_free(&fields);
 }

@@ -94,7 +94,8 @@ enum field_id field_id(struct slice name)
 	/* The last letters differ more than the first ones. */
 	for (unsigned id = names.from; id < names.to; id++)
 		if ((name.at[name.length - 1] | 0x20) == known[id].lower.at[name.length - 1] &&
-		    slice_same(name, known[id].lower))
+		    (memcmp(name.at, known[id].name.at, name.length) == 0 ||
+		     slice_same(name, known[id].lower)))
 			return (enum field_id)id;
 	return FIELD_OTHER;
 }
@@ -220,6 +221,13 @@ void fields_free(struct fields *fields)
 {
 	g_free(fields->allocated);
 	fields_init(fields);
+}
+
+bool fields_reserve(struct fields *fields, size_t more)
+{
+	while (!fields->failed && fields->count + more > fields->room)
+		fields->failed = !grow(fields);
+	return !fields->failed;
 }
 
 /* Returns the place of one more field; NULL: no memory. */

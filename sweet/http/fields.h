@@ -140,6 +140,9 @@ static inline void fields_init(struct fields *fields)
 
 void fields_free(struct fields *fields);
 
+/* Makes room for that many more; returns false if fields are missing, or without memory. */
+bool fields_reserve(struct fields *fields, size_t more);
+
 /* Appends a field. */
 void fields_add(struct fields *fields, struct field field);
 

@@ -19,6 +19,7 @@
 #include "base/container.h"
 #include "base/holds.h"
 #include "base/slice.h"
+#include "coding/coded-fields.h"
 #include "coding/compress-rule.h"
 #include "files/compressor.h"
 #include "http/accept.h"
@@ -73,17 +74,14 @@ static size_t write_tag(struct slice tag, enum coding coding, char *out)
 	return tag.length - 1 + (size_t)length;
 }
 
-/* Reads the lines of a head as those of the variant, which has another tag. */
-static void read_lines(struct fields *fields, const struct respcache_entry *source,
-		       struct slice lines, struct slice tag)
+/* Reads the lines of a head as those of the variant, which has another tag; token: or NULL. */
+static void read_lines(struct fields *fields, struct slice lines, struct slice tag,
+		       const char *token)
 {
 	fields_init(fields);
 	fields_read(fields, lines);
-	fields_remove(fields, FIELD_BIT(FIELD_ETAG));
-	if (tag.length)
-		fields_add(fields, field_of(FIELD_ETAG, tag));
-	if (!source->view.varies)
-		fields_add(fields, field_of(FIELD_VARY, SLICE("Accept-Encoding")));
+	coded_fields_set_tag(fields, tag);
+	coded_fields_set_coding(fields, token);
 }
 
 static struct slice put_lines(const struct fields *fields, char **at)
@@ -150,7 +148,6 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 					   const struct compress_job *job)
 {
 	const struct respcache_view *from = &source->view;
-	const char *token = coding_token(job->coding);
 	char *text = malloc(from->etag.length + TAG_MAX);
 	struct respcache_entry *variant = NULL;
 	struct fields head, lean;
@@ -159,9 +156,8 @@ static struct respcache_entry *variant_new(const struct respcache_entry *source,
 	if (!text)
 		return NULL;
 	tag = (struct slice){text, write_tag(from->etag, job->coding, text)};
-	read_lines(&head, source, from->head, tag);
-	fields_add(&head, field_of(FIELD_CONTENT_ENCODING, (struct slice){token, strlen(token)}));
-	read_lines(&lean, source, from->lean, tag);
+	read_lines(&head, from->head, tag, coding_token(job->coding));
+	read_lines(&lean, from->lean, tag, NULL);
 	if (!head.failed && !lean.failed && fields_size(&head) <= RESPCACHE_HEAD_MAX)
 		variant = make(source, job, tag, &head, &lean);
 	fields_free(&head);

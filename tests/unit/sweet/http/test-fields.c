@@ -295,6 +295,23 @@ START_TEST(test_many)
 }
 END_TEST
 
+/* What is reserved does not fail later; what was lost before cannot be reserved. */
+START_TEST(test_reserve)
+{
+	struct fields fields;
+
+	fields_init(&fields);
+	ck_assert(fields_reserve(&fields, FIELDS_USUAL));
+	ck_assert_ptr_null(fields.allocated);
+	fields_add(&fields, field_of(FIELD_AGE, SLICE("7")));
+	ck_assert(fields_reserve(&fields, 5 * FIELDS_USUAL));
+	ck_assert_uint_ge(fields.room, 5 * FIELDS_USUAL + 1);
+	holds(&fields, "Age: 7\r\n");
+	fields.failed = true;
+	ck_assert(!fields_reserve(&fields, 1));
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_names);
@@ -308,6 +325,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_replace);
 	tcase_add_test(tcase, test_remove);
 	tcase_add_test(tcase, test_many);
+	tcase_add_test(tcase, test_reserve);
 }
 
 RUN_SUITE("fields", fill)

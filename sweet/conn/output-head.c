@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output-head.c - the head of a response; see output.h.
+ *
+ * The responder's lines are copied as they are.  Only if something of them changes, they are read as
+ * fields first.
+ */
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/date.h"
+#include "base/slice.h"
+#include "config/configuration.h"
+#include "conn/conn-thread.h"
+#include "conn/output.h"
+#include "core/server.h"
+#include "core/site.h"
+#include "core/transaction.h"
+#include "event/loop.h"
+#include "http/fields.h"
+#include "http/response.h"
+#include "rules/header-rule.h"
+
+#define TYPE_OF_PAGE "text/html; charset=utf-8"
+
+static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
+
+static char *append(char *at, const void *data, size_t length)
+{
+	memcpy(at, data, length);
+	return at + length;
+}
+
+#define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
+
+/*
+ * Returns the text of the response's date.  Stored responses, and those of one second from another
+ * server, have the same date.
+ */
+static const char *date_of(const struct transaction *transaction)
+{
+	struct conn_thread *conn = transaction->thread->conn;
+
+	if (!transaction->date)
+		return conn->date;
+	if (transaction->date != conn->other_date) {
+		conn->other_date = transaction->date;
+		date_format(transaction->date, conn->other_date_text);
+	}
+	return conn->other_date_text;
+}
+
+/* --- what changes in the responder's lines ---------------------------------------------------- */
+
+/*
+ * A file is not newer than its response (RFC 9110, section 8.8.2.1): its lines may be from a moment
+ * after the date, as the clock was set back, or as the date is not renewed at each response.
+ */
+static bool is_newer(const struct transaction *transaction)
+{
+	return transaction->modified >
+	       (transaction->date ? transaction->date : transaction->thread->conn->dated);
+}
+
+static void cap_modified(const struct transaction *transaction, struct fields *fields)
+{
+	const struct slice date = {date_of(transaction), DATE_LENGTH};
+	char modified[DATE_LENGTH];
+
+	date_format(transaction->modified, modified);
+	for (size_t i = 0; i < fields->count; i++)
+		if (fields->at[i].id == FIELD_LAST_MODIFIED &&
+		    slice_equals(fields->at[i].value, (struct slice){modified, DATE_LENGTH}))
+			fields->at[i] = field_of(FIELD_LAST_MODIFIED, date);
+}
+
+static bool has_rules(const struct transaction *transaction)
+{
+	return transaction->scope && transaction->scope->header_rule_count;
+}
+
+static bool changes(const struct transaction *transaction)
+{
+	return has_rules(transaction) || is_newer(transaction) || *transaction->request_id;
+}
+
+/* Appends the responder's fields, as the rules and the server change them. */
+static void list_lines(const struct transaction *transaction, struct fields *fields)
+{
+	const struct scope *scope = transaction->scope;
+
+	fields_read(fields, (struct slice){transaction->head, transaction->head_length});
+	if (has_rules(transaction))
+		header_rules_apply(scope->header_rules, scope->header_rule_count,
+				   transaction->header_lines, transaction->status, fields);
+	if (is_newer(transaction))
+		cap_modified(transaction, fields);
+	if (!*transaction->request_id)
+		return;
+	/* The server's id, and none of a program or of a stored response. */
+	fields_remove(fields, FIELD_BIT(FIELD_X_REQUEST_ID));
+	fields_add(fields,
+		   field_of(FIELD_X_REQUEST_ID, (struct slice){transaction->request_id,
+							       strlen(transaction->request_id)}));
+}
+
+/* --- HTTP/1.1 --------------------------------------------------------------------------------- */
+
+/* Returns the end of the lines, or NULL without memory. */
+static char *append_lines(struct output *output, char *at)
+{
+	const struct transaction *transaction = &output->transaction;
+	struct fields fields;
+	char *end;
+
+	if (!changes(transaction)) {
+		output->lines_at = (size_t)(at - output_bytes(output));
+		return transaction->head_length
+			       ? append(at, transaction->head, transaction->head_length)
+			       : at;
+	}
+	fields_init(&fields);
+	list_lines(transaction, &fields);
+	end = fields.failed ? NULL : fields_write(&fields, at);
+	fields_free(&fields);
+	return end;
+}
+
+static char *append_status(const struct transaction *transaction, char *at)
+{
+	bool own = transaction->phrase && transaction->phrase_status == transaction->status;
+
+	if (transaction->status == 200 && !own)
+		return APPEND(at, "HTTP/1.1 200 OK\r\n");
+	return at + response_status_line(transaction->status, own ? transaction->phrase : NULL, at);
+}
+
+static char *append_timing(const struct output *output, char *at)
+{
+	at = output_write_timing(APPEND(at, "Server-Timing: "), output);
+	return APPEND(at, "\r\n");
+}
+
+static char *append_hsts(char *at, const char *value)
+{
+	at = APPEND(at, "Strict-Transport-Security: ");
+	at = append(at, value, strlen(value));
+	return APPEND(at, "\r\n");
+}
+
+/* The framing of HTTP/1.1 (RFC 9112, section 6; RFC 9110, section 7.6.1). */
+static char *append_framing(const struct transaction *transaction, bool keep_alive, bool http10,
+			    char *at)
+{
+	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
+	if (transaction->length == TRANSACTION_UNKNOWN && !http10 && !transaction->tunnel)
+		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
+	if (transaction->tunnel)
+		return APPEND(at, "Connection: Upgrade\r\n");
+	if (transaction->http2)
+		return at; /* it has none of these (RFC 9113, section 8.2.2) */
+	if (!keep_alive)
+		return APPEND(at, "Connection: close\r\n");
+	return http10 ? APPEND(at, "Connection: keep-alive\r\n") : at;
+}
+
+/*
+ * Pads a head that ends at end to a multiple of header-align, with spaces after the value of
+ * Server, or of Date if there is none: they do not belong to the value (RFC 9110, section 5.5),
+ * even if the operator configured it.
+ */
+static char *pad(struct output *output, char *lead, char *end)
+{
+	const struct conn_thread *conn = output->transaction.thread->conn;
+	size_t align = output->transaction.config_ref->config->header_align;
+	char *bytes = output_bytes(output), *at = lead + conn->lead_pad;
+	size_t more = align ? -(size_t)(end - bytes) % align : 0;
+
+	if (more) {
+		memmove(at + more, at, (size_t)(end - at));
+		memset(at, ' ', more);
+		output->date_at += bytes + output->date_at >= at ? more : 0;
+		output->lines_at += more;
+	}
+	return end + more;
+}
+
+/* page: bytes of an error's page that follows; returns the end, or NULL without memory. */
+static char *write_head(struct output *output, size_t page, bool keep_alive, bool http10)
+{
+	const struct transaction *transaction = &output->transaction;
+	const struct conn_thread *conn = transaction->thread->conn;
+	char *at = output_bytes(output), *lead;
+
+	lead = append_status(transaction, at);
+	at = append(lead, conn->lead, conn->lead_length);
+	output->date_at = (size_t)(at - output_bytes(output)) - strlen("\r\n") - DATE_LENGTH;
+	if (transaction->date)
+		memcpy(output_bytes(output) + output->date_at, date_of(transaction), DATE_LENGTH);
+	at = append_lines(output, at);
+	if (!at)
+		return NULL;
+	if (transaction->scope && transaction->scope->server_timing)
+		at = append_timing(output, at);
+	if (page)
+		at += sprintf(at, "Content-Type: " TYPE_OF_PAGE "\r\nContent-Length: %zu\r\n",
+			      page);
+	if (transaction->https && transaction->host && transaction->host->hsts)
+		at = append_hsts(at, transaction->host->hsts);
+	at = append_framing(transaction, keep_alive, http10, at);
+	at = APPEND(at, "\r\n");
+	return transaction->http2 ? at : pad(output, lead, at);
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+size_t output_head(struct output *output, bool keep_alive, bool http10)
+{
+	struct transaction *transaction = &output->transaction;
+	bool is_status = transaction_is_bare(transaction) && transaction->status >= 300;
+	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
+	const void *text = transaction->text;
+	size_t text_length = text ? transaction->length : 0;
+	char page[RESPONSE_PAGE_MAX];
+	char *at;
+
+	assert(text_length <= TRANSACTION_TEXT_MAX);
+	if (transaction->accel_lines)
+		transaction_merge_lines(transaction);
+	output_refresh_date(transaction->thread);
+	output->responded_ns = loop_now_ns(transaction->thread->loop);
+	if (is_status) {
+		text = page;
+		text_length = response_error_page(transaction->status, transaction->detail, page,
+						  sizeof(page));
+	}
+	at = write_head(output, is_status ? text_length : 0, keep_alive, http10);
+	if (!at)
+		return 0;
+	output->chunked = unknown && !http10 && !transaction->head_only && !transaction->tunnel;
+	output->head_length = (size_t)(at - output_bytes(output));
+	if (text_length && !transaction->head_only) {
+		at = append(at, text, text_length);
+		output->sent = text_length;
+	}
+	if (transaction->head_only)
+		return (size_t)(at - output_bytes(output));
+	return output_lead(output, (size_t)(at - output_bytes(output)));
+}
