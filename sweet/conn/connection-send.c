@@ -217,8 +217,7 @@ void connection_respond(struct connection *connection)
 		send_ready(connection, ready);
 		return;
 	}
-	length = output_head(connection->output, connection->keep_alive, connection->http10);
-	if (length == 0) {
+	if (!output_head(connection->output, connection->keep_alive, connection->http10, &length)) {
 		connection->state = SENDING;
 		connection_close(connection);
 		return;

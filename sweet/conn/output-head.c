@@ -2,8 +2,8 @@
 /*
  * output-head.c - the head of a response; see output.h.
  *
- * The responder's lines are copied as they are.  Only if something of them changes, they are read as
- * fields first.
+ * For HTTP/1.1, the responder's lines are copied as they are: only if something of them changes, they
+ * are read as fields first.  For HTTP/2, all that is sent are fields.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/date.h"
+#include "base/decimal.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
@@ -21,10 +22,12 @@
 #include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "http/field.h"
 #include "http/fields.h"
 #include "http/response.h"
 #include "rules/header-rule.h"
 
+#define CHUNKED "Transfer-Encoding: chunked\r\n"
 #define TYPE_OF_PAGE "text/html; charset=utf-8"
 
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
@@ -158,11 +161,9 @@ static char *append_framing(const struct transaction *transaction, bool keep_ali
 {
 	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
 	if (transaction->length == TRANSACTION_UNKNOWN && !http10 && !transaction->tunnel)
-		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
+		at = APPEND(at, CHUNKED);
 	if (transaction->tunnel)
 		return APPEND(at, "Connection: Upgrade\r\n");
-	if (transaction->http2)
-		return at; /* it has none of these (RFC 9113, section 8.2.2) */
 	if (!keep_alive)
 		return APPEND(at, "Connection: close\r\n");
 	return http10 ? APPEND(at, "Connection: keep-alive\r\n") : at;
@@ -213,12 +214,70 @@ static char *write_head(struct output *output, size_t page, bool keep_alive, boo
 		at = append_hsts(at, transaction->host->hsts);
 	at = append_framing(transaction, keep_alive, http10, at);
 	at = APPEND(at, "\r\n");
-	return transaction->http2 ? at : pad(output, lead, at);
+	at = pad(output, lead, at);
+	output->head_length = (size_t)(at - output_bytes(output));
+	return at;
+}
+
+/* --- HTTP/2 ----------------------------------------------------------------------------------- */
+
+/* The operator's text may have blanks around it, which the values of HTTP/2 must not have. */
+static void add_text(struct fields *fields, struct field field, const char *text)
+{
+	field.value = field_trim((struct slice){text, strlen(text)});
+	fields_add(fields, field);
+}
+
+/* Returns the bytes that the head would have in HTTP/1.1, which the log has for all. */
+static size_t size_as_text(const struct transaction *transaction, const struct fields *fields)
+{
+	char status[RESPONSE_STATUS_MAX];
+	size_t length = (size_t)(append_status(transaction, status) - status);
+
+	if (transaction->length == TRANSACTION_UNKNOWN)
+		length += strlen(CHUNKED);
+	return length + fields_size(fields) + strlen("\r\n");
+}
+
+/* As write_head(); returns the end of the values that are made here. */
+static char *list_head(struct output *output, size_t page)
+{
+	const struct transaction *transaction = &output->transaction;
+	const char *server = transaction->config_ref->config->server_header;
+	struct fields *fields = &output->fields;
+	char *bytes = output_bytes(output), *at = bytes;
+
+	fields_free(fields);
+	if (server)
+		add_text(fields, field_of(FIELD_SERVER, (struct slice){0}), server);
+	fields_add(fields, field_of(FIELD_DATE, (struct slice){date_of(transaction), DATE_LENGTH}));
+	list_lines(transaction, fields);
+	if (transaction->scope && transaction->scope->server_timing) {
+		char *value = at;
+
+		at = output_write_timing(value, output);
+		fields_add(fields, (struct field){.name = SLICE("Server-Timing"),
+						  .value = {value, (size_t)(at - value)}});
+	}
+	if (page) {
+		char *value = at;
+
+		at = decimal_write(value, page);
+		fields_add(fields, field_of(FIELD_CONTENT_TYPE, SLICE(TYPE_OF_PAGE)));
+		fields_add(fields, field_of(FIELD_CONTENT_LENGTH,
+					    (struct slice){value, (size_t)(at - value)}));
+	}
+	if (transaction->https && transaction->host && transaction->host->hsts)
+		add_text(fields, (struct field){.name = SLICE("Strict-Transport-Security")},
+			 transaction->host->hsts);
+	output->values_length = (size_t)(at - bytes);
+	output->head_length = size_as_text(transaction, fields);
+	return fields->failed ? NULL : at;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-size_t output_head(struct output *output, bool keep_alive, bool http10)
+bool output_head(struct output *output, bool keep_alive, bool http10, size_t *length)
 {
 	struct transaction *transaction = &output->transaction;
 	bool is_status = transaction_is_bare(transaction) && transaction->status >= 300;
@@ -238,16 +297,19 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		text_length = response_error_page(transaction->status, transaction->detail, page,
 						  sizeof(page));
 	}
-	at = write_head(output, is_status ? text_length : 0, keep_alive, http10);
+	if (transaction->http2)
+		at = list_head(output, is_status ? text_length : 0);
+	else
+		at = write_head(output, is_status ? text_length : 0, keep_alive, http10);
 	if (!at)
-		return 0;
+		return false;
 	output->chunked = unknown && !http10 && !transaction->head_only && !transaction->tunnel;
-	output->head_length = (size_t)(at - output_bytes(output));
 	if (text_length && !transaction->head_only) {
 		at = append(at, text, text_length);
 		output->sent = text_length;
 	}
-	if (transaction->head_only)
-		return (size_t)(at - output_bytes(output));
-	return output_lead(output, (size_t)(at - output_bytes(output)));
+	*length = (size_t)(at - output_bytes(output));
+	if (!transaction->head_only)
+		*length = output_lead(output, *length);
+	return true;
 }

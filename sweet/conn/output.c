@@ -20,6 +20,7 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "event/loop.h"
+#include "http/fields.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SPARE_MAX 0 /* not kept, so that the sanitizer detects a use after free */
@@ -62,6 +63,7 @@ struct output *output_open(struct thread *thread)
 	memset(&output->began_ns, 0, OUTPUT_ZEROED);
 	memset(output->log_fields, 0,
 	       thread->config_ref->config->log_field_count * sizeof(*output->log_fields));
+	fields_init(&output->fields);
 	output->began_ns = loop_now_ns(thread->loop);
 	return output;
 }
@@ -86,6 +88,7 @@ void output_close(struct output *output)
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
 	output_return_upload(output);
+	fields_free(&output->fields);
 	transaction_release(&output->transaction);
 	if (conn->spare_count == SPARE_MAX) {
 		free(output);

@@ -14,6 +14,7 @@
 #include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "core/transaction.h"
+#include "http/fields.h"
 #include "log/access-line.h"
 #include "log/log-format.h"
 
@@ -39,6 +40,7 @@ struct output {
 	size_t head_length;	 /* bytes of the head that was made */
 	size_t date_at;		 /* of it, where the text of its date is */
 	size_t lines_at;	 /* and the responder's lines, if they are as they were */
+	size_t values_length;	 /* HTTP/2: bytes of values, which precede the body */
 	struct ready *ready;	 /* what is sent, if it was made before; or NULL */
 	/* What the client sent, in log_text, as the logs want it. */
 	struct slice log_request, log_referer, log_agent, log_host;
@@ -48,6 +50,7 @@ struct output {
 	struct slice
 		log_fields[LOG_FIELDS_MAX]; /* as config->log_fields; unused ones are not set */
 	char log_text[OUTPUT_LOG_MAX];
+	struct fields fields; /* HTTP/2: of the head, from output_head() until they are submitted */
 	/* Aligned to a cache line of the CPU (paper 003, section 5.5). */
 	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_AROUND_MAX];
 };
@@ -88,9 +91,10 @@ void output_remember_fields(struct output *output, const struct request *request
 
 /*
  * Writes status line and fields, then a body in memory or the built-in page of an error (RFC 9110,
- * section 15.5).  Returns the bytes written to output_bytes(); 0: no memory.
+ * section 15.5).  For HTTP/2, the fields are listed instead of written; only values that the server
+ * has made are, before that body.  Returns false without memory; *length: bytes in output_bytes().
  */
-size_t output_head(struct output *output, bool keep_alive, bool http10);
+bool output_head(struct output *output, bool keep_alive, bool http10, size_t *length);
 
 /*
  * Writes what precedes the current piece, after the first length bytes of output_bytes(): its text,

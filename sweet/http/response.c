@@ -147,19 +147,28 @@ static void put_string(struct out *out, const char *text)
 	put(out, text, strlen(text));
 }
 
-static void put_status(struct out *out, int status, const char *phrase)
+/* Other numbers are invalid: a client could not even parse the line. */
+static int valid(int status)
 {
-	char digits[3];
+	return status < 100 || status > 999 ? 500 : status;
+}
 
-	/* Other numbers are invalid: a client could not even parse the line. */
-	if (status < 100 || status > 999)
-		status = 500;
+void response_status_digits(int status, char digits[RESPONSE_STATUS_DIGITS])
+{
+	status = valid(status);
 	digits[0] = (char)('0' + status / 100);
 	digits[1] = (char)('0' + status / 10 % 10);
 	digits[2] = (char)('0' + status % 10);
+}
+
+static void put_status(struct out *out, int status, const char *phrase)
+{
+	char digits[RESPONSE_STATUS_DIGITS];
+
+	response_status_digits(status, digits);
 	put(out, digits, sizeof(digits));
 	put(out, " ", 1);
-	put_string(out, phrase ? phrase : response_reason(status));
+	put_string(out, phrase ? phrase : response_reason(valid(status)));
 }
 
 size_t response_status_line(int status, const char *phrase, char *out)

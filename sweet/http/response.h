@@ -14,10 +14,14 @@
 /* The reason phrase of a status (RFC 9110 section 15, RFC 6585); "Unknown" for others. */
 const char *response_reason(int status);
 
+/* Writes the three digits of a status; one that does not have three is sent as 500. */
+#define RESPONSE_STATUS_DIGITS 3
+void response_status_digits(int status, char digits[RESPONSE_STATUS_DIGITS]);
+
 /*
  * Writes the status line: "HTTP/1.1 200 OK\r\n", or with that phrase, which has at most
  * RESPONSE_PHRASE_MAX bytes, unless it is NULL.  Returns its bytes; out needs RESPONSE_STATUS_MAX.
- * Not NUL-terminated.  A status that does not have three digits is sent as 500.
+ * Not NUL-terminated.
  */
 #define RESPONSE_PHRASE_MAX 256
 #define RESPONSE_STATUS_MAX (RESPONSE_PHRASE_MAX + 64)

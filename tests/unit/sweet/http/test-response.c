@@ -301,6 +301,24 @@ START_TEST(test_filter_random)
 }
 END_TEST
 
+/* A status that a client could not parse is sent as another one. */
+START_TEST(test_digits)
+{
+	static const struct {
+		int status;
+		const char *digits;
+	} cases[] = {{200, "200"}, {100, "100"},  {999, "999"}, {404, "404"},
+		     {99, "500"},  {1000, "500"}, {-1, "500"},	{0, "500"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char digits[RESPONSE_STATUS_DIGITS + 1] = "xxxx";
+
+		response_status_digits(cases[i].status, digits);
+		ck_assert_mem_eq(digits, cases[i].digits, RESPONSE_STATUS_DIGITS);
+	}
+}
+END_TEST
+
 START_TEST(test_reasons)
 {
 	static const struct {
@@ -448,6 +466,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_filter_controls);
 	tcase_add_test(tcase, test_filter_sizes);
 	tcase_add_test(tcase, test_filter_random);
+	tcase_add_test(tcase, test_digits);
 	tcase_add_test(tcase, test_reasons);
 	tcase_add_test(tcase, test_status_line);
 	tcase_add_test(tcase, test_phrase);
