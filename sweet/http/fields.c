@@ -217,10 +217,9 @@ static bool grow(struct fields *fields)
 	return true;
 }
 
-void fields_free(struct fields *fields)
+void fields_free_memory(struct fields *fields)
 {
 	g_free(fields->allocated);
-	fields_init(fields);
 }
 
 bool fields_reserve(struct fields *fields, size_t more)
@@ -250,11 +249,80 @@ void fields_add(struct fields *fields, struct field field)
 	fields->count++;
 }
 
+/*
+ * Finds a usual name, which the server writes in that case, at the start of a line of `left` bytes.
+ * The compiler compares texts of a known length as numbers.
+ */
+static inline enum field_id find_usual(const char *line, size_t left)
+{
+#define TRY(id, written)                                                                           \
+	if (left > sizeof(written) && memcmp(line, written ":", sizeof(written)) == 0)             \
+	return FIELD_##id
+	switch (line[0]) {
+	case 'A':
+		TRY(ACCEPT_RANGES, "Accept-Ranges");
+		break;
+	case 'C':
+		TRY(CONTENT_LENGTH, "Content-Length");
+		TRY(CONTENT_TYPE, "Content-Type");
+		TRY(CACHE_CONTROL, "Cache-Control");
+		TRY(CONTENT_ENCODING, "Content-Encoding");
+		TRY(CONTENT_RANGE, "Content-Range");
+		break;
+	case 'E':
+		TRY(ETAG, "ETag");
+		break;
+	case 'L':
+		TRY(LAST_MODIFIED, "Last-Modified");
+		break;
+	case 'S':
+		TRY(SET_COOKIE, "Set-Cookie");
+		break;
+	case 'V':
+		TRY(VARY, "Vary");
+		break;
+	}
+#undef TRY
+	return FIELD_OTHER;
+}
+
+/* As field_next(), of a line that is valid. */
+static inline bool next_valid(struct slice *rest, struct field *field)
+{
+	const char *end = rest->length ? memchr(rest->at, '\n', rest->length) : NULL, *colon;
+	const char *stop = end;
+
+	if (!end)
+		return false;
+	field->id = find_usual(rest->at, (size_t)(end - rest->at));
+	field->name.at = rest->at;
+	field->name.length = known[field->id].name.length;
+	if (field->id == FIELD_OTHER) {
+		colon = memchr(rest->at, ':', (size_t)(end - rest->at));
+		if (!colon)
+			return false;
+		field->name.length = (size_t)(colon - rest->at);
+		field->id = field_id(field->name);
+	}
+	colon = rest->at + field->name.length + 1;
+	if (stop > colon && stop[-1] == '\r')
+		stop--;
+	field->line = (struct slice){rest->at, (size_t)(stop - rest->at)};
+	while (colon < stop && syntax_is_blank(*colon))
+		colon++;
+	while (stop > colon && syntax_is_blank(stop[-1]))
+		stop--;
+	field->value = (struct slice){colon, (size_t)(stop - colon)};
+	rest->length -= (size_t)(end + 1 - rest->at);
+	rest->at = end + 1;
+	return true;
+}
+
 void fields_read(struct fields *fields, struct slice lines)
 {
 	struct field *place;
 
-	while ((place = append(fields)) && field_next(&lines, place))
+	while ((place = append(fields)) && next_valid(&lines, place))
 		fields->count++;
 }
 

@@ -138,7 +138,15 @@ static inline void fields_init(struct fields *fields)
 	fields->failed = false;
 }
 
-void fields_free(struct fields *fields);
+void fields_free_memory(struct fields *fields);
+
+/* Makes it empty. */
+static inline void fields_free(struct fields *fields)
+{
+	if (fields->allocated)
+		fields_free_memory(fields);
+	fields_init(fields);
+}
 
 /* Makes room for that many more; returns false if fields are missing, or without memory. */
 bool fields_reserve(struct fields *fields, size_t more);
@@ -146,7 +154,10 @@ bool fields_reserve(struct fields *fields, size_t more);
 /* Appends a field. */
 void fields_add(struct fields *fields, struct field field);
 
-/* Appends the lines' fields, up to the first line that is not safe to send. */
+/*
+ * Appends the fields of valid lines: the server has written each one, or field_next() has accepted
+ * it, which is not checked again.
+ */
 void fields_read(struct fields *fields, struct slice lines);
 
 /* Returns the first field of a known name, or NULL. */

@@ -263,8 +263,7 @@ START_TEST(test_remove)
 	struct fields fields;
 
 	fields_init(&fields);
-	fields_read(&fields,
-		    SLICE("ETag: 1\r\nX-A: 1\r\nx-a: 2\r\nX-B: 3\r\nVary: a\r\nA b: c\r\n"));
+	fields_read(&fields, SLICE("ETag: 1\r\nX-A: 1\r\nx-a: 2\r\nX-B: 3\r\nVary: a\r\n"));
 	ck_assert_uint_eq(fields.count, 5);
 	ck_assert(slice_is(fields_find(&fields, FIELD_VARY)->value, "a"));
 	ck_assert_ptr_null(fields_find(&fields, FIELD_AGE));
@@ -273,6 +272,60 @@ START_TEST(test_remove)
 	fields_add(&fields, field_of(FIELD_AGE, SLICE("7")));
 	fields_remove(&fields, FIELD_BIT(FIELD_VARY) | FIELD_BIT(FIELD_DATE));
 	holds(&fields, "X-B: 3\r\nAge: 7\r\n");
+}
+END_TEST
+
+/* Valid lines are read as field_next() reads them, usual names or not. */
+START_TEST(test_read)
+{
+	static const char *const lines[] = {
+		"Content-Type: a/b\r\n",
+		"Content-Types:c\n",
+		"content-type: \t d \r\n",
+		"ETag:\r\n",
+		"Last-Modified:  \r\n",
+		"Vary:\n",
+		"V:\r\n",
+		"Set-Cookie2: x\r\n",
+		"Accept-Ranges: a: b\r\n",
+		"Cache-Control:x\r\n",
+		"Location: /\n",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct slice line = copy_of(lines[i]), rest = line;
+		struct fields fields;
+		struct field field;
+
+		fields_init(&fields);
+		fields_read(&fields, line);
+		ck_assert_uint_eq(fields.count, 1);
+		ck_assert(field_next(&rest, &field));
+		ck_assert_int_eq(fields.at[0].id, field.id);
+		ck_assert(slice_equals(fields.at[0].name, field.name));
+		ck_assert(slice_equals(fields.at[0].value, field.value));
+		ck_assert(slice_equals(fields.at[0].line, field.line));
+		fields_free(&fields);
+		drop(line);
+	}
+}
+END_TEST
+
+/* What is not valid does not lead beyond its end. */
+START_TEST(test_read_invalid)
+{
+	static const char *const lines[] = {"", "ETag", "ETag:", "ETag: x\r", "a\n", ":\n", "\n"};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct slice line = copy_of(lines[i]);
+		struct fields fields;
+
+		fields_init(&fields);
+		fields_read(&fields, line);
+		ck_assert_uint_le(fields.count, 1);
+		fields_free(&fields);
+		drop(line);
+	}
 }
 END_TEST
 
@@ -324,6 +377,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_merge);
 	tcase_add_test(tcase, test_replace);
 	tcase_add_test(tcase, test_remove);
+	tcase_add_test(tcase, test_read);
+	tcase_add_test(tcase, test_read_invalid);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_reserve);
 }
