@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -190,14 +191,30 @@ static char *pad(struct output *output, char *lead, char *end)
 	return end + more;
 }
 
+/* Makes room for lines of any length; returns false without memory. */
+static bool make_room(struct output *output)
+{
+	size_t lines = output->transaction.head_length;
+	size_t all = lines + TRANSACTION_AROUND_MAX + OUTPUT_ALIGN - 1;
+
+	free(output->long_head);
+	output->long_head = NULL;
+	if (lines <= TRANSACTION_HEAD_MAX)
+		return true;
+	output->long_head = aligned_alloc(OUTPUT_ALIGN, all / OUTPUT_ALIGN * OUTPUT_ALIGN);
+	return output->long_head;
+}
+
 /* page: bytes of an error's page that follows; returns the end, or NULL without memory. */
 static char *write_head(struct output *output, size_t page, bool keep_alive, bool http10)
 {
 	const struct transaction *transaction = &output->transaction;
 	const struct conn_thread *conn = transaction->thread->conn;
-	char *at = output_bytes(output), *lead;
+	char *at, *lead;
 
-	lead = append_status(transaction, at);
+	if (!make_room(output))
+		return NULL;
+	lead = append_status(transaction, output_bytes(output));
 	at = append(lead, conn->lead, conn->lead_length);
 	output->date_at = (size_t)(at - output_bytes(output)) - strlen("\r\n") - DATE_LENGTH;
 	if (transaction->date)

@@ -89,6 +89,7 @@ void output_close(struct output *output)
 		output->transaction.finish(&output->transaction);
 	output_return_upload(output);
 	fields_free(&output->fields);
+	free(output->long_head);
 	transaction_release(&output->transaction);
 	if (conn->spare_count == SPARE_MAX) {
 		free(output);

@@ -41,6 +41,7 @@ struct output {
 	size_t date_at;		 /* of it, where the text of its date is */
 	size_t lines_at;	 /* and the responder's lines, if they are as they were */
 	size_t values_length;	 /* HTTP/2: bytes of values, which precede the body */
+	char *long_head;	 /* instead of head, for more lines than fit there; or NULL */
 	struct ready *ready;	 /* what is sent, if it was made before; or NULL */
 	/* What the client sent, in log_text, as the logs want it. */
 	struct slice log_request, log_referer, log_agent, log_host;
@@ -58,11 +59,10 @@ struct output {
 /* Returns an output without request fields and with an empty response; NULL: no memory. */
 struct output *output_open(struct thread *thread);
 
-/* Returns where output_head() and output_lead() write: output->head, if the lines fit there. */
+/* Returns where output_head() and output_lead() write. */
 static inline char *output_bytes(struct output *output)
 {
-	return output->transaction.head_length > TRANSACTION_HEAD_MAX ? output->transaction.long_out
-								      : output->head;
+	return output->long_head ? output->long_head : output->head;
 }
 
 /* Releases the unit of the request body, or of its current piece. */

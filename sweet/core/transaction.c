@@ -28,8 +28,6 @@ static_assert(TRANSACTION_TRACEPARENT == TRACEPARENT_LENGTH &&
 	      "it has any trace");
 static_assert(TRANSACTION_RULES_MAX == HEADER_RULES_MAX, "the lines of rules have room");
 
-#define ALIGN 64u /* as the head in output.h */
-
 void transaction_init(struct transaction *transaction, struct thread *thread,
 		      struct config_ref *config_ref)
 {
@@ -42,22 +40,18 @@ void transaction_init(struct transaction *transaction, struct thread *thread,
 
 bool transaction_make_room(struct transaction *transaction, size_t bytes)
 {
-	size_t out = (bytes + TRANSACTION_AROUND_MAX + ALIGN - 1) / ALIGN * ALIGN;
-	size_t all = out + (bytes + ALIGN - 1) / ALIGN * ALIGN;
-
 	transaction_drop_room(transaction);
-	transaction->long_out = aligned_alloc(ALIGN, all);
-	if (!transaction->long_out)
+	transaction->long_head = malloc(bytes);
+	if (!transaction->long_head)
 		return false;
-	transaction->long_head = transaction->long_out + out;
 	transaction->long_room = bytes;
 	return true;
 }
 
 void transaction_drop_room(struct transaction *transaction)
 {
-	free(transaction->long_out);
-	transaction->long_out = transaction->long_head = NULL;
+	free(transaction->long_head);
+	transaction->long_head = NULL;
 	transaction->long_room = 0;
 }
 
@@ -96,17 +90,16 @@ void transaction_merge_lines(struct transaction *transaction)
 	fields_read(&fields, (struct slice){transaction->head, transaction->head_length});
 	fields_merge(&fields, (struct slice){added, strlen(added)});
 	length = fields_size(&fields);
-	/* The fields may be in the room that is made. */
 	merged = fields.failed ? NULL : malloc(length + 1);
-	if (merged)
+	if (merged) {
 		(void)fields_write(&fields, merged);
-	fields_free(&fields);
-	if (merged && transaction_make_room(transaction, length)) {
-		memcpy(transaction->long_head, merged, length);
-		transaction->head = transaction->long_head;
-		transaction->head_length = length;
+		/* The fields refer to what was there. */
+		transaction_drop_room(transaction);
+		transaction->long_head = merged;
+		transaction->long_room = transaction->head_length = length;
+		transaction->head = merged;
 	}
-	free(merged);
+	fields_free(&fields);
 }
 
 unsigned transaction_codings(const struct transaction *transaction, const struct request *request,

@@ -254,8 +254,7 @@ struct transaction {
 
 	/* The head of a response if head_buffer is too small for its lines; else NULL. */
 	char *long_head;
-	size_t long_room; /* bytes for lines in long_head */
-	char *long_out;	  /* the allocation; output.c writes to its beginning */
+	size_t long_room; /* bytes */
 	/*
 	 * Private to the responder, from its start to finish().  transaction_init() zeroes what is
 	 * before it, and of the rest only the beginning of the path.

@@ -52,9 +52,7 @@ START_TEST(test_room)
 	for (size_t bytes = 1; bytes < 100000; bytes = bytes * 7 + 1) {
 		ck_assert(transaction_make_room(&transaction, bytes));
 		ck_assert_uint_eq(transaction.long_room, bytes);
-		ck_assert_uint_eq((uintptr_t)transaction.long_out % 64, 0);
 		memset(transaction_lines(&transaction), 'x', bytes);
-		memset(transaction.long_out, 'y', bytes + TRANSACTION_AROUND_MAX);
 		ck_assert_int_eq(transaction_lines(&transaction)[bytes - 1], 'x');
 	}
 	transaction_drop_room(&transaction);
