@@ -12,6 +12,7 @@
 #include "base/decimal.h"
 #include "base/escape.h"
 #include "base/slice.h"
+#include "http/fields.h"
 #include "log/access-line.h"
 #include "log/log-format.h"
 #include "log/template-line.h"
@@ -63,26 +64,11 @@ static struct slice part_of_target(struct slice target, bool query)
 /* Finds the value of the first line of that name. */
 static struct slice find_field(struct slice lines, struct slice name)
 {
-	while (lines.length) {
-		const char *end = memchr(lines.at, '\n', lines.length);
-		size_t length = end ? (size_t)(end - lines.at) + 1 : lines.length;
-		struct slice line = {lines.at, length};
+	struct field field;
 
-		lines.at += length;
-		lines.length -= length;
-		if (line.length <= name.length || line.at[name.length] != ':' ||
-		    !slice_same((struct slice){line.at, name.length}, name))
-			continue;
-		line.at += name.length + 1;
-		line.length -= name.length + 1;
-		while (line.length && (*line.at == ' ' || *line.at == '\t')) {
-			line.at++;
-			line.length--;
-		}
-		while (line.length && strchr("\r\n \t", line.at[line.length - 1]))
-			line.length--;
-		return line;
-	}
+	while (field_next(&lines, &field))
+		if (slice_same(field.name, name))
+			return field.value;
 	return (struct slice){0};
 }
 
