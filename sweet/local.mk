@@ -148,6 +148,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/stream-head.c sweet/conn/stream-head.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/auth-cache.c \
+	sweet/core/auth-check.h \
 	sweet/core/auth-file.c \
 	sweet/core/auth-internal.h \
 	sweet/core/auth-queue.c \
@@ -229,6 +230,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/filestream-read.c \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
+	sweet/handler/password-wait.c sweet/handler/password-wait.h \
 	sweet/handler/phase-checks.c \
 	sweet/handler/phase-folder.c \
 	sweet/handler/phase-handler.c \
@@ -242,6 +244,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/phase-target.c \
 	sweet/handler/phase-try.c \
 	sweet/handler/phase.h \
+	sweet/handler/pool-respond.c sweet/handler/pool-respond.h \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/handler/static-variant.c sweet/handler/static-variant.h \
 	sweet/handler/static.c sweet/handler/static.h \

@@ -679,6 +679,7 @@ TESTS += \
 	tests/check-abi.sh \
 	tests/check-docs.sh \
 	tests/check-floors.sh \
+	tests/check-headers.sh \
 	tests/check-lists.sh \
 	tests/check-mirror.sh \
 	tests/check-names.sh \
@@ -703,6 +704,7 @@ EXTRA_DIST += \
 	tests/check-abi.sh \
 	tests/check-docs.sh \
 	tests/check-hardening.sh \
+	tests/check-headers.sh \
 	tests/check-lists.sh \
 	tests/check-memory.sh \
 	tests/check-mirror.sh \

@@ -381,13 +381,14 @@ static enum respond look_up(struct transaction *transaction)
 
 	/* Not cached: caching is off, or the names are too long for a key. */
 	transaction->cache_verdict = "pass";
-	if (transaction->scope->response_cache.mode == CACHEABLE_OFF ||
+	if (transaction->scope->cache_mode == CACHEABLE_OFF ||
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
 	look->ask.place = place.key;
 	look->ask.authorized = is_authorized(transaction);
-	verdict = respcache_look_up(thread->server->responses, &look->ask, request,
-				    transaction->scope->response_cache, loop_now_ns(thread->loop));
+	verdict =
+		respcache_look_up(thread->server->responses, &look->ask, request,
+				  cache_store_rule(transaction->scope), loop_now_ns(thread->loop));
 	flight = look->ask.flight;
 	transaction->cache_verdict = verdicts[verdict];
 	switch (verdict) {

@@ -76,12 +76,18 @@ static void free_keep(struct transaction *transaction)
 	g_free(store);
 }
 
+struct cacheable_rule cache_store_rule(const struct scope *scope)
+{
+	return (struct cacheable_rule){.mode = (enum cacheable_mode)scope->cache_mode,
+				       .seconds = scope->cache_seconds};
+}
+
 void cache_store_flight(struct transaction *transaction, struct respcache_flight *flight)
 {
 	struct cache_store *store = g_new0(struct cache_store, 1);
 
 	store->flight = flight;
-	store->rule = transaction->scope->response_cache;
+	store->rule = cache_store_rule(transaction->scope);
 	/* What a program leads to is stored only if it states a lifetime itself. */
 	if (transaction->accel_lines && store->rule.mode == CACHEABLE_TIME)
 		store->rule.mode = CACHEABLE_RESPONSE;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "program/cacheable.h"
 #include "respcache/respcache.h"
 
 struct NC_hold;
@@ -22,7 +23,11 @@ struct cgihead;
 struct request;
 struct respcache_entry;
 struct respcache_flight;
+struct scope;
 struct transaction;
+
+/* Returns the rule for responses of the path. */
+struct cacheable_rule cache_store_rule(const struct scope *scope);
 
 /* The transaction now has to end the flight. */
 void cache_store_flight(struct transaction *transaction, struct respcache_flight *flight);

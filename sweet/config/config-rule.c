@@ -98,18 +98,19 @@ const char *rule_cache(struct scope *scope, char **values, const char **wrong)
 					    [CACHEABLE_OFF] = "off",
 					    [CACHEABLE_RESPONSE] = "response",
 					    NULL};
-	struct cacheable_rule *rule = &scope->response_cache;
 	unsigned word = 0;
 	uint64_t ms;
 
 	*wrong = values[0];
 	if (value_word(values[0], words, &word)) {
-		*rule = (struct cacheable_rule){.mode = (enum cacheable_mode)word};
+		scope->cache_mode = word;
+		scope->cache_seconds = 0;
 		return NULL;
 	}
 	if (value_time(values[0], 1000, &ms) || ms < 1000)
 		return "must be marked, response, off, or a time of at least 1s";
-	*rule = (struct cacheable_rule){.mode = CACHEABLE_TIME, .seconds = (uint32_t)(ms / 1000)};
+	scope->cache_mode = CACHEABLE_TIME;
+	scope->cache_seconds = (uint32_t)(ms / 1000);
 	return NULL;
 }
 

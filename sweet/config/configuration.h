@@ -17,7 +17,6 @@
 #include <glib.h>
 
 #include "base/slice.h"
-#include "program/cacheable.h"
 #include "coding/compress-rule.h"
 #include "rules/variable.h"
 
@@ -139,9 +138,10 @@ struct scope {
 	size_t send_rate;	      /* bytes of a connection per second; 0: unlimited */
 	unsigned request_rate;	      /* per client and second; 0: unlimited */
 	unsigned request_burst;
-	char *rate_name; /* of whose requests count together; NULL: no limit */
-	size_t max_body; /* bytes; 0: unlimited */
-	struct cacheable_rule response_cache;
+	char *rate_name;		/* of whose requests count together; NULL: no limit */
+	size_t max_body;		/* bytes; 0: unlimited */
+	unsigned cache_mode;		/* enum cacheable_mode: of responses of programs */
+	uint32_t cache_seconds;		/* with CACHEABLE_TIME */
 	char *pool_name;		/* NULL: files */
 	const struct pool_config *pool; /* the pool of that name; the config owns it */
 	size_t pool_skip;		/* length of the path prefix of its programs */

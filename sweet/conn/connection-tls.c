@@ -309,9 +309,9 @@ static struct tls_identity *tls_answer(const struct tls_chooser *chooser, const 
 	struct tls_identity *identity;
 	char *why;
 
-	if (!host->answers.name)
+	if (!host->answers)
 		return NULL;
-	identity = tls_challenge_open(&host->answers, name, length, &why);
+	identity = tls_challenge_open(host->answers, name, length, &why);
 	if (!identity)
 		log_info("%s: tls-alpn-01: %s", connection->addresses.remote,
 			 why ? why : "no memory");

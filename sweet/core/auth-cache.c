@@ -14,6 +14,7 @@
 #include <glib.h>
 
 #include "auth/htpasswd.h"
+#include "core/auth-check.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 

@@ -19,6 +19,7 @@
 #include "auth/htpasswd.h"
 #include "base/container.h"
 #include "base/list.h"
+#include "core/auth-check.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/thread-pool.h"

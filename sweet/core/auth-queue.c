@@ -10,6 +10,7 @@
 
 #include "auth/htpasswd.h"
 #include "base/list.h"
+#include "core/auth-check.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 #include "event/client-limit.h"

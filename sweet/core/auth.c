@@ -18,12 +18,16 @@
 
 #include <glib.h>
 
+#include "auth/htpasswd.h"
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/list.h"
+#include "core/auth-check.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
+#include "event/client-limit.h"
 #include "event/loop.h"
+#include "event/thread-pool.h"
 
 /* Failures that a client may have at once; then one each interval. */
 #define FAILURES 20

@@ -23,16 +23,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "auth/htpasswd.h"
-#include "base/list.h"
 #include "base/slice.h"
-#include "event/thread-pool.h"
-#include "event/client-limit.h"
 
+struct auth_check; /* core/auth-check.h */
 struct client_limits;
 struct sockaddr;
-
-#define AUTH_PASSWORD_MAX 512 /* bytes */
 
 struct authenticator; /* shared by all files; one for each process */
 struct auth;	      /* one file */
@@ -42,28 +37,7 @@ enum auth_answer {
 	AUTH_NO,    /* no credentials, or wrong ones */
 	AUTH_WAIT,  /* too many wrong passwords: retry in wait_s */
 	AUTH_BUSY,  /* too many checks are queued */
-	AUTH_LATER, /* answered() reports the result */
-};
-
-/* A check; its memory belongs to the caller until the result. */
-struct auth_check {
-	/* Set by the caller: */
-	struct loop *loop; /* answered() is called on its thread */
-	void (*answered)(struct auth_check *check);
-	/* The result: */
-	enum auth_answer answer;
-	unsigned wait_s;
-	char user[HTPASSWD_USER_MAX + 1]; /* as sent; "" if there was none */
-	/* Private to auth.c: */
-	struct job job;
-	struct auth *auth;
-	struct list_node listed; /* among the checks that were not reported */
-	struct list_node later;	 /* in the queue of its client; or among followers */
-	struct list followers;	 /* with the same credentials: they get the same answer */
-	struct auth_client *of;
-	struct client_address client;
-	bool refresh, taken, queued;
-	char password[AUTH_PASSWORD_MAX + 1];
+	AUTH_LATER, /* answered() of struct auth_check reports the result */
 };
 
 /* limits counts failures.  Returns NULL with errno. */

@@ -114,6 +114,9 @@ struct thread {
 	void (*shed)(struct thread *thread);
 };
 
+/* Returns loop_now_ns() of its loop. */
+uint64_t thread_now_ns(const struct thread *thread);
+
 /* Asks the thread for the memory of units that responses hold while they wait. */
 static inline void thread_shed(struct thread *thread)
 {

@@ -144,7 +144,7 @@ static void open_answers(struct site *site, const struct host *host,
 	if (!open_file(host, options->opener, "tls-alpn-01", host->answer_folder, &folder, errors))
 		return;
 	if (fstat(folder.fd, &stat) == 0 && S_ISDIR(stat.st_mode)) {
-		site->hosts[host->number].answers = folder;
+		site->hosts[host->number].answers = g_memdup2(&folder, sizeof(folder));
 		return;
 	}
 	text = g_strdup_printf("tls-alpn-01 \"%s\": is no folder", folder.name);
@@ -178,7 +178,7 @@ void site_tls_open(struct site *site, const struct site_options *options, GPtrAr
 		if (host->certificates && host->certificates[0] && !site->hosts[i].tls &&
 		    is_whole(host))
 			open_identity(site, host, options, errors);
-		if (host->answer_folder && !site->hosts[i].answers.name)
+		if (host->answer_folder && !site->hosts[i].answers)
 			open_answers(site, host, options, errors);
 	}
 }
@@ -187,7 +187,8 @@ void site_tls_close(struct site *site)
 {
 	for (unsigned i = 0; i < site->config->host_count; i++) {
 		tls_library->identity_close(site->hosts[i].tls);
-		if (site->hosts[i].answers.name)
-			close_file(&site->hosts[i].answers);
+		if (site->hosts[i].answers)
+			close_file(site->hosts[i].answers);
+		g_free(site->hosts[i].answers);
 	}
 }

@@ -320,3 +320,8 @@ void config_ref_free(struct config_ref *ref)
 	site_release(ref->site);
 	g_free(ref);
 }
+
+struct gateway_pool *site_pool(const struct config_ref *ref, const struct pool_config *pool)
+{
+	return ref->site->pools[pool->number];
+}

@@ -16,14 +16,15 @@
 #include <stdint.h>
 
 #include "config/configuration.h"
-#include "config/pool-config.h"
-#include "tls/tls.h"
 
 struct auth;
 struct file_cache;
 struct file_cache_stat;
 struct gateway_pool;
+struct pool_config;
 struct rate_limit;
+struct tls_file;
+struct tls_identity;
 
 /* What is open for a scope. */
 struct site_scope {
@@ -36,7 +37,7 @@ struct site_scope {
 /* What is open for a host. */
 struct site_host {
 	struct tls_identity *tls; /* NULL: no address has TLS */
-	struct tls_file answers;  /* its answer_folder; name NULL: it is not open */
+	struct tls_file *answers; /* its answer_folder; NULL: it is not open */
 };
 
 struct site {
@@ -113,11 +114,7 @@ static inline const struct site_host *site_host(const struct config_ref *ref,
 }
 
 /* Returns what runs for a pool. */
-static inline struct gateway_pool *site_pool(const struct config_ref *ref,
-					     const struct pool_config *pool)
-{
-	return ref->site->pools[pool->number];
-}
+struct gateway_pool *site_pool(const struct config_ref *ref, const struct pool_config *pool);
 
 /* Takes the caller's reference to site. */
 struct config_ref *config_ref_open(struct site *site);

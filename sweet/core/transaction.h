@@ -155,8 +155,7 @@ struct transaction {
 	uint64_t upload_length;	    /* bytes received, of all pieces */
 	bool upload_more;	    /* more pieces follow the received one */
 	bool has_authorization;	    /* the client's own request; set by phase-pool.c */
-	const char *
-		remote_addr; /* of the connection, or of what a trusted proxy said: both outlive it */
+	const char *remote_addr;    /* of the connection, which outlives it, or of its output */
 	uint16_t remote_port;
 	const struct sockaddr *remote; /* the same */
 	const char *server_addr;       /* that the client connected to */

@@ -17,11 +17,11 @@
 #include "core/short-response.h"
 #include "core/transaction.h"
 #include "event/client-limit.h"
-#include "event/loop.h"
 #include "handler/phase.h"
 #include "handler/status.h"
 #include "http/request.h"
 #include "log/log.h"
+#include "rules/path-pattern.h"
 
 #define SECOND UINT64_C(1000000000) /* ns */
 
@@ -70,6 +70,15 @@ static enum phase refuse_path(struct transaction *transaction, const struct path
 	return phase_responds_early(
 		transaction,
 		transaction_refuse(transaction, 500, "a pattern that backtracks too much"));
+}
+
+const struct scope *phase_scope_of(const struct transaction *transaction, const char *path)
+{
+	struct path_captures captures;
+	const struct path_rule *rule;
+
+	return path_rules_find(transaction->config_ref->site->number, transaction->host, path,
+			       &transaction->thread->paths, &captures, &rule);
 }
 
 /* Finds the scope of the path, whose rules apply. */
@@ -143,7 +152,7 @@ enum phase phase_rate(struct transaction *transaction)
 	if (counted && counted->scope == rate->scope)
 		return PHASE_NEXT;
 	wait_ns = client_limits_take(thread->server->limits, rate, transaction->remote,
-				     loop_now_ns(thread->loop));
+				     thread_now_ns(thread));
 	if (!wait_ns)
 		return PHASE_NEXT;
 	return phase_responds(short_response_retry(transaction, 429,

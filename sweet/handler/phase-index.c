@@ -7,30 +7,24 @@
  * their index, and cannot find one with other rules.
  */
 #include <errno.h>
+#include <glib.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "backend/cgi-env.h"
 #include "config/config-script.h"
 #include "config/configuration.h"
-#include "config/path-rules.h"
 #include "config/pool-config.h"
-#include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
 #include "handler/phase.h"
 #include "handler/static.h"
 #include "http/request.h"
-#include "rules/path-pattern.h"
 
 /* Returns the scope of the path, which has become another one; NULL: phase_scope() refuses it. */
 static const struct scope *scope_of(struct transaction *transaction)
 {
-	struct path_captures captures;
-	const struct path_rule *rule;
-
-	return path_rules_find(transaction->config_ref->site->number, transaction->host,
-			       transaction->path, &transaction->thread->paths, &captures, &rule);
+	return phase_scope_of(transaction, transaction->path);
 }
 
 /*
@@ -169,4 +163,43 @@ enum phase phase_script_index(struct transaction *transaction, const struct pool
 	if (phase == PHASE_NEXT)
 		transaction->path[length] = '\0';
 	return phase;
+}
+
+/* Whether an index is a script of the pool: else no folder is looked for. */
+static bool has_index(const struct scope *scope, const struct pool_config *pool)
+{
+	for (char **name = scope->index; name && *name; name++)
+		if (g_str_has_suffix(*name, pool->script_suffix))
+			return true;
+	return false;
+}
+
+/* Whether the path, without its slash, is a folder whose index is a script of the pool. */
+static bool is_folder_of(struct transaction *transaction, const struct pool_config *pool)
+{
+	const char *suffix = pool->script_suffix;
+	char *path = transaction->path;
+	size_t length = strlen(path);
+	bool found = false;
+
+	if (path[length - 1] == '/' || !static_finds(transaction, true))
+		return false;
+	for (char **name = transaction->scope->index; name && *name && !found; name++) {
+		if (!g_str_has_suffix(*name, suffix) ||
+		    length + 1 + strlen(*name) >= sizeof(transaction->path))
+			continue;
+		path[length] = '/';
+		strcpy(path + length + 1, *name);
+		found = static_finds(transaction, false);
+	}
+	path[length] = '\0';
+	return found;
+}
+
+bool phase_is_folder(struct transaction *transaction, const struct pool_config *pool, size_t skip)
+{
+	return pool->protocol == POOL_FASTCGI && *pool->script_suffix &&
+	       request_is_reading(transaction->request) && has_index(transaction->scope, pool) &&
+	       cgi_env_script_length(transaction->path, skip, pool->script_suffix) == skip &&
+	       is_folder_of(transaction, pool);
 }

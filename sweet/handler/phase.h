@@ -22,6 +22,7 @@
 #include "core/transaction.h"
 
 struct pool_config;
+struct scope;
 
 enum phase {
 	PHASE_NOW = RESPOND_NOW, /* the response is ready */
@@ -45,6 +46,9 @@ bool phase_target_keeps_policy(const struct transaction *transaction);
 
 /* phase-checks.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
+
+/* Returns the scope of a path of the request's host; NULL: phase_scope() would refuse it. */
+const struct scope *phase_scope_of(const struct transaction *transaction, const char *path);
 
 /* phase-header.c: makes the fields of header that have variables. */
 enum phase phase_header(struct transaction *transaction);
@@ -90,8 +94,9 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 enum phase phase_no_pool(struct transaction *transaction);
 
 /*
- * What these call, of phase-folder.c: whether the path names a folder with an index for the pool,
- * without the slash at its end that the index needs; and the redirect to the path with it.
+ * What these call: of phase-index.c, whether the path names a folder with an index for the pool,
+ * without the slash at its end that the index needs; of phase-folder.c, the redirect to the path with
+ * it.
  */
 bool phase_is_folder(struct transaction *transaction, const struct pool_config *pool, size_t skip);
 enum phase phase_folder(struct transaction *transaction);

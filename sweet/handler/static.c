@@ -102,6 +102,18 @@ bool static_finds(const struct transaction *transaction, bool folder)
 	return static_look(transaction, folder) == 0;
 }
 
+bool static_has_folder(const struct transaction *transaction, const struct scope *scope)
+{
+	const char *path = transaction->path;
+	struct file_version version;
+	bool folder;
+
+	return !file_path_is_hidden(scope, path) &&
+	       docroot_look(file_cache_root(site_scope(transaction->config_ref, scope)->file_cache),
+			    file_path_of(scope, path), &folder, &version) == 0 &&
+	       folder;
+}
+
 /* Appends to the path; returns false if it becomes too long. */
 static bool append(struct transaction *transaction, const char *name)
 {

@@ -433,8 +433,8 @@ START_TEST(test_cache)
 	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		const struct scope *scope = host_scope(&config->hosts[0], want[i].path);
 
-		ck_assert_int_eq(scope->response_cache.mode, want[i].mode);
-		ck_assert_uint_eq(scope->response_cache.seconds, want[i].seconds);
+		ck_assert_uint_eq(scope->cache_mode, want[i].mode);
+		ck_assert_uint_eq(scope->cache_seconds, want[i].seconds);
 	}
 	config_release(config);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/slice.h"
+#include "core/auth-check.h"
 #include "core/auth.h"
 #include "event/client-limit.h"
 #include "event/loop.h"

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/auth-check.h"
 #include "core/auth.h"
 #include "event/loop.h"
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "auth/htpasswd.h"
+#include "core/auth-check.h"
 #include "core/auth-internal.h"
 #include "core/auth.h"
 
