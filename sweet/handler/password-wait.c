@@ -29,7 +29,7 @@ struct wait {
 	char head[];
 };
 
-static enum phase conclude(struct transaction *transaction, const struct wait *wait)
+static enum phase take_result(struct transaction *transaction, const struct wait *wait)
 {
 	const struct password_result result = {.answer = wait->check.answer,
 					       .wait_s = wait->check.wait_s,
@@ -46,7 +46,7 @@ static enum respond password_go_on(struct transaction *transaction, void *contex
 
 	(void)request_parse(&request, wait->head, wait->head_length); /* valid: parsed before */
 	transaction->request = &request;
-	if (conclude(transaction, wait) == PHASE_NEXT)
+	if (take_result(transaction, wait) == PHASE_NEXT)
 		respond = transaction->owner->proceed(transaction);
 	transaction->request = NULL;
 	return respond;
@@ -97,7 +97,7 @@ enum phase password_wait(struct transaction *transaction, struct auth *auth, str
 		transaction->gone = password_gone;
 		return PHASE_LATER;
 	}
-	phase = conclude(transaction, wait);
+	phase = take_result(transaction, wait);
 	free(wait);
 	return phase;
 }

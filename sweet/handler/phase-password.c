@@ -29,7 +29,8 @@ static enum phase ask_password(struct transaction *transaction)
 	return phase_responds(short_response_head(transaction, 401, length, 500));
 }
 
-static enum phase conclude(struct transaction *transaction, const struct password_result *result)
+static enum phase password_conclude(struct transaction *transaction,
+				    const struct password_result *result)
 {
 	switch (result->answer) {
 	case AUTH_YES:
@@ -54,7 +55,7 @@ static enum phase authenticate(struct transaction *transaction)
 	if (!field)
 		return ask_password(transaction);
 	return password_wait(transaction, auth_of(transaction, transaction->scope), *field,
-			     conclude);
+			     password_conclude);
 }
 
 enum phase phase_password(struct transaction *transaction)
