@@ -229,6 +229,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/filestream-internal.h \
 	sweet/handler/filestream-read.c \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
+	sweet/handler/handler-thread.h \
 	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/password-wait.c sweet/handler/password-wait.h \
 	sweet/handler/phase-checks.c \

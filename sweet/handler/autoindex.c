@@ -27,6 +27,7 @@
 #include "files/file-cache.h"
 #include "files/read-directory.h"
 #include "handler/autoindex.h"
+#include "handler/handler-thread.h"
 #include "http/accept.h"
 #include "http/request.h"
 #include "log/log.h"
@@ -43,11 +44,6 @@ struct waiter {
 };
 
 static_assert(sizeof(struct waiter) <= TRANSACTION_SCRATCH, "fits the scratch");
-
-/* What this folder keeps for each thread. */
-struct handler_thread {
-	struct list listings; /* that are being made */
-};
 
 /* A listing that a helper thread makes, for all transactions of the thread that ask for it. */
 struct listing {

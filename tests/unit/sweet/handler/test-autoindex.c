@@ -19,11 +19,13 @@
 #include "base/list.h"
 #include "config/configuration.h"
 #include "core/server.h"
+#include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/file-cache.h"
 #include "handler/autoindex.h"
+#include "handler/handler-thread.h"
 
 #include "file-cache-fixture.h"
 #include "loop-fixture.h"
@@ -42,7 +44,9 @@ enum { LISTED, LONG_LIST, MISSING, ALL_LEAVE, SOME_LEAVE, REST_LEAVES, CASES };
 
 static struct server server;
 static struct thread thread;
-static struct config_ref ref = {.users = 1};
+static struct site_scope open_scope;
+static struct site site = {.scopes = &open_scope};
+static struct config_ref ref = {.site = &site, .users = 1};
 static struct scope scope;
 static struct transaction *crowd[CROWD];
 static struct turn turn;
@@ -136,7 +140,8 @@ static void begin(void)
 	server = (struct server){.slow_pool = thread_pool, .max_unit = 1 << 20};
 	thread.server = &server;
 	thread.loop = runners[0].loop;
-	scope.file_cache = content;
+	open_scope.file_cache = content;
+	handler_thread_open(&thread);
 	turn_watch(&turn, &runners[0]);
 	busy = (struct job){
 		.work = gate_waits, .done = gate_done, .class = JOB_SLOW, .loop = runners[0].loop};
@@ -147,7 +152,8 @@ static void begin(void)
 static void end(void)
 {
 	settle(&runners[0]);
-	SEEN(list_is_empty(&thread.listings));
+	SEEN(list_is_empty(&thread.handler->listings));
+	handler_thread_close(&thread);
 	for (unsigned i = 0; i < CROWD; i++) {
 		transaction_release(crowd[i]);
 		free(crowd[i]);
