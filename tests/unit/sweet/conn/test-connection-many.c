@@ -16,11 +16,14 @@
 
 #include "base/list.h"
 #include "config/configuration.h"
+#include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
 #include "core/server.h"
+#include "core/site.h"
+#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "handler/route.h"
@@ -28,6 +31,7 @@
 #include "loop-fixture.h"
 #include "route-seam.h"
 #include "suite.h"
+#include "thread-fixture.h"
 
 #define CLIENTS 200u
 #define TURN_MOST 64u
@@ -37,6 +41,7 @@ static struct runner runner;
 static struct thread thread;
 static struct server server;
 static struct config config;
+static struct site site;
 static struct config_ref generation;
 static int clients[CLIENTS];
 
@@ -72,15 +77,24 @@ static void note(unsigned before, unsigned now)
 		EVENT(watcher.most = MAX(watcher.most, before - now));
 }
 
+static unsigned count_sessions(void)
+{
+	unsigned count = 0;
+
+	list_each (const struct session, session, &thread.conn->sessions, waking)
+		count++;
+	return count;
+}
+
 static bool look_before(struct loop_hook *hook)
 {
-	unsigned now = (unsigned)thread.counters.open;
+	unsigned now = (unsigned)thread.counters->open;
 
 	(void)hook;
 	if (!watcher.of_sessions)
 		note(watcher.connections, now);
 	EVENT(watcher.connections = now);
-	watcher.sessions = thread.sessions.length;
+	watcher.sessions = count_sessions();
 	return false;
 }
 
@@ -88,7 +102,7 @@ static bool look_after(struct loop_hook *hook)
 {
 	(void)hook;
 	if (watcher.of_sessions)
-		note(watcher.sessions, thread.sessions.length);
+		note(watcher.sessions, count_sessions());
 	return false;
 }
 
@@ -99,7 +113,7 @@ static void start(void *argument)
 	watcher.before.before_sleep = look_before;
 	watcher.after.before_sleep = look_after;
 	loop_hook_add(thread.loop, &watcher.after);
-	connection_init(&thread);
+	conn_thread_open(&thread);
 	loop_hook_add(thread.loop, &watcher.before);
 }
 
@@ -128,12 +142,14 @@ static void begin(int number, const void *bytes, size_t length)
 					    .max_header = 8192,
 					    .max_fields = 64,
 					    .max_streams = 100}};
-	generation = (struct config_ref){.config = &config, .users = 1};
+	site = (struct site){.config = &config, .number = 1};
+	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};
 	server = (struct server){.held_most = 64 << 20,
 				 .unsent_most = 64 << 20,
 				 .threads = 1,
 				 .per_thread = {&thread}};
-	thread = (struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server};
+	thread = make_thread(
+		(struct thread){.loop = runner.loop, .config_ref = &generation, .server = &server});
 	call(&runner, start, NULL);
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		int pair[2];
@@ -147,7 +163,7 @@ static void begin(int number, const void *bytes, size_t length)
 	for (unsigned i = 0; i < CLIENTS; i++)
 		ck_assert_int_gt(read(clients[i], heard, sizeof(heard)), 0);
 	settle(&runner);
-	SEEN(thread.counters.open == CLIENTS);
+	SEEN(thread.counters->open == CLIENTS);
 	EVENT(watcher.most = 0);
 }
 
@@ -178,9 +194,10 @@ static void close_all(void *argument)
 static void end(void)
 {
 	call(&runner, close_all, NULL);
-	ck_assert_uint_eq(thread.counters.open, 0);
+	ck_assert_uint_eq(thread.counters->open, 0);
 	runner_stop(&runner);
 	ck_assert_uint_eq(generation.users, 1);
+	conn_thread_close(&thread);
 }
 
 static const char request[] = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -261,7 +278,7 @@ static unsigned slow(void)
 {
 	unsigned count = 0;
 
-	list_each (const struct connection, connection, &thread.connections, node)
+	list_each (const struct connection, connection, &thread.conn->connections, node)
 		count += connection->slow_id != 0;
 	return count;
 }
@@ -275,7 +292,7 @@ static void shed(void *argument)
 {
 	(void)argument;
 	server.held_most = 0;
-	loop_notify(thread.loop, &thread.shed);
+	loop_notify(thread.loop, &thread.conn->shed);
 }
 
 /* There is no spool: they are reset. */
@@ -296,7 +313,7 @@ START_TEST(test_units)
 	call(&runner, shed, NULL);
 	AWAIT(watcher.connections == 0);
 	SEEN(watcher.most <= TURN_MOST);
-	ck_assert_uint_eq(thread.counters.slow_reset, CLIENTS);
+	ck_assert_uint_eq(thread.counters->slow_reset, CLIENTS);
 	check_ends();
 	end();
 	ck_assert_int_eq(NC_destroy(NULL, unit), 0);
