@@ -48,7 +48,7 @@
 #define SESSION_ENDS_EACH 8u
 /* Streams whose windows a setting changes cost as much as one that ends. */
 #define SESSION_WINDOWS_PER_END 16u
-#define SESSION_WORK_MAX 64u /* sessions that work in one turn of their loop */
+#define SESSION_WORK_MAX 64u  /* sessions that work in one turn of their loop */
 #define SESSION_LAST_MS 1000u /* for streams that a client opens before it knows of GOAWAY */
 #define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
 /* Heads of responses, resets and acknowledgements that wait for the client to read. */
