@@ -4,7 +4,6 @@
  */
 #include <glib.h>
 
-#include "base/timer.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
@@ -23,12 +22,8 @@ void conn_thread_open(struct thread *thread)
 
 void conn_thread_close(struct thread *thread)
 {
-	struct conn_thread *conn = thread->conn;
-
-	if (!conn)
+	if (!thread->conn)
 		return;
 	connection_close_all(thread);
-	timer_stop(&conn->slow_timer);
-	timer_stop(&conn->unsent_timer);
 	g_clear_pointer(&thread->conn, g_free);
 }

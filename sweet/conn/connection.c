@@ -474,6 +474,8 @@ void connection_close_all(struct thread *thread)
 			session_end_all(connection);
 		else
 			connection_close_now(connection);
+	timer_stop(&thread->conn->slow_timer);
+	timer_stop(&thread->conn->unsent_timer);
 	output_free_spare(thread);
 	session_free_memory(thread);
 	connection_held_close(thread);

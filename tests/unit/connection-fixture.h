@@ -195,7 +195,7 @@ static void begin(int number, enum manner manner)
 static void close_all(void *argument)
 {
 	(void)argument;
-	conn_thread_close(&thread);
+	connection_close_all(&thread);
 }
 
 /* Asserts that everything was released. */
@@ -206,6 +206,7 @@ static void end(void)
 	close(client);
 	call(&runner, close_all, NULL);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 	ck_assert_uint_eq(generation.users, 1);
 	ck_assert_uint_eq(server.bodies.used, 0);
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);

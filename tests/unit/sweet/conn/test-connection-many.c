@@ -77,7 +77,7 @@ static void note(unsigned before, unsigned now)
 		EVENT(watcher.most = MAX(watcher.most, before - now));
 }
 
-static unsigned count_sessions(void)
+static unsigned waking_sessions(void)
 {
 	unsigned count = 0;
 
@@ -94,7 +94,7 @@ static bool look_before(struct loop_hook *hook)
 	if (!watcher.of_sessions)
 		note(watcher.connections, now);
 	EVENT(watcher.connections = now);
-	watcher.sessions = count_sessions();
+	watcher.sessions = waking_sessions();
 	return false;
 }
 
@@ -102,7 +102,7 @@ static bool look_after(struct loop_hook *hook)
 {
 	(void)hook;
 	if (watcher.of_sessions)
-		note(watcher.sessions, count_sessions());
+		note(watcher.sessions, waking_sessions());
 	return false;
 }
 
@@ -196,8 +196,8 @@ static void end(void)
 	call(&runner, close_all, NULL);
 	ck_assert_uint_eq(thread.counters->open, 0);
 	runner_stop(&runner);
-	ck_assert_uint_eq(generation.users, 1);
 	conn_thread_close(&thread);
+	ck_assert_uint_eq(generation.users, 1);
 }
 
 static const char request[] = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -292,7 +292,7 @@ static void shed(void *argument)
 {
 	(void)argument;
 	server.held_most = 0;
-	loop_notify(thread.loop, &thread.conn->shed);
+	thread_shed(&thread);
 }
 
 /* There is no spool: they are reset. */

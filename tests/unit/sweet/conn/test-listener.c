@@ -68,7 +68,7 @@ static void end(void *argument)
 	(void)argument;
 	listener_close(&listener);
 	listener_close(&listener);
-	conn_thread_close(&thread);
+	connection_close_all(&thread);
 }
 
 static void start(void *argument)
@@ -141,6 +141,7 @@ START_TEST(test_retire_waits_for_the_queue)
 	for (unsigned i = 0; i < WAITING; i++)
 		close(clients[i]);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 }
 END_TEST
 
@@ -169,6 +170,7 @@ START_TEST(test_retire_at_once)
 	for (unsigned i = 0; i < WAITING; i++)
 		close(clients[i]);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 }
 END_TEST
 
@@ -192,6 +194,7 @@ START_TEST(test_retire_leaves_the_queue)
 	close(client);
 	call(&runner, end, NULL);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 }
 END_TEST
 
@@ -208,6 +211,7 @@ START_TEST(test_close)
 	SEEN(retired == 0);
 	close(client);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 }
 END_TEST
 
@@ -229,6 +233,7 @@ START_TEST(test_close_while_retiring)
 	SEEN(retired == 0);
 	call(&runner, end, NULL);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 }
 END_TEST
 
@@ -348,6 +353,7 @@ START_TEST(test_out_of_descriptors)
 	free_descriptors();
 	call(&runner, end, NULL);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 END_TEST
@@ -375,6 +381,7 @@ START_TEST(test_retire_out_of_descriptors)
 	free_descriptors();
 	close(client);
 	runner_stop(&runner);
+	conn_thread_close(&thread);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 END_TEST
