@@ -159,6 +159,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/log-set.c sweet/core/log-set.h \
 	sweet/core/logs.c sweet/core/logs.h \
 	sweet/core/page-memory.h \
+	sweet/core/piece.h \
 	sweet/core/request-memory.c sweet/core/request-memory.h \
 	sweet/core/request-value.c sweet/core/request-value.h \
 	sweet/core/server.c sweet/core/server.h \

@@ -194,6 +194,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/core/test-auth-clients \
 	tests/unit/sweet/core/test-file-path \
 	tests/unit/sweet/core/test-page-memory \
+	tests/unit/sweet/core/test-piece \
 	tests/unit/sweet/core/test-request-memory \
 	tests/unit/sweet/core/test-site \
 	tests/unit/sweet/core/test-socket-options \

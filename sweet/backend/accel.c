@@ -36,7 +36,8 @@ static const field_set of_body = FIELD_BIT(FIELD_ACCEPT_RANGES) | FIELD_BIT(FIEL
 static bool save_lines(struct backend_call *call, const struct cgihead *head)
 {
 	struct transaction *transaction = call->transaction;
-	const char *earlier = transaction->accel_lines ? transaction->accel_lines : "";
+	const char *earlier =
+		transaction->response.accel_lines ? transaction->response.accel_lines : "";
 	struct response_facts facts;
 	long length = call_take_lines(call, head->lines, &facts);
 	struct fields fields;
@@ -56,8 +57,8 @@ static bool save_lines(struct backend_call *call, const struct cgihead *head)
 	transaction_drop_room(transaction);
 	if (!saved)
 		return false;
-	g_free(transaction->accel_lines);
-	transaction->accel_lines = saved;
+	g_free(transaction->response.accel_lines);
+	transaction->response.accel_lines = saved;
 	return true;
 }
 
@@ -128,7 +129,7 @@ enum accel accel_take(struct backend_call *call, const struct cgihead *head, con
 		*fault = "malformed header lines, or no memory for them";
 		return ACCEL_REFUSED;
 	}
-	call->transaction->accel = true;
+	call->transaction->route.accel = true;
 	call_redirect(call, head->accel);
 	return ACCEL_TAKEN;
 }

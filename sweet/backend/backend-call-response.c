@@ -36,7 +36,7 @@ void call_take_date(struct backend_call *call, const struct response_facts *fact
 	now = time(NULL);
 	/* Clients compute the age from it: with a future date it would be too small. */
 	if (date_parse(facts->date, now, &date) && date <= now)
-		call->transaction->date = date;
+		call->transaction->response.date = date;
 }
 
 long call_take_lines(struct backend_call *call, struct slice lines, struct response_facts *facts)
@@ -68,8 +68,9 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 	char *at = transaction_lines(transaction) + lines_length;
 	bool bodiless;
 
-	assert(lines_length <=
-	       (transaction->long_head ? transaction->long_room - CALL_OWN_LINES : CALL_LINES_MAX));
+	assert(lines_length <= (transaction->response.long_head
+					? transaction->response.long_room - CALL_OWN_LINES
+					: CALL_LINES_MAX));
 	timer_stop(&call->timer);
 	backend_call_drop_block(call);
 	call->state = CALL_ANSWERED;
@@ -86,24 +87,25 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 		at = decimal_write(at, length);
 		at = stpcpy(at, "\r\n");
 	}
-	transaction->coding = call->coding;
-	transaction->status = status;
-	transaction->head = transaction_lines(transaction);
-	transaction->head_length = (size_t)(at - transaction->head);
-	transaction->length = length;
-	transaction->bodiless = bodiless;
+	transaction->response.coding = call->coding;
+	transaction->response.status = status;
+	transaction->response.head = transaction_lines(transaction);
+	transaction->response.head_length = (size_t)(at - transaction->response.head);
+	transaction->response.length = length;
+	transaction->response.bodiless = bodiless;
 }
 
 void call_measured(struct backend_call *call, uint64_t length)
 {
 	struct transaction *transaction = call->transaction;
-	char *at = transaction_lines(transaction) + transaction->head_length;
+	char *at = transaction_lines(transaction) + transaction->response.head_length;
 
-	transaction->length = length;
-	transaction->bodiless = length == 0 && stays_empty(call, transaction->status);
+	transaction->response.length = length;
+	transaction->response.bodiless =
+		length == 0 && stays_empty(call, transaction->response.status);
 	/* An error page has another length. */
-	if (length || transaction->bodiless)
-		transaction->head_length +=
+	if (length || transaction->response.bodiless)
+		transaction->response.head_length +=
 			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);
 }
 
@@ -117,7 +119,7 @@ static char *leave(struct backend_call *call, size_t *length)
 	/* The cache stores the response of the other path. */
 	cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
 	/* The other path does not read the rest of the body. */
-	if (transaction->has_upload)
+	if (transaction->upload.has)
 		transaction->owner->drop_upload(transaction);
 	transaction_dismiss(transaction);
 	return head;

@@ -93,16 +93,16 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 	backend_call_of(transaction)->refused = true;
 	transaction->times.answered_ns = now_of(transaction);
 	transaction->gone = NULL;
-	transaction->date = 0;
+	transaction->response.date = 0;
 	if (status == 503) {
-		transaction->head = "Retry-After: 1\r\n";
-		transaction->head_length = strlen(transaction->head);
+		transaction->response.head = "Retry-After: 1\r\n";
+		transaction->response.head_length = strlen(transaction->response.head);
 	}
 	transaction_fail(transaction, status, detail);
 	if (!detail)
-		transaction->reason = backend_call_of(transaction)->keeps_nothing
-					      ? "the request body cannot be kept on disk"
-					      : "the program sent no valid response";
+		transaction->response.reason = backend_call_of(transaction)->keeps_nothing
+						       ? "the request body cannot be kept on disk"
+						       : "the program sent no valid response";
 	return RESPOND_NOW;
 }
 
@@ -115,7 +115,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 		/* A part may have been sent: only a closed connection shows the failure. */
 		counter_add(&transaction->thread->counters->worker_failures, 1);
 		cache_store_drop(transaction, RESPCACHE_LOST);
-		transaction->status = 0;
+		transaction->response.status = 0;
 	} else {
 		refuse(transaction, status, detail);
 	}
@@ -224,7 +224,7 @@ static enum respond call_received(struct transaction *transaction)
 	struct backend_call *call = backend_call_of(transaction);
 
 	call->asked = false;
-	if (call->buffered && (transaction->upload_more || call->spooling)) {
+	if (call->buffered && (transaction->upload.more || call->spooling)) {
 		int status = request_spool_take(call);
 
 		call->keeps_nothing = status;
@@ -239,13 +239,13 @@ static enum respond call_received(struct transaction *transaction)
 			timer_stop(&call->timer);
 			return refuse(transaction, 502, "The worker ended while it was at work.");
 		}
-		if (call->rest && transaction->upload_more && !call->asked)
+		if (call->rest && transaction->upload.more && !call->asked)
 			backend_call_next_body(call);
 		return RESPOND_LATER;
 	}
-	if (transaction->upload_more)
+	if (transaction->upload.more)
 		return hand_on(call, call->block, call->block_length);
-	return hand_on_whole(call, transaction->upload_length, transaction->upload);
+	return hand_on_whole(call, transaction->upload.length, transaction->upload.unit);
 }
 
 void backend_call_body_ready(struct backend_call *call)
@@ -332,7 +332,7 @@ void backend_call_next_body(struct backend_call *call)
 	backpressure_wait(call);
 	if (call->asked)
 		return;
-	call->before = call->transaction->upload_length;
+	call->before = call->transaction->upload.length;
 	backend_call_ask_piece(call);
 }
 
@@ -343,7 +343,7 @@ bool backend_call_rest_of_body(struct backend_call *call)
 	uint64_t coming = call->asked ? call->window : 0;
 
 	if (call->length == TRANSACTION_UNKNOWN ||
-	    call->length > transaction->upload_length + coming + most)
+	    call->length > transaction->upload.length + coming + most)
 		return false;
 	call->rest = true;
 	call->window = most;
@@ -393,7 +393,7 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 	}
 	transaction->finish = call_finish;
 	transaction->gone = call_gone;
-	if (!transaction->has_upload)
+	if (!transaction->upload.has)
 		return hand_on(call, block, (size_t)length);
 	ask_body(call, block, (size_t)length);
 	return RESPOND_LATER;

@@ -112,10 +112,10 @@ static inline struct NC_range backend_call_piece(const struct backend_call *call
 {
 	const struct transaction *transaction = call->transaction;
 
-	if (!transaction->has_upload)
+	if (!transaction->upload.has)
 		return (struct NC_range){0};
-	return (struct NC_range){.id = transaction->upload,
-				 .length = (size_t)(transaction->upload_length - call->before)};
+	return (struct NC_range){.id = transaction->upload.unit,
+				 .length = (size_t)(transaction->upload.length - call->before)};
 }
 
 /* Starts the timeout for the program's response, or for its next part. */

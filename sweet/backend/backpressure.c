@@ -51,7 +51,7 @@ static void log_slow_client(const struct backend_call *call)
 
 	*escape_message(path, text) = '\0';
 	log_notice("%s: %s: pool %s: kept a program waiting for %g s: closing the connection",
-		   transaction->remote_addr, path, call->pool->settings->name,
+		   transaction->peer.remote_addr, path, call->pool->settings->name,
 		   call->pool->settings->slow_ms / 1000.0);
 }
 

@@ -28,6 +28,7 @@
 #include "base/date.h"
 #include "base/slice.h"
 #include "config/configuration.h"
+#include "core/piece.h"
 #include "core/transaction.h"
 #include "http/request.h"
 #include "respcache/respcache.h"
@@ -106,11 +107,12 @@ static bool is_last(const struct refresh *refresh, uint64_t piece)
 	const struct transaction *transaction = &refresh->transaction;
 
 	/* 101: what follows is no response. */
-	if (transaction->status == 0 || transaction->status == 101 || !transaction->next)
+	if (transaction->response.status == 0 || transaction->response.status == 101 ||
+	    !transaction->next)
 		return true;
-	if (transaction->length == TRANSACTION_UNKNOWN)
+	if (transaction->response.length == TRANSACTION_UNKNOWN)
 		return refresh->begun && piece == 0;
-	return refresh->taken >= transaction->length || (refresh->begun && piece == 0);
+	return refresh->taken >= transaction->response.length || (refresh->begun && piece == 0);
 }
 
 static void fill_done(struct transaction *transaction)
@@ -118,7 +120,7 @@ static void fill_done(struct transaction *transaction)
 	struct refresh *refresh = container_of(transaction, struct refresh, transaction);
 
 	for (;;) {
-		uint64_t piece = transaction_piece(transaction);
+		uint64_t piece = piece_length(&transaction->piece);
 
 		refresh->taken += piece;
 		if (is_last(refresh, piece))
@@ -224,29 +226,29 @@ static struct refresh *create(const struct transaction *like)
 	struct refresh *refresh = g_new0(struct refresh, 1);
 	struct transaction *transaction = &refresh->transaction;
 
-	refresh->remote_addr = g_strdup(like->remote_addr);
-	refresh->server_addr = g_strdup(like->server_addr);
-	take_address(&refresh->remote, like->remote);
-	take_address(&refresh->local, like->local);
+	refresh->remote_addr = g_strdup(like->peer.remote_addr);
+	refresh->server_addr = g_strdup(like->peer.server_addr);
+	take_address(&refresh->remote, like->peer.remote);
+	take_address(&refresh->local, like->peer.local);
 	transaction_init(transaction, like->thread, like->config_ref);
 	transaction->host = like->host;
 	transaction->scope = like->scope;
-	transaction->remote_addr = refresh->remote_addr;
-	transaction->remote_port = like->remote_port;
-	transaction->remote = (struct sockaddr *)&refresh->remote;
-	transaction->server_addr = refresh->server_addr;
-	transaction->server_port = like->server_port;
-	transaction->secure = like->secure;
-	transaction->https = like->https;
-	transaction->policy = like->policy;
-	transaction->local = (struct sockaddr *)&refresh->local;
+	transaction->peer.remote_addr = refresh->remote_addr;
+	transaction->peer.remote_port = like->peer.remote_port;
+	transaction->peer.remote = (struct sockaddr *)&refresh->remote;
+	transaction->peer.server_addr = refresh->server_addr;
+	transaction->peer.server_port = like->peer.server_port;
+	transaction->peer.secure = like->peer.secure;
+	transaction->peer.https = like->peer.https;
+	transaction->peer.policy = like->peer.policy;
+	transaction->peer.local = (struct sockaddr *)&refresh->local;
 	strcpy(transaction->path, like->path);
-	transaction->rewrite_query = g_strdup(like->rewrite_query);
+	transaction->route.query = g_strdup(like->route.query);
 	strcpy(transaction->remote_user, like->remote_user);
-	strcpy(transaction->request_id, like->request_id);
-	strcpy(transaction->traceparent, like->traceparent);
-	transaction->trace_begins = like->trace_begins;
-	transaction->captures = like->captures;
+	strcpy(transaction->trace.id, like->trace.id);
+	strcpy(transaction->trace.traceparent, like->trace.traceparent);
+	transaction->trace.begins = like->trace.begins;
+	transaction->route.captures = like->route.captures;
 	transaction->done = fill_done;
 	transaction->owner = &owner;
 	return refresh;

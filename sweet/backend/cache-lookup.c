@@ -27,6 +27,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/cache-place.h"
+#include "core/piece.h"
 #include "core/request-value.h"
 #include "core/server.h"
 #include "core/transaction-file.h"
@@ -86,14 +87,15 @@ static void write_head(struct transaction *transaction, struct slice lines, stru
 	assert(lines.length <= RESPCACHE_HEAD_MAX && more.length < LINES_MAX);
 	memcpy(transaction->head_buffer, lines.at, lines.length);
 	memcpy(transaction->head_buffer + lines.length, more.at, more.length);
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = lines.length + more.length;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = lines.length + more.length;
 	if (look_of(transaction)->varies) {
-		memcpy(transaction->head_buffer + transaction->head_length, VARY, sizeof(VARY) - 1);
-		transaction->head_length += sizeof(VARY) - 1;
+		memcpy(transaction->head_buffer + transaction->response.head_length, VARY,
+		       sizeof(VARY) - 1);
+		transaction->response.head_length += sizeof(VARY) - 1;
 	}
 	/* Sent with Age: a cache uses the larger of both ages (RFC 9111, section 4.2.3). */
-	transaction->date = respcache_view(entry)->date;
+	transaction->response.date = respcache_view(entry)->date;
 }
 
 /* Writes a line whose value is a number; returns its end. */
@@ -111,18 +113,18 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 	bool no_length = view->status == 204 || (!view->range_count && !view->empty);
 	char lines[LINES_MAX], *at = lines;
 
-	transaction->status = view->status;
-	transaction->length = view->length;
-	transaction->bodiless = view->empty;
+	transaction->response.status = view->status;
+	transaction->response.length = view->length;
+	transaction->response.bodiless = view->empty;
 	if (view->phrase.length)
 		transaction_set_phrase(transaction, view->status, view->phrase);
 	if (view->range_count == 1) {
-		transaction->body = view->ranges[0];
-		transaction->hold = view->holds[0];
+		transaction->piece.range = view->ranges[0];
+		transaction->piece.hold = view->holds[0];
 	} else {
-		transaction->ranges = view->ranges;
-		transaction->holds = view->holds;
-		transaction->range_count = transaction->hold_count = view->range_count;
+		transaction->piece.ranges = view->ranges;
+		transaction->piece.holds = view->holds;
+		transaction->piece.range_count = transaction->piece.hold_count = view->range_count;
 	}
 	if (!no_length)
 		at = put_number(at, SLICE("Content-Length: "), view->length);
@@ -136,8 +138,8 @@ static void give_unchanged(struct transaction *transaction, const struct respcac
 	char line[LINES_MAX];
 	const char *end = put_number(line, SLICE("Age: "), age);
 
-	transaction->status = 304;
-	transaction->bodiless = true;
+	transaction->response.status = 304;
+	transaction->response.bodiless = true;
 	write_head(transaction, view->lean, (struct slice){line, (size_t)(end - line)});
 }
 
@@ -154,8 +156,8 @@ static void refuse(struct transaction *transaction, const struct respcache_view 
 		at += sizeof(VARY) - 1;
 	}
 	memcpy(at, more.at, more.length);
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = (size_t)(at - transaction->head_buffer) + more.length;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = (size_t)(at - transaction->head_buffer) + more.length;
 }
 
 /* Responds with 416: the requested range does not exist. */
@@ -188,17 +190,17 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 	/* Several ranges, of the stored body or of the request, are not combined here. */
 	if (verdict != RANGE_GOOD || set->count != 1 || view->range_count != 1)
 		return false;
-	transaction->status = 206;
-	transaction->body = view->ranges[0];
-	transaction->hold = view->holds[0];
-	transaction->body.offset += (size_t)set->ranges[0].first;
-	transaction->body.length = (size_t)set->ranges[0].length;
-	transaction->length = transaction->body.length;
+	transaction->response.status = 206;
+	transaction->piece.range = view->ranges[0];
+	transaction->piece.hold = view->holds[0];
+	transaction->piece.range.offset += (size_t)set->ranges[0].first;
+	transaction->piece.range.length = (size_t)set->ranges[0].length;
+	transaction->response.length = transaction->piece.range.length;
 	multipart_content_range(set->ranges[0], view->length, place);
 	length =
 		snprintf(lines, sizeof(lines),
 			 "Content-Length: %" PRIu64 "\r\nContent-Range: %s\r\nAge: %" PRIu32 "\r\n",
-			 transaction->length, place, age);
+			 transaction->response.length, place, age);
 	write_head(transaction, view->head, (struct slice){lines, (size_t)length});
 	return true;
 }
@@ -380,7 +382,7 @@ static enum respond look_up(struct transaction *transaction)
 	struct cache_place place;
 
 	/* Not cached: caching is off, or the names are too long for a key. */
-	transaction->cache_verdict = "pass";
+	transaction->response.cache_verdict = "pass";
 	if (transaction->scope->cache_mode == CACHEABLE_OFF ||
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
@@ -390,7 +392,7 @@ static enum respond look_up(struct transaction *transaction)
 		respcache_look_up(thread->server->responses, &look->ask, request,
 				  cache_store_rule(transaction->scope), loop_now_ns(thread->loop));
 	flight = look->ask.flight;
-	transaction->cache_verdict = verdicts[verdict];
+	transaction->response.cache_verdict = verdicts[verdict];
 	switch (verdict) {
 	case RESPCACHE_HIT:
 		return give(transaction, request);
@@ -422,12 +424,12 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 
 	/* What follows belongs to one client. */
 	if (upstream_request_upgrade(transaction->request,
-				     transaction->http2 ? NULL : pool->settings->upgrade))
+				     transaction->peer.http2 ? NULL : pool->settings->upgrade))
 		return backend_call_start(pool, transaction, skip);
 	if (!is_safe(transaction->request)) {
 		enum respond respond;
 
-		transaction->cache_verdict = "pass";
+		transaction->response.cache_verdict = "pass";
 		cache_store_change(transaction, transaction->request);
 		respond = backend_call_start(pool, transaction, skip);
 		if (respond == RESPOND_NOW)

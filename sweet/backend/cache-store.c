@@ -89,7 +89,7 @@ void cache_store_flight(struct transaction *transaction, struct respcache_flight
 	store->flight = flight;
 	store->rule = cache_store_rule(transaction->scope);
 	/* What a program leads to is stored only if it states a lifetime itself. */
-	if (transaction->accel_lines && store->rule.mode == CACHEABLE_TIME)
+	if (transaction->response.accel_lines && store->rule.mode == CACHEABLE_TIME)
 		store->rule.mode = CACHEABLE_RESPONSE;
 	transaction->store = store;
 }
@@ -157,8 +157,9 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 
 	store->came = time(NULL);
 	store->came_ns = now_of(transaction);
-	store->date = transaction->date ? transaction->date : store->came;
-	if (!terms_of(store, said).fresh || transaction->head_length > RESPCACHE_HEAD_MAX) {
+	store->date = transaction->response.date ? transaction->response.date : store->came;
+	if (!terms_of(store, said).fresh ||
+	    transaction->response.head_length > RESPCACHE_HEAD_MAX) {
 		cache_store_drop(transaction, is_no_answer(said->head->status)
 						      ? RESPCACHE_LOST
 						      : RESPCACHE_NOT_KEPT);
@@ -167,12 +168,12 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 	store->head_length = said->head->lines.length;
 	store->head = g_memdup2(said->head->lines.at, store->head_length);
 	store->status = said->head->status;
-	if (transaction->phrase_status == store->status)
-		store->phrase = g_strdup(transaction->phrase);
+	if (transaction->response.phrase_status == store->status)
+		store->phrase = g_strdup(transaction->response.phrase);
 	store->http = said->head->http;
-	if (transaction->accel_lines) {
-		store->own_length = transaction->head_length;
-		store->own_lines = g_memdup2(transaction->head, store->own_length);
+	if (transaction->response.accel_lines) {
+		store->own_length = transaction->response.head_length;
+		store->own_lines = g_memdup2(transaction->response.head, store->own_length);
 	}
 	store->begun = true;
 }
@@ -239,11 +240,12 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 			 const struct NC_hold *holds, unsigned count, uint64_t owned)
 {
 	struct cache_store *store = transaction->store;
-	struct respcache_answer answer = {.lines = {transaction->head, transaction->head_length},
-					  .ranges = ranges,
-					  .holds = holds,
-					  .range_count = count,
-					  .owned = owned};
+	struct respcache_answer answer = {
+		.lines = {transaction->response.head, transaction->response.head_length},
+		.ranges = ranges,
+		.holds = holds,
+		.range_count = count,
+		.owned = owned};
 	const struct slice lines = {store->head, store->head_length};
 	struct cacheable said;
 	struct cgihead head;

@@ -121,17 +121,17 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	long length;
 	struct meta_context context = {
 		.script_name = script,
-		.remote_addr = transaction->remote_addr,
-		.remote_port = transaction->remote_port,
+		.remote_addr = transaction->peer.remote_addr,
+		.remote_port = transaction->peer.remote_port,
 		.remote_user = transaction->remote_user,
-		.server_addr = transaction->server_addr,
-		.server_port = transaction->server_port,
+		.server_addr = transaction->peer.server_addr,
+		.server_port = transaction->peer.server_port,
 		.software = SERVER_SOFTWARE,
-		.https = transaction->https,
-		.request_id = transaction->request_id,
-		.traceparent = transaction->traceparent,
-		.trace_begins = transaction->trace_begins,
-		.http2 = transaction->http2,
+		.https = transaction->peer.https,
+		.request_id = transaction->trace.id,
+		.traceparent = transaction->trace.traceparent,
+		.trace_begins = transaction->trace.begins,
+		.http2 = transaction->peer.http2,
 		.query = transaction_query(transaction),
 		.authorization = settings->pass_authorization,
 		.variables = {of_path ? of_path : scope->variables.list,
@@ -139,13 +139,13 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 		.rules = {scope->request_rules, scope->request_rule_count},
 	};
 
-	if (transaction->tls)
-		context.tls_variables.at =
-			tls_library->variables(transaction->tls, &context.tls_variables.length);
+	if (transaction->peer.tls)
+		context.tls_variables.at = tls_library->variables(transaction->peer.tls,
+								  &context.tls_variables.length);
 	if (settings->protocol != POOL_WORKER) {
 		context.document_root = folder;
-		context.request_scheme = transaction->https ? "https" : "http";
-		context.local_addr = transaction->server_addr;
+		context.request_scheme = transaction->peer.https ? "https" : "http";
+		context.local_addr = transaction->peer.server_addr;
 		context.redirect_status = 200;
 		context.server_pid = pool->gateway->pid;
 	}

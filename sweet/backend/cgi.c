@@ -196,7 +196,7 @@ static bool cgi_submit(struct backend_call *call, const char *block, size_t leng
 	struct cgi_pool *all = call->pool->own;
 	struct server *server = call->pool->gateway->server;
 	struct NC_range piece = backend_call_piece(call);
-	struct cgi_body body = {piece.id, piece.length, transaction->upload_more};
+	struct cgi_body body = {piece.id, piece.length, transaction->upload.more};
 	char **argv = call->pool->settings->argv;
 	struct cgi_program program = {all->program, argv ? argv[0] : NULL};
 	struct cgi_run *run;
@@ -231,7 +231,7 @@ static bool cgi_give_body(struct backend_call *call)
 {
 	struct cgi_call *own = cgi_call_of(call);
 	struct NC_range piece = backend_call_piece(call);
-	bool more = call->transaction->upload_more;
+	bool more = call->transaction->upload.more;
 
 	if (!own->run || !cgi_run_body(own->run, piece.id, piece.length, more))
 		return false;

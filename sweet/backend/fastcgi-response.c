@@ -43,7 +43,7 @@ static int fastcgi_make(struct backend_call *call, struct slice block)
 
 	own->repeatable = is_repeatable(block);
 	return fcgi_message_make(&own->message, block, backend_call_piece(call),
-				 call->transaction->upload_more);
+				 call->transaction->upload.more);
 }
 
 static void fastcgi_begin(struct upstream_link *link, struct backend_call *call)

@@ -35,17 +35,18 @@ long http_describe(const struct gateway_pool *pool, const struct transaction *tr
 	const struct upstream_request_context context = {
 		.path = transaction->path,
 		.query = transaction_query(transaction),
-		.remote_addr = transaction->remote_addr,
-		.server_addr = transaction->server_addr,
-		.https = transaction->https,
+		.remote_addr = transaction->peer.remote_addr,
+		.server_addr = transaction->peer.server_addr,
+		.https = transaction->peer.https,
 		.rules = {transaction->scope->request_rules,
 			  transaction->scope->request_rule_count},
 		.authorization = pool->settings->pass_authorization,
-		.request_id = transaction->request_id,
-		.traceparent = transaction->traceparent,
-		.trace_begins = transaction->trace_begins,
+		.request_id = transaction->trace.id,
+		.traceparent = transaction->trace.traceparent,
+		.trace_begins = transaction->trace.begins,
 		.upgrade = upstream_request_upgrade(
-			transaction->request, transaction->http2 ? NULL : pool->settings->upgrade),
+			transaction->request,
+			transaction->peer.http2 ? NULL : pool->settings->upgrade),
 	};
 
 	(void)skip; /* the application gets the whole path */
@@ -88,10 +89,10 @@ static int http_make(struct backend_call *call, struct slice block)
 	struct upstream_call *own = upstream_call_of(call);
 	const struct transaction *transaction = call->transaction;
 	const struct http_message_body body = {
-		.any = transaction->has_upload,
+		.any = transaction->upload.has,
 		.length = call->length,
 		.first = backend_call_piece(call),
-		.more = transaction->upload_more,
+		.more = transaction->upload.more,
 	};
 
 	own->repeatable = is_safe(block) && !body.more;

@@ -38,7 +38,7 @@ struct request_spool {
 };
 
 /* A piece that is being written; it may outlive the call. */
-struct piece {
+struct spooled_piece {
 	struct spool_op op;
 	struct request_spool *upload;
 	struct iovec bytes;
@@ -53,7 +53,7 @@ static void log_failure(const struct request_spool *upload, int error)
 	const struct transaction *transaction = call->transaction;
 
 	log_warning("%s: pool %s: request body, at byte %llu: disk error: %s",
-		    transaction->remote_addr, call->pool->settings->name,
+		    transaction->peer.remote_addr, call->pool->settings->name,
 		    (unsigned long long)upload->length,
 		    error == -EDQUOT ? "spool-size is reached" : strerror(-error));
 }
@@ -65,7 +65,7 @@ static void read_part(struct request_spool *upload);
 
 static void request_dropped_write(struct spool_op *op)
 {
-	struct piece *piece = container_of(op, struct piece, op);
+	struct spooled_piece *piece = container_of(op, struct spooled_piece, op);
 
 	(void)NC_release(&piece->hold);
 	(void)NC_destroy(NULL, piece->unit);
@@ -74,7 +74,7 @@ static void request_dropped_write(struct spool_op *op)
 
 static void request_written(struct spool_op *op, int result)
 {
-	struct request_spool *upload = container_of(op, struct piece, op)->upload;
+	struct request_spool *upload = container_of(op, struct spooled_piece, op)->upload;
 
 	upload->writes--;
 	/* The client gets an error already. */
@@ -96,8 +96,8 @@ static int write_piece(struct request_spool *upload, size_t length)
 {
 	struct transaction *transaction = upload->call->transaction;
 	size_t run;
-	const void *bytes = NC_data(&transaction->upload_hold, &run, 0);
-	struct piece *piece;
+	const void *bytes = NC_data(&transaction->upload.hold, &run, 0);
+	struct spooled_piece *piece;
 	int error;
 
 	/* The unit of a body is contiguous. */
@@ -112,14 +112,14 @@ static int write_piece(struct request_spool *upload, size_t length)
 	piece->op.count = 1;
 	piece->op.done = request_written;
 	piece->op.drop = request_dropped_write;
-	piece->unit = transaction->upload;
-	piece->hold = transaction->upload_hold;
+	piece->unit = transaction->upload.unit;
+	piece->hold = transaction->upload.hold;
 	error = spool_append(upload->spool, &piece->op);
 	if (error) {
 		free(piece);
 		return error;
 	}
-	transaction->upload = 0;
+	transaction->upload.unit = 0;
 	upload->writes++;
 	upload->length += length;
 	return 0;
@@ -134,7 +134,7 @@ static struct request_spool *begin(struct backend_call *call)
 		return NULL;
 	upload->call = call;
 	upload->spool = spool_open(thread->server->spools, thread->loop,
-				   client_address(call->transaction->remote));
+				   client_address(call->transaction->peer.remote));
 	if (upload->spool)
 		return upload;
 	free(upload);
@@ -144,7 +144,7 @@ static struct request_spool *begin(struct backend_call *call)
 int request_spool_take(struct backend_call *call)
 {
 	struct transaction *transaction = call->transaction;
-	size_t length = (size_t)(transaction->upload_length - call->before);
+	size_t length = (size_t)(transaction->upload.length - call->before);
 	int error = 0;
 
 	if (!call->upload)
@@ -157,9 +157,9 @@ int request_spool_take(struct backend_call *call)
 		log_failure(call->upload, error);
 		return 503;
 	}
-	call->before = transaction->upload_length;
+	call->before = transaction->upload.length;
 	call->spooling = true;
-	call->upload->whole = !transaction->upload_more;
+	call->upload->whole = !transaction->upload.more;
 	if (call->upload->whole && !call->upload->writes)
 		error = start_read(call->upload);
 	else if (!call->upload->whole && call->upload->writes < WRITES_MAX)
@@ -189,16 +189,16 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 	if (error)
 		return error;
 	/* The program's link holds the previous unit as long as it needs it. */
-	if (transaction->upload) {
-		(void)NC_release(&transaction->upload_hold);
-		(void)NC_destroy(NULL, transaction->upload);
+	if (transaction->upload.unit) {
+		(void)NC_release(&transaction->upload.hold);
+		(void)NC_destroy(NULL, transaction->upload.unit);
 	}
-	transaction->upload = unit;
-	transaction->upload_hold = hold;
+	transaction->upload.unit = unit;
+	transaction->upload.hold = hold;
 	upload->call->before = part->op.offset;
 	upload->next = part->op.offset + part->bytes.iov_len;
-	transaction->upload_length = upload->next;
-	transaction->upload_more = upload->next < upload->length;
+	transaction->upload.length = upload->next;
+	transaction->upload.more = upload->next < upload->length;
 	return 0;
 }
 

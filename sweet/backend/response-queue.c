@@ -13,6 +13,7 @@
 #include "base/budget.h"
 #include "base/holds.h"
 #include "base/slice.h"
+#include "core/piece.h"
 #include "core/transaction.h"
 #include "http/body.h"
 
@@ -127,11 +128,11 @@ void response_queue_hand_on(struct response_queue *parts, struct transaction *tr
 	}
 	give_back(parts->sending);
 	parts->sending = part;
-	transaction->ranges = part ? part->ranges : NULL;
-	transaction->holds = part ? part->holds : NULL;
-	transaction->range_count = transaction->hold_count = part ? part->count : 0;
-	transaction->data = part ? part->bytes.at : NULL;
-	transaction->data_length = part ? part->bytes.length : 0;
+	transaction->piece.ranges = part ? part->ranges : NULL;
+	transaction->piece.holds = part ? part->holds : NULL;
+	transaction->piece.range_count = transaction->piece.hold_count = part ? part->count : 0;
+	transaction->piece.data = part ? part->bytes.at : NULL;
+	transaction->piece.data_length = part ? part->bytes.length : 0;
 	if (part)
 		parts->first = part->next;
 }

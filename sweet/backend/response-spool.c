@@ -115,7 +115,7 @@ static struct response_spool *get(struct response_stream *stream)
 		return NULL;
 	spool->stream = stream;
 	spool->spool = spool_open(spools_of(stream), transaction->thread->loop,
-				  client_address(transaction->remote));
+				  client_address(transaction->peer.remote));
 	if (!spool->spool) {
 		free(spool);
 		return NULL;

@@ -22,6 +22,7 @@
 #include "base/counter.h"
 #include "base/slice.h"
 #include "config/pool-config.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
@@ -37,7 +38,7 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	struct NC_stat stat;
 	char fault[320];
 
-	if (!why && NC_hold(NULL, head->unit, &transaction->hold) < 0)
+	if (!why && NC_hold(NULL, head->unit, &transaction->piece.hold) < 0)
 		why = "the unit does not exist any more";
 	if (why) {
 		g_snprintf(fault, sizeof(fault),
@@ -48,12 +49,12 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	if (NC_stat(NULL, head->unit, &stat, sizeof(stat)) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
 		return response_stream_fail(stream, "sent a range that is outside its unit");
-	transaction->body =
+	transaction->piece.range =
 		(struct NC_range){.id = head->unit,
 				  .offset = head->unit_offset,
 				  .length = head->has_unit_length ? head->unit_length
 								  : stat.size - head->unit_offset};
-	counter_add(&transaction->thread->counters->worker_bodies, transaction->body.length);
+	counter_add(&transaction->thread->counters->worker_bodies, transaction->piece.range.length);
 	return true;
 }
 
@@ -68,17 +69,18 @@ static bool use_stored(struct response_stream *stream, const struct cgihead *hea
 	if (length < 0)
 		return response_stream_fail(stream,
 					    "malformed header lines, or no memory for them");
-	if (body.length && NC_hold(NULL, body.id, &transaction->hold) < 0)
+	if (body.length && NC_hold(NULL, body.id, &transaction->piece.hold) < 0)
 		return response_stream_fail(stream, "the cached response does not exist any more");
 	stream->unit = body.length;
-	transaction->body = body;
+	transaction->piece.range = body;
 	stream->has_head = stream->ended = true;
 	call_take_date(stream->call, &facts);
 	call_answer(stream->call, head->status, (size_t)length, facts.has_type, true, body.length);
 	transaction_set_phrase(transaction, head->status, head->phrase);
 	cache_store_head(transaction, head);
 	if (body.length)
-		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 0);
+		cache_store_body(transaction, &transaction->piece.range, &transaction->piece.hold,
+				 1, 0);
 	else
 		cache_store_end(transaction);
 	return true;
@@ -90,9 +92,9 @@ static void forget_body(struct response_stream *stream)
 	struct transaction *transaction = stream->call->transaction;
 
 	if (stream->unit)
-		(void)NC_release(&transaction->hold);
+		(void)NC_release(&transaction->piece.hold);
 	stream->unit = false;
-	transaction->body = (struct NC_range){0};
+	transaction->piece.range = (struct NC_range){0};
 	stream->ended = false;
 }
 
@@ -169,18 +171,19 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 					  : TRANSACTION_UNKNOWN;
 	call_take_date(stream->call, &facts);
 	call_answer(stream->call, head->status, (size_t)length, facts.has_type, has_body,
-		    head->unit ? transaction->body.length
+		    head->unit ? transaction->piece.range.length
 		    : has_body ? stream->left
 			       : 0);
 	transaction_set_phrase(transaction, head->status, head->phrase);
 	cache_store_head(transaction, head);
 	if (head->unit)
-		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 1);
+		cache_store_body(transaction, &transaction->piece.range, &transaction->piece.hold,
+				 1, 1);
 	else if (!stream->left)
 		cache_store_end(transaction);
 	if (stream->left) {
 		transaction->next = response_stream_next;
-		transaction->live = true;
+		transaction->piece.live = true;
 	} else {
 		stream->ended = true;
 	}

@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "log/log.h"
@@ -105,11 +106,12 @@ static void hand_ranges(struct response_stream *stream)
 	struct transaction *transaction = stream->call->transaction;
 	struct read_buffer *buffer = stream->sending;
 
-	transaction->ranges = buffer->ranges + buffer->delivered;
-	transaction->holds = &buffer->hold;
-	transaction->hold_count = 1;
-	transaction->range_count = MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX);
-	buffer->delivered += transaction->range_count;
+	transaction->piece.ranges = buffer->ranges + buffer->delivered;
+	transaction->piece.holds = &buffer->hold;
+	transaction->piece.hold_count = 1;
+	transaction->piece.range_count =
+		MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX);
+	buffer->delivered += transaction->piece.range_count;
 }
 
 void response_stream_hand_over(struct response_stream *stream)
@@ -151,10 +153,10 @@ enum respond response_stream_next(struct transaction *transaction)
 		return RESPOND_NOW;
 	}
 	drop_sending(stream);
-	transaction->ranges = NULL;
-	transaction->range_count = transaction->hold_count = 0;
+	transaction->piece.ranges = NULL;
+	transaction->piece.range_count = transaction->piece.hold_count = 0;
 	if (stream->failed) {
-		transaction->status = 0;
+		transaction->response.status = 0;
 		return RESPOND_NOW;
 	}
 	first = response_stream_first(stream);
@@ -165,7 +167,7 @@ enum respond response_stream_next(struct transaction *transaction)
 		if (!error)
 			return RESPOND_LATER;
 		cut(stream, strerror(-error));
-		transaction->status = 0;
+		transaction->response.status = 0;
 		return RESPOND_NOW;
 	}
 	if (first) {
@@ -210,10 +212,10 @@ bool response_stream_fail_as(struct response_stream *stream, int status, const c
 	/* Undo what was prepared for the response. */
 	transaction->next = NULL;
 	transaction->tunnel = NULL;
-	transaction->head_length = 0;
-	transaction->length = 0;
-	transaction->bodiless = false;
-	transaction->body = (struct NC_range){0};
+	transaction->response.head_length = 0;
+	transaction->response.length = 0;
+	transaction->response.bodiless = false;
+	transaction->piece.range = (struct NC_range){0};
 	stream->call->state = CALL_IN_FLIGHT;
 	backend_call_fail(stream->call, status, NULL);
 	return false;
@@ -254,6 +256,6 @@ void response_stream_clear(struct response_stream *stream)
 	free(stream->head);
 	stream->head = NULL;
 	if (stream->unit)
-		(void)NC_release(&stream->call->transaction->hold);
+		(void)NC_release(&stream->call->transaction->piece.hold);
 	stream->unit = false;
 }

@@ -41,7 +41,7 @@ void response_stream_begin(struct response_stream *stream, struct backend_call *
 {
 	*stream = (struct response_stream){.call = call, .source = source};
 	/* A body on disk does not block the response. */
-	stream->held = call->transaction->upload_more && !call->upload;
+	stream->held = call->transaction->upload.more && !call->upload;
 	call->stream = stream;
 }
 

@@ -104,7 +104,7 @@ void upstream_abandon(struct upstream_link *link)
 	}
 	upstream_detach(link);
 	link->upstream->in_use++;
-	link->calls = client_calls_abandon(call->transaction->calls);
+	link->calls = client_calls_abandon(call->transaction->peer.calls);
 	upstream_link_abandon(link, &own->message, call->pool->settings->answer_ms);
 }
 
@@ -371,7 +371,7 @@ bool upstream_submit(struct backend_call *call, const char *block, size_t length
 bool upstream_body(struct backend_call *call)
 {
 	struct upstream_call *own = upstream_call_of(call);
-	bool more = call->transaction->upload_more;
+	bool more = call->transaction->upload.more;
 
 	if (!own->link || (!own->stopped_reading &&
 			   upstream_link_body(own->link, backend_call_piece(call), more) < 0))

@@ -44,8 +44,8 @@ static const char *count(struct backend_call *call)
 	if (!settings->tunnels_per_client)
 		return NULL;
 	own->client = client_limits_enter(transaction->thread->server->limits,
-					  client_limits_scope(settings->name), transaction->remote,
-					  settings->tunnels_per_client);
+					  client_limits_scope(settings->name),
+					  transaction->peer.remote, settings->tunnels_per_client);
 	return own->client ? NULL : "tunnels-per-client";
 }
 
@@ -57,7 +57,7 @@ bool upstream_tunnel_enter(struct backend_call *call)
 		return true;
 	upstream_tunnel_leave(call);
 	atomic_fetch_add_explicit(&call->pool->tunnels_refused, 1, memory_order_relaxed);
-	log_info("%s: pool %s: answered 503: more than %s", call->transaction->remote_addr,
+	log_info("%s: pool %s: answered 503: more than %s", call->transaction->peer.remote_addr,
 		 call->pool->settings->name, key);
 	return false;
 }
@@ -85,7 +85,7 @@ static void silent(struct timer *timer)
 	char who[256];
 
 	log_info("%s: %s: no byte of %s for upgrade-timeout: closing",
-		 call->transaction->remote_addr, upstream_name(call, who, sizeof(who)),
+		 call->transaction->peer.remote_addr, upstream_name(call, who, sizeof(who)),
 		 own->upgrade);
 	upstream_complete(own->link, NULL, false);
 	call_queue_room(channel->pool, channel->thread);

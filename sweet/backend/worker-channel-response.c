@@ -26,6 +26,7 @@
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/page-memory.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
@@ -70,7 +71,7 @@ static void advance(struct backend_call *call)
 
 	/* An empty piece means a complete response; status 0 shows the failure. */
 	if (own->failed && !response_queue_wait(&own->parts))
-		call->transaction->status = 0;
+		call->transaction->response.status = 0;
 	response_queue_hand_on(&own->parts, call->transaction);
 	adjust_flow(call);
 }
@@ -184,8 +185,8 @@ void worker_channel_piece(struct backend_call *call, const struct NC_response *r
 	}
 	adjust_flow(call);
 	/* The announced length must be reached. */
-	if (own->failed ||
-	    (!own->channel && own->left && call->transaction->length != TRANSACTION_UNKNOWN)) {
+	if (own->failed || (!own->channel && own->left &&
+			    call->transaction->response.length != TRANSACTION_UNKNOWN)) {
 		worker_channel_break_off(call, 502, NULL);
 		return;
 	}
@@ -223,9 +224,9 @@ static void keep(struct backend_call *call, const struct NC_response *response, 
 	/* Fields that were filtered out may be for the cache. */
 	if (transaction->store || filtered != lines.length)
 		cache_store_lines(transaction, response->status, lines);
-	if (has_body && (channel_call_of(call)->channel || transaction->data)) {
+	if (has_body && (channel_call_of(call)->channel || transaction->piece.data)) {
 		/* The part has been queued, and the bytes that are sent are still valid. */
-		keep_part(call, response, transaction_piece(transaction));
+		keep_part(call, response, piece_length(&transaction->piece));
 		if (!channel_call_of(call)->channel)
 			cache_store_end(transaction);
 	} else {
@@ -271,11 +272,11 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	if (response->range_count == 1 && !own->channel && has_body) {
 		/* The common case: one unit. */
 		own->holds = true;
-		transaction->hold = response->holds[0];
+		transaction->piece.hold = response->holds[0];
 		own->left -= response->body.length;
-		transaction->body = response->body;
+		transaction->piece.range = response->body;
 		own->page = response->body.length;
-		transaction->pages = own->pages;
+		transaction->piece.pages = own->pages;
 		counter_add(&channel->thread->counters->worker_bodies, response->body.length);
 	} else if (response->range_count || response->data) {
 		add_part(call, response);
@@ -290,7 +291,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	}
 	if (own->channel && has_body && length) {
 		transaction->next = channel_next_piece;
-		transaction->live = true;
+		transaction->piece.live = true;
 	}
 	call_take_date(call, &facts);
 	call_answer(call, response->status, (size_t)filtered, facts.has_type, has_body,

@@ -162,7 +162,7 @@ void worker_channel_orphan(struct backend_call *call)
 	channel_call_of(call)->channel = NULL;
 	pending->call = NULL;
 	pending->orphaned = true;
-	pending->calls = client_calls_abandon(call->transaction->calls);
+	pending->calls = client_calls_abandon(call->transaction->peer.calls);
 	pending->orphaned_ms = loop_now_ms(channel->thread->loop);
 	if (channel->orphaned++ == 0)
 		loop_timer_start(channel->thread->loop, &channel->drain_timer,

@@ -25,6 +25,7 @@
 #include "base/counter.h"
 #include "base/timer.h"
 #include "core/page-memory.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "http/body.h"
@@ -51,7 +52,7 @@ static void release(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
-	(void)NC_release(&call->transaction->hold);
+	(void)NC_release(&call->transaction->piece.hold);
 	own->holds = false;
 	page_memory_release(own->pages, own->page);
 	if (page_memory_must_notify(own->pages))
@@ -73,8 +74,8 @@ void worker_channel_finish(struct backend_call *call)
 /* Grants the body to the worker, and to no other process. */
 static bool grant_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
-	return !transaction->upload || NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
-						(id_t)NC_backend_pidfd(channel->backend)) == 0;
+	return !transaction->upload.unit || NC_grant(NULL, transaction->upload.unit, NC_PROCESS_FD,
+						     (id_t)NC_backend_pidfd(channel->backend)) == 0;
 }
 
 /* Sends the granted piece to the worker. */
@@ -83,26 +84,26 @@ static void give_piece(struct backend_call *call)
 	struct channel_call *own = channel_call_of(call);
 	struct transaction *transaction = call->transaction;
 	struct worker_channel *channel = own->channel;
-	struct NC_range piece = {.id = transaction->upload,
-				 .length = (size_t)(transaction->upload_length - own->body_sent)};
+	struct NC_range piece = {.id = transaction->upload.unit,
+				 .length = (size_t)(transaction->upload.length - own->body_sent)};
 
 	own->body_pending =
 		NC_backend_body(channel->backend, channel->thread->number,
 				worker_channel_tag(channel, own->slot), piece.id ? &piece : NULL,
-				transaction->upload_more ? 0 : NC_BODY_LAST) < 0;
+				transaction->upload.more ? 0 : NC_BODY_LAST) < 0;
 	channel->notify_pending |= own->body_pending;
 	channel->dirty = true;
 	if (own->body_pending)
 		return;
-	own->body_sent = transaction->upload_length;
-	own->has_piece = transaction->upload_more;
+	own->body_sent = transaction->upload.length;
+	own->has_piece = transaction->upload.more;
 }
 
 bool worker_channel_submit(struct worker_channel *channel, struct backend_call *call,
 			   const char *block, size_t length)
 {
 	struct channel_call *own = channel_call_of(call);
-	bool in_pieces = call->transaction->upload_more;
+	bool in_pieces = call->transaction->upload.more;
 	uint32_t slot = channel->free;
 
 	if (!grant_upload(channel, call->transaction) ||
@@ -294,8 +295,8 @@ static struct channel_slot *find_number(struct worker_channel *channel, uint64_t
 /* The worker may no longer read the body. */
 static void revoke_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
-	if (transaction->upload)
-		(void)NC_revoke(NULL, transaction->upload, NC_PROCESS_FD,
+	if (transaction->upload.unit)
+		(void)NC_revoke(NULL, transaction->upload.unit, NC_PROCESS_FD,
 				(id_t)NC_backend_pidfd(channel->backend));
 }
 

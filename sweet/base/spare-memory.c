@@ -25,13 +25,13 @@
 #define SMALL_CLASSES (SMALL_MOST / SMALL_STEP)
 #define CLASSES (SMALL_CLASSES + LARGE_MOST / LARGE_STEP - 1)
 
-struct piece {
-	_Alignas(max_align_t) struct piece *next; /* while it is kept */
+struct spare {
+	_Alignas(max_align_t) struct spare *next; /* while it is kept */
 	size_t room;				  /* bytes that follow */
 };
 
 struct spare_memory {
-	struct piece *kept[CLASSES];
+	struct spare *kept[CLASSES];
 	size_t bytes; /* of those */
 };
 
@@ -49,9 +49,9 @@ static size_t room_of(size_t length)
 	return length <= LARGE_MOST ? (length + step - 1) / step * step : length;
 }
 
-static struct piece *piece_of(void *memory)
+static struct spare *piece_of(void *memory)
 {
-	return (struct piece *)memory - 1;
+	return (struct spare *)memory - 1;
 }
 
 struct spare_memory *spare_memory_new(void)
@@ -61,7 +61,7 @@ struct spare_memory *spare_memory_new(void)
 
 void spare_memory_free(struct spare_memory *spare)
 {
-	struct piece *piece;
+	struct spare *piece;
 
 	for (unsigned i = 0; spare && i < CLASSES; i++) {
 		while ((piece = spare->kept[i])) {
@@ -74,7 +74,7 @@ void spare_memory_free(struct spare_memory *spare)
 
 void *spare_memory_take(struct spare_memory *spare, size_t length)
 {
-	struct piece *piece, **kept;
+	struct spare *piece, **kept;
 
 	if (length == 0)
 		length = 1;
@@ -129,7 +129,7 @@ void *spare_memory_change(struct spare_memory *spare, void *memory, size_t lengt
 
 void spare_memory_give_back(struct spare_memory *spare, void *memory)
 {
-	struct piece *piece, **kept;
+	struct spare *piece, **kept;
 
 	if (!memory)
 		return;

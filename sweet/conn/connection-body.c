@@ -33,17 +33,17 @@ static void hand_over(struct connection *connection)
 {
 	struct transaction *transaction = &connection->output->transaction;
 	struct body *body = &connection->body;
-	int error = body_unit(body, &transaction->upload, &transaction->upload_hold);
+	int error = body_unit(body, &transaction->upload.unit, &transaction->upload.hold);
 
-	transaction->upload_length = body->length;
-	transaction->upload_more = !body_is_over(body);
+	transaction->upload.length = body->length;
+	transaction->upload.more = !body_is_over(body);
 	if (error) {
 		log_error("%s: request body, at byte %llu: %s", connection_remote(connection),
 			  (unsigned long long)body->length, strerror(-error));
 		connection_refuse(connection, 503, "no memory for the body");
 		return;
 	}
-	if (!transaction->upload_more)
+	if (!transaction->upload.more)
 		body_end(body);
 	timer_stop(&connection->timer);
 	connection->state = WORKING;
@@ -131,7 +131,7 @@ void connection_drop_upload(struct transaction *transaction)
 	struct connection *connection = transaction->connection;
 
 	output_return_upload(container_of(transaction, struct output, transaction));
-	transaction->upload_more = false;
+	transaction->upload.more = false;
 	if (!connection)
 		return;
 	if (connection->state == RECEIVING) {

@@ -20,6 +20,7 @@
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
@@ -50,14 +51,14 @@ static struct program *find_program(struct thread *thread, const struct transact
 {
 	struct program *program;
 
-	if (!transaction->pages)
+	if (!transaction->piece.pages)
 		return NULL;
 	if (!thread->conn->programs)
 		thread->conn->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-	program = g_hash_table_lookup(thread->conn->programs, transaction->pages);
+	program = g_hash_table_lookup(thread->conn->programs, transaction->piece.pages);
 	if (!program) {
 		program = g_new0(struct program, 1);
-		program->of = transaction->pages;
+		program->of = transaction->piece.pages;
 		/* Half of its memory, divided among the threads. */
 		program->most = program->of->most / 2 / thread->server->threads;
 		g_hash_table_insert(thread->conn->programs, (void *)(uintptr_t)program->of,

@@ -25,6 +25,7 @@
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "conn/output.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction-file.h"
@@ -171,7 +172,7 @@ static bool to_file(struct connection *connection)
 				    .done = leave_file_opened,
 				    .loop = connection->thread->loop,
 				    .class = JOB_QUICK,
-				    .client = client_address(transaction->remote)};
+				    .client = client_address(transaction->peer.remote)};
 	thread_pool_submit(connection->thread->server->thread_pool, &leaving->job);
 	return true;
 }
@@ -253,9 +254,7 @@ static void leave_spooled(struct spool_op *op, int result)
 	offset = (uint64_t)gone + connection->send.message.header_length - leaving->from;
 	transaction = &connection->output->transaction;
 	transaction_dismiss(transaction);
-	transaction->body = (struct NC_range){0};
-	transaction->ranges = NULL;
-	transaction->range_count = 0;
+	piece_forget(&transaction->piece);
 	filestream_from_spool(transaction, leaving->spool, fd,
 			      (struct range){.first = offset, .length = length - offset});
 	leaving->spool = NULL;
@@ -275,7 +274,7 @@ static void leave_spool_dropped(struct spool_op *op)
 static bool to_spool(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
-	const struct sockaddr *remote = connection->output->transaction.remote;
+	const struct sockaddr *remote = connection->output->transaction.peer.remote;
 	const struct NC_send *message = &connection->send.message;
 	struct leaving *leaving;
 	int error = -ENODEV;

@@ -99,7 +99,7 @@ static void log_wrong(const struct transaction *transaction, struct slice entry)
 	entry.length = MIN(entry.length, (size_t)WRONG_LOGGED_MAX);
 	*escape_message(text, entry) = '\0';
 	log_info("%s: this proxy's %s has no address in \"%s\": the client counts as unknown",
-		 transaction->remote_addr,
+		 transaction->peer.remote_addr,
 		 transaction->config_ref->config->forwarded == FORWARDED_X ? "X-Forwarded-For"
 									   : "Forwarded",
 		 text);
@@ -117,9 +117,9 @@ static void take_client(struct transaction *transaction, const struct forwarded 
 	} else {
 		peer_addresses_set(client, &forwarded->client, NULL);
 	}
-	transaction->remote = &client->address.any;
-	transaction->remote_addr = client->remote;
-	transaction->remote_port = client->remote_port;
+	transaction->peer.remote = &client->address.any;
+	transaction->peer.remote_addr = client->remote;
+	transaction->peer.remote_port = client->remote_port;
 }
 
 /*
@@ -135,7 +135,7 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 
 	if (!config->proxies)
 		return NULL;
-	if (ip_acl_allows(config->proxies, transaction->remote))
+	if (ip_acl_allows(config->proxies, transaction->peer.remote))
 		forwarded_read(&forwarded, request, (enum forwarded_fields)config->forwarded,
 			       trusts, config->proxies);
 	if (forwarded.wrong.length)
@@ -143,7 +143,7 @@ static GString *take_forwarded(struct transaction *transaction, struct request *
 	if (forwarded.unknown || forwarded.client.ss_family != AF_UNSPEC)
 		take_client(transaction, &forwarded);
 	if (forwarded.scheme.length)
-		transaction->https = slice_is(forwarded.scheme, "https");
+		transaction->peer.https = slice_is(forwarded.scheme, "https");
 	text = forwarded_rewrite(request, &forwarded);
 	if (text)
 		*error = request_parse(request, text->str, text->len);
@@ -193,24 +193,24 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	}
 	connection->output = output;
 	transaction = &output->transaction;
-	transaction->remote_addr = carrier->addresses.remote;
-	transaction->remote_port = carrier->addresses.remote_port;
-	transaction->remote = &carrier->addresses.address.any;
-	transaction->local = &carrier->own.any;
-	transaction->server_addr = carrier->addresses.local;
-	transaction->server_port = carrier->addresses.local_port;
+	transaction->peer.remote_addr = carrier->addresses.remote;
+	transaction->peer.remote_port = carrier->addresses.remote_port;
+	transaction->peer.remote = &carrier->addresses.address.any;
+	transaction->peer.local = &carrier->own.any;
+	transaction->peer.server_addr = carrier->addresses.local;
+	transaction->peer.server_port = carrier->addresses.local_port;
 	transaction->connection = connection;
-	transaction->status_only = carrier->status_only;
+	transaction->peer.status_only = carrier->status_only;
 	connection_tls_describe(carrier, transaction);
-	transaction->http2 = connection_is_stream(connection);
-	if (transaction->http2)
-		transaction->calls = client_calls_hold(session_calls(carrier));
+	transaction->peer.http2 = connection_is_stream(connection);
+	if (transaction->peer.http2)
+		transaction->peer.calls = client_calls_hold(session_calls(carrier));
 	transaction->done = connection_done;
 	transaction->owner = &owner;
 	counter_add(&thread->counters->requests, 1);
 	if (thread->logs->wants || transaction->config_ref->config->collector_url)
 		output_remember_line(output, head, length);
-	if (transaction->http2)
+	if (transaction->peer.http2)
 		output_remember_http2(output);
 	memory = error ? NULL : memory_of(thread);
 	if (memory)
@@ -228,7 +228,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	request = known ? known->request : &parsed;
 	/* Without proxies that are known, the operator says that all clients may choose their id. */
 	trusted = !transaction->config_ref->config->proxies ||
-		  ip_acl_allows(transaction->config_ref->config->proxies, transaction->remote);
+		  ip_acl_allows(transaction->config_ref->config->proxies, transaction->peer.remote);
 	output_identify(output, error ? NULL : request, trusted);
 	if (!error && !known) {
 		forwarded = take_forwarded(transaction, &parsed, &error);
@@ -244,31 +244,31 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	}
 	if (error) {
 		/* What follows cannot be separated from the rest of this head. */
-		connection->http10 = transaction->http2;
+		connection->http10 = transaction->peer.http2;
 		transaction->head_only = request_is_head(head, length);
 		connection_refuse_because(connection, -error, wrong,
 					  wrong == clear_text ? CLEAR_TEXT : NULL);
 		end_request(known, forwarded, escaped);
 		return true;
 	}
-	if (thread->logs->wants & ~(unsigned)LOG_WANTS_LINE || transaction->exported)
+	if (thread->logs->wants & ~(unsigned)LOG_WANTS_LINE || transaction->trace.exported)
 		output_remember_fields(output, request);
 	carrier->requests++;
 	may_continue =
 		!limits->keep_alive_requests || carrier->requests < limits->keep_alive_requests;
-	connection->keep_alive = request->keep_alive && may_continue && !transaction->http2;
+	connection->keep_alive = request->keep_alive && may_continue && !transaction->peer.http2;
 	/* The end of a stream ends its response, too. */
-	connection->http10 = request->minor == 0 || transaction->http2;
+	connection->http10 = request->minor == 0 || transaction->peer.http2;
 	body_begin(&connection->body, request, CONNECTION_DROPPED_MAX);
-	if (transaction->http2) {
+	if (transaction->peer.http2) {
 		body_open(&connection->body);
 		if (!may_continue)
 			session_leave(carrier);
 	}
-	transaction->has_upload = !body_is_over(&connection->body);
-	connection->expecting = transaction->has_upload && request->expect == EXPECT_CONTINUE;
+	transaction->upload.has = !body_is_over(&connection->body);
+	connection->expecting = transaction->upload.has && request->expect == EXPECT_CONTINUE;
 	transaction->request = request;
-	transaction->known = known;
+	transaction->route.known = known;
 	transaction->head_only = request->method == METHOD_HEAD;
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
@@ -278,7 +278,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 		connection_respond(connection);
 	connection->calling = false;
 	transaction->request = NULL;
-	transaction->known = NULL;
+	transaction->route.known = NULL;
 	end_request(known, forwarded, escaped);
 	return true;
 }

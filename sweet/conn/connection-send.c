@@ -19,6 +19,7 @@
 #include "conn/connection-internal.h"
 #include "conn/output.h"
 #include "conn/ready.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
@@ -49,8 +50,9 @@ static bool is_last(const struct output *output)
 
 	if (!transaction->next || transaction->head_only)
 		return true;
-	return transaction->length == TRANSACTION_UNKNOWN ? output->ended
-							  : output->sent >= transaction->length;
+	return transaction->response.length == TRANSACTION_UNKNOWN
+		       ? output->ended
+		       : output->sent >= transaction->response.length;
 }
 
 static const struct config_sockets *sockets_of(const struct output *output)
@@ -111,24 +113,27 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection->send.cipher = connection_cipher(connection);
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
-		message->ranges =
-			transaction->range_count ? transaction->ranges : &transaction->body;
-		message->range_count = transaction->range_count ? transaction->range_count
-								: transaction->body.id != 0;
-		message->holds = transaction->range_count ? transaction->holds : &transaction->hold;
-		message->hold_count =
-			transaction->range_count ? transaction->hold_count : message->range_count;
-		connection->send.file = transaction->file;
-		if (transaction->data)
-			connection->send.tail = (struct iovec){(void *)(uintptr_t)transaction->data,
-							       transaction->data_length};
-		piece = transaction_piece(transaction);
+		message->ranges = transaction->piece.range_count ? transaction->piece.ranges
+								 : &transaction->piece.range;
+		message->range_count = transaction->piece.range_count
+					       ? transaction->piece.range_count
+					       : transaction->piece.range.id != 0;
+		message->holds = transaction->piece.range_count ? transaction->piece.holds
+								: &transaction->piece.hold;
+		message->hold_count = transaction->piece.range_count ? transaction->piece.hold_count
+								     : message->range_count;
+		connection->send.file = transaction->piece.file;
+		if (transaction->piece.data)
+			connection->send.tail =
+				(struct iovec){(void *)(uintptr_t)transaction->piece.data,
+					       transaction->piece.data_length};
+		piece = piece_length(&transaction->piece);
 		output->sent += piece;
 		counter_add(&connection->thread->counters->body_units, message->range_count);
 	}
 	if (is_last(output))
 		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
-	else if (piece < MORE_MAX && !transaction->live)
+	else if (piece < MORE_MAX && !transaction->piece.live)
 		message->flags |= NC_SEND_MORE;
 	connection_time(connection, connection_limits(connection)->send_ms);
 	start_sending(connection, connection_waits);
@@ -154,7 +159,7 @@ static void send_ready(struct connection *connection, struct ready *ready)
 	counter_add(&connection->thread->counters->body_units, 1);
 	counter_add(&connection->thread->counters->body_ready, 1);
 	/* Its bytes are the same, so that the unit need not be. */
-	output->transaction.body = (struct NC_range){0};
+	output->transaction.piece.range = (struct NC_range){0};
 	set_message(connection, ready->bytes, ready->head_length + ready->body_length);
 	connection->send.steady = true;
 	connection->send.cipher = NULL;
@@ -172,10 +177,11 @@ static bool may_be_ready(const struct connection *connection)
 /* Only the first reason; the access log has the rest. */
 static void log_reason(struct transaction *transaction)
 {
-	if (transaction->reason)
-		log_info("%s: answered %d: %s%s%s", transaction->remote_addr, transaction->status,
-			 transaction->path, *transaction->path ? ": " : "", transaction->reason);
-	transaction->reason = NULL;
+	if (transaction->response.reason)
+		log_info("%s: answered %d: %s%s%s", transaction->peer.remote_addr,
+			 transaction->response.status, transaction->path,
+			 *transaction->path ? ": " : "", transaction->response.reason);
+	transaction->response.reason = NULL;
 }
 
 void connection_respond(struct connection *connection)
@@ -191,7 +197,7 @@ void connection_respond(struct connection *connection)
 		timer_stop(&connection->timer);
 		return;
 	}
-	if (connection->output->transaction.coding != TRANSACTION_AS_IT_IS)
+	if (connection->output->transaction.response.coding != TRANSACTION_AS_IT_IS)
 		coded_response_begin(&connection->output->transaction);
 	if (connection->thread->draining)
 		connection->keep_alive = false;
@@ -206,7 +212,7 @@ void connection_respond(struct connection *connection)
 	}
 	/* Such a client finds the end of the body only by the end of the connection. */
 	if ((connection->http10 || connection->output->transaction.tunnel) &&
-	    connection->output->transaction.length == TRANSACTION_UNKNOWN)
+	    connection->output->transaction.response.length == TRANSACTION_UNKNOWN)
 		connection->keep_alive = false;
 	if (connection->output->transaction.tunnel)
 		connection_begin_tunnel(connection);
@@ -237,10 +243,11 @@ void connection_done(struct transaction *transaction)
 		return;
 	}
 	assert(connection->state == WORKING || connection->state == RECEIVING);
-	if (transaction->status == 0) {
+	if (transaction->response.status == 0) {
 		/* The response was cut off: the client must see that. */
-		if (transaction->reset || (transaction->length == TRANSACTION_UNKNOWN &&
-					   !output->chunked && !connection_is_stream(connection)))
+		if (transaction->response.reset ||
+		    (transaction->response.length == TRANSACTION_UNKNOWN && !output->chunked &&
+		     !connection_is_stream(connection)))
 			connection_reset_at_close(connection);
 		connection->state = SENDING;
 		connection_close(connection);
@@ -267,7 +274,7 @@ void connection_refuse_because(struct connection *connection, int status, const 
 	/* A responder may be processing what has come: it is cancelled. */
 	transaction_dismiss(&connection->output->transaction);
 	transaction_refuse(&connection->output->transaction, status, wrong);
-	connection->output->transaction.detail = detail;
+	connection->output->transaction.response.detail = detail;
 	connection_respond(connection);
 }
 
@@ -387,7 +394,7 @@ static void connection_sent(struct loop_send *op, int result)
 		return;
 	}
 	connection_keeps_up(connection);
-	if (!output->transaction.settle) {
+	if (!output->transaction.piece.settle) {
 		next_piece(connection);
 		return;
 	}

@@ -18,6 +18,7 @@
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/output.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
@@ -95,7 +96,7 @@ uint64_t connection_moved(const struct transaction *transaction)
 	uint64_t moved = connection->body.length + output->sent;
 
 	if (connection->state == SENDING)
-		moved += connection->send.message.skip - transaction_piece(transaction);
+		moved += connection->send.message.skip - piece_length(&transaction->piece);
 	return moved - (unsigned)connection_unsent(connection);
 }
 

@@ -323,11 +323,11 @@ void connection_tls_describe(const struct connection *connection, struct transac
 {
 	const struct connection_tls *tls = connection->tls;
 
-	transaction->secure = transaction->https = tls != NULL;
+	transaction->peer.secure = transaction->peer.https = tls != NULL;
 	if (!tls)
 		return;
-	transaction->policy = tls->policy;
-	transaction->tls = tls->channel;
+	transaction->peer.policy = tls->policy;
+	transaction->peer.tls = tls->channel;
 }
 
 bool connection_tls_open(struct connection *connection)

@@ -29,12 +29,12 @@ void output_export(const struct output *output)
 {
 	const struct transaction *transaction = &output->transaction;
 	const struct transaction_times *times = &transaction->times;
-	const char *traceparent = transaction->traceparent;
+	const char *traceparent = transaction->trace.traceparent;
 	struct thread *thread = transaction->thread;
 	struct span span = {
-		.https = transaction->https,
-		.client_port = transaction->remote_port,
-		.status = transaction->status,
+		.https = transaction->peer.https,
+		.client_port = transaction->peer.remote_port,
+		.status = transaction->response.status,
 		.began_ns = output->began_ns,
 		.ended_ns = loop_now_ns(thread->loop),
 		.ready_ns = times->ready_ns,
@@ -45,11 +45,11 @@ void output_export(const struct output *output)
 
 	memcpy(span.trace, traceparent + TRACEPARENT_TRACE, SPAN_TRACE_DIGITS);
 	memcpy(span.id, traceparent + TRACEPARENT_PARENT, SPAN_ID_DIGITS);
-	memcpy(span.parent, transaction->trace_parent, sizeof(span.parent));
+	memcpy(span.parent, transaction->trace.parent, sizeof(span.parent));
 	set_text(&span, SPAN_LINE, output->log_request);
 	set_text(&span, SPAN_HOST, output->log_host);
 	set_text(&span, SPAN_AGENT, output->log_agent);
-	set_text(&span, SPAN_CLIENT, text_of(transaction->remote_addr));
-	set_text(&span, SPAN_POOL, text_of(transaction->pool_name));
+	set_text(&span, SPAN_CLIENT, text_of(transaction->peer.remote_addr));
+	set_text(&span, SPAN_POOL, text_of(transaction->response.pool_name));
 	span_export_put(thread->server->spans, thread->number, &span);
 }

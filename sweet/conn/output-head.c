@@ -19,6 +19,7 @@
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
 #include "conn/output.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
@@ -49,11 +50,11 @@ static const char *date_of(const struct transaction *transaction)
 {
 	struct conn_thread *conn = transaction->thread->conn;
 
-	if (!transaction->date)
+	if (!transaction->response.date)
 		return conn->date;
-	if (transaction->date != conn->other_date) {
-		conn->other_date = transaction->date;
-		date_format(transaction->date, conn->other_date_text);
+	if (transaction->response.date != conn->other_date) {
+		conn->other_date = transaction->response.date;
+		date_format(transaction->response.date, conn->other_date_text);
 	}
 	return conn->other_date_text;
 }
@@ -66,8 +67,9 @@ static const char *date_of(const struct transaction *transaction)
  */
 static bool is_newer(const struct transaction *transaction)
 {
-	return transaction->modified >
-	       (transaction->date ? transaction->date : transaction->thread->conn->dated);
+	return transaction->response.modified > (transaction->response.date
+							 ? transaction->response.date
+							 : transaction->thread->conn->dated);
 }
 
 static void cap_modified(const struct transaction *transaction, struct fields *fields)
@@ -75,7 +77,7 @@ static void cap_modified(const struct transaction *transaction, struct fields *f
 	const struct slice date = {date_of(transaction), DATE_LENGTH};
 	char modified[DATE_LENGTH];
 
-	date_format(transaction->modified, modified);
+	date_format(transaction->response.modified, modified);
 	for (size_t i = 0; i < fields->count; i++)
 		if (fields->at[i].id == FIELD_LAST_MODIFIED &&
 		    slice_equals(fields->at[i].value, (struct slice){modified, DATE_LENGTH}))
@@ -89,7 +91,7 @@ static bool has_rules(const struct transaction *transaction)
 
 static bool changes(const struct transaction *transaction)
 {
-	return has_rules(transaction) || is_newer(transaction) || *transaction->request_id;
+	return has_rules(transaction) || is_newer(transaction) || *transaction->trace.id;
 }
 
 /* Appends the responder's fields, as the rules and the server change them. */
@@ -97,19 +99,21 @@ static void list_lines(const struct transaction *transaction, struct fields *fie
 {
 	const struct scope *scope = transaction->scope;
 
-	fields_read(fields, (struct slice){transaction->head, transaction->head_length});
+	fields_read(fields,
+		    (struct slice){transaction->response.head, transaction->response.head_length});
 	if (has_rules(transaction))
 		header_rules_apply(scope->header_rules, scope->header_rule_count,
-				   transaction->header_lines, transaction->status, fields);
+				   transaction->response.header_lines, transaction->response.status,
+				   fields);
 	if (is_newer(transaction))
 		cap_modified(transaction, fields);
-	if (!*transaction->request_id)
+	if (!*transaction->trace.id)
 		return;
 	/* The server's id, and none of a program or of a stored response. */
 	fields_remove(fields, FIELD_BIT(FIELD_X_REQUEST_ID));
 	fields_add(fields,
-		   field_of(FIELD_X_REQUEST_ID, (struct slice){transaction->request_id,
-							       strlen(transaction->request_id)}));
+		   field_of(FIELD_X_REQUEST_ID,
+			    (struct slice){transaction->trace.id, strlen(transaction->trace.id)}));
 }
 
 /* --- HTTP/1.1 --------------------------------------------------------------------------------- */
@@ -123,9 +127,9 @@ static char *append_lines(struct output *output, char *at)
 
 	if (!changes(transaction)) {
 		output->lines_at = (size_t)(at - output_bytes(output));
-		return transaction->head_length
-			       ? append(at, transaction->head, transaction->head_length)
-			       : at;
+		return transaction->response.head_length ? append(at, transaction->response.head,
+								  transaction->response.head_length)
+							 : at;
 	}
 	fields_init(&fields);
 	list_lines(transaction, &fields);
@@ -136,11 +140,13 @@ static char *append_lines(struct output *output, char *at)
 
 static char *append_status(const struct transaction *transaction, char *at)
 {
-	bool own = transaction->phrase && transaction->phrase_status == transaction->status;
+	bool own = transaction->response.phrase &&
+		   transaction->response.phrase_status == transaction->response.status;
 
-	if (transaction->status == 200 && !own)
+	if (transaction->response.status == 200 && !own)
 		return APPEND(at, "HTTP/1.1 200 OK\r\n");
-	return at + response_status_line(transaction->status, own ? transaction->phrase : NULL, at);
+	return at + response_status_line(transaction->response.status,
+					 own ? transaction->response.phrase : NULL, at);
 }
 
 static char *append_timing(const struct output *output, char *at)
@@ -161,7 +167,7 @@ static char *append_framing(const struct transaction *transaction, bool keep_ali
 			    char *at)
 {
 	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
-	if (transaction->length == TRANSACTION_UNKNOWN && !http10 && !transaction->tunnel)
+	if (transaction->response.length == TRANSACTION_UNKNOWN && !http10 && !transaction->tunnel)
 		at = APPEND(at, CHUNKED);
 	if (transaction->tunnel)
 		return APPEND(at, "Connection: Upgrade\r\n");
@@ -194,7 +200,7 @@ static char *pad(struct output *output, char *lead, char *end)
 /* Makes room for lines of any length; returns false without memory. */
 static bool make_room(struct output *output)
 {
-	size_t lines = output->transaction.head_length;
+	size_t lines = output->transaction.response.head_length;
 	size_t all = lines + TRANSACTION_AROUND_MAX + OUTPUT_ALIGN - 1;
 
 	free(output->long_head);
@@ -217,7 +223,7 @@ static char *write_head(struct output *output, size_t page, bool keep_alive, boo
 	lead = append_status(transaction, output_bytes(output));
 	at = append(lead, conn->lead, conn->lead_length);
 	output->date_at = (size_t)(at - output_bytes(output)) - strlen("\r\n") - DATE_LENGTH;
-	if (transaction->date)
+	if (transaction->response.date)
 		memcpy(output_bytes(output) + output->date_at, date_of(transaction), DATE_LENGTH);
 	at = append_lines(output, at);
 	if (!at)
@@ -227,7 +233,7 @@ static char *write_head(struct output *output, size_t page, bool keep_alive, boo
 	if (page)
 		at += sprintf(at, "Content-Type: " TYPE_OF_PAGE "\r\nContent-Length: %zu\r\n",
 			      page);
-	if (transaction->https && transaction->host && transaction->host->hsts)
+	if (transaction->peer.https && transaction->host && transaction->host->hsts)
 		at = append_hsts(at, transaction->host->hsts);
 	at = append_framing(transaction, keep_alive, http10, at);
 	at = APPEND(at, "\r\n");
@@ -251,7 +257,7 @@ static size_t size_as_text(const struct transaction *transaction, const struct f
 	char status[RESPONSE_STATUS_MAX];
 	size_t length = (size_t)(append_status(transaction, status) - status);
 
-	if (transaction->length == TRANSACTION_UNKNOWN)
+	if (transaction->response.length == TRANSACTION_UNKNOWN)
 		length += strlen(CHUNKED);
 	return length + fields_size(fields) + strlen("\r\n");
 }
@@ -284,7 +290,7 @@ static char *list_head(struct output *output, size_t page)
 		fields_add(fields, field_of(FIELD_CONTENT_LENGTH,
 					    (struct slice){value, (size_t)(at - value)}));
 	}
-	if (transaction->https && transaction->host && transaction->host->hsts)
+	if (transaction->peer.https && transaction->host && transaction->host->hsts)
 		add_text(fields, (struct field){.name = SLICE("Strict-Transport-Security")},
 			 transaction->host->hsts);
 	output->values_length = (size_t)(at - bytes);
@@ -297,24 +303,24 @@ static char *list_head(struct output *output, size_t page)
 bool output_head(struct output *output, bool keep_alive, bool http10, size_t *length)
 {
 	struct transaction *transaction = &output->transaction;
-	bool is_status = transaction_is_bare(transaction) && transaction->status >= 300;
-	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
-	const void *text = transaction->text;
-	size_t text_length = text ? transaction->length : 0;
+	bool is_status = transaction_is_bare(transaction) && transaction->response.status >= 300;
+	bool unknown = transaction->response.length == TRANSACTION_UNKNOWN;
+	const void *text = transaction->piece.text;
+	size_t text_length = text ? transaction->response.length : 0;
 	char page[RESPONSE_PAGE_MAX];
 	char *at;
 
 	assert(text_length <= TRANSACTION_TEXT_MAX);
-	if (transaction->accel_lines)
+	if (transaction->response.accel_lines)
 		transaction_merge_lines(transaction);
 	output_refresh_date(transaction->thread);
 	output->responded_ns = loop_now_ns(transaction->thread->loop);
 	if (is_status) {
 		text = page;
-		text_length = response_error_page(transaction->status, transaction->detail, page,
-						  sizeof(page));
+		text_length = response_error_page(transaction->response.status,
+						  transaction->response.detail, page, sizeof(page));
 	}
-	if (transaction->http2)
+	if (transaction->peer.http2)
 		at = list_head(output, is_status ? text_length : 0);
 	else
 		at = write_head(output, is_status ? text_length : 0, keep_alive, http10);

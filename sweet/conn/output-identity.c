@@ -37,7 +37,7 @@ static void make_id(struct output *output, const struct request *request, bool t
 	struct random_id *source = &transaction->thread->conn->ids;
 	unsigned use = transaction->config_ref->config->request_id;
 	const struct slice *given = NULL;
-	char *to = transaction->request_id;
+	char *to = transaction->trace.id;
 
 	if (use == REQUEST_ID_TRUST && trusted && request)
 		given = request_find(request, "X-Request-Id");
@@ -67,33 +67,33 @@ static void continue_trace(struct transaction *transaction, const struct request
 			   bool trusted)
 {
 	struct random_id *source = &transaction->thread->conn->ids;
-	char *to = transaction->traceparent;
+	char *to = transaction->trace.traceparent;
 	struct slice given;
 	uint64_t random;
 
-	transaction->trace_begins = !trusted || !request || !traceparent_find(request, &given);
-	if (transaction->trace_begins) {
+	transaction->trace.begins = !trusted || !request || !traceparent_find(request, &given);
+	if (transaction->trace.begins) {
 		memcpy(to, "00-", TRACEPARENT_TRACE);
 		/* Not zero, which no id may be. */
 		to = random_id_write(to + TRACEPARENT_TRACE, random_id_next(source) | 1, 16);
 		random = random_id_next(source);
 		to = random_id_write(to, random, 16);
-		memcpy(transaction->traceparent + TRACEPARENT_FLAGS,
+		memcpy(transaction->trace.traceparent + TRACEPARENT_FLAGS,
 		       is_sampled(transaction, random) ? "01" : "00", 2);
 	} else {
 		memcpy(to, given.at, TRACEPARENT_LENGTH);
 		memcpy(to, "00", 2);
-		memcpy(transaction->trace_parent, to + TRACEPARENT_PARENT,
+		memcpy(transaction->trace.parent, to + TRACEPARENT_PARENT,
 		       TRACEPARENT_PARENT_LENGTH);
-		transaction->trace_parent[TRACEPARENT_PARENT_LENGTH] = '\0';
+		transaction->trace.parent[TRACEPARENT_PARENT_LENGTH] = '\0';
 		to += TRACEPARENT_PARENT - 1;
 	}
 	*to++ = '-';
 	to = random_id_write(to, random_id_next(source) | 1, TRACEPARENT_PARENT_LENGTH);
 	*to = '-';
-	transaction->traceparent[TRACEPARENT_LENGTH] = '\0';
-	transaction->exported = transaction->config_ref->config->collector_url &&
-				traceparent_is_sampled(transaction->traceparent);
+	transaction->trace.traceparent[TRACEPARENT_LENGTH] = '\0';
+	transaction->trace.exported = transaction->config_ref->config->collector_url &&
+				      traceparent_is_sampled(transaction->trace.traceparent);
 }
 
 void output_identify(struct output *output, const struct request *request, bool trusted)

@@ -98,14 +98,14 @@ void output_remember_fields(struct output *output, const struct request *request
 	const struct transaction *transaction = &output->transaction;
 	unsigned wants = transaction->thread->logs->wants;
 
-	if (wants & LOG_WANTS_USUAL || transaction->exported)
+	if (wants & LOG_WANTS_USUAL || transaction->trace.exported)
 		remember_usual(output, request);
 	if (wants & LOG_WANTS_FIELDS)
 		remember_named(output, request);
-	if (wants & LOG_WANTS_TLS && transaction->tls) {
+	if (wants & LOG_WANTS_TLS && transaction->peer.tls) {
 		struct tls_agreed agreed;
 
-		tls_library->agreed(transaction->tls, &agreed);
+		tls_library->agreed(transaction->peer.tls, &agreed);
 		output->log_tls_version = agreed.version;
 		output->log_tls_cipher = agreed.cipher;
 	}
@@ -139,15 +139,16 @@ static void add_details(const struct output *output, struct access_line *line)
 	line->head_bytes = output->head_length;
 	line->tls_version = output->log_tls_version;
 	line->tls_cipher = output->log_tls_cipher;
-	line->pool = transaction->pool_name;
-	if (*transaction->traceparent)
-		line->trace_id = (struct slice){transaction->traceparent + TRACEPARENT_TRACE,
+	line->pool = transaction->response.pool_name;
+	if (*transaction->trace.traceparent)
+		line->trace_id = (struct slice){transaction->trace.traceparent + TRACEPARENT_TRACE,
 						TRACEPARENT_TRACE_LENGTH};
-	line->request_id = *transaction->request_id ? transaction->request_id : NULL;
-	line->cache = transaction->cache_verdict;
+	line->request_id = *transaction->trace.id ? transaction->trace.id : NULL;
+	line->cache = transaction->response.cache_verdict;
 	/* The lines exist until finish(), if this responder has sent them. */
-	if (output->head_length && transaction->head)
-		line->head = (struct slice){transaction->head, transaction->head_length};
+	if (output->head_length && transaction->response.head)
+		line->head = (struct slice){transaction->response.head,
+					    transaction->response.head_length};
 }
 
 /* The slow log is by path: some are slow by nature. */
@@ -167,21 +168,21 @@ void output_log(struct output *output)
 	const struct transaction *transaction = &output->transaction;
 	struct thread *thread = transaction->thread;
 	struct access_line line;
-	int hundred = transaction->status / 100;
+	int hundred = transaction->response.status / 100;
 	struct output_times times = output_times(output);
 
 	counter_add(&thread->counters->responses[hundred < 6 ? hundred : 5], 1);
 	counter_add(&thread->counters->body_bytes, output->sent);
 	histogram_record(&thread->counters->latency, times.total_us);
-	if (transaction->exported)
+	if (transaction->trace.exported)
 		output_export(output);
 	if (!logs->wants)
 		return;
 	if (!thread->conn->date_until_ms)
 		output_refresh_date(thread);
 	line = (struct access_line){
-		.remote = transaction->remote_addr,
-		.remote_port = transaction->remote_port,
+		.remote = transaction->peer.remote_addr,
+		.remote_port = transaction->peer.remote_port,
 		.date = thread->conn->date,
 		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
 			 strlen(transaction->remote_user)},
@@ -189,7 +190,7 @@ void output_log(struct output *output)
 		.referer = output->log_referer,
 		.agent = output->log_agent,
 		.host = output->log_host,
-		.status = transaction->status ? transaction->status : STATUS_GONE,
+		.status = transaction->response.status ? transaction->response.status : STATUS_GONE,
 		.bytes = output->sent,
 		.microseconds = times.total_us,
 		.queue_us = times.queue_us,
@@ -199,7 +200,7 @@ void output_log(struct output *output)
 	add_details(output, &line);
 	line.fields = logged_fields(output, logs->set->config, places);
 	line.field_count = logs->set->config->log_field_count;
-	if (!transaction->unlogged &&
+	if (!transaction->response.unlogged &&
 	    !(transaction->scope && transaction->scope->access_log == ACCESS_LOG_OFF))
 		thread_logs_put(thread->logs,
 				log_set_number(logs->set, transaction->config_ref->config,

@@ -17,6 +17,7 @@
 #include "conn/conn-thread.h"
 #include "conn/output.h"
 #include "conn/ready.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "event/loop.h"
@@ -70,11 +71,11 @@ struct output *output_open(struct thread *thread)
 
 void output_return_upload(struct output *output)
 {
-	size_t upload = output->transaction.upload;
+	size_t upload = output->transaction.upload.unit;
 
-	output->transaction.upload = 0;
+	output->transaction.upload.unit = 0;
 	if (upload) {
-		(void)NC_release(&output->transaction.upload_hold);
+		(void)NC_release(&output->transaction.upload.hold);
 		(void)NC_destroy(NULL, upload);
 	}
 }
@@ -168,20 +169,20 @@ static char *frame(struct output *output, char *at, uint64_t length)
 size_t output_lead(struct output *output, size_t length)
 {
 	struct transaction *transaction = &output->transaction;
-	uint64_t piece = transaction->lead_length + transaction_piece(transaction);
+	uint64_t piece = transaction->piece.lead_length + piece_length(&transaction->piece);
 	char *at = output_bytes(output) + length;
 
-	if (transaction->length == TRANSACTION_UNKNOWN) {
+	if (transaction->response.length == TRANSACTION_UNKNOWN) {
 		/* A head may be sent before there is any body. */
 		output->ended = piece == 0 && (output->head_sent || !transaction->next);
 		if (output->chunked && (piece || output->ended))
 			at = frame(output, at, piece);
 	}
-	if (transaction->lead_length) {
-		assert(transaction->lead_length <= TRANSACTION_TEXT_MAX);
-		output->sent += transaction->lead_length;
-		at = append(at, transaction->lead, transaction->lead_length);
-		transaction->lead_length = 0;
+	if (transaction->piece.lead_length) {
+		assert(transaction->piece.lead_length <= TRANSACTION_TEXT_MAX);
+		output->sent += transaction->piece.lead_length;
+		at = append(at, transaction->piece.lead, transaction->piece.lead_length);
+		transaction->piece.lead_length = 0;
 	}
 	return (size_t)(at - output_bytes(output));
 }

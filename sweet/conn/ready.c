@@ -16,6 +16,7 @@
 #include "conn/conn-thread.h"
 #include "conn/output.h"
 #include "conn/ready.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
@@ -46,12 +47,14 @@ static bool is_plain(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
-	return transaction->body.id && file_response_unit(transaction) &&
-	       transaction->status == 200 && !transaction->head_only && !transaction->next &&
-	       transaction->length <= READY_MAX && !transaction->accel_lines &&
-	       transaction->modified <= transaction->thread->conn->dated && !transaction->https &&
-	       !transaction->http2 && !*transaction->request_id && !transaction->date && scope &&
-	       !scope->header_rule_count && !scope->server_timing &&
+	return transaction->piece.range.id && file_response_unit(transaction) &&
+	       transaction->response.status == 200 && !transaction->head_only &&
+	       !transaction->next && transaction->response.length <= READY_MAX &&
+	       !transaction->response.accel_lines &&
+	       transaction->response.modified <= transaction->thread->conn->dated &&
+	       !transaction->peer.https && !transaction->peer.http2 && !*transaction->trace.id &&
+	       !transaction->response.date && scope && !scope->header_rule_count &&
+	       !scope->server_timing &&
 	       transaction->config_ref->config->sockets.send_method == SEND_AUTO;
 }
 
@@ -69,9 +72,9 @@ static bool renew(struct ready *ready, const struct conn_thread *conn)
 
 static bool has_lines(const struct ready *ready, const struct transaction *transaction)
 {
-	return ready->lines_length == transaction->head_length &&
-	       memcmp(ready->bytes + ready->lines_at, transaction->head,
-		      transaction->head_length) == 0;
+	return ready->lines_length == transaction->response.head_length &&
+	       memcmp(ready->bytes + ready->lines_at, transaction->response.head,
+		      transaction->response.head_length) == 0;
 }
 
 struct ready *ready_find(struct output *output)
@@ -88,8 +91,8 @@ struct ready *ready_find(struct output *output)
 		thread->conn->ready = calloc(1, sizeof(struct ready_memory));
 	if (!thread->conn->ready)
 		return NULL;
-	ready = unit_of(thread->conn->ready, transaction->body.id)->ready;
-	if (!ready || ready->id != transaction->body.id || ready->config != config ||
+	ready = unit_of(thread->conn->ready, transaction->piece.range.id)->ready;
+	if (!ready || ready->id != transaction->piece.range.id || ready->config != config ||
 	    ready->config_number != transaction->config_ref->site->number ||
 	    !has_lines(ready, transaction))
 		return NULL;
@@ -114,25 +117,27 @@ static struct ready *make(struct output *output)
 	size_t run;
 
 	/* The module sends its units itself: they have no other memory. */
-	if (NC_stat(NULL, transaction->body.id, &unit, sizeof(unit)) || unit.kind == NC_KIND_KERNEL)
+	if (NC_stat(NULL, transaction->piece.range.id, &unit, sizeof(unit)) ||
+	    unit.kind == NC_KIND_KERNEL)
 		return NULL;
-	body = NC_data(&transaction->hold, &run, 0);
-	if (!body || run < transaction->length || length + transaction->length > READY_MAX)
+	body = NC_data(&transaction->piece.hold, &run, 0);
+	if (!body || run < transaction->response.length ||
+	    length + transaction->response.length > READY_MAX)
 		return NULL;
-	ready = malloc(sizeof(*ready) + length + transaction->length);
+	ready = malloc(sizeof(*ready) + length + transaction->response.length);
 	if (!ready)
 		return NULL;
-	*ready = (struct ready){.id = transaction->body.id,
+	*ready = (struct ready){.id = transaction->piece.range.id,
 				.config = config,
 				.config_number = transaction->config_ref->site->number,
 				.dated = thread->conn->dated,
 				.date_at = output->date_at,
 				.lines_at = output->lines_at,
-				.lines_length = transaction->head_length,
+				.lines_length = transaction->response.head_length,
 				.head_length = length,
-				.body_length = transaction->length};
+				.body_length = transaction->response.length};
 	memcpy(ready->bytes, output_bytes(output), length);
-	memcpy(ready->bytes + length, body, transaction->length);
+	memcpy(ready->bytes + length, body, transaction->response.length);
 	return ready;
 }
 
@@ -144,9 +149,9 @@ void ready_keep(struct output *output)
 
 	if (!transaction->thread->conn->ready || !is_plain(transaction))
 		return;
-	unit = unit_of(transaction->thread->conn->ready, transaction->body.id);
-	if (unit->id != transaction->body.id) {
-		unit->id = transaction->body.id;
+	unit = unit_of(transaction->thread->conn->ready, transaction->piece.range.id);
+	if (unit->id != transaction->piece.range.id) {
+		unit->id = transaction->piece.range.id;
 		unit->times = 0;
 	}
 	if (unit->times < READY_AFTER) {

@@ -64,7 +64,7 @@ void stream_submit_head(struct stream *stream)
 	op->message.skip = output->values_length;
 	if (fields->count >= G_N_ELEMENTS(few))
 		all = more = g_try_new(nghttp2_nv, fields->count + 1);
-	response_status_digits(output->transaction.status, status);
+	response_status_digits(output->transaction.response.status, status);
 	if (!all || nghttp2_submit_response(http2, stream->id, all, convert(fields, status, all),
 					    empty ? NULL : &content))
 		(void)nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, stream->id,

@@ -26,11 +26,11 @@ static_assert(CACHE_PLACE_HOST_MAX >= INET6_ADDRSTRLEN + sizeof("[]:65535"), "an
 struct slice cache_place_host(const struct transaction *transaction,
 			      char host[CACHE_PLACE_HOST_MAX])
 {
-	const char *address = transaction->server_addr;
+	const char *address = transaction->peer.server_addr;
 	/* IPv6 addresses have several colons; "unix:" has one. */
 	bool bare = strchr(address, ':') != strrchr(address, ':');
 	int length = snprintf(host, CACHE_PLACE_HOST_MAX, bare ? "[%.45s]:%u" : "%.45s:%u", address,
-			      transaction->server_port);
+			      transaction->peer.server_port);
 
 	return (struct slice){host, (size_t)length};
 }
@@ -78,8 +78,8 @@ bool cache_place_write(struct cache_place *place, const struct transaction *tran
 	if (transaction->request->host.length == 0)
 		place->key.host = cache_place_host(transaction, place->host);
 	*text = (struct slice){place->text, 0};
-	return add_name(text, place->text, transaction->https ? "https" : "http") &&
-	       add_address(text, place->text, transaction->local) &&
+	return add_name(text, place->text, transaction->peer.https ? "https" : "http") &&
+	       add_address(text, place->text, transaction->peer.local) &&
 	       add_name(text, place->text, transaction->host->name) &&
 	       add_name(text, place->text, transaction->scope->prefix) &&
 	       add_name(text, place->text, pool->label);

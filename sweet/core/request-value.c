@@ -27,8 +27,9 @@ static struct slice of_text(const char *text)
 static const char *tls_variable(const struct transaction *transaction, const char *name)
 {
 	size_t length = 0;
-	const char *at =
-		transaction->tls ? tls_library->variables(transaction->tls, &length) : NULL;
+	const char *at = transaction->peer.tls
+				 ? tls_library->variables(transaction->peer.tls, &length)
+				 : NULL;
 	const char *end = at + length;
 
 	for (; at < end; at += strlen(at) + 1)
@@ -58,9 +59,9 @@ struct slice request_value(const void *context, enum template_variable variable,
 
 	switch (variable) {
 	case TEMPLATE_CAPTURE:
-		return path_capture(&transaction->captures, transaction->path, number);
+		return path_capture(&transaction->route.captures, transaction->path, number);
 	case TEMPLATE_CLIENT:
-		return of_text(transaction->remote_addr);
+		return of_text(transaction->peer.remote_addr);
 	case TEMPLATE_HOST:
 		return uri_without_port(transaction->request->host);
 	case TEMPLATE_MAP:
@@ -73,9 +74,9 @@ struct slice request_value(const void *context, enum template_variable variable,
 	case TEMPLATE_QUERY:
 		return transaction_query(transaction);
 	case TEMPLATE_REQUEST_ID:
-		return of_text(transaction->request_id);
+		return of_text(transaction->trace.id);
 	case TEMPLATE_SCHEME:
-		return of_text(transaction->https ? "https" : "http");
+		return of_text(transaction->peer.https ? "https" : "http");
 	case TEMPLATE_SUBJECT:
 		return subject(transaction);
 	case TEMPLATE_USER:

@@ -11,17 +11,17 @@
 
 enum respond short_response_options(struct transaction *transaction, const char *allow)
 {
-	transaction->status = 204;
-	transaction->bodiless = true;
-	transaction->head = allow;
-	transaction->head_length = strlen(allow);
+	transaction->response.status = 204;
+	transaction->response.bodiless = true;
+	transaction->response.head = allow;
+	transaction->response.head_length = strlen(allow);
 	return RESPOND_NOW;
 }
 
 enum respond short_response_method(struct transaction *transaction, const char *allow)
 {
-	transaction->head = allow;
-	transaction->head_length = strlen(allow);
+	transaction->response.head = allow;
+	transaction->response.head_length = strlen(allow);
 	return transaction_fail(transaction, 405, NULL);
 }
 
@@ -31,8 +31,8 @@ enum respond short_response_head(struct transaction *transaction, int status, si
 	if (length == 0)
 		return transaction_refuse(transaction, too_long,
 					  "a target that is too long for the response");
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = length;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = length;
 	return transaction_fail(transaction, status, NULL);
 }
 

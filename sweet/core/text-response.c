@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <nabc.h>
 
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/text-response.h"
 #include "core/transaction.h"
@@ -36,7 +37,7 @@ static void release_unit(struct transaction *transaction)
 	struct text_response *body = text_response_of(transaction);
 
 	if (body->holds)
-		(void)NC_release(&transaction->hold);
+		(void)NC_release(&transaction->piece.hold);
 	body->holds = false;
 }
 
@@ -76,44 +77,44 @@ static int next_piece(struct transaction *transaction)
 			      : PIECE;
 	size_t length = body->length - body->taken < most ? body->length - body->taken : most;
 	size_t id = 0;
-	int error = make_unit(body->text + body->taken, length, &id, &transaction->hold);
+	int error = make_unit(body->text + body->taken, length, &id, &transaction->piece.hold);
 
 	if (error)
 		return error;
 	body->holds = true;
 	body->taken += length;
-	transaction->body = (struct NC_range){.id = id, .length = length};
+	transaction->piece.range = (struct NC_range){.id = id, .length = length};
 	return 0;
 }
 
 static enum respond text_next(struct transaction *transaction)
 {
 	release_unit(transaction);
-	transaction->body = (struct NC_range){0};
+	transaction->piece.range = (struct NC_range){0};
 	/* The head has announced more than memory permits: status 0 cuts the response off. */
 	if (next_piece(transaction))
-		transaction->status = 0;
+		transaction->response.status = 0;
 	return RESPOND_NOW;
 }
 
 /* Returns 0 or -EMSGSIZE; keeps the caller's lines. */
 static int write_head(struct transaction *transaction, const char *type, size_t length)
 {
-	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
-	int more = g_snprintf(transaction->head_buffer + transaction->head_length, room,
+	size_t room = sizeof(transaction->head_buffer) - transaction->response.head_length;
+	int more = g_snprintf(transaction->head_buffer + transaction->response.head_length, room,
 			      "Content-Type: %s\r\nContent-Length: %zu\r\n", type, length);
 
 	if ((size_t)more >= room)
 		return -EMSGSIZE;
-	transaction->head = transaction->head_buffer;
-	transaction->head_length += (size_t)more;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length += (size_t)more;
 	return 0;
 }
 
 int text_response_share(struct transaction *transaction, const char *type, GBytes *text)
 {
 	struct text_response *body = text_response_of(transaction);
-	size_t before = transaction->head_length, length;
+	size_t before = transaction->response.head_length, length;
 	const char *data = g_bytes_get_data(text, &length);
 	int error = write_head(transaction, type, length);
 
@@ -121,19 +122,19 @@ int text_response_share(struct transaction *transaction, const char *type, GByte
 	if (!error && length > TRANSACTION_TEXT_MAX && !transaction->head_only)
 		error = next_piece(transaction);
 	if (error) {
-		transaction->head_length = before;
+		transaction->response.head_length = before;
 		g_bytes_unref(text);
 		return error;
 	}
 	if (length && length <= TRANSACTION_TEXT_MAX)
-		transaction->text = data;
-	transaction->bodiless = length == 0;
-	transaction->length = length;
+		transaction->piece.text = data;
+	transaction->response.bodiless = length == 0;
+	transaction->response.length = length;
 	if (body->taken && body->taken < length)
 		transaction->next = text_next;
 	transaction->finish = text_finish;
-	if (!transaction->status)
-		transaction->status = 200;
+	if (!transaction->response.status)
+		transaction->response.status = 200;
 	return 0;
 }
 

@@ -35,59 +35,60 @@ void transaction_init(struct transaction *transaction, struct thread *thread,
 	transaction->path[0] = '\0';
 	transaction->thread = thread;
 	transaction->config_ref = config_ref_hold(config_ref);
-	transaction->coding = TRANSACTION_AS_IT_IS;
+	transaction->response.coding = TRANSACTION_AS_IT_IS;
 }
 
 bool transaction_make_room(struct transaction *transaction, size_t bytes)
 {
 	transaction_drop_room(transaction);
-	transaction->long_head = malloc(bytes);
-	if (!transaction->long_head)
+	transaction->response.long_head = malloc(bytes);
+	if (!transaction->response.long_head)
 		return false;
-	transaction->long_room = bytes;
+	transaction->response.long_room = bytes;
 	return true;
 }
 
 void transaction_drop_room(struct transaction *transaction)
 {
-	free(transaction->long_head);
-	transaction->long_head = NULL;
-	transaction->long_room = 0;
+	free(transaction->response.long_head);
+	transaction->response.long_head = NULL;
+	transaction->response.long_room = 0;
 }
 
 void transaction_release(struct transaction *transaction)
 {
 	transaction_drop_room(transaction);
-	g_free(transaction->rewrite_query);
-	g_free(transaction->header_lines);
-	g_free(transaction->accel_lines);
-	g_free(transaction->phrase);
+	g_free(transaction->route.query);
+	g_free(transaction->response.header_lines);
+	g_free(transaction->response.accel_lines);
+	g_free(transaction->response.phrase);
 	config_ref_release(transaction->config_ref);
-	client_calls_release(transaction->calls);
+	client_calls_release(transaction->peer.calls);
 }
 
 void transaction_set_phrase(struct transaction *transaction, int status, struct slice phrase)
 {
 	const char *usual = response_reason(status);
 
-	g_clear_pointer(&transaction->phrase, g_free);
-	transaction->phrase_status = status;
+	g_clear_pointer(&transaction->response.phrase, g_free);
+	transaction->response.phrase_status = status;
 	if (phrase.length && phrase.length <= RESPONSE_PHRASE_MAX &&
 	    (phrase.length != strlen(usual) || memcmp(phrase.at, usual, phrase.length) != 0))
-		transaction->phrase = g_strndup(phrase.at, phrase.length);
+		transaction->response.phrase = g_strndup(phrase.at, phrase.length);
 }
 
 void transaction_merge_lines(struct transaction *transaction)
 {
-	const char *added = transaction->accel_lines;
+	const char *added = transaction->response.accel_lines;
 	struct fields fields;
 	size_t length;
 	char *merged;
 
-	if (transaction->status >= 400)
+	if (transaction->response.status >= 400)
 		return;
 	fields_init(&fields);
-	fields_read(&fields, (struct slice){transaction->head, transaction->head_length});
+	fields_read(&fields,
+		    (struct slice){transaction->response.head, transaction->response.head_length});
 	fields_merge(&fields, (struct slice){added, strlen(added)});
 	length = fields_size(&fields);
 	merged = fields.failed ? NULL : malloc(length + 1);
@@ -95,9 +96,9 @@ void transaction_merge_lines(struct transaction *transaction)
 		(void)fields_write(&fields, merged);
 		/* The fields refer to what was there. */
 		transaction_drop_room(transaction);
-		transaction->long_head = merged;
-		transaction->long_room = transaction->head_length = length;
-		transaction->head = merged;
+		transaction->response.long_head = merged;
+		transaction->response.long_room = transaction->response.head_length = length;
+		transaction->response.head = merged;
 	}
 	fields_free(&fields);
 }
@@ -105,8 +106,8 @@ void transaction_merge_lines(struct transaction *transaction)
 unsigned transaction_codings(const struct transaction *transaction, const struct request *request,
 			     enum coding order[CODINGS])
 {
-	if (!transaction->codings_known)
+	if (!transaction->response.codings_known)
 		return accept_codings_by(request, transaction->scope->compress.order, order);
-	memcpy(order, transaction->codings, CODINGS * sizeof(order[0]));
-	return transaction->coding_count;
+	memcpy(order, transaction->response.codings, CODINGS * sizeof(order[0]));
+	return transaction->response.coding_count;
 }

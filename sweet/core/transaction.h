@@ -31,7 +31,7 @@
 #include <nabc.h>
 
 #include "base/slice.h"
-#include "event/loop-file.h"
+#include "core/piece.h"
 #include "http/accept.h"
 #include "http/request.h"
 #include "rules/path-pattern.h"
@@ -129,99 +129,106 @@ struct transaction_owner {
 	void (*hold_input)(struct transaction *transaction, bool hold);
 };
 
-struct transaction {
-	/* The request; `request` is valid only while the responder starts. */
-	struct thread *thread;
-	struct config_ref *config_ref; /* a reference until the end */
-	const struct host *host;       /* set by phase-target.c */
-	const struct scope *scope;     /* set by phase_scope(), after the path */
-	struct path_captures captures; /* of the scope's pattern, in the path */
-	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
-	const struct scope *rewritten_by;
-	unsigned phases;	   /* of route.c: the rows of its table that are left */
-	bool tried;		   /* phase-try.c has run */
-	bool found;		   /* and a file or folder answers, even if the scope has a pool */
-	bool indexed;		   /* phase-index.c: the path is that of a folder's index */
-	bool no_index;		   /* or the folder has none */
-	bool accel;		   /* the next request of again() is to an internal path */
-	bool internal;		   /* this one is */
-	const struct scope *files; /* whose folder has the file; NULL: the scope */
-	const struct request *request;
-	struct remembered *known;   /* until its scope is known; NULL: nothing is remembered */
-	bool head_only;		    /* the method is HEAD */
-	bool has_upload;	    /* a body follows the head */
-	size_t upload;		    /* unit of the received body or piece; 0: empty */
-	struct NC_hold upload_hold; /* of that unit */
-	uint64_t upload_length;	    /* bytes received, of all pieces */
-	bool upload_more;	    /* more pieces follow the received one */
-	bool has_authorization;	    /* the client's own request; set by phase-pool.c */
-	const char *remote_addr;    /* of the connection, which outlives it, or of its output */
+/* How and from where the request came. */
+struct transaction_peer {
+	const char *remote_addr; /* of the connection, which outlives it, or of its output */
 	uint16_t remote_port;
 	const struct sockaddr *remote; /* the same */
 	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
 	const struct sockaddr *local; /* the socket's own, even behind a proxy */
 	bool status_only;	      /* of a listener for the status alone */
-	bool unlogged;		      /* a status page, which the access log does not have */
 	bool secure;		      /* by TLS */
 	bool https;		      /* the client's URL is: by TLS, or as a proxy says */
 	bool http2;		      /* on a stream of HTTP/2 */
 	struct client_calls *calls;   /* of its session, a user of it; NULL: not counted */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
-	char *rewrite_query;	      /* the query of a rewrite; NULL: the request's */
-	char remote_user[TRANSACTION_USER_MAX + 1]; /* the authenticated user; "": none */
-	struct transaction_times times;
-	char request_id[TRANSACTION_ID_MAX + 1];       /* "": none */
-	char traceparent[TRANSACTION_TRACEPARENT + 1]; /* for programs; "": none */
-	bool trace_begins;			       /* with this request */
-	bool exported;				       /* its span is sent to a collector */
-	/* The span that the request came from; "": none. */
-	char trace_parent[TRANSACTION_TRACE_PARENT + 1];
-	const char *pool_name; /* of the pool that responds; NULL: none */
-	/* Of a program's response: TRANSACTION_AS_IT_IS, or whether and how it may be compressed. */
-	signed char coding;
-	struct coded_response *coded; /* of coded-response.c, while it is; or NULL */
-	const char *cache_verdict;    /* of the response cache, static text; NULL: not asked */
+};
 
-	/* The response. */
+/* What the rules have decided, besides host and scope. */
+struct transaction_route {
+	struct path_captures captures; /* of the scope's pattern, in the path */
+	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
+	const struct scope *rewritten_by;
+	const struct scope *files; /* whose folder has the file; NULL: the scope */
+	struct remembered *known;  /* until its scope is known; NULL: nothing is remembered */
+	char *query;		   /* the query of a rewrite; NULL: the request's */
+	unsigned phases;	   /* of route.c: the rows of its table that are left */
+	unsigned redirects;	   /* number so far */
+	bool tried;		   /* phase-try.c has run */
+	bool found;		   /* and a file or folder answers, even if the scope has a pool */
+	bool indexed;		   /* phase-index.c: the path is that of a folder's index */
+	bool no_index;		   /* or the folder has none */
+	bool accel;		   /* the next request of again() is to an internal path */
+	bool internal;		   /* this one is */
+};
+
+/* The body of the request, or the piece of it that has come. */
+struct transaction_upload {
+	bool has;	     /* a body follows the head */
+	bool more;	     /* more pieces follow the received one */
+	size_t unit;	     /* of the received body or piece; 0: empty */
+	struct NC_hold hold; /* of that unit */
+	uint64_t length;     /* bytes received, of all pieces */
+};
+
+/* By which logs and collectors of traces find the request. */
+struct transaction_trace {
+	char id[TRANSACTION_ID_MAX + 1];	       /* of the request; "": none */
+	char traceparent[TRANSACTION_TRACEPARENT + 1]; /* for programs; "": none */
+	/* The span that the request came from; "": none. */
+	char parent[TRANSACTION_TRACE_PARENT + 1];
+	bool begins;   /* with this request */
+	bool exported; /* its span is sent to a collector */
+};
+
+struct transaction_response {
 	int status;
-	const char *detail;	   /* for the error page: static text, or NULL */
-	const char *reason;	   /* of a refusal, for the log: static text, or NULL */
-	char *phrase;		   /* a program's, of phrase_status; NULL: the usual one */
-	int phrase_status;	   /* with another status, the phrase is not sent */
-	const char *head;	   /* header lines, valid until finish() */
-	size_t head_length;	   /* bytes */
-	time_t date;		   /* when the response was made, for Date; 0: now */
-	time_t modified;	   /* of a file, as in Last-Modified of the head; 0: no file */
-	uint64_t length;	   /* bytes of the whole body, or TRANSACTION_UNKNOWN */
-	struct NC_range body;	   /* the next piece; id 0: none */
-	struct NC_hold hold;	   /* of its unit */
-	struct page_memory *pages; /* program memory with that piece; NULL: it is in the cache */
-	/*
-	 * The next piece as several ranges instead, valid until next() or finish(); with a hold
-	 * for each range, or one hold if all are of one unit.
-	 */
-	const struct NC_range *ranges;
-	const struct NC_hold *holds;
-	unsigned range_count, hold_count;
-	/* Or as bytes in memory; valid until next() or finish(). */
-	const void *data;
-	size_t data_length;
-	struct loop_file file; /* or as a range of a file in the page cache */
-	/*
-	 * Call next() when the client has acknowledged everything sent: until then, a write to the
-	 * file can change the bytes.
-	 */
-	bool settle;
-	bool reset; /* if cut off, reset the connection, even if the length shows it */
-	bool live;  /* send a piece at once: the next one does not exist yet */
-	/* a small body in memory instead, of length bytes; valid until finish() */
-	const void *text;
+	const char *detail; /* for the error page: static text, or NULL */
+	const char *reason; /* of a refusal, for the log: static text, or NULL */
+	char *phrase;	    /* a program's, of phrase_status; NULL: the usual one */
+	int phrase_status;  /* with another status, the phrase is not sent */
+	const char *head;   /* header lines, valid until finish() */
+	size_t head_length; /* bytes */
+	time_t date;	    /* when the response was made, for Date; 0: now */
+	time_t modified;    /* of a file, as in Last-Modified of the head; 0: no file */
+	uint64_t length;    /* bytes of the whole body, or TRANSACTION_UNKNOWN */
+	char *header_lines; /* of header_rules_expand(), for the scope; or NULL */
+	char *accel_lines;  /* that a program has set for the response of another path; or NULL */
+	bool reset;	    /* if cut off, reset the connection, even if the length shows it */
 	bool bodiless;	    /* no body, and no error page either */
 	bool error_page;    /* errorpage.c has processed the response */
-	const char *lead;   /* text before the next piece, included in length */
-	size_t lead_length; /* its bytes, at most TRANSACTION_TEXT_MAX; the connection clears it */
+	bool unlogged;	    /* a status page, which the access log does not have */
+	bool codings_known; /* unless they are, the request says them: transaction_codings() */
+	/* Of a program's response: TRANSACTION_AS_IT_IS, or whether and how it may be compressed. */
+	signed char coding;
+	enum coding codings[CODINGS]; /* that the client prefers */
+	unsigned coding_count;
+	struct coded_response *coded; /* of coded-response.c, while it is; or NULL */
+	const char *cache_verdict;    /* of the response cache, static text; NULL: not asked */
+	const char *pool_name;	      /* of the pool that responds; NULL: none */
+	/* The head of a response if head_buffer is too small for its lines; else NULL. */
+	char *long_head;
+	size_t long_room; /* bytes */
+};
+
+struct transaction {
+	struct thread *thread;
+	struct config_ref *config_ref; /* a reference until the end */
+	const struct host *host;       /* set by phase-target.c */
+	const struct scope *scope;     /* set by phase_scope(), after the path */
+	const struct request *request; /* valid only while the responder starts */
+	bool head_only;		       /* the method is HEAD */
+	bool has_authorization;	       /* the client's own request; set by phase-pool.c */
+	char remote_user[TRANSACTION_USER_MAX + 1]; /* the authenticated user; "": none */
+	struct transaction_times times;
+	struct transaction_peer peer;
+	struct transaction_route route;
+	struct transaction_upload upload;
+	struct transaction_trace trace;
+	struct transaction_response response;
+	struct piece piece; /* the next one of the body */
 
 	const struct transaction_owner *owner;
 	/* Called by the responder; those who change the response put themselves in between. */
@@ -231,8 +238,7 @@ struct transaction {
 	 * 0: its end.  The body of the response is sent as it is.
 	 */
 	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
-	unsigned redirects; /* number so far */
-	void *connection;   /* the connection; NULL: it has ended */
+	void *connection; /* the connection; NULL: it has ended */
 	/* Called by the connection; may be NULL: */
 	enum respond (*received)(struct transaction *transaction);
 	enum respond (*next)(struct transaction *transaction); /* sets status to 0 to cut off */
@@ -241,19 +247,9 @@ struct transaction {
 	/* The client has closed its end only, meanwhile: it may still read the response. */
 	void (*half_closed)(struct transaction *transaction);
 
-	/* That the client prefers; unless known, the request says it: transaction_codings(). */
-	enum coding codings[CODINGS];
-	unsigned coding_count;
-	bool codings_known;
-	char *header_lines; /* of header_rules_expand(), for the scope; or NULL */
-	char *accel_lines;  /* that a program has set for the response of another path; or NULL */
 	/* Of cache-store.c; NULL, 0: nothing to do but to send the response. */
 	struct cache_store *store;
 	uint64_t store_mark;
-
-	/* The head of a response if head_buffer is too small for its lines; else NULL. */
-	char *long_head;
-	size_t long_room; /* bytes */
 	/*
 	 * Private to the responder, from its start to finish().  transaction_init() zeroes what is
 	 * before it, and of the rest only the beginning of the path.
@@ -269,7 +265,7 @@ struct transaction {
 /* Returns the query, as long as the request is set. */
 static inline struct slice transaction_query(const struct transaction *transaction)
 {
-	const char *query = transaction->rewrite_query;
+	const char *query = transaction->route.query;
 
 	return query ? (struct slice){query, strlen(query)} : transaction->request->query;
 }
@@ -277,7 +273,8 @@ static inline struct slice transaction_query(const struct transaction *transacti
 /* Returns where a responder that copies the lines of a response writes them. */
 static inline char *transaction_lines(struct transaction *transaction)
 {
-	return transaction->long_head ? transaction->long_head : transaction->head_buffer;
+	return transaction->response.long_head ? transaction->response.long_head
+					       : transaction->head_buffer;
 }
 
 /*
@@ -315,40 +312,11 @@ void transaction_init(struct transaction *transaction, struct thread *thread,
 /* Frees what each transaction has, of whichever owner, after finish(). */
 void transaction_release(struct transaction *transaction);
 
-/* Returns the bytes of the current piece, without the text before it. */
-static inline uint64_t transaction_piece(const struct transaction *transaction)
-{
-	uint64_t bytes = 0;
-
-	if (transaction->data)
-		return transaction->data_length;
-	if (transaction->file.length)
-		return transaction->file.length;
-	if (transaction->range_count == 0)
-		return transaction->body.id ? transaction->body.length : 0;
-	for (unsigned i = 0; i < transaction->range_count; i++)
-		bytes += transaction->ranges[i].length;
-	return bytes;
-}
-
-/* Forgets the current piece in the cache or in memory; its holds are the caller's. */
-static inline void transaction_forget_piece(struct transaction *transaction)
-{
-	transaction->body = (struct NC_range){0};
-	transaction->pages = NULL;
-	transaction->ranges = NULL;
-	transaction->holds = NULL;
-	transaction->range_count = transaction->hold_count = 0;
-	transaction->data = NULL;
-	transaction->data_length = 0;
-}
-
 /* Whether the response is only a status and fields, so that the error page can follow. */
 static inline bool transaction_is_bare(const struct transaction *transaction)
 {
-	return !transaction->body.id && !transaction->range_count && !transaction->data &&
-	       !transaction->file.length && !transaction->text && !transaction->bodiless &&
-	       transaction->length == 0;
+	return piece_is_empty(&transaction->piece) && !transaction->response.bodiless &&
+	       transaction->response.length == 0;
 }
 
 /* Releases what the responder has; the responder gets no more calls. */
@@ -359,17 +327,17 @@ static inline void transaction_dismiss(struct transaction *transaction)
 	transaction->finish = NULL;
 	transaction->next = NULL;
 	transaction->gone = transaction->half_closed = NULL;
-	transaction->date = transaction->modified = 0;
-	transaction->phrase_status = 0;
+	transaction->response.date = transaction->response.modified = 0;
+	transaction->response.phrase_status = 0;
 }
 
 /* Responds with a status and its built-in page. */
 static inline enum respond transaction_fail(struct transaction *transaction, int status,
 					    const char *detail)
 {
-	transaction->status = status;
-	transaction->detail = detail;
-	transaction->reason = detail;
+	transaction->response.status = status;
+	transaction->response.detail = detail;
+	transaction->response.reason = detail;
 	return RESPOND_NOW;
 }
 
@@ -377,9 +345,9 @@ static inline enum respond transaction_fail(struct transaction *transaction, int
 static inline enum respond transaction_refuse(struct transaction *transaction, int status,
 					      const char *reason)
 {
-	transaction->status = status;
-	transaction->detail = NULL;
-	transaction->reason = reason;
+	transaction->response.status = status;
+	transaction->response.detail = NULL;
+	transaction->response.reason = reason;
 	return RESPOND_NOW;
 }
 

@@ -78,13 +78,13 @@ void dav_put_begin(struct dav_call *call)
 void dav_put_piece(struct dav_call *call)
 {
 	const struct transaction *transaction = call->transaction;
-	size_t length = (size_t)(transaction->upload_length - call->before), run;
+	size_t length = (size_t)(transaction->upload.length - call->before), run;
 	const char *bytes;
 
-	call->before = transaction->upload_length;
-	if (!transaction->upload || !length)
+	call->before = transaction->upload.length;
+	if (!transaction->upload.unit || !length)
 		return;
-	bytes = NC_data(&transaction->upload_hold, &run, 0);
+	bytes = NC_data(&transaction->upload.hold, &run, 0);
 	/* The unit of a body is contiguous. */
 	if (!bytes || run < length) {
 		dav_fail_with(call, -ENOMEM, "write");

@@ -222,7 +222,7 @@ static void respond_with_text(struct transaction *transaction, GString *text)
 
 	if (!error)
 		return;
-	transaction->head_length = 0;
+	transaction->response.head_length = 0;
 	(void)transaction_refuse(transaction, 503, "no memory for the response");
 }
 
@@ -246,9 +246,9 @@ static enum respond respond(struct dav_call *call)
 		length += (size_t)g_snprintf(transaction->head_buffer + length,
 					     sizeof(transaction->head_buffer) - length,
 					     "Content-Length: 0\r\n");
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = length;
-	transaction->bodiless = !text && call->status < 300;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = length;
+	transaction->response.bodiless = !text && call->status < 300;
 	end_call(call);
 	/* From here on the scratch memory belongs to the text response. */
 	if (text)
@@ -319,10 +319,10 @@ static enum respond dav_received_xml(struct transaction *transaction)
 	struct dav_call *call = call_of(transaction);
 	size_t run;
 	const void *bytes =
-		transaction->upload ? NC_data(&transaction->upload_hold, &run, 0) : NULL;
+		transaction->upload.unit ? NC_data(&transaction->upload.hold, &run, 0) : NULL;
 
-	if (bytes && transaction->upload_length && run >= transaction->upload_length) {
-		call->body_length = (size_t)transaction->upload_length;
+	if (bytes && transaction->upload.length && run >= transaction->upload.length) {
+		call->body_length = (size_t)transaction->upload.length;
 		call->body = malloc(call->body_length);
 		if (call->body)
 			memcpy(call->body, bytes, call->body_length);
@@ -352,7 +352,7 @@ static void dav_piece_work(struct job *job)
 	struct dav_call *call = container_of(job, struct dav_call, job);
 
 	dav_put_piece(call);
-	if (!call->status && !call->transaction->upload_more)
+	if (!call->status && !call->transaction->upload.more)
 		dav_put_end(call);
 }
 
@@ -379,7 +379,7 @@ static void dav_piece_done(struct job *job)
 static enum respond dav_received_piece(struct transaction *transaction)
 {
 	/* The end of the file waits for the disk. */
-	return submit(call_of(transaction), !transaction->upload_more, dav_piece_work,
+	return submit(call_of(transaction), !transaction->upload.more, dav_piece_work,
 		      dav_piece_done);
 }
 
@@ -391,7 +391,7 @@ static void dav_put_begun(struct job *job)
 	end_cancelled(call);
 	if (call->status) {
 		answer(call);
-	} else if (transaction->has_upload) {
+	} else if (transaction->upload.has) {
 		transaction->received = dav_received_piece;
 		ask_piece(call);
 	} else {
@@ -441,12 +441,12 @@ static enum respond begin(struct dav_call *call)
 					 : "a name or destination that must not be written");
 		return respond(call);
 	}
-	if (method->reads_xml && transaction->has_upload)
+	if (method->reads_xml && transaction->upload.has)
 		return ask_xml(call);
 	if (call->request.method == DAV_PUT)
 		return submit(call, false, dav_work, dav_put_begun);
 	/* No body of MKCOL is defined (RFC 4918, section 9.3). */
-	if (call->request.method == DAV_MKCOL && transaction->has_upload) {
+	if (call->request.method == DAV_MKCOL && transaction->upload.has) {
 		dav_fail(call, 415, "MKCOL with a body");
 		return respond(call);
 	}
@@ -465,7 +465,7 @@ enum respond dav_respond(struct transaction *transaction)
 	call->dav = transaction->thread->server->dav;
 	call->transaction = transaction;
 	call->job.loop = transaction->thread->loop;
-	call->job.client = client_address(transaction->remote);
+	call->job.client = client_address(transaction->peer.remote);
 	add_call(call->dav, call);
 	memcpy(transaction->scratch, &call, sizeof(struct dav_call *));
 	transaction->finish = dav_finish;

@@ -147,14 +147,14 @@ static void respond(struct transaction *transaction, const struct listing *listi
 	transaction->gone = transaction->half_closed = NULL;
 	if (listing->made) {
 		strcpy(transaction->head_buffer, listing->cut ? LINES CUT : LINES);
-		transaction->head_length = strlen(transaction->head_buffer);
+		transaction->response.head_length = strlen(transaction->head_buffer);
 		/* From here on the scratch memory belongs to the text response. */
 		error = text_response_share(transaction,
 					    listing->wish.json ? "application/json"
 							       : "text/html; charset=utf-8",
 					    g_bytes_ref(listing->made));
 		if (error)
-			transaction->head_length = 0;
+			transaction->response.head_length = 0;
 	}
 	if (error)
 		refuse(transaction, error);
@@ -275,7 +275,7 @@ static struct listing *new_listing(const struct transaction *transaction, const 
 				    .done = autoindex_work_done,
 				    .loop = thread->loop,
 				    .class = JOB_SLOW,
-				    .client = client_address(transaction->remote)};
+				    .client = client_address(transaction->peer.remote)};
 	listing->thread = thread;
 	listing->path = g_strdup(path);
 	listing->as = g_strdup(transaction->path);

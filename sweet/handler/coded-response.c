@@ -26,6 +26,7 @@
 #include "coding/compress-rule.h"
 #include "coding/encoder.h"
 #include "config/configuration.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
@@ -39,23 +40,12 @@
 #define OUTPUT_MAX ((size_t)1 << 20)   /* bytes of one piece; the encoders' buffers are smaller */
 #define OUTPUT_KEPT ((size_t)64 << 10) /* bytes that an idle stream keeps */
 
-/* What the responder has put into the transaction. */
-struct piece {
-	struct NC_range body;
-	struct page_memory *pages;
-	const struct NC_range *ranges;
-	const struct NC_hold *holds;
-	unsigned range_count, hold_count;
-	const void *data;
-	size_t data_length;
-};
-
 struct coded_response {
 	/* The responder's; see above. */
 	enum respond (*next)(struct transaction *transaction);
 	void (*finish)(struct transaction *transaction);
 	void (*done)(struct transaction *transaction); /* the connection's */
-	struct piece source;
+	struct piece source;			       /* that the responder has made */
 	unsigned range; /* of it, and the byte in that: what is encoded next */
 	size_t at;
 	uint64_t left; /* bytes of its body, or TRANSACTION_UNKNOWN */
@@ -70,36 +60,8 @@ struct coded_response {
 
 /* --- pieces ----------------------------------------------------------------------------- */
 
-static struct piece piece_take(struct transaction *transaction)
-{
-	struct piece piece = {transaction->body,  transaction->pages,	    transaction->ranges,
-			      transaction->holds, transaction->range_count, transaction->hold_count,
-			      transaction->data,  transaction->data_length};
-
-	transaction_forget_piece(transaction);
-	return piece;
-}
-
-static void piece_give(struct transaction *transaction, const struct piece *piece)
-{
-	transaction->body = piece->body;
-	transaction->pages = piece->pages;
-	transaction->ranges = piece->ranges;
-	transaction->holds = piece->holds;
-	transaction->range_count = piece->range_count;
-	transaction->hold_count = piece->hold_count;
-	transaction->data = piece->data;
-	transaction->data_length = piece->data_length;
-}
-
-static bool piece_is_empty(const struct piece *piece)
-{
-	return !piece->body.id && !piece->range_count && !piece->data;
-}
-
 /* Returns the next bytes of the piece that lie together; none at its end, NULL if they are lost. */
-static const char *piece_run(struct coded_response *coded, struct transaction *transaction,
-			     size_t *run)
+static const char *piece_run(struct coded_response *coded, size_t *run)
 {
 	const struct piece *piece = &coded->source;
 	unsigned count = piece->data ? 1 : piece->range_count ? piece->range_count : 1;
@@ -107,11 +69,8 @@ static const char *piece_run(struct coded_response *coded, struct transaction *t
 	*run = 0;
 	for (; coded->range < count; coded->range++, coded->at = 0) {
 		const struct NC_range *range =
-			piece->range_count ? &piece->ranges[coded->range] : &piece->body;
+			piece->range_count ? &piece->ranges[coded->range] : &piece->range;
 		size_t length = piece->data ? piece->data_length : range->length;
-		const struct NC_hold *hold = !piece->range_count      ? &transaction->hold
-					     : piece->hold_count == 1 ? &piece->holds[0]
-								      : &piece->holds[coded->range];
 		const char *bytes;
 
 		if (coded->at == length)
@@ -120,7 +79,7 @@ static const char *piece_run(struct coded_response *coded, struct transaction *t
 			*run = length - coded->at;
 			return (const char *)piece->data + coded->at;
 		}
-		bytes = NC_data(hold, run, range->offset + coded->at);
+		bytes = NC_data(piece_hold(piece, coded->range), run, range->offset + coded->at);
 		*run = MIN(*run, length - coded->at);
 		return bytes;
 	}
@@ -138,10 +97,10 @@ static void encode(struct coded_response *coded, const void *bytes, size_t lengt
 }
 
 /* Encodes what there is of the piece, and counts it in *step.  Returns false at its end. */
-static bool encode_run(struct coded_response *coded, struct transaction *transaction, size_t *step)
+static bool encode_run(struct coded_response *coded, size_t *step)
 {
 	size_t run;
-	const char *bytes = piece_run(coded, transaction, &run);
+	const char *bytes = piece_run(coded, &run);
 
 	coded->failed |= !bytes;
 	if (!bytes || !run)
@@ -157,14 +116,20 @@ static bool encode_run(struct coded_response *coded, struct transaction *transac
 
 /* --- the responder -------------------------------------------------------------------------- */
 
+static void source_take(struct coded_response *coded, struct transaction *transaction)
+{
+	coded->source = transaction->piece;
+	piece_forget(&transaction->piece);
+}
+
 static void source_came(struct coded_response *coded, struct transaction *transaction)
 {
-	coded->source = piece_take(transaction);
+	source_take(coded, transaction);
 	coded->range = 0;
 	coded->at = 0;
 	/* It cuts the response off, which the connection learns when it asks for more. */
-	coded->failed |= transaction->status == 0;
-	transaction->status = coded->status;
+	coded->failed |= transaction->response.status == 0;
+	transaction->response.status = coded->status;
 	/* Only a body of unknown length ends with an empty piece. */
 	if (piece_is_empty(&coded->source))
 		coded->left = 0;
@@ -173,10 +138,10 @@ static void source_came(struct coded_response *coded, struct transaction *transa
 /* The piece is used up: asks for the next. */
 static void source_ask(struct coded_response *coded, struct transaction *transaction)
 {
-	piece_give(transaction, &coded->source);
+	piece_refer(&transaction->piece, &coded->source);
 	coded->pending = coded->next(transaction) == RESPOND_LATER;
 	if (coded->pending)
-		coded->source = piece_take(transaction);
+		source_take(coded, transaction);
 	else
 		source_came(coded, transaction);
 }
@@ -208,8 +173,7 @@ static bool produce(struct coded_response *coded, struct transaction *transactio
 	size_t step = 0;
 
 	while (!coded->failed && !coded->ended) {
-		bool more =
-			!coded->pending && step < STEP_MAX && encode_run(coded, transaction, &step);
+		bool more = !coded->pending && step < STEP_MAX && encode_run(coded, &step);
 
 		if (more || coded->failed)
 			continue;
@@ -223,16 +187,16 @@ static bool produce(struct coded_response *coded, struct transaction *transactio
 		finish_step(coded, step);
 	if (coded->failed)
 		coded->output.length = 0;
-	transaction->data = coded->output.length ? coded->output.bytes : NULL;
-	transaction->data_length = coded->output.length;
+	transaction->piece.data = coded->output.length ? coded->output.bytes : NULL;
+	transaction->piece.data_length = coded->output.length;
 	return coded->failed || coded->ended || coded->output.length;
 }
 
 /* The connection has sent the piece. */
 static void release(struct coded_response *coded, struct transaction *transaction)
 {
-	transaction->data = NULL;
-	transaction->data_length = 0;
+	transaction->piece.data = NULL;
+	transaction->piece.data_length = 0;
 	coded->output.length = 0;
 	if (coded->output.room <= OUTPUT_KEPT)
 		return;
@@ -243,27 +207,27 @@ static void release(struct coded_response *coded, struct transaction *transactio
 
 static enum respond coded_next(struct transaction *transaction)
 {
-	struct coded_response *coded = transaction->coded;
+	struct coded_response *coded = transaction->response.coded;
 
 	release(coded, transaction);
 	coded->waiting = !produce(coded, transaction, true);
 	if (coded->failed)
-		transaction->status = 0;
+		transaction->response.status = 0;
 	return coded->waiting ? RESPOND_LATER : RESPOND_NOW;
 }
 
 /* The responder has its next piece, while the connection waits for it or sends what came before. */
 static void coded_done(struct transaction *transaction)
 {
-	struct coded_response *coded = transaction->coded;
+	struct coded_response *coded = transaction->response.coded;
 	const void *sending = coded->waiting ? NULL : coded->output.bytes;
 	size_t length = coded->waiting ? 0 : coded->output.length;
 
 	coded->pending = false;
 	/* A responder without bytes in memory leaves the field as it is. */
-	if (transaction->data == coded->output.bytes) {
-		transaction->data = NULL;
-		transaction->data_length = 0;
+	if (transaction->piece.data == coded->output.bytes) {
+		transaction->piece.data = NULL;
+		transaction->piece.data_length = 0;
 	}
 	source_came(coded, transaction);
 	if (!transaction->connection) {
@@ -273,26 +237,26 @@ static void coded_done(struct transaction *transaction)
 	if (coded->waiting) {
 		coded->waiting = !produce(coded, transaction, false);
 		if (coded->failed)
-			transaction->status = 0;
+			transaction->response.status = 0;
 		if (!coded->waiting)
 			coded->done(transaction);
 		return;
 	}
-	transaction->data = length ? sending : NULL;
-	transaction->data_length = length;
+	transaction->piece.data = length ? sending : NULL;
+	transaction->piece.data_length = length;
 }
 
 static void coded_finish(struct transaction *transaction)
 {
-	struct coded_response *coded = transaction->coded;
+	struct coded_response *coded = transaction->response.coded;
 
-	transaction->coded = NULL;
-	transaction->coding = TRANSACTION_AS_IT_IS;
+	transaction->response.coded = NULL;
+	transaction->response.coding = TRANSACTION_AS_IT_IS;
 	transaction->finish = coded->finish;
 	if (coded->has_body) {
 		transaction->done = coded->done;
 		transaction->next = coded->next;
-		piece_give(transaction, &coded->source);
+		piece_refer(&transaction->piece, &coded->source);
 	}
 	if (coded->state) {
 		coded->encoder->close(coded->state);
@@ -326,12 +290,13 @@ static void *open_encoder(const struct transaction *transaction, const struct en
 /* Whether it could be, whatever its fields are. */
 static bool may_be_coded(const struct transaction *transaction)
 {
-	int status = transaction->status;
+	int status = transaction->response.status;
 
 	return status >= 200 && status != 204 && status != 205 && status != 206 &&
-	       !transaction->tunnel && !transaction->error_page && !transaction->text &&
-	       !transaction->file.length && !transaction->lead_length &&
-	       transaction->head_length <= TRANSACTION_HEAD_MAX - CODED_FIELDS_MORE;
+	       !transaction->tunnel && !transaction->response.error_page &&
+	       !transaction->piece.text && !transaction->piece.file.length &&
+	       !transaction->piece.lead_length &&
+	       transaction->response.head_length <= TRANSACTION_HEAD_MAX - CODED_FIELDS_MORE;
 }
 
 /* Whether other clients get other bytes, or none that have changed. */
@@ -339,30 +304,31 @@ static bool is_coded(const struct transaction *transaction, const struct fields 
 {
 	const struct compress_rule *rule = &transaction->scope->compress;
 	const struct field *type = fields_find(fields, FIELD_CONTENT_TYPE);
-	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
+	bool unknown = transaction->response.length == TRANSACTION_UNKNOWN;
 
 	if (coded_fields_are_fixed(fields))
 		return false;
-	if (transaction->status == 304)
+	if (transaction->response.status == 304)
 		return true;
-	return (unknown || transaction->length) && type &&
+	return (unknown || transaction->response.length) && type &&
 	       !slice_is(type->value, "text/event-stream") &&
-	       compress_rule_takes(rule, type->value, unknown ? rule->min : transaction->length);
+	       compress_rule_takes(rule, type->value,
+				   unknown ? rule->min : transaction->response.length);
 }
 
 /* Puts itself between the responder and the connection; to HEAD, there is nothing between them. */
 static void take_body(struct coded_response *coded, struct transaction *transaction)
 {
-	transaction->length = TRANSACTION_UNKNOWN;
-	transaction->bodiless = false;
+	transaction->response.length = TRANSACTION_UNKNOWN;
+	transaction->response.bodiless = false;
 	if (transaction->head_only)
 		return;
 	coded->has_body = true;
 	coded->next = transaction->next;
 	coded->done = transaction->done;
-	coded->status = transaction->status;
-	coded->source = piece_take(transaction);
-	transaction->live = true;
+	coded->status = transaction->response.status;
+	source_take(coded, transaction);
+	transaction->piece.live = true;
 	transaction->done = coded_done;
 	transaction->next = coded_next;
 	/* With the head, if the responder has given something. */
@@ -370,17 +336,18 @@ static void take_body(struct coded_response *coded, struct transaction *transact
 	if (!coded->failed)
 		return;
 	transaction_dismiss(transaction);
-	(void)piece_take(transaction);
-	transaction->head_length = 0;
-	transaction->length = 0;
+	piece_forget(&transaction->piece);
+	transaction->response.head_length = 0;
+	transaction->response.length = 0;
 	(void)transaction_refuse(transaction, 502, "its response could not be compressed");
 }
 
 void coded_response_begin(struct transaction *transaction)
 {
-	coded_response_begin_with(
-		transaction,
-		transaction->coding < 0 ? NULL : encoder_of((enum coding)transaction->coding));
+	coded_response_begin_with(transaction,
+				  transaction->response.coding < 0
+					  ? NULL
+					  : encoder_of((enum coding)transaction->response.coding));
 }
 
 /* token: of the body's coding, or NULL; weak: of other bytes than the program's, or of no more. */
@@ -400,15 +367,16 @@ static void set_fields(struct coded_response *coded, struct transaction *transac
 		fields_remove(fields,
 			      FIELD_BIT(FIELD_CONTENT_LENGTH) | FIELD_BIT(FIELD_ACCEPT_RANGES));
 	coded_fields_set_coding(fields, token);
-	transaction->head = at;
-	transaction->head_length = (size_t)(fields_write(fields, at) - at);
+	transaction->response.head = at;
+	transaction->response.head_length = (size_t)(fields_write(fields, at) - at);
 }
 
 static void begin(struct transaction *transaction, const struct encoder *encoder,
 		  struct fields *fields)
 {
-	bool weak = transaction->coding >= 0, has_body = transaction->status != 304;
-	enum coding coding = weak ? (enum coding)transaction->coding : CODING_GZIP;
+	bool weak = transaction->response.coding >= 0,
+	     has_body = transaction->response.status != 304;
+	enum coding coding = weak ? (enum coding)transaction->response.coding : CODING_GZIP;
 	const struct field *tag = fields_find(fields, FIELD_ETAG);
 	struct coded_response *coded;
 
@@ -418,15 +386,15 @@ static void begin(struct transaction *transaction, const struct encoder *encoder
 		return;
 	coded->encoder = encoder;
 	coded->output.most = OUTPUT_MAX;
-	coded->left = transaction->length;
+	coded->left = transaction->response.length;
 	if (weak && has_body && !transaction->head_only)
 		coded->state = open_encoder(transaction, coded->encoder);
 	/* Without an encoder, the body is the program's. */
 	has_body = has_body && weak && (coded->state || transaction->head_only);
-	weak = weak && (has_body || transaction->status == 304);
+	weak = weak && (has_body || transaction->response.status == 304);
 	coded->finish = transaction->finish;
 	transaction->finish = coded_finish;
-	transaction->coded = coded;
+	transaction->response.coded = coded;
 	set_fields(coded, transaction, fields, weak, has_body ? coding_token(coding) : NULL);
 	if (has_body)
 		take_body(coded, transaction);
@@ -439,7 +407,8 @@ void coded_response_begin_with(struct transaction *transaction, const struct enc
 	if (!may_be_coded(transaction))
 		return;
 	fields_init(&fields);
-	fields_read(&fields, (struct slice){transaction->head, transaction->head_length});
+	fields_read(&fields,
+		    (struct slice){transaction->response.head, transaction->response.head_length});
 	if (fields_reserve(&fields, CODED_FIELDS) && is_coded(transaction, &fields))
 		begin(transaction, encoder, &fields);
 	fields_free(&fields);

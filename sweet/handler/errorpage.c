@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "config/config-script.h"
 #include "config/path-rules.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "event/client-limit.h"
@@ -59,7 +60,7 @@ static const struct error_page *page_for(const struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 
 	for (unsigned i = 0; i < scope->error_page_count; i++)
-		if (scope->error_pages[i].status == transaction->status)
+		if (scope->error_pages[i].status == transaction->response.status)
 			return &scope->error_pages[i];
 	return NULL;
 }
@@ -67,7 +68,7 @@ static const struct error_page *page_for(const struct transaction *transaction)
 /* Returns false if the page cannot be sent. */
 static bool set_body(struct transaction *transaction, const struct file_cache_entry *entry)
 {
-	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
+	size_t room = sizeof(transaction->head_buffer) - transaction->response.head_length;
 	const struct file_cache_view *view = file_cache_view(entry);
 	const struct filehead *head;
 	struct filehead made;
@@ -79,14 +80,14 @@ static bool set_body(struct transaction *transaction, const struct file_cache_en
 	head = file_cache_head(entry, &made);
 	if (room < head->own)
 		return false;
-	memcpy(transaction->head_buffer + transaction->head_length, head->text, head->own);
-	transaction->head_length += head->own;
-	transaction->length = (uint64_t)view->version.size;
-	transaction->bodiless = !view->id;
+	memcpy(transaction->head_buffer + transaction->response.head_length, head->text, head->own);
+	transaction->response.head_length += head->own;
+	transaction->response.length = (uint64_t)view->version.size;
+	transaction->response.bodiless = !view->id;
 	if (view->id) {
-		transaction->body =
+		transaction->piece.range =
 			(struct NC_range){.id = view->id, .length = (size_t)view->version.size};
-		transaction->hold = view->hold;
+		transaction->piece.hold = view->hold;
 	}
 	return true;
 }
@@ -100,7 +101,7 @@ static void answer(struct transaction *transaction)
 	page->entry = page->waiter.result.entry;
 	if (set_body(transaction, page->entry)) {
 		transaction->finish = errorpage_finish;
-		transaction->status = page->as;
+		transaction->response.status = page->as;
 	} else {
 		file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 	}
@@ -125,35 +126,33 @@ static void keep_lines(struct transaction *transaction)
 {
 	static const field_set names = FIELD_BIT(FIELD_ALLOW) | FIELD_BIT(FIELD_RETRY_AFTER) |
 				       FIELD_BIT(FIELD_WWW_AUTHENTICATE);
-	struct slice lines = {transaction->head_buffer, transaction->head_length};
+	struct slice lines = {transaction->head_buffer, transaction->response.head_length};
 
-	transaction->head_length = field_filter(lines, names, true, transaction->head_buffer);
+	transaction->response.head_length =
+		field_filter(lines, names, true, transaction->head_buffer);
 }
 
 /* What a program has answered is not sent. */
 static void drop_body(struct transaction *transaction)
 {
 	keep_lines(transaction);
-	transaction->length = 0;
-	transaction->body = (struct NC_range){0};
-	transaction->ranges = NULL;
-	transaction->range_count = transaction->hold_count = 0;
-	transaction->data = NULL;
-	transaction->data_length = 0;
-	transaction->file = (struct loop_file){0};
-	transaction->text = NULL;
-	transaction->lead_length = 0;
-	transaction->bodiless = transaction->live = transaction->settle = false;
+	transaction->response.length = 0;
+	piece_forget(&transaction->piece);
+	transaction->piece.lead_length = 0;
+	transaction->response.bodiless = transaction->piece.live = transaction->piece.settle =
+		false;
 }
 
 /* Copies the lines of the head to memory that lasts, and releases the response's resources. */
 static bool take_over(struct transaction *transaction)
 {
-	if (transaction->head_length > sizeof(transaction->head_buffer))
+	if (transaction->response.head_length > sizeof(transaction->head_buffer))
 		return false;
-	if (transaction->head_length && transaction->head != transaction->head_buffer)
-		memmove(transaction->head_buffer, transaction->head, transaction->head_length);
-	transaction->head = transaction->head_buffer;
+	if (transaction->response.head_length &&
+	    transaction->response.head != transaction->head_buffer)
+		memmove(transaction->head_buffer, transaction->response.head,
+			transaction->response.head_length);
+	transaction->response.head = transaction->head_buffer;
 	transaction_dismiss(transaction);
 	return true;
 }
@@ -167,7 +166,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	const struct path_rule *rule;
 	bool bare = transaction_is_bare(transaction);
 
-	transaction->error_page = true;
+	transaction->response.error_page = true;
 	if (!found || !(bare || transaction->scope->intercept_errors))
 		return RESPOND_NOW;
 	/* A path of the host: its scope may differ from that of the error. */
@@ -182,7 +181,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	*page = (struct page){
 		.waiter = {.arrived = errorpage_arrived,
 			   .loop = transaction->thread->loop,
-			   .client = client_address(transaction->remote)},
+			   .client = client_address(transaction->peer.remote)},
 		.transaction = transaction,
 		.cache = site_scope(transaction->config_ref, scope)->file_cache,
 		.as = found->as,

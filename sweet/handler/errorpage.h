@@ -18,8 +18,8 @@ enum respond errorpage_find(struct transaction *transaction);
  */
 static inline enum respond errorpage_respond(struct transaction *transaction)
 {
-	if (transaction->status < 400 || !transaction->scope ||
-	    !transaction->scope->error_page_count || transaction->error_page)
+	if (transaction->response.status < 400 || !transaction->scope ||
+	    !transaction->scope->error_page_count || transaction->response.error_page)
 		return RESPOND_NOW;
 	return errorpage_find(transaction);
 }

@@ -16,6 +16,7 @@
 #include <glib.h>
 
 #include "base/slice.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/transaction-file.h"
 #include "files/docroot.h"
@@ -45,19 +46,19 @@ bool file_response_begin(struct transaction *transaction)
 /* Appends lines to those of the caller; returns false if there is no room. */
 static bool add_lines(struct transaction *transaction, const char *at, size_t length)
 {
-	if (transaction->head_length + length > HEAD_ROOM)
+	if (transaction->response.head_length + length > HEAD_ROOM)
 		return false;
-	memcpy(transaction->head_buffer + transaction->head_length, at, length);
-	transaction->head_length += length;
-	transaction->head = transaction->head_buffer;
+	memcpy(transaction->head_buffer + transaction->response.head_length, at, length);
+	transaction->response.head_length += length;
+	transaction->response.head = transaction->head_buffer;
 	return true;
 }
 
 /* Removes all lines about the file: an error response has its own. */
 static enum respond fail(struct transaction *transaction, int status, const char *detail)
 {
-	transaction->head_length = 0;
-	transaction->length = 0;
+	transaction->response.head_length = 0;
+	transaction->response.length = 0;
 	return transaction_fail(transaction, status, detail);
 }
 
@@ -73,8 +74,8 @@ static enum respond fail_selected(struct transaction *transaction, int status)
 	if (own.length)
 		length = field_filter(own, FIELD_BIT(FIELD_VARY), true, transaction->head_buffer);
 	(void)fail(transaction, status, NULL);
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = length;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = length;
 	return RESPOND_NOW;
 }
 
@@ -98,8 +99,9 @@ static bool add_description(struct transaction *transaction, const char *place)
 	char lines[FILEHEAD_MAX];
 
 	snprintf(lines, sizeof(lines), "Content-Type: %.128s\r\nContent-Length: %llu\r\n%s%s%s",
-		 transaction_file(transaction)->type, (unsigned long long)transaction->length,
-		 place ? "Content-Range: " : "", place ? place : "", place ? "\r\n" : "");
+		 transaction_file(transaction)->type,
+		 (unsigned long long)transaction->response.length, place ? "Content-Range: " : "",
+		 place ? place : "", place ? "\r\n" : "");
 	return add_lines(transaction, lines, strlen(lines));
 }
 
@@ -116,16 +118,16 @@ static enum respond whole(struct transaction *transaction, const struct filehead
 	bool good;
 
 	choose_whole(transaction_file(transaction), size);
-	transaction->status = 200;
-	transaction->length = size;
+	transaction->response.status = 200;
+	transaction->response.length = size;
 	if (transaction_file(transaction)->type != head->mime) {
 		good = add_description(transaction, NULL) && add_common(transaction, head);
-	} else if (transaction->head_length) {
+	} else if (transaction->response.head_length) {
 		good = add_lines(transaction, head->text, head->length);
 	} else {
 		/* In place: for most responses nothing is copied. */
-		transaction->head = head->text;
-		transaction->head_length = head->length;
+		transaction->response.head = head->text;
+		transaction->response.head_length = head->length;
 		good = true;
 	}
 	return good ? RESPOND_NOW : no_room(transaction);
@@ -133,8 +135,8 @@ static enum respond whole(struct transaction *transaction, const struct filehead
 
 static enum respond not_modified(struct transaction *transaction, const struct filehead *head)
 {
-	transaction->status = 304;
-	transaction->bodiless = true;
+	transaction->response.status = 304;
+	transaction->response.bodiless = true;
 	return add_common(transaction, head) ? RESPOND_NOW : no_room(transaction);
 }
 
@@ -155,7 +157,7 @@ static bool describe_range(struct transaction *transaction, uint64_t size)
 	char place[MULTIPART_RANGE_MAX];
 
 	multipart_content_range(*range, size, place);
-	transaction->length = range->length;
+	transaction->response.length = range->length;
 	return add_description(transaction, place);
 }
 
@@ -168,11 +170,11 @@ static bool describe_parts(struct transaction *transaction, uint64_t size,
 
 	multipart_init(&response->multipart, (struct slice){response->type, strlen(response->type)},
 		       size, random);
-	transaction->length = multipart_length(&response->multipart, &response->ranges);
+	transaction->response.length = multipart_length(&response->multipart, &response->ranges);
 	snprintf(lines, sizeof(lines),
 		 "Content-Type: multipart/byteranges; boundary=%.*s\r\nContent-Length: %llu\r\n",
 		 MULTIPART_BOUNDARY, response->multipart.boundary,
-		 (unsigned long long)transaction->length);
+		 (unsigned long long)transaction->response.length);
 	return add_lines(transaction, lines, strlen(lines));
 }
 
@@ -188,7 +190,7 @@ static enum respond partial(struct transaction *transaction, const struct filehe
 	if (response->parts &&
 	    getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 		return whole(transaction, head, size);
-	transaction->status = 206;
+	transaction->response.status = 206;
 	good = response->parts ? describe_parts(transaction, size, random)
 			       : describe_range(transaction, size);
 	return good && add_common(transaction, head) ? RESPOND_NOW : no_room(transaction);
@@ -204,8 +206,8 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 	enum condition_verdict verdict;
 
 	response->part = 0;
-	transaction->length = 0;
-	transaction->modified = head->modified;
+	transaction->response.length = 0;
+	transaction->response.modified = head->modified;
 	if (!response->conditions.any)
 		return whole(transaction, head, size);
 	verdict = conditions_evaluate(&response->conditions, transaction->head_only, &file,
@@ -235,9 +237,9 @@ static void file_response_set_lead(struct transaction *transaction)
 	struct file_response *response = transaction_file(transaction);
 	char *text = transaction->head_buffer + HEAD_ROOM;
 
-	transaction->lead_length =
+	transaction->piece.lead_length =
 		multipart_text(&response->multipart, &response->ranges, response->part, text);
-	transaction->lead = text;
+	transaction->piece.lead = text;
 }
 
 static void set_piece(struct transaction *transaction)
@@ -246,12 +248,12 @@ static void set_piece(struct transaction *transaction)
 	const struct range *range = &response->ranges.ranges[response->part];
 	const struct file_cache_view *view = file_cache_view(response->entry);
 
-	transaction->body = (struct NC_range){0};
-	transaction->hold = view->hold;
+	transaction->piece.range = (struct NC_range){0};
+	transaction->piece.hold = view->hold;
 	if (response->part < response->ranges.count)
-		transaction->body = (struct NC_range){.id = view->id,
-						      .offset = (size_t)range->first,
-						      .length = (size_t)range->length};
+		transaction->piece.range = (struct NC_range){.id = view->id,
+							     .offset = (size_t)range->first,
+							     .length = (size_t)range->length};
 	if (response->parts)
 		file_response_set_lead(transaction);
 }
@@ -271,7 +273,7 @@ static void file_response_finish(struct transaction *transaction)
 
 static bool is_to_be_sent(const struct transaction *transaction)
 {
-	return transaction->length > 0 && !transaction->head_only;
+	return transaction->response.length > 0 && !transaction->head_only;
 }
 
 /* Chooses again with a head that is written for this response, as the new version has no entry. */
@@ -282,9 +284,9 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
 	filehead_write(&head, version, file_cache_etag(transaction_file(transaction)->cache),
 		       transaction_file(transaction)->type, time(NULL));
 	(void)choose(transaction, &head, (uint64_t)version->size);
-	if (transaction->head == head.text) {
-		memcpy(transaction->head_buffer, head.text, transaction->head_length);
-		transaction->head = transaction->head_buffer;
+	if (transaction->response.head == head.text) {
+		memcpy(transaction->head_buffer, head.text, transaction->response.head_length);
+		transaction->response.head = transaction->head_buffer;
 	}
 }
 
@@ -294,7 +296,7 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
  */
 static bool file_response_renew(struct transaction *transaction, const struct file_version *version)
 {
-	transaction->head_length = transaction_file(transaction)->own_lines;
+	transaction->response.head_length = transaction_file(transaction)->own_lines;
 	choose_anew(transaction, version);
 	return is_to_be_sent(transaction);
 }
@@ -304,7 +306,7 @@ static const struct filestream_owner owner = {.renewed = file_response_renew,
 
 const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
-	return transaction->finish == file_response_finish && transaction->body.id
+	return transaction->finish == file_response_finish && transaction->piece.range.id
 		       ? file_cache_view(transaction_file(transaction)->entry)
 		       : NULL;
 }
@@ -315,7 +317,7 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 	struct file_version version = file_cache_view(response->entry)->version;
 	char *path = strdup(file_cache_view(response->entry)->path);
 
-	transaction->body = (struct NC_range){0};
+	transaction->piece.range = (struct NC_range){0};
 	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);
 	filestream_go_on(transaction, fd, path, &version, gone, &owner);
 }
@@ -329,7 +331,7 @@ enum respond file_response_respond(struct transaction *transaction, struct file_
 	response->cache = cache;
 	response->entry = entry;
 	response->type = type ? type : view->type;
-	response->own_lines = transaction->head_length;
+	response->own_lines = transaction->response.head_length;
 	transaction->finish = file_response_finish;
 	if (view->head)
 		(void)choose(transaction, view->head, (uint64_t)view->version.size);

@@ -20,6 +20,7 @@
 #include "base/budget.h"
 #include "base/container.h"
 #include "config/configuration.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction-file.h"
@@ -104,27 +105,27 @@ static void hand_over(struct filestream *stream)
 	*window = stream->ready;
 	stream->ready = (struct window){0};
 	if (window->bytes) {
-		transaction->data = window->bytes;
-		transaction->data_length = window->length;
+		transaction->piece.data = window->bytes;
+		transaction->piece.data_length = window->length;
 	} else {
 		stream->lent = true;
-		transaction->reset = true;
-		transaction->file = (struct loop_file){
+		transaction->response.reset = true;
+		transaction->piece.file = (struct loop_file){
 			.fd = stream->fd, .offset = window->offset, .length = window->length};
 	}
 	if (transaction_file(transaction)->parts && window->first) {
 		transaction_file(transaction)->part = stream->part;
 		stream->owner->lead(transaction);
 	}
-	transaction->settle = next_range(stream) && is_held_back(stream);
+	transaction->piece.settle = next_range(stream) && is_held_back(stream);
 	read_ahead(stream, false);
 }
 
 /* Without the file's own lines and length, so that an error page is sent. */
 static void answer_no_file(struct transaction *transaction, int status, const char *text)
 {
-	transaction->head_length = 0;
-	transaction->length = 0;
+	transaction->response.head_length = 0;
+	transaction->response.length = 0;
 	transaction->next = NULL;
 	transaction_fail(transaction, status, text);
 }
@@ -133,7 +134,7 @@ static void answer_no_file(struct transaction *transaction, int status, const ch
 static void cut_off(struct transaction *transaction, const char *why)
 {
 	log_info("%s: %s while it was sent: cut off", transaction->path, why);
-	transaction->status = 0;
+	transaction->response.status = 0;
 }
 
 /* If nothing was sent yet, the failure becomes an ordinary error response. */
@@ -142,7 +143,7 @@ static void break_off(struct filestream *stream)
 	struct transaction *transaction = stream->transaction;
 
 	if (stream->error == -ECANCELED) {
-		transaction->status = 0; /* the client has left */
+		transaction->response.status = 0; /* the client has left */
 		return;
 	}
 	if (stream->begun) {
@@ -210,13 +211,13 @@ static enum respond filestream_next(struct transaction *transaction)
 	struct filestream *stream = *stream_of(transaction);
 
 	filestream_drop(stream, &stream->sending);
-	transaction->data = NULL;
-	transaction->data_length = 0;
-	transaction->file = (struct loop_file){0};
+	transaction->piece.data = NULL;
+	transaction->piece.data_length = 0;
+	transaction->piece.file = (struct loop_file){0};
 	/* The client has acknowledged the rest: read the bytes that were held back. */
-	if (transaction->settle)
+	if (transaction->piece.settle)
 		read_ahead(stream, true);
-	transaction->settle = false;
+	transaction->piece.settle = false;
 	/* While the helper runs the job, do not read its fields. */
 	if (stream->reading) {
 		stream->awaited = true;
@@ -271,7 +272,7 @@ static struct filestream *begin(struct transaction *transaction)
 				   .done = filestream_work_done,
 				   .loop = thread->loop,
 				   .class = JOB_QUICK,
-				   .client = client_address(transaction->remote)};
+				   .client = client_address(transaction->peer.remote)};
 	stream->tick = thread->tick;
 	stream->fd = -1;
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&

@@ -67,12 +67,12 @@ GString *local_redirect_request(struct transaction *transaction, struct slice he
 			append_field(text, field->name, field->value);
 	}
 	g_string_append(text, "\r\n");
-	*good = ++transaction->redirects <= REDIRECTS_MAX &&
+	*good = ++transaction->route.redirects <= REDIRECTS_MAX &&
 		!request_parse(request, text->str, text->len);
 	if (!*good)
-		log_warning("%s: a program redirects to \"%.*s\", %s", transaction->remote_addr,
-			    (int)target.length, target.at,
-			    transaction->redirects > REDIRECTS_MAX
+		log_warning("%s: a program redirects to \"%.*s\", %s",
+			    transaction->peer.remote_addr, (int)target.length, target.at,
+			    transaction->route.redirects > REDIRECTS_MAX
 				    ? "for the eleventh time: refused"
 				    : "which is not a path: refused");
 	return text;

@@ -92,7 +92,7 @@ enum phase password_wait(struct transaction *transaction, struct auth *auth, str
 	memcpy(wait->head, request->head.at, request->head.length);
 	wait->check.loop = transaction->thread->loop;
 	wait->check.answered = password_answered;
-	if (auth_ask(auth, &wait->check, transaction->remote, field) == AUTH_LATER) {
+	if (auth_ask(auth, &wait->check, transaction->peer.remote, field) == AUTH_LATER) {
 		memcpy(transaction->scratch, &wait, sizeof(struct wait *));
 		transaction->gone = password_gone;
 		return PHASE_LATER;

@@ -88,7 +88,7 @@ enum phase phase_scope(struct transaction *transaction)
 
 	transaction->scope = path_rules_find(
 		transaction->config_ref->site->number, transaction->host, transaction->path,
-		&transaction->thread->paths, &transaction->captures, &rule);
+		&transaction->thread->paths, &transaction->route.captures, &rule);
 	return transaction->scope ? PHASE_NEXT : refuse_path(transaction, rule);
 }
 
@@ -111,11 +111,11 @@ enum phase phase_status(struct transaction *transaction)
 	const struct scope *scope;
 
 	if (!request_is_reading(transaction->request) || !status_answers(transaction))
-		return transaction->status_only ? refuse_status(transaction) : PHASE_NEXT;
+		return transaction->peer.status_only ? refuse_status(transaction) : PHASE_NEXT;
 	scope = host_scope(transaction->host, transaction->path);
-	transaction->unlogged = scope->access_log != ACCESS_LOG_ON;
+	transaction->response.unlogged = scope->access_log != ACCESS_LOG_ON;
 	/* Its errors use the error pages of the scope; its own listener has nothing of the sites. */
-	if (!transaction->status_only)
+	if (!transaction->peer.status_only)
 		transaction->scope = scope;
 	return phase_responds_early(transaction, status_respond(transaction));
 }
@@ -128,13 +128,13 @@ enum phase phase_internal(struct transaction *transaction)
 {
 	bool internal = transaction->scope->internal;
 
-	if (transaction->rewritten_by || internal == transaction->internal)
+	if (transaction->route.rewritten_by || internal == transaction->route.internal)
 		return PHASE_NEXT;
 	if (internal)
 		return phase_responds(transaction_fail(transaction, 404, NULL));
 	log_warning("%s: a program leads to \"%s\" by X-Accel-Redirect, which is not internal: "
 		    "refused",
-		    transaction->remote_addr, transaction->path);
+		    transaction->peer.remote_addr, transaction->path);
 	return phase_responds(transaction_fail(transaction, 502, NULL));
 }
 
@@ -142,7 +142,7 @@ enum phase phase_internal(struct transaction *transaction)
 enum phase phase_rate(struct transaction *transaction)
 {
 	const struct config_ref *ref = transaction->config_ref;
-	const struct scope *before = transaction->rewritten_by;
+	const struct scope *before = transaction->route.rewritten_by;
 	const struct rate_limit *rate = site_scope(ref, transaction->scope)->rate;
 	const struct rate_limit *counted = before ? site_scope(ref, before)->rate : NULL;
 	struct thread *thread = transaction->thread;
@@ -151,7 +151,7 @@ enum phase phase_rate(struct transaction *transaction)
 	/* Count a request once, even if it was rewritten. */
 	if (counted && counted->scope == rate->scope)
 		return PHASE_NEXT;
-	wait_ns = client_limits_take(thread->server->limits, rate, transaction->remote,
+	wait_ns = client_limits_take(thread->server->limits, rate, transaction->peer.remote,
 				     thread_now_ns(thread));
 	if (!wait_ns)
 		return PHASE_NEXT;
@@ -163,7 +163,7 @@ enum phase phase_rate(struct transaction *transaction)
 /* The keys allow and deny: which client addresses the scope serves. */
 enum phase phase_address(struct transaction *transaction)
 {
-	if (ip_acl_allows(transaction->scope->access, transaction->remote))
+	if (ip_acl_allows(transaction->scope->access, transaction->peer.remote))
 		return PHASE_NEXT;
 	return phase_responds(
 		transaction_refuse(transaction, 403, "an address that allow and deny refuse"));

@@ -32,7 +32,7 @@ enum phase phase_handler(struct transaction *transaction)
 
 	if (mount)
 		return phase_pool(transaction, mount->pool, mount->length);
-	if (scope->pool && !transaction->found)
+	if (scope->pool && !transaction->route.found)
 		return phase_pool(transaction, scope->pool, scope->pool_skip);
 	if (scope->webdav && !request_is_reading(transaction->request))
 		return phase_responds(write_files(transaction));

@@ -21,9 +21,9 @@ static bool expand(struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 	bool fits = true;
 
-	g_clear_pointer(&transaction->header_lines, g_free);
+	g_clear_pointer(&transaction->response.header_lines, g_free);
 	if (scope->header_variables)
-		transaction->header_lines =
+		transaction->response.header_lines =
 			header_rules_expand(scope->header_rules, scope->header_rule_count,
 					    request_value, transaction, &fits);
 	return fits;
@@ -40,10 +40,11 @@ enum phase phase_header(struct transaction *transaction)
 enum phase phase_responds_early(struct transaction *transaction, enum respond respond)
 {
 	if (!transaction->host)
-		transaction->host = config_host(transaction->config_ref->config,
-						transaction->request->host, transaction->local);
+		transaction->host =
+			config_host(transaction->config_ref->config, transaction->request->host,
+				    transaction->peer.local);
 	/* Its listener has nothing of the sites. */
-	if (transaction->status_only)
+	if (transaction->peer.status_only)
 		return phase_responds(respond);
 	if (!transaction->scope)
 		transaction->scope = host_scope(transaction->host, "/");

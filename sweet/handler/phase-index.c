@@ -33,11 +33,11 @@ static const struct scope *scope_of(struct transaction *transaction)
  */
 static enum phase go_to(struct transaction *transaction)
 {
-	transaction->rewritten_by = transaction->scope;
-	if (!transaction->indexed)
-		transaction->tried = false;
-	transaction->indexed = true;
-	transaction->found = false;
+	transaction->route.rewritten_by = transaction->scope;
+	if (!transaction->route.indexed)
+		transaction->route.tried = false;
+	transaction->route.indexed = true;
+	transaction->route.found = false;
 	return PHASE_REWRITTEN;
 }
 
@@ -102,7 +102,7 @@ static bool is_of_folder(struct transaction *transaction, size_t length)
 
 	return transaction->path[length - 1] == '/' &&
 	       !config_mount(transaction->config_ref->config, transaction->path) &&
-	       (!scope->pool || transaction->found) && !static_hides(transaction) &&
+	       (!scope->pool || transaction->route.found) && !static_hides(transaction) &&
 	       (!scope->webdav || request_is_reading(transaction->request));
 }
 
@@ -141,7 +141,7 @@ enum phase phase_index(struct transaction *transaction)
 	}
 	transaction->path[length] = '\0';
 	/* One that appears now must not be sent by the rules of the folder. */
-	transaction->no_index = true;
+	transaction->route.no_index = true;
 	return PHASE_NEXT;
 }
 

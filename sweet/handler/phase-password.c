@@ -60,7 +60,7 @@ static enum phase authenticate(struct transaction *transaction)
 
 enum phase phase_password(struct transaction *transaction)
 {
-	const struct scope *before = transaction->rewritten_by;
+	const struct scope *before = transaction->route.rewritten_by;
 
 	if (before && auth_of(transaction, before) == auth_of(transaction, transaction->scope))
 		return PHASE_NEXT;

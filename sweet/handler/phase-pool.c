@@ -55,9 +55,9 @@ enum phase phase_pool(struct transaction *transaction, const struct pool_config 
 			transaction, 400,
 			"a path that has other rules without its parameters, for an HTTP server, "
 			"which may drop them"));
-	transaction->pool_name = pool->name;
+	transaction->response.pool_name = pool->name;
 	/* After a redirect of a program, the request is one that rules have changed. */
-	if (!transaction->redirects)
+	if (!transaction->route.redirects)
 		transaction->has_authorization = request_find(request, "Authorization");
 	return phase_responds(pool_respond(transaction, pool, skip));
 }

@@ -65,7 +65,7 @@ enum phase phase_redirect(struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 	size_t length;
 
-	if (scope->redirect_tls && !transaction->https)
+	if (scope->redirect_tls && !transaction->peer.https)
 		return to_tls(transaction);
 	if (!scope->redirect_to)
 		return PHASE_NEXT;

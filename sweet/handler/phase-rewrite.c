@@ -39,9 +39,9 @@ static void set_query(struct transaction *transaction, const char *query)
 	struct slice own = transaction_query(transaction);
 
 	if (own.length == 0 || template_uses(template, TEMPLATE_QUERY))
-		transaction->rewrite_query = g_strdup(query);
+		transaction->route.query = g_strdup(query);
 	else
-		transaction->rewrite_query =
+		transaction->route.query =
 			g_strdup_printf("%s&%.*s", query, (int)own.length, own.at);
 }
 
@@ -91,6 +91,6 @@ enum phase phase_rewrite(struct transaction *transaction)
 		return phase_responds(
 			transaction_refuse(transaction, 414, "a rewritten path that is too long"));
 	}
-	transaction->rewritten_by = scope;
+	transaction->route.rewritten_by = scope;
 	return PHASE_REWRITTEN;
 }

@@ -18,10 +18,10 @@ bool phase_target_keeps_policy(const struct transaction *transaction)
 {
 	const struct host *host = transaction->host;
 
-	if (transaction->secure) {
+	if (transaction->peer.secure) {
 		const struct tls_identity *tls = site_host(transaction->config_ref, host)->tls;
 
-		return tls && tls_library->policy(tls) == transaction->policy;
+		return tls && tls_library->policy(tls) == transaction->peer.policy;
 	}
 	return host->client_certificate != TLS_CLIENT_REQUIRED;
 }
@@ -32,7 +32,7 @@ enum phase phase_target(struct transaction *transaction)
 	const struct config *config = transaction->config_ref->config;
 	int length;
 
-	transaction->host = config_host(config, request->host, transaction->local);
+	transaction->host = config_host(config, request->host, transaction->peer.local);
 	length = uri_decode_path(request->path, (enum uri_slash)transaction->host->escaped_slash,
 				 transaction->path, sizeof(transaction->path));
 	if (length < 0) {
@@ -46,7 +46,7 @@ enum phase phase_target(struct transaction *transaction)
 					: "a path with a bad escape, an escaped slash or a control "
 					  "character, or above the root"));
 	}
-	g_clear_pointer(&transaction->rewrite_query, g_free);
+	g_clear_pointer(&transaction->route.query, g_free);
 	if (!phase_target_keeps_policy(transaction))
 		return phase_responds_early(
 			transaction,

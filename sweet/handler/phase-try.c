@@ -22,7 +22,7 @@ static enum phase answer(struct transaction *transaction, const struct try_file 
 	switch (item->kind) {
 	case TRY_PATH:
 		strcpy(transaction->path, item->text);
-		transaction->rewritten_by = scope;
+		transaction->route.rewritten_by = scope;
 		return PHASE_REWRITTEN;
 	case TRY_POOL:
 		return phase_pool(transaction, item->pool, scope->try_skip);
@@ -36,7 +36,7 @@ static bool exists(const struct transaction *transaction, bool folder)
 	const struct config *config = transaction->config_ref->config;
 
 	/* The index of a folder, which has rules of its own, answers for the folder. */
-	if (transaction->indexed)
+	if (transaction->route.indexed)
 		folder = false;
 	if (!folder && config_is_source(config, transaction->scope, transaction->path))
 		return false;
@@ -52,7 +52,7 @@ static enum phase find_folder(struct transaction *transaction)
 	if ((scope->pool || last->pool) && phase_has_script_index(transaction))
 		return scope->pool ? phase_pool(transaction, scope->pool, scope->pool_skip)
 				   : phase_pool(transaction, last->pool, scope->try_skip);
-	transaction->found = true;
+	transaction->route.found = true;
 	return PHASE_NEXT;
 }
 
@@ -60,9 +60,10 @@ enum phase phase_try(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
-	if (transaction->tried || config_mount(transaction->config_ref->config, transaction->path))
+	if (transaction->route.tried ||
+	    config_mount(transaction->config_ref->config, transaction->path))
 		return PHASE_NEXT;
-	transaction->tried = true;
+	transaction->route.tried = true;
 	for (unsigned i = 0; i < scope->try_count; i++) {
 		const struct try_file *item = &scope->tries[i];
 
@@ -72,7 +73,7 @@ enum phase phase_try(struct transaction *transaction)
 			continue;
 		if (item->kind == TRY_FOLDER)
 			return find_folder(transaction);
-		transaction->found = true;
+		transaction->route.found = true;
 		return PHASE_NEXT;
 	}
 	return phase_responds(transaction_fail(transaction, 404, NULL));

@@ -36,9 +36,9 @@ static enum respond look_up_changed(struct transaction *transaction, const struc
 					  "a request that the fields of request-header make too "
 					  "large");
 	/* A rule may hide from the program, which need not compress, what the client accepts. */
-	transaction->coding_count =
-		accept_codings_by(request, scope->compress.order, transaction->codings);
-	transaction->codings_known = true;
+	transaction->response.coding_count =
+		accept_codings_by(request, scope->compress.order, transaction->response.codings);
+	transaction->response.codings_known = true;
 	transaction->request = &changed;
 	respond = cache_lookup(site_pool(transaction->config_ref, pool), transaction, skip);
 	transaction->request = request;

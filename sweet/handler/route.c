@@ -62,9 +62,9 @@ static unsigned due(const struct transaction *transaction)
 	const struct site_scope *open = site_scope(transaction->config_ref, scope);
 	unsigned rows = BIT(HANDLER);
 
-	if (scope->header_variables || transaction->header_lines)
+	if (scope->header_variables || transaction->response.header_lines)
 		rows |= BIT(HEADER);
-	if (scope->internal || transaction->internal)
+	if (scope->internal || transaction->route.internal)
 		rows |= BIT(INTERNAL);
 	if (open->rate)
 		rows |= BIT(RATE);
@@ -92,10 +92,10 @@ static unsigned due(const struct transaction *transaction)
  */
 static void remember_scope(struct transaction *transaction)
 {
-	struct remembered *known = transaction->known;
+	struct remembered *known = transaction->route.known;
 
-	transaction->known = NULL;
-	if (transaction->captures.count || status_has(transaction->path))
+	transaction->route.known = NULL;
+	if (transaction->route.captures.count || status_has(transaction->path))
 		return;
 	known->path_length = strlen(transaction->path);
 	memcpy(known->path, transaction->path, known->path_length + 1);
@@ -107,19 +107,19 @@ static void remember_scope(struct transaction *transaction)
 /* Sets what the phases up to SCOPE would set, if that is known. */
 static bool recall_scope(struct transaction *transaction)
 {
-	const struct remembered *known = transaction->known;
+	const struct remembered *known = transaction->route.known;
 	const struct config *config = transaction->config_ref->config;
 
 	if (known->config_number != transaction->config_ref->site->number)
 		return false;
 	/* It depends on the address, too, if several hosts have the name. */
-	transaction->host = config_host(config, known->request->host, transaction->local);
+	transaction->host = config_host(config, known->request->host, transaction->peer.local);
 	if (transaction->host != known->host || !phase_target_keeps_policy(transaction))
 		return false;
 	memcpy(transaction->path, known->path, known->path_length + 1);
-	transaction->captures.count = 0;
+	transaction->route.captures.count = 0;
 	transaction->scope = known->scope;
-	transaction->known = NULL;
+	transaction->route.known = NULL;
 	return true;
 }
 
@@ -127,19 +127,19 @@ static bool recall_scope(struct transaction *transaction)
 enum respond route_proceed(struct transaction *transaction)
 {
 	for (;;) {
-		unsigned row = (unsigned)__builtin_ctz(transaction->phases);
+		unsigned row = (unsigned)__builtin_ctz(transaction->route.phases);
 		enum phase phase;
 
-		transaction->phases &= ~BIT(row);
+		transaction->route.phases &= ~BIT(row);
 		phase = phases[row](transaction);
 		if (phase == PHASE_NOW || phase == PHASE_LATER)
 			return (enum respond)phase;
 		if (phase == PHASE_REWRITTEN)
-			transaction->phases = ALL & ~ONCE;
+			transaction->route.phases = ALL & ~ONCE;
 		if (row != SCOPE)
 			continue;
-		transaction->phases &= due(transaction);
-		if (transaction->known)
+		transaction->route.phases &= due(transaction);
+		if (transaction->route.known)
 			remember_scope(transaction);
 	}
 }
@@ -159,7 +159,7 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 		return;
 	}
 	text = local_redirect_request(transaction, head, target, &request, &good);
-	transaction->has_upload = false;
+	transaction->upload.has = false;
 	if (good) {
 		transaction->request = &request;
 		respond = by(transaction);
@@ -180,7 +180,7 @@ void route_again(struct transaction *transaction, struct slice head, struct slic
 void route_send_file(struct transaction *transaction, struct slice head, const struct scope *files,
 		     const char *path)
 {
-	transaction->files = files;
+	transaction->route.files = files;
 	g_strlcpy(transaction->path, path, sizeof(transaction->path));
 	/* Only its fields count. */
 	respond_again(transaction, head, SLICE("/"), static_respond);
@@ -188,16 +188,16 @@ void route_send_file(struct transaction *transaction, struct slice head, const s
 
 enum respond route(struct transaction *transaction)
 {
-	transaction->rewritten_by = NULL;
-	transaction->tried = transaction->found = false;
-	transaction->indexed = transaction->no_index = false;
-	transaction->internal = transaction->accel;
-	transaction->accel = false;
-	transaction->files = NULL;
+	transaction->route.rewritten_by = NULL;
+	transaction->route.tried = transaction->route.found = false;
+	transaction->route.indexed = transaction->route.no_index = false;
+	transaction->route.internal = transaction->route.accel;
+	transaction->route.accel = false;
+	transaction->route.files = NULL;
 	/* What the memory knows is of the sites. */
-	if (transaction->status_only)
-		transaction->known = NULL;
-	transaction->phases =
-		transaction->known && recall_scope(transaction) ? due(transaction) : ALL;
+	if (transaction->peer.status_only)
+		transaction->route.known = NULL;
+	transaction->route.phases =
+		transaction->route.known && recall_scope(transaction) ? due(transaction) : ALL;
 	return route_proceed(transaction);
 }

@@ -66,7 +66,7 @@ static struct wait *wait_of(struct transaction *transaction)
 /* Returns the scope whose folder has the file. */
 static const struct scope *files_of(const struct transaction *transaction)
 {
-	return transaction->files ? transaction->files : transaction->scope;
+	return transaction->route.files ? transaction->route.files : transaction->scope;
 }
 
 static struct file_cache *file_cache_of(const struct transaction *transaction)
@@ -147,8 +147,8 @@ static enum respond redirect(struct transaction *transaction)
 	g_free(query);
 	if (!length)
 		return transaction_fail(transaction, 414, NULL);
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = length;
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = length;
 	return transaction_fail(transaction, 301, NULL);
 }
 
@@ -173,8 +173,8 @@ static enum respond refuse(struct transaction *transaction, int error)
 	switch (error) {
 	case -EISDIR:
 		/* A program has named a file; clients do not know its path. */
-		return transaction->files ? transaction_fail(transaction, 404, NULL)
-					  : redirect(transaction);
+		return transaction->route.files ? transaction_fail(transaction, 404, NULL)
+						: redirect(transaction);
 	case -ENOENT:
 	case -ENOTDIR:
 	case -ENAMETOOLONG:
@@ -233,8 +233,8 @@ static void make_head(struct transaction *transaction)
 		put(&lines, NAME("Vary: "), "Accept-Encoding");
 	if (rule)
 		put(&lines, NAME("Cache-Control: "), rule->value);
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = (size_t)(lines.at - transaction->head_buffer);
+	transaction->response.head = transaction->head_buffer;
+	transaction->response.head_length = (size_t)(lines.at - transaction->head_buffer);
 }
 
 static enum respond answer(struct transaction *transaction)
@@ -259,7 +259,7 @@ static enum respond answer_plain(struct transaction *transaction)
 	if (wait->tried)
 		cut(transaction);
 	/* The Vary of a program that has a file sent would replace the one that a variant needs. */
-	if (transaction->scope->compress.codings && !transaction->accel_lines)
+	if (transaction->scope->compress.codings && !transaction->response.accel_lines)
 		wait->sibling = static_variant(transaction, wait->entry, wait->order, wait->orders,
 					       &wait->coding, &wait->varies);
 	return answer(transaction);
@@ -341,7 +341,8 @@ static enum respond sibling_arrived(struct transaction *transaction)
 static bool is_source(const struct transaction *transaction)
 {
 	return config_is_source(transaction->config_ref->config,
-				transaction->files ? NULL : transaction->scope, transaction->path);
+				transaction->route.files ? NULL : transaction->scope,
+				transaction->path);
 }
 
 static bool is_missing(const struct transaction *transaction)
@@ -358,7 +359,7 @@ static enum respond next_index(struct transaction *transaction)
 	struct wait *wait = wait_of(transaction);
 	char **names = transaction->scope->index;
 
-	while (names[wait->index] && !transaction->no_index) {
+	while (names[wait->index] && !transaction->route.no_index) {
 		if (!append(transaction, names[wait->index++]))
 			return transaction_fail(transaction, 414, NULL);
 		/* A script that no pool runs here does not exist. */
@@ -436,7 +437,7 @@ enum respond static_respond(struct transaction *transaction)
 
 	*wait = (struct wait){.waiter = {.arrived = static_arrived,
 					 .loop = transaction->thread->loop,
-					 .client = client_address(transaction->remote)},
+					 .client = client_address(transaction->peer.remote)},
 			      .transaction = transaction,
 			      .length = strlen(transaction->path)};
 	if (static_hides(transaction))
@@ -445,7 +446,7 @@ enum respond static_respond(struct transaction *transaction)
 		return RESPOND_NOW;
 	if (transaction->path[wait->length - 1] == '/') {
 		/* A program names a file, not a folder with its index or list. */
-		if (transaction->files)
+		if (transaction->route.files)
 			return transaction_fail(transaction, 404, NULL);
 		wait->folder = true;
 		if (scope->listing)

@@ -82,10 +82,11 @@ bool status_answers(const struct transaction *transaction)
 	enum form form = find(transaction->path);
 
 	if (form != FORM_NONE && config->status_listen && config->status_listen[0] &&
-	    !transaction->status_only)
+	    !transaction->peer.status_only)
 		return false;
 	return form != FORM_NONE && config->status &&
-	       (form == FORM_READY || ip_acl_allows(config->status_access, transaction->remote));
+	       (form == FORM_READY ||
+		ip_acl_allows(config->status_access, transaction->peer.remote));
 }
 
 /* --- what there is to tell --------------------------------------------------------- */
@@ -324,7 +325,7 @@ static GString *write_text(const struct transaction *transaction, enum form form
 	switch (form) {
 	case FORM_READY:
 		*type = "text/plain; charset=utf-8";
-		return g_string_new(transaction->status == 503 ? "draining\n" : "ready\n");
+		return g_string_new(transaction->response.status == 503 ? "draining\n" : "ready\n");
 	case FORM_HTML:
 		*type = "text/html; charset=utf-8";
 		status_page_policy(head);
@@ -355,12 +356,12 @@ enum respond status_respond(struct transaction *transaction)
 	if (form == FORM_READY && atomic_load(&transaction->thread->server->leaving))
 		transaction_refuse(transaction, 503, "the server is about to end");
 	text = write_text(transaction, form, head, &type);
-	transaction->head_length = head->len;
+	transaction->response.head_length = head->len;
 	memcpy(transaction->head_buffer, head->str, head->len);
 	g_string_free(head, TRUE);
 	error = text_response_set(transaction, type, text);
 	if (!error)
 		return RESPOND_NOW;
-	transaction->head_length = 0;
+	transaction->response.head_length = 0;
 	return transaction_fail(transaction, 503, "The cache has no room for the status.");
 }

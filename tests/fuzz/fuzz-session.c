@@ -30,6 +30,7 @@
 #include "conn/connection.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
@@ -138,7 +139,7 @@ static void finish(struct transaction *transaction)
 	MUST(live-- > 0);
 	stop_waiting(reply);
 	if (reply->holds)
-		MUST(NC_release(&transaction->hold) == 0);
+		MUST(NC_release(&transaction->piece.hold) == 0);
 }
 
 static void set_piece(struct transaction *transaction)
@@ -147,13 +148,13 @@ static void set_piece(struct transaction *transaction)
 	unsigned piece = reply->pieces++;
 
 	if (reply->manner == CUT && piece == PIECE_COUNT / 2) {
-		transaction->status = 0;
+		transaction->response.status = 0;
 	} else if (piece < PIECE_COUNT) {
-		transaction->data = content + piece * PIECE;
-		transaction->data_length = PIECE;
+		transaction->piece.data = content + piece * PIECE;
+		transaction->piece.data_length = PIECE;
 	} else {
-		transaction->data = NULL;
-		transaction->data_length = 0;
+		transaction->piece.data = NULL;
+		transaction->piece.data_length = 0;
 	}
 }
 
@@ -182,25 +183,25 @@ static enum respond answer(struct transaction *transaction)
 	char *head = transaction->head_buffer;
 	uint64_t length = TEXT_LENGTH;
 
-	transaction->status = 200;
-	transaction->head = head;
+	transaction->response.status = 200;
+	transaction->response.head = head;
 	if (reply->manner == UNIT || reply->manner == WHOLE) {
 		length = UNIT_LENGTH;
-		reply->holds = NC_hold(NULL, unit, &transaction->hold) == 0;
+		reply->holds = NC_hold(NULL, unit, &transaction->piece.hold) == 0;
 		MUST(reply->holds);
-		transaction->body = (struct NC_range){.id = unit, .length = UNIT_LENGTH};
+		transaction->piece.range = (struct NC_range){.id = unit, .length = UNIT_LENGTH};
 	} else if (reply->manner == PIECES || reply->manner == CUT || reply->manner == EARLY) {
 		length = PIECE * PIECE_COUNT;
 		transaction->next = next_piece;
 		set_piece(transaction);
 	} else {
-		transaction->text = content;
+		transaction->piece.text = content;
 	}
-	transaction->length = length;
+	transaction->response.length = length;
 	if (reply->manner == PIECES || reply->manner == CUT)
-		transaction->length = TRANSACTION_UNKNOWN;
+		transaction->response.length = TRANSACTION_UNKNOWN;
 	else
-		transaction->head_length =
+		transaction->response.head_length =
 			(size_t)sprintf(head, "Content-Length: %u\r\n", (unsigned)length);
 	expect(transaction,
 	       reply->manner == CUT && !transaction->head_only ? EXPECTED_NONE : length);
@@ -222,13 +223,13 @@ static enum respond received(struct transaction *transaction)
 {
 	struct reply *reply = reply_of(transaction);
 
-	MUST(reply->receives && transaction->upload_length <= BODY_LIMIT);
-	MUST(transaction->upload_more || reply->manner == WHOLE || reply->manner == WINDOWS ||
+	MUST(reply->receives && transaction->upload.length <= BODY_LIMIT);
+	MUST(transaction->upload.more || reply->manner == WHOLE || reply->manner == WINDOWS ||
 	     reply->manner == EARLY);
 	reply->receives = false;
-	if (!transaction->upload_more || reply->manner == EARLY)
+	if (!transaction->upload.more || reply->manner == EARLY)
 		return answer(transaction);
-	if (transaction->upload_length / BODY_WINDOW % 2) {
+	if (transaction->upload.length / BODY_WINDOW % 2) {
 		reply->receives = true;
 		return wait_with(reply);
 	}
@@ -246,7 +247,7 @@ enum respond route(struct transaction *transaction)
 	*reply = (struct reply){.transaction = transaction};
 	reply->manner = path.length > 1 ? (unsigned char)path.at[1] % MANNERS : TEXT;
 	transaction->finish = finish;
-	if (reply->manner >= WHOLE && transaction->has_upload) {
+	if (reply->manner >= WHOLE && transaction->upload.has) {
 		transaction->received = received;
 		ask(transaction);
 		return RESPOND_LATER;
@@ -268,7 +269,7 @@ static bool continue_reply(void)
 		ask(transaction);
 		return true;
 	}
-	if (transaction->status)
+	if (transaction->response.status)
 		set_piece(transaction);
 	else
 		answer(transaction);

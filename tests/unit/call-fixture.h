@@ -115,7 +115,7 @@ static inline struct backend_call *make_call(unsigned number)
 	transaction->done = transaction_done;
 	transaction->owner = &owner;
 	transaction->connection = transaction; /* there is a client */
-	transaction->remote_addr = "192.0.2.1";
+	transaction->peer.remote_addr = "192.0.2.1";
 	strcpy(transaction->path, "/a");
 	call->transaction = transaction;
 	call->pool = &pool;

@@ -22,6 +22,7 @@
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
@@ -68,20 +69,20 @@ static char buffer[WINDOW]; /* for the loop's thread */
 
 static enum respond answer(struct transaction *transaction, const char *text)
 {
-	transaction->status = 200;
-	transaction->head = "Content-Length: 4\r\n";
-	transaction->head_length = strlen(transaction->head);
-	transaction->text = text;
-	transaction->length = 4;
+	transaction->response.status = 200;
+	transaction->response.head = "Content-Length: 4\r\n";
+	transaction->response.head_length = strlen(transaction->response.head);
+	transaction->piece.text = text;
+	transaction->response.length = 4;
 	return RESPOND_NOW;
 }
 
 static void note_piece(struct transaction *transaction)
 {
-	size_t before = responder.content, length = (size_t)transaction->upload_length - before;
+	size_t before = responder.content, length = (size_t)transaction->upload.length - before;
 	struct NC_stat stat;
 
-	responder.wrong |= length > WINDOW || (transaction->upload != 0) != (length != 0) ||
+	responder.wrong |= length > WINDOW || (transaction->upload.unit != 0) != (length != 0) ||
 			   responder.pieces == BODY_QUEUE_MAX;
 	/* No earlier part may be in use. */
 	if (responder.pieces && responder.units[responder.pieces - 1])
@@ -90,21 +91,22 @@ static void note_piece(struct transaction *transaction)
 				   errno != ENOENT;
 	if (responder.wrong)
 		return;
-	if (length && NC_pread(NULL, transaction->upload, buffer, WINDOW, 0) != (ssize_t)length)
+	if (length &&
+	    NC_pread(NULL, transaction->upload.unit, buffer, WINDOW, 0) != (ssize_t)length)
 		responder.wrong = true;
 	if (pattern_match(buffer, 1, before, length) != length)
 		responder.wrong = true;
 	responder.content += length;
 	responder.sizes[responder.pieces] = length;
-	responder.units[responder.pieces++] = transaction->upload;
-	responder.more += transaction->upload_more;
-	responder.over = !transaction->upload_more;
+	responder.units[responder.pieces++] = transaction->upload.unit;
+	responder.more += transaction->upload.more;
+	responder.over = !transaction->upload.more;
 }
 
 static enum respond on_received(struct transaction *transaction)
 {
 	EVENT(note_piece(transaction));
-	if (!transaction->upload_more || responder.manner == ANSWERS)
+	if (!transaction->upload.more || responder.manner == ANSWERS)
 		return answer(transaction, "done");
 	if (responder.manner == ASKS_AT_ONCE)
 		transaction->owner->receive_piece(transaction, responder.limit, responder.window);
@@ -118,7 +120,7 @@ static void on_finish(struct transaction *transaction)
 
 enum respond route(struct transaction *transaction)
 {
-	if (!transaction->has_upload)
+	if (!transaction->upload.has)
 		return answer(transaction, "none");
 	EVENT(responder.transaction = transaction);
 	transaction->received = on_received;

@@ -28,10 +28,11 @@ static struct slice text_of(const char *text)
 
 static void check_head(const char *expected)
 {
-	ck_assert_msg(transactions[0].head_length == strlen(expected) &&
-			      memcmp(transactions[0].head, expected, strlen(expected)) == 0,
-		      "\"%.*s\" for \"%s\"", (int)transactions[0].head_length, transactions[0].head,
-		      expected);
+	ck_assert_msg(transactions[0].response.head_length == strlen(expected) &&
+			      memcmp(transactions[0].response.head, expected, strlen(expected)) ==
+				      0,
+		      "\"%.*s\" for \"%s\"", (int)transactions[0].response.head_length,
+		      transactions[0].response.head, expected);
 }
 
 #define TYPE "Content-Type: text/plain\r\n"
@@ -77,9 +78,9 @@ START_TEST(test_answers)
 		call_answer(call, answers[i].status, (size_t)length, facts.has_type,
 			    answers[i].has_body, answers[i].length);
 		check_head(answers[i].head);
-		ck_assert_msg(transactions[0].bodiless == answers[i].bodiless, "%u", i);
-		ck_assert_int_eq(transactions[0].status, answers[i].status);
-		ck_assert_uint_eq(transactions[0].length, answers[i].length);
+		ck_assert_msg(transactions[0].response.bodiless == answers[i].bodiless, "%u", i);
+		ck_assert_int_eq(transactions[0].response.status, answers[i].status);
+		ck_assert_uint_eq(transactions[0].response.length, answers[i].length);
 		ck_assert_int_eq(call->state, CALL_ANSWERED);
 		ck_assert(!timer_is_running(&call->timer));
 		ck_assert_ptr_null(call->block);
@@ -117,7 +118,7 @@ START_TEST(test_complete)
 		if (cases[i].length == UNKNOWN)
 			call_measured(call, cases[i].measured);
 		check_head(cases[i].head);
-		ck_assert_msg(transactions[0].bodiless == cases[i].bodiless, "%u", i);
+		ck_assert_msg(transactions[0].response.bodiless == cases[i].bodiless, "%u", i);
 		call->pool->protocol = before;
 		end();
 	}
@@ -151,8 +152,8 @@ START_TEST(test_measured)
 			    UNKNOWN);
 		call_measured(call, measured[i].length);
 		check_head(measured[i].head);
-		ck_assert_uint_eq(transactions[0].length, measured[i].length);
-		ck_assert_msg(transactions[0].bodiless == measured[i].bodiless, "%u", i);
+		ck_assert_uint_eq(transactions[0].response.length, measured[i].length);
+		ck_assert_msg(transactions[0].response.bodiless == measured[i].bodiless, "%u", i);
 		end();
 	}
 }
@@ -173,13 +174,13 @@ START_TEST(test_long_lines)
 		length += (size_t)sprintf(lines + length, "X-%zu:y\n", length);
 	taken = call_take_lines(call, (struct slice){lines, length}, &facts);
 	ck_assert_int_gt(taken, (long)length);
-	ck_assert_ptr_nonnull(transactions[0].long_head);
+	ck_assert_ptr_nonnull(transactions[0].response.long_head);
 	call_answer(call, 200, (size_t)taken, false, true, UINT64_MAX - 1);
-	ck_assert_ptr_eq(transactions[0].head, transactions[0].long_head);
-	ck_assert_mem_eq(transactions[0].head, "X-0:y\r\nX-6:y\r\n", 14);
+	ck_assert_ptr_eq(transactions[0].response.head, transactions[0].response.long_head);
+	ck_assert_mem_eq(transactions[0].response.head, "X-0:y\r\nX-6:y\r\n", 14);
 	/* The next lines no longer need it. */
 	ck_assert_int_eq(call_take_lines(call, text_of(TYPE), &facts), (long)strlen(TYPE));
-	ck_assert_ptr_null(transactions[0].long_head);
+	ck_assert_ptr_null(transactions[0].response.long_head);
 	ck_assert_int_eq(call_take_lines(call, text_of("no colon\r\n"), &facts), -1);
 	free(lines);
 	end();
@@ -195,8 +196,8 @@ START_TEST(test_date)
 	begin();
 	call = make_call(0);
 	call_take_date(call, &facts);
-	ck_assert_int_eq(transactions[0].date, 784111777);
-	transactions[0].date = 0;
+	ck_assert_int_eq(transactions[0].response.date, 784111777);
+	transactions[0].response.date = 0;
 	/* None of two dates, no date in the future, and no other text. */
 	facts.dates = 2;
 	call_take_date(call, &facts);
@@ -205,7 +206,7 @@ START_TEST(test_date)
 	call_take_date(call, &facts);
 	facts.date = text_of("yesterday");
 	call_take_date(call, &facts);
-	ck_assert_int_eq(transactions[0].date, 0);
+	ck_assert_int_eq(transactions[0].response.date, 0);
 	end();
 }
 END_TEST
@@ -244,7 +245,7 @@ START_TEST(test_redirect)
 	call->head = must_alloc(8);
 	memcpy(call->head, "the head", 8);
 	call->head_length = 8;
-	transactions[0].has_upload = true;
+	transactions[0].upload.has = true;
 	transactions[0].owner = &owner;
 	transactions[0].finish = finish;
 	dropped = again_count = 0;

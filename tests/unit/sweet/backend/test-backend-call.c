@@ -90,7 +90,7 @@ START_TEST(test_refused)
 
 	backend_call_fail(call, 413, NULL);
 	ck_assert_uint_eq(ended, 1);
-	ck_assert_int_eq(transaction.status, 413);
+	ck_assert_int_eq(transaction.response.status, 413);
 	backend_call_next_body(call);
 	ck_assert_uint_eq(asked, 0);
 }

@@ -103,8 +103,8 @@ START_TEST(test_expiry)
 		expire(&calls[at]->timer);
 		ck_assert_uint_eq(seen.done, 1);
 		ck_assert_ptr_eq(seen.last_done, &transactions[at]);
-		ck_assert_int_eq(transactions[at].status, 503);
-		ck_assert_str_eq(transactions[at].detail, "No worker is free.");
+		ck_assert_int_eq(transactions[at].response.status, 503);
+		ck_assert_str_eq(transactions[at].response.detail, "No worker is free.");
 		ck_assert_uint_eq(waiting(), 2);
 		calls[at] = add(at);
 		seen.room = 5;
@@ -194,7 +194,7 @@ START_TEST(test_abandon)
 	ck_assert(list_is_empty(&queue.calls));
 	ck_assert_uint_eq(seen.done, 2);
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_int_eq(transactions[i].status, 503);
+		ck_assert_int_eq(transactions[i].response.status, 503);
 		ck_assert(!timer_is_running(&backend_call_of(&transactions[i])->timer));
 	}
 	call_queue_abandon(&queue);

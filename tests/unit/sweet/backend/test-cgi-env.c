@@ -63,8 +63,8 @@ static void write_env(enum pool_protocol protocol, const char *path, size_t skip
 	transactions[0].request = &request;
 	transactions[0].scope = &scope;
 	transactions[0].config_ref = &ref;
-	transactions[0].server_addr = "192.0.2.9";
-	transactions[0].server_port = 8080;
+	transactions[0].peer.server_addr = "192.0.2.9";
+	transactions[0].peer.server_port = 8080;
 	settings.protocol = protocol;
 	gateway.pid = 4711;
 	length = cgi_env_write(&pool, &transactions[0], skip, block, sizeof(block));

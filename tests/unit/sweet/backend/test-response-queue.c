@@ -12,6 +12,7 @@
 #include "backend/response-queue.h"
 #include "base/budget.h"
 #include "base/slice.h"
+#include "core/piece.h"
 #include "core/transaction.h"
 #include "http/body.h"
 
@@ -76,13 +77,13 @@ START_TEST(test_line)
 
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(parts.count, 2);
-	ck_assert_uint_eq(transaction.range_count, 2);
-	ck_assert_uint_eq(transaction.ranges[1].id, first[1].id);
+	ck_assert_uint_eq(transaction.piece.range_count, 2);
+	ck_assert_uint_eq(transaction.piece.ranges[1].id, first[1].id);
 	ck_assert_uint_eq(holds(first[0]), 1);
 	ck_assert(response_queue_wait(&parts));
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.range_count, 1);
-	ck_assert_uint_eq(transaction.ranges[0].id, second.id);
+	ck_assert_uint_eq(transaction.piece.range_count, 1);
+	ck_assert_uint_eq(transaction.piece.ranges[0].id, second.id);
 	ck_assert_uint_eq(holds(first[0]), 0);
 	ck_assert_uint_eq(holds(first[1]), 0);
 	ck_assert(!response_queue_wait(&parts));
@@ -91,13 +92,13 @@ START_TEST(test_line)
 	/* The last one is released as well; the next one starts a new queue. */
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(parts.count + parts.bytes, 0);
-	ck_assert_uint_eq(transaction.range_count, 0);
-	ck_assert_ptr_null(transaction.ranges);
+	ck_assert_uint_eq(transaction.piece.range_count, 0);
+	ck_assert_ptr_null(transaction.piece.ranges);
 	ck_assert_uint_eq(holds(second), 0);
 	ck_assert_int_eq(hold_id(NULL, second.id), 0);
 	ck_assert(add_ranges(&parts, &second, 1, &left));
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.ranges[0].id, second.id);
+	ck_assert_uint_eq(transaction.piece.ranges[0].id, second.id);
 	response_queue_clear(&parts);
 	ck_assert_uint_eq(holds(second), 0);
 	response_queue_clear(&parts);
@@ -118,8 +119,8 @@ START_TEST(test_left)
 	ck_assert_uint_eq(left, 0);
 	ck_assert_uint_eq(holds(ranges[2]), 0);
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.range_count, 2);
-	ck_assert_uint_eq(transaction.ranges[1].length, 50);
+	ck_assert_uint_eq(transaction.piece.range_count, 2);
+	ck_assert_uint_eq(transaction.piece.ranges[1].length, 50);
 	ck_assert_int_eq(hold_id(NULL, ranges[2].id), 0);
 	ck_assert(add_ranges(&parts, &ranges[2], 1, &left));
 	ck_assert(!response_queue_wait(&parts));
@@ -182,20 +183,20 @@ START_TEST(test_bytes)
 	ck_assert_uint_ge(parts.bytes, 1000 + 2 * PART);
 
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction_piece(&transaction), 600);
-	ck_assert_int_eq(((const char *)transaction.data)[599], 'b');
-	ck_assert_uint_eq(transaction.range_count, 0);
+	ck_assert_uint_eq(piece_length(&transaction.piece), 600);
+	ck_assert_int_eq(((const char *)transaction.piece.data)[599], 'b');
+	ck_assert_uint_eq(transaction.piece.range_count, 0);
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(budget.used, 400 + PART);
-	ck_assert_ptr_null(transaction.data);
-	ck_assert_uint_eq(transaction_piece(&transaction), 100);
+	ck_assert_ptr_null(transaction.piece.data);
+	ck_assert_uint_eq(piece_length(&transaction.piece), 100);
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(holds(range), 0);
-	ck_assert_uint_eq(transaction_piece(&transaction), 200);
+	ck_assert_uint_eq(piece_length(&transaction.piece), 200);
 	ck_assert(!response_queue_wait(&parts));
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction_piece(&transaction), 0);
-	ck_assert_ptr_null(transaction.data);
+	ck_assert_uint_eq(piece_length(&transaction.piece), 0);
+	ck_assert_ptr_null(transaction.piece.data);
 	ck_assert_uint_eq(budget.used, 0);
 	left = 5;
 	ck_assert(response_queue_add_bytes(&parts, bytes(5), &left, &budget));

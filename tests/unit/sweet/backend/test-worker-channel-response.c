@@ -19,6 +19,7 @@
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/page-memory.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
@@ -65,8 +66,8 @@ START_TEST(test_one_unit)
 	response = response_of(200, "Content-Type: a/b\r\n", &range);
 	worker_channel_response(&channel, call, &response);
 	ck_assert_uint_eq(seen.done, 1);
-	ck_assert_uint_eq(transactions[0].body.id, range.id);
-	ck_assert_uint_eq(transactions[0].length, 100);
+	ck_assert_uint_eq(transactions[0].piece.range.id, range.id);
+	ck_assert_uint_eq(transactions[0].response.length, 100);
 	ck_assert_ptr_null(transactions[0].next);
 	ck_assert_uint_eq(pages.held, 100);
 	ck_assert_uint_eq(atomic_load(&thread.counters->worker_bodies), 100);
@@ -92,8 +93,8 @@ START_TEST(test_list_and_bytes)
 	response.range_count = 2;
 	channel_call_of(call)->shared = &ahead;
 	worker_channel_response(&channel, call, &response);
-	ck_assert_uint_eq(transactions[0].length, 150);
-	ck_assert_uint_eq(transactions[0].range_count, 2);
+	ck_assert_uint_eq(transactions[0].response.length, 150);
+	ck_assert_uint_eq(transactions[0].piece.range_count, 2);
 	worker_channel_finish(call);
 	ck_assert_uint_eq(holds(ranges[0]) + holds(ranges[1]), 0);
 
@@ -102,9 +103,9 @@ START_TEST(test_list_and_bytes)
 	response.data = memset(must_alloc(70), 'x', 70);
 	response.data_length = 70;
 	worker_channel_response(&channel, call, &response);
-	ck_assert_uint_eq(transactions[1].length, 70);
-	ck_assert_uint_eq(transactions[1].data_length, 70);
-	ck_assert_ptr_eq(transactions[1].data, response.data);
+	ck_assert_uint_eq(transactions[1].response.length, 70);
+	ck_assert_uint_eq(transactions[1].piece.data_length, 70);
+	ck_assert_ptr_eq(transactions[1].piece.data, response.data);
 	end_call(call);
 }
 END_TEST
@@ -122,9 +123,9 @@ START_TEST(test_no_body)
 	range = held(100);
 	response = response_of(status[_i], "", &range);
 	worker_channel_response(&channel, call, &response);
-	ck_assert_int_eq(transactions[0].status, status[_i]);
-	ck_assert_uint_eq(transactions[0].length, 0);
-	ck_assert_uint_eq(transaction_piece(&transactions[0]), 0);
+	ck_assert_int_eq(transactions[0].response.status, status[_i]);
+	ck_assert_uint_eq(transactions[0].response.length, 0);
+	ck_assert_uint_eq(piece_length(&transactions[0].piece), 0);
 	ck_assert_uint_eq(holds(range), 0);
 	end_call(call);
 }
@@ -144,7 +145,7 @@ START_TEST(test_bad_lines)
 	response = response_of(200, lines[_i], &range);
 	worker_channel_response(&channel, call, &response);
 	ck_assert_uint_eq(seen.done, 1);
-	ck_assert_int_eq(transactions[0].status, 502);
+	ck_assert_int_eq(transactions[0].response.status, 502);
 	ck_assert_uint_eq(channel.failures, 1);
 	ck_assert_uint_eq(holds(range), 0);
 	end_call(call);
@@ -198,27 +199,27 @@ START_TEST(test_pieces)
 	struct NC_range range;
 
 	ck_assert_uint_eq(seen.done, 1);
-	ck_assert_uint_eq(transactions[0].length, TRANSACTION_UNKNOWN);
-	ck_assert(transactions[0].live);
-	ck_assert_uint_eq(transaction_piece(&transactions[0]), 10);
+	ck_assert_uint_eq(transactions[0].response.length, TRANSACTION_UNKNOWN);
+	ck_assert(transactions[0].piece.live);
+	ck_assert_uint_eq(piece_length(&transactions[0].piece), 10);
 	/* A waiting piece is there at once. */
 	range = take_piece(call, 20, false);
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
-	ck_assert_uint_eq(transaction_piece(&transactions[0]), 20);
+	ck_assert_uint_eq(piece_length(&transactions[0].piece), 20);
 	/* A requested piece is announced, and the wait has a limit. */
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	ck_assert_uint_eq(holds(range), 0);
 	ck_assert(timer_is_running(&call->timer));
 	take_piece(call, 30, false);
 	ck_assert_uint_eq(seen.done, 2);
-	ck_assert_uint_eq(transaction_piece(&transactions[0]), 30);
+	ck_assert_uint_eq(piece_length(&transactions[0].piece), 30);
 	ck_assert(!timer_is_running(&call->timer));
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	take_piece(call, 0, true);
 	ck_assert_uint_eq(seen.done, 3);
-	ck_assert_uint_eq(transaction_piece(&transactions[0]), 0);
-	ck_assert_int_eq(transactions[0].status, 200);
+	ck_assert_uint_eq(piece_length(&transactions[0].piece), 0);
+	ck_assert_int_eq(transactions[0].response.status, 200);
 	end_call(call);
 }
 END_TEST
@@ -233,12 +234,12 @@ START_TEST(test_aborted)
 	worker_channel_leave(&channel, &channel.pending[0]);
 	worker_channel_piece(call, &response);
 	/* Bytes received before are still sent. */
-	ck_assert_int_eq(transactions[0].status, 200);
+	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
-	ck_assert_uint_eq(transaction_piece(&transactions[0]), 20);
-	ck_assert_int_eq(transactions[0].status, 200);
+	ck_assert_uint_eq(piece_length(&transactions[0].piece), 20);
+	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
-	ck_assert_int_eq(transactions[0].status, 0);
+	ck_assert_int_eq(transactions[0].response.status, 0);
 	ck_assert_uint_eq(atomic_load(&thread.counters->worker_failures), 1);
 	end_call(call);
 }
@@ -250,21 +251,21 @@ START_TEST(test_announced)
 	struct backend_call *call = begin_pieces("Content-Length: 25\r\n");
 	struct NC_range range;
 
-	ck_assert_uint_eq(transactions[0].length, 25);
+	ck_assert_uint_eq(transactions[0].response.length, 25);
 	if (_i) {
 		take_piece(call, 14, true);
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
-		ck_assert_int_eq(transactions[0].status, 0);
+		ck_assert_int_eq(transactions[0].response.status, 0);
 	} else {
 		take_piece(call, 20, false);
 		range = take_piece(call, 7, true);
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
-		ck_assert_uint_eq(transaction_piece(&transactions[0]), 15);
+		ck_assert_uint_eq(piece_length(&transactions[0].piece), 15);
 		ck_assert_uint_eq(holds(range), 0);
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
-		ck_assert_uint_eq(transaction_piece(&transactions[0]), 0);
-		ck_assert_int_eq(transactions[0].status, 200);
+		ck_assert_uint_eq(piece_length(&transactions[0].piece), 0);
+		ck_assert_int_eq(transactions[0].response.status, 200);
 	}
 	end_call(call);
 }

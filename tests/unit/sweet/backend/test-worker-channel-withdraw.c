@@ -46,8 +46,8 @@ START_TEST(test_withdraw)
 	/* The worker responds to the others, and never gets the first two. */
 	continue_worker();
 	SERVE_UNTIL(seen.done == 2);
-	ck_assert_int_eq(transactions[2].status, 200);
-	ck_assert_int_eq(transactions[3].status, 200);
+	ck_assert_int_eq(transactions[2].response.status, 200);
+	ck_assert_int_eq(transactions[3].response.status, 200);
 	ck_assert(!process.doomed);
 	ck_assert(!worker_channel_withdraw(&channel));
 	ck_assert(list_is_empty(&queue.calls));
@@ -111,7 +111,7 @@ START_TEST(test_unavailable)
 	ck_assert(list_is_empty(&queue.calls));
 	worker_channel_abandon(&channel);
 	ck_assert_uint_eq(seen.done, 1);
-	ck_assert_int_eq(transactions[0].status, 502);
+	ck_assert_int_eq(transactions[0].response.status, 502);
 	end_worker();
 }
 END_TEST
@@ -134,7 +134,7 @@ START_TEST(test_lie)
 		worker_channel_take_back(&channel);
 	ck_assert(list_is_empty(&queue.calls));
 	worker_channel_abandon(&channel);
-	ck_assert_int_eq(transactions[0].status, 502);
+	ck_assert_int_eq(transactions[0].response.status, 502);
 	end_worker();
 }
 END_TEST

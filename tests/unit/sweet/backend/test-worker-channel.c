@@ -18,6 +18,7 @@
 #include "config/pool-config.h"
 #include "core/client-calls.h"
 #include "core/page-memory.h"
+#include "core/piece.h"
 #include "core/transaction.h"
 
 #include "backend-fixture.h"
@@ -42,11 +43,11 @@ START_TEST(test_response)
 		ck_assert_uint_eq(channel.in_flight, 1);
 		ck_assert_uint_eq(process.load, 1);
 		SERVE_UNTIL(seen.done);
-		ck_assert_int_eq(transactions[0].status, 200);
+		ck_assert_int_eq(transactions[0].response.status, 200);
 		ck_assert_int_eq(call->state, CALL_ANSWERED);
-		ck_assert_uint_eq(transactions[0].length, 9);
-		ck_assert_mem_eq(transactions[0].head, "X-Channel: 0\r\n", 11);
-		bytes = NC_data(&transactions[0].hold, &size, 0);
+		ck_assert_uint_eq(transactions[0].response.length, 9);
+		ck_assert_mem_eq(transactions[0].response.head, "X-Channel: 0\r\n", 11);
+		bytes = NC_data(&transactions[0].piece.hold, &size, 0);
 		ck_assert_ptr_nonnull(bytes);
 		ck_assert_mem_eq(bytes, "some text", 9);
 		/* The slot is free; its next tag differs. */
@@ -57,7 +58,7 @@ START_TEST(test_response)
 		ck_assert_uint_eq(pages.held, 9);
 		worker_channel_finish(call);
 		ck_assert_uint_eq(pages.held, 0);
-		ck_assert_ptr_null(NC_data(&transactions[0].hold, &size, 0));
+		ck_assert_ptr_null(NC_data(&transactions[0].piece.hold, &size, 0));
 	}
 	ck_assert_uint_eq(channel.requests, 2);
 	ck_assert_uint_eq(channel.ended, 2);
@@ -74,10 +75,10 @@ START_TEST(test_stream)
 	begin_worker();
 	call = send_call(0, "stream", "COUNT=20");
 	SERVE_UNTIL(seen.done);
-	ck_assert_uint_eq(transactions[0].length, TRANSACTION_UNKNOWN);
+	ck_assert_uint_eq(transactions[0].response.length, TRANSACTION_UNKNOWN);
 	ck_assert_uint_eq(process.streams, 1);
 	for (unsigned told = 1;; told++) {
-		uint64_t piece = transaction_piece(&transactions[0]);
+		uint64_t piece = piece_length(&transactions[0].piece);
 
 		bytes += piece;
 		if (!piece)
@@ -89,7 +90,7 @@ START_TEST(test_stream)
 	}
 	/* "0," to "19,", in their units. */
 	ck_assert_uint_eq(bytes, 10 * 2 + 10 * 3);
-	ck_assert_int_eq(transactions[0].status, 200);
+	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_uint_eq(process.streams, 0);
 	worker_channel_finish(call);
 	backpressure_end(call);
@@ -106,7 +107,7 @@ START_TEST(test_gone)
 	begin_worker();
 	stop_worker();
 	call = send_call(0, "echo", "VALUE=x");
-	transactions[0].calls = calls;
+	transactions[0].peer.calls = calls;
 	backend_call_start_timer(call);
 	ck_assert(!worker_channel_settle(&channel));
 	worker_channel_gone(call);
@@ -172,14 +173,14 @@ START_TEST(test_too_late)
 	process.streams = 1;
 	worker_channel_too_late(call);
 	process.streams = 0;
-	ck_assert_int_eq(transactions[0].status, 503);
+	ck_assert_int_eq(transactions[0].response.status, 503);
 	ck_assert(!process.doomed);
 	/* The other response has ended too late for this call. */
 	call = send_call(1, "echo", NULL);
 	process.streamed_ms = JUST_NOW;
 	worker_channel_too_late(call);
 	process.streamed_ms = 0;
-	ck_assert_int_eq(transactions[1].status, 503);
+	ck_assert_int_eq(transactions[1].response.status, 503);
 	ck_assert(!process.doomed);
 	call = send_call(2, "echo", NULL);
 	worker_channel_too_late(call);
@@ -188,7 +189,7 @@ START_TEST(test_too_late)
 	await_death();
 	worker_channel_abandon(&channel);
 	ck_assert_uint_eq(seen.done, 3);
-	ck_assert_int_eq(transactions[2].status, 504);
+	ck_assert_int_eq(transactions[2].response.status, 504);
 	ck_assert_uint_eq(channel.failures, 1);
 	end_worker();
 }
@@ -205,7 +206,7 @@ START_TEST(test_abandon)
 	worker_channel_abandon(&channel);
 	ck_assert_uint_eq(seen.done, 2);
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(transactions[i].status, 502);
+		ck_assert_int_eq(transactions[i].response.status, 502);
 	ck_assert_uint_eq(channel.failures, 2);
 	end_worker();
 }
@@ -225,7 +226,7 @@ START_TEST(test_unasked)
 	continue_worker();
 	SERVE_UNTIL(process.doomed);
 	ck_assert_uint_eq(seen.done, 1);
-	ck_assert_int_eq(transactions[0].status, 200);
+	ck_assert_int_eq(transactions[0].response.status, 200);
 	await_death();
 	worker_channel_abandon(&channel);
 	ck_assert_uint_eq(seen.done, 2);

@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/session-internal.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
@@ -100,7 +101,7 @@ static inline void on_finish(struct transaction *transaction)
 
 	forget_memory(exchange);
 	if (exchange->holds)
-		(void)NC_release(&transaction->hold);
+		(void)NC_release(&transaction->piece.hold);
 	EVENT(exchange->wrong |= exchange->finished; exchange->finished = true);
 }
 
@@ -119,8 +120,8 @@ static inline void set_memory(struct transaction *transaction, size_t at, size_t
 	forget_memory(exchange);
 	exchange->memory = must_alloc(length);
 	pattern_fill(exchange->memory, 1, at, length);
-	transaction->data = exchange->memory;
-	transaction->data_length = length;
+	transaction->piece.data = exchange->memory;
+	transaction->piece.data_length = length;
 }
 
 static inline enum respond next_piece(struct transaction *transaction)
@@ -128,14 +129,14 @@ static inline enum respond next_piece(struct transaction *transaction)
 	struct exchange *exchange = exchange_of(transaction);
 
 	if (exchange->kind != 'p' && exchange->pieces == 2) {
-		transaction->status = 0;
-		transaction->reset = exchange->kind == 'r';
+		transaction->response.status = 0;
+		transaction->response.reset = exchange->kind == 'r';
 	} else if (exchange->pieces < PIECES) {
 		set_memory(transaction, PIECE * exchange->pieces, PIECE);
 	} else {
 		forget_memory(exchange);
-		transaction->data = NULL;
-		transaction->data_length = 0;
+		transaction->piece.data = NULL;
+		transaction->piece.data_length = 0;
 	}
 	exchange->pieces++;
 	return RESPOND_NOW;
@@ -146,24 +147,24 @@ static inline enum respond answer(struct transaction *transaction)
 	struct exchange *exchange = exchange_of(transaction);
 	char *head = transaction->head_buffer;
 
-	transaction->status = 200;
-	transaction->head = head;
-	transaction->length = LARGE;
+	transaction->response.status = 200;
+	transaction->response.head = head;
+	transaction->response.length = LARGE;
 	if (exchange->kind == 'l') {
 		set_memory(transaction, 0, LARGE);
 	} else if (exchange->kind == 'u') {
-		exchange->holds = NC_hold(NULL, unit, &transaction->hold) == 0;
-		transaction->body = (struct NC_range){.id = unit, .length = LARGE};
+		exchange->holds = NC_hold(NULL, unit, &transaction->piece.hold) == 0;
+		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
 	} else if (strchr("pcr", exchange->kind)) {
-		transaction->length = TRANSACTION_UNKNOWN;
+		transaction->response.length = TRANSACTION_UNKNOWN;
 		transaction->next = next_piece;
 		return next_piece(transaction);
 	} else {
 		set_memory(transaction, 0, PIECE);
-		transaction->length = PIECE;
+		transaction->response.length = PIECE;
 	}
-	transaction->head_length =
-		(size_t)sprintf(head, "Content-Length: %zu\r\n", (size_t)transaction->length);
+	transaction->response.head_length = (size_t)sprintf(head, "Content-Length: %zu\r\n",
+							    (size_t)transaction->response.length);
 	return RESPOND_NOW;
 }
 
@@ -171,12 +172,12 @@ static inline void take_piece(struct transaction *transaction)
 {
 	static char bytes[2 * WINDOW];
 	struct exchange *exchange = exchange_of(transaction);
-	size_t length = (size_t)transaction->upload_length - exchange->taken;
+	size_t length = (size_t)transaction->upload.length - exchange->taken;
 
 	exchange->has = true;
-	exchange->over = !transaction->upload_more;
+	exchange->over = !transaction->upload.more;
 	exchange->wrong |= length > WINDOW ||
-			   (length && NC_pread(NULL, transaction->upload, bytes, WINDOW, 0) !=
+			   (length && NC_pread(NULL, transaction->upload.unit, bytes, WINDOW, 0) !=
 					      (ssize_t)length) ||
 			   pattern_match(bytes, 1, exchange->taken, length) != length;
 	exchange->taken += length;
@@ -185,7 +186,7 @@ static inline void take_piece(struct transaction *transaction)
 static inline enum respond on_received(struct transaction *transaction)
 {
 	EVENT(take_piece(transaction));
-	return transaction->upload_more ? RESPOND_LATER : answer(transaction);
+	return transaction->upload.more ? RESPOND_LATER : answer(transaction);
 }
 
 static inline enum respond ask(struct transaction *transaction, void *context)

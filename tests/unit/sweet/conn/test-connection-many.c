@@ -49,16 +49,16 @@ static size_t unit; /* of all responses; 0: they have no body */
 
 static void finish(struct transaction *transaction)
 {
-	(void)NC_release(&transaction->hold);
+	(void)NC_release(&transaction->piece.hold);
 }
 
 enum respond route(struct transaction *transaction)
 {
-	transaction->bodiless = !unit;
-	transaction->status = unit ? 200 : 204;
-	if (unit && NC_hold(NULL, unit, &transaction->hold) == 0) {
-		transaction->body = (struct NC_range){.id = unit, .length = LARGE};
-		transaction->length = LARGE;
+	transaction->response.bodiless = !unit;
+	transaction->response.status = unit ? 200 : 204;
+	if (unit && NC_hold(NULL, unit, &transaction->piece.hold) == 0) {
+		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
+		transaction->response.length = LARGE;
 		transaction->finish = finish;
 	}
 	return RESPOND_NOW;

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <nabc.h>
 
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/text-response.h"
 #include "core/transaction.h"
@@ -67,23 +68,24 @@ static GString *make_text(size_t length)
 static void receive(char *to)
 {
 	struct NC_send message =
-		NC_SEND_INIT(.ranges = &transaction.body, .holds = &transaction.hold,
+		NC_SEND_INIT(.ranges = &transaction.piece.range, .holds = &transaction.piece.hold,
 			     .range_count = 1, .hold_count = 1);
 	size_t have = 0;
 	int pair[2];
 
 	tcp_pair(pair);
 	set_nonblocking(pair[0]);
-	while (have < transaction.body.length) {
+	while (have < transaction.piece.range.length) {
 		ssize_t moved;
 
-		if (message.skip < transaction.body.length) {
+		if (message.skip < transaction.piece.range.length) {
 			moved = NC_send(NULL, pair[0], &message);
 			expect(moved > 0 || errno == EAGAIN);
 			message.skip += moved > 0 ? (size_t)moved : 0;
 		}
 		await(pair[1], POLLIN);
-		moved = recv(pair[1], to + have, transaction.body.length - have, MSG_DONTWAIT);
+		moved = recv(pair[1], to + have, transaction.piece.range.length - have,
+			     MSG_DONTWAIT);
 		expect(moved > 0);
 		have += (size_t)moved;
 	}
@@ -97,22 +99,22 @@ static unsigned send_all(size_t length)
 	size_t have = 0;
 	unsigned pieces = 0;
 
-	ck_assert_uint_eq(transaction.length, length);
-	if (transaction.text) {
-		ck_assert_uint_eq(transaction.body.id, 0);
-		memcpy(got, transaction.text, length);
+	ck_assert_uint_eq(transaction.response.length, length);
+	if (transaction.piece.text) {
+		ck_assert_uint_eq(transaction.piece.range.id, 0);
+		memcpy(got, transaction.piece.text, length);
 		have = length;
 	}
 	while (have < length) {
-		ck_assert_uint_ne(transaction.body.id, 0);
-		ck_assert_uint_le(transaction.body.length, MAX_UNIT);
+		ck_assert_uint_ne(transaction.piece.range.id, 0);
+		ck_assert_uint_le(transaction.piece.range.length, MAX_UNIT);
 		receive(got + have);
-		have += transaction.body.length;
+		have += transaction.piece.range.length;
 		pieces++;
 		if (have < length) {
 			ck_assert_ptr_nonnull(transaction.next);
 			ck_assert_int_eq(transaction.next(&transaction), RESPOND_NOW);
-			ck_assert_int_eq(transaction.status, 200);
+			ck_assert_int_eq(transaction.response.status, 200);
 		}
 	}
 	ck_assert_uint_eq(have, length);
@@ -137,11 +139,11 @@ START_TEST(test_lengths)
 
 	open_cache(4 << 20);
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(length)), 0);
-	ck_assert_int_eq(transaction.status, 200);
-	ck_assert(transaction.bodiless == (length == 0));
+	ck_assert_int_eq(transaction.response.status, 200);
+	ck_assert(transaction.response.bodiless == (length == 0));
 	snprintf(head, sizeof(head), "Content-Type: text/x\r\nContent-Length: %zu\r\n", length);
-	ck_assert_uint_eq(transaction.head_length, strlen(head));
-	ck_assert_mem_eq(transaction.head, head, strlen(head));
+	ck_assert_uint_eq(transaction.response.head_length, strlen(head));
+	ck_assert_mem_eq(transaction.response.head, head, strlen(head));
 	ck_assert_uint_eq(send_all(length), lengths[_i].pieces);
 	close_cache();
 }
@@ -157,7 +159,7 @@ START_TEST(test_gone)
 				 0);
 		if (i % 2)
 			transaction.next(&transaction);
-		ck_assert_int_eq(transaction.status, 200);
+		ck_assert_int_eq(transaction.response.status, 200);
 		transaction.finish(&transaction);
 	}
 	close_cache();
@@ -169,9 +171,9 @@ START_TEST(test_head_only)
 	open_cache(4 << 20);
 	transaction.head_only = true;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 9)), 0);
-	ck_assert_uint_eq(transaction.length, MAX_UNIT * 9);
-	ck_assert_uint_eq(transaction.body.id, 0);
-	ck_assert_ptr_null(transaction.text);
+	ck_assert_uint_eq(transaction.response.length, MAX_UNIT * 9);
+	ck_assert_uint_eq(transaction.piece.range.id, 0);
+	ck_assert_ptr_null(transaction.piece.text);
 	ck_assert_ptr_null((void *)transaction.next);
 	transaction.finish(&transaction);
 	close_cache();
@@ -186,12 +188,12 @@ START_TEST(test_lines_before)
 
 	open_cache(4 << 20);
 	memcpy(transaction.head_buffer, lines, sizeof(lines));
-	transaction.head_length = sizeof(lines) - 1;
-	transaction.status = 404;
+	transaction.response.head_length = sizeof(lines) - 1;
+	transaction.response.status = 404;
 	ck_assert_int_eq(text_response_set(&transaction, "text/y", g_string_new("abc")), 0);
-	ck_assert_int_eq(transaction.status, 404);
-	ck_assert_uint_eq(transaction.head_length, sizeof(all) - 1);
-	ck_assert_mem_eq(transaction.head, all, sizeof(all) - 1);
+	ck_assert_int_eq(transaction.response.status, 404);
+	ck_assert_uint_eq(transaction.response.head_length, sizeof(all) - 1);
+	ck_assert_mem_eq(transaction.response.head, all, sizeof(all) - 1);
 	transaction.finish(&transaction);
 	close_cache();
 }
@@ -203,14 +205,14 @@ START_TEST(test_no_room)
 	open_cache(1 << 20);
 	server.max_unit = 8 << 20;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(3 << 20)), -EFBIG);
-	ck_assert_int_eq(transaction.status, 0);
-	ck_assert_uint_eq(transaction.head_length, 0);
-	ck_assert_uint_eq(transaction.body.id, 0);
+	ck_assert_int_eq(transaction.response.status, 0);
+	ck_assert_uint_eq(transaction.response.head_length, 0);
+	ck_assert_uint_eq(transaction.piece.range.id, 0);
 	ck_assert_ptr_null((void *)transaction.finish);
 	server.max_unit = MAX_UNIT;
-	transaction.head_length = sizeof(transaction.head_buffer) - 20;
+	transaction.response.head_length = sizeof(transaction.head_buffer) - 20;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(9)), -EMSGSIZE);
-	ck_assert_uint_eq(transaction.head_length, sizeof(transaction.head_buffer) - 20);
+	ck_assert_uint_eq(transaction.response.head_length, sizeof(transaction.head_buffer) - 20);
 	ck_assert_ptr_null((void *)transaction.finish);
 	close_cache();
 }
@@ -239,8 +241,8 @@ START_TEST(test_no_room_later)
 	}
 	ck_assert_uint_lt(count, 64);
 	ck_assert_int_eq(transaction.next(&transaction), RESPOND_NOW);
-	ck_assert_int_eq(transaction.status, 0);
-	ck_assert_uint_eq(transaction.body.id, 0);
+	ck_assert_int_eq(transaction.response.status, 0);
+	ck_assert_uint_eq(transaction.piece.range.id, 0);
 	transaction.finish(&transaction);
 	while (count--) {
 		ck_assert_int_eq(release_id(NULL, taken[count]), 0);

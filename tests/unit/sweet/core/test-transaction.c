@@ -30,11 +30,11 @@ START_TEST(test_init)
 	transaction_init(&transaction, thread, ref);
 	ck_assert_ptr_eq(transaction.thread, thread);
 	ck_assert_ptr_eq(transaction.config_ref, ref);
-	ck_assert_int_eq(transaction.coding, TRANSACTION_AS_IT_IS);
+	ck_assert_int_eq(transaction.response.coding, TRANSACTION_AS_IT_IS);
 	ck_assert_str_eq(transaction.path, "");
 	transaction.thread = NULL;
 	transaction.config_ref = NULL;
-	transaction.coding = 0;
+	transaction.response.coding = 0;
 	ck_assert_mem_eq(&transaction, &expected, offsetof(struct transaction, scratch));
 	/* So that a request uses few pages of memory. */
 	ck_assert_uint_eq((unsigned char)transaction.path[1], AS_BEFORE);
@@ -51,13 +51,13 @@ START_TEST(test_room)
 	ck_assert_ptr_eq(transaction_lines(&transaction), transaction.head_buffer);
 	for (size_t bytes = 1; bytes < 100000; bytes = bytes * 7 + 1) {
 		ck_assert(transaction_make_room(&transaction, bytes));
-		ck_assert_uint_eq(transaction.long_room, bytes);
+		ck_assert_uint_eq(transaction.response.long_room, bytes);
 		memset(transaction_lines(&transaction), 'x', bytes);
 		ck_assert_int_eq(transaction_lines(&transaction)[bytes - 1], 'x');
 	}
 	transaction_drop_room(&transaction);
 	ck_assert_ptr_eq(transaction_lines(&transaction), transaction.head_buffer);
-	ck_assert_uint_eq(transaction.long_room, 0);
+	ck_assert_uint_eq(transaction.response.long_room, 0);
 }
 END_TEST
 

@@ -74,7 +74,7 @@ static void done(struct transaction *transaction)
 {
 	unsigned number = number_of(transaction);
 
-	EVENT(answers[transaction->status]++);
+	EVENT(answers[transaction->response.status]++);
 	transaction_dismiss(transaction);
 	if (left[number]) {
 		EVENT(turn.all++);
@@ -98,7 +98,7 @@ static void ask_all(void *argument)
 
 		transaction_init(transaction, &thread, &ref);
 		transaction->scope = &scope;
-		transaction->remote = &client;
+		transaction->peer.remote = &client;
 		transaction->done = done;
 		snprintf(transaction->path, sizeof(transaction->path), "/as%u/", i % different);
 		crowd[i] = transaction;

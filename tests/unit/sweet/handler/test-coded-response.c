@@ -13,6 +13,7 @@
 
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
@@ -42,8 +43,8 @@ static z_stream decoder;
 
 static void give(const char *piece)
 {
-	transaction->data = piece && *piece ? piece : NULL;
-	transaction->data_length = piece ? strlen(piece) : 0;
+	transaction->piece.data = piece && *piece ? piece : NULL;
+	transaction->piece.data_length = piece ? strlen(piece) : 0;
 }
 
 /* "later": the piece comes by done(). */
@@ -56,7 +57,7 @@ static enum respond next(struct transaction *of)
 	if (piece && strcmp(piece, "later") == 0)
 		return RESPOND_LATER;
 	if (piece && strcmp(piece, "cut") == 0)
-		transaction->status = 0;
+		transaction->response.status = 0;
 	else
 		give(piece);
 	return RESPOND_NOW;
@@ -71,15 +72,15 @@ static void finish(struct transaction *of)
 /* The connection takes the piece that is there. */
 static size_t take(void)
 {
-	decoder.next_in = (Bytef *)(uintptr_t)transaction->data;
-	decoder.avail_in = (uInt)transaction->data_length;
+	decoder.next_in = (Bytef *)(uintptr_t)transaction->piece.data;
+	decoder.avail_in = (uInt)transaction->piece.data_length;
 	decoder.next_out = (Bytef *)body + received;
 	decoder.avail_out = (uInt)(sizeof(body) - received);
-	if (transaction->data)
+	if (transaction->piece.data)
 		(void)inflate(&decoder, Z_SYNC_FLUSH);
 	received = decoder.total_out;
 	ck_assert_uint_eq(decoder.avail_in, 0);
-	return transaction->data_length;
+	return transaction->piece.data_length;
 }
 
 static void done(struct transaction *of)
@@ -103,11 +104,11 @@ static void set_up(void)
 	transaction->thread = &thread;
 	transaction->config_ref = &ref;
 	transaction->scope = &scope;
-	transaction->coding = CODING_GZIP;
-	transaction->status = 200;
-	transaction->head = "Content-Type: text/plain\r\n";
-	transaction->head_length = strlen(transaction->head);
-	transaction->length = TRANSACTION_UNKNOWN;
+	transaction->response.coding = CODING_GZIP;
+	transaction->response.status = 200;
+	transaction->response.head = "Content-Type: text/plain\r\n";
+	transaction->response.head_length = strlen(transaction->response.head);
+	transaction->response.length = TRANSACTION_UNKNOWN;
 	transaction->next = next;
 	transaction->finish = finish;
 	transaction->done = done;
@@ -148,7 +149,7 @@ START_TEST(test_pauses)
 	pieces[2] = "later";
 	give("one, ");
 	coded_response_begin(transaction);
-	ck_assert_ptr_nonnull(strstr(transaction->head, "Content-Encoding: gzip\r\n"));
+	ck_assert_ptr_nonnull(strstr(transaction->response.head, "Content-Encoding: gzip\r\n"));
 	take();
 	has("one, ");
 	ck_assert_uint_eq(given, 0);
@@ -190,10 +191,10 @@ START_TEST(test_meanwhile)
 	pieces[2] = "later";
 	take();
 	ck_assert_int_eq(ask(), RESPOND_NOW);
-	sending = transaction->data;
+	sending = transaction->piece.data;
 	give("three");
 	transaction->done(transaction);
-	ck_assert_ptr_eq(transaction->data, sending);
+	ck_assert_ptr_eq(transaction->piece.data, sending);
 	ck_assert_uint_eq(told, 1);
 	take();
 	has("one, two, more, ");
@@ -206,10 +207,10 @@ END_TEST
 START_TEST(test_known_length)
 {
 	pieces[0] = "def";
-	transaction->length = 6;
+	transaction->response.length = 6;
 	give("abc");
 	coded_response_begin(transaction);
-	ck_assert_uint_eq(transaction->length, TRANSACTION_UNKNOWN);
+	ck_assert_uint_eq(transaction->response.length, TRANSACTION_UNKNOWN);
 	take();
 	ck_assert_int_eq(ask(), RESPOND_NOW);
 	take();
@@ -223,7 +224,7 @@ END_TEST
 /* A whole body, without a next piece. */
 START_TEST(test_whole)
 {
-	transaction->length = 3;
+	transaction->response.length = 3;
 	transaction->next = NULL;
 	give("abc");
 	coded_response_begin(transaction);
@@ -244,14 +245,14 @@ START_TEST(test_cut_off)
 	if (_i) {
 		ck_assert_int_eq(ask(), RESPOND_LATER);
 		give(NULL);
-		transaction->status = 0;
+		transaction->response.status = 0;
 		transaction->done(transaction);
 		ck_assert_uint_eq(told, 1);
 	} else {
 		ck_assert_int_eq(ask(), RESPOND_NOW);
 	}
-	ck_assert_int_eq(transaction->status, 0);
-	ck_assert_ptr_null(transaction->data);
+	ck_assert_int_eq(transaction->response.status, 0);
+	ck_assert_ptr_null(transaction->piece.data);
 }
 END_TEST
 
@@ -264,12 +265,12 @@ START_TEST(test_cut_off_meanwhile)
 	take();
 	ck_assert_int_eq(ask(), RESPOND_NOW);
 	give(NULL);
-	transaction->status = 0;
+	transaction->response.status = 0;
 	transaction->done(transaction);
-	ck_assert_int_eq(transaction->status, 200);
+	ck_assert_int_eq(transaction->response.status, 200);
 	take();
 	ck_assert_int_eq(ask(), RESPOND_NOW);
-	ck_assert_int_eq(transaction->status, 0);
+	ck_assert_int_eq(transaction->response.status, 0);
 }
 END_TEST
 
@@ -287,7 +288,7 @@ START_TEST(test_client_goes)
 	ck_assert_uint_eq(told, 1);
 	transaction->finish(transaction);
 	transaction->finish = NULL;
-	ck_assert_str_eq(transaction->data, "two");
+	ck_assert_str_eq(transaction->piece.data, "two");
 }
 END_TEST
 
@@ -328,15 +329,15 @@ START_TEST(test_encoder_fails)
 	give("one");
 	coded_response_begin_with(transaction, &failing);
 	if (_i < 2) {
-		ck_assert_int_eq(transaction->status, 502);
-		ck_assert_uint_eq(transaction->length, 0);
+		ck_assert_int_eq(transaction->response.status, 502);
+		ck_assert_uint_eq(transaction->response.length, 0);
 		ck_assert_uint_eq(finished, 1);
 		return;
 	}
-	ck_assert_int_eq(transaction->status, 200);
+	ck_assert_int_eq(transaction->response.status, 200);
 	ck_assert_int_eq(ask(), RESPOND_NOW);
-	ck_assert_int_eq(transaction->status, 0);
-	ck_assert_ptr_null(transaction->data);
+	ck_assert_int_eq(transaction->response.status, 0);
+	ck_assert_ptr_null(transaction->piece.data);
 }
 END_TEST
 
@@ -345,10 +346,10 @@ START_TEST(test_limit)
 	config.limits.compress_streams = 0;
 	give("one");
 	coded_response_begin(transaction);
-	ck_assert_str_eq(transaction->data, "one");
+	ck_assert_str_eq(transaction->piece.data, "one");
 	ck_assert_ptr_eq(transaction->next, next);
-	ck_assert_ptr_nonnull(strstr(transaction->head, "Vary: Accept-Encoding\r\n"));
-	ck_assert_ptr_null(strstr(transaction->head, "gzip"));
+	ck_assert_ptr_nonnull(strstr(transaction->response.head, "Vary: Accept-Encoding\r\n"));
+	ck_assert_ptr_null(strstr(transaction->response.head, "gzip"));
 	ck_assert_uint_eq(server.encoders_refused, 1);
 }
 END_TEST

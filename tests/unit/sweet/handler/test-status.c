@@ -18,6 +18,7 @@
 #include "base/slice.h"
 #include "config/arch.h"
 #include "config/configuration.h"
+#include "core/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
@@ -66,7 +67,7 @@ static void begin(const char *path, const char *address)
 	transaction.thread = &thread;
 	transaction.config_ref = &generation;
 	transaction.request = &request;
-	transaction.remote = socket_address(address);
+	transaction.peer.remote = socket_address(address);
 	strcpy(transaction.path, path);
 }
 
@@ -114,9 +115,9 @@ START_TEST(test_who)
 	config.status_listen = all;
 	ck_assert(!answers("/.sweet/ready", "127.0.0.1"));
 	ck_assert(!answers("/.sweet/status", "127.0.0.1"));
-	transaction.status_only = true;
+	transaction.peer.status_only = true;
 	ck_assert(status_answers(&transaction));
-	transaction.status_only = false;
+	transaction.peer.status_only = false;
 	config.status_listen = NULL;
 }
 END_TEST
@@ -151,10 +152,11 @@ START_TEST(test_ready)
 		atomic_store(&server.leaving, draining);
 		begin("/.sweet/ready", "192.0.2.1");
 		ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
-		ck_assert_int_eq(transaction.status, draining ? 503 : 200);
-		ck_assert_uint_eq(transaction.length, strlen(draining ? "draining\n" : "ready\n"));
-		ck_assert_mem_eq(transaction.text, draining ? "draining\n" : "ready\n",
-				 transaction.length);
+		ck_assert_int_eq(transaction.response.status, draining ? 503 : 200);
+		ck_assert_uint_eq(transaction.response.length,
+				  strlen(draining ? "draining\n" : "ready\n"));
+		ck_assert_mem_eq(transaction.piece.text, draining ? "draining\n" : "ready\n",
+				 transaction.response.length);
 		transaction.finish(&transaction);
 	}
 	atomic_store(&server.leaving, false);
@@ -196,8 +198,9 @@ START_TEST(test_accept)
 			(struct slice){accepts[_i].accept, strlen(accepts[_i].accept)};
 	}
 	ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
-	ck_assert_int_eq(transaction.status, 200);
-	head = g_string_new_len(transaction.head, (gssize)transaction.head_length);
+	ck_assert_int_eq(transaction.response.status, 200);
+	head = g_string_new_len(transaction.response.head,
+				(gssize)transaction.response.head_length);
 	has(head, accepts[_i].html ? "\r\nContent-Type: text/html"
 				   : "\r\nContent-Type: application/json\r\n");
 	has(head, "\r\nVary: Accept\r\n");
@@ -219,9 +222,9 @@ START_TEST(test_no_room)
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);
 	begin("/.sweet/status.html", "127.0.0.1");
 	ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
-	ck_assert_int_eq(transaction.status, 503);
-	ck_assert_uint_eq(transaction.head_length, 0);
-	ck_assert_ptr_nonnull(transaction.detail);
+	ck_assert_int_eq(transaction.response.status, 503);
+	ck_assert_uint_eq(transaction.response.head_length, 0);
+	ck_assert_ptr_nonnull(transaction.response.detail);
 	ck_assert_ptr_null((void *)transaction.finish);
 }
 END_TEST
