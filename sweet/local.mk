@@ -159,7 +159,6 @@ sweet_libsweet_a_SOURCES = \
 	sweet/core/log-set.c sweet/core/log-set.h \
 	sweet/core/logs.c sweet/core/logs.h \
 	sweet/core/page-memory.h \
-	sweet/core/piece.h \
 	sweet/core/request-memory.c sweet/core/request-memory.h \
 	sweet/core/request-value.c sweet/core/request-value.h \
 	sweet/core/server.c sweet/core/server.h \
@@ -197,13 +196,13 @@ sweet_libsweet_a_SOURCES = \
 	sweet/event/loop-backend.h \
 	sweet/event/loop-bytes.c \
 	sweet/event/loop-epoll.c \
-	sweet/event/loop-file.h \
 	sweet/event/loop-internal.h \
 	sweet/event/loop-send.c \
 	sweet/event/loop-uring-internal.h \
 	sweet/event/loop-uring-send.c \
 	sweet/event/loop-uring.c \
 	sweet/event/loop.c sweet/event/loop.h \
+	sweet/event/piece.h \
 	sweet/event/sender.c sweet/event/sender.h \
 	sweet/event/thread-pool.c sweet/event/thread-pool.h \
 	sweet/files/compressor.c sweet/files/compressor.h \

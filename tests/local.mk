@@ -194,7 +194,6 @@ SWEET_UNITS = \
 	tests/unit/sweet/core/test-auth-clients \
 	tests/unit/sweet/core/test-file-path \
 	tests/unit/sweet/core/test-page-memory \
-	tests/unit/sweet/core/test-piece \
 	tests/unit/sweet/core/test-request-memory \
 	tests/unit/sweet/core/test-site \
 	tests/unit/sweet/core/test-socket-options \
@@ -223,6 +222,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-uring-send \
 	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \
+	tests/unit/sweet/event/test-piece \
 	tests/unit/sweet/event/test-thread-pool \
 	tests/unit/sweet/event/test-thread-pool-turns \
 	tests/unit/sweet/files/test-compressor \

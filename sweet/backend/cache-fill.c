@@ -28,7 +28,7 @@
 #include "base/date.h"
 #include "base/slice.h"
 #include "config/configuration.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/transaction.h"
 #include "http/request.h"
 #include "respcache/respcache.h"

@@ -27,7 +27,7 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/cache-place.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/request-value.h"
 #include "core/server.h"
 #include "core/transaction-file.h"

@@ -13,7 +13,7 @@
 #include "base/budget.h"
 #include "base/holds.h"
 #include "base/slice.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/transaction.h"
 #include "http/body.h"
 

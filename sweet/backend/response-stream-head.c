@@ -22,7 +22,7 @@
 #include "base/counter.h"
 #include "base/slice.h"
 #include "config/pool-config.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"

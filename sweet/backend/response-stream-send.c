@@ -22,7 +22,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "log/log.h"

@@ -26,7 +26,7 @@
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/page-memory.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"

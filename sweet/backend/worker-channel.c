@@ -25,7 +25,7 @@
 #include "base/counter.h"
 #include "base/timer.h"
 #include "core/page-memory.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "http/body.h"

@@ -20,7 +20,7 @@
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"

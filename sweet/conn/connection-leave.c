@@ -25,7 +25,7 @@
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "conn/output.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction-file.h"

@@ -18,7 +18,7 @@
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/output.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"

@@ -19,7 +19,7 @@
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
 #include "conn/output.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"

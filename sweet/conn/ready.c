@@ -16,7 +16,7 @@
 #include "conn/conn-thread.h"
 #include "conn/output.h"
 #include "conn/ready.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"

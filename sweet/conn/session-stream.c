@@ -26,7 +26,7 @@
 #include "conn/session-internal.h"
 #include "core/server.h"
 #include "core/transaction.h"
-#include "event/loop-file.h"
+#include "event/piece.h"
 #include "event/loop.h"
 #include "log/log.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <nabc.h>
 
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/text-response.h"
 #include "core/transaction.h"

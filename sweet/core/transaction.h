@@ -31,7 +31,7 @@
 #include <nabc.h>
 
 #include "base/slice.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "http/accept.h"
 #include "http/request.h"
 #include "rules/path-pattern.h"

@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
-#include "event/loop-file.h"
+#include "event/piece.h"
 
 struct loop;
 

@@ -16,7 +16,7 @@
 #include <glib.h>
 
 #include "base/slice.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/transaction-file.h"
 #include "files/docroot.h"

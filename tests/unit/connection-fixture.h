@@ -22,7 +22,7 @@
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"

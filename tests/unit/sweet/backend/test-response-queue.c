@@ -12,7 +12,7 @@
 #include "backend/response-queue.h"
 #include "base/budget.h"
 #include "base/slice.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/transaction.h"
 #include "http/body.h"
 

@@ -18,7 +18,7 @@
 #include "config/pool-config.h"
 #include "core/client-calls.h"
 #include "core/page-memory.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/transaction.h"
 
 #include "backend-fixture.h"

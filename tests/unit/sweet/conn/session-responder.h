@@ -17,7 +17,7 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/session-internal.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"

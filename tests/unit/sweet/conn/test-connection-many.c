@@ -21,6 +21,7 @@
 #include "conn/connection.h"
 #include "conn/session-internal.h"
 #include "conn/session.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <nabc.h>
 
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/text-response.h"
 #include "core/transaction.h"

@@ -13,7 +13,7 @@
 
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"

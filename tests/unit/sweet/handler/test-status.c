@@ -18,7 +18,7 @@
 #include "base/slice.h"
 #include "config/arch.h"
 #include "config/configuration.h"
-#include "core/piece.h"
+#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/piece.h"
+#include "event/piece.h"
 #include "event/loop.h"
 
 #include "suite.h"

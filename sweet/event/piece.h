@@ -12,9 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event/loop-file.h"
-
 struct page_memory;
+
+/* A range of a file; length 0: none. */
+struct loop_file {
+	int fd;
+	uint64_t offset; /* bytes */
+	size_t length;	 /* bytes */
+};
 
 struct piece {
 	struct NC_range range;	   /* id 0: none */
