@@ -173,6 +173,8 @@ def code(client, stream):
 def test_head_without_end(server):
     """It is refused before its end has come, and what follows is decoded for other heads only."""
     with Raw(server.port) as client:
+        client.send(frame(PING, bytes(8)))
+        client.until(PING, 0)  # the server has sent its settings
         client.send(frame(HEADERS, SHORT + BOMB, 1, 1))
         client.until(HEADERS, 1)
         assert statuses(client) == {1: b"431"}

@@ -11,6 +11,7 @@
 #include <nabc.h>
 
 #include "event/loop.h"
+#include "event/piece.h"
 
 #include "suite.h"
 
