@@ -12,6 +12,7 @@
 
 #include "event/data-path.h"
 #include "event/loop.h"
+#include "event/piece.h"
 
 size_t loop_send_length(const struct loop_send *op)
 {

@@ -21,6 +21,7 @@
 #include "event/loop-backend.h"
 #include "event/loop-internal.h"
 #include "event/loop.h"
+#include "event/piece.h"
 
 /*
  * Maximum bytes of one message in one turn of the loop: without it, a client that

@@ -118,7 +118,7 @@ size_t field_filter(struct slice lines, field_set set, bool listed, char *out);
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-#define FIELDS_USUAL 24u /* of a head; more need memory */
+#define FIELDS_USUAL 16u /* of a head; more need memory */
 
 /* fields_init() makes it empty. */
 struct fields {
