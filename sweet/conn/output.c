@@ -30,7 +30,7 @@
 #endif
 #define CRLF "\r\n"
 /* Bytes from began_ns; the fields behind are large. */
-#define OUTPUT_ZEROED (offsetof(struct output, log_fields) - offsetof(struct output, began_ns))
+#define OUTPUT_ZEROED (offsetof(struct output, fields) - offsetof(struct output, began_ns))
 
 static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
 

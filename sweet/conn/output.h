@@ -48,10 +48,10 @@ struct output {
 	const char *log_tls_version, *log_tls_cipher;
 	size_t log_used;
 	/* What follows is not zeroed for each request. */
+	struct fields fields; /* HTTP/2: of the head, from output_head() until they are submitted */
 	struct slice
 		log_fields[LOG_FIELDS_MAX]; /* as config->log_fields; unused ones are not set */
 	char log_text[OUTPUT_LOG_MAX];
-	struct fields fields; /* HTTP/2: of the head, from output_head() until they are submitted */
 	/* Aligned to a cache line of the CPU (paper 003, section 5.5). */
 	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_AROUND_MAX];
 };
