@@ -210,6 +210,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/files/docroot-open.c sweet/files/docroot-open.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
 	sweet/files/file-cache-internal.h \
+	sweet/files/file-cache-open.c \
 	sweet/files/file-cache-read.c sweet/files/file-cache-read.h \
 	sweet/files/file-cache-revalidate.c \
 	sweet/files/file-cache-siblings.c \

@@ -8,8 +8,8 @@
  * changed or its unit was evicted.  Its users continue with the version that they
  * have, and the last reference frees it.
  *
- * file-cache.c calls file-cache-revalidate.c, and both call file-cache-table.c;
- * callbacks come only from a waiter's task.
+ * file-cache.c calls file-cache-open.c and file-cache-revalidate.c, and all call
+ * file-cache-table.c; callbacks come only from a waiter's task.
  */
 #ifndef SWEET_FILE_CACHE_INTERNAL_H
 #define SWEET_FILE_CACHE_INTERNAL_H
