@@ -68,7 +68,7 @@ int pool_process_status(int pidfd)
 }
 
 /*
- * The first end of a place that nobody wanted: of a row, the others add nothing.  A process that has
+ * Only the first unwanted end of a place is reported, not those that follow it.  A process that has
  * lived may end by itself with status 0, as PHP does after a number of requests.
  */
 static bool is_alarming(const struct pool_process *process, int status)

@@ -2,7 +2,7 @@
 /*
  * spare-memory.c - see spare-memory.h: a list for each class of lengths.
  *
- * Before each piece is its room, from which its class follows.  Longer pieces than those of the
+ * Before each block is its room, from which its class follows.  Longer blocks than those of the
  * last class are not kept.
  */
 #include <stdint.h>
@@ -25,13 +25,13 @@
 #define SMALL_CLASSES (SMALL_MOST / SMALL_STEP)
 #define CLASSES (SMALL_CLASSES + LARGE_MOST / LARGE_STEP - 1)
 
-struct spare {
-	_Alignas(max_align_t) struct spare *next; /* while it is kept */
+struct block {
+	_Alignas(max_align_t) struct block *next; /* while it is kept */
 	size_t room;				  /* bytes that follow */
 };
 
 struct spare_memory {
-	struct spare *kept[CLASSES];
+	struct block *kept[CLASSES];
 	size_t bytes; /* of those */
 };
 
@@ -49,9 +49,9 @@ static size_t room_of(size_t length)
 	return length <= LARGE_MOST ? (length + step - 1) / step * step : length;
 }
 
-static struct spare *piece_of(void *memory)
+static struct block *block_of(void *memory)
 {
-	return (struct spare *)memory - 1;
+	return (struct block *)memory - 1;
 }
 
 struct spare_memory *spare_memory_new(void)
@@ -61,12 +61,12 @@ struct spare_memory *spare_memory_new(void)
 
 void spare_memory_free(struct spare_memory *spare)
 {
-	struct spare *piece;
+	struct block *block;
 
 	for (unsigned i = 0; spare && i < CLASSES; i++) {
-		while ((piece = spare->kept[i])) {
-			spare->kept[i] = piece->next;
-			free(piece);
+		while ((block = spare->kept[i])) {
+			spare->kept[i] = block->next;
+			free(block);
 		}
 	}
 	free(spare);
@@ -74,27 +74,27 @@ void spare_memory_free(struct spare_memory *spare)
 
 void *spare_memory_take(struct spare_memory *spare, size_t length)
 {
-	struct spare *piece, **kept;
+	struct block *block, **kept;
 
 	if (length == 0)
 		length = 1;
 	if (length <= LARGE_MOST) {
 		kept = &spare->kept[class_of(length)];
-		piece = *kept;
-		if (piece) {
-			*kept = piece->next;
-			spare->bytes -= piece->room;
-			return piece + 1;
+		block = *kept;
+		if (block) {
+			*kept = block->next;
+			spare->bytes -= block->room;
+			return block + 1;
 		}
 	}
 	length = room_of(length);
-	if (length > PTRDIFF_MAX - sizeof(*piece))
+	if (length > PTRDIFF_MAX - sizeof(*block))
 		return NULL;
-	piece = malloc(sizeof(*piece) + length);
-	if (!piece)
+	block = malloc(sizeof(*block) + length);
+	if (!block)
 		return NULL;
-	piece->room = length;
-	return piece + 1;
+	block->room = length;
+	return block + 1;
 }
 
 void *spare_memory_take_zeroed(struct spare_memory *spare, size_t count, size_t length)
@@ -110,7 +110,7 @@ void *spare_memory_take_zeroed(struct spare_memory *spare, size_t count, size_t 
 
 void *spare_memory_change(struct spare_memory *spare, void *memory, size_t length)
 {
-	size_t room = memory ? piece_of(memory)->room : 0;
+	size_t room = memory ? block_of(memory)->room : 0;
 	void *changed;
 
 	if (memory && length == 0) {
@@ -129,17 +129,17 @@ void *spare_memory_change(struct spare_memory *spare, void *memory, size_t lengt
 
 void spare_memory_give_back(struct spare_memory *spare, void *memory)
 {
-	struct spare *piece, **kept;
+	struct block *block, **kept;
 
 	if (!memory)
 		return;
-	piece = piece_of(memory);
-	if (piece->room > LARGE_MOST || spare->bytes + piece->room > MOST) {
-		free(piece);
+	block = block_of(memory);
+	if (block->room > LARGE_MOST || spare->bytes + block->room > MOST) {
+		free(block);
 		return;
 	}
-	kept = &spare->kept[class_of(piece->room)];
-	piece->next = *kept;
-	*kept = piece;
-	spare->bytes += piece->room;
+	kept = &spare->kept[class_of(block->room)];
+	block->next = *kept;
+	*kept = block;
+	spare->bytes += block->room;
 }

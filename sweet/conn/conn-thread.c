@@ -22,8 +22,6 @@ void conn_thread_open(struct thread *thread)
 
 void conn_thread_close(struct thread *thread)
 {
-	if (!thread->conn)
-		return;
 	connection_close_all(thread);
 	g_clear_pointer(&thread->conn, g_free);
 }

@@ -232,8 +232,7 @@ static bool may_lend(const struct connection *connection)
 {
 	const struct server *server = connection->thread->server;
 
-	return connection->reads &&
-	       atomic_load_explicit(&server->held, memory_order_relaxed) <= server->held_most / 2;
+	return connection->reads && connection_held_bytes(server) <= server->held_most / 2;
 }
 
 /* --- for the other sources --------------------------------------------------------- */

@@ -306,7 +306,7 @@ bool output_head(struct output *output, bool keep_alive, bool http10, size_t *le
 	bool is_status = transaction_is_bare(transaction) && transaction->response.status >= 300;
 	bool unknown = transaction->response.length == TRANSACTION_UNKNOWN;
 	const void *text = transaction->piece.text;
-	size_t text_length = text ? transaction->response.length : 0;
+	size_t text_length = text ? transaction->response.length : 0, page_length = 0;
 	char page[RESPONSE_PAGE_MAX];
 	char *at;
 
@@ -317,13 +317,14 @@ bool output_head(struct output *output, bool keep_alive, bool http10, size_t *le
 	output->responded_ns = loop_now_ns(transaction->thread->loop);
 	if (is_status) {
 		text = page;
-		text_length = response_error_page(transaction->response.status,
+		page_length = response_error_page(transaction->response.status,
 						  transaction->response.detail, page, sizeof(page));
+		text_length = page_length;
 	}
 	if (transaction->peer.http2)
-		at = list_head(output, is_status ? text_length : 0);
+		at = list_head(output, page_length);
 	else
-		at = write_head(output, is_status ? text_length : 0, keep_alive, http10);
+		at = write_head(output, page_length, keep_alive, http10);
 	if (!at)
 		return false;
 	output->chunked = unknown && !http10 && !transaction->head_only && !transaction->tunnel;

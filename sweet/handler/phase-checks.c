@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-checks.c - the phases that are one check each: of the method, the path, and what the
- * scope permits to whom.  Those that decide more have a file of their name.
+ * phase-checks.c - the phases that are one check each: of the method, of the path, and of what the
+ * scope permits.  Each larger phase has its own file.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -425,14 +425,7 @@ static void open_server(struct loop *loop)
 
 	config = (struct config){
 		.http2 = HTTP2_CLEAR,
-		.limits = {.header_ms = 60000,
-			   .body_ms = 60000,
-			   .keep_alive_ms = 60000,
-			   .send_ms = 60000,
-			   .stop_ms = 60000,
-			   .max_header = 8192,
-			   .max_fields = 64,
-			   .max_streams = 10},
+		.limits = LIMITS_OF_A_MINUTE(10),
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	/* One of them is the target's, so that nothing is freed. */
 	for (unsigned i = 0; i < 2; i++) {

@@ -10,6 +10,17 @@
 #include "core/thread-counters.h"
 #include "core/thread-logs.h"
 
+/* Of a test that waits for none of them: a minute each. */
+#define LIMITS_OF_A_MINUTE(streams)                                                                \
+	{.header_ms = 60000,                                                                       \
+	 .body_ms = 60000,                                                                         \
+	 .keep_alive_ms = 60000,                                                                   \
+	 .send_ms = 60000,                                                                         \
+	 .stop_ms = 60000,                                                                         \
+	 .max_header = 8192,                                                                       \
+	 .max_fields = 64,                                                                         \
+	 .max_streams = (streams)}
+
 /* Returns the thread with counters at 0, and no logs; once at a time. */
 static inline struct thread make_thread(struct thread thread)
 {

@@ -101,7 +101,8 @@ def unread(path, fails=False):
         client.until(lambda: client.pings and (fails or len(client.resets) >= refused))
         codes = list(client.resets.values())
         assert set(codes) <= ({REFUSED, FAILED} if fails else {REFUSED})
-        return refused if fails and codes.count(REFUSED) <= refused else codes.count(REFUSED)
+        count = codes.count(REFUSED)
+        return max(count, refused) if fails else count
 
     return session
 

@@ -248,14 +248,7 @@ static inline void begin(int number)
 	ck_assert_ptr_nonnull(cache);
 	runner_start(&runner, kind_of(number));
 	config = (struct config){.http2 = HTTP2_CLEAR,
-				 .limits = {.header_ms = 60000,
-					    .body_ms = 60000,
-					    .keep_alive_ms = 60000,
-					    .send_ms = 60000,
-					    .stop_ms = 60000,
-					    .max_header = 8192,
-					    .max_fields = 64,
-					    .max_streams = 100},
+				 .limits = LIMITS_OF_A_MINUTE(100),
 				 .sockets = {.header_option = true, .close_option = true}};
 	site = (struct site){.config = &config, .number = 1};
 	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};

@@ -100,7 +100,7 @@ static void leave(void *argument)
 	file_cache_leave(&((struct asker *)argument)->waiter);
 }
 
-/* A file for which nobody waits any more is not read, and each waiter is told so. */
+/* If all waiters have left, the file is not read, and each of them is told so. */
 START_TEST(test_left)
 {
 	struct asker askers[4], stays;
