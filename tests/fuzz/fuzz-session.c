@@ -425,7 +425,7 @@ static void open_server(struct loop *loop)
 
 	config = (struct config){
 		.http2 = HTTP2_CLEAR,
-		.limits = LIMITS_OF_A_MINUTE(10),
+		.limits = long_limits(10),
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	/* One of them is the target's, so that nothing is freed. */
 	for (unsigned i = 0; i < 2; i++) {

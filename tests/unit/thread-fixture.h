@@ -6,20 +6,23 @@
 #ifndef THREAD_FIXTURE_H
 #define THREAD_FIXTURE_H
 
+#include "config/configuration.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/thread-logs.h"
 
-/* Of a test that waits for none of them: a minute each. */
-#define LIMITS_OF_A_MINUTE(streams)                                                                \
-	{.header_ms = 60000,                                                                       \
-	 .body_ms = 60000,                                                                         \
-	 .keep_alive_ms = 60000,                                                                   \
-	 .send_ms = 60000,                                                                         \
-	 .stop_ms = 60000,                                                                         \
-	 .max_header = 8192,                                                                       \
-	 .max_fields = 64,                                                                         \
-	 .max_streams = (streams)}
+/* Returns limits of a minute each, for a test that waits for none of them. */
+static inline struct config_limits long_limits(unsigned streams)
+{
+	return (struct config_limits){.header_ms = 60000,
+				      .body_ms = 60000,
+				      .keep_alive_ms = 60000,
+				      .send_ms = 60000,
+				      .stop_ms = 60000,
+				      .max_header = 8192,
+				      .max_fields = 64,
+				      .max_streams = streams};
+}
 
 /* Returns the thread with counters at 0, and no logs; once at a time. */
 static inline struct thread make_thread(struct thread thread)

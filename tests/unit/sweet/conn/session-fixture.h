@@ -248,7 +248,7 @@ static inline void begin(int number)
 	ck_assert_ptr_nonnull(cache);
 	runner_start(&runner, kind_of(number));
 	config = (struct config){.http2 = HTTP2_CLEAR,
-				 .limits = LIMITS_OF_A_MINUTE(100),
+				 .limits = long_limits(100),
 				 .sockets = {.header_option = true, .close_option = true}};
 	site = (struct site){.config = &config, .number = 1};
 	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};

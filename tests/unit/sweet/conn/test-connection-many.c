@@ -134,7 +134,7 @@ static void begin(int number, const void *bytes, size_t length)
 	char heard[4096];
 
 	runner_start(&runner, kind_of(number));
-	config = (struct config){.http2 = HTTP2_CLEAR, .limits = LIMITS_OF_A_MINUTE(100)};
+	config = (struct config){.http2 = HTTP2_CLEAR, .limits = long_limits(100)};
 	site = (struct site){.config = &config, .number = 1};
 	generation = (struct config_ref){.site = &site, .config = &config, .users = 1};
 	server = (struct server){.held_most = 64 << 20,
