@@ -5,7 +5,7 @@
  * A client must not send content or heads after it has ended or reset a stream.  After the server
  * has reset one, what the client had sent before it knew that is still to come.  After the server
  * has ended one, the client may continue, but gets no more window: when that is used up, the server
- * resets the stream.
+ * resets the stream; and at once if it is still sending a head that was refused.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
@@ -54,14 +54,41 @@ void session_closed_note(struct session *session, int32_t id)
 		session->forgiven[session->forgiven_next++ % FORGIVEN_MAX] = id;
 }
 
+/* Whether the client has sent so much of a request without a connection that it gets no more window. */
+static bool window_is_used_up(const struct session *session, int32_t id)
+{
+	return nghttp2_session_get_stream_remote_close(session->http2, id) == 0 &&
+	       nghttp2_session_get_stream_local_window_size(session->http2, id) <=
+		       SESSION_STREAM_WINDOW / 2;
+}
+
+/*
+ * The rest of the request is not needed (RFC 9113, section 8.1).  Before the end of the response, a
+ * reset would cancel that.
+ */
+static void reset_answered(const struct session *session, int32_t id)
+{
+	(void)nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+}
+
 void session_closed_drop(struct session *session, int32_t id, size_t length)
 {
 	nghttp2_session *http2 = session->http2;
 
 	(void)nghttp2_session_consume_connection(http2, length);
-	/* It has got its response: the rest is not needed (RFC 9113, section 8.1). */
-	if (nghttp2_session_get_stream_local_window_size(http2, id) <= SESSION_STREAM_WINDOW / 2)
-		(void)nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+	if (nghttp2_session_get_stream_local_close(http2, id) == 1 &&
+	    window_is_used_up(session, id))
+		reset_answered(session, id);
+}
+
+void session_closed_answered(struct session *session, int32_t id)
+{
+	bool head = id == session->refused; /* not all of it has come */
+
+	if (head)
+		session->refused = 0;
+	if (head || (!stream_find(session, id) && window_is_used_up(session, id)))
+		reset_answered(session, id);
 }
 
 void session_closed_free(struct session *session)

@@ -110,6 +110,8 @@ struct session {
 	struct stream *opening;	    /* whose head has not come as a whole */
 	struct stream_head head;    /* that of `opening`; or trailers, of which nothing is kept */
 	bool endless;		    /* it is to be refused before its end has come */
+	int32_t refused;	    /* the stream for which that was done, until its head or its
+				     * response ends; or 0 */
 	struct list_node waking;    /* in the thread's list of sessions with something to do */
 	bool stalls;  /* the message waits for the client: nothing else waits for the message */
 	bool resumed; /* streams have processed what was saved, or a part of it */
@@ -278,8 +280,9 @@ uint32_t session_closed_check(const struct session *session, const nghttp2_frame
 void session_closed_by_client(struct session *session, int32_t id);
 void session_closed_note(struct session *session, int32_t id);
 
-/* Content has come for which there is no connection. */
+/* Content has come for which there is no connection; the end of a response is in the message. */
 void session_closed_drop(struct session *session, int32_t id, size_t length);
+void session_closed_answered(struct session *session, int32_t id);
 
 void session_closed_free(struct session *session);
 

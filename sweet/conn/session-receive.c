@@ -138,9 +138,8 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 
 	(void)http2;
 	(void)flags;
-	/* It was refused. */
 	if (request && !session->opening)
-		return ONLY_DECODE;
+		return frame->hd.stream_id == session->refused ? 0 : ONLY_DECODE;
 	stream_head_add(&session->head, (struct slice){(const char *)name, name_length},
 			(struct slice){(const char *)value, value_length});
 	if (!stream_head_is_endless(&session->head))
@@ -174,6 +173,10 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
 		return 0;
 	stream = stream_find(session, frame->hd.stream_id);
 	session_flood_accepted(session, frame, stream);
+	if (frame->hd.stream_id == session->refused && frame->hd.type == NGHTTP2_HEADERS) {
+		session->refused = 0;
+		return 0;
+	}
 	if (!stream)
 		return 0;
 	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
@@ -250,21 +253,17 @@ static bool opens_stream(struct session *session)
 }
 
 /*
- * Responds to a head of which the rest is not worth decoding, and resets its stream.  Returns false if
- * the connection was freed.
+ * Responds to a head of which the rest is not worth decoding.  Its stream is reset when the response
+ * has been sent: a reset would cancel it.  Returns false if the connection was freed.
  */
 static bool refuse_endless(struct session *session)
 {
 	struct stream *stream = session->opening;
-	int32_t id = stream->id;
 
 	session->endless = false;
-	start_request(session, stream, false);
-	/* The reset cancels a response that is not in a message. */
-	if (!session_collect(session))
-		return false;
-	(void)nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
-	return true;
+	session->refused = stream->id;
+	start_request(session, stream, true);
+	return session_collect(session);
 }
 
 /* Returns false if the connection was freed. */

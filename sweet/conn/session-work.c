@@ -66,6 +66,9 @@ static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame, voi
 	if (frame->hd.type == NGHTTP2_RST_STREAM &&
 	    is_fault_of_client(frame->rst_stream.error_code))
 		session_flood_reset(session);
+	if ((frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) &&
+	    frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+		session_closed_answered(session, frame->hd.stream_id);
 	if (frame->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	stream = stream_find(session, frame->hd.stream_id);

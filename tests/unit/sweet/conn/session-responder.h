@@ -51,6 +51,7 @@ static struct exchange {
 	size_t taken; /* of the request's body */
 	bool over;    /* all of it */
 	bool has;     /* a piece that was not answered yet */
+	bool waits;   /* to end: all its pieces have been sent */
 	bool started, finished, gone, wrong;
 	uint64_t turn, gone_turn; /* of the loop, in which it was started, and lost its client */
 	uint64_t open;		  /* connections that were counted then */
@@ -61,6 +62,7 @@ static struct {
 	unsigned heads;
 	size_t content;
 	bool ended;
+	bool refused;	 /* its content is not the pattern */
 	uint32_t reset;	 /* the code, or UNCUT */
 	uint64_t credit; /* given by the server */
 } heard[STREAMS_MAX];
@@ -128,7 +130,14 @@ static inline enum respond next_piece(struct transaction *transaction)
 {
 	struct exchange *exchange = exchange_of(transaction);
 
-	if (exchange->kind != 'p' && exchange->pieces == 2) {
+	if (exchange->kind == 'e' && exchange->pieces == 1) {
+		forget_memory(exchange);
+		transaction->piece.data = NULL;
+		transaction->piece.data_length = 0;
+		EVENT(exchange->waits = true);
+		return RESPOND_LATER;
+	}
+	if (strchr("cr", exchange->kind) && exchange->pieces == 2) {
 		transaction->response.status = 0;
 		transaction->response.reset = exchange->kind == 'r';
 	} else if (exchange->pieces < PIECES) {
@@ -155,7 +164,7 @@ static inline enum respond answer(struct transaction *transaction)
 	} else if (exchange->kind == 'u') {
 		exchange->holds = NC_hold(NULL, unit, &transaction->piece.hold) == 0;
 		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
-	} else if (strchr("pcr", exchange->kind)) {
+	} else if (strchr("pcre", exchange->kind)) {
 		transaction->response.length = TRANSACTION_UNKNOWN;
 		transaction->next = next_piece;
 		return next_piece(transaction);
@@ -226,6 +235,13 @@ static inline void be_done(void *argument)
 	const struct exchange *exchange = argument;
 
 	(void)answer(exchange->transaction);
+	exchange->transaction->done(exchange->transaction);
+}
+
+static inline void end_now(void *argument)
+{
+	const struct exchange *exchange = argument;
+
 	exchange->transaction->done(exchange->transaction);
 }
 

@@ -49,6 +49,83 @@ START_TEST(test_reset_in_flight)
 }
 END_TEST
 
+/*
+ * A head without end while a message is in flight: its response is in the next one, and only then is
+ * the stream reset, unless its head has ended by then.
+ */
+static void refuse_in_flight(int kind, bool ends)
+{
+	/* A field of the dynamic table without a name, of 3,000 bytes, and references to it. */
+	static unsigned char block[16000] = {0x82, 0x86, 0x84, 0x01, 1,	   't',
+					     0x40, 1,	 'a',  0x7f, 0xb9, 0x16};
+	const size_t field = 12 + 3000;
+
+	memset(block + 12, 'x', 3000);
+	memset(block + field, 0xbe, sizeof(block) - field);
+	begin(kind);
+	permit(0);
+	request(1, "/l", false);
+	permit(1);
+	await_full();
+	heard[3].refused = true;
+	say_frame(NGHTTP2_HEADERS, 0, 3, block, sizeof(block));
+	if (ends) {
+		say_frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 3, NULL, 0);
+		say_content(3, 0, 1000, true);
+	}
+	HEAR(heard[3].ended && (ends || heard[3].reset != UNCUT));
+	ck_assert_uint_eq(heard[3].heads, 1);
+	ck_assert_uint_gt(heard[3].content, 0);
+	HEAR(heard[1].ended);
+	ck_assert_uint_eq(heard[1].content, LARGE);
+	/* The rest of the head is decoded, and the session continues. */
+	if (!ends)
+		say_frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 3, NULL, 0);
+	request(5, "/p", false);
+	permit(5);
+	HEAR(heard[5].ended);
+	ck_assert_uint_eq(heard[3].reset, ends ? UNCUT : NGHTTP2_NO_ERROR);
+	end();
+}
+
+START_TEST(test_head_without_end_in_flight)
+{
+	refuse_in_flight(_i, false);
+}
+END_TEST
+
+START_TEST(test_head_that_ends_in_flight)
+{
+	refuse_in_flight(_i, true);
+}
+END_TEST
+
+/*
+ * Content that is not needed comes while a message is in flight, and the response's end waits: the
+ * stream is reset after that.
+ */
+START_TEST(test_content_of_ended_in_flight)
+{
+	begin(_i);
+	permit(0);
+	request(3, "/e", true);
+	permit(3);
+	HEAR(heard[3].content == PIECE);
+	AWAIT(exchanges[3].waits);
+	request(5, "/l", false);
+	permit(5);
+	await_full();
+	call(&runner, end_now, &exchanges[3]);
+	AWAIT(exchanges[3].finished);
+	say_content(3, 0, SESSION_STREAM_WINDOW, false);
+	HEAR(heard[3].reset != UNCUT);
+	ck_assert(heard[3].ended);
+	ck_assert_uint_eq(heard[3].reset, NGHTTP2_NO_ERROR);
+	HEAR(heard[5].ended);
+	end();
+}
+END_TEST
+
 enum moving { NO_WINDOW, SMALL_WINDOW, FULL_SOCKET, MOVINGS };
 
 static void set_no_window(void)
@@ -210,6 +287,9 @@ static void fill(TCase *tcase)
 	int kind = first_kind();
 
 	tcase_add_loop_test(tcase, test_reset_in_flight, kind, KINDS);
+	tcase_add_loop_test(tcase, test_head_without_end_in_flight, kind, KINDS);
+	tcase_add_loop_test(tcase, test_head_that_ends_in_flight, kind, KINDS);
+	tcase_add_loop_test(tcase, test_content_of_ended_in_flight, kind, KINDS);
 	tcase_add_loop_test(tcase, test_moved, kind, KINDS);
 	tcase_add_loop_test(tcase, test_cut_off, kind, KINDS);
 	tcase_add_loop_test(tcase, test_many_at_once, kind, KINDS);
