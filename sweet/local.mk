@@ -15,23 +15,11 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
 	sweet/backend/backend-thread.h \
 	sweet/backend/backpressure.c sweet/backend/backpressure.h \
-	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
-	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
 	sweet/backend/cache-store.c sweet/backend/cache-store.h \
 	sweet/backend/cache-validate.c sweet/backend/cache-validate.h \
 	sweet/backend/call-queue.c \
-	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
-	sweet/backend/cgi-internal.h \
-	sweet/backend/cgi-response.c \
-	sweet/backend/cgi.c \
-	sweet/backend/fastcgi-response.c \
-	sweet/backend/fastcgi-spawn.c \
-	sweet/backend/gateway.c sweet/backend/gateway.h \
-	sweet/backend/http-response.c \
-	sweet/backend/pool-load.c \
-	sweet/backend/pool-process-end.c sweet/backend/pool-process-end.h \
-	sweet/backend/pool-process.c sweet/backend/pool-process.h \
-	sweet/backend/process-leaving.c sweet/backend/process-leaving.h \
+	sweet/backend/pool.h \
+	sweet/backend/protocol.h \
 	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
 	sweet/backend/request-spool.c sweet/backend/request-spool.h \
 	sweet/backend/response-ignored.c \
@@ -41,18 +29,6 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/response-stream-internal.h \
 	sweet/backend/response-stream-send.c \
 	sweet/backend/response-stream.c sweet/backend/response-stream.h \
-	sweet/backend/upstream-internal.h \
-	sweet/backend/upstream-names.c \
-	sweet/backend/upstream-pool.c \
-	sweet/backend/upstream-request.c \
-	sweet/backend/upstream-response.c \
-	sweet/backend/upstream-tunnel.c \
-	sweet/backend/upstream-waiting.c \
-	sweet/backend/worker-channel-internal.h \
-	sweet/backend/worker-channel-response.c \
-	sweet/backend/worker-channel-slot.c \
-	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
-	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/base/address.c sweet/base/address.h \
 	sweet/base/balancer.c sweet/base/balancer.h \
 	sweet/base/body-queue.c sweet/base/body-queue.h \
@@ -223,6 +199,33 @@ sweet_libsweet_a_SOURCES = \
 	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
 	sweet/files/spool.c sweet/files/spool.h \
+	sweet/gateway/cache-fill.c sweet/gateway/cache-fill.h \
+	sweet/gateway/cache-lookup.c sweet/gateway/cache-lookup.h \
+	sweet/gateway/cgi-env.c sweet/gateway/cgi-env.h \
+	sweet/gateway/cgi-internal.h \
+	sweet/gateway/cgi-response.c \
+	sweet/gateway/cgi.c \
+	sweet/gateway/fastcgi-response.c \
+	sweet/gateway/fastcgi-spawn.c \
+	sweet/gateway/gateway-thread.h \
+	sweet/gateway/gateway.c sweet/gateway/gateway.h \
+	sweet/gateway/http-response.c \
+	sweet/gateway/pool-load.c \
+	sweet/gateway/pool-process-end.c sweet/gateway/pool-process-end.h \
+	sweet/gateway/pool-process.c sweet/gateway/pool-process.h \
+	sweet/gateway/process-leaving.c sweet/gateway/process-leaving.h \
+	sweet/gateway/upstream-internal.h \
+	sweet/gateway/upstream-names.c \
+	sweet/gateway/upstream-pool.c \
+	sweet/gateway/upstream-request.c \
+	sweet/gateway/upstream-response.c \
+	sweet/gateway/upstream-tunnel.c \
+	sweet/gateway/upstream-waiting.c \
+	sweet/gateway/worker-channel-internal.h \
+	sweet/gateway/worker-channel-response.c \
+	sweet/gateway/worker-channel-slot.c \
+	sweet/gateway/worker-channel.c sweet/gateway/worker-channel.h \
+	sweet/gateway/worker.c sweet/gateway/worker.h \
 	sweet/handler/autoindex.c sweet/handler/autoindex.h \
 	sweet/handler/coded-response.c sweet/handler/coded-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \

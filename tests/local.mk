@@ -143,12 +143,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/backend/test-backend-call-response \
 	tests/unit/sweet/backend/test-backpressure \
 	tests/unit/sweet/backend/test-call-queue \
-	tests/unit/sweet/backend/test-cgi-env \
 	tests/unit/sweet/backend/test-read-buffer \
 	tests/unit/sweet/backend/test-response-queue \
-	tests/unit/sweet/backend/test-worker-channel \
-	tests/unit/sweet/backend/test-worker-channel-response \
-	tests/unit/sweet/backend/test-worker-channel-withdraw \
 	tests/unit/sweet/base/test-address \
 	tests/unit/sweet/base/test-balancer \
 	tests/unit/sweet/base/test-body-queue \
@@ -242,6 +238,10 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-pagecache \
 	tests/unit/sweet/files/test-read-directory \
 	tests/unit/sweet/files/test-spool \
+	tests/unit/sweet/gateway/test-cgi-env \
+	tests/unit/sweet/gateway/test-worker-channel \
+	tests/unit/sweet/gateway/test-worker-channel-response \
+	tests/unit/sweet/gateway/test-worker-channel-withdraw \
 	tests/unit/sweet/handler/test-autoindex \
 	tests/unit/sweet/handler/test-coded-response \
 	tests/unit/sweet/handler/test-status \

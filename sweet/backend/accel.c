@@ -11,7 +11,7 @@
 
 #include "backend/accel.h"
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"

@@ -10,7 +10,8 @@
 #include <stddef.h>
 
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "base/list.h"
 #include "core/server.h"
 #include "core/transaction.h"

@@ -16,9 +16,10 @@
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
 #include "backend/backend-thread.h"
-#include "backend/cache-store.h"
 #include "backend/backpressure.h"
-#include "backend/gateway.h"
+#include "backend/cache-store.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "backend/request-spool.h"
 #include "backend/response-stream.h"
 #include "base/container.h"
@@ -365,6 +366,16 @@ static signed char choose_coding(const struct transaction *transaction)
 		if (rule->codings & 1u << order[i])
 			return (signed char)order[i];
 	return TRANSACTION_NO_CODING;
+}
+
+void backend_thread_open(struct thread *thread)
+{
+	thread->backend = g_new0(struct backend_thread, 1);
+}
+
+void backend_thread_close(struct thread *thread)
+{
+	g_clear_pointer(&thread->backend, g_free);
 }
 
 enum respond backend_call_start(struct gateway_pool *pool, struct transaction *transaction,

@@ -80,6 +80,10 @@ static inline struct backend_call *backend_call_of(struct transaction *transacti
 	return (struct backend_call *)(void *)transaction->scratch;
 }
 
+/* Call it before the thread's loop runs; close it after the loop's end, and after the gateway. */
+void backend_thread_open(struct thread *thread);
+void backend_thread_close(struct thread *thread);
+
 /* Starts a call.  The first skip bytes of the path name the program. */
 enum respond backend_call_start(struct gateway_pool *pool, struct transaction *transaction,
 				size_t skip);

@@ -8,15 +8,8 @@
 
 #include <nabc-worker.h>
 
-#include "base/list.h"
-#include "event/loop.h"
-
 struct backend_thread {
-	/* Of worker.c: before the loop sleeps, wakes workers and looks for responses. */
-	struct loop_hook hook;
-	struct list channels;
-	/* Of backend-call.c: a request's variables until they are submitted. */
-	char block[NC_BLOCK_MAX];
+	char block[NC_BLOCK_MAX]; /* a request's variables until they are submitted */
 };
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "backend/backend-call.h"
 #include "backend/backpressure.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
 #include "base/budget.h"
 #include "base/container.h"
 #include "base/counter.h"

@@ -13,7 +13,8 @@
 
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "base/container.h"
 #include "base/counter.h"
 #include "base/list.h"
@@ -96,12 +97,6 @@ void call_queue_move(struct backend_call *call)
 	requeue(call);
 }
 
-/* When the server ends, the loops do not run any more. */
-static bool is_closing(const struct gateway_pool *pool)
-{
-	return !pool->gateway || pool->gateway->closing;
-}
-
 bool call_queue_room(struct gateway_pool *pool, struct thread *thread)
 {
 	struct call_queue *queue = &pool->queues[thread->number];
@@ -119,7 +114,7 @@ bool call_queue_room(struct gateway_pool *pool, struct thread *thread)
 		call_queue_remove(queue, call);
 		backend_call_handed_on(call, call->block, call->block_length);
 	}
-	if (!call_queue_first(queue) || is_closing(pool))
+	if (!call_queue_first(queue) || pool->closing)
 		return false;
 	loop_notify(thread->loop, &queue->room);
 	return true;
@@ -135,9 +130,9 @@ void call_queue_room_task(struct loop_task *task)
 
 void call_queue_room_everywhere(struct gateway_pool *pool)
 {
-	if (is_closing(pool))
+	if (pool->closing)
 		return;
-	for (unsigned i = 0; i < pool->gateway->server->threads; i++) {
+	for (unsigned i = 0; i < pool->server->threads; i++) {
 		struct call_queue *queue = &pool->queues[i];
 
 		loop_notify(queue->thread->loop, &queue->room);

@@ -15,7 +15,8 @@
 #include <sys/uio.h>
 
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "backend/request-spool.h"
 #include "base/container.h"
 #include "config/pool-config.h"
@@ -272,13 +273,13 @@ void request_spool_end(struct backend_call *call)
 bool request_spool_is_wanted(const struct gateway_pool *pool)
 {
 	return pool->protocol->body_lost && pool->settings->request_buffering &&
-	       pool->gateway->server->spools;
+	       pool->server->spools;
 }
 
 uint64_t request_spool_most(const struct gateway_pool *pool)
 {
 	struct spools_stat stat;
 
-	spools_stat(pool->gateway->server->spools, &stat);
+	spools_stat(pool->server->spools, &stat);
 	return stat.most;
 }

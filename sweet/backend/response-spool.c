@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
 #include "backend/read-buffer.h"
 #include "backend/response-spool.h"
 #include "backend/response-stream.h"
@@ -46,7 +46,7 @@ struct put {
 
 static struct spools *spools_of(const struct response_stream *stream)
 {
-	return stream->call->pool->gateway->server->spools;
+	return stream->call->pool->server->spools;
 }
 
 bool response_spool_has_room(const struct response_stream *stream)

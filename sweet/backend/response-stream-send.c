@@ -12,9 +12,9 @@
 #include <glib.h>
 
 #include "backend/backend-call.h"
-#include "backend/cache-store.h"
 #include "backend/backpressure.h"
-#include "backend/gateway.h"
+#include "backend/cache-store.h"
+#include "backend/pool.h"
 #include "backend/read-buffer.h"
 #include "backend/response-spool.h"
 #include "backend/response-stream-internal.h"
@@ -22,9 +22,9 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "base/timer.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
+#include "event/piece.h"
 #include "log/log.h"
 #include "respcache/respcache.h"
 
@@ -36,7 +36,7 @@
 
 static struct budget *shared(const struct response_stream *stream)
 {
-	return &stream->call->pool->gateway->server->ahead;
+	return &stream->call->pool->server->ahead;
 }
 
 bool response_stream_has_memory(const struct response_stream *stream)

@@ -19,6 +19,7 @@
 struct arch;
 struct authenticator;
 struct backend_thread;
+struct gateway_thread;
 struct client_limits;
 struct compressor;
 struct config;
@@ -106,6 +107,7 @@ struct thread {
 	struct file_cache_tick *tick; /* files: counts references to entries of files */
 	struct thread_logs *logs;     /* core */
 	struct backend_thread *backend;
+	struct gateway_thread *gateway;
 	struct handler_thread *handler;
 	struct conn_thread *conn;
 	/* Called when the last connection has ended; or NULL. */

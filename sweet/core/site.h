@@ -48,7 +48,7 @@ struct site {
 	struct site_scope *scopes; /* by the number of the scope */
 	struct site_host *hosts;   /* by that of the host */
 	_Atomic bool *reported;	   /* by the number of the pattern: that it backtracks too much */
-	/* Of backend/gateway.c: by that of the pool; and what releases one. */
+	/* Of gateway/gateway.c: by that of the pool; and what releases one. */
 	struct gateway_pool **pools;
 	void (*release_pool)(struct gateway_pool *pool);
 };

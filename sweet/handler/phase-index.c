@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "backend/cgi-env.h"
 #include "config/config-script.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/site.h"
 #include "core/transaction.h"
+#include "gateway/cgi-env.h"
 #include "handler/phase.h"
 #include "handler/static.h"
 #include "http/request.h"

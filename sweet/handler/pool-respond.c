@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend/cache-lookup.h"
 #include "coding/compress-rule.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/request-value.h"
 #include "core/site.h"
 #include "core/transaction.h"
+#include "gateway/cache-lookup.h"
 #include "handler/pool-respond.h"
 #include "http/accept.h"
 #include "http/request.h"

@@ -16,10 +16,8 @@
 #include <glib.h>
 
 #include "auth/ip-acl.h"
-#include "backend/gateway.h"
-#include "backend/pool-process.h"
-#include "backend/worker-channel.h"
-#include "backend/worker.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/slice.h"
@@ -36,6 +34,10 @@
 #include "event/thread-pool.h"
 #include "files/compressor.h"
 #include "files/spool.h"
+#include "gateway/gateway.h"
+#include "gateway/pool-process.h"
+#include "gateway/worker-channel.h"
+#include "gateway/worker.h"
 #include "handler/status-data.h"
 #include "handler/status-json.h"
 #include "handler/status-metrics.h"

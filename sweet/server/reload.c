@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "backend/gateway.h"
 #include "base/address.h"
 #include "base/container.h"
-#include "config/config-startup.h"
 #include "config/config-read.h"
+#include "config/config-startup.h"
 #include "config/configuration.h"
 #include "conn/listener.h"
 #include "core/logs.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
+#include "gateway/gateway.h"
 #include "log/log.h"
 #include "process/endpoint.h"
 #include "process/endpoints.h"

@@ -15,8 +15,6 @@
 
 #include <glib.h>
 
-#include "backend/gateway.h"
-#include "backend/cache-lookup.h"
 #include "base/budget.h"
 #include "base/clock.h"
 #include "config/arch.h"
@@ -35,10 +33,13 @@
 #include "event/thread-pool.h"
 #include "files/compressor.h"
 #include "files/spool.h"
+#include "gateway/cache-lookup.h"
+#include "gateway/gateway.h"
 #include "http/body.h"
 #include "log/log.h"
 #include "log/span-export.h"
 #include "process/endpoints.h"
+#include "process/pidfile.h"
 #include "server/reload.h"
 #include "server/server-main-internal.h"
 #include "server/server-main.h"
@@ -46,7 +47,6 @@
 #include "server/thread.h"
 #include "spawn/group-guard.h"
 #include "spawn/key-opener.h"
-#include "process/pidfile.h"
 #include "spawn/spawn-table.h"
 #include "tls/tls-tickets.h"
 

@@ -19,7 +19,6 @@
 
 #include <glib.h>
 
-#include "backend/gateway.h"
 #include "base/address.h"
 #include "config/arch.h"
 #include "config/configuration.h"
@@ -29,6 +28,7 @@
 #include "core/socket-options.h"
 #include "event/data-path.h"
 #include "event/loop.h"
+#include "gateway/gateway.h"
 #include "log/log.h"
 #include "process/endpoint.h"
 #include "process/endpoints.h"

@@ -7,7 +7,7 @@
 #include <glib.h>
 #include <stddef.h>
 
-#include "backend/worker.h"
+#include "backend/backend-call.h"
 #include "config/path-rules.h"
 #include "conn/connection.h"
 #include "core/logs.h"
@@ -15,6 +15,7 @@
 #include "core/thread-counters.h"
 #include "core/thread-logs.h"
 #include "files/file-cache-tick.h"
+#include "gateway/worker.h"
 #include "handler/autoindex.h"
 #include "server/thread-modules.h"
 #include "server/thread.h"
@@ -57,6 +58,7 @@ static const struct thread_module {
 	{open_tick, close_tick},
 	{open_core, close_core},
 	{backend_thread_open, backend_thread_close},
+	{gateway_thread_open, gateway_thread_close},
 	{handler_thread_open, handler_thread_close},
 	{conn_thread_open, conn_thread_close},
 };

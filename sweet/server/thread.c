@@ -12,7 +12,6 @@
 
 #include <glib.h>
 
-#include "backend/gateway.h"
 #include "base/address.h"
 #include "base/container.h"
 #include "base/list.h"
@@ -21,6 +20,7 @@
 #include "conn/connection.h"
 #include "core/site.h"
 #include "event/loop.h"
+#include "gateway/gateway.h"
 #include "log/log.h"
 #include "process/endpoint.h"
 #include "server/thread.h"

@@ -14,7 +14,8 @@
 
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
 #include "core/server.h"
@@ -30,7 +31,6 @@
 
 static struct server server;
 static struct thread thread;
-static struct gateway gateway;
 static struct gateway_pool pool;
 static struct pool_config settings;
 static struct call_queue queue;
@@ -138,7 +138,6 @@ static inline void begin(void)
 		.server = &server, .loop = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why))});
 	ck_assert_msg(thread.loop, "%s", why);
 	server = (struct server){.threads = 1, .per_thread = {&thread}};
-	gateway = (struct gateway){.server = &server, .main = &thread};
 	settings = (struct pool_config){.name = (char *)"test",
 					.queue = 2,
 					.queue_ms = 10000,
@@ -146,10 +145,8 @@ static inline void begin(void)
 					.slow_ms = 30000,
 					.stream_ahead = 1000,
 					.max_response_header = 8192};
-	pool = (struct gateway_pool){.gateway = &gateway,
-				     .settings = &settings,
-				     .protocol = &protocol,
-				     .queues = &queue};
+	pool = (struct gateway_pool){
+		.server = &server, .settings = &settings, .protocol = &protocol, .queues = &queue};
 	queue = (struct call_queue){
 		.pool = &pool, .thread = &thread, .room.task.run = call_queue_room_task};
 }

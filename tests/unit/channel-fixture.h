@@ -11,14 +11,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "backend/gateway.h"
-#include "backend/pool-process.h"
-#include "backend/worker-channel-internal.h"
-#include "backend/worker-channel.h"
+#include "backend/pool.h"
 #include "base/budget.h"
 #include "base/timer.h"
 #include "core/page-memory.h"
 #include "core/server.h"
+#include "gateway/pool-process.h"
+#include "gateway/worker-channel-internal.h"
+#include "gateway/worker-channel.h"
 #include "http/body.h"
 
 #include "backend-fixture.h"

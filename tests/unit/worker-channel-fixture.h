@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 
 #include "backend/backend-call-internal.h"
-#include "backend/pool-process.h"
-#include "backend/worker-channel.h"
+#include "gateway/pool-process.h"
+#include "gateway/worker-channel.h"
 
 #include "backend-fixture.h"
 #include "call-fixture.h"

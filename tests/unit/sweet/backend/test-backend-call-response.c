@@ -12,7 +12,8 @@
 
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
+#include "backend/protocol.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "core/transaction.h"

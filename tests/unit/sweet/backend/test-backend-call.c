@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/server.h"

@@ -9,7 +9,7 @@
 
 #include "backend/backend-call-internal.h"
 #include "backend/backend-call.h"
-#include "backend/gateway.h"
+#include "backend/pool.h"
 #include "base/list.h"
 #include "base/timer.h"
 #include "config/pool-config.h"
@@ -209,15 +209,11 @@ START_TEST(test_room_everywhere)
 	struct backend_call *call;
 
 	begin();
-	gateway.closing = true;
-	call_queue_room_everywhere(&pool);
-	ck_assert(!atomic_load(&queue.room.posted));
-	gateway.closing = false;
-	pool.gateway = NULL;
+	pool.closing = true;
 	call_queue_room_everywhere(&pool);
 	ck_assert(!atomic_load(&queue.room.posted));
 
-	pool.gateway = &gateway;
+	pool.closing = false;
 	call = add(0);
 	call_queue_room_everywhere(&pool);
 	call_queue_room_everywhere(&pool);
@@ -259,7 +255,7 @@ START_TEST(test_much_room)
 	for (unsigned i = 0; i < CALLS; i++)
 		add(i);
 	seen.room = CALLS;
-	gateway.closing = true;
+	pool.closing = true;
 	ck_assert(!call_queue_room(&pool, &thread));
 	ck_assert(!atomic_load(&queue.room.posted));
 	call_queue_abandon(&queue);
