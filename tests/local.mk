@@ -678,6 +678,7 @@ EXTRA_DIST += \
 
 TESTS += \
 	tests/check-abi.sh \
+	tests/check-calls.sh \
 	tests/check-docs.sh \
 	tests/check-floors.sh \
 	tests/check-headers.sh \
@@ -703,6 +704,7 @@ EXTRA_DIST += \
 	libnabc/libnabc.abi \
 	tests/abi-exceptions.txt \
 	tests/check-abi.sh \
+	tests/check-calls.sh \
 	tests/check-docs.sh \
 	tests/check-hardening.sh \
 	tests/check-headers.sh \
@@ -779,6 +781,7 @@ EXTRA_DIST += \
 	tests/runner/report.py \
 	tests/runner/suites.py \
 	tests/runner/test_again.py \
+	tests/runner/test_calls.py \
 	tests/runner/test_format.py \
 	tests/runner/test_includes.py \
 	tests/runner/test_lists.py \
