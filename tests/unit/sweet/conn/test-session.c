@@ -7,6 +7,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 #include <nabc.h>
 
