@@ -317,7 +317,10 @@ void loop_queue(struct loop *loop, struct loop_task *task)
 
 static void run_queued(struct loop *loop)
 {
-	for (unsigned i = 0; i < LOOP_QUEUED_MAX; i++) {
+	uint64_t since = clock_monotonic_ns();
+
+	for (unsigned i = 0;
+	     i < LOOP_QUEUED_MAX && (!i || clock_monotonic_ns() - since < LOOP_QUEUED_NS); i++) {
 		struct loop_task *task;
 
 		pthread_mutex_lock(&loop->lock);

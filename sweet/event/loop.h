@@ -204,10 +204,12 @@ void loop_post(struct loop *loop, struct loop_task *task);
 
 /*
  * As loop_post(), for tasks that clients can make many of: one turn of the loop runs at most
- * LOOP_QUEUED_MAX of them, in the order in which they were queued, and other events have their turn
- * before the rest.  A task that queues itself again is behind all others.
+ * LOOP_QUEUED_MAX of them, and after LOOP_QUEUED_NS begins no other, in the order in which they were
+ * queued; other events have their turn before the rest.  A task that queues itself again is behind
+ * all others.
  */
 #define LOOP_QUEUED_MAX 64u
+#define LOOP_QUEUED_NS 1000000u
 void loop_queue(struct loop *loop, struct loop_task *task);
 
 /*
