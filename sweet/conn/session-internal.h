@@ -41,11 +41,22 @@
 /* Bytes of the heads of open streams: a byte of HPACK can stand for thousands.  Further streams wait. */
 #define SESSION_HEADS_MAX (512u << 10)
 /*
- * Streams that sessions end in one turn of their loop, beside some of each: others wait for the next
- * turn, whatever number of streams end at once, as requests do (TURN_MAX of session-receive.c).
+ * Requests that sessions start in one turn of their loop: others wait for the next one, whatever
+ * number of sessions send whatever number of requests at once.  Half of them are for bytes that were
+ * saved, so that these do not wait behind those that come.
+ */
+#define SESSION_STARTS_MAX 64u
+/* Those of one session, of which the next ones come after the other sessions' ones. */
+#define SESSION_STARTS_EACH 8u
+/*
+ * Streams that sessions end in one turn of their loop, beside some of a few: others wait for the next
+ * turn, whatever number of streams end at once.
  */
 #define SESSION_ENDS_MAX 64u
 #define SESSION_ENDS_EACH 8u
+#define SESSION_ENDING_LEAST 4u /* ended sessions that have some, so that they make progress */
+/* To free the rest of an ended session costs as much as streams. */
+#define SESSION_FREE_COST 8u
 /* Streams whose windows a setting changes cost as much as one that ends. */
 #define SESSION_WINDOWS_PER_END 16u
 #define SESSION_WORK_MAX 64u  /* sessions that work in one turn of their loop */
@@ -98,6 +109,7 @@ enum session_timing { TIMING_NONE, TIMING_IDLE, TIMING_HEAD, TIMING_LAST };
 struct session {
 	struct connection *connection;
 	nghttp2_session *http2; /* NULL: the session has ended, and its streams end */
+	nghttp2_session *ended; /* freed after them, with the message, since that can take long */
 	struct session_frames frames;
 	int32_t highest; /* stream that the client has opened */
 	struct session_message message;
@@ -206,6 +218,11 @@ void stream_give_back(struct stream *stream);
 
 /* Lets the session do what there is to do before the loop sleeps (session-work.c). */
 void session_wake(struct session *session);
+
+/* --- session-receive.c --- */
+
+/* Processes bytes that were saved.  May free the connection. */
+void session_resumed(struct connection *connection, const char *data, size_t length);
 
 /* --- session.c --- */
 

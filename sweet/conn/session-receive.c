@@ -25,18 +25,6 @@
 #include "log/log.h"
 
 /*
- * Requests that are started before their responses are collected: what these use is still in the
- * processor's caches then, and the requests that wait use none.
- */
-#define STARTED_MAX 8u
-
-/*
- * Requests that sessions start in one turn of their loop, beside STARTED_MAX of each: others wait
- * for the end of the turn, whatever number of sessions send whatever number of requests at once.
- */
-#define TURN_MAX 64u
-
-/*
  * What a callback returns for a stream that was reset: the library decodes the rest of the head, for
  * heads that follow, but neither checks nor reports it.
  */
@@ -318,6 +306,10 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 {
 	struct thread *thread = session->connection->thread;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
+	/*
+	 * When so many are started, their responses are collected: what these use is still in the
+	 * processor's caches then, and the requests that wait use none.
+	 */
 	unsigned started = 0, before = thread->conn->session_changes;
 
 	while (done + run < length && !session->over) {
@@ -325,15 +317,16 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 		size_t now;
 
 		if (session_frames_between(&session->frames) &&
-		    (started == STARTED_MAX || session_turn_is_over(session, before) ||
+		    (started == SESSION_STARTS_EACH || session_turn_is_over(session, before) ||
 		     session_flood_must_wait(session))) {
 			if ((run && !process(session, data + done, run)) ||
 			    !session_collect(session))
 				return -1;
 			done += run;
 			run = 0;
-			turn_over = (started && thread->conn->session_starts >= TURN_MAX) ||
-				    session_turn_is_over(session, before);
+			turn_over =
+				(started && thread->conn->session_starts >= SESSION_STARTS_MAX) ||
+				session_turn_is_over(session, before);
 			started = 0;
 			if (turn_over || may_wait(session))
 				return (ssize_t)done;
@@ -360,16 +353,12 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 	return (ssize_t)length;
 }
 
-void session_received(struct connection *connection, const char *data, size_t length)
+/* Saves what is not to be processed now. */
+static void receive(struct session *session, const char *data, size_t length, bool now)
 {
-	struct session *session = connection->session;
-	ssize_t used = 0;
+	struct connection *connection = session->connection;
+	ssize_t used = now ? process_frames(session, data, length) : 0;
 
-	if (session->over)
-		return;
-	/* What was saved is first; the session is awake. */
-	if (!connection->input_length)
-		used = process_frames(session, data, length);
 	if (used < 0)
 		return;
 	if ((size_t)used < length &&
@@ -381,6 +370,23 @@ void session_received(struct connection *connection, const char *data, size_t le
 	if (session->begun_with != connection->thread->config_ref)
 		session_leave(connection);
 	session_wake(session);
+}
+
+void session_received(struct connection *connection, const char *data, size_t length)
+{
+	struct session *session = connection->session;
+
+	/* What was saved is first; the session is awake. */
+	if (!session->over)
+		receive(session, data, length,
+			!connection->input_length &&
+				connection->thread->conn->session_starts < SESSION_STARTS_MAX / 2);
+}
+
+void session_resumed(struct connection *connection, const char *data, size_t length)
+{
+	if (!connection->session->over)
+		receive(connection->session, data, length, true);
 }
 
 void session_receive_callbacks(nghttp2_session_callbacks *callbacks)

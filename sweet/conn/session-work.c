@@ -255,7 +255,11 @@ static void work(struct session *session)
 	session->resumed = false;
 	if (connection->input_length && !session->over &&
 	    (!connection->sending || (session->stalls && !session_flood_must_wait(session)))) {
-		connection_consume_input(connection, session_received);
+		/* In the next turn, what it has to send has company. */
+		if (connection->thread->conn->session_starts >= SESSION_STARTS_MAX)
+			session_wake(session);
+		else
+			connection_consume_input(connection, session_resumed);
 		return;
 	}
 	if (connection->sending)
@@ -285,7 +289,7 @@ bool session_work_next(struct loop_hook *hook)
 	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
 	const struct session *last = list_last(&conn->sessions, struct session, waking);
 	struct session *session;
-	unsigned left = SESSION_WORK_MAX;
+	unsigned left = SESSION_WORK_MAX, ending = 0;
 
 	/* Those that wake meanwhile come in the next turn. */
 	while (left-- && (session = list_take(&conn->sessions, struct session, waking))) {
@@ -293,8 +297,11 @@ bool session_work_next(struct loop_hook *hook)
 			left = 0;
 		if (session->http2)
 			work(session);
-		else
+		else if (conn->session_changes < SESSION_ENDS_MAX ||
+			 ending++ < SESSION_ENDING_LEAST)
 			session_end_some(session);
+		else
+			session_wake(session);
 	}
 	conn->session_starts = conn->session_changes = 0;
 	return !list_is_empty(&conn->sessions);

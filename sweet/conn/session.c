@@ -197,6 +197,9 @@ static void session_free(struct session *session)
 
 	list_remove(&session->waking);
 	connection->ending = NULL;
+	nghttp2_session_del(session->ended);
+	session_message_free(&session->message);
+	connection->thread->conn->session_changes += SESSION_FREE_COST;
 	client_calls_release(session->calls);
 	free(session);
 }
@@ -206,9 +209,8 @@ void session_close(struct connection *connection)
 	struct session *session = connection->session;
 
 	timer_stop(&session->unsettled);
-	nghttp2_session_del(session->http2);
+	session->ended = session->http2;
 	session->http2 = NULL;
-	session_message_free(&session->message);
 	session_closed_free(session);
 	stream_head_free(&session->head);
 	connection->send.pieces = NULL;

@@ -20,7 +20,7 @@
 #include "suite.h"
 
 #define REQUESTS 100u	     /* the most that the server permits */
-#define TURN_MOST (64u + 8u) /* TURN_MAX and STARTED_MAX of session-receive.c */
+#define TURN_MOST (64u + 8u) /* SESSION_STARTS_MAX and _EACH */
 
 static unsigned stream_of_request(unsigned number)
 {
@@ -92,6 +92,44 @@ START_TEST(test_requests_that_are_answered)
 }
 END_TEST
 
+#define SESSIONS 10u
+
+static int clients[SESSIONS];
+
+/* Each session sends its part of the requests; on the loop's thread, so that all come in one turn. */
+static void ask_from_all(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		client = clients[i];
+		gathered = g_byte_array_new();
+		for (unsigned k = 0; k < REQUESTS / SESSIONS; k++)
+			request(stream_of_request(i * REQUESTS / SESSIONS + k), "/w", false);
+		say_gathered();
+	}
+}
+
+/* The bound is one of all sessions, however many there are. */
+START_TEST(test_requests_of_many_sessions)
+{
+	begin(_i);
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		if (i)
+			connect_client();
+		clients[i] = client;
+		hear_all();
+	}
+	call(&runner, ask_from_all, NULL);
+	AWAIT(all_started());
+	SEEN(most_of_a_turn() <= TURN_MOST);
+	for (unsigned i = 0; i < REQUESTS; i++)
+		call(&runner, be_done, &exchanges[stream_of_request(i)]);
+	for (unsigned i = 0; i + 1 < SESSIONS; i++)
+		close(clients[i]);
+	end();
+}
+END_TEST
+
 /* What waits for its turn goes with its session. */
 START_TEST(test_end_of_a_turn)
 {
@@ -117,6 +155,7 @@ static void fill(TCase *tcase)
 
 	tcase_add_loop_test(tcase, test_requests_that_wait, kind, KINDS);
 	tcase_add_loop_test(tcase, test_requests_that_are_answered, kind, KINDS);
+	tcase_add_loop_test(tcase, test_requests_of_many_sessions, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_of_a_turn, kind, KINDS);
 }
 
