@@ -307,7 +307,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 	struct thread *thread = session->connection->thread;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
 	/*
-	 * When so many are started, their responses are collected: what these use is still in the
+	 * After SESSION_STARTS_EACH, their responses are collected: what these use is still in the
 	 * processor's caches then, and the requests that wait use none.
 	 */
 	unsigned started = 0, before = thread->conn->session_changes;
