@@ -73,8 +73,11 @@ def test_killed_after_the_timeout(config, run, by):
     # The same at the end of the server; another signal ends the wait.
     config.write(pool(processes=1, environment=f"OBEY_END={fifo}", **by) + "[path /a]\npool=app\n",
                  "threads=1\nstop-timeout=1h")
+    before = pids(server)
     config.reload(server)
-    last = pids(server)
+    replaced(server, before, 1)
+    assert fetch(server.port, "/a/header").body == b"obeyed\n"  # else it ends before it can say so
+    last = before | pids(server)
     server.send_signal(signal.SIGTERM)
     assert server.errors.wait(ENDS, 3)
     server.send_signal(signal.SIGTERM)
