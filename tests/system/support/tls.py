@@ -157,11 +157,15 @@ class Held:
 
 
 def over(plain, small=False):
-    """A socket of the protocol that SWEET_OVER chooses; small: its client reads slowly."""
+    """A socket of the protocol that SWEET_OVER chooses; small: its client reads slowly.  A server that
+    ends the connection in the handshake has refused it, as tests of HTTP/1.1 expect it."""
+    try:
+        made = handshake(plain, settings=usual("h2")) if HTTP2 else wrap(plain)
+    except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+        raise ConnectionResetError from None
     if not HTTP2:
-        return wrap(plain)
+        return made
     import http2  # which needs Debian's python3-h2
 
-    made = handshake(plain, settings=usual("h2"))
     assert made.selected_alpn_protocol() == "h2", "the server does not speak HTTP/2"
     return http2.Socket(made, small)
