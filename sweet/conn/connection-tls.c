@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/container.h"
 #include "base/counter.h"
 #include "base/list.h"
@@ -165,7 +164,7 @@ static void tls_handshake(struct connection *connection, const char *data, size_
 
 static bool is_late(const struct thread *thread)
 {
-	return clock_monotonic_ns() - loop_now_ns(thread->loop) > HANDSHAKES_NS;
+	return loop_turn_ns(thread->loop) > HANDSHAKES_NS;
 }
 
 /*

@@ -33,6 +33,11 @@ uint64_t loop_now_ns(const struct loop *loop)
 	return loop->now_ns;
 }
 
+uint64_t loop_turn_ns(const struct loop *loop)
+{
+	return clock_monotonic_ns() - loop->now_ns;
+}
+
 uint64_t loop_now_ms(const struct loop *loop)
 {
 	return loop->now_ns / 1000000u;
@@ -317,10 +322,9 @@ void loop_queue(struct loop *loop, struct loop_task *task)
 
 static void run_queued(struct loop *loop)
 {
-	uint64_t since = clock_monotonic_ns();
+	unsigned left = LOOP_QUEUED_MAX;
 
-	for (unsigned i = 0;
-	     i < LOOP_QUEUED_MAX && (!i || clock_monotonic_ns() - since < LOOP_QUEUED_NS); i++) {
+	do {
 		struct loop_task *task;
 
 		pthread_mutex_lock(&loop->lock);
@@ -329,7 +333,7 @@ static void run_queued(struct loop *loop)
 		if (!task)
 			return;
 		task->run(task);
-	}
+	} while (--left && loop_turn_ns(loop) < LOOP_QUEUED_NS);
 	/* There may be more: the loop does not sleep. */
 	atomic_store_explicit(&loop->woken, true, memory_order_relaxed);
 }

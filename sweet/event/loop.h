@@ -204,9 +204,9 @@ void loop_post(struct loop *loop, struct loop_task *task);
 
 /*
  * As loop_post(), for tasks that clients can make many of: one turn of the loop runs at most
- * LOOP_QUEUED_MAX of them, and after LOOP_QUEUED_NS begins no other, in the order in which they were
- * queued; other events have their turn before the rest.  A task that queues itself again is behind
- * all others.
+ * LOOP_QUEUED_MAX of them, and no further one when it has lasted LOOP_QUEUED_NS, in the order in
+ * which they were queued; other events have their turn before the rest.  A task that queues itself
+ * again is behind all others.
  */
 #define LOOP_QUEUED_MAX 64u
 #define LOOP_QUEUED_NS 1000000u
@@ -238,5 +238,8 @@ void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
 /* The clock as read when the loop last woke up. */
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic */
 uint64_t loop_now_ns(const struct loop *loop); /* monotonic */
+
+/* How long the turn has lasted since then, in nanoseconds; reads the clock. */
+uint64_t loop_turn_ns(const struct loop *loop);
 
 #endif
