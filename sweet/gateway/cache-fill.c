@@ -31,7 +31,6 @@
 #include "core/transaction.h"
 #include "event/piece.h"
 #include "gateway/cache-fill.h"
-#include "gateway/gateway.h"
 #include "http/request.h"
 #include "respcache/respcache.h"
 

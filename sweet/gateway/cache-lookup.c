@@ -33,7 +33,6 @@
 #include "event/piece.h"
 #include "gateway/cache-fill.h"
 #include "gateway/cache-lookup.h"
-#include "gateway/gateway.h"
 #include "http/accept.h"
 #include "http/conditional.h"
 #include "http/fields.h"

@@ -23,7 +23,6 @@
 #include "event/loop.h"
 #include "event/sender.h"
 #include "gateway/cgi-internal.h"
-#include "gateway/gateway.h"
 #include "log/log.h"
 #include "spawn/cgi-run.h"
 #include "spawn/spawner.h"

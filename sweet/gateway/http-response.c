@@ -17,7 +17,6 @@
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "core/transaction.h"
-#include "gateway/gateway.h"
 #include "gateway/upstream-internal.h"
 #include "log/log.h"
 #include "program/upstream-head.h"

@@ -36,7 +36,6 @@
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/sender.h"
-#include "gateway/gateway.h"
 #include "upstream/permits.h"
 #include "upstream/upstream-link.h"
 #include "upstream/upstream-table.h"

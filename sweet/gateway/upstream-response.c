@@ -20,7 +20,6 @@
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/sender.h"
-#include "gateway/gateway.h"
 #include "gateway/pool-process.h"
 #include "gateway/upstream-internal.h"
 #include "log/log.h"

@@ -23,7 +23,6 @@
 #include "core/transaction.h"
 #include "event/client-limit.h"
 #include "event/loop.h"
-#include "gateway/gateway.h"
 #include "gateway/upstream-internal.h"
 #include "log/log.h"
 #include "upstream/permits.h"

@@ -19,7 +19,6 @@
 #include "base/timer.h"
 #include "core/server.h"
 #include "event/loop.h"
-#include "gateway/gateway.h"
 #include "gateway/upstream-internal.h"
 #include "upstream/capacity.h"
 #include "upstream/permits.h"

@@ -27,7 +27,6 @@
 #include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/piece.h"
-#include "gateway/gateway.h"
 #include "gateway/pool-process.h"
 #include "gateway/worker-channel-internal.h"
 #include "gateway/worker-channel.h"

@@ -22,7 +22,6 @@
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
-#include "gateway/gateway.h"
 #include "gateway/pool-process.h"
 #include "gateway/worker-channel-internal.h"
 #include "gateway/worker-channel.h"

@@ -13,7 +13,6 @@
 #include "backend/pool.h"
 #include "base/list.h"
 #include "core/transaction.h"
-#include "gateway/gateway.h"
 #include "gateway/pool-process.h"
 #include "gateway/worker-channel.h"
 
