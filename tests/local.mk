@@ -774,6 +774,7 @@ EXTRA_DIST += \
 	tests/runner/alone.py \
 	tests/runner/conftest.py \
 	tests/runner/estimates.py \
+	tests/runner/fake_nm.py \
 	tests/runner/hide.py \
 	tests/runner/load.py \
 	tests/runner/main.py \

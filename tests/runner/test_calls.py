@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Tests of check-calls.sh: which calls go to an upper folder."""
 
-import os
-import subprocess
-
+import fake_nm
 import pytest
 
-SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "check-calls.sh")
 GOOD = {
     "libnabc/wire/.libs/libnabc_internal_la-key.o": ["T nc_key"],
     "libnabc/api/.libs/libnabc_internal_la-door.o": ["T NC_door", "U nc_key"],
@@ -30,13 +27,7 @@ def check(tmp_path, objects, sources=lambda path: path):
         if source:
             (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / source).write_text("")
-    nm = tmp_path / "nm"
-    nm.write_text(f'#!/bin/sh\nshift\ncat "$@" | sed "s|^|{tmp_path}/|"\n')
-    nm.chmod(0o755)
-    done = subprocess.run([SCRIPT], capture_output=True, text=True,
-                          env={**os.environ, "srcdir": str(tmp_path), "builddir": str(tmp_path), "NM": str(nm)})
-    assert not done.stderr
-    return done.returncode, done.stdout
+    return fake_nm.check(tmp_path, "check-calls.sh", f'shift\ncat "$@" | sed "s|^|{tmp_path}/|"')
 
 
 def test_good(tmp_path):

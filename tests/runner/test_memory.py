@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Tests of check-memory.sh: which objects it takes for those of GLib's memory."""
 
-import os
-import subprocess
-
+import fake_nm
 import pytest
 
-SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "check-memory.sh")
 TABLE = """# Security
 | `base/none` | outside of the table |
 <!-- GLib -->
@@ -32,13 +29,7 @@ def check(tmp_path, objects, table=TABLE):
         path = tmp_path / "sweet" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"                 U {call}\n" for call in calls))
-    nm = tmp_path / "nm"
-    nm.write_text('#!/bin/sh\ncat "$2"\n')
-    nm.chmod(0o755)
-    done = subprocess.run([SCRIPT], capture_output=True, text=True,
-                          env={**os.environ, "srcdir": str(tmp_path), "builddir": str(tmp_path), "NM": str(nm)})
-    assert not done.stderr
-    return done.returncode, done.stdout
+    return fake_nm.check(tmp_path, "check-memory.sh", 'cat "$2"')
 
 
 def test_good(tmp_path):
