@@ -129,18 +129,12 @@ static inline void set_memory(struct transaction *transaction, size_t at, size_t
 static inline enum respond next_piece(struct transaction *transaction)
 {
 	struct exchange *exchange = exchange_of(transaction);
+	bool waits = exchange->kind == 'e' && exchange->pieces == 1;
 
-	if (exchange->kind == 'e' && exchange->pieces == 1) {
-		forget_memory(exchange);
-		transaction->piece.data = NULL;
-		transaction->piece.data_length = 0;
-		EVENT(exchange->waits = true);
-		return RESPOND_LATER;
-	}
 	if (strchr("cr", exchange->kind) && exchange->pieces == 2) {
 		transaction->response.status = 0;
 		transaction->response.reset = exchange->kind == 'r';
-	} else if (exchange->pieces < PIECES) {
+	} else if (exchange->pieces < PIECES && !waits) {
 		set_memory(transaction, PIECE * exchange->pieces, PIECE);
 	} else {
 		forget_memory(exchange);
@@ -148,7 +142,8 @@ static inline enum respond next_piece(struct transaction *transaction)
 		transaction->piece.data_length = 0;
 	}
 	exchange->pieces++;
-	return RESPOND_NOW;
+	EVENT(exchange->waits = waits);
+	return waits ? RESPOND_LATER : RESPOND_NOW;
 }
 
 static inline enum respond answer(struct transaction *transaction)
@@ -230,19 +225,17 @@ static inline void ask_again(void *argument)
 	ask(exchange->transaction, NULL);
 }
 
-static inline void be_done(void *argument)
-{
-	const struct exchange *exchange = argument;
-
-	(void)answer(exchange->transaction);
-	exchange->transaction->done(exchange->transaction);
-}
-
 static inline void end_now(void *argument)
 {
 	const struct exchange *exchange = argument;
 
 	exchange->transaction->done(exchange->transaction);
+}
+
+static inline void be_done(void *argument)
+{
+	(void)answer(((const struct exchange *)argument)->transaction);
+	end_now(argument);
 }
 
 static inline enum respond answer_now(struct transaction *transaction, void *context)
