@@ -126,6 +126,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 
 	(void)http2;
 	(void)flags;
+	/* It was refused: as long as its response waits, a reset would cancel that. */
 	if (request && !session->opening)
 		return frame->hd.stream_id == session->refused ? 0 : ONLY_DECODE;
 	stream_head_add(&session->head, (struct slice){(const char *)name, name_length},

@@ -19,7 +19,6 @@
 struct arch;
 struct authenticator;
 struct backend_thread;
-struct gateway_thread;
 struct client_limits;
 struct compressor;
 struct config;
@@ -29,6 +28,7 @@ struct data_path;
 struct dav;
 struct file_cache_tick;
 struct gateway;
+struct gateway_thread;
 struct group_guard;
 struct handler_thread;
 struct key_opener;

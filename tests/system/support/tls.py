@@ -160,11 +160,11 @@ def over(plain, small=False):
     """A socket of the protocol that SWEET_OVER chooses; small: its client reads slowly.  A server that
     ends the connection in the handshake has refused it, as tests of HTTP/1.1 expect it."""
     try:
-        made = handshake(plain, settings=usual("h2")) if HTTP2 else wrap(plain)
+        if not HTTP2:
+            return wrap(plain)
+        made = handshake(plain, settings=usual("h2"))
     except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
         raise ConnectionResetError from None
-    if not HTTP2:
-        return made
     import http2  # which needs Debian's python3-h2
 
     assert made.selected_alpn_protocol() == "h2", "the server does not speak HTTP/2"
