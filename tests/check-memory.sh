@@ -27,8 +27,15 @@ ALLOCATE="$ALLOCATE|hash_table_(new|insert|add|replace|get_)|queue_(new|push_(he
 
 # FOLDER/NAME of each source with such a call, from the names of objects: FOLDER/PROGRAM-NAME.o.
 find "$builddir/sweet" -name 'libsweet_a-*.o' -o -name 'sweet-*.o' | while read -r object; do
-	! "$NM" -u "$object" | grep -Eq " U $ALLOCATE" || echo "${object#"$builddir/sweet/"}"
-done | sed -E 's|/(libsweet_a\|sweet)-([^/]*)\.o$|/\2|' | sort -u >"$work/calls"
+	name=${object##*/}
+	name=${name#libsweet_a-}
+	name=${name#sweet-}
+	folder=${object#"$builddir/sweet/"}
+	name=${folder%/*}/${name%.o}
+	# Of a source that was removed, an old object may be left.
+	[ -e "$srcdir/sweet/$name.c" ] || continue
+	! "$NM" -u "$object" | grep -Eq " U $ALLOCATE" || echo "$name"
+done | sort -u >"$work/calls"
 [ -s "$work/calls" ] || {
 	echo "check-memory: $builddir has no objects of the server"
 	exit 1

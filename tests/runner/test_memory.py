@@ -23,12 +23,14 @@ OBJECTS = {
 }
 
 
-def check(tmp_path, objects, table=TABLE):
+def check(tmp_path, objects, table=TABLE, removed=()):
     (tmp_path / "SECURITY.md").write_text(table)
     for name, calls in objects.items():
         path = tmp_path / "sweet" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"                 U {call}\n" for call in calls))
+        if name not in removed:
+            (path.parent / f"{path.stem.split('-', 1)[1]}.c").write_text("")
     return fake_nm.check(tmp_path, "check-memory.sh", 'cat "$2"')
 
 
@@ -52,6 +54,11 @@ def test_listed_without_need(tmp_path):
 def test_listed_twice(tmp_path):
     table = TABLE.replace("`http/bell`", "`base/door`, `http/bell`")
     assert check(tmp_path, OBJECTS, table) == (1, "check-memory: SECURITY.md: lists base/door twice\n")
+
+
+def test_old_object(tmp_path):
+    old = "base/libsweet_a-old.o"
+    assert check(tmp_path, {**OBJECTS, old: ["g_malloc"]}, removed=[old])[0] == 0
 
 
 def test_no_objects(tmp_path):
