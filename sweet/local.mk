@@ -175,6 +175,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/event/loop-internal.h \
 	sweet/event/loop-send.c \
 	sweet/event/loop-uring-internal.h \
+	sweet/event/loop-uring-receive.c \
 	sweet/event/loop-uring-send.c \
 	sweet/event/loop-uring.c \
 	sweet/event/loop.c sweet/event/loop.h \

@@ -215,6 +215,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-send \
 	tests/unit/sweet/event/test-loop-send-end \
 	tests/unit/sweet/event/test-loop-tasks \
+	tests/unit/sweet/event/test-loop-uring-receive \
 	tests/unit/sweet/event/test-loop-uring-send \
 	tests/unit/sweet/event/test-loop-uring-send-zerocopy \
 	tests/unit/sweet/event/test-loop-watch \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-uring-internal.h - what the two files of the io_uring backend share: loop-uring.c
- * (the ring; accepts, receives, watches) and loop-uring-send.c (sends).
+ * loop-uring-internal.h - what the files of the io_uring backend share: loop-uring.c (the ring;
+ * accepts, watches), loop-uring-receive.c (receives) and loop-uring-send.c (sends).
  *
- * Call cycle: loop-uring.c hands the completions of sends to loop-uring-send.c, which gets its
- * submissions from loop-uring.c.
+ * Call cycle: loop-uring.c hands the completions of receives and sends to the other two, which get
+ * their submissions from loop-uring.c.
  */
 #ifndef SWEET_LOOP_URING_INTERNAL_H
 #define SWEET_LOOP_URING_INTERNAL_H
@@ -53,6 +53,9 @@ static inline unsigned uring_number(const struct uring_state *state)
 	return state->uring.sq.sqe_tail - 1;
 }
 
+/* Arms what there is for the descriptor: a receive, an accept or a watch. */
+void uring_arm(struct loop *loop, int fd);
+
 /*
  * Withdraws the submission with that number and user_data, if the kernel has not taken it
  * yet: it completes without an effect, with `instead` as its user_data.  Returns false if it
@@ -60,6 +63,16 @@ static inline unsigned uring_number(const struct uring_state *state)
  */
 bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_data,
 		    uint64_t instead);
+
+/* Gives the ring, which is open, a number of receive buffers, a power of two; returns 0 or -errno. */
+int uring_open_buffers(struct uring_state *state, unsigned count);
+void uring_free_buffers(struct uring_state *state);
+
+/* Makes the submission a receive. */
+void uring_prepare_receive(struct io_uring_sqe *sqe, int fd);
+
+/* Handles the completion of a receive; current: not of an earlier connection with that descriptor. */
+void uring_received(struct loop *loop, int fd, bool current, int result, unsigned flags);
 
 /* The backend's send(): see loop-backend.h. */
 bool uring_send(struct loop *loop, struct loop_send *op, unsigned flags);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * loop-uring.c - the event loop on io_uring: accepts, receives and watches are
- * armed once and complete repeatedly (multishot).  The kernel picks receive buffers
- * from a shared ring.
+ * armed once and complete repeatedly (multishot).
  *
  * Needs Linux 6.1 (DEFER_TASKRUN, and all other features used here); a trial shows
  * whether the running kernel permits it.
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,11 +24,12 @@
 
 /*
  * Completions in a turn: the next turn finishes what they start, so few operations
- * are pending.
+ * are pending.  While they start little, others follow: a few clients that send much would else
+ * have all of the next turns.
  */
 #define BATCH 64u
-#define BUFFER_SIZE 2048u
-#define BUFFER_GROUP 1
+#define BATCHES 4u
+#define BATCHES_NS 250000u
 
 /* Indexed by enum loop_room; buffers is a power of two. */
 static const struct {
@@ -93,44 +92,6 @@ bool uring_withdraw(struct uring_state *state, unsigned number, uint64_t user_da
 	return true;
 }
 
-static char *buffer_at(struct uring_state *state, unsigned id)
-{
-	return state->buffers + state->count * sizeof(struct io_uring_buf) +
-	       (size_t)id * BUFFER_SIZE;
-}
-
-static void give_buffer(struct uring_state *state, unsigned id)
-{
-	io_uring_buf_ring_add(state->ring, buffer_at(state, id), BUFFER_SIZE, (unsigned short)id,
-			      io_uring_buf_ring_mask(state->count), 0);
-	io_uring_buf_ring_advance(state->ring, 1);
-}
-
-static int open_buffers(struct uring_state *state)
-{
-	struct io_uring_buf_reg registration = {.ring_entries = state->count, .bgid = BUFFER_GROUP};
-	void *memory;
-	int error;
-
-	state->mapped = state->count * (sizeof(struct io_uring_buf) + BUFFER_SIZE);
-	memory = mmap(NULL, state->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	state->buffers = memory;
-	state->ring = memory;
-	registration.ring_addr = (uintptr_t)memory;
-	error = io_uring_register_buf_ring(&state->uring, &registration, 0);
-	if (error) {
-		munmap(memory, state->mapped);
-		return error;
-	}
-	io_uring_buf_ring_init(state->ring);
-	for (unsigned id = 0; id < state->count; id++)
-		give_buffer(state, id);
-	return 0;
-}
-
 static int uring_loop_open(struct loop *loop, char *why, size_t why_size)
 {
 	struct io_uring_params parameters = {
@@ -152,8 +113,7 @@ static int uring_loop_open(struct loop *loop, char *why, size_t why_size)
 		free(state);
 		return error;
 	}
-	state->count = rooms[loop->room].buffers;
-	error = open_buffers(state);
+	error = uring_open_buffers(state, rooms[loop->room].buffers);
 	if (error) {
 		snprintf(why, why_size, "io_uring buffers: %s", strerror(-error));
 		io_uring_queue_exit(&state->uring);
@@ -170,7 +130,7 @@ static void uring_loop_close(struct loop *loop)
 
 	io_uring_queue_exit(&state->uring);
 	uring_free_sends(state);
-	munmap(state->buffers, state->mapped);
+	uring_free_buffers(state);
 	free(state);
 }
 
@@ -188,16 +148,14 @@ static void uring_leave(struct loop *loop)
 	state->left = true;
 }
 
-static void arm(struct loop *loop, int fd)
+void uring_arm(struct loop *loop, int fd)
 {
 	struct loop_fd *entry = &loop->fds[fd];
 	struct io_uring_sqe *sqe = uring_get_sqe(loop->state);
 
 	entry->armed = entry->receive ? TYPE_RECEIVE : entry->accept ? TYPE_ACCEPT : TYPE_WATCH;
 	if (entry->receive) {
-		io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
-		sqe->flags |= IOSQE_BUFFER_SELECT;
-		sqe->buf_group = BUFFER_GROUP;
+		uring_prepare_receive(sqe, fd);
 	} else if (entry->accept) {
 		if (entry->accept->single)
 			io_uring_prep_accept(sqe, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -214,7 +172,7 @@ static void arm(struct loop *loop, int fd)
 
 static int uring_begin(struct loop *loop, int fd)
 {
-	arm(loop, fd);
+	uring_arm(loop, fd);
 	return 0;
 }
 
@@ -257,9 +215,9 @@ static void uring_pause(struct loop *loop, int fd)
 static void uring_resume(struct loop *loop, int fd)
 {
 	loop->fds[fd].resumed = true;
-	/* If its cancellation is pending, on_receive() arms it again afterwards. */
+	/* If its cancellation is pending, uring_received() arms it again afterwards. */
 	if (!loop->fds[fd].registered)
-		arm(loop, fd);
+		uring_arm(loop, fd);
 }
 
 static void uring_unwatch(struct loop *loop, int fd)
@@ -314,50 +272,6 @@ static void uring_close_fd(struct loop *loop, int fd)
 	sqe->user_data = TYPE_NONE;
 }
 
-/*
- * After it has emptied a socket, a receive waits for the next event.  If the
- * connection broke before the bytes were read, which can happen during a pause, no
- * event follows (seen with Linux 6.18).  Therefore this checks for an error.
- */
-static void check_error(struct loop *loop, int fd, uint32_t generation, unsigned flags)
-{
-	struct loop_fd *entry = &loop->fds[fd];
-	char byte;
-
-	if (!entry->resumed || entry->generation != generation || !entry->receive ||
-	    entry->paused || flags & IORING_CQE_F_SOCK_NONEMPTY)
-		return;
-	entry->resumed = false;
-	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != EINTR)
-		loop_received(loop, fd, NULL, -errno);
-}
-
-static void on_receive(struct loop *loop, int fd, bool current, int result, unsigned flags)
-{
-	struct uring_state *state = loop->state;
-	struct loop_fd *entry = &loop->fds[fd];
-	uint32_t generation = entry->generation;
-	bool over = !(flags & IORING_CQE_F_MORE);
-
-	if (current && over)
-		entry->registered = false;
-	if (current && result > 0) {
-		loop_received(loop, fd, buffer_at(state, flags >> IORING_CQE_BUFFER_SHIFT), result);
-		check_error(loop, fd, generation, flags);
-	}
-	if (flags & IORING_CQE_F_BUFFER)
-		give_buffer(state, flags >> IORING_CQE_BUFFER_SHIFT);
-	if (current && result <= 0 && result != -ENOBUFS && result != -ECANCELED &&
-	    result != -EINTR)
-		loop_received(loop, fd, NULL, result);
-	/* The table may have been reallocated. */
-	entry = &loop->fds[fd];
-	/* No buffers, cancelled by a pause that is over, or ended by the kernel. */
-	if (current && over && entry->generation == generation && entry->receive &&
-	    !entry->paused && !entry->registered)
-		arm(loop, fd);
-}
-
 static void on_accept(struct loop *loop, int fd, bool current, int result, unsigned flags)
 {
 	struct loop_accept *op = loop->fds[fd].accept;
@@ -378,7 +292,7 @@ static void on_accept(struct loop *loop, int fd, bool current, int result, unsig
 	if (loop->fds[fd].stopping)
 		loop_accept_stopped(loop, fd);
 	else
-		arm(loop, fd);
+		uring_arm(loop, fd);
 }
 
 static void on_watch(struct loop *loop, int fd, bool current, unsigned flags)
@@ -393,7 +307,7 @@ static void on_watch(struct loop *loop, int fd, bool current, unsigned flags)
 	op->ready(op);
 	if (loop->fds[fd].generation == generation && loop->fds[fd].watch &&
 	    !loop->fds[fd].registered)
-		arm(loop, fd);
+		uring_arm(loop, fd);
 }
 
 static void dispatch(struct loop *loop, uint64_t user_data, int result, unsigned flags)
@@ -411,7 +325,7 @@ static void dispatch(struct loop *loop, uint64_t user_data, int result, unsigned
 	current = (loop->fds[fd].generation & 0xffffff) == (user_data >> 32 & 0xffffff);
 	switch (type) {
 	case TYPE_RECEIVE:
-		on_receive(loop, fd, current, result, flags);
+		uring_received(loop, fd, current, result, flags);
 		break;
 	case TYPE_ACCEPT:
 		on_accept(loop, fd, current, result, flags);
@@ -437,13 +351,30 @@ static bool has_more(const struct uring_state *state)
 	return *state->uring.sq.kflags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
+/* Returns whether there may be more. */
+static bool dispatch_batch(struct loop *loop)
+{
+	struct uring_state *state = loop->state;
+	struct io_uring_cqe *cqes[BATCH], copies[BATCH];
+	unsigned count = io_uring_peek_batch_cqe(&state->uring, cqes, BATCH);
+
+	for (unsigned i = 0; i < count; i++)
+		copies[i] = *cqes[i];
+	io_uring_cq_advance(&state->uring, count);
+	for (unsigned i = 0; i < count; i++) {
+		dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
+		loop_complete_send(loop);
+	}
+	return count == BATCH;
+}
+
 static bool uring_loop_wait(struct loop *loop, int timeout)
 {
 	struct uring_state *state = loop->state;
 	struct __kernel_timespec when = {.tv_sec = timeout / 1000,
 					 .tv_nsec = timeout % 1000 * 1000000L};
-	struct io_uring_cqe *cqes[BATCH], copies[BATCH], *first;
-	unsigned count;
+	struct io_uring_cqe *first;
+	unsigned batches = BATCHES;
 	bool more;
 	int error;
 
@@ -454,17 +385,11 @@ static bool uring_loop_wait(struct loop *loop, int timeout)
 	else
 		error = io_uring_submit_and_get_events(&state->uring);
 	loop_tick(loop);
-	count = io_uring_peek_batch_cqe(&state->uring, cqes, BATCH);
-	for (unsigned i = 0; i < count; i++)
-		copies[i] = *cqes[i];
-	io_uring_cq_advance(&state->uring, count);
-	more = count == BATCH || (error < 0 && error != -ETIME) || has_more(state);
-	for (unsigned i = 0; i < count; i++) {
-		dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
-		loop_complete_send(loop);
-	}
-	loop->again = count == BATCH;
-	return !more;
+	more = (error < 0 && error != -ETIME) || has_more(state);
+	do
+		loop->again = dispatch_batch(loop);
+	while (loop->again && --batches && loop_turn_ns(loop) < BATCHES_NS);
+	return !(more || loop->again);
 }
 
 const struct loop_backend loop_uring = {
