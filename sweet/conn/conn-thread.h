@@ -58,11 +58,16 @@ struct conn_thread {
 	struct list handshakes;
 	struct loop_hook handshake_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
-	/* Of session.c: HTTP/2 sessions with something to do, before the loop sleeps. */
-	struct list sessions;
+	/*
+	 * Of session.c: HTTP/2 sessions with something to do, before the loop sleeps; after them,
+	 * those for whose bytes a turn was not enough.
+	 */
+	struct list sessions, late_sessions;
 	unsigned streams;		     /* of HTTP/2, that are open */
 	unsigned session_starts;	     /* requests of theirs in this turn of the loop */
 	unsigned session_changes;	     /* streams of theirs that have ended in it */
+	uint64_t session_turn_ns;	     /* how long they process in a turn, each time */
+	uint64_t session_end_ns;	     /* when that ends, since the turn began */
 	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
 	struct loop_hook session_hook;
 	struct request_memory *requests; /* of connection-request.c; the same */

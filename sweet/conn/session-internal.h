@@ -59,9 +59,16 @@
 #define SESSION_FREE_COST 8u
 /* Streams whose windows a setting changes cost as much as one that ends. */
 #define SESSION_WINDOWS_PER_END 16u
-#define SESSION_WORK_MAX 64u  /* sessions that work in one turn of their loop */
-#define SESSION_LAST_MS 1000u /* for streams that a client opens before it knows of GOAWAY */
-#define SESSION_FRAME_HEAD 9u /* bytes (RFC 9113, section 4.1) */
+#define SESSION_WORK_MAX 64u /* sessions that work in one turn of their loop */
+/*
+ * How long sessions process in one turn of their loop what has come: as it comes, and again before
+ * the loop sleeps.  The time is looked at after some requests, or after so much of heads, a byte of
+ * which can cost as much as a request.
+ */
+#define SESSION_TURN_NS 1000000u
+#define SESSION_HEAD_PIECE 512u /* bytes */
+#define SESSION_LAST_MS 1000u	/* for streams that a client opens before it knows of GOAWAY */
+#define SESSION_FRAME_HEAD 9u	/* bytes (RFC 9113, section 4.1) */
 /* Heads of responses, resets and acknowledgements that wait for the client to read. */
 #define SESSION_QUEUE_MAX 512u
 
@@ -219,6 +226,9 @@ void stream_give_back(struct stream *stream);
 /* Lets the session do what there is to do before the loop sleeps (session-work.c). */
 void session_wake(struct session *session);
 
+/* The same after the other sessions: it has had its part of this turn. */
+void session_wake_late(struct session *session);
+
 /* --- session-receive.c --- */
 
 /* Processes bytes that were saved.  May free the connection. */
@@ -238,6 +248,12 @@ static inline bool session_turn_is_over(const struct session *session, unsigned 
 	unsigned changes = session->connection->thread->conn->session_changes;
 
 	return changes >= SESSION_ENDS_MAX && changes - before >= SESSION_ENDS_EACH;
+}
+
+/* Whether sessions have processed for as long as they may, for now. */
+static inline bool session_time_is_up(const struct conn_thread *conn)
+{
+	return loop_turn_ns(conn->thread->loop) >= conn->session_end_ns;
 }
 
 /* --- session-frames.c --- */

@@ -4,11 +4,13 @@
  * not send.
  */
 
+#include <glib.h>
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "base/timer.h"
@@ -299,19 +301,25 @@ static bool may_wait(const struct session *session)
 	       (!session->stalls || session_flood_must_wait(session));
 }
 
+/* Whether what comes next is the content of a request: to pass it on costs little. */
+static bool has_content(const struct session *session)
+{
+	return session->frames.left && session->frames.head.type == NGHTTP2_DATA;
+}
+
 /*
  * Processes frames; stops early if a message has left and what follows can wait until it was sent,
- * or to let others have their turn.  Returns the bytes processed, or -1 if the connection was freed.
+ * or to let others have their turn: then perhaps within a frame.  Returns the bytes processed, or -1 if the connection was freed.
  */
 static ssize_t process_frames(struct session *session, const char *data, size_t length)
 {
-	struct thread *thread = session->connection->thread;
+	struct conn_thread *conn = session->connection->thread->conn;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
 	/*
 	 * After SESSION_STARTS_EACH, their responses are collected: what these use is still in the
 	 * processor's caches then, and the requests that wait use none.
 	 */
-	unsigned started = 0, before = thread->conn->session_changes;
+	unsigned started = 0, before = conn->session_changes;
 
 	while (done + run < length && !session->over) {
 		bool begins, turn_over;
@@ -325,20 +333,30 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 				return -1;
 			done += run;
 			run = 0;
-			turn_over =
-				(started && thread->conn->session_starts >= SESSION_STARTS_MAX) ||
-				session_turn_is_over(session, before);
+			turn_over = (started && conn->session_starts >= SESSION_STARTS_MAX) ||
+				    session_turn_is_over(session, before) ||
+				    session_time_is_up(conn);
 			started = 0;
 			if (turn_over || may_wait(session))
 				return (ssize_t)done;
 		}
-		now = session_frames_split(&session->frames, data + done + run, length - done - run,
-					   &begins);
+		if (run >= SESSION_HEAD_PIECE && !has_content(session)) {
+			if (!process(session, data + done, run))
+				return -1;
+			done += run;
+			run = 0;
+			if (session_time_is_up(conn))
+				return (ssize_t)done;
+		}
+		now = length - done - run;
+		if (!has_content(session))
+			now = MIN(now, SESSION_HEAD_PIECE);
+		now = session_frames_split(&session->frames, data + done + run, now, &begins);
 		if (begins)
 			session_flood_received(session);
 		if (begins && opens_stream(session)) {
 			started++;
-			thread->conn->session_starts++;
+			conn->session_starts++;
 		} else if (begins) {
 			if (run && !process(session, data + done, run))
 				return -1;
@@ -370,18 +388,25 @@ static void receive(struct session *session, const char *data, size_t length, bo
 	insist(session);
 	if (session->begun_with != connection->thread->config_ref)
 		session_leave(connection);
-	session_wake(session);
+	if (now && connection->input_length)
+		session_wake_late(session);
+	else
+		session_wake(session);
 }
 
 void session_received(struct connection *connection, const char *data, size_t length)
 {
-	struct session *session = connection->session;
+	const struct conn_thread *conn = connection->thread->conn;
 
-	/* What was saved is first; the session is awake. */
-	if (!session->over)
-		receive(session, data, length,
-			!connection->input_length &&
-				connection->thread->conn->session_starts < SESSION_STARTS_MAX / 2);
+	/*
+	 * What was saved is first; the session is awake.  While sessions are late, what comes only
+	 * waits for its turn, so that all of it gets there soon.
+	 */
+	if (!connection->session->over)
+		receive(connection->session, data, length,
+			!connection->input_length && list_is_empty(&conn->late_sessions) &&
+				!session_time_is_up(conn) &&
+				conn->session_starts < SESSION_STARTS_MAX / 2);
 }
 
 void session_resumed(struct connection *connection, const char *data, size_t length)

@@ -60,6 +60,12 @@ void session_wake(struct session *session)
 		list_append(&session->connection->thread->conn->sessions, &session->waking);
 }
 
+void session_wake_late(struct session *session)
+{
+	list_remove(&session->waking);
+	list_append(&session->connection->thread->conn->late_sessions, &session->waking);
+}
+
 /* --- the content of a response ------------------------------------------------------------------- */
 
 ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,

@@ -284,15 +284,15 @@ static void work(struct session *session)
 	set_timer(session);
 }
 
-bool session_work_next(struct loop_hook *hook)
+/* Some sessions of the list work, at least one. */
+static void work_some(struct conn_thread *conn, struct list *sessions)
 {
-	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
-	const struct session *last = list_last(&conn->sessions, struct session, waking);
+	const struct session *last = list_last(sessions, struct session, waking);
 	struct session *session;
 	unsigned left = SESSION_WORK_MAX, ending = 0;
 
 	/* Those that wake meanwhile come in the next turn. */
-	while (left-- && (session = list_take(&conn->sessions, struct session, waking))) {
+	while (left-- && (session = list_take(sessions, struct session, waking))) {
 		if (session == last)
 			left = 0;
 		if (session->http2)
@@ -302,9 +302,21 @@ bool session_work_next(struct loop_hook *hook)
 			session_end_some(session);
 		else
 			session_wake(session);
+		if (session_time_is_up(conn))
+			return;
 	}
+}
+
+bool session_work_next(struct loop_hook *hook)
+{
+	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
+
+	conn->session_end_ns = loop_turn_ns(conn->thread->loop) + conn->session_turn_ns;
+	work_some(conn, &conn->sessions);
+	work_some(conn, &conn->late_sessions);
+	conn->session_end_ns = conn->session_turn_ns;
 	conn->session_starts = conn->session_changes = 0;
-	return !list_is_empty(&conn->sessions);
+	return !list_is_empty(&conn->sessions) || !list_is_empty(&conn->late_sessions);
 }
 
 void session_send_callbacks(nghttp2_session_callbacks *callbacks)

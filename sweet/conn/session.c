@@ -92,6 +92,7 @@ void session_init(struct thread *thread)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, session_set_up);
+	thread->conn->session_turn_ns = thread->conn->session_end_ns = SESSION_TURN_NS;
 	thread->conn->session_hook.before_sleep = session_work_next;
 	loop_hook_add(thread->loop, &thread->conn->session_hook);
 }

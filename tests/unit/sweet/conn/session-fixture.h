@@ -296,6 +296,7 @@ static inline void end(void)
 	call(&runner, stop_spools, NULL);
 	thread_pool_close(server.thread_pool);
 	ck_assert(list_is_empty(&thread.conn->sessions));
+	ck_assert(list_is_empty(&thread.conn->late_sessions));
 	ck_assert_uint_eq(thread.counters->open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		ck_assert_uint_eq(thread.counters->states[i], 0);

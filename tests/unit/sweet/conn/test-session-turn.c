@@ -4,11 +4,15 @@
  * several turns of the loop, with each kind of loop, so that other clients have theirs between.
  */
 #include <glib.h>
+#include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "conn/conn-thread.h"
+#include "conn/connection-internal.h"
 #include "core/server.h"
 #include "event/loop.h"
 
@@ -130,6 +134,90 @@ START_TEST(test_requests_of_many_sessions)
 }
 END_TEST
 
+static void give_no_time(void *argument)
+{
+	(void)argument;
+	thread.conn->session_turn_ns = 0;
+}
+
+/*
+ * When sessions have used up their time, one with new requests and one that has had a part of them
+ * still make progress in each turn.
+ */
+START_TEST(test_time_of_a_turn)
+{
+	begin(_i);
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		if (i)
+			connect_client();
+		clients[i] = client;
+		hear_all();
+	}
+	call(&runner, give_no_time, NULL);
+	call(&runner, ask_from_all, NULL);
+	AWAIT(all_started());
+	/* SESSION_STARTS_EACH of both */
+	SEEN(most_of_a_turn() <= 2 * 8);
+	for (unsigned i = 0; i < REQUESTS; i++)
+		call(&runner, be_done, &exchanges[stream_of_request(i)]);
+	for (unsigned i = 0; i + 1 < SESSIONS; i++)
+		close(clients[i]);
+	end();
+}
+END_TEST
+
+#define VALUE 5000u /* bytes of a field: less than a head may have */
+
+static size_t saved;
+static unsigned pieces;
+static struct loop_hook watcher;
+
+static bool look_at_saved(struct loop_hook *hook)
+{
+	const struct connection *connection = first_connection();
+	size_t now = connection ? connection->input_length : 0;
+
+	(void)hook;
+	if (now && now < saved)
+		EVENT(pieces++);
+	saved = now;
+	return false;
+}
+
+static void watch_saved(void *argument)
+{
+	give_no_time(argument);
+	watcher.before_sleep = look_at_saved;
+	loop_hook_add(runner.loop, &watcher);
+}
+
+/* A long head is not decoded in one turn, if sessions have used up their time. */
+START_TEST(test_long_head)
+{
+	static char block[64 + VALUE];
+	size_t length = write_head(block, "/s", false);
+
+	begin(_i);
+	hear_all();
+	saved = pieces = 0;
+	call(&runner, watch_saved, NULL);
+	/* A literal without an index (RFC 7541, section 6.2.2); its length has a prefix of 7 bits. */
+	block[length++] = 0;
+	block[length++] = 1;
+	block[length++] = 'x';
+	block[length++] = 127;
+	block[length++] = (char)(((VALUE - 127) & 127) | 128);
+	block[length++] = (VALUE - 127) >> 7;
+	memset(block + length, 'a', VALUE);
+	permit(0);
+	say_frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1, block,
+		  length + VALUE);
+	HEAR(heard[1].ended);
+	SEEN(pieces >= VALUE / 1024);
+	end();
+}
+END_TEST
+
 /* What waits for its turn goes with its session. */
 START_TEST(test_end_of_a_turn)
 {
@@ -156,6 +244,8 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_requests_that_wait, kind, KINDS);
 	tcase_add_loop_test(tcase, test_requests_that_are_answered, kind, KINDS);
 	tcase_add_loop_test(tcase, test_requests_of_many_sessions, kind, KINDS);
+	tcase_add_loop_test(tcase, test_time_of_a_turn, kind, KINDS);
+	tcase_add_loop_test(tcase, test_long_head, kind, KINDS);
 	tcase_add_loop_test(tcase, test_end_of_a_turn, kind, KINDS);
 }
 
