@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-#define LOW_PRIORITY_NICE 10 /* added to the value of the server */
+#define LOW_PRIORITY_NICE 15 /* added to the value of the server */
 
 /* Lowers the priority of the calling thread alone, as Linux does it; only root could raise it again. */
 static inline void low_priority_take(void)

@@ -6,7 +6,7 @@ import time
 
 from server import TIMEOUT
 
-LOWER = 10  # LOW_PRIORITY_NICE of the server
+LOWER = 15  # LOW_PRIORITY_NICE of the server
 
 
 def nice_of_threads(pid):
