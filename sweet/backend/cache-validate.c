@@ -31,12 +31,41 @@ bool cache_validate_ask(struct request *request, const struct respcache_view *vi
 	return true;
 }
 
+static struct slice without_mark(struct slice tag)
+{
+	if (tag.length >= 2 && tag.at[0] == 'W' && tag.at[1] == '/')
+		return (struct slice){tag.at + 2, tag.length - 2};
+	return tag;
+}
+
+/* Compares weakly. */
+static bool is_same_tag(struct slice one, struct slice other)
+{
+	return slice_equals(without_mark(one), without_mark(other));
+}
+
+bool cache_validate_matches(const struct respcache_view *view, struct slice lines)
+{
+	struct field field;
+
+	if (!view->etag.length)
+		return true;
+	while (field_next(&lines, &field))
+		if (field.id == FIELD_ETAG && !is_same_tag(field.value, view->etag))
+			return false;
+	return true;
+}
+
 char *cache_validate_merge(struct slice stored, struct slice lines, size_t *length)
 {
-	/* RFC 9111, section 3.2. */
-	static const field_set stay =
-		FIELD_BIT(FIELD_CONTENT_ENCODING) | FIELD_BIT(FIELD_CONTENT_TYPE) |
-		FIELD_BIT(FIELD_CONTENT_RANGE) | FIELD_BIT(FIELD_CONTENT_LENGTH);
+	/*
+	 * RFC 9111, section 3.2.  The tag names the stored bytes: a server that compresses its
+	 * responses may have made it weak, and send a 304 with the strong one.
+	 */
+	static const field_set stay = FIELD_BIT(FIELD_CONTENT_ENCODING) |
+				      FIELD_BIT(FIELD_CONTENT_TYPE) |
+				      FIELD_BIT(FIELD_CONTENT_RANGE) |
+				      FIELD_BIT(FIELD_CONTENT_LENGTH) | FIELD_BIT(FIELD_ETAG);
 	struct fields fields, changed;
 	char *merged = NULL;
 

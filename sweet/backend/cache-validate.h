@@ -23,8 +23,14 @@ bool cache_validate_ask(struct request *request, const struct respcache_view *vi
 			char date[DATE_LENGTH]);
 
 /*
+ * Returns true if the lines of a 304 are about the stored response: they have no other entity tag,
+ * by weak comparison.
+ */
+bool cache_validate_matches(const struct respcache_view *view, struct slice lines);
+
+/*
  * Returns the header lines of the stored response with those of a 304 instead of its own, except
- * those that describe a body; to be freed.  NULL: no memory.
+ * those that describe a body, and its entity tag; to be freed.  NULL: no memory.
  */
 char *cache_validate_merge(struct slice stored, struct slice lines, size_t *length);
 

@@ -58,9 +58,12 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	return true;
 }
 
-/* Nothing has changed: the outdated response is sent and stored with these lines. */
+/*
+ * Nothing has changed: the outdated response is sent with the lines of head.  The cache judges the
+ * head `judged`: it stores the response again, unless that is the head of the 304.
+ */
 static bool use_stored(struct response_stream *stream, const struct cgihead *head,
-		       struct NC_range body)
+		       const struct cgihead *judged, struct NC_range body)
 {
 	struct transaction *transaction = stream->call->transaction;
 	struct response_facts facts;
@@ -77,7 +80,7 @@ static bool use_stored(struct response_stream *stream, const struct cgihead *hea
 	call_take_date(stream->call, &facts);
 	call_answer(stream->call, head->status, (size_t)length, facts.has_type, true, body.length);
 	transaction_set_phrase(transaction, head->status, head->phrase);
-	cache_store_head(transaction, head);
+	cache_store_head(transaction, judged);
 	if (body.length)
 		cache_store_body(transaction, &transaction->piece.range, &transaction->piece.hold,
 				 1, 0);
@@ -105,8 +108,11 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 		      const struct respcache_view *view, bool client_has_it)
 {
 	struct NC_range body = view->range_count ? view->ranges[0] : (struct NC_range){0};
-	struct slice lines = {0};
-	char *merged = cache_validate_merge(view->head, head->lines, &lines.length);
+	/* The tag of another response: these lines must not update this one (section 4.3.4). */
+	bool matches = cache_validate_matches(view, head->lines);
+	struct slice lines = {0}, none = {0};
+	char *merged =
+		cache_validate_merge(view->head, matches ? head->lines : none, &lines.length);
 	struct cgihead whole;
 	const char *fault;
 	bool good;
@@ -114,7 +120,8 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 	lines.at = merged;
 	fault = merged ? cgihead_read_http(&whole, view->status, lines) : "no memory for its head";
 	whole.phrase = view->phrase;
-	good = fault ? response_stream_fail(stream, fault) : use_stored(stream, &whole, body);
+	good = fault ? response_stream_fail(stream, fault)
+		     : use_stored(stream, &whole, matches ? &whole : head, body);
 	g_free(merged);
 	if (!good || !client_has_it)
 		return good;

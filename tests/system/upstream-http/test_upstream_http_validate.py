@@ -83,6 +83,42 @@ def test_lines_of_the_304(behind):
     assert fetch(app.server.port, "/app").body == b"page" and len(origin.asked) == 2
 
 
+def test_tag_of_the_304(behind):
+    """The stored body keeps its own tag: a weak one does not become strong."""
+    origin = Origin("weak")
+    app = behind(origin, path=CACHE)
+    fetch(app.server.port, "/app")
+    outdate()
+    origin.changed = b'ETag: "one"\r\nCache-Control: max-age=60\r\nX-Own: new\r\n'
+    for _ in range(3):
+        got = fetch(app.server.port, "/app")
+        assert (got.status, got.body) == (200, b"page")
+        assert (got["ETag"], got["X-Own"]) == ('W/"one"', "new")
+    assert len(origin.asked) == 2
+
+
+@pytest.mark.parametrize(("validator", "tag"), [("strong", '"two"'), ("strong", 'W/"two"'),
+                                                ("weak", '"two"'), ("both", '"two"')])
+def test_304_of_another(behind, validator, tag):
+    """A 304 with the tag of another response changes nothing (RFC 9111, section 4.3.4)."""
+    origin = Origin(validator)
+    app = behind(origin, path=CACHE)
+    fetch(app.server.port, "/app")
+    outdate()
+    origin.changed = f"ETag: {tag}\r\nCache-Control: max-age=60\r\nX-Own: new\r\n".encode()
+    for asked in (2, 3):
+        got = fetch(app.server.port, "/app")
+        assert (got.status, got.body) == (200, b"page")
+        assert (got["ETag"], got["X-Own"]) == (origin.value, "old")
+        assert len(origin.asked) == asked
+    got = fetch(app.server.port, "/app", fields=f"{origin.name}: {origin.value}\r\n")
+    assert (got.status, got.body) == (304, b"") and len(origin.asked) == 4
+    origin.changed = b""
+    for _ in range(2):
+        assert fetch(app.server.port, "/app")["ETag"] == origin.value
+    assert len(origin.asked) == 5
+
+
 def test_changed(behind):
     origin = Origin("strong")
     app = behind(origin, path=CACHE)
