@@ -654,6 +654,7 @@ EXTRA_DIST += \
 	tests/system/upstream-http/test_compress_uncached.py \
 	tests/system/upstream-http/test_upstream_http.py \
 	tests/system/upstream-http/test_upstream_http_bad.py \
+	tests/system/upstream-http/test_upstream_http_cache.py \
 	tests/system/upstream-http/test_upstream_http_connections.py \
 	tests/system/upstream-http/test_upstream_http_early.py \
 	tests/system/upstream-http/test_upstream_http_large.py \

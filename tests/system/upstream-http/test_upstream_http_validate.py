@@ -29,10 +29,14 @@ class Origin:
         self.asked = []
         self.changed = b""  # the lines of a 304
         self.status = b"304 Not Modified"
+        self.control = b"max-age=%d" % AGE
+        self.away = False  # it closes instead of a response
 
     def __call__(self, asked):
         self.asked.append(asked.fields)
-        lines = b"Cache-Control: max-age=%d\r\n%s\r\n" % (AGE, self.line.encode())
+        if self.away:
+            return False
+        lines = b"Cache-Control: %s\r\n%s\r\n" % (self.control, self.line.encode())
         if self.name in asked.fields and self.status.startswith(b"304"):
             assert asked.fields[self.name] == self.value
             asked.answer(b"", self.changed or lines, self.status)
@@ -40,6 +44,7 @@ class Origin:
             asked.answer(b"other", lines + b"Content-Type: a/c\r\n", self.status)
         else:
             asked.answer(self.body, lines + self.more + b"Content-Type: a/b\r\nX-Own: old\r\n")
+        return True
 
     def conditions(self):
         return [name for fields in self.asked for name in fields if name.startswith("if-")]
@@ -166,6 +171,51 @@ def test_client_that_has_another(behind):
     got = fetch(app.server.port, "/app", fields='If-None-Match: "two"\r\n')
     assert (got.status, got.body) == (200, b"page")
     assert origin.conditions() == [origin.name]
+
+
+@pytest.mark.parametrize("control", ["no-store", "no-store, max-age=0", "private", "no-cache"])
+def test_changed_and_no_longer_stored(behind, control):
+    """The older response is not used instead of one that must not be stored."""
+    origin = Origin("strong")
+    app = behind(origin, path=CACHE)
+    fetch(app.server.port, "/app")
+    outdate()
+    origin.status, origin.control, origin.body = b"200 OK", control.encode(), b"other"
+    for asked in (2, 3, 4):
+        assert fetch(app.server.port, "/app").body == b"other"
+        assert len(origin.asked) == asked
+    assert origin.conditions() == [origin.name]
+
+
+@pytest.mark.parametrize("control", ["must-revalidate", "proxy-revalidate", "s-maxage=1", "x"])
+def test_application_is_away(behind, control):
+    """An outdated response is not sent instead of an error."""
+    origin = Origin("strong")
+    origin.control = f"{control}, max-age={AGE}".encode()
+    app = behind(origin, path=CACHE)
+    assert [fetch(app.server.port, "/app").body for _ in range(2)] == [b"page"] * 2
+    outdate()
+    origin.away = True
+    assert [fetch(app.server.port, "/app").status for _ in range(2)] == [502] * 2
+    origin.away = False
+    assert fetch(app.server.port, "/app").body == b"page"
+
+
+def test_variant(behind):
+    """The question has the fields by which the response varies; another variant is fetched."""
+    origin = Origin("strong", more=b"Vary: X-One, X-Two\r\n")
+    app = behind(origin, path=CACHE)
+    fields = "X-Two: b\r\nX-One: a\r\n"
+    for asked in (1, 2):
+        for _ in range(2):
+            assert fetch(app.server.port, "/app", fields=fields).body == b"page"
+        assert len(origin.asked) == asked
+        assert (origin.asked[-1]["x-one"], origin.asked[-1]["x-two"]) == ("a", "b")
+        outdate()
+    assert origin.conditions() == ["if-none-match"]
+    for other in ("X-One: a\r\n", "X-Two: b\r\n", "X-One: b\r\nX-Two: a\r\n", ""):
+        assert fetch(app.server.port, "/app", fields=other).body == b"page"
+    assert len(origin.asked) == 6 and origin.conditions() == ["if-none-match"]
 
 
 def test_tags(behind):

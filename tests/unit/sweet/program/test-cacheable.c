@@ -49,10 +49,18 @@ static const struct fresh_case {
 	{"Cache-Control: max-age=60\nAge: 20\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nAge: 60\n", 0, 0, 0, 0},
 	{"Cache-Control: max-age=60\nAge: 99999999999\n", 0, 0, 0, 0},
+	{"Cache-Control: max-age=60\nAge: 2147483647\n", 0, 0, 0, 0},
+	{"Cache-Control: max-age=60\nAge: 2147483648\n", 0, 0, 0, 0},
+	{"Cache-Control: max-age=60\nAge: 4294967297\n", 0, 0, 0, 0},
 	{"Cache-Control: max-age=60\nAge: x\n", 0, 0, 60, 60},
+	{"Cache-Control: max-age=60\nAge: -20\n", 0, 0, 60, 60},
+	{"Cache-Control: max-age=60\nAge: 20.0\n", 0, 0, 60, 60},
 	{"Age: 10\n", 0, 0, 0, 20},
 	{"Cache-Control: max-age=60\nAge: 20\nAge: 50\n", 0, 0, 40, 40},
 	{"Cache-Control: max-age=60\nAge: 20, 50\n", 0, 0, 40, 40},
+	{"Cache-Control: max-age=60\nAge: 0, 70\n", 0, 0, 60, 60},
+	{"Cache-Control: max-age=60\nAge: 70, 0\n", 0, 0, 0, 0},
+	{"Cache-Control: max-age=60\nAge: 70\nAge: 0\n", 0, 0, 0, 0},
 	{"Cache-Control: max-age=60\nAge: x, 50\nAge: 50\n", 0, 0, 60, 60},
 	/* or generated long ago */
 	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\n", 0, 0, 40, 40},
@@ -80,7 +88,18 @@ static const struct fresh_case {
 	{"Date: today\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 60, 60},
 	{"Expires: Fri, 31 Dec 9999 23:59:59 GMT\n", 0, 0, MOST, MOST},
 	{"Cache-Control: max-age=5\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 5, 5},
+	{"Cache-Control: max-age=0\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 0, 0},
 	{"Cache-Control: no-cache\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 0, 0},
+	{"Expires: Sun, 06 Nov 1994 08:50:37 GMT\nAge: 20\n", 0, 0, 40, 40},
+	/* an Age counts from Date, also if the clocks differ */
+	{"Date: Sun, 06 Nov 1994 08:48:37 GMT\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\nAge: 130\n",
+	 0, 0, 0, 0},
+	{"Date: Sun, 06 Nov 1994 09:49:37 GMT\nExpires: Sun, 06 Nov 1994 09:50:37 GMT\nAge: 70\n",
+	 0, 0, 0, 0},
+	{"Date: Sun, 06 Nov 1994 09:50:37 GMT\nExpires: Sun, 06 Nov 1994 09:49:37 GMT\n", 0, 0, 0,
+	 0},
+	/* no date: stale */
+	{"Expires: Sun, 06 Nov 1994 08:50:37 UTC\n", 0, 0, 0, 0},
 	/* for one client only */
 	{"Set-Cookie: a=b\n", 0, 0, 0, 0},
 	{"Set-Cookie: a=b\nCache-Control: public, max-age=60\n", 0, 0, 0, 0},
@@ -131,7 +150,8 @@ START_TEST(test_status)
 {
 	static const int lasting[] = {200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501};
 	static const int told[] = {302, 307};
-	static const int never[] = {206, 303, 304, 400, 401, 403, 429, 500, 502, 503, 504};
+	static const int never[] = {201, 202, 206, 299, 303, 304, 400, 401,
+				    403, 429, 499, 500, 502, 503, 504, 599};
 
 	for (unsigned i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++) {
 		ck_assert_uint_eq(judge("", TIME, lasting[i], false).fresh, 30);
@@ -144,6 +164,12 @@ START_TEST(test_status)
 	}
 	for (unsigned i = 0; i < sizeof(never) / sizeof(never[0]); i++)
 		ck_assert_uint_eq(judge("X-NABC-Max-Age: 5\n", TIME, never[i], false).fresh, 0);
+	/* Last-Modified alone states no lifetime, whatever the status. */
+	for (unsigned i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+		ck_assert_uint_eq(judge("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n", RESPONSE,
+					lasting[i], false)
+					  .fresh,
+				  0);
 }
 END_TEST
 
