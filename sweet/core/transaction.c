@@ -77,12 +77,26 @@ void transaction_set_phrase(struct transaction *transaction, int status, struct 
 		transaction->response.phrase = g_strndup(phrase.at, phrase.length);
 }
 
+bool transaction_set_head(struct transaction *transaction, const struct fields *fields)
+{
+	size_t length = fields_size(fields);
+	char *lines = fields->failed ? NULL : malloc(length + 1);
+
+	if (!lines)
+		return false;
+	(void)fields_write(fields, lines);
+	/* The fields refer to what was there. */
+	transaction_drop_room(transaction);
+	transaction->response.long_head = lines;
+	transaction->response.long_room = transaction->response.head_length = length;
+	transaction->response.head = lines;
+	return true;
+}
+
 void transaction_merge_lines(struct transaction *transaction)
 {
 	const char *added = transaction->response.accel_lines;
 	struct fields fields;
-	size_t length;
-	char *merged;
 
 	if (transaction->response.status >= 400)
 		return;
@@ -90,16 +104,7 @@ void transaction_merge_lines(struct transaction *transaction)
 	fields_read(&fields,
 		    (struct slice){transaction->response.head, transaction->response.head_length});
 	fields_merge(&fields, (struct slice){added, strlen(added)});
-	length = fields_size(&fields);
-	merged = fields.failed ? NULL : malloc(length + 1);
-	if (merged) {
-		(void)fields_write(&fields, merged);
-		/* The fields refer to what was there. */
-		transaction_drop_room(transaction);
-		transaction->response.long_head = merged;
-		transaction->response.long_room = transaction->response.head_length = length;
-		transaction->response.head = merged;
-	}
+	(void)transaction_set_head(transaction, &fields);
 	fields_free(&fields);
 }
 

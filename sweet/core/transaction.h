@@ -42,6 +42,7 @@ struct file_cache_entry;
 struct config_ref;
 struct cache_store;
 struct coded_response;
+struct fields;
 struct host;
 struct remembered;
 struct scope;
@@ -295,6 +296,12 @@ unsigned transaction_codings(const struct transaction *transaction, const struct
  * sent.
  */
 void transaction_set_phrase(struct transaction *transaction, int status, struct slice phrase);
+
+/*
+ * Makes the fields, which may refer to the present head, the head of the response, in memory of its
+ * own.  Returns false without memory.
+ */
+bool transaction_set_head(struct transaction *transaction, const struct fields *fields);
 
 /* Puts accel_lines into the head, unless the response is an error. */
 void transaction_merge_lines(struct transaction *transaction);

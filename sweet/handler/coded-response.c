@@ -50,11 +50,9 @@ struct coded_response {
 	uint64_t left; /* bytes of its body, or TRANSACTION_UNKNOWN */
 	int status;
 	const struct encoder *encoder;
-	void *state; /* NULL: only the head is other */
+	void *state;
 	struct encoder_output output;
-	bool has_body; /* it is coded, not only the head */
 	bool pending, waiting, unsent, ended, failed;
-	char text[]; /* of its entity tag, and the lines of the head */
 };
 
 /* --- pieces ----------------------------------------------------------------------------- */
@@ -245,6 +243,14 @@ static void coded_done(struct transaction *transaction)
 	transaction->piece.data_length = length;
 }
 
+static void coded_free(struct coded_response *coded, const struct transaction *transaction)
+{
+	coded->encoder->close(coded->state);
+	atomic_fetch_sub(&transaction->thread->server->encoders, 1);
+	free(coded->output.bytes);
+	free(coded);
+}
+
 static void coded_finish(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->response.coded;
@@ -252,17 +258,10 @@ static void coded_finish(struct transaction *transaction)
 	transaction->response.coded = NULL;
 	transaction->response.coding = TRANSACTION_AS_IT_IS;
 	transaction->finish = coded->finish;
-	if (coded->has_body) {
-		transaction->done = coded->done;
-		transaction->next = coded->next;
-		piece_refer(&transaction->piece, &coded->source);
-	}
-	if (coded->state) {
-		coded->encoder->close(coded->state);
-		atomic_fetch_sub(&transaction->thread->server->encoders, 1);
-	}
-	free(coded->output.bytes);
-	free(coded);
+	transaction->done = coded->done;
+	transaction->next = coded->next;
+	piece_refer(&transaction->piece, &coded->source);
+	coded_free(coded, transaction);
 	if (transaction->finish)
 		transaction->finish(transaction);
 }
@@ -315,21 +314,37 @@ static bool is_coded(const struct transaction *transaction, const struct fields 
 				   unknown ? rule->min : transaction->response.length);
 }
 
-/* Puts itself between the responder and the connection; to HEAD, there is nothing between them. */
+/* Returns NULL if no stream may be opened now. */
+static struct coded_response *coded_new(const struct transaction *transaction,
+					const struct encoder *encoder)
+{
+	struct coded_response *coded = calloc(1, sizeof(*coded));
+
+	if (!coded)
+		return NULL;
+	coded->encoder = encoder;
+	coded->output.most = OUTPUT_MAX;
+	coded->left = transaction->response.length;
+	coded->status = transaction->response.status;
+	coded->state = open_encoder(transaction, encoder);
+	if (coded->state)
+		return coded;
+	free(coded);
+	return NULL;
+}
+
+/* Puts itself between the responder and the connection. */
 static void take_body(struct coded_response *coded, struct transaction *transaction)
 {
-	transaction->response.length = TRANSACTION_UNKNOWN;
-	transaction->response.bodiless = false;
-	if (transaction->head_only)
-		return;
-	coded->has_body = true;
+	transaction->response.coded = coded;
 	coded->next = transaction->next;
+	coded->finish = transaction->finish;
 	coded->done = transaction->done;
-	coded->status = transaction->response.status;
 	source_take(coded, transaction);
 	transaction->piece.live = true;
 	transaction->done = coded_done;
 	transaction->next = coded_next;
+	transaction->finish = coded_finish;
 	/* With the head, if the responder has given something. */
 	(void)produce(coded, transaction, false);
 	if (!coded->failed)
@@ -349,53 +364,49 @@ void coded_response_begin(struct transaction *transaction)
 					  : encoder_of((enum coding)transaction->response.coding));
 }
 
-/* token: of the body's coding, or NULL; weak: of other bytes than the program's, or of no more. */
-static void set_fields(struct coded_response *coded, struct transaction *transaction,
-		       struct fields *fields, bool weak, const char *token)
+/*
+ * token: of the body's coding, or NULL; weak: of other bytes than the program's, or of no more.
+ * Returns false without memory.
+ */
+static bool set_head(struct transaction *transaction, struct fields *fields, bool weak,
+		     const char *token)
 {
 	const struct field *tag = weak ? fields_find(fields, FIELD_ETAG) : NULL;
-	char *at = coded->text;
+	char text[TRANSACTION_HEAD_MAX]; /* may_be_coded() */
 
-	if (tag) {
-		struct slice value = coded_fields_weaken(tag->value, at);
-
-		at += tag->value.length + 2;
-		coded_fields_set_tag(fields, value);
-	}
+	if (tag)
+		coded_fields_set_tag(fields, coded_fields_weaken(tag->value, text));
 	if (token)
 		fields_remove(fields,
 			      FIELD_BIT(FIELD_CONTENT_LENGTH) | FIELD_BIT(FIELD_ACCEPT_RANGES));
 	coded_fields_set_coding(fields, token);
-	transaction->response.head = at;
-	transaction->response.head_length = (size_t)(fields_write(fields, at) - at);
+	return transaction_set_head(transaction, fields);
 }
 
 static void begin(struct transaction *transaction, const struct encoder *encoder,
 		  struct fields *fields)
 {
-	bool weak = transaction->response.coding >= 0,
-	     has_body = transaction->response.status != 304;
-	enum coding coding = weak ? (enum coding)transaction->response.coding : CODING_GZIP;
-	const struct field *tag = fields_find(fields, FIELD_ETAG);
-	struct coded_response *coded;
+	bool accepted = transaction->response.coding >= 0,
+	     unchanged = transaction->response.status == 304;
+	enum coding coding = accepted ? (enum coding)transaction->response.coding : CODING_GZIP;
+	struct coded_response *coded = NULL;
+	bool has_body;
 
-	coded = calloc(1, sizeof(*coded) + (tag ? tag->value.length + 2 : 0) + fields_size(fields) +
-				  CODED_FIELDS_MORE);
-	if (!coded)
-		return;
-	coded->encoder = encoder;
-	coded->output.most = OUTPUT_MAX;
-	coded->left = transaction->response.length;
-	if (weak && has_body && !transaction->head_only)
-		coded->state = open_encoder(transaction, coded->encoder);
+	if (accepted && !unchanged && !transaction->head_only)
+		coded = coded_new(transaction, encoder);
 	/* Without an encoder, the body is the program's. */
-	has_body = has_body && weak && (coded->state || transaction->head_only);
-	weak = weak && (has_body || transaction->response.status == 304);
-	coded->finish = transaction->finish;
-	transaction->finish = coded_finish;
-	transaction->response.coded = coded;
-	set_fields(coded, transaction, fields, weak, has_body ? coding_token(coding) : NULL);
-	if (has_body)
+	has_body = coded || (accepted && !unchanged && transaction->head_only);
+	if (!set_head(transaction, fields, has_body || (accepted && unchanged),
+		      has_body ? coding_token(coding) : NULL)) {
+		if (coded)
+			coded_free(coded, transaction);
+		return;
+	}
+	if (has_body) {
+		transaction->response.length = TRANSACTION_UNKNOWN;
+		transaction->response.bodiless = false;
+	}
+	if (coded)
 		take_body(coded, transaction);
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-transaction.c - unit tests of transaction.c: nothing of an earlier request is left in
- * recycled memory; room for long heads.
+ * recycled memory; room for long heads; heads that are made of fields.
  */
 #include <glib.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "config/configuration.h"
 #include "core/site.h"
 #include "core/transaction.h"
+#include "http/fields.h"
 
 #include "suite.h"
 
@@ -61,10 +63,33 @@ START_TEST(test_room)
 }
 END_TEST
 
+/* The fields may refer to the memory that the new head replaces. */
+START_TEST(test_set_head)
+{
+	static const char lines[] = "A: 1\r\nB: 2\r\n";
+	struct fields fields;
+
+	memset(&transaction, 0, sizeof(transaction));
+	ck_assert(transaction_make_room(&transaction, strlen(lines)));
+	memcpy(transaction_lines(&transaction), lines, strlen(lines));
+	fields_init(&fields);
+	fields_read(&fields, (struct slice){transaction_lines(&transaction), strlen(lines)});
+	fields_add(&fields, field_of(FIELD_AGE, SLICE("3")));
+	ck_assert(transaction_set_head(&transaction, &fields));
+	fields_free(&fields);
+	ck_assert_ptr_eq(transaction.response.head, transaction.response.long_head);
+	ck_assert(slice_is(
+		(struct slice){transaction.response.head, transaction.response.head_length},
+		"A: 1\r\nB: 2\r\nAge: 3\r\n"));
+	transaction_drop_room(&transaction);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_init);
 	tcase_add_test(tcase, test_room);
+	tcase_add_test(tcase, test_set_head);
 }
 
 RUN_SUITE("transaction", fill)

@@ -126,6 +126,7 @@ static void tear_down(void)
 	ck_assert_uint_eq(finished, 1);
 	ck_assert_uint_eq(server.encoders, 0);
 	ck_assert_ptr_eq(transaction->done, done);
+	transaction_drop_room(transaction);
 	free(transaction);
 	(void)inflateEnd(&decoder);
 }
