@@ -81,6 +81,9 @@ static void call_finish(struct transaction *transaction)
 	call->pool->protocol->finish(call);
 }
 
+/* The server responds itself, with an error: there is nothing to withdraw. */
+static const struct transaction_responder refused = {.finish = call_finish};
+
 static uint64_t now_of(const struct transaction *transaction)
 {
 	return loop_now_ns(transaction->thread->loop);
@@ -93,7 +96,7 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 	cache_store_drop(transaction, RESPCACHE_LOST);
 	backend_call_of(transaction)->refused = true;
 	transaction->times.answered_ns = now_of(transaction);
-	transaction->gone = NULL;
+	transaction->responder = &refused;
 	transaction->response.date = 0;
 	if (status == 503) {
 		transaction->response.head = "Retry-After: 1\r\n";
@@ -141,6 +144,8 @@ static void call_gone(struct transaction *transaction)
 		call->pool->protocol->gone(call);
 	}
 }
+
+static const struct transaction_responder responder = {.gone = call_gone, .finish = call_finish};
 
 static void call_too_late(struct timer *timer)
 {
@@ -402,8 +407,7 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 			g_memdup2(transaction->request->head.at, transaction->request->head.length);
 		call->head_length = transaction->request->head.length;
 	}
-	transaction->finish = call_finish;
-	transaction->gone = call_gone;
+	transaction->responder = &responder;
 	if (!transaction->upload.has)
 		return hand_on(call, block, (size_t)length);
 	ask_body(call, block, (size_t)length);

@@ -87,8 +87,7 @@ static void connection_close_now(struct connection *connection)
 		struct transaction *transaction = &output->transaction;
 
 		transaction->connection = NULL; /* freed when the responder is done */
-		if (transaction->gone)
-			transaction->gone(transaction);
+		transaction_gone(transaction);
 	} else if (output && !connection_leaves_output(connection)) {
 		output_close(output);
 	}
@@ -357,8 +356,8 @@ static void connection_peer_ended(struct connection *connection)
 	 */
 	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
 		connection_close_now(connection);
-	else if (connection->state == WORKING && connection->output->transaction.half_closed)
-		connection->output->transaction.half_closed(&connection->output->transaction);
+	else if (connection->state == WORKING)
+		transaction_half_closed(&connection->output->transaction);
 }
 
 static const struct connection_handlers handlers = {

@@ -86,8 +86,7 @@ void output_close(struct output *output)
 
 	if (output->ready)
 		ready_put(output->ready);
-	if (output->transaction.finish)
-		output->transaction.finish(&output->transaction);
+	transaction_finish(&output->transaction);
 	output_return_upload(output);
 	fields_free(&output->fields);
 	free(output->long_head);

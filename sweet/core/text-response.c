@@ -97,6 +97,8 @@ static enum respond text_next(struct transaction *transaction)
 	return RESPOND_NOW;
 }
 
+static const struct transaction_responder responder = {.finish = text_finish};
+
 /* Returns 0 or -EMSGSIZE; keeps the caller's lines. */
 static int write_head(struct transaction *transaction, const char *type, size_t length)
 {
@@ -132,7 +134,7 @@ int text_response_share(struct transaction *transaction, const char *type, GByte
 	transaction->response.length = length;
 	if (body->taken && body->taken < length)
 		transaction->next = text_next;
-	transaction->finish = text_finish;
+	transaction->responder = &responder;
 	if (!transaction->response.status)
 		transaction->response.status = 200;
 	return 0;

@@ -130,6 +130,19 @@ struct transaction_owner {
 	void (*hold_input)(struct transaction *transaction, bool hold);
 };
 
+/*
+ * What a responder does for the owner of its transaction; NULL: nothing.  A responder that does
+ * other things in another state has a table for each of them.
+ */
+struct transaction_responder {
+	/* While a response or piece is being made: nobody waits for it any more. */
+	void (*gone)(struct transaction *transaction);
+	/* The client has closed its end only, meanwhile: it may still read the response. */
+	void (*half_closed)(struct transaction *transaction);
+	/* Releases what the response holds; called once. */
+	void (*finish)(struct transaction *transaction);
+};
+
 /* How and from where the request came. */
 struct transaction_peer {
 	const char *remote_addr; /* of the connection, which outlives it, or of its output */
@@ -243,10 +256,8 @@ struct transaction {
 	/* Called by the connection; may be NULL: */
 	enum respond (*received)(struct transaction *transaction);
 	enum respond (*next)(struct transaction *transaction); /* sets status to 0 to cut off */
-	void (*finish)(struct transaction *transaction);
-	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
-	/* The client has closed its end only, meanwhile: it may still read the response. */
-	void (*half_closed)(struct transaction *transaction);
+	/* Set by the responder when its state changes; NULL: it has nothing to do any more. */
+	const struct transaction_responder *responder;
 
 	/* Of cache-store.c; NULL, 0: nothing to do but to send the response. */
 	struct cache_store *store;
@@ -326,14 +337,34 @@ static inline bool transaction_is_bare(const struct transaction *transaction)
 	       transaction->response.length == 0;
 }
 
-/* Releases what the responder has; the responder gets no more calls. */
+/* Calls of the responder: see its table. */
+static inline void transaction_gone(struct transaction *transaction)
+{
+	if (transaction->responder && transaction->responder->gone)
+		transaction->responder->gone(transaction);
+}
+
+static inline void transaction_half_closed(struct transaction *transaction)
+{
+	if (transaction->responder && transaction->responder->half_closed)
+		transaction->responder->half_closed(transaction);
+}
+
+/* The responder gets no more calls. */
+static inline void transaction_finish(struct transaction *transaction)
+{
+	const struct transaction_responder *responder = transaction->responder;
+
+	transaction->responder = NULL;
+	if (responder && responder->finish)
+		responder->finish(transaction);
+}
+
+/* Releases what the responder has, and forgets what it has said of the response. */
 static inline void transaction_dismiss(struct transaction *transaction)
 {
-	if (transaction->finish)
-		transaction->finish(transaction);
-	transaction->finish = NULL;
+	transaction_finish(transaction);
 	transaction->next = NULL;
-	transaction->gone = transaction->half_closed = NULL;
 	transaction->response.date = transaction->response.modified = 0;
 	transaction->response.phrase_status = 0;
 }

@@ -166,7 +166,6 @@ static void end_call(struct dav_call *call)
 	struct server *server = call->transaction->thread->server;
 
 	call->over = true;
-	call->transaction->gone = call->transaction->half_closed = NULL;
 	/* At the end of the server there are no threads any more. */
 	if (!call->upload || atomic_load(&call->dav->leaving)) {
 		free_call(call);
@@ -214,6 +213,9 @@ static void dav_half_closed(struct transaction *transaction)
 		thread_pool_defer(&call->job);
 }
 
+static const struct transaction_responder responder = {
+	.gone = dav_gone, .half_closed = dav_half_closed, .finish = dav_finish};
+
 /* --- the response ----------------------------------------------------------------------------- */
 
 static void respond_with_text(struct transaction *transaction, GString *text)
@@ -233,7 +235,7 @@ static enum respond respond(struct dav_call *call)
 	GString *text = g_steal_pointer(&call->text);
 	size_t length = 0;
 
-	transaction->finish = NULL;
+	transaction->responder = NULL;
 	(void)transaction_refuse(transaction, call->status, call->reason);
 	if (call->status == 405)
 		length = (size_t)g_snprintf(transaction->head_buffer,
@@ -468,9 +470,7 @@ enum respond dav_respond(struct transaction *transaction)
 	call->job.client = client_address(transaction->peer.remote);
 	add_call(call->dav, call);
 	memcpy(transaction->scratch, &call, sizeof(struct dav_call *));
-	transaction->finish = dav_finish;
-	transaction->gone = dav_gone;
-	transaction->half_closed = dav_half_closed;
+	transaction->responder = &responder;
 	if (status) {
 		dav_fail(call, status, reason);
 		return respond(call);

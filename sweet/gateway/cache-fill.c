@@ -93,8 +93,7 @@ static void end(struct refresh *refresh)
 {
 	struct transaction *transaction = &refresh->transaction;
 
-	if (transaction->finish)
-		transaction->finish(transaction);
+	transaction_finish(transaction);
 	cache_store_drop(transaction, RESPCACHE_LOST);
 	transaction_release(transaction);
 	g_free(refresh->remote_addr);

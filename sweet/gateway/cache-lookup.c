@@ -78,6 +78,9 @@ static void lookup_finish(struct transaction *transaction)
 	respcache_put(look_of(transaction)->ask.entry);
 }
 
+/* The response is that of the entry. */
+static const struct transaction_responder has_entry = {.finish = lookup_finish};
+
 /* Writes the lines of the entry, then those of this response. */
 static void write_head(struct transaction *transaction, struct slice lines, struct slice more)
 {
@@ -292,8 +295,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 			   conditions_take(&transaction_file(transaction)->conditions, request);
 	enum condition_verdict verdict = CONDITION_PROCEED_WHOLE;
 
-	transaction->finish = lookup_finish;
-	transaction->gone = NULL;
+	transaction->responder = &has_entry;
 	if (transaction->scope->compress.codings) {
 		choose_variant(transaction, request, conditional);
 		view = respcache_view(look->ask.entry);

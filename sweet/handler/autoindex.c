@@ -144,7 +144,7 @@ static void respond(struct transaction *transaction, const struct listing *listi
 {
 	int error = listing->made ? 0 : listing->error;
 
-	transaction->gone = transaction->half_closed = NULL;
+	transaction->responder = NULL;
 	if (listing->made) {
 		strcpy(transaction->head_buffer, listing->cut ? LINES CUT : LINES);
 		transaction->response.head_length = strlen(transaction->head_buffer);
@@ -227,7 +227,7 @@ static void autoindex_gone(struct transaction *transaction)
 	list_remove(&waiter->node);
 	if (list_is_empty(&listing->waiters) && !listing->done)
 		thread_pool_cancel(&listing->job);
-	transaction->gone = transaction->half_closed = NULL;
+	transaction->responder = NULL;
 	refuse(transaction, -ECANCELED);
 	transaction->done(transaction);
 }
@@ -243,6 +243,9 @@ static void autoindex_half_closed(struct transaction *transaction)
 	listing->deferred = true;
 	thread_pool_defer(&listing->job);
 }
+
+static const struct transaction_responder waits = {.gone = autoindex_gone,
+						   .half_closed = autoindex_half_closed};
 
 /* Returns the queued listing that is the response to this request too; NULL: none is. */
 static struct listing *equal_listing(const struct transaction *transaction, const char *path,
@@ -296,8 +299,7 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 
 	*waiter = (struct waiter){.transaction = transaction, .listing = listing};
 	list_append(&listing->waiters, &waiter->node);
-	transaction->gone = autoindex_gone;
-	transaction->half_closed = autoindex_half_closed;
+	transaction->responder = &waits;
 	if (!equal)
 		thread_pool_submit(transaction->thread->server->slow_pool, &listing->job);
 	return RESPOND_LATER;

@@ -42,7 +42,7 @@
 struct coded_response {
 	/* The responder's; see above. */
 	enum respond (*next)(struct transaction *transaction);
-	void (*finish)(struct transaction *transaction);
+	const struct transaction_responder *responder;
 	void (*done)(struct transaction *transaction); /* the connection's */
 	struct piece source;			       /* that the responder has made */
 	unsigned range; /* of it, and the byte in that: what is encoded next */
@@ -243,6 +243,15 @@ static void coded_done(struct transaction *transaction)
 	transaction->piece.data_length = length;
 }
 
+/* What is coded are responses of programs, whose calls have no half_closed(). */
+static void coded_gone(struct transaction *transaction)
+{
+	const struct transaction_responder *source = transaction->response.coded->responder;
+
+	if (source && source->gone)
+		source->gone(transaction);
+}
+
 static void coded_free(struct coded_response *coded, const struct transaction *transaction)
 {
 	coded->encoder->close(coded->state);
@@ -257,14 +266,15 @@ static void coded_finish(struct transaction *transaction)
 
 	transaction->response.coded = NULL;
 	transaction->response.coding = TRANSACTION_AS_IT_IS;
-	transaction->finish = coded->finish;
+	transaction->responder = coded->responder;
 	transaction->done = coded->done;
 	transaction->next = coded->next;
 	piece_refer(&transaction->piece, &coded->source);
 	coded_free(coded, transaction);
-	if (transaction->finish)
-		transaction->finish(transaction);
+	transaction_finish(transaction);
 }
+
+static const struct transaction_responder responder = {.gone = coded_gone, .finish = coded_finish};
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
@@ -338,13 +348,13 @@ static void take_body(struct coded_response *coded, struct transaction *transact
 {
 	transaction->response.coded = coded;
 	coded->next = transaction->next;
-	coded->finish = transaction->finish;
+	coded->responder = transaction->responder;
 	coded->done = transaction->done;
 	source_take(coded, transaction);
 	transaction->piece.live = true;
 	transaction->done = coded_done;
 	transaction->next = coded_next;
-	transaction->finish = coded_finish;
+	transaction->responder = &responder;
 	/* With the head, if the responder has given something. */
 	(void)produce(coded, transaction, false);
 	if (!coded->failed)

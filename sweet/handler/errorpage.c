@@ -53,6 +53,9 @@ static void errorpage_finish(struct transaction *transaction)
 	file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
+/* The page is sent. */
+static const struct transaction_responder has_page = {.finish = errorpage_finish};
+
 /* Returns the page for the status, or NULL. */
 static const struct error_page *page_for(const struct transaction *transaction)
 {
@@ -99,7 +102,7 @@ static void answer(struct transaction *transaction)
 		return;
 	page->entry = page->waiter.result.entry;
 	if (set_body(transaction, page->entry)) {
-		transaction->finish = errorpage_finish;
+		transaction->responder = &has_page;
 		transaction->response.status = page->as;
 	} else {
 		file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
@@ -111,11 +114,13 @@ static void errorpage_gone(struct transaction *transaction)
 	file_cache_leave(&page_of(transaction)->waiter);
 }
 
+static const struct transaction_responder waits = {.gone = errorpage_gone};
+
 static void errorpage_arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = container_of(waiter, struct page, waiter)->transaction;
 
-	transaction->gone = NULL;
+	transaction->responder = NULL;
 	answer(transaction);
 	transaction->done(transaction);
 }
@@ -188,7 +193,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	if (!file_cache_tick_get(transaction->thread->tick, page->cache,
 				 found->path + (scope->alias ? scope->alias_skip : 0),
 				 &page->waiter)) {
-		transaction->gone = errorpage_gone;
+		transaction->responder = &waits;
 		return RESPOND_LATER;
 	}
 	answer(transaction);

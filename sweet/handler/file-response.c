@@ -271,6 +271,8 @@ static void file_response_finish(struct transaction *transaction)
 			    transaction_file(transaction)->entry);
 }
 
+static const struct transaction_responder responder = {.finish = file_response_finish};
+
 static bool is_to_be_sent(const struct transaction *transaction)
 {
 	return transaction->response.length > 0 && !transaction->head_only;
@@ -306,7 +308,7 @@ static const struct filestream_owner owner = {.renewed = file_response_renew,
 
 const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
-	return transaction->finish == file_response_finish && transaction->piece.range.id
+	return transaction->responder == &responder && transaction->piece.range.id
 		       ? file_cache_view(transaction_file(transaction)->entry)
 		       : NULL;
 }
@@ -332,7 +334,7 @@ enum respond file_response_respond(struct transaction *transaction, struct file_
 	response->entry = entry;
 	response->type = type ? type : view->type;
 	response->own_lines = transaction->response.head_length;
-	transaction->finish = file_response_finish;
+	transaction->responder = &responder;
 	if (view->head)
 		(void)choose(transaction, view->head, (uint64_t)view->version.size);
 	else

@@ -236,7 +236,6 @@ static void filestream_finish(struct transaction *transaction)
 	struct filestream *stream = *stream_of(transaction);
 
 	stream->transaction = NULL;
-	transaction->gone = NULL;
 	if (stream->reading)
 		thread_pool_cancel(&stream->job);
 	else
@@ -252,6 +251,9 @@ static void filestream_gone(struct transaction *transaction)
 		thread_pool_cancel(&stream->job);
 }
 
+static const struct transaction_responder responder = {.gone = filestream_gone,
+						       .finish = filestream_finish};
+
 /* Returns NULL without memory: then nothing is left to finish. */
 static struct filestream *begin(struct transaction *transaction)
 {
@@ -260,8 +262,7 @@ static struct filestream *begin(struct transaction *transaction)
 
 	if (!stream) {
 		transaction->next = NULL;
-		transaction->finish = NULL;
-		transaction->gone = NULL;
+		transaction->responder = NULL;
 		return NULL;
 	}
 	*stream_of(transaction) = stream;
@@ -278,8 +279,7 @@ static struct filestream *begin(struct transaction *transaction)
 			thread->server->path == &data_path_nabc;
 	stream->awaited = true;
 	transaction->next = filestream_next;
-	transaction->finish = filestream_finish;
-	transaction->gone = filestream_gone;
+	transaction->responder = &responder;
 	return stream;
 }
 
@@ -307,7 +307,7 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 static void end_it(struct transaction *transaction, int fd)
 {
 	close(fd);
-	transaction->finish = NULL;
+	transaction->responder = NULL;
 	cut_off(transaction, strerror(ENOMEM));
 	transaction->done(transaction);
 }

@@ -57,7 +57,7 @@ static void password_answered(struct auth_check *check)
 	struct wait *wait = container_of(check, struct wait, check);
 	struct transaction *transaction = wait->transaction;
 
-	transaction->gone = NULL;
+	transaction->responder = NULL;
 	/* If the client has disconnected, its address and other data are no longer valid. */
 	if (transaction->connection)
 		transaction->owner->resume(transaction, password_go_on, wait);
@@ -74,6 +74,8 @@ static void password_gone(struct transaction *transaction)
 	memcpy(&wait, transaction->scratch, sizeof(struct wait *));
 	auth_leave(&wait->check);
 }
+
+static const struct transaction_responder waits = {.gone = password_gone};
 
 enum phase password_wait(struct transaction *transaction, struct auth *auth, struct slice field,
 			 enum phase (*conclude_by)(struct transaction *transaction,
@@ -94,7 +96,7 @@ enum phase password_wait(struct transaction *transaction, struct auth *auth, str
 	wait->check.answered = password_answered;
 	if (auth_ask(auth, &wait->check, transaction->peer.remote, field) == AUTH_LATER) {
 		memcpy(transaction->scratch, &wait, sizeof(struct wait *));
-		transaction->gone = password_gone;
+		transaction->responder = &waits;
 		return PHASE_LATER;
 	}
 	phase = take_result(transaction, wait);

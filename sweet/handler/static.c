@@ -287,6 +287,8 @@ static void static_gone(struct transaction *transaction)
 	file_cache_leave(&wait_of(transaction)->waiter);
 }
 
+static const struct transaction_responder waits = {.gone = static_gone};
+
 static enum respond look(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
@@ -295,7 +297,7 @@ static enum respond look(struct transaction *transaction)
 				file_path(transaction), &wait->waiter))
 		return arrived_now(transaction);
 	learn_wishes(transaction);
-	transaction->gone = static_gone;
+	transaction->responder = &waits;
 	return RESPOND_LATER;
 }
 
@@ -422,7 +424,7 @@ static void static_arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = container_of(waiter, struct wait, waiter)->transaction;
 
-	transaction->gone = NULL;
+	transaction->responder = NULL;
 	if (waiter->left ? end_left(transaction) == RESPOND_NOW
 			 : arrived_now(transaction) == RESPOND_NOW)
 		transaction->done(transaction);

@@ -237,6 +237,8 @@ static enum respond received(struct transaction *transaction)
 	return RESPOND_LATER;
 }
 
+static const struct transaction_responder responder = {.finish = finish};
+
 enum respond route(struct transaction *transaction)
 {
 	struct slice path = transaction->request->path;
@@ -246,7 +248,7 @@ enum respond route(struct transaction *transaction)
 	live++;
 	*reply = (struct reply){.transaction = transaction};
 	reply->manner = path.length > 1 ? (unsigned char)path.at[1] % MANNERS : TEXT;
-	transaction->finish = finish;
+	transaction->responder = &responder;
 	if (reply->manner >= WHOLE && transaction->upload.has) {
 		transaction->received = received;
 		ask(transaction);

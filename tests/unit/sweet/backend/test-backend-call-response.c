@@ -223,7 +223,7 @@ static void drop_upload(struct transaction *transaction)
 static void answer_again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	ck_assert_ptr_eq(transaction, &transactions[0]);
-	ck_assert_ptr_null(transaction->finish);
+	ck_assert_ptr_null(transaction->responder);
 	ck_assert(slice_is(head, "the head"));
 	ck_assert(slice_is(target, "/other?a"));
 	again_count++;
@@ -238,6 +238,7 @@ START_TEST(test_redirect)
 {
 	static const struct transaction_owner owner = {.drop_upload = drop_upload,
 						       .again = answer_again};
+	static const struct transaction_responder responder = {.finish = finish};
 	char target[] = "/other?a and more";
 	struct backend_call *call;
 
@@ -248,7 +249,7 @@ START_TEST(test_redirect)
 	call->head_length = 8;
 	transactions[0].upload.has = true;
 	transactions[0].owner = &owner;
-	transactions[0].finish = finish;
+	transactions[0].responder = &responder;
 	dropped = again_count = 0;
 	call_redirect(call, (struct slice){target, 8});
 	ck_assert_uint_eq(dropped, 1);

@@ -201,6 +201,8 @@ static inline enum respond ask(struct transaction *transaction, void *context)
 	return RESPOND_LATER;
 }
 
+static const struct transaction_responder responder = {.gone = on_gone, .finish = on_finish};
+
 enum respond route(struct transaction *transaction)
 {
 	const struct stream *stream = transaction->connection;
@@ -210,8 +212,7 @@ enum respond route(struct transaction *transaction)
 	      exchange->turn = loop_counts(thread.loop)->waits; exchange->transaction = transaction;
 	      exchange->kind = transaction->request->path.at[1]);
 	*(struct exchange **)(void *)transaction->scratch = exchange;
-	transaction->finish = on_finish;
-	transaction->gone = on_gone;
+	transaction->responder = &responder;
 	if (exchange->kind == 'b')
 		return ask(transaction, NULL);
 	return exchange->kind == 'w' ? RESPOND_LATER : answer(transaction);

@@ -53,6 +53,8 @@ static void finish(struct transaction *transaction)
 	(void)NC_release(&transaction->piece.hold);
 }
 
+static const struct transaction_responder responder = {.finish = finish};
+
 enum respond route(struct transaction *transaction)
 {
 	transaction->response.bodiless = !unit;
@@ -60,7 +62,7 @@ enum respond route(struct transaction *transaction)
 	if (unit && NC_hold(NULL, unit, &transaction->piece.hold) == 0) {
 		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
 		transaction->response.length = LARGE;
-		transaction->finish = finish;
+		transaction->responder = &responder;
 	}
 	return RESPOND_NOW;
 }

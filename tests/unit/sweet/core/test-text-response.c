@@ -119,7 +119,7 @@ static unsigned send_all(size_t length)
 	}
 	ck_assert_uint_eq(have, length);
 	ck_assert_uint_eq(pattern_match(got, length, 0, length), length);
-	transaction.finish(&transaction);
+	transaction_finish(&transaction);
 	free(got);
 	return pieces;
 }
@@ -160,7 +160,7 @@ START_TEST(test_gone)
 		if (i % 2)
 			transaction.next(&transaction);
 		ck_assert_int_eq(transaction.response.status, 200);
-		transaction.finish(&transaction);
+		transaction_finish(&transaction);
 	}
 	close_cache();
 }
@@ -175,7 +175,7 @@ START_TEST(test_head_only)
 	ck_assert_uint_eq(transaction.piece.range.id, 0);
 	ck_assert_ptr_null(transaction.piece.text);
 	ck_assert_ptr_null((void *)transaction.next);
-	transaction.finish(&transaction);
+	transaction_finish(&transaction);
 	close_cache();
 }
 END_TEST
@@ -194,7 +194,7 @@ START_TEST(test_lines_before)
 	ck_assert_int_eq(transaction.response.status, 404);
 	ck_assert_uint_eq(transaction.response.head_length, sizeof(all) - 1);
 	ck_assert_mem_eq(transaction.response.head, all, sizeof(all) - 1);
-	transaction.finish(&transaction);
+	transaction_finish(&transaction);
 	close_cache();
 }
 END_TEST
@@ -208,12 +208,12 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(transaction.response.status, 0);
 	ck_assert_uint_eq(transaction.response.head_length, 0);
 	ck_assert_uint_eq(transaction.piece.range.id, 0);
-	ck_assert_ptr_null((void *)transaction.finish);
+	ck_assert_ptr_null(transaction.responder);
 	server.max_unit = MAX_UNIT;
 	transaction.response.head_length = sizeof(transaction.head_buffer) - 20;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(9)), -EMSGSIZE);
 	ck_assert_uint_eq(transaction.response.head_length, sizeof(transaction.head_buffer) - 20);
-	ck_assert_ptr_null((void *)transaction.finish);
+	ck_assert_ptr_null(transaction.responder);
 	close_cache();
 }
 END_TEST
@@ -243,7 +243,7 @@ START_TEST(test_no_room_later)
 	ck_assert_int_eq(transaction.next(&transaction), RESPOND_NOW);
 	ck_assert_int_eq(transaction.response.status, 0);
 	ck_assert_uint_eq(transaction.piece.range.id, 0);
-	transaction.finish(&transaction);
+	transaction_finish(&transaction);
 	while (count--) {
 		ck_assert_int_eq(release_id(NULL, taken[count]), 0);
 		ck_assert_int_eq(NC_destroy(NULL, taken[count]), 0);

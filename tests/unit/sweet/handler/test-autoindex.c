@@ -66,7 +66,7 @@ static unsigned number_of(const struct transaction *transaction)
 static void leave(unsigned number)
 {
 	left[number] = true;
-	crowd[number]->gone(crowd[number]);
+	transaction_gone(crowd[number]);
 }
 
 /* Some of those that wait leave when another is answered. */

@@ -89,6 +89,8 @@ static void done(struct transaction *of)
 	told++;
 }
 
+static const struct transaction_responder responder = {.finish = finish};
+
 static void set_up(void)
 {
 	static char *types[] = {(char *)"text/*", NULL};
@@ -110,7 +112,7 @@ static void set_up(void)
 	transaction->response.head_length = strlen(transaction->response.head);
 	transaction->response.length = TRANSACTION_UNKNOWN;
 	transaction->next = next;
-	transaction->finish = finish;
+	transaction->responder = &responder;
 	transaction->done = done;
 	transaction->connection = transaction;
 	given = finished = told = 0;
@@ -121,8 +123,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	if (transaction->finish)
-		transaction->finish(transaction);
+	transaction_finish(transaction);
 	ck_assert_uint_eq(finished, 1);
 	ck_assert_uint_eq(server.encoders, 0);
 	ck_assert_ptr_eq(transaction->done, done);
@@ -287,8 +288,7 @@ START_TEST(test_client_goes)
 	give("two");
 	transaction->done(transaction);
 	ck_assert_uint_eq(told, 1);
-	transaction->finish(transaction);
-	transaction->finish = NULL;
+	transaction_finish(transaction);
 	ck_assert_str_eq(transaction->piece.data, "two");
 }
 END_TEST

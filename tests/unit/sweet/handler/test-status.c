@@ -157,7 +157,7 @@ START_TEST(test_ready)
 				  strlen(draining ? "draining\n" : "ready\n"));
 		ck_assert_mem_eq(transaction.piece.text, draining ? "draining\n" : "ready\n",
 				 transaction.response.length);
-		transaction.finish(&transaction);
+		transaction_finish(&transaction);
 	}
 	atomic_store(&server.leaving, false);
 }
@@ -207,7 +207,7 @@ START_TEST(test_accept)
 	has(head, "Cache-Control: no-store\r\n");
 	ck_assert(!strstr(head->str, "Content-Security-Policy") == !accepts[_i].html);
 	g_string_free(head, TRUE);
-	transaction.finish(&transaction);
+	transaction_finish(&transaction);
 	thread_pool_close(server.thread_pool);
 	thread_pool_close(server.slow_pool);
 	server.thread_pool = server.slow_pool = NULL;
@@ -225,7 +225,7 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(transaction.response.status, 503);
 	ck_assert_uint_eq(transaction.response.head_length, 0);
 	ck_assert_ptr_nonnull(transaction.response.detail);
-	ck_assert_ptr_null((void *)transaction.finish);
+	ck_assert_ptr_null(transaction.responder);
 }
 END_TEST
 
