@@ -68,7 +68,7 @@ void backend_call_drop_block(struct backend_call *call)
 	call->block = NULL;
 }
 
-static void call_finish(struct transaction *transaction)
+void backend_call_finish(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 
@@ -82,7 +82,7 @@ static void call_finish(struct transaction *transaction)
 }
 
 /* The server responds itself, with an error: there is nothing to withdraw. */
-static const struct transaction_responder refused = {.finish = call_finish};
+static const struct transaction_responder refused = {.finish = backend_call_finish};
 
 static uint64_t now_of(const struct transaction *transaction)
 {
@@ -129,7 +129,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 /* --- to the protocol ------------------------------------------------------------------ */
 
 /* The client has disconnected: nobody needs the response. */
-static void call_gone(struct transaction *transaction)
+void backend_call_gone(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
 
@@ -144,8 +144,6 @@ static void call_gone(struct transaction *transaction)
 		call->pool->protocol->gone(call);
 	}
 }
-
-static const struct transaction_responder responder = {.gone = call_gone, .finish = call_finish};
 
 static void call_too_late(struct timer *timer)
 {
@@ -254,6 +252,9 @@ static enum respond call_received(struct transaction *transaction)
 	return hand_on_whole(call, transaction->upload.length, transaction->upload.unit);
 }
 
+static const struct transaction_responder responder = {
+	.received = call_received, .gone = backend_call_gone, .finish = backend_call_finish};
+
 void backend_call_body_ready(struct backend_call *call)
 {
 	struct transaction *transaction = call->transaction;
@@ -313,7 +314,6 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 	call->block = g_malloc(length + BODY_VARIABLES);
 	memcpy(call->block, block, length);
 	call->block_length = length;
-	transaction->received = call_received;
 	call->buffered = request_spool_is_wanted(call->pool);
 	if (protocol->body && (call->buffered || !(is_chunked && protocol->wants_length))) {
 		call->window = is_small ? whole : MIN(whole, PIECE);

@@ -122,6 +122,13 @@ static inline struct NC_range backend_call_piece(const struct backend_call *call
 				 .length = (size_t)(transaction->upload.length - call->before)};
 }
 
+/*
+ * Of the responder that a call is, for those that replace its table because they have more of the
+ * response to send.
+ */
+void backend_call_gone(struct transaction *transaction);
+void backend_call_finish(struct transaction *transaction);
+
 /* Starts the timeout for the program's response, or for its next part. */
 void backend_call_start_timer(struct backend_call *call);
 

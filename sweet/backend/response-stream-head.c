@@ -131,6 +131,20 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 	return use_head(stream, head);
 }
 
+static void stream_tunnel(struct transaction *transaction, const char *data, size_t length)
+{
+	backend_call_of(transaction)->stream->source->from_client(transaction, data, length);
+}
+
+static const struct transaction_responder pieces = {
+	.next = response_stream_next, .gone = backend_call_gone, .finish = backend_call_finish};
+
+/* 101: a body of any length follows, in both directions. */
+static const struct transaction_responder tunnel = {.next = response_stream_next,
+						    .tunnel = stream_tunnel,
+						    .gone = backend_call_gone,
+						    .finish = backend_call_finish};
+
 static bool use_head(struct response_stream *stream, const struct cgihead *head)
 {
 	struct transaction *transaction = stream->call->transaction;
@@ -165,7 +179,6 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 		length += sprintf(transaction_lines(transaction) + length, "Upgrade: %s\r\n",
 				  stream->upgrade);
 		facts.has_type = true; /* it is no body that has one */
-		transaction->tunnel = stream->source->from_client;
 	}
 	if (head->unit && !take_unit(stream, head))
 		return false;
@@ -189,7 +202,7 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 	else if (!stream->left)
 		cache_store_end(transaction);
 	if (stream->left) {
-		transaction->next = response_stream_next;
+		transaction->responder = head->status == 101 ? &tunnel : &pieces;
 		transaction->piece.live = true;
 	} else {
 		stream->ended = true;

@@ -210,8 +210,6 @@ bool response_stream_fail_as(struct response_stream *stream, int status, const c
 		return false;
 	}
 	/* Undo what was prepared for the response. */
-	transaction->next = NULL;
-	transaction->tunnel = NULL;
 	transaction->response.head_length = 0;
 	transaction->response.length = 0;
 	transaction->response.bodiless = false;

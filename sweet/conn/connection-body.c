@@ -49,7 +49,7 @@ static void hand_over(struct connection *connection)
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
 	connection->calling = true;
-	if (transaction->received(transaction) == RESPOND_NOW)
+	if (transaction_received(transaction) == RESPOND_NOW)
 		connection_respond(connection);
 	connection->calling = false;
 	/* The current piece already exceeds the limit. */
@@ -178,9 +178,9 @@ static void body_pass_on(struct connection *connection, const char *data, size_t
 	struct transaction *transaction = &connection->output->transaction;
 
 	if (length)
-		transaction->tunnel(transaction, data, length);
+		transaction_tunnel(transaction, data, length);
 	if (connection->ended)
-		transaction->tunnel(transaction, NULL, 0);
+		transaction_tunnel(transaction, NULL, 0);
 }
 
 void connection_begin_tunnel(struct connection *connection)

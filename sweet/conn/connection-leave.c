@@ -279,7 +279,7 @@ static bool to_spool(struct connection *connection)
 	struct leaving *leaving;
 	int error = -ENODEV;
 
-	if (connection->output->transaction.next) {
+	if (transaction_has_next(&connection->output->transaction)) {
 		connection_reset_slow(connection, "its file has changed");
 		return false;
 	}

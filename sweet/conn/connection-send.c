@@ -47,7 +47,7 @@ static bool is_last(const struct output *output)
 {
 	const struct transaction *transaction = &output->transaction;
 
-	if (!transaction->next || transaction->head_only)
+	if (!transaction_has_next(transaction) || transaction->head_only)
 		return true;
 	return transaction->response.length == TRANSACTION_UNKNOWN
 		       ? output->ended
@@ -185,19 +185,20 @@ static void log_reason(struct transaction *transaction)
 
 void connection_respond(struct connection *connection)
 {
+	struct transaction *transaction = &connection->output->transaction;
 	struct ready *ready;
 	size_t length;
 	bool may;
 
-	log_reason(&connection->output->transaction);
-	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
+	log_reason(transaction);
+	if (errorpage_respond(transaction) == RESPOND_LATER) {
 		/* If a request is refused for its body, no responder has got it. */
 		connection->state = WORKING;
 		timer_stop(&connection->timer);
 		return;
 	}
-	if (connection->output->transaction.response.coding != TRANSACTION_AS_IT_IS)
-		coded_response_begin(&connection->output->transaction);
+	if (transaction->response.coding != TRANSACTION_AS_IT_IS)
+		coded_response_begin(transaction);
 	if (connection->thread->draining)
 		connection->keep_alive = false;
 	/*
@@ -210,10 +211,10 @@ void connection_respond(struct connection *connection)
 			connection->keep_alive = false;
 	}
 	/* Such a client finds the end of the body only by the end of the connection. */
-	if ((connection->http10 || connection->output->transaction.tunnel) &&
-	    connection->output->transaction.response.length == TRANSACTION_UNKNOWN)
+	if ((connection->http10 || transaction_has_tunnel(transaction)) &&
+	    transaction->response.length == TRANSACTION_UNKNOWN)
 		connection->keep_alive = false;
-	if (connection->output->transaction.tunnel)
+	if (transaction_has_tunnel(transaction))
 		connection_begin_tunnel(connection);
 	connection_pace(connection);
 	may = may_be_ready(connection);
@@ -328,9 +329,9 @@ static void next_piece(struct connection *connection)
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
 	/* The responder limits its own silence. */
-	if (transaction->tunnel || body_is_over(&connection->body))
+	if (transaction_has_tunnel(transaction) || body_is_over(&connection->body))
 		timer_stop(&connection->timer);
-	if (transaction->next(transaction) == RESPOND_NOW)
+	if (transaction_next(transaction) == RESPOND_NOW)
 		connection_done(transaction);
 	/* The socket reports the error only once: the next read would see a normal end. */
 	else if (!end_chunk(connection))

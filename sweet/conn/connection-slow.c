@@ -65,7 +65,7 @@ static bool may_leave(const struct connection *connection)
 
 	return message->range_count && message->skip >= message->header_length &&
 	       !connection->slow_id && !connection->leaving &&
-	       (!transaction->next || file_response_unit(transaction));
+	       (!transaction_has_next(transaction) || file_response_unit(transaction));
 }
 
 /*

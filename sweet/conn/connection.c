@@ -209,7 +209,7 @@ static void begin_session(struct connection *connection, const char *data, size_
 /* The response has switched to another protocol. */
 static bool has_tunnel(const struct connection *connection)
 {
-	return connection->output && connection->output->transaction.tunnel;
+	return connection->output && transaction_has_tunnel(&connection->output->transaction);
 }
 
 /* Starts a request when its head is complete; what follows waits for its response. */
@@ -243,8 +243,7 @@ static void connection_do_consume(struct connection *connection, const char *dat
 			return;
 	}
 	if (has_tunnel(connection)) {
-		connection->output->transaction.tunnel(&connection->output->transaction, data,
-						       length);
+		transaction_tunnel(&connection->output->transaction, data, length);
 		return;
 	}
 	if (connection->state != READING) {
@@ -349,7 +348,7 @@ static void connection_peer_ended(struct connection *connection)
 {
 	connection->ended = true;
 	if (has_tunnel(connection))
-		connection->output->transaction.tunnel(&connection->output->transaction, NULL, 0);
+		transaction_tunnel(&connection->output->transaction, NULL, 0);
 	/*
 	 * A client may close its end and still read the response (RFC 9112, section 9.6); but with
 	 * HTTP/2 it could not open a window any more.

@@ -167,9 +167,10 @@ static char *append_framing(const struct transaction *transaction, bool keep_ali
 			    char *at)
 {
 	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
-	if (transaction->response.length == TRANSACTION_UNKNOWN && !http10 && !transaction->tunnel)
+	if (transaction->response.length == TRANSACTION_UNKNOWN && !http10 &&
+	    !transaction_has_tunnel(transaction))
 		at = APPEND(at, CHUNKED);
-	if (transaction->tunnel)
+	if (transaction_has_tunnel(transaction))
 		return APPEND(at, "Connection: Upgrade\r\n");
 	if (!keep_alive)
 		return APPEND(at, "Connection: close\r\n");
@@ -327,7 +328,8 @@ bool output_head(struct output *output, bool keep_alive, bool http10, size_t *le
 		at = write_head(output, page_length, keep_alive, http10);
 	if (!at)
 		return false;
-	output->chunked = unknown && !http10 && !transaction->head_only && !transaction->tunnel;
+	output->chunked = unknown && !http10 && !transaction->head_only &&
+			  !transaction_has_tunnel(transaction);
 	if (text_length && !transaction->head_only) {
 		at = append(at, text, text_length);
 		output->sent = text_length;

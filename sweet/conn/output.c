@@ -173,7 +173,8 @@ size_t output_lead(struct output *output, size_t length)
 
 	if (transaction->response.length == TRANSACTION_UNKNOWN) {
 		/* A head may be sent before there is any body. */
-		output->ended = piece == 0 && (output->head_sent || !transaction->next);
+		output->ended =
+			piece == 0 && (output->head_sent || !transaction_has_next(transaction));
 		if (output->chunked && (piece || output->ended))
 			at = frame(output, at, piece);
 	}

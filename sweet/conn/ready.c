@@ -49,7 +49,7 @@ static bool is_plain(const struct transaction *transaction)
 
 	return transaction->piece.range.id && file_response_unit(transaction) &&
 	       transaction->response.status == 200 && !transaction->head_only &&
-	       !transaction->next && transaction->response.length <= READY_MAX &&
+	       !transaction_has_next(transaction) && transaction->response.length <= READY_MAX &&
 	       !transaction->response.accel_lines &&
 	       transaction->response.modified <= transaction->thread->conn->dated &&
 	       !transaction->peer.https && !transaction->peer.http2 && !*transaction->trace.id &&

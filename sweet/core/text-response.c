@@ -97,7 +97,8 @@ static enum respond text_next(struct transaction *transaction)
 	return RESPOND_NOW;
 }
 
-static const struct transaction_responder responder = {.finish = text_finish};
+static const struct transaction_responder whole = {.finish = text_finish};
+static const struct transaction_responder pieces = {.next = text_next, .finish = text_finish};
 
 /* Returns 0 or -EMSGSIZE; keeps the caller's lines. */
 static int write_head(struct transaction *transaction, const char *type, size_t length)
@@ -132,9 +133,7 @@ int text_response_share(struct transaction *transaction, const char *type, GByte
 		transaction->piece.text = data;
 	transaction->response.bodiless = length == 0;
 	transaction->response.length = length;
-	if (body->taken && body->taken < length)
-		transaction->next = text_next;
-	transaction->responder = &responder;
+	transaction->responder = body->taken && body->taken < length ? &pieces : &whole;
 	if (!transaction->response.status)
 		transaction->response.status = 200;
 	return 0;

@@ -135,6 +135,15 @@ struct transaction_owner {
  * other things in another state has a table for each of them.
  */
 struct transaction_responder {
+	/* The body of the request, or the piece of it that was requested, has come. */
+	enum respond (*received)(struct transaction *transaction);
+	/* The piece was sent, and the body is longer.  Sets status to 0 to cut it off. */
+	enum respond (*next)(struct transaction *transaction);
+	/*
+	 * With a response 101: gets what the client sends from then on; length 0: its end.  The
+	 * body of the response is sent as it is.
+	 */
+	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
 	/* While a response or piece is being made: nobody waits for it any more. */
 	void (*gone)(struct transaction *transaction);
 	/* The client has closed its end only, meanwhile: it may still read the response. */
@@ -247,15 +256,7 @@ struct transaction {
 	const struct transaction_owner *owner;
 	/* Called by the responder; those who change the response put themselves in between. */
 	void (*done)(struct transaction *transaction);
-	/*
-	 * With a response 101, set by the responder: gets what the client sends from then on; length
-	 * 0: its end.  The body of the response is sent as it is.
-	 */
-	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
 	void *connection; /* the connection; NULL: it has ended */
-	/* Called by the connection; may be NULL: */
-	enum respond (*received)(struct transaction *transaction);
-	enum respond (*next)(struct transaction *transaction); /* sets status to 0 to cut off */
 	/* Set by the responder when its state changes; NULL: it has nothing to do any more. */
 	const struct transaction_responder *responder;
 
@@ -337,7 +338,33 @@ static inline bool transaction_is_bare(const struct transaction *transaction)
 	       transaction->response.length == 0;
 }
 
-/* Calls of the responder: see its table. */
+/* Calls of the responder: see its table.  Only one that has received() requests a body. */
+static inline enum respond transaction_received(struct transaction *transaction)
+{
+	return transaction->responder->received(transaction);
+}
+
+static inline bool transaction_has_next(const struct transaction *transaction)
+{
+	return transaction->responder && transaction->responder->next;
+}
+
+static inline enum respond transaction_next(struct transaction *transaction)
+{
+	return transaction->responder->next(transaction);
+}
+
+static inline bool transaction_has_tunnel(const struct transaction *transaction)
+{
+	return transaction->responder && transaction->responder->tunnel;
+}
+
+static inline void transaction_tunnel(struct transaction *transaction, const char *data,
+				      size_t length)
+{
+	transaction->responder->tunnel(transaction, data, length);
+}
+
 static inline void transaction_gone(struct transaction *transaction)
 {
 	if (transaction->responder && transaction->responder->gone)
@@ -364,7 +391,6 @@ static inline void transaction_finish(struct transaction *transaction)
 static inline void transaction_dismiss(struct transaction *transaction)
 {
 	transaction_finish(transaction);
-	transaction->next = NULL;
 	transaction->response.date = transaction->response.modified = 0;
 	transaction->response.phrase_status = 0;
 }

@@ -213,9 +213,6 @@ static void dav_half_closed(struct transaction *transaction)
 		thread_pool_defer(&call->job);
 }
 
-static const struct transaction_responder responder = {
-	.gone = dav_gone, .half_closed = dav_half_closed, .finish = dav_finish};
-
 /* --- the response ----------------------------------------------------------------------------- */
 
 static void respond_with_text(struct transaction *transaction, GString *text)
@@ -316,7 +313,7 @@ static enum respond submit(struct dav_call *call, bool own, void (*run)(struct j
 
 /* --- bodies of XML -------------------------------------------------------------------------------- */
 
-static enum respond dav_received_xml(struct transaction *transaction)
+static enum respond received_xml(struct transaction *transaction)
 {
 	struct dav_call *call = call_of(transaction);
 	size_t run;
@@ -342,7 +339,6 @@ static enum respond ask_xml(struct dav_call *call)
 	struct transaction *transaction = call->transaction;
 	uint64_t most = transaction->scope->max_body;
 
-	transaction->received = dav_received_xml;
 	transaction->owner->receive(transaction, most ? MIN(most, DAV_BODY_MAX) : DAV_BODY_MAX);
 	return RESPOND_LATER;
 }
@@ -378,7 +374,7 @@ static void dav_piece_done(struct job *job)
 		ask_piece(call);
 }
 
-static enum respond dav_received_piece(struct transaction *transaction)
+static enum respond received_piece(struct transaction *transaction)
 {
 	/* The end of the file waits for the disk. */
 	return submit(call_of(transaction), !transaction->upload.more, dav_piece_work,
@@ -394,13 +390,24 @@ static void dav_put_begun(struct job *job)
 	if (call->status) {
 		answer(call);
 	} else if (transaction->upload.has) {
-		transaction->received = dav_received_piece;
 		ask_piece(call);
 	} else {
 		if (submit(call, true, dav_piece_work, dav_piece_done) == RESPOND_NOW)
 			transaction->done(transaction);
 	}
 }
+
+static enum respond dav_received(struct transaction *transaction)
+{
+	return methods[call_of(transaction)->request.method].reads_xml
+		       ? received_xml(transaction)
+		       : received_piece(transaction);
+}
+
+static const struct transaction_responder responder = {.received = dav_received,
+						       .gone = dav_gone,
+						       .half_closed = dav_half_closed,
+						       .finish = dav_finish};
 
 /* --- the request ------------------------------------------------------------------------------------ */
 

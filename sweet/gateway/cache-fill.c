@@ -108,7 +108,7 @@ static bool is_last(const struct refresh *refresh, uint64_t piece)
 
 	/* 101: what follows is no response. */
 	if (transaction->response.status == 0 || transaction->response.status == 101 ||
-	    !transaction->next)
+	    !transaction_has_next(transaction))
 		return true;
 	if (transaction->response.length == TRANSACTION_UNKNOWN)
 		return refresh->begun && piece == 0;
@@ -126,7 +126,7 @@ static void fill_done(struct transaction *transaction)
 		if (is_last(refresh, piece))
 			break;
 		refresh->begun = true;
-		if (transaction->next(transaction) == RESPOND_LATER)
+		if (transaction_next(transaction) == RESPOND_LATER)
 			return;
 	}
 	end(refresh);

@@ -93,6 +93,9 @@ static enum respond channel_next_piece(struct transaction *transaction)
 	return RESPOND_NOW;
 }
 
+static const struct transaction_responder pieces = {
+	.next = channel_next_piece, .gone = backend_call_gone, .finish = backend_call_finish};
+
 /* Passes the next piece, or the end, to a connection that waits for it. */
 static void satisfy(struct backend_call *call)
 {
@@ -290,7 +293,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		return;
 	}
 	if (own->channel && has_body && length) {
-		transaction->next = channel_next_piece;
+		transaction->responder = &pieces;
 		transaction->piece.live = true;
 	}
 	call_take_date(call, &facts);

@@ -40,9 +40,7 @@
 #define OUTPUT_KEPT ((size_t)64 << 10) /* bytes that an idle stream keeps */
 
 struct coded_response {
-	/* The responder's; see above. */
-	enum respond (*next)(struct transaction *transaction);
-	const struct transaction_responder *responder;
+	const struct transaction_responder *responder; /* see above */
 	void (*done)(struct transaction *transaction); /* the connection's */
 	struct piece source;			       /* that the responder has made */
 	unsigned range; /* of it, and the byte in that: what is encoded next */
@@ -132,11 +130,17 @@ static void source_came(struct coded_response *coded, struct transaction *transa
 		coded->left = 0;
 }
 
+/* Whether the responder has more to give than its present piece. */
+static bool source_has_more(const struct coded_response *coded)
+{
+	return coded->left && coded->responder && coded->responder->next;
+}
+
 /* The piece is used up: asks for the next. */
 static void source_ask(struct coded_response *coded, struct transaction *transaction)
 {
 	piece_refer(&transaction->piece, &coded->source);
-	coded->pending = coded->next(transaction) == RESPOND_LATER;
+	coded->pending = coded->responder->next(transaction) == RESPOND_LATER;
 	if (coded->pending)
 		source_take(coded, transaction);
 	else
@@ -153,7 +157,7 @@ static void finish_step(struct coded_response *coded, size_t step)
 {
 	bool more = step == STEP_MAX;
 
-	if (!more && !coded->pending && !(coded->left && coded->next)) {
+	if (!more && !coded->pending && !source_has_more(coded)) {
 		encode(coded, "", 0, ENCODER_END);
 		coded->ended = true;
 	} else if (coded->unsent && !(more && coded->output.length)) {
@@ -174,7 +178,7 @@ static bool produce(struct coded_response *coded, struct transaction *transactio
 
 		if (more || coded->failed)
 			continue;
-		if (may_ask && !coded->pending && step < STEP_MAX && coded->left && coded->next) {
+		if (may_ask && !coded->pending && step < STEP_MAX && source_has_more(coded)) {
 			source_ask(coded, transaction);
 			continue;
 		}
@@ -268,13 +272,13 @@ static void coded_finish(struct transaction *transaction)
 	transaction->response.coding = TRANSACTION_AS_IT_IS;
 	transaction->responder = coded->responder;
 	transaction->done = coded->done;
-	transaction->next = coded->next;
 	piece_refer(&transaction->piece, &coded->source);
 	coded_free(coded, transaction);
 	transaction_finish(transaction);
 }
 
-static const struct transaction_responder responder = {.gone = coded_gone, .finish = coded_finish};
+static const struct transaction_responder responder = {
+	.next = coded_next, .gone = coded_gone, .finish = coded_finish};
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
@@ -301,7 +305,7 @@ static bool may_be_coded(const struct transaction *transaction)
 	int status = transaction->response.status;
 
 	return status >= 200 && status != 204 && status != 205 && status != 206 &&
-	       !transaction->tunnel && !transaction->response.error_page &&
+	       !transaction_has_tunnel(transaction) && !transaction->response.error_page &&
 	       !transaction->piece.text && !transaction->piece.file.length &&
 	       !transaction->piece.lead_length &&
 	       transaction->response.head_length <= TRANSACTION_HEAD_MAX - CODED_FIELDS_MORE;
@@ -347,13 +351,11 @@ static struct coded_response *coded_new(const struct transaction *transaction,
 static void take_body(struct coded_response *coded, struct transaction *transaction)
 {
 	transaction->response.coded = coded;
-	coded->next = transaction->next;
 	coded->responder = transaction->responder;
 	coded->done = transaction->done;
 	source_take(coded, transaction);
 	transaction->piece.live = true;
 	transaction->done = coded_done;
-	transaction->next = coded_next;
 	transaction->responder = &responder;
 	/* With the head, if the responder has given something. */
 	(void)produce(coded, transaction, false);

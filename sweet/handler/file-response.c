@@ -271,7 +271,9 @@ static void file_response_finish(struct transaction *transaction)
 			    transaction_file(transaction)->entry);
 }
 
-static const struct transaction_responder responder = {.finish = file_response_finish};
+static const struct transaction_responder whole_file = {.finish = file_response_finish};
+static const struct transaction_responder ranges = {.next = file_response_next,
+						    .finish = file_response_finish};
 
 static bool is_to_be_sent(const struct transaction *transaction)
 {
@@ -308,7 +310,9 @@ static const struct filestream_owner owner = {.renewed = file_response_renew,
 
 const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
-	return transaction->responder == &responder && transaction->piece.range.id
+	const struct transaction_responder *responder = transaction->responder;
+
+	return (responder == &whole_file || responder == &ranges) && transaction->piece.range.id
 		       ? file_cache_view(transaction_file(transaction)->entry)
 		       : NULL;
 }
@@ -334,7 +338,7 @@ enum respond file_response_respond(struct transaction *transaction, struct file_
 	response->entry = entry;
 	response->type = type ? type : view->type;
 	response->own_lines = transaction->response.head_length;
-	transaction->responder = &responder;
+	transaction->responder = &whole_file;
 	if (view->head)
 		(void)choose(transaction, view->head, (uint64_t)view->version.size);
 	else
@@ -345,6 +349,6 @@ enum respond file_response_respond(struct transaction *transaction, struct file_
 		return filestream_respond(transaction, cache, entry, &owner);
 	set_piece(transaction);
 	if (response->parts)
-		transaction->next = file_response_next;
+		transaction->responder = &ranges;
 	return RESPOND_NOW;
 }

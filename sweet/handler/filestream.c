@@ -53,6 +53,25 @@ static void stream_free(struct filestream *stream)
 	free(stream);
 }
 
+static struct filestream **stream_of(struct transaction *transaction)
+{
+	return (struct filestream **)(void *)transaction->scratch;
+}
+
+static void filestream_finish(struct transaction *transaction)
+{
+	struct filestream *stream = *stream_of(transaction);
+
+	stream->transaction = NULL;
+	if (stream->reading)
+		thread_pool_cancel(&stream->job);
+	else
+		stream_free(stream);
+}
+
+/* There is no body, or no more of it. */
+static const struct transaction_responder ended = {.finish = filestream_finish};
+
 /* Goes to the range of the next read; returns false if everything was read. */
 static bool next_range(struct filestream *stream)
 {
@@ -125,7 +144,6 @@ static void answer_no_file(struct transaction *transaction, int status, const ch
 {
 	transaction->response.head_length = 0;
 	transaction->response.length = 0;
-	transaction->next = NULL;
 	transaction_fail(transaction, status, text);
 }
 
@@ -150,6 +168,7 @@ static void break_off(struct filestream *stream)
 							      : strerror(-stream->error));
 		return;
 	}
+	transaction->responder = &ended;
 	if (stream->error == -EAGAIN)
 		answer_no_file(transaction, 503, "The file is being changed.");
 	else if (stream->error == -ENOENT || stream->error == -ENOTDIR)
@@ -166,7 +185,7 @@ static bool answer(struct filestream *stream)
 	if (stream->renewed && !stream->error) {
 		stream->renewed = false;
 		if (!stream->owner->renewed(transaction, &stream->version)) {
-			transaction->next = NULL;
+			transaction->responder = &ended;
 			return true;
 		}
 		stream->ranges = transaction_file(transaction)->ranges;
@@ -200,11 +219,6 @@ static void filestream_work_done(struct job *job)
 		stream->awaited = true;
 }
 
-static struct filestream **stream_of(struct transaction *transaction)
-{
-	return (struct filestream **)(void *)transaction->scratch;
-}
-
 static enum respond filestream_next(struct transaction *transaction)
 {
 	struct filestream *stream = *stream_of(transaction);
@@ -231,17 +245,6 @@ static enum respond filestream_next(struct transaction *transaction)
 	return RESPOND_NOW;
 }
 
-static void filestream_finish(struct transaction *transaction)
-{
-	struct filestream *stream = *stream_of(transaction);
-
-	stream->transaction = NULL;
-	if (stream->reading)
-		thread_pool_cancel(&stream->job);
-	else
-		stream_free(stream);
-}
-
 /* Nobody waits for the next window. */
 static void filestream_gone(struct transaction *transaction)
 {
@@ -251,8 +254,8 @@ static void filestream_gone(struct transaction *transaction)
 		thread_pool_cancel(&stream->job);
 }
 
-static const struct transaction_responder responder = {.gone = filestream_gone,
-						       .finish = filestream_finish};
+static const struct transaction_responder responder = {
+	.next = filestream_next, .gone = filestream_gone, .finish = filestream_finish};
 
 /* Returns NULL without memory: then nothing is left to finish. */
 static struct filestream *begin(struct transaction *transaction)
@@ -261,7 +264,6 @@ static struct filestream *begin(struct transaction *transaction)
 	struct filestream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream) {
-		transaction->next = NULL;
 		transaction->responder = NULL;
 		return NULL;
 	}
@@ -278,7 +280,6 @@ static struct filestream *begin(struct transaction *transaction)
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
 			thread->server->path == &data_path_nabc;
 	stream->awaited = true;
-	transaction->next = filestream_next;
 	transaction->responder = &responder;
 	return stream;
 }

@@ -177,6 +177,8 @@ static void expect(const struct transaction *transaction, uint64_t length)
 	opened->expected = transaction->head_only ? 0 : length;
 }
 
+static const struct transaction_responder in_pieces = {.next = next_piece, .finish = finish};
+
 static enum respond answer(struct transaction *transaction)
 {
 	struct reply *reply = reply_of(transaction);
@@ -192,7 +194,7 @@ static enum respond answer(struct transaction *transaction)
 		transaction->piece.range = (struct NC_range){.id = unit, .length = UNIT_LENGTH};
 	} else if (reply->manner == PIECES || reply->manner == CUT || reply->manner == EARLY) {
 		length = PIECE * PIECE_COUNT;
-		transaction->next = next_piece;
+		transaction->responder = &in_pieces;
 		set_piece(transaction);
 	} else {
 		transaction->piece.text = content;
@@ -237,7 +239,7 @@ static enum respond received(struct transaction *transaction)
 	return RESPOND_LATER;
 }
 
-static const struct transaction_responder responder = {.finish = finish};
+static const struct transaction_responder responder = {.received = received, .finish = finish};
 
 enum respond route(struct transaction *transaction)
 {
@@ -250,7 +252,6 @@ enum respond route(struct transaction *transaction)
 	reply->manner = path.length > 1 ? (unsigned char)path.at[1] % MANNERS : TEXT;
 	transaction->responder = &responder;
 	if (reply->manner >= WHOLE && transaction->upload.has) {
-		transaction->received = received;
 		ask(transaction);
 		return RESPOND_LATER;
 	}

@@ -118,14 +118,13 @@ static void on_finish(struct transaction *transaction)
 	EVENT(responder.finished++; responder.wrong |= transaction != responder.transaction);
 }
 
-static const struct transaction_responder has_body = {.finish = on_finish};
+static const struct transaction_responder has_body = {.received = on_received, .finish = on_finish};
 
 enum respond route(struct transaction *transaction)
 {
 	if (!transaction->upload.has)
 		return answer(transaction, "none");
 	EVENT(responder.transaction = transaction);
-	transaction->received = on_received;
 	transaction->responder = &has_body;
 	transaction->owner->receive_piece(transaction, responder.limit, responder.window);
 	return RESPOND_LATER;

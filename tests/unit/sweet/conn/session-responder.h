@@ -146,6 +146,9 @@ static inline enum respond next_piece(struct transaction *transaction)
 	return waits ? RESPOND_LATER : RESPOND_NOW;
 }
 
+static const struct transaction_responder in_pieces = {
+	.next = next_piece, .gone = on_gone, .finish = on_finish};
+
 static inline enum respond answer(struct transaction *transaction)
 {
 	struct exchange *exchange = exchange_of(transaction);
@@ -161,7 +164,7 @@ static inline enum respond answer(struct transaction *transaction)
 		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
 	} else if (strchr("pcre", exchange->kind)) {
 		transaction->response.length = TRANSACTION_UNKNOWN;
-		transaction->next = next_piece;
+		transaction->responder = &in_pieces;
 		return next_piece(transaction);
 	} else {
 		set_memory(transaction, 0, PIECE);
@@ -196,12 +199,12 @@ static inline enum respond on_received(struct transaction *transaction)
 static inline enum respond ask(struct transaction *transaction, void *context)
 {
 	(void)context;
-	transaction->received = on_received;
 	transaction->owner->receive_piece(transaction, UINT64_MAX, WINDOW);
 	return RESPOND_LATER;
 }
 
-static const struct transaction_responder responder = {.gone = on_gone, .finish = on_finish};
+static const struct transaction_responder responder = {
+	.received = on_received, .gone = on_gone, .finish = on_finish};
 
 enum respond route(struct transaction *transaction)
 {

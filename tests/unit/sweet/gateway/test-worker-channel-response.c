@@ -68,7 +68,7 @@ START_TEST(test_one_unit)
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert_uint_eq(transactions[0].piece.range.id, range.id);
 	ck_assert_uint_eq(transactions[0].response.length, 100);
-	ck_assert_ptr_null(transactions[0].next);
+	ck_assert(!transaction_has_next(&transactions[0]));
 	ck_assert_uint_eq(pages.held, 100);
 	ck_assert_uint_eq(atomic_load(&thread.counters->worker_bodies), 100);
 	worker_channel_finish(call);
@@ -190,7 +190,7 @@ static struct NC_range take_piece(struct backend_call *call, size_t length, bool
 
 static enum respond next_piece(void)
 {
-	return transactions[0].next(&transactions[0]);
+	return transaction_next(&transactions[0]);
 }
 
 START_TEST(test_pieces)

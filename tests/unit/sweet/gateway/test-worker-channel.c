@@ -83,7 +83,7 @@ START_TEST(test_stream)
 		bytes += piece;
 		if (!piece)
 			break;
-		if (transactions[0].next(&transactions[0]) == RESPOND_LATER)
+		if (transaction_next(&transactions[0]) == RESPOND_LATER)
 			SERVE_UNTIL(seen.done > told);
 		else
 			seen.done = told + 1;

@@ -89,7 +89,7 @@ static void done(struct transaction *of)
 	told++;
 }
 
-static const struct transaction_responder responder = {.finish = finish};
+static const struct transaction_responder responder = {.next = next, .finish = finish};
 
 static void set_up(void)
 {
@@ -111,7 +111,6 @@ static void set_up(void)
 	transaction->response.head = "Content-Type: text/plain\r\n";
 	transaction->response.head_length = strlen(transaction->response.head);
 	transaction->response.length = TRANSACTION_UNKNOWN;
-	transaction->next = next;
 	transaction->responder = &responder;
 	transaction->done = done;
 	transaction->connection = transaction;
@@ -140,7 +139,7 @@ static void has(const char *text)
 
 static enum respond ask(void)
 {
-	return transaction->next(transaction);
+	return transaction_next(transaction);
 }
 
 /* The first piece goes with the head; what comes while the program pauses is sent at once. */
@@ -226,8 +225,10 @@ END_TEST
 /* A whole body, without a next piece. */
 START_TEST(test_whole)
 {
+	static const struct transaction_responder whole = {.finish = finish};
+
 	transaction->response.length = 3;
-	transaction->next = NULL;
+	transaction->responder = &whole;
 	give("abc");
 	coded_response_begin(transaction);
 	take();
@@ -348,7 +349,7 @@ START_TEST(test_limit)
 	give("one");
 	coded_response_begin(transaction);
 	ck_assert_str_eq(transaction->piece.data, "one");
-	ck_assert_ptr_eq(transaction->next, next);
+	ck_assert_ptr_eq(transaction->responder, &responder);
 	ck_assert_ptr_nonnull(strstr(transaction->response.head, "Vary: Accept-Encoding\r\n"));
 	ck_assert_ptr_null(strstr(transaction->response.head, "gzip"));
 	ck_assert_uint_eq(server.encoders_refused, 1);
