@@ -123,7 +123,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 	} else {
 		refuse(transaction, status, detail);
 	}
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 /* --- to the protocol ------------------------------------------------------------------ */
@@ -134,10 +134,10 @@ void backend_call_gone(struct transaction *transaction)
 	struct backend_call *call = backend_call_of(transaction);
 
 	if (call->spooling) {
-		transaction->done(transaction);
+		transaction_done(transaction);
 	} else if (call->state == CALL_PENDING && call->block) {
 		call_queue_remove(call_queue_of(call), call);
-		transaction->done(transaction);
+		transaction_done(transaction);
 	} else if (call->state != CALL_PENDING && call->pool->protocol->gone) {
 		/* The call fails for this client only; the shared fetch ends with it. */
 		cache_store_drop(transaction, RESPCACHE_ABANDONED);
@@ -263,7 +263,7 @@ void backend_call_body_ready(struct backend_call *call)
 		call->spooling = false;
 		/* The unit holds only a part: the program must not take it for the whole body. */
 		if (hand_on_whole(call, request_spool_length(call), 0) == RESPOND_NOW)
-			transaction->done(transaction);
+			transaction_done(transaction);
 		return;
 	}
 	if (call->state == CALL_IN_FLIGHT)

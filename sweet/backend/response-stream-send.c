@@ -195,7 +195,7 @@ void response_stream_satisfy(struct response_stream *stream)
 	stream->awaited = false;
 	timer_stop(&stream->call->timer);
 	if (response_stream_next(transaction) == RESPOND_NOW)
-		transaction->done(transaction);
+		transaction_done(transaction);
 }
 
 bool response_stream_fail_as(struct response_stream *stream, int status, const char *fault)

@@ -120,7 +120,7 @@ static void announce(struct response_stream *stream)
 	if (response_stream_first(stream))
 		response_stream_hand_over(stream);
 	response_stream_adjust(stream);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 /* --- a stream that is held -------------------------------------------------------------------- */

@@ -75,6 +75,7 @@ static void request_give_up(struct transaction *transaction)
 }
 
 static const struct transaction_owner owner = {
+	.done = connection_done,
 	.resume = request_resume,
 	.receive = connection_receive,
 	.receive_piece = connection_receive_piece,
@@ -205,7 +206,6 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->peer.http2 = connection_is_stream(connection);
 	if (transaction->peer.http2)
 		transaction->peer.calls = client_calls_hold(session_calls(carrier));
-	transaction->done = connection_done;
 	transaction->owner = &owner;
 	counter_add(&thread->counters->requests, 1);
 	if (thread->logs->wants || transaction->config_ref->config->collector_url)

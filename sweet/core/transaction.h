@@ -82,6 +82,11 @@ struct transaction_times {
  */
 struct transaction_owner {
 	/*
+	 * The responder, which had returned RESPOND_LATER, has the response or its next piece;
+	 * status 0 cuts the response off.  Responders call transaction_done().
+	 */
+	void (*done)(struct transaction *transaction);
+	/*
 	 * Starts another responder, in place of one that has returned RESPOND_LATER, and calls
 	 * done() if it responds at once.  The body that it requests is received only after it has
 	 * returned: the transaction lives until then.  May free the transaction.
@@ -135,6 +140,11 @@ struct transaction_owner {
  * other things in another state has a table for each of them.
  */
 struct transaction_responder {
+	/*
+	 * Of one that stands between another responder and the owner: the other one is done.
+	 * RESPOND_LATER: the owner does not learn it yet.
+	 */
+	enum respond (*source_done)(struct transaction *transaction);
 	/* The body of the request, or the piece of it that was requested, has come. */
 	enum respond (*received)(struct transaction *transaction);
 	/* The piece was sent, and the body is longer.  Sets status to 0 to cut it off. */
@@ -254,8 +264,6 @@ struct transaction {
 	struct piece piece; /* the next one of the body */
 
 	const struct transaction_owner *owner;
-	/* Called by the responder; those who change the response put themselves in between. */
-	void (*done)(struct transaction *transaction);
 	void *connection; /* the connection; NULL: it has ended */
 	/* Set by the responder when its state changes; NULL: it has nothing to do any more. */
 	const struct transaction_responder *responder;
@@ -323,7 +331,7 @@ void transaction_drop_room(struct transaction *transaction);
 
 /*
  * Makes an empty request and response in memory of whatever contents, as the only constructor of
- * transactions.  Takes a reference of config_ref; the owner sets `owner` and done() itself.
+ * transactions.  Takes a reference of config_ref; the owner sets `owner` itself.
  */
 void transaction_init(struct transaction *transaction, struct thread *thread,
 		      struct config_ref *config_ref);
@@ -336,6 +344,17 @@ static inline bool transaction_is_bare(const struct transaction *transaction)
 {
 	return piece_is_empty(&transaction->piece) && !transaction->response.bodiless &&
 	       transaction->response.length == 0;
+}
+
+/* The responder, which had returned RESPOND_LATER, is done.  May free the transaction. */
+static inline void transaction_done(struct transaction *transaction)
+{
+	const struct transaction_responder *responder = transaction->responder;
+
+	if (responder && responder->source_done &&
+	    responder->source_done(transaction) == RESPOND_LATER)
+		return;
+	transaction->owner->done(transaction);
 }
 
 /* Calls of the responder: see its table.  Only one that has received() requests a body. */

@@ -186,7 +186,7 @@ void dav_end_requests(struct dav *dav)
 		if (call->over)
 			free_call(call);
 		else
-			call->transaction->done(call->transaction);
+			transaction_done(call->transaction);
 	}
 }
 
@@ -260,7 +260,7 @@ static void answer(struct dav_call *call)
 	struct transaction *transaction = call->transaction;
 
 	(void)respond(call);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 /* --- the work ----------------------------------------------------------------------------------- */
@@ -393,7 +393,7 @@ static void dav_put_begun(struct job *job)
 		ask_piece(call);
 	} else {
 		if (submit(call, true, dav_piece_work, dav_piece_done) == RESPOND_NOW)
-			transaction->done(transaction);
+			transaction_done(transaction);
 	}
 }
 

@@ -200,6 +200,7 @@ static void fill_hold_input(struct transaction *transaction, bool hold)
 }
 
 static const struct transaction_owner owner = {
+	.done = fill_done,
 	.resume = fill_resume,
 	.receive = fill_receive,
 	.receive_piece = fill_receive_piece,
@@ -249,7 +250,6 @@ static struct refresh *create(const struct transaction *like)
 	strcpy(transaction->trace.traceparent, like->trace.traceparent);
 	transaction->trace.begins = like->trace.begins;
 	transaction->route.captures = like->route.captures;
-	transaction->done = fill_done;
 	transaction->owner = &owner;
 	return refresh;
 }

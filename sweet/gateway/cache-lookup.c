@@ -353,7 +353,7 @@ static void lookup_answered(struct respcache_ask *ask)
 	/* The client has disconnected: its address and other data are no longer valid. */
 	if (ask->verdict == RESPCACHE_HIT)
 		respcache_put(ask->entry);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 /* For the log.  A hit after RESPCACHE_WAIT is said to be coalesced. */

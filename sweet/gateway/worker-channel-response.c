@@ -106,7 +106,7 @@ static void satisfy(struct backend_call *call)
 	own->awaited = false;
 	timer_stop(&call->timer);
 	advance(call);
-	call->transaction->done(call->transaction);
+	transaction_done(call->transaction);
 }
 
 void worker_channel_break_off(struct backend_call *call, int status, const char *detail)
@@ -304,5 +304,5 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		adjust_flow(call);
 	}
 	keep(call, response, lines, (size_t)filtered, has_body);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }

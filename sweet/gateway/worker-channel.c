@@ -44,7 +44,7 @@ void worker_channel_gone(struct backend_call *call)
 {
 	worker_channel_orphan(call);
 	timer_stop(&call->timer);
-	call->transaction->done(call->transaction);
+	transaction_done(call->transaction);
 }
 
 /* Releases the page of the response; a request may wait for its memory. */

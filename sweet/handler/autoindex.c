@@ -158,7 +158,7 @@ static void respond(struct transaction *transaction, const struct listing *listi
 	}
 	if (error)
 		refuse(transaction, error);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 static void listing_free(struct listing *listing)
@@ -229,7 +229,7 @@ static void autoindex_gone(struct transaction *transaction)
 		thread_pool_cancel(&listing->job);
 	transaction->responder = NULL;
 	refuse(transaction, -ECANCELED);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 /* Most such clients have left. */

@@ -41,7 +41,6 @@
 
 struct coded_response {
 	const struct transaction_responder *responder; /* see above */
-	void (*done)(struct transaction *transaction); /* the connection's */
 	struct piece source;			       /* that the responder has made */
 	unsigned range; /* of it, and the byte in that: what is encoded next */
 	size_t at;
@@ -218,7 +217,7 @@ static enum respond coded_next(struct transaction *transaction)
 }
 
 /* The responder has its next piece, while the connection waits for it or sends what came before. */
-static void coded_done(struct transaction *transaction)
+static enum respond coded_source_done(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->response.coded;
 	const void *sending = coded->waiting ? NULL : coded->output.bytes;
@@ -231,20 +230,17 @@ static void coded_done(struct transaction *transaction)
 		transaction->piece.data_length = 0;
 	}
 	source_came(coded, transaction);
-	if (!transaction->connection) {
-		coded->done(transaction);
-		return;
-	}
+	if (!transaction->connection)
+		return RESPOND_NOW;
 	if (coded->waiting) {
 		coded->waiting = !produce(coded, transaction, false);
 		if (coded->failed)
 			transaction->response.status = 0;
-		if (!coded->waiting)
-			coded->done(transaction);
-		return;
+		return coded->waiting ? RESPOND_LATER : RESPOND_NOW;
 	}
 	transaction->piece.data = length ? sending : NULL;
 	transaction->piece.data_length = length;
+	return RESPOND_LATER;
 }
 
 /* What is coded are responses of programs, whose calls have no half_closed(). */
@@ -271,14 +267,15 @@ static void coded_finish(struct transaction *transaction)
 	transaction->response.coded = NULL;
 	transaction->response.coding = TRANSACTION_AS_IT_IS;
 	transaction->responder = coded->responder;
-	transaction->done = coded->done;
 	piece_refer(&transaction->piece, &coded->source);
 	coded_free(coded, transaction);
 	transaction_finish(transaction);
 }
 
-static const struct transaction_responder responder = {
-	.next = coded_next, .gone = coded_gone, .finish = coded_finish};
+static const struct transaction_responder responder = {.source_done = coded_source_done,
+						       .next = coded_next,
+						       .gone = coded_gone,
+						       .finish = coded_finish};
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
@@ -352,10 +349,8 @@ static void take_body(struct coded_response *coded, struct transaction *transact
 {
 	transaction->response.coded = coded;
 	coded->responder = transaction->responder;
-	coded->done = transaction->done;
 	source_take(coded, transaction);
 	transaction->piece.live = true;
-	transaction->done = coded_done;
 	transaction->responder = &responder;
 	/* With the head, if the responder has given something. */
 	(void)produce(coded, transaction, false);

@@ -122,7 +122,7 @@ static void errorpage_arrived(struct file_cache_waiter *waiter)
 
 	transaction->responder = NULL;
 	answer(transaction);
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 /* Of the program's lines, those that belong to the status stay (RFC 9110). */

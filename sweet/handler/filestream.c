@@ -214,7 +214,7 @@ static void filestream_work_done(struct job *job)
 		return;
 	stream->awaited = false;
 	if (answer(stream))
-		stream->transaction->done(stream->transaction);
+		transaction_done(stream->transaction);
 	else
 		stream->awaited = true;
 }
@@ -310,7 +310,7 @@ static void end_it(struct transaction *transaction, int fd)
 	close(fd);
 	transaction->responder = NULL;
 	cut_off(transaction, strerror(ENOMEM));
-	transaction->done(transaction);
+	transaction_done(transaction);
 }
 
 void filestream_go_on(struct transaction *transaction, int fd, char *path,

@@ -62,7 +62,7 @@ static void password_answered(struct auth_check *check)
 	if (transaction->connection)
 		transaction->owner->resume(transaction, password_go_on, wait);
 	else
-		transaction->done(transaction);
+		transaction_done(transaction);
 	free(wait);
 }
 

@@ -155,7 +155,7 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 
 	/* The client has disconnected: its address and other data are no longer valid. */
 	if (!transaction->connection) {
-		transaction->done(transaction);
+		transaction_done(transaction);
 		return;
 	}
 	text = local_redirect_request(transaction, head, target, &request, &good);
@@ -169,7 +169,7 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 	}
 	g_string_free(text, TRUE);
 	if (respond == RESPOND_NOW)
-		transaction->done(transaction);
+		transaction_done(transaction);
 }
 
 void route_again(struct transaction *transaction, struct slice head, struct slice target)

@@ -427,7 +427,7 @@ static void static_arrived(struct file_cache_waiter *waiter)
 	transaction->responder = NULL;
 	if (waiter->left ? end_left(transaction) == RESPOND_NOW
 			 : arrived_now(transaction) == RESPOND_NOW)
-		transaction->done(transaction);
+		transaction_done(transaction);
 }
 
 enum respond static_respond(struct transaction *transaction)

@@ -276,7 +276,7 @@ static bool continue_reply(void)
 		set_piece(transaction);
 	else
 		answer(transaction);
-	transaction->done(transaction);
+	transaction_done(transaction);
 	return true;
 }
 

@@ -84,7 +84,7 @@ static inline void finish_call(struct backend_call *call)
 	seen.finished++;
 }
 
-static inline void transaction_done(struct transaction *transaction)
+static inline void note_done(struct transaction *transaction)
 {
 	seen.done++;
 	seen.last_done = transaction;
@@ -105,14 +105,13 @@ static inline uint64_t moved_bytes(const struct transaction *transaction)
 /* Returns a call that the protocol has accepted. */
 static inline struct backend_call *make_call(unsigned number)
 {
-	static const struct transaction_owner owner = {.give_up = give_up_client,
-						       .moved = moved_bytes};
+	static const struct transaction_owner owner = {
+		.done = note_done, .give_up = give_up_client, .moved = moved_bytes};
 	struct transaction *transaction = &transactions[number];
 	struct backend_call *call = backend_call_of(transaction);
 
 	memset(transaction, 0, sizeof(*transaction));
 	transaction->thread = &thread;
-	transaction->done = transaction_done;
 	transaction->owner = &owner;
 	transaction->connection = transaction; /* there is a client */
 	transaction->peer.remote_addr = "192.0.2.1";

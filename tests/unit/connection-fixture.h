@@ -140,7 +140,7 @@ static void ask(void *argument)
 static void be_done(void *argument)
 {
 	(void)answer(responder.transaction, argument);
-	responder.transaction->done(responder.transaction);
+	transaction_done(responder.transaction);
 }
 
 /* --- the client ------------------------------------------------------------------ */

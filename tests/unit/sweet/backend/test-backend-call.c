@@ -55,14 +55,14 @@ static void done(struct transaction *of)
 /* A call that a program has, with a piece of its body. */
 static struct backend_call *begin(void)
 {
-	static const struct transaction_owner owner = {.receive_piece = receive_piece};
+	static const struct transaction_owner owner = {.done = done,
+						       .receive_piece = receive_piece};
 	struct backend_call *call = backend_call_of(&transaction);
 
 	memset(&transaction, 0, sizeof(transaction));
 	transaction.thread = &thread;
 	transaction.scope = &scope;
 	transaction.owner = &owner;
-	transaction.done = done;
 	call->transaction = &transaction;
 	call->pool = &pool;
 	call->state = CALL_IN_FLIGHT;

@@ -233,7 +233,7 @@ static inline void end_now(void *argument)
 {
 	const struct exchange *exchange = argument;
 
-	exchange->transaction->done(exchange->transaction);
+	transaction_done(exchange->transaction);
 }
 
 static inline void be_done(void *argument)

@@ -90,6 +90,7 @@ static void done(struct transaction *transaction)
 
 static void ask_all(void *argument)
 {
+	static const struct transaction_owner owner = {.done = done};
 	static const struct sockaddr client = {.sa_family = AF_UNIX};
 
 	(void)argument;
@@ -99,7 +100,7 @@ static void ask_all(void *argument)
 		transaction_init(transaction, &thread, &ref);
 		transaction->scope = &scope;
 		transaction->peer.remote = &client;
-		transaction->done = done;
+		transaction->owner = &owner;
 		snprintf(transaction->path, sizeof(transaction->path), "/as%u/", i % different);
 		crowd[i] = transaction;
 		ck_assert_int_eq(autoindex_respond(transaction, "/folder/",

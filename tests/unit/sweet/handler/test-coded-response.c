@@ -93,6 +93,7 @@ static const struct transaction_responder responder = {.next = next, .finish = f
 
 static void set_up(void)
 {
+	static const struct transaction_owner owner = {.done = done};
 	static char *types[] = {(char *)"text/*", NULL};
 
 	memset(&server, 0, sizeof(server));
@@ -112,7 +113,7 @@ static void set_up(void)
 	transaction->response.head_length = strlen(transaction->response.head);
 	transaction->response.length = TRANSACTION_UNKNOWN;
 	transaction->responder = &responder;
-	transaction->done = done;
+	transaction->owner = &owner;
 	transaction->connection = transaction;
 	given = finished = told = 0;
 	received = 0;
@@ -125,7 +126,7 @@ static void tear_down(void)
 	transaction_finish(transaction);
 	ck_assert_uint_eq(finished, 1);
 	ck_assert_uint_eq(server.encoders, 0);
-	ck_assert_ptr_eq(transaction->done, done);
+	ck_assert_ptr_null(transaction->response.coded);
 	transaction_drop_room(transaction);
 	free(transaction);
 	(void)inflateEnd(&decoder);
@@ -160,14 +161,14 @@ START_TEST(test_pauses)
 	ck_assert_uint_eq(given, 2);
 	ck_assert_int_eq(ask(), RESPOND_LATER);
 	give("three, ");
-	transaction->done(transaction);
+	transaction_done(transaction);
 	ck_assert_uint_eq(told, 1);
 	take();
 	has("one, two, three, ");
 	/* The program ends. */
 	ck_assert_int_eq(ask(), RESPOND_LATER);
 	give(NULL);
-	transaction->done(transaction);
+	transaction_done(transaction);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_gt(take(), 0);
 	has("one, two, three, ");
@@ -187,14 +188,14 @@ START_TEST(test_meanwhile)
 	take();
 	ck_assert_int_eq(ask(), RESPOND_LATER);
 	give("two, ");
-	transaction->done(transaction);
+	transaction_done(transaction);
 	pieces[1] = "more, ";
 	pieces[2] = "later";
 	take();
 	ck_assert_int_eq(ask(), RESPOND_NOW);
 	sending = transaction->piece.data;
 	give("three");
-	transaction->done(transaction);
+	transaction_done(transaction);
 	ck_assert_ptr_eq(transaction->piece.data, sending);
 	ck_assert_uint_eq(told, 1);
 	take();
@@ -249,7 +250,7 @@ START_TEST(test_cut_off)
 		ck_assert_int_eq(ask(), RESPOND_LATER);
 		give(NULL);
 		transaction->response.status = 0;
-		transaction->done(transaction);
+		transaction_done(transaction);
 		ck_assert_uint_eq(told, 1);
 	} else {
 		ck_assert_int_eq(ask(), RESPOND_NOW);
@@ -269,7 +270,7 @@ START_TEST(test_cut_off_meanwhile)
 	ck_assert_int_eq(ask(), RESPOND_NOW);
 	give(NULL);
 	transaction->response.status = 0;
-	transaction->done(transaction);
+	transaction_done(transaction);
 	ck_assert_int_eq(transaction->response.status, 200);
 	take();
 	ck_assert_int_eq(ask(), RESPOND_NOW);
@@ -287,7 +288,7 @@ START_TEST(test_client_goes)
 	ck_assert_int_eq(ask(), RESPOND_LATER);
 	transaction->connection = NULL;
 	give("two");
-	transaction->done(transaction);
+	transaction_done(transaction);
 	ck_assert_uint_eq(told, 1);
 	transaction_finish(transaction);
 	ck_assert_str_eq(transaction->piece.data, "two");
