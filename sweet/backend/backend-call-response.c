@@ -133,8 +133,8 @@ void call_redirect(struct backend_call *call, struct slice target)
 	size_t length;
 	char *head = leave(call, &length);
 
-	transaction->owner->again(transaction, (struct slice){head, length},
-				  (struct slice){path, target.length});
+	transaction->router->again(transaction, (struct slice){head, length},
+				   (struct slice){path, target.length});
 	g_free(head);
 	g_free(path);
 }
@@ -145,6 +145,6 @@ void call_send_file(struct backend_call *call, const struct scope *folder, const
 	size_t length;
 	char *head = leave(call, &length);
 
-	transaction->owner->send_file(transaction, (struct slice){head, length}, folder, path);
+	transaction->router->send_file(transaction, (struct slice){head, length}, folder, path);
 	g_free(head);
 }

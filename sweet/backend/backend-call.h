@@ -4,7 +4,7 @@
  *
  * The server makes the variables, receives the request body, and submits the call to the pool's
  * protocol; it queues the call while the pool has no free capacity.  The protocol responds: it
- * calls call_answer() with the head, then the transaction's done().  Or the call fails: with 502 if
+ * calls call_answer() with the head, then transaction_done().  Or the call fails: with 502 if
  * the program's response is invalid, 503 if no program was free, 504 if the response timed out.
  *
  * A call lies in the scratch memory of its transaction and belongs to the transaction's thread.

@@ -35,7 +35,7 @@ void response_stream_adjust(struct response_stream *stream);
 /* Makes the first buffer the transaction's piece. */
 void response_stream_hand_over(struct response_stream *stream);
 
-/* The transaction's next(). */
+/* The next() of struct transaction_responder. */
 enum respond response_stream_next(struct transaction *transaction);
 
 /* Passes the next buffer, or the end, to a connection that waits for it. */

@@ -80,9 +80,6 @@ static const struct transaction_owner owner = {
 	.receive = connection_receive,
 	.receive_piece = connection_receive_piece,
 	.drop_upload = connection_drop_upload,
-	.again = route_again,
-	.send_file = route_send_file,
-	.proceed = route_proceed,
 	.moved = connection_moved,
 	.give_up = request_give_up,
 	.hold_input = connection_hold_input,
@@ -207,6 +204,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	if (transaction->peer.http2)
 		transaction->peer.calls = client_calls_hold(session_calls(carrier));
 	transaction->owner = &owner;
+	transaction->router = &route_router;
 	counter_add(&thread->counters->requests, 1);
 	if (thread->logs->wants || transaction->config_ref->config->collector_url)
 		output_remember_line(output, head, length);

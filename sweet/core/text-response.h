@@ -15,8 +15,8 @@ struct transaction;
 /*
  * Makes text the body of the response, and takes it over in every case; type is a media type.
  * Lines that the caller has put into head_buffer (head_length bytes) stay before Content-Type and
- * Content-Length.  A status that is set stays; 0 becomes 200.  Uses the scratch memory, next() and
- * finish(), so the responder must not need them.
+ * Content-Length.  A status that is set stays; 0 becomes 200.  Uses the scratch memory, and replaces
+ * the responder's table, so the responder must not need them.
  *
  * Returns 0; -ENOMEM if the cache has no memory, or -EMSGSIZE if head_buffer is too small.  In case
  * of an error the response is unchanged, for transaction_fail().

@@ -3,13 +3,20 @@
  * transaction.h - one request and its response, as data.
  *
  * A connection fills in the request and passes the transaction to a responder (static files, a
- * gateway, the status page), which fills in the response.  Responders never see a connection.
+ * gateway, the status page), which fills in the response.  Responders never see a connection: each
+ * calls the other by a const table of functions, struct transaction_owner and struct
+ * transaction_responder.  A third one, struct transaction_router, leads a request to another responder.
  *
- * The life of a response: the responder returns RESPOND_NOW, or returns RESPOND_LATER and calls
- * done() later, once.  The connection sends head and body, and calls next() for more while it is
- * set.  At the end, or when the client has disconnected, it calls finish() once, which releases
- * what the body holds.  A transaction with a pending response lives until the response comes, even
- * without its client: gone() tells the responder that nobody waits for it any more.
+ * The life of a response: the responder sets its table.  It returns RESPOND_NOW, or returns
+ * RESPOND_LATER and calls transaction_done() later, once.  The connection sends head and body, and
+ * calls next() for more while the table has it.  At the end, or when the client has disconnected, it
+ * calls finish() once, which releases what the body holds.  A transaction with a pending response
+ * lives until the response comes, even without its client: gone() tells the responder that nobody
+ * waits for it any more.
+ *
+ * A responder whose abilities change, because it has sent its last piece or does not wait any more,
+ * sets another table.  One that takes a response over sets its own, which replaces all of the other's
+ * functions; one that stands in between (coded-response.c) saves the other's table, and restores it.
  *
  * A body of unknown length comes in pieces by next(), until an empty one.
  *
@@ -111,6 +118,19 @@ struct transaction_owner {
 	void (*receive_piece)(struct transaction *transaction, uint64_t limit, size_t window);
 	/* Releases what has come of the body; the rest is dropped. */
 	void (*drop_upload)(struct transaction *transaction);
+	/* Returns the bytes of request body and response transferred so far. */
+	uint64_t (*moved)(const struct transaction *transaction);
+	/* The client is too slow: ends the connection, which calls finish(). */
+	void (*give_up)(struct transaction *transaction);
+	/* Stops what tunnel() gets, soon, or continues. */
+	void (*hold_input)(struct transaction *transaction, bool hold);
+};
+
+/*
+ * What leads a request to another responder: route.c, or for the response cache's own requests, which
+ * go to no other, functions that end them.  Each router has all of them.
+ */
+struct transaction_router {
 	/*
 	 * Responds with the response to a request for target, a path with a query, with the other
 	 * fields of head.  The responder has released the transaction.
@@ -127,12 +147,6 @@ struct transaction_owner {
 	 * request is set.
 	 */
 	enum respond (*proceed)(struct transaction *transaction);
-	/* Returns the bytes of request body and response transferred so far. */
-	uint64_t (*moved)(const struct transaction *transaction);
-	/* The client is too slow: ends the connection, which calls finish(). */
-	void (*give_up)(struct transaction *transaction);
-	/* Stops what tunnel() gets, soon, or continues. */
-	void (*hold_input)(struct transaction *transaction, bool hold);
 };
 
 /*
@@ -264,6 +278,7 @@ struct transaction {
 	struct piece piece; /* the next one of the body */
 
 	const struct transaction_owner *owner;
+	const struct transaction_router *router;
 	void *connection; /* the connection; NULL: it has ended */
 	/* Set by the responder when its state changes; NULL: it has nothing to do any more. */
 	const struct transaction_responder *responder;
@@ -331,7 +346,7 @@ void transaction_drop_room(struct transaction *transaction);
 
 /*
  * Makes an empty request and response in memory of whatever contents, as the only constructor of
- * transactions.  Takes a reference of config_ref; the owner sets `owner` itself.
+ * transactions.  Takes a reference of config_ref; the owner sets `owner` and `router`.
  */
 void transaction_init(struct transaction *transaction, struct thread *thread,
 		      struct config_ref *config_ref);

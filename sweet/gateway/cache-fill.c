@@ -132,23 +132,6 @@ static void fill_done(struct transaction *transaction)
 	end(refresh);
 }
 
-/* A redirection to another path, or to a file, is not stored for this path. */
-static void fill_again(struct transaction *transaction, struct slice head, struct slice target)
-{
-	(void)head;
-	(void)target;
-	end(container_of(transaction, struct refresh, transaction));
-}
-
-static void fill_send_file(struct transaction *transaction, struct slice head,
-			   const struct scope *files, const char *path)
-{
-	(void)head;
-	(void)files;
-	(void)path;
-	end(container_of(transaction, struct refresh, transaction));
-}
-
 static void fill_resume(struct transaction *transaction,
 			enum respond (*respond)(struct transaction *transaction, void *context),
 			void *context)
@@ -176,12 +159,6 @@ static void fill_drop_upload(struct transaction *transaction)
 	(void)transaction;
 }
 
-/* No phase has made it wait. */
-static enum respond fill_proceed(struct transaction *transaction)
-{
-	return transaction_fail(transaction, 500, NULL);
-}
-
 static uint64_t fill_moved(const struct transaction *transaction)
 {
 	return container_of(transaction, const struct refresh, transaction)->taken;
@@ -205,13 +182,36 @@ static const struct transaction_owner owner = {
 	.receive = fill_receive,
 	.receive_piece = fill_receive_piece,
 	.drop_upload = fill_drop_upload,
-	.again = fill_again,
-	.send_file = fill_send_file,
-	.proceed = fill_proceed,
 	.moved = fill_moved,
 	.give_up = fill_give_up,
 	.hold_input = fill_hold_input,
 };
+
+/* A redirection to another path, or to a file, is not stored for this path. */
+static void fill_again(struct transaction *transaction, struct slice head, struct slice target)
+{
+	(void)head;
+	(void)target;
+	end(container_of(transaction, struct refresh, transaction));
+}
+
+static void fill_send_file(struct transaction *transaction, struct slice head,
+			   const struct scope *files, const char *path)
+{
+	(void)head;
+	(void)files;
+	(void)path;
+	end(container_of(transaction, struct refresh, transaction));
+}
+
+/* No phase has made it wait. */
+static enum respond fill_proceed(struct transaction *transaction)
+{
+	return transaction_fail(transaction, 500, NULL);
+}
+
+static const struct transaction_router router = {
+	.again = fill_again, .send_file = fill_send_file, .proceed = fill_proceed};
 
 static void take_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
@@ -251,6 +251,7 @@ static struct refresh *create(const struct transaction *like)
 	transaction->trace.begins = like->trace.begins;
 	transaction->route.captures = like->route.captures;
 	transaction->owner = &owner;
+	transaction->router = &router;
 	return refresh;
 }
 

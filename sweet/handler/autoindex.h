@@ -25,8 +25,8 @@ struct autoindex_wish autoindex_wish(const struct request *request);
 
 /*
  * Lists the directory at path, relative to the root of the scope's file cache; it ends with '/' and
- * must remain valid; the client knows it as transaction->path.  Uses the scratch memory, next() and
- * finish(); the response comes by done().
+ * must remain valid; the client knows it as transaction->path.  Uses the scratch memory; the response
+ * comes by done().
  */
 enum respond autoindex_respond(struct transaction *transaction, const char *path,
 			       struct autoindex_wish wish);

@@ -21,9 +21,9 @@ struct file_cache_entry;
 bool file_response_begin(struct transaction *transaction);
 
 /*
- * Responds with the file and that Content-Type (NULL: the file's own).  Takes over the entry,
- * finish() and next().  Lines in head_buffer[0, head_length) are sent too, unless the response is
- * an error: Cache-Control, Vary, Content-Encoding.
+ * Responds with the file and that Content-Type (NULL: the file's own).  Takes over the entry.  Lines
+ * in head_buffer[0, head_length) are sent too, unless the response is an error: Cache-Control, Vary,
+ * Content-Encoding.
  */
 enum respond file_response_respond(struct transaction *transaction, struct file_cache *cache,
 				   struct file_cache_entry *entry, const char *type);

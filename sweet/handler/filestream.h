@@ -36,7 +36,7 @@ struct filestream_owner {
 
 /*
  * Starts to read the ranges of transaction->file_response into transaction->body; takes over
- * next(), finish() and the entry.  The response comes by done().
+ * the entry, and sets a table of its own.  The response comes by done().
  */
 enum respond filestream_respond(struct transaction *transaction, struct file_cache *cache,
 				struct file_cache_entry *entry,
@@ -45,8 +45,8 @@ enum respond filestream_respond(struct transaction *transaction, struct file_cac
 /*
  * Continues a response that is being sent from an open file, after `gone` bytes of the current
  * range.  Takes over fd, path (of the file, below the cache's root; from malloc(), NULL: there was
- * no memory for it), next() and finish().  Calls done() when the next piece is ready; without
- * memory at once, with the status 0, which ends the connection.
+ * no memory for it), and replaces the responder's table.  Calls done() when the next piece is ready;
+ * without memory at once, with the status 0, which ends the connection.
  */
 void filestream_go_on(struct transaction *transaction, int fd, char *path,
 		      const struct file_version *version, uint64_t gone,

@@ -47,7 +47,7 @@ static enum respond password_go_on(struct transaction *transaction, void *contex
 	(void)request_parse(&request, wait->head, wait->head_length); /* valid: parsed before */
 	transaction->request = &request;
 	if (take_result(transaction, wait) == PHASE_NEXT)
-		respond = transaction->owner->proceed(transaction);
+		respond = transaction->router->proceed(transaction);
 	transaction->request = NULL;
 	return respond;
 }

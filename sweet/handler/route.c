@@ -124,7 +124,7 @@ static bool recall_scope(struct transaction *transaction)
 }
 
 /* Runs the phases that are left, in their order; the last one always ends the request. */
-enum respond route_proceed(struct transaction *transaction)
+static enum respond route_proceed(struct transaction *transaction)
 {
 	for (;;) {
 		unsigned row = (unsigned)__builtin_ctz(transaction->route.phases);
@@ -172,19 +172,22 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 		transaction_done(transaction);
 }
 
-void route_again(struct transaction *transaction, struct slice head, struct slice target)
+static void route_again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	respond_again(transaction, head, target, route);
 }
 
-void route_send_file(struct transaction *transaction, struct slice head, const struct scope *files,
-		     const char *path)
+static void route_send_file(struct transaction *transaction, struct slice head,
+			    const struct scope *files, const char *path)
 {
 	transaction->route.files = files;
 	g_strlcpy(transaction->path, path, sizeof(transaction->path));
 	/* Only its fields count. */
 	respond_again(transaction, head, SLICE("/"), static_respond);
 }
+
+const struct transaction_router route_router = {
+	.again = route_again, .send_file = route_send_file, .proceed = route_proceed};
 
 enum respond route(struct transaction *transaction)
 {

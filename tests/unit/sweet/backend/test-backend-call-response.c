@@ -236,8 +236,8 @@ static void finish(struct transaction *transaction)
 
 START_TEST(test_redirect)
 {
-	static const struct transaction_owner owner = {.drop_upload = drop_upload,
-						       .again = answer_again};
+	static const struct transaction_owner owner = {.drop_upload = drop_upload};
+	static const struct transaction_router router = {.again = answer_again};
 	static const struct transaction_responder responder = {.finish = finish};
 	char target[] = "/other?a and more";
 	struct backend_call *call;
@@ -249,6 +249,7 @@ START_TEST(test_redirect)
 	call->head_length = 8;
 	transactions[0].upload.has = true;
 	transactions[0].owner = &owner;
+	transactions[0].router = &router;
 	transactions[0].responder = &responder;
 	dropped = again_count = 0;
 	call_redirect(call, (struct slice){target, 8});
