@@ -278,6 +278,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/redirect.c sweet/http/redirect.h \
 	sweet/http/request-escape.c sweet/http/request-escape.h \
 	sweet/http/request-internal.h \
+	sweet/http/request-keep.c sweet/http/request-keep.h \
 	sweet/http/request-line.c \
 	sweet/http/request.c sweet/http/request.h \
 	sweet/http/response.c sweet/http/response.h \

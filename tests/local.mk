@@ -270,6 +270,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-request-contents \
 	tests/unit/sweet/http/test-request-escape \
 	tests/unit/sweet/http/test-request-head \
+	tests/unit/sweet/http/test-request-keep \
 	tests/unit/sweet/http/test-request-line \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-traceparent \

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -110,41 +111,37 @@ void call_measured(struct backend_call *call, uint64_t length)
 			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);
 }
 
-/* Ends the call, but not the transaction; returns the head of its request, g_free(). */
-static char *leave(struct backend_call *call, size_t *length)
+/* Ends the call, but not the transaction; returns its request, for free(). */
+static struct kept_request *leave(struct backend_call *call)
 {
 	struct transaction *transaction = call->transaction;
-	char *head = g_steal_pointer(&call->head);
+	struct kept_request *kept = g_steal_pointer(&call->kept);
 
-	*length = call->head_length;
 	/* The cache stores the response of the other path. */
 	cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
 	/* The other path does not read the rest of the body. */
 	if (transaction->upload.has)
 		transaction->owner->drop_upload(transaction);
 	transaction_dismiss(transaction);
-	return head;
+	return kept;
 }
 
 void call_redirect(struct backend_call *call, struct slice target)
 {
 	struct transaction *transaction = call->transaction;
 	char *path = g_strndup(target.at, target.length);
-	size_t length;
-	char *head = leave(call, &length);
+	struct kept_request *kept = leave(call);
 
-	transaction->router->again(transaction, (struct slice){head, length},
-				   (struct slice){path, target.length});
-	g_free(head);
+	transaction->router->again(transaction, kept, (struct slice){path, target.length});
+	free(kept);
 	g_free(path);
 }
 
 void call_send_file(struct backend_call *call, const struct scope *folder, const char *path)
 {
 	struct transaction *transaction = call->transaction;
-	size_t length;
-	char *head = leave(call, &length);
+	struct kept_request *kept = leave(call);
 
-	transaction->router->send_file(transaction, (struct slice){head, length}, folder, path);
-	g_free(head);
+	transaction->router->send_file(transaction, kept, folder, path);
+	free(kept);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
@@ -34,6 +35,7 @@
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "http/accept.h"
+#include "http/request-keep.h"
 #include "http/request.h"
 #include "respcache/respcache.h"
 
@@ -77,7 +79,7 @@ void backend_call_finish(struct transaction *transaction)
 	request_spool_end(call);
 	cache_store_drop(transaction, RESPCACHE_ABANDONED);
 	backend_call_drop_block(call);
-	g_clear_pointer(&call->head, g_free);
+	g_clear_pointer(&call->kept, free);
 	call->pool->protocol->finish(call);
 }
 
@@ -403,9 +405,10 @@ enum respond backend_call_start(struct gateway_pool *pool, struct transaction *t
 						  ? "fields that are too long"
 						  : "variables that are too long");
 	if (pool->protocol->redirects || (pool->settings->accel && pool->settings->accel[0])) {
-		call->head =
-			g_memdup2(transaction->request->head.at, transaction->request->head.length);
-		call->head_length = transaction->request->head.length;
+		call->kept = request_keep(transaction->request);
+		if (!call->kept)
+			return transaction_refuse(transaction, 503,
+						  "no memory for a copy of the request");
 	}
 	transaction->responder = &responder;
 	if (!transaction->upload.has)

@@ -29,6 +29,7 @@
 
 struct call_queue;
 struct gateway_pool;
+struct kept_request;
 struct loop_task;
 struct response_facts;
 struct scope;
@@ -50,8 +51,7 @@ struct backend_call {
 	char *block; /* a copy of the variables while they may be needed; or NULL */
 	size_t block_length;
 	struct response_stream *stream; /* of response-stream.c, lies in own; or NULL */
-	char *head;			/* copy of the request's head for redirects; or NULL */
-	size_t head_length;
+	struct kept_request *kept;	/* the request, for redirects; or NULL */
 	enum call_state state;
 	signed char coding;  /* for the transaction, if the program answers */
 	bool has_type;	     /* the response has a Content-Type */

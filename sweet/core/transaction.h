@@ -51,6 +51,7 @@ struct cache_store;
 struct coded_response;
 struct fields;
 struct host;
+struct kept_request;
 struct remembered;
 struct scope;
 struct thread;
@@ -133,14 +134,15 @@ struct transaction_owner {
 struct transaction_router {
 	/*
 	 * Responds with the response to a request for target, a path with a query, with the other
-	 * fields of head.  The responder has released the transaction.
+	 * fields of the kept one.  The responder has released the transaction.
 	 */
-	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
+	void (*again)(struct transaction *transaction, const struct kept_request *kept,
+		      struct slice target);
 	/*
 	 * Responds with the file at path, below the folder of that scope, to a request with the
-	 * fields of head.  The responder has released the transaction.
+	 * fields of the kept one.  The responder has released the transaction.
 	 */
-	void (*send_file)(struct transaction *transaction, struct slice head,
+	void (*send_file)(struct transaction *transaction, const struct kept_request *kept,
 			  const struct scope *files, const char *path);
 	/*
 	 * A phase that made the request wait (phase.h) lets it pass: runs the next phase.  The

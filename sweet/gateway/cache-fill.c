@@ -188,17 +188,18 @@ static const struct transaction_owner owner = {
 };
 
 /* A redirection to another path, or to a file, is not stored for this path. */
-static void fill_again(struct transaction *transaction, struct slice head, struct slice target)
+static void fill_again(struct transaction *transaction, const struct kept_request *kept,
+		       struct slice target)
 {
-	(void)head;
+	(void)kept;
 	(void)target;
 	end(container_of(transaction, struct refresh, transaction));
 }
 
-static void fill_send_file(struct transaction *transaction, struct slice head,
+static void fill_send_file(struct transaction *transaction, const struct kept_request *kept,
 			   const struct scope *files, const char *path)
 {
-	(void)head;
+	(void)kept;
 	(void)files;
 	(void)path;
 	end(container_of(transaction, struct refresh, transaction));

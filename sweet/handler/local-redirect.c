@@ -10,6 +10,7 @@
 #include "base/syntax.h"
 #include "core/transaction.h"
 #include "handler/local-redirect.h"
+#include "http/request-keep.h"
 #include "http/request.h"
 #include "log/log.h"
 
@@ -48,12 +49,12 @@ static void append_target(GString *text, struct slice target)
 			g_string_append_printf(text, "%%%02X", (unsigned char)*at);
 }
 
-GString *local_redirect_request(struct transaction *transaction, struct slice head,
+GString *local_redirect_request(struct transaction *transaction, const struct kept_request *kept,
 				struct slice target, struct request *request, bool *good)
 {
-	GString *text = g_string_sized_new(head.length + target.length);
+	GString *text = g_string_sized_new(kept->length + target.length);
 
-	(void)request_parse(request, head.at, head.length); /* valid: parsed before */
+	request_recall(request, kept);
 	g_string_append(text, transaction->head_only ? "HEAD " : "GET ");
 	append_target(text, target);
 	g_string_append_printf(text, " HTTP/1.%u\r\n", request->minor);

@@ -17,6 +17,7 @@
 #include "core/transaction.h"
 #include "handler/password-wait.h"
 #include "handler/phase.h"
+#include "http/request-keep.h"
 #include "http/request.h"
 
 /* A request that waits for the check of its password. */
@@ -25,9 +26,29 @@ struct wait {
 	struct transaction *transaction;
 	enum phase (*conclude)(struct transaction *transaction,
 			       const struct password_result *result);
-	size_t head_length;
-	char head[];
+	struct kept_request *kept;
 };
+
+static void free_wait(struct wait *wait)
+{
+	free(wait->kept);
+	free(wait);
+}
+
+/* Returns NULL without memory. */
+static struct wait *make_wait(struct transaction *transaction)
+{
+	struct wait *wait = calloc(1, sizeof(*wait));
+
+	if (!wait)
+		return NULL;
+	wait->transaction = transaction;
+	wait->kept = request_keep(transaction->request);
+	if (wait->kept)
+		return wait;
+	free_wait(wait);
+	return NULL;
+}
 
 static enum phase take_result(struct transaction *transaction, const struct wait *wait)
 {
@@ -44,7 +65,7 @@ static enum respond password_go_on(struct transaction *transaction, void *contex
 	struct request request;
 	enum respond respond = RESPOND_NOW;
 
-	(void)request_parse(&request, wait->head, wait->head_length); /* valid: parsed before */
+	request_recall(&request, wait->kept);
 	transaction->request = &request;
 	if (take_result(transaction, wait) == PHASE_NEXT)
 		respond = transaction->router->proceed(transaction);
@@ -63,7 +84,7 @@ static void password_answered(struct auth_check *check)
 		transaction->owner->resume(transaction, password_go_on, wait);
 	else
 		transaction_done(transaction);
-	free(wait);
+	free_wait(wait);
 }
 
 /* No responder has the scratch memory yet. */
@@ -81,17 +102,13 @@ enum phase password_wait(struct transaction *transaction, struct auth *auth, str
 			 enum phase (*conclude_by)(struct transaction *transaction,
 						   const struct password_result *result))
 {
-	const struct request *request = transaction->request;
-	struct wait *wait = malloc(sizeof(*wait) + request->head.length);
+	struct wait *wait = make_wait(transaction);
 	enum phase phase;
 
 	if (!wait)
 		return phase_responds(transaction_refuse(transaction, 503,
 							 "no memory for the check of a password"));
-	wait->transaction = transaction;
 	wait->conclude = conclude_by;
-	wait->head_length = request->head.length;
-	memcpy(wait->head, request->head.at, request->head.length);
 	wait->check.loop = transaction->thread->loop;
 	wait->check.answered = password_answered;
 	if (auth_ask(auth, &wait->check, transaction->peer.remote, field) == AUTH_LATER) {
@@ -100,6 +117,6 @@ enum phase password_wait(struct transaction *transaction, struct auth *auth, str
 		return PHASE_LATER;
 	}
 	phase = take_result(transaction, wait);
-	free(wait);
+	free_wait(wait);
 	return phase;
 }

@@ -145,8 +145,8 @@ static enum respond route_proceed(struct transaction *transaction)
 }
 
 /* Responds for a request that a program has made of the client's, by that function. */
-static void respond_again(struct transaction *transaction, struct slice head, struct slice target,
-			  enum respond (*by)(struct transaction *transaction))
+static void respond_again(struct transaction *transaction, const struct kept_request *kept,
+			  struct slice target, enum respond (*by)(struct transaction *transaction))
 {
 	enum respond respond = RESPOND_NOW;
 	struct request request;
@@ -158,7 +158,7 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 		transaction_done(transaction);
 		return;
 	}
-	text = local_redirect_request(transaction, head, target, &request, &good);
+	text = local_redirect_request(transaction, kept, target, &request, &good);
 	transaction->upload.has = false;
 	if (good) {
 		transaction->request = &request;
@@ -172,18 +172,19 @@ static void respond_again(struct transaction *transaction, struct slice head, st
 		transaction_done(transaction);
 }
 
-static void route_again(struct transaction *transaction, struct slice head, struct slice target)
+static void route_again(struct transaction *transaction, const struct kept_request *kept,
+		 struct slice target)
 {
-	respond_again(transaction, head, target, route);
+	respond_again(transaction, kept, target, route);
 }
 
-static void route_send_file(struct transaction *transaction, struct slice head,
-			    const struct scope *files, const char *path)
+static void route_send_file(struct transaction *transaction, const struct kept_request *kept,
+		     const struct scope *files, const char *path)
 {
 	transaction->route.files = files;
 	g_strlcpy(transaction->path, path, sizeof(transaction->path));
 	/* Only its fields count. */
-	respond_again(transaction, head, SLICE("/"), static_respond);
+	respond_again(transaction, kept, SLICE("/"), static_respond);
 }
 
 const struct transaction_router route_router = {

@@ -18,6 +18,7 @@
 #include "base/slice.h"
 #include "event/loop.h"
 #include "http/cachekey.h"
+#include "http/request-keep.h"
 #include "http/request.h"
 #include "program/cacheable.h"
 #include "respcache/respcache-internal.h"
@@ -31,12 +32,7 @@ struct respcache_copy *respcache_copy_new(const struct request *request, bool au
 
 	if (!copy)
 		return NULL;
-	memcpy(copy->head, request->head.at, request->head.length);
-	/* The same bytes were parsed successfully before. */
-	if (request_parse(&copy->request, copy->head, request->head.length)) {
-		free(copy);
-		return NULL;
-	}
+	request_copy_head(&copy->request, request, copy->head);
 	copy->authorized = authorized;
 	return copy;
 }

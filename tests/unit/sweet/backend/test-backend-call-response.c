@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "base/timer.h"
 #include "core/transaction.h"
+#include "http/request-keep.h"
 #include "http/response.h"
 
 #include "call-fixture.h"
@@ -220,11 +221,12 @@ static void drop_upload(struct transaction *transaction)
 	dropped++;
 }
 
-static void answer_again(struct transaction *transaction, struct slice head, struct slice target)
+static void answer_again(struct transaction *transaction, const struct kept_request *kept,
+			 struct slice target)
 {
 	ck_assert_ptr_eq(transaction, &transactions[0]);
 	ck_assert_ptr_null(transaction->responder);
-	ck_assert(slice_is(head, "the head"));
+	ck_assert(slice_is((struct slice){kept->head, kept->length}, "the head"));
 	ck_assert(slice_is(target, "/other?a"));
 	again_count++;
 }
@@ -244,9 +246,9 @@ START_TEST(test_redirect)
 
 	begin();
 	call = make_call(0);
-	call->head = must_alloc(8);
-	memcpy(call->head, "the head", 8);
-	call->head_length = 8;
+	call->kept = must_alloc(sizeof(*call->kept) + 8);
+	call->kept->length = 8;
+	memcpy(call->kept->head, "the head", 8);
 	transactions[0].upload.has = true;
 	transactions[0].owner = &owner;
 	transactions[0].router = &router;
@@ -256,7 +258,7 @@ START_TEST(test_redirect)
 	ck_assert_uint_eq(dropped, 1);
 	ck_assert_uint_eq(again_count, 1);
 	ck_assert_uint_eq(seen.finished, 1);
-	ck_assert_ptr_null(call->head);
+	ck_assert_ptr_null(call->kept);
 	end();
 }
 END_TEST

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request-keep.c - see request-keep.h.  No state: any thread may call it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slice.h"
+#include "http/request-keep.h"
+#include "http/request.h"
+
+/* The bytes were parsed successfully before. */
+static void parse_again(struct request *request, const char *head, size_t length)
+{
+	(void)request_parse(request, head, length);
+}
+
+struct kept_request *request_keep(const struct request *request)
+{
+	struct kept_request *kept = malloc(sizeof(*kept) + request->head.length);
+
+	if (!kept)
+		return NULL;
+	kept->length = request->head.length;
+	memcpy(kept->head, request->head.at, request->head.length);
+	return kept;
+}
+
+void request_recall(struct request *request, const struct kept_request *kept)
+{
+	parse_again(request, kept->head, kept->length);
+}
+
+void request_copy_head(struct request *copy, const struct request *request, char *memory)
+{
+	memcpy(memory, request->head.at, request->head.length);
+	parse_again(copy, memory, request->head.length);
+}
