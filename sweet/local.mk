@@ -280,6 +280,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/request-internal.h \
 	sweet/http/request-keep.c sweet/http/request-keep.h \
 	sweet/http/request-line.c \
+	sweet/http/request-list.c sweet/http/request-list.h \
 	sweet/http/request.c sweet/http/request.h \
 	sweet/http/response.c sweet/http/response.h \
 	sweet/http/traceparent.c sweet/http/traceparent.h \

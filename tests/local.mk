@@ -272,6 +272,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-request-head \
 	tests/unit/sweet/http/test-request-keep \
 	tests/unit/sweet/http/test-request-line \
+	tests/unit/sweet/http/test-request-list \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-traceparent \
 	tests/unit/sweet/http/test-uri \

@@ -5,15 +5,17 @@
  *
  * The vector tests accept only the most common bytes of a class; the table tests
  * the other bytes, and those just before the end.  A byte before end must end every
- * run: the newline after a head.
+ * run, as the newline after a head does, except for scan_all().
  */
 #ifndef SWEET_SCAN_H
 #define SWEET_SCAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "base/syntax.h"
 
 #define SCAN_WIDTH 16
@@ -65,12 +67,6 @@ static inline scan_bytes scan_not_name(scan_bytes bytes)
 	return (scan_bytes)((bytes | 0x20) - 'a' > 'z' - 'a') & (scan_bytes)(bytes != '-');
 }
 
-/* What no line of a head has. */
-static inline scan_bytes scan_ends_line(scan_bytes bytes)
-{
-	return (scan_bytes)(bytes == '\r') | (scan_bytes)(bytes == '\n') | (scan_bytes)(bytes == 0);
-}
-
 static inline const char *scan_end(const char *at, const char *end, unsigned syntax_class,
 				   scan_bytes (*is_not)(scan_bytes bytes))
 {
@@ -81,6 +77,23 @@ static inline const char *scan_end(const char *at, const char *end, unsigned syn
 	while (syntax_is(*at, syntax_class))
 		at++;
 	return at;
+}
+
+/*
+ * Whether the run has all bytes of the text, of which none needs to end it; memory behind it, before
+ * end, may be read.
+ */
+static inline bool scan_all(struct slice text, const char *end, unsigned syntax_class,
+			    scan_bytes (*is_not)(scan_bytes bytes))
+{
+	const char *at = text.at, *stop = text.at + text.length;
+	unsigned run = SCAN_WIDTH;
+
+	for (; run == SCAN_WIDTH && at < stop && end - at >= SCAN_WIDTH; at += run)
+		run = scan_first(is_not(scan_load(at)));
+	while (at < stop && syntax_is(*at, syntax_class))
+		at++;
+	return at >= stop;
 }
 
 static inline const char *scan_value(const char *at, const char *end)

@@ -190,8 +190,8 @@ static inline void connection_idle(struct connection *connection)
 }
 
 /*
- * Starts a stream's request from its head in the syntax of HTTP/1.1.  With error, a negated status:
- * refuses it for the reason wrong.  May free the connection.
+ * Starts a stream's request from its head, a list (http/request-list.h).  With error, a negated
+ * status: refuses it for the reason wrong.  May free the connection.
  */
 static inline void connection_request(struct connection *connection, const char *head,
 				      size_t length, int error, const char *wrong)
@@ -398,7 +398,7 @@ void connection_streams_ended(struct connection *connection);
 /* --- connection-request.c --- */
 
 /*
- * Starts a request from a whole head.  With error, a negated status: refuses it for the reason
+ * Starts a request from a whole head: a list if the connection is a stream, otherwise text.  With error, a negated status: refuses it for the reason
  * wrong; the head may be a part of one then.  Returns false if the connection was closed.
  */
 bool connection_start_request(struct connection *connection, const char *head, size_t length,

@@ -33,6 +33,7 @@
 #include "http/body.h"
 #include "http/forwarded.h"
 #include "http/request-escape.h"
+#include "http/request-list.h"
 #include "http/request.h"
 #include "log/log-format.h"
 #include "log/log.h"
@@ -159,6 +160,14 @@ static struct request_memory *memory_of(struct thread *thread)
 	return thread->conn->requests;
 }
 
+static void remember_line(struct output *output, struct slice head, bool listed)
+{
+	if (listed)
+		output_remember_list(output, head);
+	else
+		output_remember_line(output, head.at, head.length);
+}
+
 /* The request does not exist any longer. */
 static void end_request(struct remembered *known, GString *forwarded, GString *escaped)
 {
@@ -183,7 +192,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	const struct request *request;
 	struct request parsed;
 	GString *forwarded = NULL, *escaped = NULL;
-	bool may_continue, trusted;
+	/* A stream's head is a list, all others are text. */
+	bool listed = connection_is_stream(connection), may_continue, trusted;
 
 	if (!output) {
 		connection_close(connection);
@@ -200,25 +210,24 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->connection = connection;
 	transaction->peer.status_only = carrier->status_only;
 	connection_tls_describe(carrier, transaction);
-	transaction->peer.http2 = connection_is_stream(connection);
+	transaction->peer.http2 = listed;
 	if (transaction->peer.http2)
 		transaction->peer.calls = client_calls_hold(session_calls(carrier));
 	transaction->owner = &owner;
 	transaction->router = &route_router;
 	counter_add(&thread->counters->requests, 1);
 	if (thread->logs->wants || transaction->config_ref->config->collector_url)
-		output_remember_line(output, head, length);
-	if (transaction->peer.http2)
-		output_remember_http2(output);
+		remember_line(output, (struct slice){head, length}, listed);
 	memory = error ? NULL : memory_of(thread);
 	if (memory)
-		known = request_memory_find(memory, head, length);
+		known = request_memory_find(memory, (struct slice){head, length}, listed);
 	if (!error && !known) {
-		error = request_parse(&parsed, head, length);
+		error = request_parse_head(&parsed, head, length, listed);
 		if (error == -400 && limits->raw_utf8)
-			escaped = request_escape(head, length);
+			escaped = listed ? request_escape_list(head, length)
+					 : request_escape(head, length);
 		if (escaped)
-			error = request_parse(&parsed, escaped->str, escaped->len);
+			error = request_parse_head(&parsed, escaped->str, escaped->len, listed);
 		wrong = error ? parsed.wrong : NULL;
 		if (memory && !error && !escaped)
 			known = request_memory_note(memory, &parsed);
@@ -243,7 +252,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	if (error) {
 		/* What follows cannot be separated from the rest of this head. */
 		connection->http10 = transaction->peer.http2;
-		transaction->head_only = request_is_head(head, length);
+		transaction->head_only =
+			listed ? request_list_is_head(head, length) : request_is_head(head, length);
 		connection_refuse_because(connection, -error, wrong,
 					  wrong == clear_text ? CLEAR_TEXT : NULL);
 		end_request(known, forwarded, escaped);

@@ -21,6 +21,7 @@
 #include "core/thread-counters.h"
 #include "core/thread-logs.h"
 #include "core/transaction.h"
+#include "http/request-list.h"
 #include "http/request.h"
 #include "http/traceparent.h"
 #include "log/access-line.h"
@@ -28,17 +29,6 @@
 #include "tls/tls.h"
 
 #define STATUS_GONE 499 /* the client disconnected; as in other servers */
-
-void output_remember_http2(struct output *output)
-{
-	static const char before[] = "HTTP/1.1", version[] = "HTTP/2.0";
-	struct slice line = output->log_request;
-	size_t at = line.length - (sizeof(before) - 1);
-
-	/* It is the first thing in that memory. */
-	if (line.length >= sizeof(before) && memcmp(line.at + at, before, sizeof(before) - 1) == 0)
-		memcpy(output->log_text + at, version, sizeof(version) - 1);
-}
 
 /* Cuts the text if it is longer than most, or than what is free. */
 static void remember(struct output *output, struct slice *logged, struct slice text, size_t most)
@@ -66,6 +56,20 @@ void output_remember_line(struct output *output, const char *head, size_t length
 	if (end)
 		length = (size_t)(end - start);
 	remember(output, &output->log_request, (struct slice){start, length}, ACCESS_REQUEST_MAX);
+}
+
+void output_remember_list(struct output *output, struct slice list)
+{
+	struct slice method, target, part;
+
+	if (!request_list_next(&list, &method, &target))
+		return;
+	remember(output, &output->log_request, method, ACCESS_REQUEST_MAX);
+	/* It is the first thing in that memory, and the others follow it. */
+	remember(output, &part, SLICE(" "), ACCESS_REQUEST_MAX - output->log_used);
+	remember(output, &part, target, ACCESS_REQUEST_MAX - output->log_used);
+	remember(output, &part, SLICE(" HTTP/2.0"), ACCESS_REQUEST_MAX - output->log_used);
+	output->log_request.length = output->log_used;
 }
 
 static void remember_usual(struct output *output, const struct request *request)

@@ -83,8 +83,8 @@ void output_identify(struct output *output, const struct request *request, bool 
 /* Saves the first line of a request's head, even if it is malformed, for the log. */
 void output_remember_line(struct output *output, const char *head, size_t length);
 
-/* That line came in a stream of HTTP/2: says so. */
-void output_remember_http2(struct output *output);
+/* Saves the line that a head of HTTP/2 would have, which is a list (http/request-list.h). */
+void output_remember_list(struct output *output, struct slice list);
 
 /* Saves what else the logs want of the request. */
 void output_remember_fields(struct output *output, const struct request *request);

@@ -2,17 +2,24 @@
 /*
  * stream-head.c - see stream-head.h.  A head belongs to one thread.
  *
- * The caller's HTTP/2 library has checked names and values as RFC 9113, section 8.2.1, requires;
- * what could change the meaning of the text is checked again.
+ * The fields are copied into a list, and checked once, when it is complete and no request that is
+ * known has the same list (http/request-list.c).
+ *
+ * The library of the caller checks the fields, too, as RFC 9113, section 8, requires: each name and
+ * value, which pseudo-fields there are and where, fields of one hop, the length of the content.
+ * What it refuses comes here in no request: it resets the stream.  But it does not decide what a
+ * request is: that do the functions which judge a head of HTTP/1.1, whatever the library, or
+ * another version of it, has let pass.  Here is checked only what no list shows.
  */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/scan.h"
-#include "http/request.h"
+#include "base/slice.h"
 #include "conn/stream-head.h"
+#include "http/request-list.h"
+#include "http/request.h"
 
 #define ROOM_FIRST 1024u /* bytes */
 #define ROOM_KEPT 4096u	 /* bytes, until the next head comes */
@@ -31,16 +38,16 @@ static void refuse(struct stream_head *head, int error, const char *wrong)
 static bool grow(struct stream_head *head, size_t length)
 {
 	size_t room = head->room ? head->room : ROOM_FIRST;
-	char *text;
+	char *memory;
 
 	while (room < head->used + length)
 		room *= 2;
-	text = realloc(head->text, room);
-	if (!text) {
+	memory = realloc(head->memory, room);
+	if (!memory) {
 		refuse(head, -503, "no memory for the head");
 		return false;
 	}
-	head->text = text;
+	head->memory = memory;
 	head->room = room;
 	return true;
 }
@@ -50,55 +57,48 @@ static inline bool make_room(struct stream_head *head, size_t length)
 	return head->used + length <= head->room || grow(head, length);
 }
 
-static inline char *append(char *at, struct slice part)
+/* Adds an entry for which there is room. */
+static void put(struct stream_head *head, struct slice name, struct slice value)
 {
-	if (part.length)
-		memcpy(at, part.at, part.length);
-	return at + part.length;
+	head->used =
+		(size_t)(request_list_put(head->memory + head->used, name, value) - head->memory);
 }
 
-static void put_line(struct stream_head *head, struct slice name, struct slice value)
+static void put_field(struct stream_head *head, struct slice name, struct slice value)
 {
-	char *at;
-
-	if (!make_room(head, name.length + value.length + strlen(": \r\n")))
+	if (!make_room(head, request_list_size(name, value)))
 		return;
-	at = append(append(head->text + head->used, name), SLICE(": "));
-	at = append(append(at, value), SLICE("\r\n"));
-	head->used = (size_t)(at - head->text);
+	put(head, name, value);
+	head->bytes += name.length + value.length + strlen(": \r\n");
 }
 
-/* A value that was put before the lines; to be found again once there is room. */
+/* A value that was put before the list; to be found again once there is room. */
 static struct slice pseudo(const struct stream_head *head, enum stream_head_pseudo which)
 {
-	return (struct slice){head->text + head->pseudo[which].at, head->pseudo[which].length};
+	return (struct slice){head->memory + head->pseudo[which].at, head->pseudo[which].length};
 }
 
+/* The values are in the memory that moves if there is no room. */
 static void begin(struct stream_head *head)
 {
 	size_t authority = head->pseudo[HEAD_AUTHORITY].length;
 	bool tunnel = head->pseudo[HEAD_PATH].length == 0;
-	char *at;
 
-	if (head->start)
+	if (head->begun)
 		return;
+	head->begun = true;
 	head->start = head->used;
-	if (!make_room(head, head->pseudo[HEAD_METHOD].length + head->pseudo[HEAD_PATH].length +
-				     2 * authority + strlen("  HTTP/1.1\r\nHost: \r\n")))
+	if (!make_room(head, 2 * REQUEST_LIST_LENGTHS + head->pseudo[HEAD_METHOD].length +
+				     head->pseudo[HEAD_PATH].length + strlen("Host") +
+				     2 * authority))
 		return;
-	at = append(head->text + head->used, pseudo(head, HEAD_METHOD));
-	at = append(at, SLICE(" "));
-	at = append(at, pseudo(head, tunnel ? HEAD_AUTHORITY : HEAD_PATH));
-	at = append(at, SLICE(" HTTP/1.1\r\n"));
-	if (authority) {
-		at = append(at, SLICE("Host: "));
-		at = append(at, pseudo(head, HEAD_AUTHORITY));
-		at = append(at, SLICE("\r\n"));
-	}
-	head->used = (size_t)(at - head->text);
+	put(head, pseudo(head, HEAD_METHOD), pseudo(head, tunnel ? HEAD_AUTHORITY : HEAD_PATH));
+	head->bytes += head->used - head->start - REQUEST_LIST_LENGTHS + strlen("  HTTP/1.1\r\n");
+	if (authority)
+		put_field(head, SLICE("Host"), pseudo(head, HEAD_AUTHORITY));
 }
 
-/* Neither may end a line, or a word of the request line. */
+/* They are words of the line in the log, which a blank would end. */
 static bool is_word(struct slice value)
 {
 	for (size_t i = 0; i < value.length; i++)
@@ -107,17 +107,15 @@ static bool is_word(struct slice value)
 	return true;
 }
 
-static bool is_line(struct slice value)
+static void put_pseudo(struct stream_head *head, enum stream_head_pseudo which, struct slice value)
 {
-	size_t i = 0;
-
-	for (; value.length - i >= SCAN_WIDTH; i += SCAN_WIDTH)
-		if (scan_first(scan_ends_line(scan_load(value.at + i))) < SCAN_WIDTH)
-			return false;
-	for (; i < value.length; i++)
-		if (value.at[i] == '\r' || value.at[i] == '\n' || value.at[i] == '\0')
-			return false;
-	return true;
+	if (!make_room(head, value.length))
+		return;
+	head->pseudo[which].at = head->used;
+	head->pseudo[which].length = value.length;
+	memcpy(head->memory + head->used, value.at, value.length);
+	head->used += value.length;
+	head->bytes += value.length;
 }
 
 static void add_pseudo(struct stream_head *head, struct slice name, struct slice value)
@@ -136,21 +134,15 @@ static void add_pseudo(struct stream_head *head, struct slice name, struct slice
 			refuse(head, -400, "a :scheme that is neither http nor https");
 		return;
 	}
-	if (head->start || !is_word(value))
+	if (head->begun || !is_word(value))
 		refuse(head, -400, "a malformed pseudo-field");
 	/* As an absolute URL it would name another host than :authority. */
 	if (which == HEAD_PATH && value.length && value.at[0] != '/' && !slice_is(value, "*"))
 		refuse(head, -400, "a :path that is not a path");
 	if (which == HEAD_PATH && value.length > REQUEST_TARGET_MAX)
 		refuse(head, -414, "a target that is too long");
-	if (head->error)
-		return;
-	head->pseudo[which].at = head->used;
-	head->pseudo[which].length = value.length;
-	if (make_room(head, value.length)) {
-		append(head->text + head->used, value);
-		head->used += value.length;
-	}
+	if (!head->error && value.length)
+		put_pseudo(head, which, value);
 }
 
 static void add_cookie(struct stream_head *head, struct slice value)
@@ -186,13 +178,13 @@ static bool is_host_again(struct stream_head *head, struct slice value)
 void stream_head_reset(struct stream_head *head, size_t most)
 {
 	free(head->cookies);
-	*head = (struct stream_head){.most = most, .text = head->text, .room = head->room};
+	*head = (struct stream_head){.most = most, .memory = head->memory, .room = head->room};
 }
 
 void stream_head_add(struct stream_head *head, struct slice name, struct slice value)
 {
 	head->decoded += name.length + value.length + FIELD_COST;
-	if (head->used + head->cookies_used + name.length + value.length > head->most)
+	if (head->bytes + head->cookies_used + name.length + value.length > head->most)
 		refuse(head, -431, "a head that is longer than max-header");
 	if (head->error)
 		return;
@@ -201,12 +193,10 @@ void stream_head_add(struct stream_head *head, struct slice name, struct slice v
 		return;
 	}
 	begin(head);
-	if (!is_line(value) || memchr(name.at, ':', name.length))
-		refuse(head, -400, "a malformed header field");
-	else if (IS(name, "cookie"))
+	if (IS(name, "cookie"))
 		add_cookie(head, value);
 	else if (!IS(name, "host") || !is_host_again(head, value))
-		put_line(head, name, value);
+		put_field(head, name, value);
 	head->length |= IS(name, "content-length");
 }
 
@@ -214,12 +204,10 @@ struct slice stream_head_end(struct stream_head *head, bool body)
 {
 	begin(head);
 	if (head->cookies_used)
-		put_line(head, SLICE("cookie"), (struct slice){head->cookies, head->cookies_used});
+		put_field(head, SLICE("cookie"), (struct slice){head->cookies, head->cookies_used});
 	if (body && !head->length)
-		put_line(head, SLICE("transfer-encoding"), SLICE("chunked"));
-	if (make_room(head, strlen("\r\n")))
-		head->used = (size_t)(append(head->text + head->used, SLICE("\r\n")) - head->text);
-	return (struct slice){head->text + head->start, head->used - head->start};
+		put_field(head, SLICE("transfer-encoding"), SLICE("chunked"));
+	return (struct slice){head->memory + head->start, head->used - head->start};
 }
 
 void stream_head_shrink(struct stream_head *head)
@@ -230,7 +218,7 @@ void stream_head_shrink(struct stream_head *head)
 
 void stream_head_free(struct stream_head *head)
 {
-	free(head->text);
+	free(head->memory);
 	free(head->cookies);
 	*head = (struct stream_head){0};
 }

@@ -75,16 +75,22 @@ static bool fits(size_t length)
 	return length >= HASHED_LAST && length <= REQUEST_MEMORY_HEAD;
 }
 
-struct remembered *request_memory_find(struct request_memory *memory, const char *head,
-				       size_t length)
+static bool is_of(const struct stored_head *stored, struct slice head, bool listed)
+{
+	return stored->length == head.length && stored->known.request->listed == listed &&
+	       memcmp(stored->head, head.at, head.length) == 0;
+}
+
+struct remembered *request_memory_find(struct request_memory *memory, struct slice head,
+				       bool listed)
 {
 	struct stored_head *stored;
 
-	if (!fits(length))
+	if (!fits(head.length))
 		return NULL;
-	memory->hash = hash_of(head, length);
+	memory->hash = hash_of(head.at, head.length);
 	stored = *entry_of(memory, memory->hash);
-	if (!stored || stored->length != length || memcmp(stored->head, head, length) != 0)
+	if (!stored || !is_of(stored, head, listed))
 		return NULL;
 	stored->known.users++;
 	return &stored->known;

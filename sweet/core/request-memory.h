@@ -14,7 +14,10 @@
 #ifndef SWEET_REQUEST_MEMORY_H
 #define SWEET_REQUEST_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "base/slice.h"
 
 struct host;
 struct scope;
@@ -42,9 +45,12 @@ struct remembered {
 struct request_memory *request_memory_new(void);
 void request_memory_free(struct request_memory *memory);
 
-/* Returns what is remembered of the head, for request_memory_put(); or NULL. */
-struct remembered *request_memory_find(struct request_memory *memory, const char *head,
-				       size_t length);
+/*
+ * Returns what is remembered of the head, for request_memory_put(); or NULL.  listed: it is a list
+ * (http/request-list.h), which text of the same bytes is not.
+ */
+struct remembered *request_memory_find(struct request_memory *memory, struct slice head,
+				       bool listed);
 
 /*
  * Notes the head that request_memory_find() was called for last and did not find, and that was

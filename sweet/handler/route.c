@@ -173,13 +173,13 @@ static void respond_again(struct transaction *transaction, const struct kept_req
 }
 
 static void route_again(struct transaction *transaction, const struct kept_request *kept,
-		 struct slice target)
+			struct slice target)
 {
 	respond_again(transaction, kept, target, route);
 }
 
 static void route_send_file(struct transaction *transaction, const struct kept_request *kept,
-		     const struct scope *files, const char *path)
+			    const struct scope *files, const char *path)
 {
 	transaction->route.files = files;
 	g_strlcpy(transaction->path, path, sizeof(transaction->path));

@@ -16,4 +16,7 @@
  */
 GString *request_escape(const char *head, size_t length);
 
+/* As that, of a head that is a list (request-list.h). */
+GString *request_escape_list(const char *list, size_t length);
+
 #endif

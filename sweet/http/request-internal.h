@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request-internal.h - shared by request.c, which parses a head, and
- * request-line.c, which parses its first line.
+ * request-internal.h - shared by request.c, which parses a head that is text, request-line.c,
+ * which parses its first line, and request-list.c, which takes one that is a list.
+ *
+ * What a line or a field means, and which are refused, both kinds decide by the same functions.
  */
 #ifndef SWEET_REQUEST_INTERNAL_H
 #define SWEET_REQUEST_INTERNAL_H
@@ -12,6 +14,7 @@
 #include "base/slice.h"
 #include "http/request.h"
 
+#define REQUEST_FIELD_WRONG "a malformed header field"
 #define REQUEST_LEADING_LINES 4 /* empty lines accepted before a request line */
 
 /* What the fields that determine the end of a message have said so far. */
@@ -53,7 +56,22 @@ static inline int request_refuse(struct request *request, int status, const char
 	return status;
 }
 
+/* --- request.c --- */
+
+/* Makes a request without fields, of that head. */
+void request_begin(struct request *request, struct slice head, bool listed);
+
+/* Takes one more field, which is there and has valid syntax.  Returns as request_parse(). */
+int request_take_field(struct request *request, struct request_framing *framing);
+
+/* Checks what depends on all fields together.  Returns as request_parse(). */
+int request_end(struct request *request, const struct request_framing *framing);
+
 /* --- request-line.c --- */
+
+/* Takes method and target without a line around them.  Returns as request_parse(). */
+int request_take_line(struct request *request, struct request_framing *framing, struct slice method,
+		      struct slice target);
 
 /* Returns true if it is a valid host, with or without a port. */
 bool request_is_host(struct slice host);

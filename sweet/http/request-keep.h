@@ -8,12 +8,14 @@
 #ifndef SWEET_REQUEST_KEEP_H
 #define SWEET_REQUEST_KEEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct request;
 
 /* A head that was parsed. */
 struct kept_request {
+	bool listed; /* as in struct request */
 	size_t length;
 	char head[];
 };

@@ -169,6 +169,30 @@ static const char *not_http(const char *start, const char *at)
 
 static const char raw_target[] = "a target with bytes that are not ASCII";
 
+static void set_method(struct request *request, struct slice method)
+{
+	request->method_name = method;
+	request->method = find_method(method);
+}
+
+static int set_target(struct request *request, struct slice target)
+{
+	request->target = target;
+	return target.length > REQUEST_TARGET_MAX
+		       ? request_refuse(request, -414, "a target that is too long")
+		       : 0;
+}
+
+/* Whether the first byte that is not valid in a target is not ASCII. */
+static bool is_raw(struct slice target)
+{
+	size_t at = 0;
+
+	while (at < target.length && syntax_is(target.at[at], SYNTAX_TARGET))
+		at++;
+	return at < target.length && (unsigned char)target.at[at] >= 0x80;
+}
+
 int request_parse_line(struct request *request, struct request_framing *framing, const char **from,
 		       const char *end)
 {
@@ -179,8 +203,7 @@ int request_parse_line(struct request *request, struct request_framing *framing,
 		at++;
 	if (at == start || *at != ' ')
 		return request_refuse(request, -400, not_http(start, at));
-	request->method_name = (struct slice){start, (size_t)(at - start)};
-	request->method = find_method(request->method_name);
+	set_method(request, (struct slice){start, (size_t)(at - start)});
 
 	start = ++at;
 	at = scan_target(at, end);
@@ -188,9 +211,8 @@ int request_parse_line(struct request *request, struct request_framing *framing,
 		return request_refuse(request, -400, raw_target);
 	if (at == start || *at != ' ')
 		return request_refuse(request, -400, LINE_WRONG);
-	request->target = (struct slice){start, (size_t)(at - start)};
-	if (request->target.length > REQUEST_TARGET_MAX)
-		return request_refuse(request, -414, "a target that is too long");
+	if (set_target(request, (struct slice){start, (size_t)(at - start)}))
+		return -414;
 
 	at++;
 	if (end - at < VERSION_LENGTH || memcmp(at, "HTTP/", 5) != 0 || !request_is_digit(at[5]) ||
@@ -200,6 +222,22 @@ int request_parse_line(struct request *request, struct request_framing *framing,
 		return request_refuse(request, -505, "an unsupported version of HTTP");
 	request->minor = at[7] != '0';
 	*from = at + VERSION_LENGTH;
+	return parse_target(request, framing);
+}
+
+int request_take_line(struct request *request, struct request_framing *framing, struct slice method,
+		      struct slice target)
+{
+	if (method.length == 0 ||
+	    !scan_all(method, method.at + method.length, SYNTAX_TOKEN, scan_not_name))
+		return request_refuse(request, -400, LINE_WRONG);
+	set_method(request, method);
+	if (target.length == 0 ||
+	    !scan_all(target, target.at + target.length, SYNTAX_TARGET, scan_not_target))
+		return request_refuse(request, -400, is_raw(target) ? raw_target : LINE_WRONG);
+	if (set_target(request, target))
+		return -414;
+	request->minor = 1;
 	return parse_target(request, framing);
 }
 

@@ -120,9 +120,13 @@ static void note_expect(struct request *request, struct slice value)
 		request->expect = EXPECT_CONTINUE;
 }
 
-/* Evaluates the fields that concern the message or the connection. */
-static int note_field(struct request *request, struct request_framing *framing,
-		      const struct request_header *header)
+/*
+ * Evaluates the fields that concern the message or the connection.  Inline, as most fields do not:
+ * calls would cost more than that.
+ */
+static inline __attribute__((always_inline)) int note_field(struct request *request,
+							    struct request_framing *framing,
+							    const struct request_header *header)
 {
 	const char *name = header->name.at;
 
@@ -161,6 +165,11 @@ static int note_field(struct request *request, struct request_framing *framing,
 	}
 }
 
+int request_take_field(struct request *request, struct request_framing *framing)
+{
+	return note_field(request, framing, &request->headers[request->header_count++]);
+}
+
 /* Parses one field line; moves *from after it. */
 static bool parse_field(struct request_header *header, const char **from, const char *end)
 {
@@ -186,8 +195,7 @@ static bool parse_field(struct request_header *header, const char **from, const 
 	return true;
 }
 
-/* Checks what depends on all fields together. */
-static int check_framing(struct request *request, const struct request_framing *framing)
+int request_end(struct request *request, const struct request_framing *framing)
 {
 	if (request->minor >= 1 && !framing->host)
 		return request_refuse(request, -400, "no Host field");
@@ -210,6 +218,19 @@ static int check_framing(struct request *request, const struct request_framing *
 	return 0;
 }
 
+void request_begin(struct request *request, struct slice head, bool listed)
+{
+	request->head = head;
+	request->listed = listed;
+	request->header_count = 0;
+	request->content_length = 0;
+	request->keep_alive = false;
+	request->chunked = false;
+	request->expect = EXPECT_NOTHING;
+	request->conditional = false;
+	request->host = (struct slice){head.at, 0};
+}
+
 int request_parse(struct request *request, const char *head, size_t length)
 {
 	struct request_framing framing = {.absolute = false};
@@ -218,15 +239,7 @@ int request_parse(struct request *request, const char *head, size_t length)
 	struct request_header *header;
 	int lines, status;
 
-	request->head = (struct slice){head, length};
-	request->header_count = 0;
-	request->content_length = 0;
-	request->keep_alive = false;
-	request->chunked = false;
-	request->expect = EXPECT_NOTHING;
-	request->conditional = false;
-	request->host = (struct slice){head, 0};
-
+	request_begin(request, (struct slice){head, length}, false);
 	/* The final newline stops every loop below, so none needs to test for the end. */
 	if (length == 0 || end[-1] != '\n')
 		return request_refuse(request, -400, "no end of the head");
@@ -244,7 +257,7 @@ int request_parse(struct request *request, const char *head, size_t length)
 			return request_refuse(request, -431, REQUEST_TOO_MANY);
 		header = &request->headers[request->header_count];
 		if (!parse_field(header, &at, end))
-			return request_refuse(request, -400, "a malformed header field");
+			return request_refuse(request, -400, REQUEST_FIELD_WRONG);
 		status = note_field(request, &framing, header);
 		if (status)
 			return status;
@@ -253,7 +266,7 @@ int request_parse(struct request *request, const char *head, size_t length)
 	/* The empty line, and nothing after it. */
 	if (end - at != 2)
 		return request_refuse(request, -400, "a malformed end of the head");
-	return check_framing(request, &framing);
+	return request_end(request, &framing);
 }
 
 bool request_is_head(const char *head, size_t length)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.h - the head of an HTTP/1.x request, parsed in place (RFC 9112).
+ * request.h - the head of an HTTP/1.x request, parsed in place (RFC 9112); request-list.h makes
+ * the same of one of HTTP/2.
  *
  * Everything in a struct request points into the caller's buffer; nothing is
  * allocated and nothing is decoded.
@@ -46,7 +47,8 @@ struct request_header {
 
 struct request {
 	enum request_method method;
-	struct slice head; /* the whole head */
+	struct slice head; /* the whole head: memory of all slices */
+	bool listed;	   /* that is a list (request-list.h), not text */
 	struct slice method_name;
 	struct slice target; /* as sent */
 	struct slice path;   /* path of the target, still escaped, without the query; or "*" */

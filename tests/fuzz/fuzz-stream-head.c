@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-stream-head.c - the head of a request of HTTP/2 as text (sweet/conn/stream-head.c): it is
- * refused, or the parser of HTTP/1.1 reads exactly the method, target, host and fields that came.
+ * fuzz-stream-head.c - the head of a request of HTTP/2 (sweet/conn/stream-head.c,
+ * sweet/http/request-list.c): it is refused, or the request has exactly the method, target, host and
+ * fields that came.  The parser of HTTP/1.1 decides the same about them as text.
  *
  * Input: a byte of options, then fields: the length of the name, or from 0x80 on the number of a
  * known name; the length of the value in two bytes; both texts.
@@ -14,6 +15,7 @@
 
 #include "base/slice.h"
 #include "base/syntax.h"
+#include "http/request-list.h"
 #include "http/request.h"
 #include "conn/stream-head.h"
 
@@ -199,22 +201,98 @@ static void check(const struct request *request, bool body)
 	check_fields(request, body);
 }
 
+static char *append(char *at, struct slice part)
+{
+	memcpy(at, part.at, part.length);
+	return at + part.length;
+}
+
+static bool has_any(struct slice text, struct slice bytes)
+{
+	for (size_t i = 0; i < text.length; i++)
+		if (memchr(bytes.at, text.at[i], bytes.length))
+			return true;
+	return false;
+}
+
+/*
+ * Writes the head as text; returns its length.  *broken: parts of it have bytes that would end them
+ * there.
+ */
+static size_t write_text(struct slice list, char *text, bool *broken)
+{
+	struct slice name, value;
+	char *at = text;
+
+	*broken = false;
+	while (request_list_next(&list, &name, &value)) {
+		bool line = at == text;
+
+		*broken |= has_any(name, line ? SLICE(" \r\n") : SLICE(":\r\n")) ||
+			   has_any(value, line ? SLICE(" \r\n") : SLICE("\r\n"));
+		at = append(append(at, name), line ? SLICE(" ") : SLICE(": "));
+		at = append(append(at, value), line ? SLICE(" HTTP/1.1\r\n") : SLICE("\r\n"));
+	}
+	MUST(list.length == 0);
+	return (size_t)(append(at, SLICE("\r\n")) - text);
+}
+
+static void check_same(const struct request *request, const struct request *other)
+{
+	MUST(request->method == other->method && request->minor == other->minor);
+	MUST(same(request->method_name, other->method_name));
+	MUST(same(request->target, other->target) && same(request->path, other->path));
+	MUST(same(request->query, other->query) && same(request->host, other->host));
+	MUST(request->keep_alive == other->keep_alive && request->chunked == other->chunked);
+	MUST(request->conditional == other->conditional && request->expect == other->expect);
+	MUST(request->content_length == other->content_length);
+	MUST(request->header_count == other->header_count);
+	for (unsigned i = 0; i < request->header_count; i++)
+		MUST(same(request->headers[i].name, other->headers[i].name) &&
+		     same(request->headers[i].value, other->headers[i].value));
+}
+
+static void compare(struct slice list, const struct request *request, int status)
+{
+	char *text = malloc(2 * list.length + 64), *exact;
+	struct request other;
+	size_t length;
+	bool broken;
+	int got;
+
+	MUST(text);
+	length = write_text(list, text, &broken);
+	exact = exact_copy(text, length);
+	free(text);
+	got = request_parse(&other, exact, length);
+	MUST(!broken || status);
+	MUST(broken || got == status);
+	if (status == 0) {
+		MUST(request_head_length(exact, length, 0) == length);
+		check_same(request, &other);
+	} else if (!broken) {
+		MUST(strcmp(request->wrong, other.wrong) == 0);
+	}
+	free(exact);
+}
+
 static void judge(struct stream_head *head, bool body)
 {
 	struct slice made = stream_head_end(head, body);
 	struct request request;
-	char *text;
+	char *list;
+	int status;
 
 	MUST(!head->error == !head->wrong);
 	if (head->error)
 		return;
-	/* It ends where the parser of a connection would find its end. */
-	text = exact_copy(made.at, made.length);
-	if (request_parse(&request, text, made.length) == 0) {
-		MUST(request_head_length(text, made.length, 0) == made.length);
+	list = exact_copy(made.at, made.length);
+	made.at = list;
+	status = request_parse_list(&request, list, made.length);
+	if (status == 0)
 		check(&request, body);
-	}
-	free(text);
+	compare(made, &request, status);
+	free(list);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

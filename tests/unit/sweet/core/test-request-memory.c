@@ -10,17 +10,23 @@
 
 #include "base/slice.h"
 #include "core/request-memory.h"
+#include "http/request-list.h"
 #include "http/request.h"
 #include "request-fixture.h"
 #include "suite.h"
 
 static struct request_memory *memory;
 
+static struct remembered *find(const char *head, size_t length)
+{
+	return request_memory_find(memory, (struct slice){head, length}, false);
+}
+
 /* Parses a head as a connection does, from memory that does not last. */
 static struct remembered *come(const char *head, size_t length)
 {
 	char *data = copy(head, length);
-	struct remembered *known = request_memory_find(memory, data, length);
+	struct remembered *known = find(data, length);
 
 	if (!known) {
 		ck_assert_int_eq(request_parse(&request, data, length), 0);
@@ -127,13 +133,38 @@ START_TEST(test_others)
 	for (size_t i = 0; i < length; i++) {
 		strcpy(other, head);
 		other[i] ^= 1;
-		ck_assert_ptr_null(request_memory_find(memory, other, length));
-		ck_assert_ptr_null(request_memory_find(memory, head, i));
+		ck_assert_ptr_null(find(other, length));
+		ck_assert_ptr_null(find(head, i));
 	}
 	strcpy(other, head);
 	strcat(other, "\n");
-	ck_assert_ptr_null(request_memory_find(memory, other, length + 1));
+	ck_assert_ptr_null(find(other, length + 1));
 	ck_assert(is_known(head));
+}
+END_TEST
+
+/* A list is remembered, too, but not as text of the same bytes. */
+START_TEST(test_list)
+{
+	const struct slice name = SLICE("host"), value = SLICE("h");
+	char list[64], *end = request_list_put(list, SLICE("GET"), SLICE("/a"));
+	struct slice head = {list, 0};
+	struct remembered *known = NULL;
+
+	head.length = (size_t)(request_list_put(end, name, value) - list);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_ptr_null(request_memory_find(memory, head, true));
+		ck_assert_int_eq(request_parse_list(&request, head.at, head.length), 0);
+		known = request_memory_note(memory, &request);
+	}
+	ck_assert_ptr_nonnull(known);
+	ck_assert(known->request->listed);
+	ck_assert(slice_equals(known->request->path, SLICE("/a")));
+	request_memory_put(known);
+	ck_assert_ptr_null(find(list, head.length));
+	known = request_memory_find(memory, head, true);
+	ck_assert_ptr_nonnull(known);
+	request_memory_put(known);
 }
 END_TEST
 
@@ -214,7 +245,7 @@ START_TEST(test_same_hash)
 		(void)is_known(head);
 		(void)is_known(head);
 	}
-	ck_assert_ptr_null(request_memory_find(memory, kept[0], strlen(kept[0])));
+	ck_assert_ptr_null(find(kept[0], strlen(kept[0])));
 }
 END_TEST
 
@@ -223,6 +254,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, open_memory, close_memory);
 	tcase_add_test(tcase, test_second);
 	tcase_add_test(tcase, test_others);
+	tcase_add_test(tcase, test_list);
 	tcase_add_test(tcase, test_never);
 	tcase_add_test(tcase, test_limits);
 	tcase_add_test(tcase, test_same_hash);

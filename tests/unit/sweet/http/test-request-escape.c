@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-request-escape.c - unit tests of request_escape().  Single-threaded; input is a heap copy of
+ * test-request-escape.c - unit tests of escaped targets.  Single-threaded; input is a heap copy of
  * its exact size, so that memory checkers detect a read beyond.
  */
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "http/request-escape.h"
+#include "http/request-list.h"
 
 #include "suite.h"
 
@@ -61,10 +63,37 @@ START_TEST(test_others)
 }
 END_TEST
 
+static struct slice make_list(char *list, const char *target)
+{
+	struct slice text = {target, strlen(target)};
+	char *end = request_list_put(list, SLICE("GET"), text);
+
+	end = request_list_put(end, SLICE("x"), SLICE("\xc3\xa4"));
+	return (struct slice){list, (size_t)(end - list)};
+}
+
+START_TEST(test_list)
+{
+	char bytes[64];
+	struct slice list = make_list(bytes, "/\xc3\xa4?\xe2\x82\xac");
+	GString *got = request_escape_list(list.at, list.length);
+
+	ck_assert_ptr_nonnull(got);
+	list = make_list(bytes, "/%C3%A4?%E2%82%AC");
+	ck_assert(slice_equals(list, (struct slice){got->str, got->len}));
+	g_string_free(got, TRUE);
+	ck_assert_ptr_null(request_escape_list(list.at, list.length));
+	list = make_list(bytes, "/\xc3");
+	ck_assert_ptr_null(request_escape_list(list.at, list.length));
+	ck_assert_ptr_null(request_escape_list(list.at, 0));
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_escape);
 	tcase_add_test(tcase, test_others);
+	tcase_add_test(tcase, test_list);
 }
 
 RUN_SUITE("request-escape", fill)
