@@ -104,13 +104,6 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-unsent.c \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/listener.c sweet/conn/listener.h \
-	sweet/conn/output-export.c \
-	sweet/conn/output-head.c \
-	sweet/conn/output-identity.c \
-	sweet/conn/output-log.c \
-	sweet/conn/output-time.c \
-	sweet/conn/output.c sweet/conn/output.h \
-	sweet/conn/ready.c sweet/conn/ready.h \
 	sweet/conn/session-closed.c \
 	sweet/conn/session-flood.c \
 	sweet/conn/session-frames.c \
@@ -182,6 +175,14 @@ sweet_libsweet_a_SOURCES = \
 	sweet/event/piece.h \
 	sweet/event/sender.c sweet/event/sender.h \
 	sweet/event/thread-pool.c sweet/event/thread-pool.h \
+	sweet/exchange/exchange-thread.c sweet/exchange/exchange-thread.h \
+	sweet/exchange/output-export.c \
+	sweet/exchange/output-head.c \
+	sweet/exchange/output-identity.c \
+	sweet/exchange/output-log.c \
+	sweet/exchange/output-time.c \
+	sweet/exchange/output.c sweet/exchange/output.h \
+	sweet/exchange/ready.c sweet/exchange/ready.h \
 	sweet/files/compressor.c sweet/files/compressor.h \
 	sweet/files/direct-read.c sweet/files/direct-read.h \
 	sweet/files/docroot-open.c sweet/files/docroot-open.h \

@@ -814,6 +814,7 @@ EXTRA_DIST += \
 	tests/unit/call-fixture.h \
 	tests/unit/channel-fixture.h \
 	tests/unit/check-points.h \
+	tests/unit/conn-fixture.h \
 	tests/unit/connection-fixture.h \
 	tests/unit/dav-fixture.h \
 	tests/unit/device-model.h \

@@ -6,20 +6,13 @@
 #define SWEET_CONN_THREAD_H
 
 #include <glib.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
-#include "base/date.h"
 #include "base/list.h"
-#include "base/random-id.h"
 #include "base/timer.h"
-#include "config/configuration.h"
 #include "event/loop.h"
 
 struct connection_tls;
-struct output;
-struct ready_memory;
 struct request_memory;
 struct spare_memory;
 struct thread;
@@ -27,19 +20,6 @@ struct thread;
 struct conn_thread {
 	struct thread *thread;
 	struct list connections; /* of connection.c */
-	/* Of output.c: the fields that all responses of a second share, and their date. */
-	uint64_t date_until_ms; /* loop's clock; 0: not made yet */
-	const struct config *date_config;
-	time_t dated; /* the second of the date */
-	size_t lead_length;
-	size_t lead_pad; /* offset in it where padding is inserted */
-	char lead[CONFIG_SERVER_HEADER_MAX + 64];
-	char date[DATE_LENGTH];
-	time_t other_date; /* the last date of a response from elsewhere; 0: none */
-	char other_date_text[DATE_LENGTH];
-	struct output *spare;		   /* the first that is not used */
-	unsigned spare_count, spare_least; /* in this second */
-	struct random_id ids;		   /* of output-identity.c */
 	/*
 	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units;
 	 * connections whose sockets may refer to the unit of an earlier response; the work.
@@ -71,7 +51,6 @@ struct conn_thread {
 	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
 	struct loop_hook session_hook;
 	struct request_memory *requests; /* of connection-request.c; the same */
-	struct ready_memory *ready;	 /* of ready.c; the same */
 };
 
 #endif

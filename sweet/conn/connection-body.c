@@ -15,10 +15,10 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
-#include "conn/output.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
+#include "exchange/output.h"
 #include "http/body.h"
 #include "log/log.h"
 

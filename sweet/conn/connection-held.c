@@ -20,10 +20,10 @@
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
 
 /* A unit that a response was moved off; the socket may refer to it. */
 struct lent {

@@ -16,8 +16,8 @@
 
 #include "config/configuration.h"
 #include "conn/connection-internal.h"
-#include "conn/output.h"
 #include "core/transaction.h"
+#include "exchange/output.h"
 #include "log/log.h"
 
 #define UNLIMITED UINT32_MAX /* of the kernel */

@@ -19,10 +19,10 @@
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection-slow-internal.h"
-#include "conn/output.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "exchange/output.h"
 #include "handler/file-response.h"
 
 /* A response that has waited less for a page in a program's memory may be sent soon. */

@@ -42,8 +42,6 @@
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
 #include "conn/connection.h"
-#include "conn/output.h"
-#include "conn/ready.h"
 #include "conn/session.h"
 #include "core/request-memory.h"
 #include "core/server.h"
@@ -52,6 +50,7 @@
 #include "core/transaction.h"
 #include "event/client-limit.h"
 #include "event/loop.h"
+#include "exchange/output.h"
 #include "http/body.h"
 #include "http/request.h"
 #include "log/log.h"
@@ -432,11 +431,6 @@ bool connection_any(const struct thread *thread)
 	return !list_is_empty(&thread->conn->connections);
 }
 
-void connection_configure(struct thread *thread)
-{
-	output_forget_date(thread);
-}
-
 static void connection_leaves(struct timer *timer)
 {
 	struct connection *connection = container_of(timer, struct connection, timer);
@@ -474,10 +468,8 @@ void connection_close_all(struct thread *thread)
 			connection_close_now(connection);
 	timer_stop(&thread->conn->slow_timer);
 	timer_stop(&thread->conn->unsent_timer);
-	output_free_spare(thread);
 	session_free_memory(thread);
 	connection_held_close(thread);
-	ready_free(thread);
 	request_memory_free(thread->conn->requests);
 	thread->conn->requests = NULL;
 }

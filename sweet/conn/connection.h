@@ -16,9 +16,6 @@ void conn_thread_close(struct thread *thread);
 /* Whether the thread has any. */
 bool connection_any(const struct thread *thread);
 
-/* Call it on the thread when its configuration has changed. */
-void connection_configure(struct thread *thread);
-
 /* Takes over a connected socket (non-blocking). tls: the client begins with a handshake. */
 void connection_open(struct thread *thread, int fd, bool tls, bool status_only);
 

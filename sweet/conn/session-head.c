@@ -12,10 +12,10 @@
 
 #include "base/slice.h"
 #include "conn/connection-internal.h"
-#include "conn/output.h"
 #include "conn/session-internal.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "exchange/output.h"
 #include "http/fields.h"
 #include "http/response.h"
 

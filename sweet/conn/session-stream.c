@@ -22,12 +22,12 @@
 #include "base/spare-memory.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-internal.h"
-#include "conn/output.h"
 #include "conn/session-internal.h"
 #include "core/server.h"
 #include "core/transaction.h"
-#include "event/piece.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "exchange/output.h"
 #include "log/log.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */

@@ -24,6 +24,7 @@ struct compressor;
 struct config;
 struct config_ref;
 struct conn_thread;
+struct exchange_thread;
 struct data_path;
 struct dav;
 struct file_cache_tick;
@@ -109,6 +110,7 @@ struct thread {
 	struct backend_thread *backend;
 	struct gateway_thread *gateway;
 	struct handler_thread *handler;
+	struct exchange_thread *exchange;
 	struct conn_thread *conn;
 	/* Called when the last connection has ended; or NULL. */
 	void (*vacated)(struct thread *thread);

@@ -28,7 +28,7 @@ struct thread_counters {
 	_Atomic uint64_t responses[6]; /* by hundred: [2] is 2xx */
 	_Atomic uint64_t body_bytes;   /* sent or being sent */
 	_Atomic uint64_t body_units;   /* pieces of bodies that were sent by cache id */
-	_Atomic uint64_t body_ready;   /* of these, in responses that were ready (conn/ready.h) */
+	_Atomic uint64_t body_ready; /* of these, in responses that were ready (exchange/ready.h) */
 	_Atomic uint64_t worker_requests;
 	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
 	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers sent by id */

@@ -14,6 +14,7 @@
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/thread-logs.h"
+#include "exchange/output.h"
 #include "files/file-cache-tick.h"
 #include "gateway/worker.h"
 #include "handler/autoindex.h"
@@ -60,6 +61,7 @@ static const struct thread_module {
 	{backend_thread_open, backend_thread_close},
 	{gateway_thread_open, gateway_thread_close},
 	{handler_thread_open, handler_thread_close},
+	{exchange_thread_open, exchange_thread_close},
 	{conn_thread_open, conn_thread_close},
 };
 

@@ -20,6 +20,7 @@
 #include "conn/connection.h"
 #include "core/site.h"
 #include "event/loop.h"
+#include "exchange/output.h"
 #include "gateway/gateway.h"
 #include "log/log.h"
 #include "process/endpoint.h"
@@ -171,7 +172,7 @@ static void thread_apply(struct loop_task *task)
 	thread->config_ref = config_ref_open(change->site);
 	change->site = NULL;
 	config_ref_release(before);
-	connection_configure(thread);
+	output_forget_date(thread);
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		int error = 0;
 

@@ -41,6 +41,7 @@
 #include "http/request.h"
 #include "log/log.h"
 
+#include "conn-fixture.h"
 #include "frames.h"
 #include "fuzz.h"
 #include "../unit/route-seam.h"
@@ -444,7 +445,7 @@ static void open_server(struct loop *loop)
 	thread = make_thread(
 		(struct thread){.loop = loop, .config_ref = &generations[0], .server = &server});
 	loop_hook_add(loop, &client.hook);
-	conn_thread_open(&thread);
+	open_conn(&thread);
 }
 
 static void connect_client(void)
@@ -510,7 +511,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	client.sent = preface;
 	loop_run(thread.loop);
 	check_released();
-	conn_thread_close(&thread);
+	close_conn(&thread);
 	loop_close(thread.loop);
 	frames_close();
 	free(all);

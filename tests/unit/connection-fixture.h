@@ -29,6 +29,7 @@
 #include "handler/route.h"
 #include "http/body.h"
 
+#include "conn-fixture.h"
 #include "loop-fixture.h"
 #include "route-seam.h"
 #include "suite.h"
@@ -153,7 +154,7 @@ static void take_over(void *argument)
 static void start(void *argument)
 {
 	(void)argument;
-	conn_thread_open(&thread);
+	open_conn(&thread);
 }
 
 static void connect_client(void)
@@ -209,7 +210,7 @@ static void end(void)
 	close(client);
 	call(&runner, close_all, NULL);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 	ck_assert_uint_eq(generation.users, 1);
 	ck_assert_uint_eq(server.bodies.used, 0);
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small responses that are sent often are kept ready, head and body in one piece (conn/ready.h):
+"""Small responses that are sent often are kept ready, head and body in one piece (exchange/ready.h):
 they are the same bytes as if they were made, with the date of their second."""
 
 import email.utils

@@ -34,6 +34,7 @@
 #include "files/spool.h"
 #include "http/body.h"
 
+#include "conn-fixture.h"
 #include "loop-fixture.h"
 #include "session-responder.h"
 #include "suite.h"
@@ -210,7 +211,7 @@ static inline bool hears_end(void)
 static inline void start(void *argument)
 {
 	(void)argument;
-	conn_thread_open(&thread);
+	open_conn(&thread);
 }
 
 static inline void take_over(void *argument)
@@ -308,7 +309,7 @@ static inline void end(void)
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 }
 
 static inline const struct connection *first_connection(void)

@@ -29,6 +29,7 @@
 #include "event/loop.h"
 #include "handler/route.h"
 
+#include "conn-fixture.h"
 #include "loop-fixture.h"
 #include "route-seam.h"
 #include "suite.h"
@@ -116,7 +117,7 @@ static void start(void *argument)
 	watcher.before.before_sleep = look_before;
 	watcher.after.before_sleep = look_after;
 	loop_hook_add(thread.loop, &watcher.after);
-	conn_thread_open(&thread);
+	open_conn(&thread);
 	loop_hook_add(thread.loop, &watcher.before);
 }
 
@@ -191,7 +192,7 @@ static void end(void)
 	call(&runner, close_all, NULL);
 	ck_assert_uint_eq(thread.counters->open, 0);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 	ck_assert_uint_eq(generation.users, 1);
 }
 

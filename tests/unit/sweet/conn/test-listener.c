@@ -24,6 +24,7 @@
 #include "event/loop.h"
 #include "process/endpoint.h"
 
+#include "conn-fixture.h"
 #include "loop-fixture.h"
 #include "process-fixture.h"
 #include "suite.h"
@@ -74,7 +75,7 @@ static void end(void *argument)
 static void start(void *argument)
 {
 	(void)argument;
-	conn_thread_open(&thread);
+	open_conn(&thread);
 }
 
 /* Opens everything; returns the listening socket. */
@@ -141,7 +142,7 @@ START_TEST(test_retire_waits_for_the_queue)
 	for (unsigned i = 0; i < WAITING; i++)
 		close(clients[i]);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 }
 END_TEST
 
@@ -170,7 +171,7 @@ START_TEST(test_retire_at_once)
 	for (unsigned i = 0; i < WAITING; i++)
 		close(clients[i]);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 }
 END_TEST
 
@@ -194,7 +195,7 @@ START_TEST(test_retire_leaves_the_queue)
 	close(client);
 	call(&runner, end, NULL);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 }
 END_TEST
 
@@ -211,7 +212,7 @@ START_TEST(test_close)
 	SEEN(retired == 0);
 	close(client);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 }
 END_TEST
 
@@ -233,7 +234,7 @@ START_TEST(test_close_while_retiring)
 	SEEN(retired == 0);
 	call(&runner, end, NULL);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 }
 END_TEST
 
@@ -353,7 +354,7 @@ START_TEST(test_out_of_descriptors)
 	free_descriptors();
 	call(&runner, end, NULL);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 END_TEST
@@ -381,7 +382,7 @@ START_TEST(test_retire_out_of_descriptors)
 	free_descriptors();
 	close(client);
 	runner_stop(&runner);
-	conn_thread_close(&thread);
+	close_conn(&thread);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 END_TEST

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "conn/output.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "exchange/output.h"
 #include "log/access-line.h"
 
 static uint64_t us_between(uint64_t from, uint64_t to)

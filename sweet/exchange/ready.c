@@ -13,14 +13,14 @@
 
 #include "base/date.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/output.h"
-#include "conn/ready.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "exchange/exchange-thread.h"
+#include "exchange/output.h"
+#include "exchange/ready.h"
 #include "handler/file-response.h"
 
 struct sent_unit {
@@ -51,7 +51,7 @@ static bool is_plain(const struct transaction *transaction)
 	       transaction->response.status == 200 && !transaction->head_only &&
 	       !transaction_has_next(transaction) && transaction->response.length <= READY_MAX &&
 	       !transaction->response.accel_lines &&
-	       transaction->response.modified <= transaction->thread->conn->dated &&
+	       transaction->response.modified <= transaction->thread->exchange->dated &&
 	       !transaction->peer.https && !transaction->peer.http2 && !*transaction->trace.id &&
 	       !transaction->response.date && scope && !scope->header_rule_count &&
 	       !scope->server_timing &&
@@ -59,14 +59,14 @@ static bool is_plain(const struct transaction *transaction)
 }
 
 /* Renews the date, unless the old one is being sent. */
-static bool renew(struct ready *ready, const struct conn_thread *conn)
+static bool renew(struct ready *ready, const struct exchange_thread *exchange)
 {
-	if (ready->dated == conn->dated)
+	if (ready->dated == exchange->dated)
 		return true;
 	if (ready->users)
 		return false;
-	memcpy(ready->bytes + ready->date_at, conn->date, DATE_LENGTH);
-	ready->dated = conn->dated;
+	memcpy(ready->bytes + ready->date_at, exchange->date, DATE_LENGTH);
+	ready->dated = exchange->dated;
 	return true;
 }
 
@@ -87,16 +87,16 @@ struct ready *ready_find(struct output *output)
 	output_refresh_date(thread);
 	if (!is_plain(transaction))
 		return NULL;
-	if (!thread->conn->ready)
-		thread->conn->ready = calloc(1, sizeof(struct ready_memory));
-	if (!thread->conn->ready)
+	if (!thread->exchange->ready)
+		thread->exchange->ready = calloc(1, sizeof(struct ready_memory));
+	if (!thread->exchange->ready)
 		return NULL;
-	ready = unit_of(thread->conn->ready, transaction->piece.range.id)->ready;
+	ready = unit_of(thread->exchange->ready, transaction->piece.range.id)->ready;
 	if (!ready || ready->id != transaction->piece.range.id || ready->config != config ||
 	    ready->config_number != transaction->config_ref->site->number ||
 	    !has_lines(ready, transaction))
 		return NULL;
-	if (!renew(ready, thread->conn))
+	if (!renew(ready, thread->exchange))
 		return NULL;
 	ready->users++;
 	output->responded_ns = loop_now_ns(thread->loop);
@@ -130,7 +130,7 @@ static struct ready *make(struct output *output)
 	*ready = (struct ready){.id = transaction->piece.range.id,
 				.config = config,
 				.config_number = transaction->config_ref->site->number,
-				.dated = thread->conn->dated,
+				.dated = thread->exchange->dated,
 				.date_at = output->date_at,
 				.lines_at = output->lines_at,
 				.lines_length = transaction->response.head_length,
@@ -147,9 +147,9 @@ void ready_keep(struct output *output)
 	struct ready *made;
 	struct sent_unit *unit;
 
-	if (!transaction->thread->conn->ready || !is_plain(transaction))
+	if (!transaction->thread->exchange->ready || !is_plain(transaction))
 		return;
-	unit = unit_of(transaction->thread->conn->ready, transaction->piece.range.id);
+	unit = unit_of(transaction->thread->exchange->ready, transaction->piece.range.id);
 	if (unit->id != transaction->piece.range.id) {
 		unit->id = transaction->piece.range.id;
 		unit->times = 0;
@@ -169,10 +169,10 @@ void ready_keep(struct output *output)
 
 void ready_free(struct thread *thread)
 {
-	struct conn_thread *conn = thread->conn;
+	struct exchange_thread *exchange = thread->exchange;
 
-	for (unsigned i = 0; conn->ready && i < READY_UNITS; i++)
-		free(conn->ready->units[i].ready);
-	free(conn->ready);
-	conn->ready = NULL;
+	for (unsigned i = 0; exchange->ready && i < READY_UNITS; i++)
+		free(exchange->ready->units[i].ready);
+	free(exchange->ready);
+	exchange->ready = NULL;
 }

@@ -14,13 +14,13 @@
 
 #include "base/date.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/output.h"
-#include "conn/ready.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "exchange/exchange-thread.h"
+#include "exchange/output.h"
+#include "exchange/ready.h"
 #include "http/fields.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -40,21 +40,21 @@ static struct output **spare_link(struct output *output)
 	return (struct output **)(void *)output->transaction.scratch;
 }
 
-static struct output *take_spare(struct conn_thread *conn)
+static struct output *take_spare(struct exchange_thread *exchange)
 {
-	struct output *output = conn->spare;
+	struct output *output = exchange->spare;
 
 	if (output) {
-		conn->spare = *spare_link(output);
-		conn->spare_count--;
-		conn->spare_least = MIN(conn->spare_least, conn->spare_count);
+		exchange->spare = *spare_link(output);
+		exchange->spare_count--;
+		exchange->spare_least = MIN(exchange->spare_least, exchange->spare_count);
 	}
 	return output;
 }
 
 struct output *output_open(struct thread *thread)
 {
-	struct output *output = take_spare(thread->conn);
+	struct output *output = take_spare(thread->exchange);
 
 	if (!output)
 		output = aligned_alloc(OUTPUT_ALIGN, sizeof(*output));
@@ -82,7 +82,7 @@ void output_return_upload(struct output *output)
 
 void output_close(struct output *output)
 {
-	struct conn_thread *conn = output->transaction.thread->conn;
+	struct exchange_thread *exchange = output->transaction.thread->exchange;
 
 	if (output->ready)
 		ready_put(output->ready);
@@ -91,64 +91,65 @@ void output_close(struct output *output)
 	fields_free(&output->fields);
 	free(output->long_head);
 	transaction_release(&output->transaction);
-	if (conn->spare_count == SPARE_MAX) {
+	if (exchange->spare_count == SPARE_MAX) {
 		free(output);
 		return;
 	}
-	*spare_link(output) = conn->spare;
-	conn->spare = output;
-	conn->spare_count++;
+	*spare_link(output) = exchange->spare;
+	exchange->spare = output;
+	exchange->spare_count++;
 }
 
 /* Once per second: frees half of those that were not used for that time. */
-static void trim_spare(struct conn_thread *conn)
+static void trim_spare(struct exchange_thread *exchange)
 {
-	unsigned idle = conn->spare_least / 2;
+	unsigned idle = exchange->spare_least / 2;
 	struct output *output;
 
-	while (idle-- && (output = take_spare(conn)))
+	while (idle-- && (output = take_spare(exchange)))
 		free(output);
-	conn->spare_least = conn->spare_count;
+	exchange->spare_least = exchange->spare_count;
 }
 
 void output_free_spare(struct thread *thread)
 {
 	struct output *output;
 
-	while ((output = take_spare(thread->conn)))
+	while ((output = take_spare(thread->exchange)))
 		free(output);
 }
 
 void output_refresh_date(struct thread *thread)
 {
-	struct conn_thread *conn = thread->conn;
+	struct exchange_thread *exchange = thread->exchange;
 	const struct config *config = thread->config_ref->config;
 	uint64_t now = loop_now_ms(thread->loop);
 	struct timespec wall;
 
-	if (now < conn->date_until_ms && conn->date_config == config)
+	if (now < exchange->date_until_ms && exchange->date_config == config)
 		return;
-	trim_spare(conn);
+	trim_spare(exchange);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	/* Until the end of the second of the wall clock, so that all threads agree. */
-	conn->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
-	conn->date_config = config;
-	conn->dated = wall.tv_sec;
-	date_format(wall.tv_sec, conn->date);
-	conn->lead_length =
-		(size_t)snprintf(conn->lead, sizeof(conn->lead), "%s%s%sDate: %.*s\r\n",
+	exchange->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
+	exchange->date_config = config;
+	exchange->dated = wall.tv_sec;
+	date_format(wall.tv_sec, exchange->date);
+	exchange->lead_length =
+		(size_t)snprintf(exchange->lead, sizeof(exchange->lead), "%s%s%sDate: %.*s\r\n",
 				 config->server_header ? "Server: " : "",
 				 config->server_header ? config->server_header : "",
-				 config->server_header ? "\r\n" : "", DATE_LENGTH, conn->date);
-	conn->lead_pad = config->server_header ? strlen("Server: ") + strlen(config->server_header)
-					       : conn->lead_length - strlen("\r\n");
+				 config->server_header ? "\r\n" : "", DATE_LENGTH, exchange->date);
+	exchange->lead_pad = config->server_header
+				     ? strlen("Server: ") + strlen(config->server_header)
+				     : exchange->lead_length - strlen("\r\n");
 }
 
 void output_forget_date(struct thread *thread)
 {
-	thread->conn->date_until_ms = 0;
+	thread->exchange->date_until_ms = 0;
 	/* A new one may have the same address. */
-	thread->conn->date_config = NULL;
+	thread->exchange->date_config = NULL;
 }
 
 static char *append(char *at, const void *data, size_t length)

@@ -17,13 +17,13 @@
 #include "base/decimal.h"
 #include "base/slice.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/output.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "exchange/exchange-thread.h"
+#include "exchange/output.h"
 #include "http/field.h"
 #include "http/fields.h"
 #include "http/response.h"
@@ -48,15 +48,15 @@ static char *append(char *at, const void *data, size_t length)
  */
 static const char *date_of(const struct transaction *transaction)
 {
-	struct conn_thread *conn = transaction->thread->conn;
+	struct exchange_thread *exchange = transaction->thread->exchange;
 
 	if (!transaction->response.date)
-		return conn->date;
-	if (transaction->response.date != conn->other_date) {
-		conn->other_date = transaction->response.date;
-		date_format(transaction->response.date, conn->other_date_text);
+		return exchange->date;
+	if (transaction->response.date != exchange->other_date) {
+		exchange->other_date = transaction->response.date;
+		date_format(transaction->response.date, exchange->other_date_text);
 	}
-	return conn->other_date_text;
+	return exchange->other_date_text;
 }
 
 /* --- what changes in the responder's lines ---------------------------------------------------- */
@@ -69,7 +69,7 @@ static bool is_newer(const struct transaction *transaction)
 {
 	return transaction->response.modified > (transaction->response.date
 							 ? transaction->response.date
-							 : transaction->thread->conn->dated);
+							 : transaction->thread->exchange->dated);
 }
 
 static void cap_modified(const struct transaction *transaction, struct fields *fields)
@@ -184,9 +184,9 @@ static char *append_framing(const struct transaction *transaction, bool keep_ali
  */
 static char *pad(struct output *output, char *lead, char *end)
 {
-	const struct conn_thread *conn = output->transaction.thread->conn;
+	const struct exchange_thread *exchange = output->transaction.thread->exchange;
 	size_t align = output->transaction.config_ref->config->header_align;
-	char *bytes = output_bytes(output), *at = lead + conn->lead_pad;
+	char *bytes = output_bytes(output), *at = lead + exchange->lead_pad;
 	size_t more = align ? -(size_t)(end - bytes) % align : 0;
 
 	if (more) {
@@ -216,13 +216,13 @@ static bool make_room(struct output *output)
 static char *write_head(struct output *output, size_t page, bool keep_alive, bool http10)
 {
 	const struct transaction *transaction = &output->transaction;
-	const struct conn_thread *conn = transaction->thread->conn;
+	const struct exchange_thread *exchange = transaction->thread->exchange;
 	char *at, *lead;
 
 	if (!make_room(output))
 		return NULL;
 	lead = append_status(transaction, output_bytes(output));
-	at = append(lead, conn->lead, conn->lead_length);
+	at = append(lead, exchange->lead, exchange->lead_length);
 	output->date_at = (size_t)(at - output_bytes(output)) - strlen("\r\n") - DATE_LENGTH;
 	if (transaction->response.date)
 		memcpy(output_bytes(output) + output->date_at, date_of(transaction), DATE_LENGTH);

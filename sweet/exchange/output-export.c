@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/slice.h"
-#include "conn/output.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "exchange/output.h"
 #include "http/traceparent.h"
 #include "log/span-export.h"
 #include "log/span.h"

@@ -11,11 +11,11 @@
 #include "base/random-id.h"
 #include "base/slice.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/output.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/transaction.h"
+#include "exchange/exchange-thread.h"
+#include "exchange/output.h"
 #include "http/request.h"
 #include "http/traceparent.h"
 #include "log/span-send.h"
@@ -34,7 +34,7 @@ static bool is_sane(struct slice id)
 static void make_id(struct output *output, const struct request *request, bool trusted)
 {
 	struct transaction *transaction = &output->transaction;
-	struct random_id *source = &transaction->thread->conn->ids;
+	struct random_id *source = &transaction->thread->exchange->ids;
 	unsigned use = transaction->config_ref->config->request_id;
 	const struct slice *given = NULL;
 	char *to = transaction->trace.id;
@@ -66,7 +66,7 @@ static bool is_sampled(const struct transaction *transaction, uint64_t random)
 static void continue_trace(struct transaction *transaction, const struct request *request,
 			   bool trusted)
 {
-	struct random_id *source = &transaction->thread->conn->ids;
+	struct random_id *source = &transaction->thread->exchange->ids;
 	char *to = transaction->trace.traceparent;
 	struct slice given;
 	uint64_t random;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * output.h - a transaction with what is sent for it: the head, a small body behind it, the line of
- * the access log. connection.c owns the socket.
+ * the access log.  The connection that sends it owns the socket.
  */
 #ifndef SWEET_OUTPUT_H
 #define SWEET_OUTPUT_H
@@ -56,6 +56,10 @@ struct output {
 	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_AROUND_MAX];
 };
 
+/* Call it before the first output of the thread; close it after the last one. */
+void exchange_thread_open(struct thread *thread);
+void exchange_thread_close(struct thread *thread);
+
 /* Returns an output without request fields and with an empty response; NULL: no memory. */
 struct output *output_open(struct thread *thread);
 
@@ -109,7 +113,7 @@ const char *output_chunk_end(const struct output *output, size_t *length);
 /* Makes the fields that all responses of a second share, with their date. */
 void output_refresh_date(struct thread *thread);
 
-/* The configuration has changed: they are to be made again. */
+/* Call it on the thread when its configuration has changed: they are to be made again. */
 void output_forget_date(struct thread *thread);
 
 /* ACCESS_UNKNOWN: the request was not there. */

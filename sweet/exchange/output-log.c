@@ -13,14 +13,14 @@
 #include "base/histogram.h"
 #include "base/slice.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/output.h"
 #include "core/log-set.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
 #include "core/thread-logs.h"
 #include "core/transaction.h"
+#include "exchange/exchange-thread.h"
+#include "exchange/output.h"
 #include "http/request-list.h"
 #include "http/request.h"
 #include "http/traceparent.h"
@@ -182,12 +182,12 @@ void output_log(struct output *output)
 		output_export(output);
 	if (!logs->wants)
 		return;
-	if (!thread->conn->date_until_ms)
+	if (!thread->exchange->date_until_ms)
 		output_refresh_date(thread);
 	line = (struct access_line){
 		.remote = transaction->peer.remote_addr,
 		.remote_port = transaction->peer.remote_port,
-		.date = thread->conn->date,
+		.date = thread->exchange->date,
 		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
 			 strlen(transaction->remote_user)},
 		.request = output->log_request,
