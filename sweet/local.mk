@@ -86,12 +86,13 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/pool-config.c sweet/config/pool-config.h \
 	sweet/conn/conn-thread.c sweet/conn/conn-thread.h \
 	sweet/conn/connection-admit.c \
+	sweet/conn/connection-base.h \
 	sweet/conn/connection-body.c \
 	sweet/conn/connection-cipher.c \
 	sweet/conn/connection-free.c \
 	sweet/conn/connection-held.c \
-	sweet/conn/connection-internal.h \
 	sweet/conn/connection-leave.c \
+	sweet/conn/connection-mux.h \
 	sweet/conn/connection-pace.c \
 	sweet/conn/connection-request.c \
 	sweet/conn/connection-send.c \
@@ -104,17 +105,6 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-unsent.c \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/listener.c sweet/conn/listener.h \
-	sweet/conn/session-closed.c \
-	sweet/conn/session-flood.c \
-	sweet/conn/session-frames.c \
-	sweet/conn/session-head.c \
-	sweet/conn/session-internal.h \
-	sweet/conn/session-message.c \
-	sweet/conn/session-receive.c \
-	sweet/conn/session-stream.c \
-	sweet/conn/session-work.c \
-	sweet/conn/session.c sweet/conn/session.h \
-	sweet/conn/stream-head.c sweet/conn/stream-head.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/auth-cache.c \
 	sweet/core/auth-check.h \
@@ -228,6 +218,18 @@ sweet_libsweet_a_SOURCES = \
 	sweet/gateway/worker-channel-slot.c \
 	sweet/gateway/worker-channel.c sweet/gateway/worker-channel.h \
 	sweet/gateway/worker.c sweet/gateway/worker.h \
+	sweet/h2/h2-thread.c sweet/h2/h2-thread.h \
+	sweet/h2/session-closed.c \
+	sweet/h2/session-flood.c \
+	sweet/h2/session-frames.c \
+	sweet/h2/session-head.c \
+	sweet/h2/session-internal.h \
+	sweet/h2/session-message.c \
+	sweet/h2/session-receive.c \
+	sweet/h2/session-stream.c \
+	sweet/h2/session-work.c \
+	sweet/h2/session.c sweet/h2/session.h \
+	sweet/h2/stream-head.c sweet/h2/stream-head.h \
 	sweet/handler/autoindex.c sweet/handler/autoindex.h \
 	sweet/handler/coded-response.c sweet/handler/coded-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \

@@ -76,8 +76,8 @@ check()
 # Prints the folders in the rows of the part's table.
 described()
 {
-	sed -n "/^| $1\/.*| holds |\$/,/^\$/s/^| \(\(\`[a-z/]*\/\`,* *\)*\)|.*/\1/p" ARCHITECTURE.md |
-		tr -cd 'a-z/ \n' | sed 's/\/\( \|$\)/ /g' | tr -s '\n ' ' '
+	sed -n "/^| $1\/.*| holds |\$/,/^\$/s/^| \(\(\`[a-z0-9/]*\/\`,* *\)*\)|.*/\1/p" ARCHITECTURE.md |
+		tr -cd 'a-z0-9/ \n' | sed 's/\/\( \|$\)/ /g' | tr -s '\n ' ' '
 }
 
 # Comments as in shell.

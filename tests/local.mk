@@ -177,14 +177,6 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-connection-body \
 	tests/unit/sweet/conn/test-connection-many \
 	tests/unit/sweet/conn/test-listener \
-	tests/unit/sweet/conn/test-session \
-	tests/unit/sweet/conn/test-session-body \
-	tests/unit/sweet/conn/test-session-end \
-	tests/unit/sweet/conn/test-session-frames \
-	tests/unit/sweet/conn/test-session-many \
-	tests/unit/sweet/conn/test-session-message \
-	tests/unit/sweet/conn/test-session-turn \
-	tests/unit/sweet/conn/test-stream-head \
 	tests/unit/sweet/core/test-access-log \
 	tests/unit/sweet/core/test-auth \
 	tests/unit/sweet/core/test-auth-clients \
@@ -243,6 +235,14 @@ SWEET_UNITS = \
 	tests/unit/sweet/gateway/test-worker-channel \
 	tests/unit/sweet/gateway/test-worker-channel-response \
 	tests/unit/sweet/gateway/test-worker-channel-withdraw \
+	tests/unit/sweet/h2/test-session \
+	tests/unit/sweet/h2/test-session-body \
+	tests/unit/sweet/h2/test-session-end \
+	tests/unit/sweet/h2/test-session-frames \
+	tests/unit/sweet/h2/test-session-many \
+	tests/unit/sweet/h2/test-session-message \
+	tests/unit/sweet/h2/test-session-turn \
+	tests/unit/sweet/h2/test-stream-head \
 	tests/unit/sweet/handler/test-autoindex \
 	tests/unit/sweet/handler/test-coded-response \
 	tests/unit/sweet/handler/test-status \
@@ -860,12 +860,12 @@ EXTRA_DIST += \
 	tests/unit/status-fixture.h \
 	tests/unit/suite.h \
 	tests/unit/sweet/config/config-fixture.h \
-	tests/unit/sweet/conn/session-fixture.h \
-	tests/unit/sweet/conn/session-responder.h \
 	tests/unit/sweet/core/auth-fixture.h \
 	tests/unit/sweet/event/loop-pause-fixture.h \
 	tests/unit/sweet/event/loop-send-fixture.h \
 	tests/unit/sweet/event/loop-uring-fixture.h \
+	tests/unit/sweet/h2/session-fixture.h \
+	tests/unit/sweet/h2/session-responder.h \
 	tests/unit/sweet/spawn/spawner-fixture.h \
 	tests/unit/sweet/upstream/upstream-link-fixture.h \
 	tests/unit/thread-fixture.h \

@@ -12,13 +12,14 @@
 #include "base/timer.h"
 #include "event/loop.h"
 
+struct connection_mux;
 struct connection_tls;
 struct request_memory;
-struct spare_memory;
 struct thread;
 
 struct conn_thread {
 	struct thread *thread;
+	const struct connection_mux *http2;
 	struct list connections; /* of connection.c */
 	/*
 	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units;
@@ -38,19 +39,7 @@ struct conn_thread {
 	struct list handshakes;
 	struct loop_hook handshake_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
-	/*
-	 * Of session.c: HTTP/2 sessions with something to do, before the loop sleeps; after them,
-	 * those for whose bytes a turn was not enough.
-	 */
-	struct list sessions, late_sessions;
-	unsigned streams;		     /* of HTTP/2, that are open */
-	unsigned session_starts;	     /* requests of theirs in this turn of the loop */
-	unsigned session_changes;	     /* streams of theirs that have ended in it */
-	uint64_t session_turn_ns;	     /* how long they process in a turn, each time */
-	uint64_t session_end_ns;	     /* when that ends, since the turn began */
-	struct spare_memory *session_memory; /* of their requests; NULL until it is needed */
-	struct loop_hook session_hook;
-	struct request_memory *requests; /* of connection-request.c; the same */
+	struct request_memory *requests;   /* of connection-request.c; NULL until it is needed */
 };
 
 #endif

@@ -14,7 +14,7 @@
 #include "auth/ip-acl.h"
 #include "base/peer-addresses.h"
 #include "config/configuration.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"

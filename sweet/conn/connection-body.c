@@ -14,7 +14,7 @@
 #include "base/container.h"
 #include "base/timer.h"
 #include "config/configuration.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection-tls-internal.h"
 #include "core/server.h"
 #include "event/loop.h"

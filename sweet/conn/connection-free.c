@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "base/timer.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "event/client-limit.h"

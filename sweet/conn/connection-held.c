@@ -17,7 +17,7 @@
 
 #include "base/list.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
 #include "core/server.h"

@@ -22,7 +22,7 @@
 
 #include "base/container.h"
 #include "base/counter.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection-slow-internal.h"
 #include "core/server.h"
 #include "core/thread-counters.h"

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 
 #include "config/configuration.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/transaction.h"
 #include "exchange/output.h"
 #include "log/log.h"

@@ -19,8 +19,8 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
-#include "conn/session.h"
+#include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/client-calls.h"
 #include "core/request-memory.h"
 #include "core/server.h"
@@ -212,7 +212,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	connection_tls_describe(carrier, transaction);
 	transaction->peer.http2 = listed;
 	if (transaction->peer.http2)
-		transaction->peer.calls = client_calls_hold(session_calls(carrier));
+		transaction->peer.calls = client_calls_hold(carrier->calls);
 	transaction->owner = &owner;
 	transaction->router = &route_router;
 	counter_add(&thread->counters->requests, 1);
@@ -271,7 +271,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	if (transaction->peer.http2) {
 		body_open(&connection->body);
 		if (!may_continue)
-			session_leave(carrier);
+			carrier->mux->leave(carrier);
 	}
 	transaction->upload.has = !body_is_over(&connection->body);
 	connection->expecting = transaction->upload.has && request->expect == EXPECT_CONTINUE;

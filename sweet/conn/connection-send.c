@@ -16,7 +16,7 @@
 #include "base/counter.h"
 #include "base/timer.h"
 #include "config/configuration.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "event/loop.h"
 

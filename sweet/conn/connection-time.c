@@ -16,7 +16,7 @@
 #include "base/container.h"
 #include "base/counter.h"
 #include "config/configuration.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"

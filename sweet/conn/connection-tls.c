@@ -21,9 +21,9 @@
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "conn/connection-tls-internal.h"
-#include "conn/session.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
@@ -108,7 +108,7 @@ static bool handshake_over(struct connection_tls *tls, const struct tls_agreed *
 	connection->state = READING;
 	connection_count_as(connection, CONNECTION_IDLE);
 	connection_time(connection, connection_limits(connection)->header_ms);
-	return !agreed->http2 || session_open(connection);
+	return !agreed->http2 || connection->thread->conn->http2->open(connection);
 }
 
 /* No data follow (RFC 8737, section 4).  May free the connection. */

@@ -33,7 +33,7 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection-slow-internal.h"
 #include "core/server.h"
 #include "core/site.h"

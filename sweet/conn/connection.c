@@ -40,10 +40,9 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "conn/connection.h"
-#include "conn/session.h"
-#include "core/request-memory.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
@@ -67,7 +66,7 @@ static void connection_close_now(struct connection *connection)
 	/* Otherwise the message in flight refers to memory of the streams. */
 	if (connection->session && !connection->sending) {
 		waits = true;
-		session_close(connection);
+		connection->mux->close(connection);
 	}
 	if (connection->tls && waits) {
 		connection_shut(connection);
@@ -78,7 +77,7 @@ static void connection_close_now(struct connection *connection)
 	}
 	connection->transport->close(connection);
 	if (connection->session)
-		session_close(connection);
+		connection->mux->close(connection);
 	/* Log it now, while the client's address exists. */
 	if (output)
 		output_log(output);
@@ -103,7 +102,7 @@ static void connection_close_now(struct connection *connection)
 static void connection_do_time_out(struct connection *connection)
 {
 	if (connection->session) {
-		session_timed_out(connection);
+		connection->mux->timed_out(connection);
 	} else if (connection->state == RECEIVING) {
 		connection_refuse_slow_body(connection);
 	} else if (connection->state == READING && connection->input_length) {
@@ -180,26 +179,31 @@ static void consume_head(struct connection *connection, const char *data, size_t
 }
 
 /* HTTP/2 with prior knowledge, in clear text (RFC 9113, section 3.3). */
-static bool may_be_session(const struct connection *connection)
+static bool may_be_session(const struct connection *connection, const char *data, size_t length)
 {
+	const struct thread *thread = connection->thread;
+	const char *preface = thread->conn->http2->preface;
+
 	return connection->requests == 0 && !connection->tls &&
-	       connection->thread->config_ref->config->http2 == HTTP2_CLEAR;
+	       thread->config_ref->config->http2 == HTTP2_CLEAR && *data == *preface &&
+	       memcmp(data, preface, MIN(length, strlen(preface))) == 0;
 }
 
 /* The bytes so far are of the preface. */
 static void begin_session(struct connection *connection, const char *data, size_t length)
 {
+	const struct connection_mux *http2 = connection->thread->conn->http2;
 	char *whole;
 
-	if (length < strlen(SESSION_PREFACE)) {
+	if (length < strlen(http2->preface)) {
 		await_head(connection, data, length);
 		return;
 	}
 	whole = connection->input;
 	connection->input = NULL;
 	connection->input_length = connection->input_room = connection->input_seen = 0;
-	if (session_open(connection))
-		session_received(connection, data, length);
+	if (http2->open(connection))
+		http2->received(connection, data, length);
 	else
 		connection_close_now(connection);
 	free(whole);
@@ -225,7 +229,7 @@ static void connection_do_consume(struct connection *connection, const char *dat
 		return;
 	}
 	if (connection->session) {
-		session_received(connection, data, length);
+		connection->mux->received(connection, data, length);
 		return;
 	}
 	if (connection->state == RECEIVING) {
@@ -273,13 +277,9 @@ static void connection_do_consume(struct connection *connection, const char *dat
 		data = connection->input;
 		length = connection->input_length;
 	}
-	if (may_be_session(connection) && data[0] == *SESSION_PREFACE) {
-		size_t common = MIN(length, strlen(SESSION_PREFACE));
-
-		if (memcmp(data, SESSION_PREFACE, common) == 0) {
-			begin_session(connection, data, length);
-			return;
-		}
+	if (may_be_session(connection, data, length)) {
+		begin_session(connection, data, length);
+		return;
 	}
 	most = connection_limits(connection)->max_header;
 	head = request_head_length(data, length, connection->input_seen);
@@ -304,7 +304,7 @@ static bool has_waiting(const struct connection *connection)
 static void leave(struct connection *connection)
 {
 	if (connection->session) {
-		session_leave(connection);
+		connection->mux->leave(connection);
 		return;
 	}
 	/* It has the timeout of a last response, but not longer. */
@@ -463,13 +463,9 @@ void connection_close_all(struct thread *thread)
 	/* The loop has no further turn for streams. */
 	while ((connection = list_first(&thread->conn->connections, struct connection, node)))
 		if (connection->state == ENDED)
-			session_end_all(connection);
+			connection->mux->end_all(connection);
 		else
 			connection_close_now(connection);
 	timer_stop(&thread->conn->slow_timer);
 	timer_stop(&thread->conn->unsent_timer);
-	session_free_memory(thread);
-	connection_held_close(thread);
-	request_memory_free(thread->conn->requests);
-	thread->conn->requests = NULL;
 }

@@ -7,10 +7,14 @@
 
 #include <stdbool.h>
 
+struct connection_mux;
 struct thread;
 
-/* Call it before the thread's loop runs; close it after the loop's end. */
-void conn_thread_open(struct thread *thread);
+/*
+ * Call it before the thread's loop runs; close it when no connection is left, and the loop has ended.
+ * http2: for the clients that speak that.
+ */
+void conn_thread_open(struct thread *thread, const struct connection_mux *http2);
 void conn_thread_close(struct thread *thread);
 
 /* Whether the thread has any. */
@@ -22,7 +26,7 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only);
 /* Closes idle connections, and lets the others end after their response. */
 void connection_drain(struct thread *thread);
 
-/* Closes all connections, and frees what the thread kept for them. */
+/* Closes all connections. */
 void connection_close_all(struct thread *thread);
 
 #endif

@@ -25,6 +25,7 @@ struct config;
 struct config_ref;
 struct conn_thread;
 struct exchange_thread;
+struct h2_thread;
 struct data_path;
 struct dav;
 struct file_cache_tick;
@@ -112,6 +113,7 @@ struct thread {
 	struct handler_thread *handler;
 	struct exchange_thread *exchange;
 	struct conn_thread *conn;
+	struct h2_thread *h2;
 	/* Called when the last connection has ended; or NULL. */
 	void (*vacated)(struct thread *thread);
 	/* Set by the connections, called by any thread: thread_shed(). */

@@ -17,6 +17,7 @@
 #include "exchange/output.h"
 #include "files/file-cache-tick.h"
 #include "gateway/worker.h"
+#include "h2/session.h"
 #include "handler/autoindex.h"
 #include "server/thread-modules.h"
 #include "server/thread.h"
@@ -51,6 +52,11 @@ static void close_paths(struct thread *thread)
 	g_clear_pointer(&thread->paths, path_memory_free);
 }
 
+static void open_conn(struct thread *thread)
+{
+	conn_thread_open(thread, &session_mux);
+}
+
 static const struct thread_module {
 	void (*open)(struct thread *thread); /* NULL: opened when it is needed */
 	void (*close)(struct thread *thread);
@@ -62,7 +68,8 @@ static const struct thread_module {
 	{gateway_thread_open, gateway_thread_close},
 	{handler_thread_open, handler_thread_close},
 	{exchange_thread_open, exchange_thread_close},
-	{conn_thread_open, conn_thread_close},
+	{open_conn, conn_thread_close},
+	{h2_thread_open, h2_thread_close},
 };
 
 void thread_modules_open(struct thread *thread)

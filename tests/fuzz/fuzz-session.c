@@ -28,14 +28,15 @@
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
 #include "conn/connection.h"
-#include "conn/session-internal.h"
-#include "conn/session.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
+#include "h2/session.h"
 #include "handler/route.h"
 #include "http/body.h"
 #include "http/request.h"
@@ -467,7 +468,7 @@ static void check_released(void)
 	struct NC_stat one;
 
 	MUST(live == 0 && !waiting && list_is_empty(&thread.conn->connections));
-	MUST(list_is_empty(&thread.conn->sessions) && list_is_empty(&thread.conn->lent) &&
+	MUST(list_is_empty(&thread.h2->sessions) && list_is_empty(&thread.conn->lent) &&
 	     list_is_empty(&thread.conn->slow));
 	MUST(thread.counters->open == 0 && server.held == 0 && server.unsent == 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)

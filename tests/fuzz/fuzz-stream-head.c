@@ -15,9 +15,9 @@
 
 #include "base/slice.h"
 #include "base/syntax.h"
+#include "h2/stream-head.h"
 #include "http/request-list.h"
 #include "http/request.h"
-#include "conn/stream-head.h"
 
 #include "fuzz.h"
 

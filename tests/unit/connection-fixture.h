@@ -20,7 +20,7 @@
 
 #include "base/budget.h"
 #include "config/configuration.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection.h"
 #include "event/piece.h"
 #include "core/server.h"

@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "http/body.h"
 

@@ -17,16 +17,17 @@
 #include "base/list.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection.h"
-#include "conn/session-internal.h"
-#include "conn/session.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
+#include "h2/session.h"
 #include "handler/route.h"
 
 #include "conn-fixture.h"
@@ -85,7 +86,7 @@ static unsigned waking_sessions(void)
 {
 	unsigned count = 0;
 
-	list_each (const struct session, session, &thread.conn->sessions, waking)
+	list_each (const struct session, session, &thread.h2->sessions, waking)
 		count++;
 	return count;
 }

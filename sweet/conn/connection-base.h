@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-internal.h - a connection: what carries one request after the other, which is a
- * client's socket, or one stream of an HTTP/2 session.  Private to the sources connection*.c and
- * session*.c.  Each calls those that are listed above it, and connection.c only by its handlers.
+ * connection-base.h - a connection: what carries one request after the other, which is a client's
+ * socket, or one stream of an HTTP/2 session.  For the sources of this folder, and for h2/, which makes
+ * streams.  Each source calls those that are listed above it, and connection.c only by its handlers.
  *
  *   connection-time.c     the timeouts of the client, resets, and the end
  *   connection-held.c     counts the units that responses hold while they wait
@@ -14,15 +14,14 @@
  *   connection-pace.c     limits the rate of a response
  *   connection-send.c     sends responses
  *   connection-body.c     receives the body that a responder requested; saves early bytes
- *   session*.c            HTTP/2: the transport of a stream, and what streams share
  *   connection-tls.c      handshakes; decrypts
  *   connection-free.c     frees it
  *   connection-request.c  starts requests
  *   connection-admit.c    the limits of connections; reads a proxy's header
  *   connection.c          the state machine: reads requests
  */
-#ifndef SWEET_CONNECTION_INTERNAL_H
-#define SWEET_CONNECTION_INTERNAL_H
+#ifndef SWEET_CONNECTION_BASE_H
+#define SWEET_CONNECTION_BASE_H
 
 #include <glib.h>
 #include <netinet/in.h>
@@ -46,10 +45,12 @@
 
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE, SESSION, ENDED };
 
+struct client_calls;
+struct connection;
+struct connection_mux;
+struct connection_tls;
 struct leaving;
 struct lent;
-struct connection;
-struct connection_tls;
 struct session;
 struct transaction;
 
@@ -123,8 +124,11 @@ struct connection {
 	const struct connection_handlers *handlers;
 	const struct connection_transport *transport;
 	struct connection *carrier; /* the one with the socket: itself, or that of the session */
-	struct session *session;    /* of a connection with a socket that has become one */
-	struct session *ending;	    /* that session, after its end, as long as it has streams */
+	const struct connection_mux
+		*mux;		    /* of a connection with a socket that has become a session */
+	struct session *session;    /* that */
+	struct session *ending;	    /* after its end, as long as it has streams */
+	struct client_calls *calls; /* those that the client of the session has abandoned */
 	struct thread *thread;
 	struct list_node node; /* in the thread's list */
 	int fd;

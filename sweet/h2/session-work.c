@@ -19,14 +19,14 @@
 #include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
-#include "conn/session.h"
-#include "conn/stream-head.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "event/loop.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
+#include "h2/session.h"
+#include "h2/stream-head.h"
 #include "log/log.h"
 #include "tls/tls.h"
 
@@ -100,7 +100,7 @@ static bool add_frames(struct session *session, unsigned before)
 /* Fills the message; returns false if the connection was freed. */
 static bool collect(struct session *session)
 {
-	unsigned before = session->connection->thread->conn->session_changes;
+	unsigned before = session->connection->thread->h2->session_changes;
 
 	do {
 		if (!add_frames(session, before)) {
@@ -256,7 +256,7 @@ static void work(struct session *session)
 	if (connection->input_length && !session->over &&
 	    (!connection->sending || (session->stalls && !session_flood_must_wait(session)))) {
 		/* In the next turn, what it has to send has company. */
-		if (connection->thread->conn->session_starts >= SESSION_STARTS_MAX)
+		if (connection->thread->h2->session_starts >= SESSION_STARTS_MAX)
 			session_wake(session);
 		else
 			connection_consume_input(connection, session_resumed);
@@ -285,7 +285,7 @@ static void work(struct session *session)
 }
 
 /* Some sessions of the list work, at least one. */
-static void work_some(struct conn_thread *conn, struct list *sessions)
+static void work_some(struct h2_thread *h2, struct list *sessions)
 {
 	const struct session *last = list_last(sessions, struct session, waking);
 	struct session *session;
@@ -297,26 +297,25 @@ static void work_some(struct conn_thread *conn, struct list *sessions)
 			left = 0;
 		if (session->http2)
 			work(session);
-		else if (conn->session_changes < SESSION_ENDS_MAX ||
-			 ending++ < SESSION_ENDING_LEAST)
+		else if (h2->session_changes < SESSION_ENDS_MAX || ending++ < SESSION_ENDING_LEAST)
 			session_end_some(session);
 		else
 			session_wake(session);
-		if (session_time_is_up(conn))
+		if (session_time_is_up(h2))
 			return;
 	}
 }
 
 bool session_work_next(struct loop_hook *hook)
 {
-	struct conn_thread *conn = container_of(hook, struct conn_thread, session_hook);
+	struct h2_thread *h2 = container_of(hook, struct h2_thread, session_hook);
 
-	conn->session_end_ns = loop_turn_ns(conn->thread->loop) + conn->session_turn_ns;
-	work_some(conn, &conn->sessions);
-	work_some(conn, &conn->late_sessions);
-	conn->session_end_ns = conn->session_turn_ns;
-	conn->session_starts = conn->session_changes = 0;
-	return !list_is_empty(&conn->sessions) || !list_is_empty(&conn->late_sessions);
+	h2->session_end_ns = loop_turn_ns(h2->thread->loop) + h2->session_turn_ns;
+	work_some(h2, &h2->sessions);
+	work_some(h2, &h2->late_sessions);
+	h2->session_end_ns = h2->session_turn_ns;
+	h2->session_starts = h2->session_changes = 0;
+	return !list_is_empty(&h2->sessions) || !list_is_empty(&h2->late_sessions);
 }
 
 void session_send_callbacks(nghttp2_session_callbacks *callbacks)

@@ -20,14 +20,14 @@
 
 #include "base/list.h"
 #include "base/spare-memory.h"
-#include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/piece.h"
 #include "exchange/output.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
 #include "log/log.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
@@ -57,13 +57,13 @@ struct stream *stream_find(struct session *session, int32_t id)
 void session_wake(struct session *session)
 {
 	if (!list_is_linked(&session->waking))
-		list_append(&session->connection->thread->conn->sessions, &session->waking);
+		list_append(&session->connection->thread->h2->sessions, &session->waking);
 }
 
 void session_wake_late(struct session *session)
 {
 	list_remove(&session->waking);
-	list_append(&session->connection->thread->conn->late_sessions, &session->waking);
+	list_append(&session->connection->thread->h2->late_sessions, &session->waking);
 }
 
 /* --- the content of a response ------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ static void unlink_stream(struct stream *stream)
 	list_remove(&stream->node);
 	session->stream_count--;
 	session->heads -= stream->head;
-	session->connection->thread->conn->streams--;
+	session->connection->thread->h2->streams--;
 	if (session->found == stream)
 		session->found = NULL;
 	if (session->current == stream)
@@ -336,7 +336,7 @@ static void stream_close(struct connection *connection)
 
 static void stream_free_connection(struct connection *connection)
 {
-	spare_memory_give_back(connection->thread->conn->session_memory, stream_of(connection));
+	spare_memory_give_back(connection->thread->h2->session_memory, stream_of(connection));
 }
 
 static const struct connection_transport transport = {
@@ -357,7 +357,7 @@ struct stream *stream_open(struct session *session, int32_t id)
 {
 	struct connection *carrier = session->connection;
 	struct stream *stream =
-		spare_memory_take_zeroed(carrier->thread->conn->session_memory, 1, sizeof(*stream));
+		spare_memory_take_zeroed(carrier->thread->h2->session_memory, 1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
@@ -370,6 +370,6 @@ struct stream *stream_open(struct session *session, int32_t id)
 	stream->id = id;
 	list_prepend(&session->streams, &stream->node);
 	session->stream_count++;
-	carrier->thread->conn->streams++;
+	carrier->thread->h2->streams++;
 	return stream;
 }

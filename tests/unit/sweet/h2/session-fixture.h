@@ -22,16 +22,17 @@
 #include "base/list.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection.h"
-#include "conn/session-internal.h"
-#include "conn/session.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
 #include "event/loop.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
+#include "h2/session.h"
 #include "http/body.h"
 
 #include "conn-fixture.h"
@@ -296,8 +297,8 @@ static inline void end(void)
 	/* The loop runs what the helpers have done before the spools are freed. */
 	call(&runner, stop_spools, NULL);
 	thread_pool_close(server.thread_pool);
-	ck_assert(list_is_empty(&thread.conn->sessions));
-	ck_assert(list_is_empty(&thread.conn->late_sessions));
+	ck_assert(list_is_empty(&thread.h2->sessions));
+	ck_assert(list_is_empty(&thread.h2->late_sessions));
 	ck_assert_uint_eq(thread.counters->open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		ck_assert_uint_eq(thread.counters->states[i], 0);

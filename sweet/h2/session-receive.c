@@ -15,14 +15,14 @@
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
-#include "conn/session.h"
-#include "conn/stream-head.h"
+#include "conn/connection-base.h"
 #include "core/client-calls.h"
 #include "core/server.h"
 #include "event/loop.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
+#include "h2/session.h"
+#include "h2/stream-head.h"
 #include "http/body.h"
 #include "log/log.h"
 
@@ -88,7 +88,7 @@ static bool is_full(const struct session *session)
 	 * The others cannot keep a client from its only request: that takes no more than one of
 	 * HTTP/1.1, and max-connections bounds it.
 	 */
-	if (thread->server->streams_most && thread->conn->streams >= thread->server->streams_most &&
+	if (thread->server->streams_most && thread->h2->streams >= thread->server->streams_most &&
 	    session->stream_count)
 		return true;
 	/* To the library, streams that were reset exist no more. */
@@ -158,7 +158,7 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
 	if (frame->hd.type == NGHTTP2_SETTINGS && frame->hd.flags & NGHTTP2_FLAG_ACK)
 		timer_stop(&session->unsettled);
 	else if (frame->hd.type == NGHTTP2_SETTINGS)
-		session->connection->thread->conn->session_changes +=
+		session->connection->thread->h2->session_changes +=
 			1 + session->stream_count / SESSION_WINDOWS_PER_END;
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
@@ -211,7 +211,7 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error, v
 	/* What is in the message completes the response. */
 	if (stream->ended)
 		return 0;
-	session->connection->thread->conn->session_changes++;
+	session->connection->thread->h2->session_changes++;
 	connection_close(&stream->connection);
 	return 0;
 }
@@ -313,13 +313,13 @@ static bool has_content(const struct session *session)
  */
 static ssize_t process_frames(struct session *session, const char *data, size_t length)
 {
-	struct conn_thread *conn = session->connection->thread->conn;
+	struct h2_thread *h2 = session->connection->thread->h2;
 	size_t done = 0, run = 0; /* run: bytes that can be processed together */
 	/*
 	 * After SESSION_STARTS_EACH, their responses are collected: what these use is still in the
 	 * processor's caches then, and the requests that wait use none.
 	 */
-	unsigned started = 0, before = conn->session_changes;
+	unsigned started = 0, before = h2->session_changes;
 
 	while (done + run < length && !session->over) {
 		bool begins, turn_over;
@@ -333,9 +333,8 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 				return -1;
 			done += run;
 			run = 0;
-			turn_over = (started && conn->session_starts >= SESSION_STARTS_MAX) ||
-				    session_turn_is_over(session, before) ||
-				    session_time_is_up(conn);
+			turn_over = (started && h2->session_starts >= SESSION_STARTS_MAX) ||
+				    session_turn_is_over(session, before) || session_time_is_up(h2);
 			started = 0;
 			if (turn_over || may_wait(session))
 				return (ssize_t)done;
@@ -345,7 +344,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 				return -1;
 			done += run;
 			run = 0;
-			if (session_time_is_up(conn))
+			if (session_time_is_up(h2))
 				return (ssize_t)done;
 		}
 		now = length - done - run;
@@ -356,7 +355,7 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 			session_flood_received(session);
 		if (begins && opens_stream(session)) {
 			started++;
-			conn->session_starts++;
+			h2->session_starts++;
 		} else if (begins) {
 			if (run && !process(session, data + done, run))
 				return -1;
@@ -396,7 +395,7 @@ static void receive(struct session *session, const char *data, size_t length, bo
 
 void session_received(struct connection *connection, const char *data, size_t length)
 {
-	const struct conn_thread *conn = connection->thread->conn;
+	const struct h2_thread *h2 = connection->thread->h2;
 
 	/*
 	 * What was saved is first; the session is awake.  While sessions are late, what comes only
@@ -404,9 +403,9 @@ void session_received(struct connection *connection, const char *data, size_t le
 	 */
 	if (!connection->session->over)
 		receive(connection->session, data, length,
-			!connection->input_length && list_is_empty(&conn->late_sessions) &&
-				!session_time_is_up(conn) &&
-				conn->session_starts < SESSION_STARTS_MAX / 2);
+			!connection->input_length && list_is_empty(&h2->late_sessions) &&
+				!session_time_is_up(h2) &&
+				h2->session_starts < SESSION_STARTS_MAX / 2);
 }
 
 void session_resumed(struct connection *connection, const char *data, size_t length)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "conn/session-internal.h"
+#include "h2/session-internal.h"
 
 #include "suite.h"
 

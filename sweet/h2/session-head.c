@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
+#include "conn/connection-base.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "exchange/output.h"
+#include "h2/session-internal.h"
 #include "http/fields.h"
 #include "http/response.h"
 

@@ -19,15 +19,16 @@
 #include "base/spare-memory.h"
 #include "base/timer.h"
 #include "config/configuration.h"
-#include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
-#include "conn/session.h"
-#include "conn/stream-head.h"
+#include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/client-calls.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "event/loop.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
+#include "h2/session.h"
+#include "h2/stream-head.h"
 #include "log/log.h"
 
 #define HEAD_MAX (16u << 20) /* of a response; the limits of handlers are lower */
@@ -50,7 +51,7 @@ void session_leave(struct connection *connection)
 	session_wake(session);
 }
 
-void session_timed_out(struct connection *connection)
+static void session_timed_out(struct connection *connection)
 {
 	struct session *session = connection->session;
 
@@ -87,28 +88,19 @@ static void session_set_up(void)
 	nghttp2_option_set_builtin_recv_extension_type(options, NGHTTP2_PRIORITY_UPDATE);
 }
 
-void session_init(struct thread *thread)
+void session_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, session_set_up);
-	thread->conn->session_turn_ns = thread->conn->session_end_ns = SESSION_TURN_NS;
-	thread->conn->session_hook.before_sleep = session_work_next;
-	loop_hook_add(thread->loop, &thread->conn->session_hook);
 }
 
 /* Returns NULL without any. */
 static struct spare_memory *memory_of(struct thread *thread)
 {
-	if (!thread->conn->session_memory)
-		thread->conn->session_memory = spare_memory_new();
-	return thread->conn->session_memory;
-}
-
-void session_free_memory(struct thread *thread)
-{
-	spare_memory_free(thread->conn->session_memory);
-	thread->conn->session_memory = NULL;
+	if (!thread->h2->session_memory)
+		thread->h2->session_memory = spare_memory_new();
+	return thread->h2->session_memory;
 }
 
 /* --- where libnghttp2 gets its memory ------------------------------------------------------------ */
@@ -144,7 +136,7 @@ static void session_settle_late(struct timer *timer)
 			  "settings that are not acknowledged within header-timeout");
 }
 
-bool session_open(struct connection *connection)
+static bool session_open(struct connection *connection)
 {
 	const struct config_limits *limits = connection_limits(connection);
 	const nghttp2_settings_entry settings[] = {
@@ -177,18 +169,15 @@ bool session_open(struct connection *connection)
 		free(session);
 		return false;
 	}
+	connection->mux = &session_mux;
 	connection->session = session;
+	connection->calls = session->calls;
 	connection->state = SESSION;
 	counter_add(&connection->thread->counters->sessions, 1);
 	loop_timer_start(connection->thread->loop, &session->unsettled, limits->header_ms,
 			 session_settle_late);
 	session_wake(session);
 	return true;
-}
-
-struct client_calls *session_calls(const struct connection *connection)
-{
-	return connection->session->calls;
 }
 
 /* None of its streams is left. */
@@ -198,9 +187,10 @@ static void session_free(struct session *session)
 
 	list_remove(&session->waking);
 	connection->ending = NULL;
+	connection->calls = NULL;
 	nghttp2_session_del(session->ended);
 	session_message_free(&session->message);
-	connection->thread->conn->session_changes += SESSION_FREE_COST;
+	connection->thread->h2->session_changes += SESSION_FREE_COST;
 	client_calls_release(session->calls);
 	free(session);
 }
@@ -226,7 +216,7 @@ void session_close(struct connection *connection)
 
 static void end_stream(struct session *session)
 {
-	session->connection->thread->conn->session_changes++;
+	session->connection->thread->h2->session_changes++;
 	connection_close(&list_first(&session->streams, struct stream, node)->connection);
 }
 
@@ -244,14 +234,14 @@ static void end_if_empty(struct session *session)
 
 void session_end_some(struct session *session)
 {
-	unsigned before = session->connection->thread->conn->session_changes;
+	unsigned before = session->connection->thread->h2->session_changes;
 
 	while (!list_is_empty(&session->streams) && !session_turn_is_over(session, before))
 		end_stream(session);
 	end_if_empty(session);
 }
 
-void session_end_all(struct connection *connection)
+static void session_end_all(struct connection *connection)
 {
 	struct session *session = connection->ending;
 
@@ -259,3 +249,13 @@ void session_end_all(struct connection *connection)
 		end_stream(session);
 	end_if_empty(session);
 }
+
+const struct connection_mux session_mux = {
+	.preface = SESSION_PREFACE,
+	.open = session_open,
+	.close = session_close,
+	.end_all = session_end_all,
+	.received = session_received,
+	.leave = session_leave,
+	.timed_out = session_timed_out,
+};

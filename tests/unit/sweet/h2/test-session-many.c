@@ -15,12 +15,13 @@
 #include "base/list.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "conn/connection.h"
-#include "conn/session-internal.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "event/loop.h"
+#include "h2/h2-thread.h"
+#include "h2/session-internal.h"
 
 #define STREAMS_MAX 256
 
@@ -92,7 +93,7 @@ static void check_ends(unsigned count, unsigned most)
 	AWAIT(all_gone(count));
 	SEEN(most_of_a_turn(count) <= most);
 	settle(&runner);
-	SEEN(thread.conn->streams == 0 && list_is_empty(&thread.conn->sessions));
+	SEEN(thread.h2->streams == 0 && list_is_empty(&thread.h2->sessions));
 	end_exchanges(count);
 }
 
@@ -300,7 +301,7 @@ START_TEST(test_between)
 		call(&runner, at_once ? end_without_turns : answer_after_end, NULL);
 		AWAIT(all_finished());
 		settle(&runner);
-		SEEN(thread.counters->open == 0 && thread.conn->streams == 0);
+		SEEN(thread.counters->open == 0 && thread.h2->streams == 0);
 		close(client);
 		connect_client();
 	}

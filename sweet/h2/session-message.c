@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 
 #include "base/spare-memory.h"
-#include "conn/session-internal.h"
+#include "h2/session-internal.h"
 
 /*
  * A large message costs fewer calls; a small one lets an urgent response, which comes meanwhile,

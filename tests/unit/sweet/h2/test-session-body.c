@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
+#include "h2/session-internal.h"
 
 #include "loop-fixture.h"
 #include "session-fixture.h"

@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "event/loop.h"
+#include "h2/session-internal.h"
 
 #define USELESS_MAX 2000u  /* in the period, beside what progress excuses */
 #define LONG_HEADS_MAX 20u /* in the period: to decode one costs more than to send it */

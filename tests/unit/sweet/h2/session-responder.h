@@ -16,13 +16,13 @@
 
 #include "base/slice.h"
 #include "config/configuration.h"
-#include "conn/session-internal.h"
-#include "event/piece.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
+#include "h2/session-internal.h"
 #include "handler/route.h"
 #include "http/request.h"
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "conn/session-internal.h"
+#include "h2/session-internal.h"
 
 #define FORGIVEN_MAX 256u /* the last ones that the server has reset */
 

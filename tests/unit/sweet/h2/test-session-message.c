@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/spare-memory.h"
-#include "conn/session-internal.h"
+#include "h2/session-internal.h"
 
 #include "suite.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session-internal.h - an HTTP/2 session and its streams (RFC 9113); private to the sources
- * session*.c.
+ * session-internal.h - an HTTP/2 session and its streams (RFC 9113); private to this folder.
  *
  * Each stream is a connection of its own, with one request; its transport is the session.  What is
  * to be sent is collected, stream by stream in the order of their priorities, into one message at
@@ -29,11 +28,11 @@
 
 #include "base/list.h"
 #include "base/timer.h"
-#include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
-#include "conn/stream-head.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "event/loop.h"
+#include "h2/h2-thread.h"
+#include "h2/stream-head.h"
 
 /* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
 #define SESSION_STREAM_WINDOW (256 << 10)
@@ -231,10 +230,18 @@ void session_wake_late(struct session *session);
 
 /* --- session-receive.c --- */
 
-/* Processes bytes that were saved.  May free the connection. */
+/* The received() of session_mux; processes bytes that were saved.  Both may free the connection. */
+void session_received(struct connection *connection, const char *data, size_t length);
 void session_resumed(struct connection *connection, const char *data, size_t length);
 
 /* --- session.c --- */
+
+/* Sets up the library; again does nothing. */
+void session_init(void);
+
+/* The close() and the leave() of session_mux. */
+void session_close(struct connection *connection);
+void session_leave(struct connection *connection);
 
 /* The session has ended: ends as many of its streams as this turn permits.  May free both. */
 void session_end_some(struct session *session);
@@ -245,15 +252,15 @@ void session_end_some(struct session *session);
  */
 static inline bool session_turn_is_over(const struct session *session, unsigned before)
 {
-	unsigned changes = session->connection->thread->conn->session_changes;
+	unsigned changes = session->connection->thread->h2->session_changes;
 
 	return changes >= SESSION_ENDS_MAX && changes - before >= SESSION_ENDS_EACH;
 }
 
 /* Whether sessions have processed for as long as they may, for now. */
-static inline bool session_time_is_up(const struct conn_thread *conn)
+static inline bool session_time_is_up(const struct h2_thread *h2)
 {
-	return loop_turn_ns(conn->thread->loop) >= conn->session_end_ns;
+	return loop_turn_ns(h2->thread->loop) >= h2->session_end_ns;
 }
 
 /* --- session-frames.c --- */

@@ -17,7 +17,7 @@
 #include <strings.h>
 
 #include "base/slice.h"
-#include "conn/stream-head.h"
+#include "h2/stream-head.h"
 #include "http/request-list.h"
 #include "http/request.h"
 

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conn/conn-thread.h"
-#include "conn/connection-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "event/loop.h"
+#include "h2/h2-thread.h"
 
 #define STREAMS_MAX 256
 
@@ -137,7 +137,7 @@ END_TEST
 static void give_no_time(void *argument)
 {
 	(void)argument;
-	thread.conn->session_turn_ns = 0;
+	thread.h2->session_turn_ns = 0;
 }
 
 /*

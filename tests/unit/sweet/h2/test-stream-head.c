@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/slice.h"
+#include "h2/stream-head.h"
 #include "http/request-list.h"
 #include "http/request.h"
-#include "conn/stream-head.h"
 
 #include "suite.h"
 

@@ -11,12 +11,12 @@
 #include <unistd.h>
 #include <nabc.h>
 
-#include "conn/connection-internal.h"
-#include "conn/session-internal.h"
+#include "conn/connection-base.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "event/thread-pool.h"
 #include "files/spool.h"
+#include "h2/session-internal.h"
 
 #include "loop-fixture.h"
 #include "session-fixture.h"
