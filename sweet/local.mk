@@ -89,8 +89,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-base.h \
 	sweet/conn/connection-body.c \
 	sweet/conn/connection-cipher.c \
+	sweet/conn/connection-close.c \
 	sweet/conn/connection-free.c \
 	sweet/conn/connection-held.c \
+	sweet/conn/connection-input.c \
 	sweet/conn/connection-leave.c \
 	sweet/conn/connection-mux.h \
 	sweet/conn/connection-pace.c \
@@ -220,12 +222,14 @@ sweet_libsweet_a_SOURCES = \
 	sweet/gateway/worker.c sweet/gateway/worker.h \
 	sweet/h2/h2-thread.c sweet/h2/h2-thread.h \
 	sweet/h2/session-closed.c \
+	sweet/h2/session-end.c \
 	sweet/h2/session-flood.c \
 	sweet/h2/session-frames.c \
 	sweet/h2/session-head.c \
 	sweet/h2/session-internal.h \
 	sweet/h2/session-message.c \
 	sweet/h2/session-receive.c \
+	sweet/h2/session-send.c \
 	sweet/h2/session-stream.c \
 	sweet/h2/session-work.c \
 	sweet/h2/session.c sweet/h2/session.h \

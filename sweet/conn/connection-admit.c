@@ -118,7 +118,8 @@ static bool introduce(struct connection *connection, const struct proxy_header *
 	return admit(connection);
 }
 
-void connection_consume_proxy(struct connection *connection, const char *data, size_t length)
+void connection_consume_proxy(struct connection *connection, const char *data, size_t length,
+			      void (*deliver)(struct connection *, const char *, size_t))
 {
 	struct proxy_header header;
 	ssize_t used;
@@ -143,10 +144,10 @@ void connection_consume_proxy(struct connection *connection, const char *data, s
 		return;
 	}
 	if (!connection->input_length) {
-		connection_deliver(connection, data + used, length - (size_t)used);
+		deliver(connection, data + used, length - (size_t)used);
 		return;
 	}
 	connection->input_length -= (size_t)used;
 	memmove(connection->input, connection->input + used, connection->input_length);
-	connection_consume_input(connection, connection_deliver);
+	connection_consume_input(connection, deliver);
 }

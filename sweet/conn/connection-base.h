@@ -2,23 +2,25 @@
 /*
  * connection-base.h - a connection: what carries one request after the other, which is a client's
  * socket, or one stream of an HTTP/2 session.  For the sources of this folder, and for h2/, which makes
- * streams.  Each source calls those that are listed above it, and connection.c only by its handlers.
+ * streams.  Each source calls those that are listed above it.
  *
- *   connection-time.c     the timeouts of the client, resets, and the end
+ *   connection-time.c     the timeouts of the client
+ *   connection-input.c    saves early bytes
  *   connection-held.c     counts the units that responses hold while they wait
  *   connection-unsent.c   limits how much of a response the socket holds
  *   connection-leave.c    moves a response off its unit
  *   connection-slow.c     selects the responses that must leave their units
- *   connection-socket.c   the transport of a connection with a socket
- *   connection-cipher.c   encrypts what is sent; ends it
  *   connection-pace.c     limits the rate of a response
- *   connection-send.c     sends responses
- *   connection-body.c     receives the body that a responder requested; saves early bytes
- *   connection-tls.c      handshakes; decrypts
  *   connection-free.c     frees it
+ *   connection-close.c    ends it
+ *   connection-cipher.c   encrypts what is sent
+ *   connection-socket.c   the transport of a connection with a socket
+ *   connection-send.c     sends responses
+ *   connection-body.c     receives the body that a responder requested
  *   connection-request.c  starts requests
+ *   connection-tls.c      handshakes; decrypts
  *   connection-admit.c    the limits of connections; reads a proxy's header
- *   connection.c          the state machine: reads requests
+ *   connection.c          reads requests of HTTP/1.x; what comes from the socket
  */
 #ifndef SWEET_CONNECTION_BASE_H
 #define SWEET_CONNECTION_BASE_H
@@ -79,20 +81,6 @@ struct connection_transport {
 
 extern const struct connection_transport connection_socket;
 
-/* Functions of connection.c for the other sources. */
-struct connection_handlers {
-	void (*close)(struct connection *connection);
-	void (*consume)(struct connection *connection, const char *data, size_t length);
-	void (*deliver)(struct connection *connection, const char *data, size_t length);
-	void (*ended)(struct connection *connection);
-	void (*refuse_clear)(struct connection *connection, const char *data, size_t length);
-	void (*idle)(struct connection *connection);
-	void (*timed_out)(struct connection *connection);
-	void (*streams_ended)(struct connection *connection);
-	void (*request)(struct connection *connection, const char *head, size_t length, int error,
-			const char *wrong);
-};
-
 #define CONNECTION_RATE_MS 1000u /* minimum period to measure a rate */
 
 struct connection {
@@ -121,12 +109,10 @@ struct connection {
 	bool sending;		  /* a message is being sent */
 	bool copies;		  /* no page is ever lent to the socket */
 	bool near, reads;	  /* the peer is on this machine; it has read data */
-	const struct connection_handlers *handlers;
+	const struct connection_mux *mux;
 	const struct connection_transport *transport;
 	struct connection *carrier; /* the one with the socket: itself, or that of the session */
-	const struct connection_mux
-		*mux;		    /* of a connection with a socket that has become a session */
-	struct session *session;    /* that */
+	struct session *session;    /* what a connection with a socket has become; or NULL */
 	struct session *ending;	    /* after its end, as long as it has streams */
 	struct client_calls *calls; /* those that the client of the session has abandoned */
 	struct thread *thread;
@@ -165,50 +151,6 @@ struct connection {
 	struct connection_tls *tls;    /* NULL: clear text */
 };
 
-/* --- connection.c, by its handlers --- */
-
-/* Closes and frees the connection. */
-static inline void connection_close(struct connection *connection)
-{
-	connection->handlers->close(connection);
-}
-
-/* Processes what the client sent, after TLS.  May free the connection. */
-static inline void connection_consume(struct connection *connection, const char *data,
-				      size_t length)
-{
-	connection->handlers->consume(connection, data, length);
-}
-
-/* Processes bytes from the socket, behind a proxy's header.  May free the connection. */
-static inline void connection_deliver(struct connection *connection, const char *data,
-				      size_t length)
-{
-	connection->handlers->deliver(connection, data, length);
-}
-
-/* The response was sent: continues with the next request.  May free the connection. */
-static inline void connection_idle(struct connection *connection)
-{
-	connection->handlers->idle(connection);
-}
-
-/*
- * Starts a stream's request from its head, a list (http/request-list.h).  With error, a negated
- * status: refuses it for the reason wrong.  May free the connection.
- */
-static inline void connection_request(struct connection *connection, const char *head,
-				      size_t length, int error, const char *wrong)
-{
-	connection->handlers->request(connection, head, length, error, wrong);
-}
-
-/* The client is too slow for the connection's state.  May free the connection. */
-static inline void connection_timed_out(struct connection *connection)
-{
-	connection->handlers->timed_out(connection);
-}
-
 /* --- connection-time.c --- */
 
 /* Starts the timeout of the connection's state. */
@@ -229,20 +171,20 @@ static inline int connection_unsent(const struct connection *connection)
 /* The moved() of struct transaction. */
 uint64_t connection_moved(const struct transaction *transaction);
 
-/* Makes the close that follows a reset, where a normal close would mark the end of the body. */
-static inline void connection_reset_at_close(struct connection *connection)
-{
-	connection->transport->reset_at_close(connection);
-}
+/* --- connection-input.c --- */
 
-/* Closes the connection so that the client sees an incomplete response. */
-void connection_reset(struct connection *connection);
+/* Saves bytes for later; returns false without memory. */
+bool connection_keep_input(struct connection *connection, const char *data, size_t length);
 
-/* Resets the connection for that reason; counts and logs it. */
-void connection_reset_slow(struct connection *connection, const char *why);
+/* Passes the saved bytes to consumer.  May free the connection. */
+void connection_consume_input(struct connection *connection,
+			      void (*consumer)(struct connection *, const char *, size_t));
 
-/* Everything is sent, and our end is closed or shutting: waits for the peer's. */
-void connection_linger(struct connection *connection);
+/* Passes what has come to the transaction's tunnel(), whose response 101 is about to be sent. */
+void connection_begin_tunnel(struct connection *connection);
+
+/* The response has switched to another protocol. */
+bool connection_has_tunnel(const struct connection *connection);
 
 /* --- connection-held.c --- */
 
@@ -294,6 +236,48 @@ void connection_slow_open(struct thread *thread);
 /* The send, or the connection, has ended. */
 void connection_keeps_up(struct connection *connection);
 
+/* --- connection-pace.c --- */
+
+/* A response begins: limits its rate as its path says. */
+void connection_pace(struct connection *connection);
+
+/* It has ended, or the connection has. */
+void connection_pace_end(struct connection *connection);
+
+/* --- connection-free.c --- */
+
+/* Its socket is closed.  With connection->ending it remains, in the state ENDED, until the latter. */
+void connection_free(struct connection *connection);
+
+/* The last of its streams has ended.  May free the connection. */
+void connection_streams_ended(struct connection *connection);
+
+/* Forgets TLS, if there is any. */
+void connection_tls_free(struct connection *connection);
+
+/* --- connection-close.c --- */
+
+/* Closes and frees the connection. */
+void connection_close(struct connection *connection);
+
+/* Makes the close that follows a reset, where a normal close would mark the end of the body. */
+static inline void connection_reset_at_close(struct connection *connection)
+{
+	connection->transport->reset_at_close(connection);
+}
+
+/* Closes the connection so that the client sees an incomplete response. */
+void connection_reset(struct connection *connection);
+
+/* Resets the connection for that reason; counts and logs it. */
+void connection_reset_slow(struct connection *connection, const char *why);
+
+/* Everything is sent, and our end is closed or shutting: waits for the peer's. */
+void connection_linger(struct connection *connection);
+
+/* The peer sends nothing more.  May free the connection. */
+void connection_ended(struct connection *connection);
+
 /* --- connection-cipher.c --- */
 
 /* Returns what encrypts the next messages; NULL: nothing, or the kernel. */
@@ -314,14 +298,6 @@ static inline void connection_shut(struct connection *connection)
 	connection->transport->shut(connection);
 }
 void connection_shut_socket(struct connection *connection);
-
-/* --- connection-pace.c --- */
-
-/* A response begins: limits its rate as its path says. */
-void connection_pace(struct connection *connection);
-
-/* It has ended, or the connection has. */
-void connection_pace_end(struct connection *connection);
 
 /* --- connection-send.c --- */
 
@@ -358,21 +334,11 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 /* The hold_input() of struct transaction. */
 void connection_hold_input(struct transaction *transaction, bool hold);
 
-/* Passes what has come to the transaction's tunnel(), whose response 101 is about to be sent. */
-void connection_begin_tunnel(struct connection *connection);
-
 /* The client does not send a body in time that a responder waits for. */
 void connection_refuse_slow_body(struct connection *connection);
 
 /* Drops a body that nobody requested; returns its bytes, or below 0 to close the connection. */
 ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
-
-/* Saves bytes for later; returns false without memory. */
-bool connection_keep_input(struct connection *connection, const char *data, size_t length);
-
-/* Passes the saved bytes to consumer.  May free the connection. */
-void connection_consume_input(struct connection *connection,
-			      void (*consumer)(struct connection *, const char *, size_t));
 
 /* --- connection-tls.c --- */
 
@@ -382,22 +348,8 @@ void connection_tls_init(struct thread *thread);
 /* A handshake follows; the socket has its address.  Returns false without memory. */
 bool connection_tls_open(struct connection *connection);
 
-/* Forgets TLS, if there is any. */
-void connection_tls_free(struct connection *connection);
-
 /* Processes bytes from the socket.  May free the connection. */
 void connection_tls_received(struct connection *connection, const char *data, size_t length);
-
-/* Sets what a transaction of the connection knows of TLS. */
-void connection_tls_describe(const struct connection *connection, struct transaction *transaction);
-
-/* --- connection-free.c --- */
-
-/* Its socket is closed.  With connection->ending it remains, in the state ENDED, until the latter. */
-void connection_free(struct connection *connection);
-
-/* The streams_ended() of struct connection_handlers; may free the connection. */
-void connection_streams_ended(struct connection *connection);
 
 /* --- connection-request.c --- */
 
@@ -408,9 +360,14 @@ void connection_streams_ended(struct connection *connection);
 bool connection_start_request(struct connection *connection, const char *head, size_t length,
 			      int error, const char *wrong);
 
-/* The request() and the refuse_clear() of struct connection_handlers; may free the connection. */
+/*
+ * Starts a stream's request from its head, a list (http/request-list.h).  With error, a negated
+ * status: refuses it for the reason wrong.  May free the connection.
+ */
 void connection_start_stream(struct connection *connection, const char *head, size_t length,
 			     int error, const char *wrong);
+
+/* Refuses what came in clear text where TLS was expected.  May free the connection. */
 void connection_refuse_clear(struct connection *connection, const char *data, size_t length);
 
 /* --- connection-admit.c --- */
@@ -427,8 +384,9 @@ bool connection_admit_socket(const struct thread *thread, int fd, bool tls);
  */
 bool connection_begin(struct connection *connection, bool tls);
 
-/* Processes bytes in the state PROXY.  May free the connection. */
-void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
+/* Processes bytes in the state PROXY; deliver() those behind the header.  Both may free the connection. */
+void connection_consume_proxy(struct connection *connection, const char *data, size_t length,
+			      void (*deliver)(struct connection *, const char *, size_t));
 
 /* Starts connection->send, which is set. */
 static inline void connection_send(struct connection *connection)

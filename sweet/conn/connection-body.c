@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * connection-body.c - the request body: collected for the responder that requested it, as a whole
- * or window by window; otherwise read and dropped.  Also saves bytes that come early in `input`;
- * above a limit, reading pauses.
+ * or window by window; otherwise read and dropped.
  */
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -15,6 +13,7 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
@@ -101,7 +100,7 @@ void connection_start_receiving(struct connection *connection, const char *data,
 		connection->transport->say_continue(connection);
 	connection->expecting = false;
 	begin_receiving(connection);
-	connection_consume(connection, data, length);
+	connection->mux->received(connection, data, length);
 }
 
 void connection_receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
@@ -158,8 +157,6 @@ ssize_t connection_drop_body(struct connection *connection, const char *data, si
 	return used;
 }
 
-/* --- another protocol ------------------------------------------------------------- */
-
 void connection_hold_input(struct transaction *transaction, bool hold)
 {
 	struct connection *connection = transaction->connection;
@@ -171,63 +168,4 @@ void connection_hold_input(struct transaction *transaction, bool hold)
 		connection->transport->pause(connection);
 	else
 		connection->transport->resume(connection);
-}
-
-static void body_pass_on(struct connection *connection, const char *data, size_t length)
-{
-	struct transaction *transaction = &connection->output->transaction;
-
-	if (length)
-		transaction_tunnel(transaction, data, length);
-	if (connection->ended)
-		transaction_tunnel(transaction, NULL, 0);
-}
-
-void connection_begin_tunnel(struct connection *connection)
-{
-	connection_consume_input(connection, body_pass_on);
-}
-
-/* --- bytes that wait for their turn ------------------------------------------------ */
-
-#define INPUT_PAUSE 32768 /* bytes that are saved before reading pauses */
-
-bool connection_keep_input(struct connection *connection, const char *data, size_t length)
-{
-	size_t need = connection->input_length + length;
-
-	if (need > connection->input_room) {
-		size_t room = connection->input_room ? connection->input_room : 1024;
-		char *input;
-
-		while (room < need)
-			room *= 2;
-		input = realloc(connection->input, room);
-		if (!input)
-			return false;
-		connection->input = input;
-		connection->input_room = room;
-	}
-	memcpy(connection->input + connection->input_length, data, length);
-	connection->input_length = need;
-	if (need > INPUT_PAUSE && connection->state != READING && !connection->paused) {
-		connection->paused = true;
-		connection->transport->pause(connection);
-	}
-	return true;
-}
-
-void connection_consume_input(struct connection *connection,
-			      void (*consumer)(struct connection *, const char *, size_t))
-{
-	char *input = connection->input;
-	size_t length = connection->input_length;
-
-	connection->input = NULL;
-	connection->input_length = connection->input_room = connection->input_seen = 0;
-	if (connection->paused)
-		connection->transport->resume(connection);
-	connection->paused = false;
-	consumer(connection, input ? input : "", length);
-	free(input);
 }

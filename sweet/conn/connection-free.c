@@ -11,10 +11,27 @@
 #include "base/timer.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-base.h"
+#include "conn/connection-tls-internal.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "event/client-limit.h"
 #include "http/body.h"
+#include "tls/tls.h"
+
+void connection_tls_free(struct connection *connection)
+{
+	struct connection_tls *tls = connection->tls;
+
+	if (!tls)
+		return;
+	if (connection->thread->conn->tls_reader == tls)
+		connection->thread->conn->tls_reader = NULL;
+	list_remove(&tls->waiting);
+	if (tls->channel)
+		tls_library->close(tls->channel);
+	free(tls);
+	connection->tls = NULL;
+}
 
 /* Nothing refers to it any more. */
 static void forget(struct connection *connection)

@@ -21,6 +21,7 @@
 #include "conn/conn-thread.h"
 #include "conn/connection-base.h"
 #include "conn/connection-mux.h"
+#include "conn/connection-tls-internal.h"
 #include "core/client-calls.h"
 #include "core/request-memory.h"
 #include "core/server.h"
@@ -179,6 +180,18 @@ static void end_request(struct remembered *known, GString *forwarded, GString *e
 		g_string_free(escaped, TRUE);
 }
 
+/* What the transaction knows of TLS. */
+static void describe_tls(const struct connection *connection, struct transaction *transaction)
+{
+	const struct connection_tls *tls = connection->tls;
+
+	transaction->peer.secure = transaction->peer.https = tls != NULL;
+	if (!tls)
+		return;
+	transaction->peer.policy = tls->policy;
+	transaction->peer.tls = tls->channel;
+}
+
 bool connection_start_request(struct connection *connection, const char *head, size_t length,
 			      int error, const char *wrong)
 {
@@ -209,7 +222,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->peer.server_port = carrier->addresses.local_port;
 	transaction->connection = connection;
 	transaction->peer.status_only = carrier->status_only;
-	connection_tls_describe(carrier, transaction);
+	describe_tls(carrier, transaction);
 	transaction->peer.http2 = listed;
 	if (transaction->peer.http2)
 		transaction->peer.calls = client_calls_hold(carrier->calls);

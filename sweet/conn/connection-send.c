@@ -17,6 +17,7 @@
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/server.h"
 #include "core/site.h"
 #include "core/socket-options.h"
@@ -278,6 +279,17 @@ void connection_refuse_because(struct connection *connection, int status, const 
 	connection_respond(connection);
 }
 
+/* The response was sent: continues with the next request.  May free the connection. */
+static void idle(struct connection *connection)
+{
+	if (connection->input_length)
+		connection_consume_input(connection, connection->mux->received);
+	else if (connection->ended)
+		connection_close(connection);
+	else if (connection->thread->draining)
+		connection->mux->leave(connection); /* the response had announced keep-alive */
+}
+
 static void finished(struct connection *connection)
 {
 	struct output *output = connection->output;
@@ -299,7 +311,7 @@ static void finished(struct connection *connection)
 		connection_time_body(connection);
 	else
 		connection_time(connection, connection_limits(connection)->keep_alive_ms);
-	connection_idle(connection);
+	idle(connection);
 }
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-time.c - one timer for each state in which a connection waits for the client; the reset
- * of a connection that is too slow; and the wait for the client's end after ours.
+ * connection-time.c - one timer for each state in which a connection waits for the client.
  *
  * A head has a timeout as a whole.  A body, and a response, must progress with a minimum rate in
  * each period, so that a client cannot keep a connection with a byte now and then.  Progress is
@@ -9,28 +8,21 @@
  */
 #include <nabc.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/container.h"
-#include "base/counter.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/server.h"
-#include "core/site.h"
-#include "core/thread-counters.h"
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/piece.h"
 #include "exchange/output.h"
 #include "http/body.h"
-#include "log/log.h"
 
 #define LEAST_RATE 500 /* bytes per second, of bodies and responses */
 #define POLL_MAX_MS 64u
-#define LINGER_MS 5000
-#define LINGER_LAST_MS 1000 /* for connections that end with the server */
 
 /* Returns how many bytes the client has taken of the piece that is being sent. */
 static int64_t taken(const struct connection *connection)
@@ -62,7 +54,7 @@ static void connection_too_slow(struct timer *timer)
 		   is_moving(connection, (int64_t)connection->body.length, limits->body_ms)) {
 		connection_time(connection, limits->body_ms);
 	} else {
-		connection_timed_out(connection);
+		connection->mux->timed_out(connection);
 	}
 }
 
@@ -98,50 +90,4 @@ uint64_t connection_moved(const struct transaction *transaction)
 	if (connection->state == SENDING)
 		moved += connection->send.message.skip - piece_length(&transaction->piece);
 	return moved - (unsigned)connection_unsent(connection);
-}
-
-/* --- a reset, which shows the client that it has not got all ----------------------- */
-
-void connection_reset(struct connection *connection)
-{
-	connection_reset_at_close(connection);
-	connection_close(connection);
-}
-
-void connection_reset_slow(struct connection *connection, const char *why)
-{
-	const struct output *output = connection->output;
-
-	counter_add(&connection->thread->counters->slow_reset, 1);
-	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
-		   "%llu were acknowledged in a second)",
-		   connection_remote(connection),
-		   output ? output->transaction.path : "after a response", why, connection->unsent,
-		   (unsigned long long)connection->rate);
-	connection_reset(connection);
-}
-
-/* --- the end of a connection that has sent everything ---------------------------------- */
-
-void connection_linger(struct connection *connection)
-{
-	bool may = !connection_is_stream(connection) && !connection->ended &&
-		   connection->thread->config_ref->config->sockets.linger;
-
-	if (!may && !connection->shutting) {
-		connection_close(connection);
-		return;
-	}
-	connection->state = LINGERING;
-	connection_count_as(connection, CONNECTION_LINGERING);
-	free(connection->input);
-	connection->input = NULL;
-	connection->input_length = connection->input_room = 0;
-	if (connection->paused)
-		connection->transport->resume(connection);
-	connection->paused = false;
-	connection->measured = false;
-	connection_time(connection, connection->shutting ? connection_limits(connection)->send_ms
-				    : connection->thread->draining ? LINGER_LAST_MS
-								   : LINGER_MS);
 }

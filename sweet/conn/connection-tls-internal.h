@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-tls-internal.h - the TLS of a connection; private to connection-tls.c, and to
- * connection-cipher.c, which it calls.
+ * connection-tls-internal.h - the TLS of a connection; private to connection-tls.c and
+ * connection-cipher.c, to who frees it, and to who describes it for a request.
  */
 #ifndef SWEET_CONNECTION_TLS_INTERNAL_H
 #define SWEET_CONNECTION_TLS_INTERNAL_H

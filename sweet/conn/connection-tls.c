@@ -27,7 +27,6 @@
 #include "core/server.h"
 #include "core/site.h"
 #include "core/thread-counters.h"
-#include "core/transaction.h"
 #include "event/loop.h"
 #include "log/log.h"
 #include "tls/client-hello.h"
@@ -73,14 +72,14 @@ static void read_records(struct connection_tls *tls)
 		if (got < 0)
 			break;
 		thread->conn->tls_reader = tls;
-		connection_consume(connection, data, (size_t)got);
+		connection->mux->received(connection, data, (size_t)got);
 		if (thread->conn->tls_reader != tls)
 			return;
 	}
 	if (got == TLS_FAILED)
 		fail(tls);
 	else if (got == TLS_ENDED)
-		connection->handlers->ended(connection);
+		connection_ended(connection);
 	else if (!connection->sending && connection_tls_flush(tls) < 0)
 		connection_close(connection);
 }
@@ -190,7 +189,7 @@ static void answer_clear(struct connection *connection, const char *data, size_t
 {
 	connection_tls_free(connection);
 	connection->state = READING;
-	connection->handlers->refuse_clear(connection, data, length);
+	connection_refuse_clear(connection, data, length);
 }
 
 /* Nothing is known of what the client speaks: the alert is that of the first versions. */
@@ -272,7 +271,7 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		list_append(&connection->thread->conn->handshakes, &tls->waiting);
 }
 
-/* --- opening and closing ---------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static const struct connection *connection_of(const struct tls_chooser *chooser)
 {
@@ -318,17 +317,6 @@ static struct tls_identity *tls_answer(const struct tls_chooser *chooser, const 
 	return identity;
 }
 
-void connection_tls_describe(const struct connection *connection, struct transaction *transaction)
-{
-	const struct connection_tls *tls = connection->tls;
-
-	transaction->peer.secure = transaction->peer.https = tls != NULL;
-	if (!tls)
-		return;
-	transaction->peer.policy = tls->policy;
-	transaction->peer.tls = tls->channel;
-}
-
 bool connection_tls_open(struct connection *connection)
 {
 	struct connection_tls *tls = calloc(1, sizeof(*tls));
@@ -340,21 +328,6 @@ bool connection_tls_open(struct connection *connection)
 	tls->connection = connection;
 	connection->tls = tls;
 	return true;
-}
-
-void connection_tls_free(struct connection *connection)
-{
-	struct connection_tls *tls = connection->tls;
-
-	if (!tls)
-		return;
-	if (connection->thread->conn->tls_reader == tls)
-		connection->thread->conn->tls_reader = NULL;
-	list_remove(&tls->waiting);
-	if (tls->channel)
-		tls_library->close(tls->channel);
-	free(tls);
-	connection->tls = NULL;
 }
 
 void connection_tls_init(struct thread *thread)

@@ -23,13 +23,10 @@
  * done.  Bytes that come early (pipelining) are saved (connection-body.c).  A connection belongs to
  * one thread.
  */
-#include <assert.h>
 #include <glib.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,7 +44,6 @@
 #include "core/site.h"
 #include "core/thread-counters.h"
 #include "core/transaction.h"
-#include "event/client-limit.h"
 #include "event/loop.h"
 #include "exchange/output.h"
 #include "http/body.h"
@@ -56,54 +52,12 @@
 
 #define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 
-/* --- the connection's own life ----------------------------------------------- */
-
-static void connection_close_now(struct connection *connection)
-{
-	struct output *output = connection->output;
-	bool waits = connection->state == READING;
-
-	/* Otherwise the message in flight refers to memory of the streams. */
-	if (connection->session && !connection->sending) {
-		waits = true;
-		connection->mux->close(connection);
-	}
-	if (connection->tls && waits) {
-		connection_shut(connection);
-		if (connection->shutting) {
-			connection_linger(connection);
-			return;
-		}
-	}
-	connection->transport->close(connection);
-	if (connection->session)
-		connection->mux->close(connection);
-	/* Log it now, while the client's address exists. */
-	if (output)
-		output_log(output);
-	if (output && connection->state == WORKING) {
-		struct transaction *transaction = &output->transaction;
-
-		transaction->connection = NULL; /* freed when the responder is done */
-		transaction_gone(transaction);
-	} else if (output && !connection_leaves_output(connection)) {
-		output_close(output);
-	}
-	connection_keeps_up(connection);
-	connection_unsent_end(connection);
-	if (connection->lent)
-		connection_lent_end(connection);
-	connection_free(connection);
-}
-
 /* --- reading --------------------------------------------------------------------- */
 
 /* The client has not sent in time what the state waits for. */
-static void connection_do_time_out(struct connection *connection)
+static void connection_time_out(struct connection *connection)
 {
-	if (connection->session) {
-		connection->mux->timed_out(connection);
-	} else if (connection->state == RECEIVING) {
+	if (connection->state == RECEIVING) {
 		connection_refuse_slow_body(connection);
 	} else if (connection->state == READING && connection->input_length) {
 		(void)connection_start_request(connection, connection->input,
@@ -116,7 +70,7 @@ static void connection_do_time_out(struct connection *connection)
 		else if (connection->state == HANDSHAKE)
 			log_info("%s: no TLS handshake in time: closing",
 				 connection->addresses.remote);
-		connection_close_now(connection);
+		connection_close(connection);
 	}
 }
 
@@ -137,7 +91,7 @@ static void await_head(struct connection *connection, const char *data, size_t l
 	/* After the peer's end, the rest of the head will not come. */
 	if (connection->ended ||
 	    (!connection->input_length && !connection_keep_input(connection, data, length))) {
-		connection_close_now(connection);
+		connection_close(connection);
 		return;
 	}
 	if (!connection->head_timing)
@@ -146,7 +100,7 @@ static void await_head(struct connection *connection, const char *data, size_t l
 	connection_count_as(connection, CONNECTION_READING);
 }
 
-static void connection_do_consume(struct connection *connection, const char *data, size_t length);
+static void connection_consume(struct connection *connection, const char *data, size_t length);
 
 /*
  * Starts the request whose head is the first `head` bytes of data, and consumes what follows.
@@ -174,7 +128,7 @@ static void consume_head(struct connection *connection, const char *data, size_t
 	if (open && connection->state == RECEIVING)
 		connection_start_receiving(connection, data + head, length - head);
 	else if (open && head && head < length)
-		connection_do_consume(connection, data + head, length - head);
+		connection_consume(connection, data + head, length - head);
 	free(whole);
 }
 
@@ -205,18 +159,12 @@ static void begin_session(struct connection *connection, const char *data, size_
 	if (http2->open(connection))
 		http2->received(connection, data, length);
 	else
-		connection_close_now(connection);
+		connection_close(connection);
 	free(whole);
 }
 
-/* The response has switched to another protocol. */
-static bool has_tunnel(const struct connection *connection)
-{
-	return connection->output && transaction_has_tunnel(&connection->output->transaction);
-}
-
 /* Starts a request when its head is complete; what follows waits for its response. */
-static void connection_do_consume(struct connection *connection, const char *data, size_t length)
+static void connection_consume(struct connection *connection, const char *data, size_t length)
 {
 	const char *wrong = NULL;
 	size_t head, most;
@@ -224,14 +172,6 @@ static void connection_do_consume(struct connection *connection, const char *dat
 
 	if (connection->state == LINGERING)
 		return;
-	if (connection->state == PROXY) {
-		connection_consume_proxy(connection, data, length);
-		return;
-	}
-	if (connection->session) {
-		connection->mux->received(connection, data, length);
-		return;
-	}
 	if (connection->state == RECEIVING) {
 		size_t used = connection_receive_body(connection, data, length);
 
@@ -239,19 +179,19 @@ static void connection_do_consume(struct connection *connection, const char *dat
 		length -= used;
 		/* The rest of the body will not come. */
 		if (connection->ended && connection->state == RECEIVING) {
-			connection_close_now(connection);
+			connection_close(connection);
 			return;
 		}
 		if (length == 0)
 			return;
 	}
-	if (has_tunnel(connection)) {
+	if (connection_has_tunnel(connection)) {
 		transaction_tunnel(&connection->output->transaction, data, length);
 		return;
 	}
 	if (connection->state != READING) {
 		if (!connection_keep_input(connection, data, length))
-			connection_close_now(connection);
+			connection_close(connection);
 		return;
 	}
 	if (!body_is_over(&connection->body)) {
@@ -265,13 +205,13 @@ static void connection_do_consume(struct connection *connection, const char *dat
 	if (length == 0) {
 		/* The rest of that body will not come. */
 		if (connection->ended)
-			connection_close_now(connection);
+			connection_close(connection);
 		return;
 	}
 	if (connection->input_length) {
 		/* The rest of a head that comes in pieces. */
 		if (!connection_keep_input(connection, data, length)) {
-			connection_close_now(connection);
+			connection_close(connection);
 			return;
 		}
 		data = connection->input;
@@ -301,12 +241,8 @@ static bool has_waiting(const struct connection *connection)
 }
 
 /* The thread is ending: closes an idle connection.  May free the connection. */
-static void leave(struct connection *connection)
+static void connection_leave(struct connection *connection)
 {
-	if (connection->session) {
-		connection->mux->leave(connection);
-		return;
-	}
 	/* It has the timeout of a last response, but not longer. */
 	if (connection->state == LINGERING) {
 		connection_linger(connection);
@@ -318,68 +254,39 @@ static void leave(struct connection *connection)
 		return;
 	/* A new connection was accepted, and its first request shall get a response. */
 	if (connection->requests > 0)
-		connection_close_now(connection);
+		connection_close(connection);
 	else
 		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
 }
 
-/* The response was sent, and the connection continues.  May free the connection. */
-static void connection_now_idle(struct connection *connection)
-{
-	if (connection->input_length)
-		connection_consume_input(connection, connection_do_consume);
-	else if (connection->ended)
-		connection_close_now(connection);
-	else if (connection->thread->draining)
-		leave(connection); /* the response had announced keep-alive */
-}
+const struct connection_mux connection_http1 = {
+	.received = connection_consume,
+	.leave = connection_leave,
+	.timed_out = connection_time_out,
+};
 
-static void connection_do_deliver(struct connection *connection, const char *data, size_t length)
+/* --- the socket ------------------------------------------------------------------ */
+
+static void connection_deliver(struct connection *connection, const char *data, size_t length)
 {
-	if (connection->tls && connection->state != PROXY)
+	if (connection->state == PROXY)
+		connection_consume_proxy(connection, data, length, connection_deliver);
+	else if (connection->tls)
 		connection_tls_received(connection, data, length);
 	else
-		connection_do_consume(connection, data, length);
+		connection->mux->received(connection, data, length);
 }
-
-/* The peer sends nothing more.  May free the connection. */
-static void connection_peer_ended(struct connection *connection)
-{
-	connection->ended = true;
-	if (has_tunnel(connection))
-		transaction_tunnel(&connection->output->transaction, NULL, 0);
-	/*
-	 * A client may close its end and still read the response (RFC 9112, section 9.6); but with
-	 * HTTP/2 it could not open a window any more.
-	 */
-	if (connection->state != WORKING && connection->state != SENDING && !connection->shutting)
-		connection_close_now(connection);
-	else if (connection->state == WORKING)
-		transaction_half_closed(&connection->output->transaction);
-}
-
-static const struct connection_handlers handlers = {
-	.request = connection_start_stream,
-	.close = connection_close_now,
-	.consume = connection_do_consume,
-	.deliver = connection_do_deliver,
-	.ended = connection_peer_ended,
-	.refuse_clear = connection_refuse_clear,
-	.idle = connection_now_idle,
-	.timed_out = connection_do_time_out,
-	.streams_ended = connection_streams_ended,
-};
 
 static void connection_received(struct loop_receive *op, const char *data, int length)
 {
 	struct connection *connection = container_of(op, struct connection, receive);
 
 	if (length > 0)
-		connection_do_deliver(connection, data, (size_t)length);
+		connection_deliver(connection, data, (size_t)length);
 	else if (length == 0)
-		connection_peer_ended(connection);
+		connection_ended(connection);
 	else
-		connection_close_now(connection);
+		connection_close(connection);
 }
 
 void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
@@ -401,7 +308,7 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 	}
 	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
 	peer_addresses_set(&connection->addresses, &remote, named ? &local : NULL);
-	connection->handlers = &handlers;
+	connection->mux = &connection_http1;
 	connection->transport = &connection_socket;
 	connection->carrier = connection;
 	connection->thread = thread;
@@ -423,7 +330,7 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 	counter_add(&thread->counters->states[CONNECTION_IDLE], 1);
 	connection_time(connection, connection_limits(connection)->header_ms);
 	if (loop_receive_start(thread->loop, &connection->receive, fd) < 0)
-		connection_close_now(connection);
+		connection_close(connection);
 }
 
 bool connection_any(const struct thread *thread)
@@ -437,7 +344,7 @@ static void connection_leaves(struct timer *timer)
 
 	/* Unless it is closed: for what the loop has not delivered yet. */
 	connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
-	leave(connection);
+	connection->mux->leave(connection);
 }
 
 void connection_drain(struct thread *thread)
@@ -451,7 +358,7 @@ void connection_drain(struct thread *thread)
 		if (connection->state == READING && !connection->input_length)
 			loop_timer_start(thread->loop, &connection->timer, 1, connection_leaves);
 		else
-			leave(connection);
+			connection->mux->leave(connection);
 }
 
 void connection_close_all(struct thread *thread)
@@ -463,9 +370,9 @@ void connection_close_all(struct thread *thread)
 	/* The loop has no further turn for streams. */
 	while ((connection = list_first(&thread->conn->connections, struct connection, node)))
 		if (connection->state == ENDED)
-			connection->mux->end_all(connection);
+			thread->conn->http2->end_all(connection);
 		else
-			connection_close_now(connection);
+			connection_close(connection);
 	timer_stop(&thread->conn->slow_timer);
 	timer_stop(&thread->conn->unsent_timer);
 }

@@ -49,13 +49,13 @@ static size_t convert(const struct fields *fields, const char *status, nghttp2_n
 	return count;
 }
 
-void stream_submit_head(struct stream *stream)
+void stream_submit_head(struct stream *stream, nghttp2_data_source_read_callback read)
 {
 	struct loop_send *op = &stream->connection.send;
 	struct output *output = stream->connection.output;
 	struct fields *fields = &output->fields;
 	nghttp2_session *http2 = stream->session->http2;
-	nghttp2_data_provider content = {.read_callback = stream_read};
+	nghttp2_data_provider content = {.read_callback = read};
 	nghttp2_nv few[FIELDS_USUAL + 1], *more = NULL, *all = few;
 	bool empty = stream_is_last(stream) && loop_send_length(op) == output->values_length;
 	char status[RESPONSE_STATUS_DIGITS];

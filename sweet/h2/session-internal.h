@@ -13,9 +13,11 @@
  *   session-frames.c   splits what is received into frames
  *   session-flood.c    recognizes clients that only cost
  *   session-closed.c   recognizes frames of streams that have ended
- *   session-work.c     sends the message, or waits with a timeout
+ *   session-end.c      the end of a session
+ *   session-send.c     fills the message and sends it
  *   session-receive.c  what is received
- *   session.c          the life of a session
+ *   session-work.c     what there is to do before the loop sleeps, or waits with a timeout
+ *   session.c          begins a session
  */
 #ifndef SWEET_SESSION_INTERNAL_H
 #define SWEET_SESSION_INTERNAL_H
@@ -190,8 +192,11 @@ void session_message_free(struct session_message *message);
 
 /* --- session-head.c --- */
 
-/* The stream's send begins with the head of its response: submits it, and skips it. */
-void stream_submit_head(struct stream *stream);
+/*
+ * The stream's send begins with the head of its response: submits it, and skips it.  read: reads the
+ * content behind it.
+ */
+void stream_submit_head(struct stream *stream, nghttp2_data_source_read_callback read);
 
 /* --- session-stream.c --- */
 
@@ -201,9 +206,7 @@ static inline bool stream_is_last(const struct stream *stream)
 	return stream->connection.send.message.flags & NC_SEND_CLOSE;
 }
 
-/* The callbacks of the library for the content of responses. */
-ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
-		    nghttp2_data_source *source, void *context);
+/* A callback of the library for the content of responses. */
 int stream_add_data(nghttp2_session *http2, nghttp2_frame *frame, const uint8_t *head,
 		    size_t length, nghttp2_data_source *source, void *context);
 
@@ -227,24 +230,6 @@ void session_wake(struct session *session);
 
 /* The same after the other sessions: it has had its part of this turn. */
 void session_wake_late(struct session *session);
-
-/* --- session-receive.c --- */
-
-/* The received() of session_mux; processes bytes that were saved.  Both may free the connection. */
-void session_received(struct connection *connection, const char *data, size_t length);
-void session_resumed(struct connection *connection, const char *data, size_t length);
-
-/* --- session.c --- */
-
-/* Sets up the library; again does nothing. */
-void session_init(void);
-
-/* The close() and the leave() of session_mux. */
-void session_close(struct connection *connection);
-void session_leave(struct connection *connection);
-
-/* The session has ended: ends as many of its streams as this turn permits.  May free both. */
-void session_end_some(struct session *session);
 
 /*
  * Whether streams have ended, or changed, as many as may in a turn; before: the count when the caller
@@ -326,18 +311,10 @@ void session_closed_answered(struct session *session, int32_t id);
 
 void session_closed_free(struct session *session);
 
-/* --- session-work.c --- */
+/* --- session-end.c --- */
 
-void session_send_callbacks(nghttp2_session_callbacks *callbacks);
-
-/* The before_sleep() of the thread's hook. */
-bool session_work_next(struct loop_hook *hook);
-
-/*
- * Adds to the message what the streams have to send, unless one is being sent; sends it if it is
- * full.  Returns false if the connection was freed.
- */
-bool session_collect(struct session *session);
+/* The leave() of session_mux: the client opens no more streams, and those that exist end. */
+void session_leave(struct connection *connection);
 
 /* Submits the last GOAWAY: the session ends when it was sent. */
 void session_say_end(struct session *session, uint32_t error);
@@ -349,8 +326,48 @@ void session_break_off(struct session *session, uint32_t error, const char *why)
 /* Closes the connection at once, and logs why. */
 void session_fail(struct session *session, const char *why);
 
+/* The close() and the end_all() of session_mux. */
+void session_close(struct connection *connection);
+void session_end_all(struct connection *connection);
+
+/* The session has ended: ends as many of its streams as this turn permits.  May free both. */
+void session_end_some(struct session *session);
+
+/* --- session-send.c --- */
+
+void session_send_callbacks(nghttp2_session_callbacks *callbacks);
+
+/* Fills the message with what the streams have to send; returns false if the connection was freed. */
+bool session_fill_message(struct session *session);
+
+/* Sends it. */
+void session_send_message(struct session *session);
+
+/*
+ * Adds to the message what the streams have to send, unless one is being sent; sends it if it is
+ * full.  Returns false if the connection was freed.
+ */
+bool session_collect(struct session *session);
+
+/* Responses that cannot continue wait with their units. */
+void session_streams_wait(struct session *session);
+
 /* --- session-receive.c --- */
 
 void session_receive_callbacks(nghttp2_session_callbacks *callbacks);
+
+/* The received() of session_mux; processes bytes that were saved.  Both may free the connection. */
+void session_received(struct connection *connection, const char *data, size_t length);
+void session_resumed(struct connection *connection, const char *data, size_t length);
+
+/* --- session-work.c --- */
+
+/* The before_sleep() of the thread's hook. */
+bool session_work_next(struct loop_hook *hook);
+
+/* --- session.c --- */
+
+/* Sets up the library; again does nothing. */
+void session_init(void);
 
 #endif

@@ -11,20 +11,18 @@
 #include <stdio.h>
 
 #include "base/list.h"
-#include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/client-calls.h"
 #include "core/server.h"
 #include "event/loop.h"
 #include "h2/h2-thread.h"
 #include "h2/session-internal.h"
-#include "h2/session.h"
 #include "h2/stream-head.h"
 #include "http/body.h"
-#include "log/log.h"
 
 /*
  * What a callback returns for a stream that was reset: the library decodes the rest of the head, for
@@ -39,7 +37,7 @@ static struct stream *pass(struct session *session, struct stream *stream, const
 			   size_t length)
 {
 	session->current = stream;
-	connection_consume(&stream->connection, data, length);
+	stream->connection.mux->received(&stream->connection, data, length);
 	stream = session->current;
 	session->current = NULL;
 	return stream;
@@ -55,8 +53,8 @@ static void start_request(struct session *session, struct stream *stream, bool b
 	session->current = stream;
 	stream->head = head.length;
 	session->heads += head.length;
-	connection_request(&stream->connection, head.at, head.length, session->head.error,
-			   session->head.wrong);
+	connection_start_stream(&stream->connection, head.at, head.length, session->head.error,
+				session->head.wrong);
 	session->current = NULL;
 	stream_head_shrink(&session->head);
 }

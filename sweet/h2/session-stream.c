@@ -21,6 +21,7 @@
 #include "base/list.h"
 #include "base/spare-memory.h"
 #include "conn/connection-base.h"
+#include "conn/connection-mux.h"
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
@@ -68,8 +69,8 @@ void session_wake_late(struct session *session)
 
 /* --- the content of a response ------------------------------------------------------------------- */
 
-ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most, uint32_t *flags,
-		    nghttp2_data_source *source, void *context)
+static ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, size_t most,
+			   uint32_t *flags, nghttp2_data_source *source, void *context)
 {
 	struct session *session = context;
 	const struct stream *stream;
@@ -193,7 +194,7 @@ static void stream_send_message(struct connection *connection)
 	if (!stream->session->http2)
 		return;
 	if (!stream->answered)
-		stream_submit_head(stream);
+		stream_submit_head(stream, stream_read);
 	else
 		(void)nghttp2_session_resume_data(stream->session->http2, stream->id);
 	session_wake(stream->session);
@@ -362,7 +363,7 @@ struct stream *stream_open(struct session *session, int32_t id)
 	if (!stream)
 		return NULL;
 	stream->connection.transport = &transport;
-	stream->connection.handlers = carrier->handlers;
+	stream->connection.mux = &connection_http1;
 	stream->connection.carrier = carrier;
 	stream->connection.thread = carrier->thread;
 	stream->connection.fd = -1;

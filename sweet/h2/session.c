@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c - see session.h: the life of a session.  Its frames are parsed and written by
+ * session.c - see session.h: the beginning of a session.  Its frames are parsed and written by
  * libnghttp2.
  */
 #include <glib.h>
@@ -14,10 +14,8 @@
 
 #include "base/container.h"
 #include "base/counter.h"
-#include "base/list.h"
 #include "base/peer-addresses.h"
 #include "base/spare-memory.h"
-#include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
 #include "conn/connection-mux.h"
@@ -28,28 +26,12 @@
 #include "h2/h2-thread.h"
 #include "h2/session-internal.h"
 #include "h2/session.h"
-#include "h2/stream-head.h"
 #include "log/log.h"
 
 #define HEAD_MAX (16u << 20) /* of a response; the limits of handlers are lower */
 
 static nghttp2_session_callbacks *callbacks;
 static nghttp2_option *options;
-
-void session_leave(struct connection *connection)
-{
-	struct session *session = connection->session;
-
-	if (!session->leaving) {
-		(void)nghttp2_submit_shutdown_notice(session->http2);
-		session->leaving_ms = loop_now_ms(connection->thread->loop);
-	}
-	session->leaving = true;
-	session->last |= connection->thread->draining && connection->requests;
-	session->begun_with = connection->thread->config_ref;
-	/* What the client has opened meanwhile is received first. */
-	session_wake(session);
-}
 
 static void session_timed_out(struct connection *connection)
 {
@@ -178,76 +160,6 @@ static bool session_open(struct connection *connection)
 			 session_settle_late);
 	session_wake(session);
 	return true;
-}
-
-/* None of its streams is left. */
-static void session_free(struct session *session)
-{
-	struct connection *connection = session->connection;
-
-	list_remove(&session->waking);
-	connection->ending = NULL;
-	connection->calls = NULL;
-	nghttp2_session_del(session->ended);
-	session_message_free(&session->message);
-	connection->thread->h2->session_changes += SESSION_FREE_COST;
-	client_calls_release(session->calls);
-	free(session);
-}
-
-void session_close(struct connection *connection)
-{
-	struct session *session = connection->session;
-
-	timer_stop(&session->unsettled);
-	session->ended = session->http2;
-	session->http2 = NULL;
-	session_closed_free(session);
-	stream_head_free(&session->head);
-	connection->send.pieces = NULL;
-	connection->send.piece_count = 0;
-	connection->session = NULL;
-	connection->ending = session;
-	if (list_is_empty(&session->streams))
-		session_free(session);
-	else
-		session_wake(session);
-}
-
-static void end_stream(struct session *session)
-{
-	session->connection->thread->h2->session_changes++;
-	connection_close(&list_first(&session->streams, struct stream, node)->connection);
-}
-
-static void end_if_empty(struct session *session)
-{
-	struct connection *connection = session->connection;
-
-	if (!list_is_empty(&session->streams)) {
-		session_wake(session);
-		return;
-	}
-	session_free(session);
-	connection->handlers->streams_ended(connection);
-}
-
-void session_end_some(struct session *session)
-{
-	unsigned before = session->connection->thread->h2->session_changes;
-
-	while (!list_is_empty(&session->streams) && !session_turn_is_over(session, before))
-		end_stream(session);
-	end_if_empty(session);
-}
-
-static void session_end_all(struct connection *connection)
-{
-	struct session *session = connection->ending;
-
-	while (!list_is_empty(&session->streams))
-		end_stream(session);
-	end_if_empty(session);
 }
 
 const struct connection_mux session_mux = {
